@@ -1,0 +1,99 @@
+import js from '@eslint/js';
+import tseslint from 'typescript-eslint';
+
+/** Which of our own libraries a folder may import. Everything else of ours is refused, and apps never import apps. */
+const allowed = {
+  'libs/domain': [],
+  'libs/config': [],
+  'libs/diffusion': [],
+  'libs/logging': ['config'],
+  'libs/storage': ['config'],
+  'libs/database': ['config', 'domain'],
+  'libs/queue': ['config', 'domain', 'database'],
+  'libs/model-store': ['config', 'diffusion'],
+};
+const libs = ['config', 'database', 'diffusion', 'domain', 'logging', 'model-store', 'queue', 'storage'];
+const deep = { group: ['@app/*/*', '**/libs/*'], message: 'Import a library through its index: @app/<name>.' };
+const direction = Object.entries(allowed).map(([folder, names]) => ({
+  files: [`${folder}/**/*.ts`],
+  rules: {
+    'no-restricted-imports': [
+      'error',
+      {
+        patterns: [
+          deep,
+          { group: ['**/apps/**'], message: 'Libraries never import apps.' },
+          {
+            group: libs.filter((name) => !names.includes(name)).map((name) => `@app/${name}`),
+            message: `${folder} may import only: ${names.join(', ') || 'none of our libraries'}.`,
+          },
+          ...(folder === 'libs/diffusion' || folder === 'libs/domain'
+            ? [{ group: ['@nestjs/*', 'pino'], message: `${folder} is free of the framework.` }]
+            : []),
+        ],
+      },
+    ],
+  },
+}));
+const apps = ['api', 'inference', 'launcher', 'cli'].map((app) => ({
+  files: [`apps/${app}/**/*.ts`],
+  rules: {
+    'no-restricted-imports': [
+      'error',
+      {
+        patterns: [
+          deep,
+          {
+            regex: `^(\\.\\./)+(?:apps/)?(?!${app}/)(api|inference|launcher|cli)/src`,
+            message: 'An app never imports another app.',
+          },
+        ],
+      },
+    ],
+  },
+}));
+
+export default tseslint.config(
+  {
+    ignores: [
+      'dist',
+      'node_modules',
+      '.darkroom',
+      '.cache',
+      'models',
+      'coverage',
+      'packages/*/dist',
+      'packages/client/src/schema.ts',
+    ],
+  },
+  js.configs.recommended,
+  {
+    files: ['**/*.ts'],
+    extends: [...tseslint.configs.recommendedTypeChecked],
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      '@typescript-eslint/consistent-type-imports': [
+        'error',
+        { fixStyle: 'separate-type-imports', disallowTypeAnnotations: false },
+      ],
+      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
+      '@typescript-eslint/require-await': 'off',
+    },
+  },
+  {
+    files: ['**/*.mjs', '**/*.cjs', '**/*.js'],
+    languageOptions: {
+      globals: {
+        process: 'readonly',
+        console: 'readonly',
+        URL: 'readonly',
+        require: 'readonly',
+        module: 'writable',
+        __dirname: 'readonly',
+        setTimeout: 'readonly',
+      },
+    },
+  },
+  ...direction,
+  ...apps,
+);
