@@ -1,0 +1,101 @@
+import { readSafetensorsHeader, readSafetensorsSync, SafetensorsError, toFloat32 } from './safetensors';
+
+/** A file with the given header text and this many bytes of data. */
+function file(header: string, data: Uint8Array | number = 8): Buffer {
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(Buffer.byteLength(header)));
+  return Buffer.concat([length, Buffer.from(header), typeof data === 'number' ? Buffer.alloc(data) : data]);
+}
+
+const tensor = (begin: number, end: number, dtype = 'F32', shape = [(end - begin) / 4]) =>
+  JSON.stringify({ dtype, shape, data_offsets: [begin, end] });
+
+describe('readSafetensorsHeader', () => {
+  it('gives types, shapes, positions in the file and metadata', () => {
+    const header = `{"__metadata__":{"format":"pt"},"a":${tensor(0, 8)},"b":${tensor(8, 8)}}  `;
+    const { tensors, metadata } = readSafetensorsHeader(file(header));
+    expect(tensors.get('a')).toEqual({ dtype: 'F32', shape: [2], begin: 8 + header.length, end: 16 + header.length });
+    expect(tensors.get('b')).toMatchObject({ shape: [0] });
+    expect([...metadata]).toEqual([['format', 'pt']]);
+  });
+
+  it.each<[string, Buffer, RegExp]>([
+    ['an empty file', Buffer.alloc(0), /0 bytes long/],
+    ['a length past the end', Buffer.from([255, 0, 0, 0, 0, 0, 0, 0, 123, 125]), /claims 255 bytes/],
+    ['a length of 2^63', Buffer.from([0, 0, 0, 0, 0, 0, 0, 128, 123, 125]), /at most/],
+    ['broken JSON', file('{"a":'), /not valid JSON/],
+    ['bytes that are not UTF-8', Buffer.concat([file('', 0), Buffer.from('{"\xff":1}', 'latin1')]), /JSON/],
+    ['a list for a header', file('[]'), /not a JSON object/],
+    ['a number for a tensor', file('{"a":1}'), /entry of "a" is not a JSON object/],
+    ['an unknown type', file(`{"a":${tensor(0, 8, 'F8')}}`), /type "F8"/],
+    ['an inherited name for a type', file(`{"a":${tensor(0, 8, 'constructor')}}`), /type "constructor"/],
+    ['a negative size', file(`{"a":${tensor(0, 8, 'F32', [-2])}}`), /no valid shape/],
+    ['a fractional size', file(`{"a":${tensor(0, 8, 'F32', [0.5])}}`), /no valid shape/],
+    ['a size that overflows', file(`{"a":${tensor(0, 8, 'F32', [2 ** 52, 2 ** 52])}}`), /needs .* bytes/],
+    ['three offsets', file('{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8,8]}}'), /no valid data offsets/],
+    ['offsets backwards', file(`{"a":${tensor(8, 0, 'F32', [2])}}`), /outside/],
+    ['offsets past the end', file(`{"a":${tensor(0, 12)}}`), /outside the 8 bytes/],
+    ['a wrong byte count', file(`{"a":${tensor(0, 8, 'F16', [2])}}`), /needs 4 bytes, but has 8/],
+    ['an overlap', file(`{"a":${tensor(0, 8)},"b":${tensor(4, 8)}}`), /"b" overlaps/],
+    ['a gap at the start', file(`{"a":${tensor(4, 8)}}`), /gap of 4 bytes before the tensor "a"/],
+    ['a gap between', file(`{"a":${tensor(0, 4)},"b":${tensor(8, 12)}}`, 12), /gap of 4 bytes before the tensor "b"/],
+    ['bytes left over', file(`{"a":${tensor(0, 4)}}`), /4 bytes after the last tensor/],
+    ['a tensor named twice', file(`{"a":${tensor(0, 8)},"\\u0061":${tensor(0, 8)}}`), /key "a" twice/],
+    [
+      'a type given twice',
+      file('{"a":{"dtype":"F32","dtype":"F32","shape":[2],"data_offsets":[0,8]}}'),
+      /"dtype" twice/,
+    ],
+    ['an unknown key', file('{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8],"x":1}}'), /unknown key "x"/],
+    ['metadata that is no string', file('{"__metadata__":{"n":1}}', 0), /metadata "n"/],
+  ])('refuses %s', (_, bytes, sentence) => {
+    expect(() => readSafetensorsHeader(bytes)).toThrow(SafetensorsError);
+    expect(() => readSafetensorsHeader(bytes)).toThrow(sentence);
+  });
+
+  it('refuses any damaged header with a plain error, whatever was changed', () => {
+    const good = file(`{"__metadata__":{"k":"v"},"ab":${tensor(0, 8)},"cd":${tensor(8, 16, 'F16', [2, 2])}}`, 16);
+    let seed = 1;
+    const random = (n: number) => (seed = (Math.imul(seed, 1103515245) + 12345) >>> 0) % n;
+    let refused = 0;
+    for (let i = 0; i < 5000; i++) {
+      let bytes = Buffer.from(good);
+      for (let edits = 1 + random(3); edits > 0; edits--) {
+        const at = random(bytes.length);
+        const kind = random(4);
+        if (kind === 0) bytes[at] = random(256);
+        else if (kind === 1) bytes[at] ^= 1 << random(8);
+        else if (kind === 2) bytes = bytes.subarray(0, at);
+        else bytes = Buffer.concat([bytes.subarray(0, at), bytes.subarray(random(at + 1))]);
+        if (bytes.length === 0) break;
+      }
+      try {
+        readSafetensorsSync(bytes);
+      } catch (error) {
+        expect(error).toBeInstanceOf(SafetensorsError);
+        expect((error as Error).message).toMatch(/^[A-Z].*\.$/s);
+        refused++;
+      }
+    }
+    expect(refused).toBeGreaterThan(2500);
+  });
+});
+
+describe('toFloat32', () => {
+  const read = (dtype: string, bytes: Uint8Array, count: number) => [
+    ...toFloat32(readSafetensorsSync(file(`{"a":${tensor(0, bytes.length, dtype, [count])}}`, bytes)).get('a')!),
+  ];
+
+  it.each<[string, ArrayBufferView, number[]]>([
+    ['F64', new Float64Array([1.5, -2]), [1.5, -2]],
+    ['F32', new Float32Array([0.1, -3]), [Math.fround(0.1), -3]],
+    ['F16', new Uint16Array([0x3c00, 0xc000, 0x0001, 0x7bff, 0x7c00]), [1, -2, 2 ** -24, 65504, Infinity]],
+    ['BF16', new Uint16Array([0x3f80, 0xc040, 0x0080]), [1, -3, 2 ** -126]],
+    ['I64', new BigInt64Array([-5n, 7n]), [-5, 7]],
+    ['I32', new Int32Array([-5, 7]), [-5, 7]],
+    ['U8', new Uint8Array([0, 255]), [0, 255]],
+  ])('reads %s', (dtype, data, expected) => {
+    const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+    expect(read(dtype, bytes, expected.length)).toEqual(expected);
+  });
+});
