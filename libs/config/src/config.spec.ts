@@ -1,0 +1,47 @@
+import { ConfigError, loadConfig } from './config';
+
+describe(loadConfig.name, () => {
+  it('fills in every default of the embedded set-up', () => {
+    const config = loadConfig({});
+    expect(config).toMatchObject({
+      port: 3000,
+      host: '127.0.0.1',
+      publicUrl: 'http://localhost:3000',
+      queueBackend: 'postgres',
+      storage: 'file',
+      devices: 'auto',
+      modelFallback: true,
+      webhookAllowPrivate: false,
+      logLevel: 'info',
+    });
+    expect(config.databaseUrl).toBeUndefined();
+  });
+
+  it('turns the stand-in model off by default when the database is external', () => {
+    expect(loadConfig({ DATABASE_URL: 'postgres://u:p@db/x' }).modelFallback).toBe(false);
+    expect(loadConfig({ DATABASE_URL: 'postgres://u:p@db/x', MODEL_FALLBACK: 'on' }).modelFallback).toBe(true);
+  });
+
+  it('reads several devices', () => {
+    expect(loadConfig({ DEVICE: 'cuda:0,cuda:1' }).devices).toEqual(['cuda:0', 'cuda:1']);
+  });
+
+  it('names every bad variable at once', () => {
+    const read = () =>
+      loadConfig({ PORT: 'x', DEVICE: 'gpu', LOG_LEVEL: 'loud', QUEUE_BACKEND: 'redis', STORAGE: 's3' });
+    expect(read).toThrow(ConfigError);
+
+    try {
+      read();
+    } catch (error) {
+      const names = (error as ConfigError).problems.map((problem) => problem.split(' ')[0]).sort();
+      expect(names).toEqual(
+        ['DEVICE', 'LOG_LEVEL', 'PORT', 'REDIS_URL', 'S3_ACCESS_KEY_ID', 'S3_BUCKET', 'S3_SECRET_ACCESS_KEY'].sort(),
+      );
+    }
+  });
+
+  it('drops a trailing slash of PUBLIC_URL', () => {
+    expect(loadConfig({ PUBLIC_URL: 'https://pictures.example/' }).publicUrl).toBe('https://pictures.example');
+  });
+});

@@ -1,0 +1,2 @@
+export { createDataSource, dataSourceOptions } from './data-source';
+export { migrate } from './migrate';

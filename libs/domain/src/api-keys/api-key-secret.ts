@@ -1,0 +1,37 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+
+/** What a freshly made key consists of; `token` is shown once and stored nowhere. */
+export interface ApiKeySecret {
+  token: string;
+  prefix: string;
+  secretHash: Buffer;
+}
+
+const tokenPattern = /^dr_([0-9a-z]{12})_([A-Za-z0-9_-]{43})$/;
+
+/** Makes a key `dr_<12 public characters>_<43 secret characters>` (256 random bits). */
+export function newApiKeySecret(): ApiKeySecret {
+  const prefix = randomBytes(6).toString('hex');
+  const secret = randomBytes(32).toString('base64url');
+  return { token: `dr_${prefix}_${secret}`, prefix, secretHash: hash(secret) };
+}
+
+/** Splits a presented token; undefined when it does not have the form of a key. */
+export function parseApiKeyToken(token: string): { prefix: string; secretHash: Buffer } | undefined {
+  const match = tokenPattern.exec(token);
+  return match ? { prefix: match[1], secretHash: hash(match[2]) } : undefined;
+}
+
+/** Compares two SHA-256 hashes in constant time. */
+export function sameSecret(a: Buffer, b: Buffer): boolean {
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+/** Makes the secret with which a caller's webhooks are signed, in the Standard Webhooks form. */
+export function newWebhookSecret(): string {
+  return `whsec_${randomBytes(32).toString('base64')}`;
+}
+
+function hash(secret: string): Buffer {
+  return createHash('sha256').update(secret).digest();
+}

@@ -1,0 +1,28 @@
+import { Column, Entity, Index, OneToMany, PrimaryColumn } from 'typeorm';
+import type { Relation } from 'typeorm';
+import { bigintAsNumber } from '../common/column';
+import { Style } from '../styles/style';
+
+/** A named set of Styles. Without an owner it is public: everyone reads and applies it, nobody changes it. */
+@Entity('collections')
+@Index('collections_owner_seq_idx', ['ownerId', 'seq'])
+export class Collection {
+  @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'collections_pkey' })
+  id: string;
+
+  /** Null for a public Collection. */
+  @Column('varchar', { name: 'owner_id', length: 24, nullable: true })
+  ownerId: string | null;
+
+  @Column('bigint', { name: 'seq', generated: 'increment', transformer: bigintAsNumber })
+  seq: number;
+
+  @Column('varchar', { name: 'name', length: 200 })
+  name: string;
+
+  @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
+  createdAt: Date;
+
+  @OneToMany(() => Style, (style) => style.collection)
+  styles: Relation<Style>[];
+}

@@ -1,0 +1,25 @@
+/** Bounds of what a caller may send, from the API contract. */
+export const limits = {
+  bodyBytes: 1_000_000,
+  promptLength: 2000,
+  nameLength: 200,
+  arrayLength: 100,
+  metadataBytes: 16 * 1024,
+  metadataDepth: 8,
+  webhookLength: 2048,
+  seed: 4_294_967_295,
+  cfg: { min: 1, max: 20 },
+  steps: { min: 1, max: 50 },
+  numGenerations: { min: 1, max: 8 },
+  page: { min: 1, max: 100 },
+} as const;
+
+/** What an omitted control becomes, from the API contract. */
+export const defaults = {
+  cfg: 7.5,
+  steps: 30,
+  aspectRatio: 'square',
+  highResolution: false,
+  numGenerations: 1,
+  model: 'sd1.5',
+} as const;

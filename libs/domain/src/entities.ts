@@ -1,0 +1,26 @@
+import { ApiKey } from './api-keys/api-key';
+import { Collection } from './collections/collection';
+import { FinetunePrompt } from './finetune-prompts/finetune-prompt';
+import { Finetune } from './finetunes/finetune';
+import { Generation } from './generations/generation';
+import { Image } from './image-tasks/image';
+import { ImageTask } from './image-tasks/image-task';
+import { Style } from './styles/style';
+import { DailyUsage } from './usage/daily-usage';
+import { WebhookAttempt } from './webhooks/webhook-attempt';
+import { WebhookDelivery } from './webhooks/webhook-delivery';
+
+/** Every table of the service, for the data source. */
+export const entities = [
+  ApiKey,
+  Collection,
+  DailyUsage,
+  Finetune,
+  FinetunePrompt,
+  Generation,
+  Image,
+  ImageTask,
+  Style,
+  WebhookAttempt,
+  WebhookDelivery,
+];

@@ -1,0 +1,38 @@
+import { Column, Entity, Index, JoinColumn, ManyToOne, OneToOne, PrimaryColumn } from 'typeorm';
+import type { Relation } from 'typeorm';
+import { bigintAsNumber } from '../common/column';
+import type { Metadata } from '../common/metadata';
+import { Finetune } from '../finetunes/finetune';
+import { ImageTask } from '../image-tasks/image-task';
+
+/** A Prompt on a Fine-Tune. Its drawing is the image task of the same id. */
+@Entity('finetune_prompts')
+@Index('finetune_prompts_finetune_seq_idx', ['finetuneId', 'seq'])
+export class FinetunePrompt {
+  @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'finetune_prompts_pkey' })
+  id: string;
+
+  @OneToOne(() => ImageTask, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'id', foreignKeyConstraintName: 'finetune_prompts_id_fkey' })
+  task: Relation<ImageTask>;
+
+  @Column('varchar', { name: 'owner_id', length: 24 })
+  ownerId: string;
+
+  @Column('varchar', { name: 'finetune_id', length: 24 })
+  finetuneId: string;
+
+  @ManyToOne(() => Finetune, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'finetune_id', foreignKeyConstraintName: 'finetune_prompts_finetune_id_fkey' })
+  finetune: Relation<Finetune>;
+
+  @Column('bigint', { name: 'seq', generated: 'increment', transformer: bigintAsNumber })
+  seq: number;
+
+  /** The text as it was sent; the task carries the one that is drawn. */
+  @Column('text', { name: 'prompt' })
+  prompt: string;
+
+  @Column('jsonb', { name: 'metadata', nullable: true })
+  metadata: Metadata | null;
+}

@@ -1,0 +1,61 @@
+import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import { bigintAsNumber } from '../common/column';
+import type { Metadata } from '../common/metadata';
+
+export const finetuneStatuses = ['registered', 'ready', 'failed'] as const;
+export type FinetuneStatus = (typeof finetuneStatuses)[number];
+export type FinetuneWeightsKind = 'lora' | 'textual_inversion';
+
+/** A trained object of a caller: its class noun, the token that calls it, and the weights once uploaded. */
+@Entity('finetunes')
+@Index('finetunes_owner_seq_idx', ['ownerId', 'seq'])
+export class Finetune {
+  @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'finetunes_pkey' })
+  id: string;
+
+  @Column('varchar', { name: 'owner_id', length: 24 })
+  ownerId: string;
+
+  @Column('bigint', { name: 'seq', generated: 'increment', transformer: bigintAsNumber })
+  seq: number;
+
+  /** The class noun that a Prompt's text must include, such as `robot`. */
+  @Column('varchar', { name: 'name', length: 200 })
+  name: string;
+
+  @Column('varchar', { name: 'title', length: 200, nullable: true })
+  title: string | null;
+
+  /** Written right before the name where a text lacks it. */
+  @Column('varchar', { name: 'token', length: 64 })
+  token: string;
+
+  @Column('varchar', { name: 'model', length: 64 })
+  model: string;
+
+  @Column('varchar', { name: 'status', length: 16 })
+  status: FinetuneStatus;
+
+  @Column('jsonb', { name: 'metadata', nullable: true })
+  metadata: Metadata | null;
+
+  @Column('text', { name: 'error_message', nullable: true })
+  errorMessage: string | null;
+
+  @Column('varchar', { name: 'weights_kind', length: 24, nullable: true })
+  weightsKind: FinetuneWeightsKind | null;
+
+  /** SHA-256 of the uploaded file, in hex. */
+  @Column('varchar', { name: 'weights_hash', length: 64, nullable: true })
+  weightsHash: string | null;
+
+  /** Key of the uploaded file in the storage. */
+  @Column('varchar', { name: 'weights_key', length: 256, nullable: true })
+  weightsKey: string | null;
+
+  @Column('double precision', { name: 'weights_scale', default: 1 })
+  weightsScale: number;
+
+  @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
+  createdAt: Date;
+}

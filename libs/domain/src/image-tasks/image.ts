@@ -1,0 +1,42 @@
+import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, Unique } from 'typeorm';
+import type { Relation } from 'typeorm';
+import { ImageTask } from './image-task';
+
+/** One finished picture: where it is stored and the secret part of its URL. */
+@Entity('images')
+@Unique('images_token_key', ['token'])
+@Index('images_task_idx', ['taskId', 'index'], { unique: true })
+export class Image {
+  @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'images_pkey' })
+  id: string;
+
+  @Column('varchar', { name: 'task_id', length: 24 })
+  taskId: string;
+
+  @ManyToOne(() => ImageTask, (task) => task.images, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'task_id', foreignKeyConstraintName: 'images_task_id_fkey' })
+  task: Relation<ImageTask>;
+
+  @Column('integer', { name: 'index' })
+  index: number;
+
+  /** 24 unguessable characters; the URL is `<PUBLIC_URL>/images/<token>.<extension>`. */
+  @Column('varchar', { name: 'token', length: 24 })
+  token: string;
+
+  /** Key in the image storage: `<task id>/<attempt>/<index>.<extension>`. */
+  @Column('varchar', { name: 'storage_key', length: 256 })
+  storageKey: string;
+
+  @Column('varchar', { name: 'content_type', length: 32 })
+  contentType: string;
+
+  @Column('integer', { name: 'width' })
+  width: number;
+
+  @Column('integer', { name: 'height' })
+  height: number;
+
+  @Column('integer', { name: 'bytes' })
+  bytes: number;
+}

@@ -1,0 +1,64 @@
+import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, Unique } from 'typeorm';
+import type { Relation } from 'typeorm';
+import { bigintAsNumber } from '../common/column';
+import { Collection } from '../collections/collection';
+
+/** Stands in a Style's template for the Fine-Tune's token and name. */
+export const stylePlaceholder = '{finetune}';
+
+/** A reusable text with its controls, made from a Prompt, that any Fine-Tune can be drawn in. */
+@Entity('styles')
+@Index('styles_collection_seq_idx', ['collectionId', 'seq'])
+@Index('styles_source_prompt_idx', ['sourcePromptId'], {
+  where: `"source_prompt_id" IS NOT NULL AND "thumbnail_key" IS NULL`,
+})
+@Unique('styles_thumbnail_token_key', ['thumbnailToken'])
+export class Style {
+  @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'styles_pkey' })
+  id: string;
+
+  /** Null for a Style of a public Collection. */
+  @Column('varchar', { name: 'owner_id', length: 24, nullable: true })
+  ownerId: string | null;
+
+  @Column('varchar', { name: 'collection_id', length: 24 })
+  collectionId: string;
+
+  @ManyToOne(() => Collection, (collection) => collection.styles, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'collection_id', foreignKeyConstraintName: 'styles_collection_id_fkey' })
+  collection: Relation<Collection>;
+
+  /** Order inside the Collection. */
+  @Column('bigint', { name: 'seq', generated: 'increment', transformer: bigintAsNumber })
+  seq: number;
+
+  @Column('varchar', { name: 'name', length: 200 })
+  name: string;
+
+  /** The Prompt's text with the place-holder where token and name stood. */
+  @Column('text', { name: 'template' })
+  template: string;
+
+  @Column('text', { name: 'negative_prompt', nullable: true })
+  negativePrompt: string | null;
+
+  @Column('double precision', { name: 'cfg' })
+  cfg: number;
+
+  @Column('integer', { name: 'steps' })
+  steps: number;
+
+  /** The Prompt it was made from, whose first image becomes the thumbnail; no foreign key, for it outlives the Prompt. */
+  @Column('varchar', { name: 'source_prompt_id', length: 24, nullable: true })
+  sourcePromptId: string | null;
+
+  /** Secret part of the thumbnail's URL `<PUBLIC_URL>/images/<token>.png`; null until there is an image. */
+  @Column('varchar', { name: 'thumbnail_token', length: 24, nullable: true })
+  thumbnailToken: string | null;
+
+  @Column('varchar', { name: 'thumbnail_key', length: 256, nullable: true })
+  thumbnailKey: string | null;
+
+  @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
+  createdAt: Date;
+}

@@ -1,0 +1,54 @@
+import { Check, Column, Entity, Index, JoinColumn, ManyToOne, OneToMany, PrimaryColumn } from 'typeorm';
+import type { Relation } from 'typeorm';
+import { Generation } from '../generations/generation';
+import { WebhookAttempt } from './webhook-attempt';
+
+export const webhookDeliveryStatuses = ['pending', 'delivered', 'failed'] as const;
+export type WebhookDeliveryStatus = (typeof webhookDeliveryStatuses)[number];
+
+/** The duty to post one terminated Generation to its webhook; made in the transaction that terminates it. */
+@Entity('webhook_deliveries')
+@Check('webhook_deliveries_status_check', `"status" IN ('pending', 'delivered', 'failed')`)
+@Index('webhook_deliveries_generation_idx', ['generationId', 'createdAt'])
+@Index('webhook_deliveries_due_idx', ['nextAttemptAt'], { where: `"status" = 'pending'` })
+export class WebhookDelivery {
+  /** Also the `webhook-id` header, the same on every try. */
+  @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'webhook_deliveries_pkey' })
+  id: string;
+
+  @Column('varchar', { name: 'owner_id', length: 24 })
+  ownerId: string;
+
+  @Column('varchar', { name: 'generation_id', length: 24 })
+  generationId: string;
+
+  @ManyToOne(() => Generation, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'generation_id', foreignKeyConstraintName: 'webhook_deliveries_generation_id_fkey' })
+  generation: Relation<Generation>;
+
+  @Column('varchar', { name: 'url', length: 2048 })
+  url: string;
+
+  @Column('varchar', { name: 'status', length: 16 })
+  status: WebhookDeliveryStatus;
+
+  /** Tries made so far. */
+  @Column('integer', { name: 'attempts', default: 0 })
+  attemptCount: number;
+
+  /** Counts the jobs made for this delivery; the job id is `<id>-<enqueued>`. */
+  @Column('integer', { name: 'enqueued', default: 1 })
+  enqueued: number;
+
+  @Column({ type: 'timestamptz', name: 'next_attempt_at', precision: 3, nullable: true })
+  nextAttemptAt: Date | null;
+
+  @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
+  createdAt: Date;
+
+  @Column({ type: 'timestamptz', name: 'completed_at', precision: 3, nullable: true })
+  completedAt: Date | null;
+
+  @OneToMany(() => WebhookAttempt, (attempt) => attempt.delivery)
+  attempts: Relation<WebhookAttempt>[];
+}

@@ -1,0 +1,1 @@
+export { JsonLogger } from './json-logger';

@@ -1,0 +1,53 @@
+import type { Config } from '@app/config';
+import type { LoggerService } from '@nestjs/common';
+import pino from 'pino';
+
+/** Fields that go with a log line. Never a key, a webhook secret or (above debug) a prompt. */
+export type LogFields = Record<string, unknown>;
+
+/** JSON log lines on standard output, for Nest and for our own services. */
+export class JsonLogger implements LoggerService {
+  private readonly pino: pino.Logger;
+
+  constructor(process: string, level: Config['logLevel'], destination?: pino.DestinationStream) {
+    const options: pino.LoggerOptions = { level, base: { process }, timestamp: pino.stdTimeFunctions.isoTime };
+    this.pino = destination ? pino(options, destination) : pino(options);
+  }
+
+  log(message: unknown, ...rest: unknown[]): void {
+    this.write('info', message, rest);
+  }
+
+  error(message: unknown, ...rest: unknown[]): void {
+    this.write('error', message, rest);
+  }
+
+  warn(message: unknown, ...rest: unknown[]): void {
+    this.write('warn', message, rest);
+  }
+
+  debug(message: unknown, ...rest: unknown[]): void {
+    this.write('debug', message, rest);
+  }
+
+  verbose(message: unknown, ...rest: unknown[]): void {
+    this.write('trace', message, rest);
+  }
+
+  fatal(message: unknown, ...rest: unknown[]): void {
+    this.write('fatal', message, rest);
+  }
+
+  /** Nest passes its context as the last string; ours pass one object of fields. */
+  private write(level: pino.Level, message: unknown, rest: unknown[]): void {
+    const fields: LogFields = {};
+    for (const item of rest) {
+      if (item instanceof Error) fields.err = pino.stdSerializers.err(item);
+      else if (typeof item === 'string') fields[item.includes('\n') ? 'stack' : 'context'] = item;
+      else if (item && typeof item === 'object') Object.assign(fields, item);
+    }
+    if (message instanceof Error)
+      this.pino[level]({ ...fields, err: pino.stdSerializers.err(message) }, message.message);
+    else this.pino[level](fields, typeof message === 'string' ? message : JSON.stringify(message));
+  }
+}

@@ -1,0 +1,221 @@
+import type { TerminatedStatus } from '@app/domain';
+import { Generation, Image, ImageTask, newIdentifier, WebhookDelivery } from '@app/domain';
+import type { EntityManager } from 'typeorm';
+import { jobIdOf } from './jobs';
+import type { JobTransaction, Transactions } from './transactions';
+
+/** A worker that has not said it is alive for this long has lost its task. */
+export const heartbeatTimeoutMs = 10_000;
+
+/** How a task ended and what came of it. */
+export interface Settlement {
+  status: TerminatedStatus;
+  error?: string | null;
+  upscaler?: string | null;
+  computeSeconds?: number;
+  images?: readonly Omit<Image, 'task' | 'taskId'>[];
+}
+
+/** What the claim of a job found. */
+export type Claim = { kind: 'claimed'; task: ImageTask } | { kind: 'settled' } | { kind: 'held' };
+
+/**
+ * Every move of an image task's status, each one conditional update. A worker's writes carry the attempt
+ * of its claim and do nothing once the row has another, so a task has one terminated status and one set of images.
+ */
+export class ImageTaskLifeCycle {
+  constructor(private readonly transactions: Transactions) {}
+
+  /** Makes the job of each freshly inserted task, in the transaction that inserts it. */
+  async enqueue(transaction: JobTransaction, tasks: readonly Pick<ImageTask, 'id' | 'enqueued'>[]): Promise<void> {
+    await transaction.enqueue(
+      'images',
+      ...tasks.map(({ id, enqueued }) => ({ id: jobIdOf(id, enqueued ?? 1), data: { taskId: id } })),
+    );
+  }
+
+  /**
+   * Takes a task for drawing: a queued one, or one whose worker is gone. `held`: another worker is drawing it now;
+   * `settled`: it has terminated or was deleted.
+   */
+  claim(taskId: string): Promise<Claim> {
+    return this.transactions.run(async ({ manager }) => {
+      const { affected } = await manager
+        .createQueryBuilder()
+        .update(ImageTask)
+        .set({
+          status: 'processing',
+          attempt: () => 'attempt + 1',
+          startedAt: () => `coalesce(started_at, now())`,
+          heartbeatAt: () => 'now()',
+        })
+        .where('id = :taskId', { taskId })
+        .andWhere(
+          `(status = 'queued' OR (status = 'processing' AND heartbeat_at < now() - :timeout * interval '1 ms'))`,
+          {
+            timeout: heartbeatTimeoutMs,
+          },
+        )
+        .execute();
+      const task = await manager.findOneBy(ImageTask, { id: taskId });
+      if (affected && task) return { kind: 'claimed', task };
+      return task?.status === 'processing' ? { kind: 'held' } : { kind: 'settled' };
+    });
+  }
+
+  /** Says that the worker of this attempt is alive. False: the task is no longer its own (canceled, deleted, taken over). */
+  heartbeat(task: Pick<ImageTask, 'id' | 'attempt'>): Promise<boolean> {
+    return this.update(task, { heartbeatAt: () => 'now()' });
+  }
+
+  /** Notes which weights draw the task and in how many chunks its prompt was encoded. False as for `heartbeat`. */
+  drawingStarted(
+    task: Pick<ImageTask, 'id' | 'attempt'>,
+    served: { servedBy: string; promptChunks?: number },
+  ): Promise<boolean> {
+    return this.update(task, served);
+  }
+
+  /**
+   * Writes the terminated status, the images, the usage and the webhook's duty in one transaction, only if the
+   * row still carries this attempt. False: it does not, and whatever was drawn is to be thrown away.
+   */
+  settle(task: Pick<ImageTask, 'id' | 'attempt'>, settlement: Settlement): Promise<boolean> {
+    return this.transactions.run(async (transaction) => {
+      const { manager } = transaction;
+      const row = await lock(manager, task.id);
+      if (!row || row.status !== 'processing' || row.attempt !== task.attempt) return false;
+      await terminate(manager, row, settlement);
+      if (settlement.images?.length)
+        await manager.insert(
+          Image,
+          settlement.images.map((image) => ({ ...image, taskId: task.id })),
+        );
+      if (settlement.status === 'succeeded') await recordUsage(manager, row, settlement);
+      await owePossibleWebhook(transaction, row);
+      return true;
+    });
+  }
+
+  /** Gives a claimed task back, to be drawn again by another worker. */
+  release(task: Pick<ImageTask, 'id' | 'attempt'>): Promise<boolean> {
+    return this.transactions.run(async (transaction) => {
+      const row = await lock(transaction.manager, task.id);
+      if (!row || row.status !== 'processing' || row.attempt !== task.attempt) return false;
+      await requeue(transaction, row);
+      return true;
+    });
+  }
+
+  /**
+   * Cancels a task that has not terminated, inside the caller's transaction.
+   * @returns the row as it is now; `canceled` false when it had terminated before.
+   */
+  async cancel(transaction: JobTransaction, taskId: string): Promise<{ canceled: boolean } | undefined> {
+    const row = await lock(transaction.manager, taskId);
+    if (!row) return undefined;
+    if (row.status !== 'queued' && row.status !== 'processing') return { canceled: false };
+    await terminate(transaction.manager, row, { status: 'canceled' });
+    await announceStop(transaction.manager, taskId);
+    await owePossibleWebhook(transaction, row);
+    return { canceled: true };
+  }
+
+  /** Deletes a task with everything that hangs on it, inside the caller's transaction; a worker that draws it stops. */
+  async remove(transaction: JobTransaction, taskId: string): Promise<void> {
+    await transaction.manager.delete(ImageTask, { id: taskId });
+    await announceStop(transaction.manager, taskId);
+  }
+
+  /** Puts a task that lost its worker or its job back into the queue under a new job. False when it has moved on meanwhile. */
+  requeue(seen: Pick<ImageTask, 'id' | 'attempt' | 'enqueued' | 'status'>): Promise<boolean> {
+    return this.transactions.run(async (transaction) => {
+      const row = await lock(transaction.manager, seen.id);
+      if (!row || row.status !== seen.status || row.attempt !== seen.attempt || row.enqueued !== seen.enqueued)
+        return false;
+      await requeue(transaction, row);
+      return true;
+    });
+  }
+
+  private update(
+    task: Pick<ImageTask, 'id' | 'attempt'>,
+    values: Parameters<EntityManager['update']>[2],
+  ): Promise<boolean> {
+    return this.transactions.run(async ({ manager }) => {
+      const { affected } = await manager.update(
+        ImageTask,
+        { id: task.id, attempt: task.attempt, status: 'processing' },
+        values,
+      );
+      return affected === 1;
+    });
+  }
+}
+
+/** Channel on which a worker hears that a task it may be drawing was canceled or deleted. The payload is the id. */
+export const stopChannel = 'darkroom_stop';
+
+function announceStop(manager: EntityManager, taskId: string): Promise<unknown> {
+  return manager.query('SELECT pg_notify($1, $2)', [stopChannel, taskId]);
+}
+
+function lock(manager: EntityManager, id: string): Promise<ImageTask | null> {
+  return manager.findOne(ImageTask, { where: { id }, lock: { mode: 'pessimistic_write' } });
+}
+
+async function requeue(transaction: JobTransaction, row: ImageTask): Promise<void> {
+  const enqueued = row.enqueued + 1;
+  await transaction.manager.update(
+    ImageTask,
+    { id: row.id },
+    { status: 'queued', enqueued, heartbeatAt: () => 'NULL' },
+  );
+  await transaction.enqueue('images', { id: jobIdOf(row.id, enqueued), data: { taskId: row.id } });
+}
+
+async function terminate(manager: EntityManager, row: ImageTask, settlement: Settlement): Promise<void> {
+  await manager.update(
+    ImageTask,
+    { id: row.id },
+    {
+      status: settlement.status,
+      error: settlement.error ?? null,
+      upscaler: settlement.upscaler ?? null,
+      computeSeconds: settlement.computeSeconds ?? null,
+      completedAt: () => `greatest(date_trunc('milliseconds', clock_timestamp()), created_at)`,
+    },
+  );
+}
+
+/** A terminated Generation with a webhook owes its caller one delivery. */
+async function owePossibleWebhook(transaction: JobTransaction, row: ImageTask): Promise<void> {
+  if (row.kind !== 'generation') return;
+  const generation = await transaction.manager.findOneBy(Generation, { id: row.id });
+  if (!generation?.webhook) return;
+  const id = newIdentifier();
+  const now = new Date();
+  await transaction.manager.insert(WebhookDelivery, {
+    id,
+    ownerId: row.ownerId,
+    generationId: row.id,
+    url: generation.webhook,
+    status: 'pending',
+    nextAttemptAt: now,
+    createdAt: now,
+  });
+  await transaction.enqueue('webhooks', { id: jobIdOf(id, 1), data: { deliveryId: id } });
+}
+
+async function recordUsage(manager: EntityManager, row: ImageTask, settlement: Settlement): Promise<void> {
+  const images = settlement.images?.length ?? 0;
+  await manager.query(
+    `INSERT INTO daily_usage (owner_id, day, model, finetune_id, images, steps, compute_seconds)
+     VALUES ($1, (now() AT TIME ZONE 'UTC')::date, $2, $3, $4, $5, $6)
+     ON CONFLICT (owner_id, day, model, finetune_id) DO UPDATE SET
+       images = daily_usage.images + excluded.images,
+       steps = daily_usage.steps + excluded.steps,
+       compute_seconds = daily_usage.compute_seconds + excluded.compute_seconds`,
+    [row.ownerId, row.model, row.finetuneId ?? '', images, images * row.steps, settlement.computeSeconds ?? 0],
+  );
+}

@@ -1,0 +1,23 @@
+import type { Config } from '@app/config';
+import type { JobBackEnd } from './job-back-end';
+import { queueConnection } from './job-back-end';
+import { PostgresBackEnd } from './postgres-back-end';
+import { RedisBackEnd } from './redis-back-end';
+
+export * from './image-task-life-cycle';
+export { queueConnection } from './job-back-end';
+export type { JobBackEnd, JobPresence, QueueConnection } from './job-back-end';
+export * from './jobs';
+export { Transactions } from './transactions';
+export type { JobTransaction } from './transactions';
+
+/** Opens the back end that the configuration names. */
+export function openJobBackEnd(
+  config: Pick<Config, 'queueBackend' | 'redisUrl'>,
+  databaseUrl: string,
+  onError: (error: Error) => void,
+): JobBackEnd {
+  return config.queueBackend === 'redis'
+    ? new RedisBackEnd(queueConnection(config, databaseUrl), onError)
+    : new PostgresBackEnd(databaseUrl, onError);
+}

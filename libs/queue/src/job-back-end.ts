@@ -1,0 +1,51 @@
+import type { Config } from '@app/config';
+import type { BackendFactory, JobState, QueueOptions } from 'bullmq';
+import { createPostgresBackend, createRedisBackend } from 'bullmq';
+import type { EntityManager } from 'typeorm';
+import type { NewJob, QueueName } from './jobs';
+
+/** State of a job as the back end sees it; `missing` when it knows no such job. */
+export type JobPresence = JobState | 'unknown' | 'missing';
+
+/** Where jobs wait. Two implementations: PostgreSQL and Redis. */
+export interface JobBackEnd {
+  /**
+   * Adds jobs for rows that `manager`'s transaction writes. PostgreSQL adds inside the transaction;
+   * Redis cannot, so the returned function adds them and is called after the commit.
+   */
+  add<Q extends QueueName>(manager: EntityManager, queue: Q, jobs: readonly NewJob<Q>[]): Promise<() => Promise<void>>;
+  /** Looks a job up, for the sweeper. */
+  presence(queue: QueueName, jobId: string): Promise<JobPresence>;
+  /** How many jobs wait, run, and wait for their time. */
+  counts(queue: QueueName): Promise<Record<string, number>>;
+  close(): Promise<void>;
+}
+
+/** What BullMQ's classes need to reach the configured back end. */
+export interface QueueConnection {
+  connection: QueueOptions['connection'];
+  factory: BackendFactory;
+}
+
+/**
+ * The connection of a worker or queue on the configured back end. Each owns a small pool of its own.
+ * @param databaseUrl of the service's PostgreSQL.
+ */
+export function queueConnection(
+  config: Pick<Config, 'queueBackend' | 'redisUrl'>,
+  databaseUrl: string,
+): QueueConnection {
+  if (config.queueBackend === 'redis')
+    return {
+      connection: { url: config.redisUrl, maxRetriesPerRequest: null },
+      factory: createRedisBackend as BackendFactory,
+    };
+  return {
+    connection: {
+      connectionString: databaseUrl,
+      max: 3,
+      application_name: 'darkroom-queue',
+    } as QueueOptions['connection'],
+    factory: createPostgresBackend as unknown as BackendFactory,
+  };
+}

@@ -1,0 +1,25 @@
+/** The queues of the service and what their jobs carry: an id, for the row is the truth. */
+export interface JobData {
+  /** Draws an image task; consumed by the inference processes. */
+  images: { taskId: string };
+  /** Makes one try of a webhook delivery; consumed by the api processes. */
+  webhooks: { deliveryId: string };
+}
+
+export type QueueName = keyof JobData;
+
+/** Names under which the queues stand in the back end. */
+export const queueNames = { images: 'images', webhooks: 'webhooks' } as const satisfies { [Q in QueueName]: Q };
+
+/** A job to add. Its id never repeats: a finished job of the same id would swallow it. */
+export interface NewJob<Q extends QueueName> {
+  id: string;
+  data: JobData[Q];
+  /** Wait before the first try, in milliseconds. */
+  delayMs?: number;
+}
+
+/** Id of the n-th job made for a row. No colon: the back end keeps it for itself. */
+export function jobIdOf(rowId: string, enqueued: number): string {
+  return `${rowId}-${enqueued}`;
+}

@@ -1,0 +1,100 @@
+import { createWriteStream } from 'node:fs';
+import { access, constants, mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
+import { dirname, join, relative, resolve, sep } from 'node:path';
+import { randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { ImageStorage, StoredObject } from './image-storage';
+
+/** Marks a file that is still being written; a crash leaves it to `list`, and so to the sweeper. */
+const partSuffix = '.part';
+
+/** Objects as files under one folder, each written beside its place, synced and renamed. */
+export class FileImageStorage implements ImageStorage {
+  private readonly root: string;
+
+  constructor(root: string) {
+    this.root = resolve(root);
+  }
+
+  async write(key: string, data: Uint8Array | Readable): Promise<void> {
+    const path = this.pathOf(key);
+    await mkdir(dirname(path), { recursive: true });
+    const part = `${path}.${randomBytes(6).toString('hex')}${partSuffix}`;
+    try {
+      await pipeline(data instanceof Readable ? data : Readable.from([data]), createWriteStream(part, { flush: true }));
+      await rename(part, path);
+      await syncFolder(dirname(path));
+    } catch (error) {
+      await rm(part, { force: true });
+      throw error;
+    }
+  }
+
+  async read(key: string): Promise<{ stream: Readable; bytes: number } | undefined> {
+    try {
+      const file = await open(this.pathOf(key));
+      const { size } = await file.stat();
+      return { stream: file.createReadStream(), bytes: size };
+    } catch (error) {
+      if (isAbsent(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async removeAll(prefix: string): Promise<void> {
+    const path = this.pathOf(prefix.replace(/\/+$/, ''));
+    await rm(path, { recursive: true, force: true });
+    // An empty parent is of no use; one that is not empty, or gone already, is left.
+    if (dirname(path) !== this.root) await rmdir(dirname(path)).catch(() => undefined);
+  }
+
+  async *list(prefix = ''): AsyncIterable<StoredObject> {
+    const start = prefix ? this.pathOf(prefix) : this.root;
+    let names;
+    try {
+      names = await readdir(start, { withFileTypes: true, recursive: true });
+    } catch (error) {
+      if (isAbsent(error)) return;
+      throw error;
+    }
+    for (const entry of names) {
+      if (!entry.isFile()) continue;
+      const path = join(entry.parentPath, entry.name);
+      const found = await stat(path).catch(() => undefined);
+      if (found)
+        yield { key: relative(this.root, path).split(sep).join('/'), bytes: found.size, modifiedAt: found.mtime };
+    }
+  }
+
+  async localPath(key: string): Promise<string> {
+    const path = this.pathOf(key);
+    await access(path);
+    return path;
+  }
+
+  async check(): Promise<void> {
+    await mkdir(this.root, { recursive: true });
+    await access(this.root, constants.W_OK);
+  }
+
+  private pathOf(key: string): string {
+    const path = resolve(this.root, key);
+    if (!path.startsWith(this.root + sep)) throw new Error(`"${key}" is no key inside the storage.`);
+    return path;
+  }
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+function isAbsent(error: unknown): boolean {
+  const code = (error as NodeJS.ErrnoException).code;
+  return code === 'ENOENT' || code === 'ENOTDIR' || code === 'EISDIR';
+}
