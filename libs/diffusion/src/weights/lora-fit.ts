@@ -1,0 +1,63 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Lora, LoraModule } from './lora';
+import type { ModelPart } from './lora-keys';
+import { OnnxModel } from './onnx-model';
+import { findWeightSites } from './weight-sites';
+import type { WeightSite } from './weight-sites';
+import { quote, shapeText, WeightsError } from './weights-error';
+
+/** A layer of the LoRA and the base's weight that it changes. */
+export interface FittedModule {
+  module: LoraModule;
+  site: WeightSite;
+}
+
+/** One part of the base model, and what the LoRA changes of it. */
+export interface FittedPart {
+  part: ModelPart;
+  model: OnnxModel;
+  modules: FittedModule[];
+}
+
+/**
+ * Finds the base's weight for every layer of a LoRA.
+ * @throws WeightsError if the base lacks a layer or has it in another shape; OnnxModelError if the base is malformed.
+ */
+export function fitLora(lora: Lora, baseFolder: string): FittedPart[] {
+  const parts = new Map<ModelPart, FittedPart & { sites: Map<string, WeightSite> }>();
+  for (const module of lora.modules.values()) {
+    const { part } = module;
+    let fitted = parts.get(part);
+    if (!fitted) {
+      const path = join(baseFolder, part, 'model.onnx');
+      if (!existsSync(path))
+        throw misfit(`The key ${quote(module.key)} is for a ${part}, which the base model does not have.`);
+      const model = OnnxModel.open(path);
+      fitted = { part, model, modules: [], sites: findWeightSites(model) };
+      parts.set(part, fitted);
+    }
+    const site = fitted.sites.get(module.path);
+    if (!site) throw misfit(`The key ${quote(module.key)} is for a layer that the base model's ${part} does not have.`);
+    if (squeeze(site.shape) !== squeeze(module.shape)) {
+      throw misfit(
+        `The key ${quote(module.key)} is for a weight of shape ${shapeText(module.shape)}; the base model's is ${shapeText(site.shape)}.`,
+      );
+    }
+    if (fitted.modules.some((other) => other.site.initializer === site.initializer)) {
+      throw misfit(`The key ${quote(module.key)} is for a weight that the base model shares with another layer.`);
+    }
+    fitted.modules.push({ module, site });
+  }
+  return [...parts.values()].map(({ part, model, modules }) => ({ part, model, modules }));
+}
+
+/** A convolution of 1 x 1 is a linear layer: published LoRAs have either for `proj_in` and `proj_out`. */
+function squeeze(shape: readonly number[]): string {
+  const isPointwise = shape.length === 4 && shape[2] === 1 && shape[3] === 1;
+  return (isPointwise ? shape.slice(0, 2) : shape).join();
+}
+
+function misfit(sentence: string): WeightsError {
+  return new WeightsError('WeightsDoNotFitModel', sentence);
+}

@@ -1,0 +1,83 @@
+import { quote, WeightsError } from './weights-error';
+
+export type ModelPart = 'unet' | 'text_encoder';
+export type LoraFormat = 'diffusers' | 'kohya';
+
+/** What one key of a LoRA file stands for. */
+export interface LoraKey {
+  part: ModelPart;
+  /** The layer's path as {@link canonicalPath} writes it. */
+  path: string;
+  role: 'down' | 'up' | 'mid' | 'alpha';
+  format: LoraFormat;
+}
+
+/**
+ * One spelling for a layer's path, whoever wrote it: dots and slashes become `_` (as kohya has it, where the two cannot be
+ * told apart), and the wrappers that tools put in front are left out.
+ */
+export function canonicalPath(path: string): string {
+  return path.replace(/[./]/g, '_').replace(/^_?(?:(?:unet|text_encoder|text_model|model|m)_)+/, '');
+}
+
+/** Endings of relatives of LoRA, which change a weight in another way than up x down. */
+const relatives: [RegExp, string][] = [
+  [/\.hada_/, 'a LoHa'],
+  [/\.lokr_/, 'a LoKr'],
+  [/\.(oft|boft)_|\.oft_blocks/, 'an OFT'],
+  [/\.on_input$/, 'an IA3'],
+  [/\.[ab][12]\.weight$/, 'a GLoRA'],
+  [/\.(dora_scale|lora_magnitude_vector(\.\w+)?(\.weight)?)$/, 'a DoRA'],
+  [/\.(diff|diff_b|set_weight)$/, 'a full weight difference'],
+  [/\.lora_embedding_[AB]/, 'a LoRA of an embedding'],
+  [/\.lora_(A|B|up|down)(\.\w+)?\.bias$/, 'a LoRA with biases'],
+];
+
+const factor = /^(.+?)(?:\.lora_linear_layer\.|\.lora\.|\.lora_|_lora\.)(A|B|down|up|mid)(?:\.[A-Za-z]\w*)?\.weight$/;
+const scaling = /^(.+?)(?:\.lora_linear_layer|\.lora|_lora)?\.alpha$/;
+const roles = { A: 'down', B: 'up', down: 'down', up: 'up', mid: 'mid' } as const;
+
+/**
+ * Reads a key as peft, diffusers (now and before peft) or kohya's scripts write it.
+ * @throws WeightsError if it is of another kind of weights, of another model family, or of no known form.
+ */
+export function parseLoraKey(key: string): LoraKey {
+  for (const [ending, kind] of relatives) {
+    if (ending.test(key)) {
+      throw new WeightsError(
+        'WeightsKindUnsupported',
+        `The key ${quote(key)} is ${kind}; only plain LoRA is accepted.`,
+      );
+    }
+  }
+  const [, name, letter] = factor.exec(key) ?? scaling.exec(key) ?? [];
+  if (name === undefined) {
+    throw new WeightsError('WeightsMalformed', `The key ${quote(key)} is none that a LoRA has.`);
+  }
+  const role = letter === undefined ? 'alpha' : roles[letter as keyof typeof roles];
+  return { ...parseLayer(name, key), role };
+}
+
+function parseLayer(name: string, key: string): Omit<LoraKey, 'role'> {
+  const bare = name.replace(/^base_model\.model\./, '');
+  const kohya = /^lora_(unet|te1?)_(.+)$/.exec(bare);
+  if (kohya) {
+    const part = kohya[1] === 'unet' ? 'unet' : 'text_encoder';
+    return { part, path: canonicalPath(kohya[2]), format: 'kohya' };
+  }
+  if (/^lora_te[2-9]|^text_encoder_[2-9]/.test(bare)) {
+    throw new WeightsError('WeightsDoNotFitModel', `The key ${quote(key)} is for a model with several text encoders.`);
+  }
+  if (/^(lora_)?(transformer|prior)[._]/.test(bare)) {
+    throw new WeightsError('WeightsDoNotFitModel', `The key ${quote(key)} is for another family of models.`);
+  }
+  if (/^(unet\.|(down|up)_blocks\.|mid_block\.)/.test(bare)) {
+    const path = bare.replace('.processor.', '.').replace(/\.to_out$/, '.to_out.0');
+    return { part: 'unet', path: canonicalPath(path), format: 'diffusers' };
+  }
+  if (/^(text_encoder|text_model)\./.test(bare)) {
+    const path = bare.replace(/\.to_([qkv]|out)$/, '.$1_proj');
+    return { part: 'text_encoder', path: canonicalPath(path), format: 'diffusers' };
+  }
+  throw new WeightsError('WeightsMalformed', `The key ${quote(key)} belongs to no part of the model.`);
+}

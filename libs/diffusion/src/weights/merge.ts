@@ -1,0 +1,94 @@
+import { join } from 'node:path';
+import { rewriteGraph } from './graph-rewrite';
+import { parseLora } from './lora';
+import { fitLora } from './lora-fit';
+import type { FittedModule } from './lora-fit';
+import { LowRankSum } from './low-rank-sum';
+import { cachedMerge, FileSharer, hashFile, hashFolder, MERGE_RECORD } from './merged-folder';
+import type { OnnxModel } from './onnx-model';
+import { FLOAT } from './onnx-proto';
+import type { ExternalData } from './onnx-proto';
+import { readSafetensors, readSafetensorsHeader } from './safetensors';
+
+export interface MergeLoraOptions {
+  /** A model folder in diffusers' layout, of which only `unet` and `text_encoder` are changed. */
+  baseFolder: string;
+  /** The LoRA's safetensors file. */
+  lora: string;
+  /** 0 is the base model, 1 the LoRA as it was trained. */
+  scale: number;
+  /** Holds the merged models; best on the base's device, where its files are linked and not copied. */
+  cacheDir: string;
+  /** Hashes of the two, computed where they are not known. */
+  baseHash?: string;
+  loraHash?: string;
+}
+
+/**
+ * Makes a model folder in which the LoRA is part of the weights: W + scale * alpha / rank * up x down, which on a layer's
+ * output is the sum that diffusers computes (`LoraLayer.forward` of peft). The changed weights are in one file of their own;
+ * all others stay in the base's files, hard-linked beside the graph. Where the base keeps its weights inside `model.onnx`,
+ * that file is linked and the new graph points into it, so that no form of base is ever copied.
+ * @returns the folder, and how many weights are changed
+ * @throws WeightsError if the LoRA does not fit; SafetensorsError or OnnxModelError if a file is malformed
+ */
+export async function mergeLora(options: MergeLoraOptions): Promise<{ folder: string; merged: number }> {
+  const { baseFolder, scale, cacheDir } = options;
+  if (!Number.isFinite(scale)) throw new RangeError(`The scale is ${scale}; a finite number is accepted.`);
+  const baseHash = options.baseHash ?? (await hashFolder(baseFolder));
+  const weightsHash = options.loraHash ?? (await hashFile(options.lora));
+  return cachedMerge(cacheDir, { kind: 'lora', baseHash, weightsHash, variant: String(scale) }, async (folder) => {
+    const lora = parseLora(await readSafetensors(options.lora), readSafetensorsHeader(options.lora).metadata);
+    const parts = fitLora(lora, baseFolder);
+    const graphs = parts.map(({ part }) => `${part}/`);
+    const sharer = new FileSharer(cacheDir, baseHash);
+    // Other graphs of a changed part, as fused ones for a GPU, would draw without the LoRA: they are left out.
+    const isShared = (path: string) =>
+      path !== MERGE_RECORD && !(path.endsWith('.onnx') && graphs.some((start) => path.startsWith(start)));
+    await sharer.shareTree(baseFolder, folder, isShared);
+    const sum = await LowRankSum.create();
+    try {
+      for (const { part, model, modules } of parts) {
+        const stale = new Set(modules.map(({ site }) => site.initializer.name));
+        await rewriteGraph(model, join(folder, part), sharer, stale, async (file) => {
+          const changes = new Map<string, ExternalData>();
+          for (const fitted of modules) {
+            const { initializer, cast } = fitted.site;
+            const weight = await mergeModule(model, fitted, scale, sum);
+            // What is only read through a cast to float32 is kept as float32, which spares it a second rounding.
+            changes.set(initializer.name, await file.append(weight, cast ? FLOAT : initializer.dataType));
+          }
+          return changes;
+        });
+      }
+    } finally {
+      await sum.release();
+    }
+    return { merged: lora.modules.size };
+  });
+}
+
+/** The merged weight, in the layout that the graph stores it in. */
+async function mergeModule(
+  model: OnnxModel,
+  { module, site }: FittedModule,
+  scale: number,
+  sum: LowRankSum,
+): Promise<Float32Array> {
+  const { rank, alpha, up, down } = module;
+  const weight = await model.readFloats(site.initializer);
+  const factor = (scale * alpha) / rank;
+  const scaled = up.map((value) => value * factor);
+  if (!site.transposed) return sum.add(weight, scaled, down, rank);
+  // (up x down)^T = down^T x up^T
+  return sum.add(weight, transpose(down, rank), transpose(scaled, up.length / rank), rank);
+}
+
+function transpose(matrix: Float32Array, rows: number): Float32Array {
+  const columns = matrix.length / rows;
+  const result = new Float32Array(matrix.length);
+  for (let row = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++) result[column * rows + row] = matrix[row * columns + column];
+  }
+  return result;
+}

@@ -1,0 +1,25 @@
+/** Why weights are refused: broken, made for another model, or of a kind that is not merged. */
+export type WeightsErrorCode = 'WeightsMalformed' | 'WeightsDoNotFitModel' | 'WeightsKindUnsupported';
+
+/** Uploaded weights that cannot be used; the message is one sentence that names the key and, where it matters, the shapes. */
+export class WeightsError extends Error {
+  override name = 'WeightsError';
+
+  constructor(
+    readonly code: WeightsErrorCode,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** A name from an uploaded file in a sentence: escaped and never longer than a line. */
+export function quote(name: string): string {
+  const text = JSON.stringify(name);
+  return text.length > 160 ? `${text.slice(0, 160)}…"` : text;
+}
+
+/** A shape in a sentence: `[320, 8]`. */
+export function shapeText(shape: readonly number[]): string {
+  return `[${shape.join(', ')}]`;
+}
