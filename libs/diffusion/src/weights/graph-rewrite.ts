@@ -13,7 +13,7 @@ const PAGE_BYTES = 4096;
 const MOVED_BYTES = 1024;
 
 /** A file of external data, written one weight after the other. */
-export class WeightsFile {
+export class ExternalDataWriter {
   private offset = 0;
 
   constructor(
@@ -45,7 +45,7 @@ export async function rewriteGraph(
   folder: string,
   sharer: FileSharer,
   stale: ReadonlySet<string>,
-  change: (file: WeightsFile) => Promise<Map<string, ExternalData>>,
+  change: (file: ExternalDataWriter) => Promise<Map<string, ExternalData>>,
 ): Promise<void> {
   const taken = new Set([...model.externalFiles(), ...(await readdir(folder))]);
   const free = (stem: string) => {
@@ -58,7 +58,7 @@ export async function rewriteGraph(
   const file = await open(join(folder, location), 'wx');
   let changes: Map<string, ExternalData>;
   try {
-    changes = await change(new WeightsFile(file, location));
+    changes = await change(new ExternalDataWriter(file, location));
     await file.sync();
   } finally {
     await file.close();

@@ -1,8 +1,11 @@
-export { parseLora } from './lora';
+export { inspectWeights } from './inspect';
+export type { WeightsSummary } from './inspect';
 export type { Lora, LoraModule } from './lora';
 export type { LoraFormat, ModelPart } from './lora-keys';
 export { mergeLora } from './merge';
 export type { MergeLoraOptions } from './merge';
+export { mergeTextualInversion } from './merge-textual-inversion';
+export type { MergeTextualInversionOptions } from './merge-textual-inversion';
 export { hashFile, hashFolder, removeMerged } from './merged-folder';
 export { OnnxModel, OnnxModelError } from './onnx-model';
 export {
@@ -19,5 +22,7 @@ export type {
   SafetensorsHeader,
   SafetensorsInfo,
 } from './safetensors';
+export type { TextualInversion } from './textual-inversion';
 export { WeightsError } from './weights-error';
 export type { WeightsErrorCode } from './weights-error';
+export { loadLora, loadTextualInversion } from './weights-file';

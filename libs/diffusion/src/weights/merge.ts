@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { rewriteGraph } from './graph-rewrite';
-import { parseLora } from './lora';
 import { fitLora } from './lora-fit';
 import type { FittedModule } from './lora-fit';
 import { LowRankSum } from './low-rank-sum';
@@ -8,7 +7,7 @@ import { cachedMerge, FileSharer, hashFile, hashFolder, MERGE_RECORD } from './m
 import type { OnnxModel } from './onnx-model';
 import { FLOAT } from './onnx-proto';
 import type { ExternalData } from './onnx-proto';
-import { readSafetensors, readSafetensorsHeader } from './safetensors';
+import { loadLora } from './weights-file';
 
 export interface MergeLoraOptions {
   /** A model folder in diffusers' layout, of which only `unet` and `text_encoder` are changed. */
@@ -30,7 +29,7 @@ export interface MergeLoraOptions {
  * all others stay in the base's files, hard-linked beside the graph. Where the base keeps its weights inside `model.onnx`,
  * that file is linked and the new graph points into it, so that no form of base is ever copied.
  * @returns the folder, and how many weights are changed
- * @throws WeightsError if the LoRA does not fit; SafetensorsError or OnnxModelError if a file is malformed
+ * @throws WeightsError if the LoRA is malformed or does not fit; OnnxModelError if the base is malformed
  */
 export async function mergeLora(options: MergeLoraOptions): Promise<{ folder: string; merged: number }> {
   const { baseFolder, scale, cacheDir } = options;
@@ -38,7 +37,7 @@ export async function mergeLora(options: MergeLoraOptions): Promise<{ folder: st
   const baseHash = options.baseHash ?? (await hashFolder(baseFolder));
   const weightsHash = options.loraHash ?? (await hashFile(options.lora));
   return cachedMerge(cacheDir, { kind: 'lora', baseHash, weightsHash, variant: String(scale) }, async (folder) => {
-    const lora = parseLora(await readSafetensors(options.lora), readSafetensorsHeader(options.lora).metadata);
+    const lora = await loadLora(options.lora);
     const parts = fitLora(lora, baseFolder);
     const graphs = parts.map(({ part }) => `${part}/`);
     const sharer = new FileSharer(cacheDir, baseHash);

@@ -1,6 +1,6 @@
 import { canonicalPath } from './lora-keys';
 import { FLOAT } from './onnx-proto';
-import type { OnnxInitializer, OnnxNode } from './onnx-proto';
+import type { OnnxInitializer } from './onnx-proto';
 import type { OnnxModel } from './onnx-model';
 
 /** A layer of a graph that a LoRA can change. */
@@ -20,58 +20,69 @@ export interface WeightSite {
  * node that multiplies by it tells the path (`/<path>/MatMul`).
  */
 export function findWeightSites(model: OnnxModel): Map<string, WeightSite> {
-  const producers = new Map(model.nodes.flatMap((node) => node.outputs.map((output) => [output, node] as const)));
-  const readers = new Map<string, OnnxNode[]>();
-  for (const node of model.nodes) {
-    for (const input of node.inputs) readers.set(input, [...(readers.get(input) ?? []), node]);
-  }
+  const trace = createTrace(model);
   const sites = new Map<string, WeightSite>();
   for (const node of model.nodes) {
     if (!['MatMul', 'Gemm', 'Conv'].includes(node.opType)) continue;
-    const origin = traceWeight(node.inputs[1], producers, model);
-    if (!origin) continue;
-    const { initializer, names, transposes } = origin;
+    const origin = trace(node.inputs[1]);
+    if (origin?.initializer.dims.length !== (node.opType === 'Conv' ? 4 : 2)) continue;
+    const { initializer, names, transposes, cast } = origin;
     const { dims } = initializer;
-    if (dims.length !== (node.opType === 'Conv' ? 4 : 2)) continue;
     const flips = transposes + (node.ints.get('transB')?.[0] ?? 0);
     const transposed = node.opType !== 'Conv' && flips % 2 === 0;
-    const isOnlyCast = readers
-      .get(initializer.name)!
-      .every((reader) => reader.opType === 'Cast' && reader.ints.get('to')?.[0] === FLOAT);
-    const site: WeightSite = {
-      initializer,
-      shape: transposed ? [dims[1], dims[0]] : dims,
-      transposed,
-      cast: isOnlyCast && !model.inputs.includes(initializer.name),
-    };
+    const shape = transposed ? [dims[1], dims[0]] : dims;
     const named = names.find((name) => name.endsWith('.weight'))?.slice(0, -'.weight'.length);
     const path = named ?? node.name.slice(0, node.name.lastIndexOf('/'));
-    if (path) sites.set(canonicalPath(path), site);
+    if (path) sites.set(canonicalPath(path), { initializer, shape, transposed, cast });
   }
   return sites;
 }
 
-/** Follows a node's input up to the initializer it comes from, through casts and transpositions. */
-function traceWeight(
-  value: string | undefined,
-  producers: ReadonlyMap<string, OnnxNode>,
-  model: OnnxModel,
-): { initializer: OnnxInitializer; names: string[]; transposes: number } | undefined {
-  const names: string[] = [];
-  let transposes = 0;
-  // A chain in a malformed graph may be a ring: no longer than the graph has nodes.
-  for (let i = 0; value !== undefined && i <= model.nodes.length; i++) {
-    names.unshift(value);
-    const initializer = model.initializers.get(value);
-    if (initializer) return { initializer, names, transposes };
-    const producer = producers.get(value);
-    if (!producer || !['Cast', 'Identity', 'Transpose'].includes(producer.opType)) return undefined;
-    const perm = producer.ints.get('perm');
-    if (producer.opType === 'Transpose') {
-      if (perm && perm.join() !== '1,0') return undefined;
-      transposes++;
-    }
-    value = producer.inputs[0];
+/** A table that a graph looks rows up in. */
+export interface TableSite {
+  initializer: OnnxInitializer;
+  /** Names of the table and of what it is cast to. */
+  names: string[];
+  cast: boolean;
+}
+
+/** The table of token embeddings: the one with the most rows. */
+export function findTable(model: OnnxModel): TableSite | undefined {
+  const trace = createTrace(model);
+  const tables = model.nodes
+    .filter(({ opType }) => opType === 'Gather')
+    .map((node) => trace(node.inputs[0]))
+    .filter((origin) => origin?.initializer.dims.length === 2 && origin.transposes === 0);
+  return tables.sort((a, b) => b!.initializer.dims[0] - a!.initializer.dims[0])[0];
+}
+
+/** Where a node's input comes from: an initializer, through casts and transpositions. */
+interface Origin extends TableSite {
+  transposes: number;
+}
+
+function createTrace(model: OnnxModel): (value: string | undefined) => Origin | undefined {
+  const producers = new Map(model.nodes.flatMap((node) => node.outputs.map((output) => [output, node] as const)));
+  const uncast = new Set(model.inputs);
+  for (const { opType, ints, inputs } of model.nodes) {
+    if (opType !== 'Cast' || ints.get('to')?.[0] !== FLOAT) inputs.forEach((input) => uncast.add(input));
   }
-  return undefined;
+  return (value) => {
+    const names: string[] = [];
+    let transposes = 0;
+    // In a malformed graph the chain may be a ring: it is no longer than the graph has nodes.
+    for (let i = 0; value !== undefined && i <= model.nodes.length; i++) {
+      names.unshift(value);
+      const initializer = model.initializers.get(value);
+      if (initializer) return { initializer, names, transposes, cast: !uncast.has(initializer.name) };
+      const producer = producers.get(value);
+      if (!producer || !['Cast', 'Identity', 'Transpose'].includes(producer.opType)) return undefined;
+      if (producer.opType === 'Transpose') {
+        if ((producer.ints.get('perm') ?? [1, 0]).join() !== '1,0') return undefined;
+        transposes++;
+      }
+      value = producer.inputs[0];
+    }
+    return undefined;
+  };
 }

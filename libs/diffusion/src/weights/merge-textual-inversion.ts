@@ -1,0 +1,76 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { rewriteGraph } from './graph-rewrite';
+import { cachedMerge, FileSharer, hashFile, hashFolder, MERGE_RECORD } from './merged-folder';
+import { FLOAT } from './onnx-proto';
+import { fitTextualInversion } from './token-embedding';
+import { loadTextualInversion } from './weights-file';
+
+export interface MergeTextualInversionOptions {
+  /** A model folder in diffusers' layout, of which only `text_encoder` and `tokenizer` are changed. */
+  baseFolder: string;
+  /** The embedding's safetensors file. */
+  embedding: string;
+  /** The word in a prompt that the embedding stands for; upper and lower case are the same. */
+  token: string;
+  cacheDir: string;
+  /** Hashes of the two, computed where they are not known. */
+  baseHash?: string;
+  embeddingHash?: string;
+}
+
+const CONFIG = 'text_encoder/config.json';
+const ADDED_TOKENS = 'tokenizer/added_tokens.json';
+
+/**
+ * Makes a model folder whose text encoder knows one word more: the embedding's vectors are rows at the end of the table of
+ * token embeddings, and `tokenizer/added_tokens.json` names them `<token>`, `<token>_1` and on, as diffusers' loader does
+ * (`TextualInversionLoaderMixin`). All else is shared with the base, see `mergeLora`.
+ * @returns the folder, and how many rows were added
+ * @throws WeightsError if the embedding does not fit; RangeError if the token is no single word
+ */
+export async function mergeTextualInversion(
+  options: MergeTextualInversionOptions,
+): Promise<{ folder: string; merged: number }> {
+  const { baseFolder, cacheDir } = options;
+  const token = options.token.toLowerCase();
+  if (!/^\S{1,100}$/u.test(token)) throw new RangeError(`The token ${JSON.stringify(token)} is not a single word.`);
+  const baseHash = options.baseHash ?? (await hashFolder(baseFolder));
+  const weightsHash = options.embeddingHash ?? (await hashFile(options.embedding));
+  return cachedMerge(cacheDir, { kind: 'embedding', baseHash, weightsHash, variant: token }, async (folder) => {
+    const embedding = await loadTextualInversion(options.embedding);
+    const { vectors, count } = embedding;
+    const { model, table } = await fitTextualInversion(embedding, baseFolder);
+    const { initializer, names, cast } = table;
+    const [rows, width] = initializer.dims;
+    const sharer = new FileSharer(cacheDir, baseHash);
+    const own = [MERGE_RECORD, CONFIG, ADDED_TOKENS];
+    const isGraph = (path: string) => path.startsWith('text_encoder/') && path.endsWith('.onnx');
+    await sharer.shareTree(baseFolder, folder, (path) => !own.includes(path) && !isGraph(path));
+    await rewriteGraph(model, join(folder, 'text_encoder'), sharer, new Set(names), async (file) => {
+      const longer = new Float32Array((rows + count) * width);
+      longer.set(await model.readFloats(initializer));
+      longer.set(vectors, rows * width);
+      const data = await file.append(longer, cast ? FLOAT : initializer.dataType);
+      return new Map([[initializer.name, { ...data, dims: [rows + count, width] }]]);
+    });
+    const config = await readJson(join(baseFolder, CONFIG));
+    if (config) await writeJson(join(folder, CONFIG), { ...config, vocab_size: rows + count });
+    const added = Array.from({ length: count }, (_, i) => [i === 0 ? token : `${token}_${i}`, rows + i]);
+    const before = await readJson(join(baseFolder, ADDED_TOKENS));
+    await writeJson(join(folder, ADDED_TOKENS), { ...before, ...Object.fromEntries(added) });
+    return { merged: count };
+  });
+}
+
+async function readJson(path: string): Promise<Record<string, unknown> | undefined> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  return text === undefined ? undefined : (JSON.parse(text) as Record<string, unknown>);
+}
+
+async function writeJson(path: string, value: unknown): Promise<void> {
+  await writeFile(path, `${JSON.stringify(value, null, 2)}\n`, { flag: 'wx', flush: true });
+}

@@ -1,0 +1,56 @@
+import { toFloat32 } from './safetensors';
+import type { SafetensorsEntry } from './safetensors';
+import { quote, shapeText, WeightsError } from './weights-error';
+
+/** Learned embeddings that stand for one word of a prompt. */
+export interface TextualInversion {
+  format: 'diffusers' | 'a1111';
+  /** The word it was trained with; a1111's files do not say. */
+  token: string | undefined;
+  /** Number of embeddings; each takes the place of one token. */
+  count: number;
+  width: number;
+  /** [count, width] */
+  vectors: Float32Array;
+}
+
+/** The one tensor of a1111's files. */
+const A1111_KEY = 'emb_params';
+
+/**
+ * Whether a file's tensors are a textual inversion: diffusers keeps a single tensor named by the token, a1111 one named
+ * `emb_params`, and both one a text encoder for models with several.
+ */
+export function isTextualInversion(entries: ReadonlyMap<string, SafetensorsEntry>): boolean {
+  const shapes = [...entries.values()].map(({ shape }) => shape.length);
+  const areRows = shapes.length > 0 && shapes.every((rank) => rank === 1 || rank === 2);
+  return (
+    areRows && (entries.has('clip_l') || (shapes.length === 1 && !/\.(weight|alpha)$/.test([...entries.keys()][0])))
+  );
+}
+
+/** @throws WeightsError if the tensor is no list of embeddings, or there is one for each of several text encoders. */
+export function parseTextualInversion(entries: ReadonlyMap<string, SafetensorsEntry>): TextualInversion {
+  const [[key, entry]] = entries;
+  if (entries.size > 1) {
+    const keys = [...entries.keys()].slice(0, 3).map(quote).join(', ');
+    throw new WeightsError(
+      'WeightsDoNotFitModel',
+      `The embeddings ${keys} are for a model with several text encoders.`,
+    );
+  }
+  if (!['F64', 'F32', 'F16', 'BF16'].includes(entry.dtype)) {
+    throw malformed(`The tensor ${quote(key)} has the type ${entry.dtype}, which is not a floating-point type.`);
+  }
+  const [count, width] = entry.shape.length === 1 ? [1, entry.shape[0]] : entry.shape;
+  if (count === 0 || width === 0)
+    throw malformed(`The tensor ${quote(key)} of shape ${shapeText(entry.shape)} is empty.`);
+  const vectors = toFloat32(entry);
+  if (!vectors.every(Number.isFinite)) throw malformed(`The tensor ${quote(key)} has values that are not finite.`);
+  const isA1111 = key === A1111_KEY;
+  return { format: isA1111 ? 'a1111' : 'diffusers', token: isA1111 ? undefined : key, count, width, vectors };
+}
+
+function malformed(sentence: string): WeightsError {
+  return new WeightsError('WeightsMalformed', sentence);
+}
