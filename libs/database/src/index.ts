@@ -1,2 +1,6 @@
 export { createDataSource, dataSourceOptions } from './data-source';
+export { EmbeddedPostgres } from './embedded/embedded-postgres';
+export type { EmbeddedPostgresOptions } from './embedded/embedded-postgres';
+export { FileLock, LockHeldError } from './embedded/file-lock';
+export type { LockHolder } from './embedded/file-lock';
 export { migrate } from './migrate';

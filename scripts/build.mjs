@@ -1,0 +1,98 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { pathToFileURL } from 'node:url';
+
+export const root = dirname(import.meta.dirname);
+const dist = join(root, 'dist');
+const stamp = join(dist, '.stamp');
+const sourceFolders = ['apps', 'libs', 'bench'];
+const skipped = new Set(['node_modules', 'dist', 'test']);
+
+/** Every file below a folder, as absolute paths in a fixed order. */
+function walk(folder) {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { withFileTypes: true })
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap((entry) => {
+      if (entry.isDirectory()) return skipped.has(entry.name) ? [] : walk(join(folder, entry.name));
+      return [join(folder, entry.name)];
+    });
+}
+
+const sources = () =>
+  sourceFolders
+    .flatMap((folder) => walk(join(root, folder)))
+    .filter((file) => !/\.spec\.ts$|\.d\.ts$|\.md$/.test(file));
+
+/** Changes whenever a source, the compiler's settings, or the installed packages change; reads no file but stats all. */
+function fingerprint(files) {
+  const hash = createHash('sha256');
+  for (const file of [...files, join(root, '.swcrc'), join(root, 'package-lock.json'), import.meta.filename]) {
+    const { size, mtimeMs } = statSync(file);
+    hash.update(`${relative(root, file)}\0${size}\0${mtimeMs}\n`);
+  }
+  return hash.digest('hex');
+}
+
+/** Whether `dist` was built from the sources as they are now. */
+export function isBuilt() {
+  return existsSync(stamp) && readFileSync(stamp, 'utf8') === fingerprint(sources());
+}
+
+/** Written beside and renamed, so that a process that starts during a build never reads half a file. */
+function write(file, content) {
+  const temporary = `${file}.${randomUUID().slice(0, 8)}.part`;
+  writeFileSync(temporary, content);
+  renameSync(temporary, file);
+}
+
+/**
+ * Compiles apps, libs and bench to `dist` and removes what has no source any more. Other files (JSON, HTML) are copied.
+ * @returns {Promise<number>} how many files were written.
+ */
+export async function build() {
+  const { transformFile } = await import('@swc/core');
+  const files = sources();
+  const print = fingerprint(files);
+  const outputs = new Set([stamp]);
+  const problems = [];
+  await Promise.all(
+    files.map(async (file) => {
+      const output = join(dist, relative(root, file)).replace(/\.ts$/, '.js');
+      mkdirSync(dirname(output), { recursive: true });
+      outputs.add(output);
+      if (!file.endsWith('.ts')) return write(output, readFileSync(file));
+      outputs.add(`${output}.map`);
+      try {
+        const { code, map } = await transformFile(file, { swcrc: true, cwd: root, filename: file, sourceMaps: true });
+        write(output, `${code}\n//# sourceMappingURL=${output.slice(dirname(output).length + 1)}.map\n`);
+        write(`${output}.map`, map);
+      } catch (error) {
+        problems.push(`${relative(root, file)}: ${error.message}`);
+      }
+    }),
+  );
+  if (problems.length > 0) throw new Error(`The build failed.\n${problems.join('\n')}`);
+  for (const file of walk(dist)) if (!outputs.has(file) && !file.endsWith('.part')) rmSync(file);
+  write(stamp, print);
+  return files.length;
+}
+
+/** Builds only when a source is newer than what was built. */
+export async function buildIfNeeded() {
+  if (!isBuilt()) await build();
+}
+
+if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const startedAt = performance.now();
+  try {
+    if (process.argv.includes('--if-needed') && isBuilt()) process.exit(0);
+    const count = await build();
+    console.log(`Built ${count} files in ${Math.round(performance.now() - startedAt)} ms.`);
+  } catch (error) {
+    console.error(error.message);
+    process.exit(1);
+  }
+}

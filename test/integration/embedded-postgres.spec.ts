@@ -1,0 +1,117 @@
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { EmbeddedPostgres, FileLock, LockHeldError } from '@app/database';
+import { Client } from 'pg';
+
+describe(EmbeddedPostgres.name, () => {
+  let dataDir: string;
+  const running: EmbeddedPostgres[] = [];
+  const start = async () => {
+    const postgres = await EmbeddedPostgres.start(dataDir);
+    running.push(postgres);
+    return postgres;
+  };
+  const query = async (url: string, text: string): Promise<Record<string, unknown>[]> => {
+    const client = new Client({ connectionString: url });
+    await client.connect();
+    try {
+      return (await client.query<Record<string, unknown>>(text)).rows;
+    } finally {
+      await client.end();
+    }
+  };
+  const serverPid = (postgres: EmbeddedPostgres) =>
+    Number(readFileSync(join(postgres.folder, 'data', 'postmaster.pid'), 'utf8').split('\n')[0]);
+  const exit = (postgres: EmbeddedPostgres) => new Promise<void>((resolve) => postgres.onExit(resolve));
+
+  beforeEach(() => {
+    dataDir = mkdtempSync(join(tmpdir(), 'darkroom-postgres-'));
+    chmodSync(dataDir, 0o711);
+  });
+
+  afterEach(async () => {
+    await Promise.all(running.splice(0).map((postgres) => postgres.stop()));
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+
+  it('keeps what was written from one start to the next', async () => {
+    const first = await start();
+    await query(first.url, 'CREATE TABLE kept AS SELECT 42 AS answer');
+    await first.stop();
+    const second = await start();
+    await expect(query(second.url, 'SELECT answer FROM kept')).resolves.toEqual([{ answer: 42 }]);
+  });
+
+  it('comes up with all data after the server was killed', async () => {
+    const first = await start();
+    await query(first.url, 'CREATE TABLE kept AS SELECT 42 AS answer');
+    process.kill(serverPid(first), 'SIGKILL');
+    await exit(first);
+    await first.stop();
+    const second = await start();
+    await expect(query(second.url, 'SELECT answer FROM kept')).resolves.toEqual([{ answer: 42 }]);
+  });
+
+  it('starts when the id of the server that was killed belongs to another program now', async () => {
+    const first = await start();
+    const pidFile = join(first.folder, 'data', 'postmaster.pid');
+    const content = readFileSync(pidFile, 'utf8');
+    process.kill(serverPid(first), 'SIGKILL');
+    await exit(first);
+    await first.stop();
+    writeFileSync(pidFile, content.replace(/^\d+/, String(process.pid)));
+    const second = await start();
+    await expect(query(second.url, 'SELECT 1 AS one')).resolves.toEqual([{ one: 1 }]);
+  });
+
+  it('starts over when an earlier process died while it made the files', async () => {
+    const first = await start();
+    await first.stop();
+    const data = join(first.folder, 'data');
+    rmSync(data, { recursive: true });
+    writeFileSync(`${data}.new`, 'half a cluster');
+    const second = await start();
+    expect(existsSync(`${data}.new`)).toBe(false);
+    await expect(query(second.url, 'SELECT 1 AS one')).resolves.toEqual([{ one: 1 }]);
+  });
+
+  it('refuses a second start on the same folder and tells where the first one serves', async () => {
+    const { url } = await start();
+    await expect(start()).rejects.toThrow(LockHeldError);
+    expect(EmbeddedPostgres.runningUrl(dataDir)).toBe(url);
+  });
+
+  it('lets nobody in without the password, which only its owner can read', async () => {
+    const { url, folder } = await start();
+    const wrong = new URL(url);
+    wrong.password = 'guess';
+    await expect(query(wrong.href, 'SELECT 1')).rejects.toThrow('password authentication failed');
+    expect(statSync(join(folder, 'password')).mode & 0o777).toBe(0o600);
+    await expect(query(url, 'SHOW fsync')).resolves.toEqual([{ fsync: 'on' }]);
+  });
+});
+
+describe(FileLock.name, () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'darkroom-lock-'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  it('is free again once released', () => {
+    const file = join(folder, 'lock');
+    FileLock.acquire(file).release();
+    const again = FileLock.acquire(file);
+    expect(again.takenOver).toBe(false);
+    expect(() => FileLock.acquire(file)).toThrow(LockHeldError);
+  });
+
+  it('is taken over from a process whose id was given to another one', () => {
+    const file = join(folder, 'lock');
+    writeFileSync(file, JSON.stringify({ pid: process.pid, identity: 'born before the last boot' }));
+    expect(FileLock.holder(file)).toBeUndefined();
+    expect(FileLock.acquire(file).takenOver).toBe(true);
+    expect(FileLock.holder(file)?.pid).toBe(process.pid);
+  });
+});

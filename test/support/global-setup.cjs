@@ -1,0 +1,30 @@
+const { execFileSync } = require('node:child_process');
+const { chmodSync, mkdtempSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
+
+const root = join(__dirname, '..', '..');
+const template = 'template_darkroom';
+
+/** One PostgreSQL for the whole run, with one migrated database that every spec file copies (see database.ts). */
+module.exports = async function globalSetup() {
+  execFileSync(process.execPath, [join(root, 'scripts', 'build.mjs'), '--if-needed'], { stdio: 'inherit' });
+  const { EmbeddedPostgres, migrate } = require(join(root, 'dist', 'libs', 'database', 'src', 'index.js'));
+  const folder = mkdtempSync(join(tmpdir(), 'darkroom-test-'));
+  // A temporary folder is closed to the unprivileged user that PostgreSQL runs as when the tests run as root.
+  chmodSync(folder, 0o711);
+  const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' };
+  const postgres = await EmbeddedPostgres.start(folder, { settings });
+  globalThis.testPostgres = { postgres, folder };
+  const { Client } = require('pg');
+  const client = new Client({ connectionString: postgres.url });
+  await client.connect();
+  await client.query(`CREATE DATABASE ${template}`);
+  await client.end();
+  const url = new URL(postgres.url);
+  url.pathname = template;
+  await migrate(url.href);
+  // Spec files run in other processes, which inherit the environment.
+  process.env.TEST_DATABASE_URL = postgres.url;
+  process.env.TEST_DATABASE_TEMPLATE = template;
+};
