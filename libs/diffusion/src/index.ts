@@ -1,0 +1,16 @@
+export { Denoising } from './pipelines/denoising';
+export type { DenoisingImage } from './pipelines/denoising';
+export type { ModelFacts } from './pipelines/model-facts';
+export { StableDiffusionPipeline } from './pipelines/stable-diffusion-pipeline';
+export type { GeneratedImages, GenerateHooks, TextToImageRequest } from './pipelines/text-to-image-request';
+export { schedulerNames } from './schedulers';
+export type { SchedulerName } from './schedulers';
+export { AbortError, ModelFolderError, ProviderUnavailableError } from './session/errors';
+export { readModelFolder } from './session/model-folder';
+export type { ModelFolder } from './session/model-folder';
+export type { LoadOptions } from './session/model-session';
+export type { RgbImage } from './tensor/rgb-image';
+export { ClipTokenizer } from './tokenizer/clip-tokenizer';
+export { fitLatentRgbMap } from './vae/fit-latent-preview';
+export type { LatentRgbMap } from './vae/latent-preview';
+export * from './weights';

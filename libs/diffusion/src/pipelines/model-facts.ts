@@ -1,0 +1,104 @@
+import { join } from 'node:path';
+import { readSchedulerConfig } from '../schedulers/scheduler-config';
+import type { PredictionType } from '../schedulers/scheduler-config';
+import { ModelFolderError } from '../session/errors';
+import type { JsonObject } from '../session/json-file';
+import type { ModelFolder } from '../session/model-folder';
+import type { ClipTextEncoder } from '../text-encoder/clip-text-encoder';
+import type { Unet } from '../unet/unet';
+
+type Float = 'float32' | 'float16';
+
+/** What a model is, from its own files; nothing here is known in advance. */
+export interface ModelFacts {
+  latentChannels: number;
+  /** Pixels of the picture's edge for one of the latents' edge. */
+  vaeScaleFactor: number;
+  predictionType: PredictionType;
+  /** diffusers' class name of the model's own scheduler. */
+  scheduler: string;
+  /** Edge in pixels of the square pictures that the model was trained on. */
+  nativeSize: number;
+  /** Width of an embedding. */
+  hiddenWidth: number;
+  /** Tokens of one encoded row, begin and end included; longer prompts take several rows. */
+  maxTokens: number;
+  /** Element type of each part's output. */
+  dtypes: { textEncoder: Float; unet: Float; vaeDecoder: Float };
+}
+
+/** diffusers' own default for `OnnxStableDiffusionPipeline`, whose folders need not say. */
+const defaultNativeSize = 512;
+/** Default of `AutoencoderKL`, for folders that do not say. */
+const defaultScalingFactor = 0.18215;
+
+/** How the VAE's latents are scaled; diffusers leaves null what does not apply. */
+export function vaeScaling({ scaling_factor: factor, shift_factor: shift }: JsonObject) {
+  return { factor: positive(factor) ?? defaultScalingFactor, shift: typeof shift === 'number' ? shift : 0 };
+}
+
+/**
+ * Compares the parts with one another and settles what all of them agree on.
+ * @param vaeScaleFactor as measured by decoding
+ * @throws ModelFolderError if two parts do not fit
+ */
+export function settleFacts(
+  folder: ModelFolder,
+  { textEncoder, unet }: { textEncoder: ClipTextEncoder; unet: Unet },
+): Omit<ModelFacts, 'vaeScaleFactor' | 'nativeSize' | 'dtypes'> & { sampleSize: number | undefined } {
+  const { configs, tokenizer } = folder;
+  const latentChannels =
+    unet.facts.inChannels ??
+    positive(configs.unet.in_channels) ??
+    unet.facts.outChannels ??
+    positive(configs.vaeDecoder.latent_channels);
+  if (!latentChannels) throw new ModelFolderError(folder.unet.path, 'does not tell its number of latent channels');
+  if (unet.facts.outChannels && unet.facts.outChannels !== latentChannels)
+    throw new ModelFolderError(
+      folder.unet.path,
+      `takes ${latentChannels} channels and gives ${unet.facts.outChannels}, so it does not draw from text alone`,
+    );
+  const vaeChannels = positive(configs.vaeDecoder.latent_channels);
+  if (vaeChannels && vaeChannels !== latentChannels)
+    throw new ModelFolderError(
+      folder.vaeDecoder.path,
+      `takes latents of ${vaeChannels} channels, and the U-Net gives ${latentChannels}`,
+    );
+  const encoderWidth = textEncoder.hiddenWidth ?? positive(configs.textEncoder.hidden_size);
+  const hiddenWidth = unet.facts.hiddenWidth ?? positive(configs.unet.cross_attention_dim) ?? encoderWidth;
+  if (!hiddenWidth) throw new ModelFolderError(folder.unet.path, 'does not tell the width of its embeddings');
+  if (encoderWidth && encoderWidth !== hiddenWidth)
+    throw new ModelFolderError(
+      folder.textEncoder.path,
+      `gives embeddings ${encoderWidth} wide, and the U-Net takes ${hiddenWidth}`,
+    );
+  const vocabulary = positive(configs.textEncoder.vocab_size);
+  if (vocabulary && tokenizer.vocabularySize > vocabulary)
+    throw new ModelFolderError(
+      join(folder.path, 'tokenizer'),
+      `has ${tokenizer.vocabularySize} tokens, and the text encoder knows ${vocabulary}`,
+    );
+  const rowLength = textEncoder.sequenceLength ?? positive(configs.textEncoder.max_position_embeddings);
+  if (rowLength && tokenizer.maxLength > rowLength)
+    throw new ModelFolderError(
+      join(folder.path, 'tokenizer'),
+      `makes rows of ${tokenizer.maxLength} tokens, and the text encoder takes ${rowLength}`,
+    );
+  return {
+    latentChannels,
+    predictionType: readSchedulerConfig(folder.schedulerJson, {}).predictionType,
+    scheduler: String(folder.schedulerJson._class_name),
+    hiddenWidth,
+    maxTokens: tokenizer.maxLength,
+    sampleSize: unet.facts.height ?? positive(configs.unet.sample_size),
+  };
+}
+
+/** Edge of the pictures that a U-Net was trained on, from the edge of its latents where the model tells it. */
+export function nativeSize(sampleSize: number | undefined, vaeScaleFactor: number): number {
+  return sampleSize ? sampleSize * vaeScaleFactor : defaultNativeSize;
+}
+
+function positive(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? value : undefined;
+}

@@ -1,0 +1,122 @@
+import { join } from 'node:path';
+import { createScheduler, SchedulerError } from '../schedulers';
+import type { SchedulerJson } from '../schedulers';
+import { ModelFolderError, ProviderUnavailableError } from '../session/errors';
+import type { GraphFile } from '../session/graph-file';
+import { readModelFolder } from '../session/model-folder';
+import type { ModelFolder } from '../session/model-folder';
+import { ModelSession } from '../session/model-session';
+import type { LoadOptions } from '../session/model-session';
+import { ClipTextEncoder } from '../text-encoder/clip-text-encoder';
+import type { ClipTokenizer } from '../tokenizer/clip-tokenizer';
+import { Unet } from '../unet/unet';
+import type { LatentShape } from '../unet/unet';
+import type { LatentRgbMap } from '../vae/latent-preview';
+import { VaeDecoder } from '../vae/vae-decoder';
+import { nativeSize, settleFacts, vaeScaling } from './model-facts';
+import type { ModelFacts } from './model-facts';
+
+/** A loaded model, its parts known to fit one another. */
+export interface ModelParts {
+  facts: ModelFacts;
+  tokenizer: ClipTokenizer;
+  textEncoder: ClipTextEncoder;
+  unet: Unet;
+  vaeDecoder: VaeDecoder;
+  sessions: { textEncoder: ModelSession; unet: ModelSession; vaeDecoder: ModelSession };
+  schedulerJson: SchedulerJson;
+  preview: LatentRgbMap | undefined;
+}
+
+/** Edge of the latents that a model is tried with: the smallest that a U-Net with three halvings can take. */
+const trialEdge = 8;
+
+/** Opens the folder's sessions, tries every part once on a small input, and releases all of it if anything is wrong. */
+export async function loadParts(path: string, options: LoadOptions): Promise<ModelParts> {
+  const folder = await readModelFolder(path, options.device);
+  checkScheduler(folder);
+  const opened: ModelSession[] = [];
+  const open = async (graph: GraphFile) => {
+    const session = await ModelSession.open(graph, options);
+    opened.push(session);
+    return session;
+  };
+  try {
+    const sessions = {
+      textEncoder: await open(folder.textEncoder),
+      unet: await open(folder.unet),
+      vaeDecoder: await open(folder.vaeDecoder),
+    };
+    return await joinParts(folder, sessions);
+  } catch (error) {
+    await Promise.all(opened.map((session) => session.release()));
+    throw error;
+  }
+}
+
+async function joinParts(folder: ModelFolder, sessions: ModelParts['sessions']): Promise<ModelParts> {
+  const textEncoder = new ClipTextEncoder(sessions.textEncoder);
+  const unet = new Unet(sessions.unet);
+  const vaeDecoder = new VaeDecoder(sessions.vaeDecoder, vaeScaling(folder.configs.vaeDecoder));
+  const { sampleSize, ...facts } = settleFacts(folder, { textEncoder, unet });
+  const shape: LatentShape = [facts.latentChannels, unet.facts.height ?? trialEdge, unet.facts.width ?? trialEdge];
+
+  const inputIds = folder.tokenizer.frame([]);
+  const [embedding] = await tried(folder.textEncoder, () => textEncoder.encode([{ inputIds }]));
+  if (embedding.length !== facts.maxTokens * facts.hiddenWidth)
+    throw new ModelFolderError(folder.textEncoder.path, 'gives embeddings of a shape that the U-Net does not take');
+  const batch = unet.createBatch(1, shape, facts.maxTokens, facts.hiddenWidth);
+  batch.promptEmbeds.values.set(embedding);
+  batch.promptEmbeds.commit();
+  const prediction = await tried(folder.unet, () => unet.predict(batch));
+  if (prediction.length !== batch.sample.values.length)
+    throw new ModelFolderError(folder.unet.path, 'gives a prediction of another shape than its sample');
+  const decoded = await tried(folder.vaeDecoder, () => vaeDecoder.decode(new Float32Array(prediction.length), shape));
+  const vaeScaleFactor = decoded.height / shape[1];
+  if (!Number.isInteger(vaeScaleFactor) || decoded.width !== vaeScaleFactor * shape[2])
+    throw new ModelFolderError(folder.vaeDecoder.path, 'does not enlarge latents by a whole number');
+
+  const dtypes = { textEncoder: textEncoder.dtype, unet: unet.dtype, vaeDecoder: vaeDecoder.dtype };
+  return {
+    facts: { ...facts, vaeScaleFactor, nativeSize: nativeSize(sampleSize, vaeScaleFactor), dtypes },
+    tokenizer: folder.tokenizer,
+    textEncoder,
+    unet,
+    vaeDecoder,
+    sessions,
+    schedulerJson: folder.schedulerJson,
+    preview: checkPreview(folder, facts.latentChannels),
+  };
+}
+
+function checkScheduler({ path, schedulerJson }: ModelFolder): void {
+  try {
+    createScheduler(undefined, schedulerJson);
+  } catch (error) {
+    if (!(error instanceof SchedulerError)) throw error;
+    throw new ModelFolderError(
+      join(path, 'scheduler', 'scheduler_config.json'),
+      `cannot be used: ${error.message.replace(/\.$/, '')}`,
+    );
+  }
+}
+
+function checkPreview({ path, preview }: ModelFolder, latentChannels: number): LatentRgbMap | undefined {
+  if (preview?.weights.some((row) => row.length !== latentChannels))
+    throw new ModelFolderError(
+      join(path, 'preview.json'),
+      `does not have one weight for each of ${latentChannels} channels`,
+    );
+  return preview;
+}
+
+/** A graph may load and still not fit what the others give it, which only a run shows. */
+async function tried<T>({ path }: GraphFile, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    if (error instanceof ModelFolderError || error instanceof ProviderUnavailableError) throw error;
+    const [line] = (error as Error).message.trim().split('\n');
+    throw new ModelFolderError(path, `failed on a trial run: ${line.replace(/\.+$/, '').slice(0, 300)}`);
+  }
+}

@@ -1,0 +1,36 @@
+/** A model folder that cannot be drawn with. The message is one sentence that names the file and the reason. */
+export class ModelFolderError extends Error {
+  override readonly name = 'ModelFolderError';
+
+  /**
+   * @param file path of the file or folder at fault
+   * @param reason what is wrong with it, as the rest of a sentence that begins with the path: `is missing`
+   */
+  constructor(
+    readonly file: string,
+    readonly reason: string,
+  ) {
+    super(`${file} ${reason}.`);
+  }
+}
+
+/** The device that was asked for has no execution provider here; the same folder may load on the CPU. */
+export class ProviderUnavailableError extends Error {
+  override readonly name = 'ProviderUnavailableError';
+
+  constructor(
+    readonly device: string,
+    readonly reason: string,
+  ) {
+    super(`The device ${device} cannot be used: ${reason}.`);
+  }
+}
+
+/** A run that its caller gave up, noticed before the next step. */
+export class AbortError extends Error {
+  override readonly name = 'AbortError';
+
+  constructor() {
+    super('The run was aborted.');
+  }
+}

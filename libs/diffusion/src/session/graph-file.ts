@@ -1,0 +1,73 @@
+import { stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { OnnxModel, OnnxModelError } from '../weights/onnx-model';
+import { ModelFolderError } from './errors';
+
+/** Operators into which ONNX Runtime's own tools fuse a diffusion model and which only its CUDA provider implements. */
+const cudaOperators = new Set([
+  'BiasAdd',
+  'BiasSplitGelu',
+  'GroupNorm',
+  'NhwcConv',
+  'PackedAttention',
+  'PackedMultiHeadAttention',
+  'SkipGroupNorm',
+]);
+
+/** A graph that was read to its end without its weights: it is whole, and all that it names is there. */
+export interface GraphFile {
+  path: string;
+  /** Files beside the graph that hold its weights, by the name that the graph uses. */
+  externalFiles: string[];
+  /** Whether two nodes share a name, which ONNX Runtime refuses. */
+  hasRepeatedNames: boolean;
+  /** An operator that only CUDA implements, if the graph has one. */
+  cudaOperator: string | undefined;
+}
+
+/**
+ * Reads the structure of an ONNX file and checks that every byte it refers to exists, so that ONNX Runtime is never handed a
+ * file that was cut short.
+ * @throws ModelFolderError naming the file that is missing, cut short or no ONNX model
+ */
+export async function readGraphFile(path: string): Promise<GraphFile> {
+  const model = openModel(path);
+  const sizes = new Map<string, number>();
+  for (const name of model.externalFiles()) {
+    const file = join(dirname(path), name);
+    const found = await stat(file).catch(() => undefined);
+    if (!found?.isFile()) throw new ModelFolderError(file, `is missing, and ${path} keeps its weights there`);
+    sizes.set(name, found.size);
+  }
+  for (const { data } of model.initializers.values()) {
+    if (data?.location === undefined) continue;
+    const size = sizes.get(data.location)!;
+    if (data.begin > size || (data.end ?? 0) > size)
+      throw new ModelFolderError(
+        join(dirname(path), data.location),
+        `is cut short: it has ${size} bytes and more are named`,
+      );
+  }
+  const names = model.nodes.map(({ name }) => name).filter((name) => name !== '');
+  return {
+    path,
+    externalFiles: [...sizes.keys()],
+    hasRepeatedNames: new Set(names).size < names.length,
+    cudaOperator: model.nodes.find(({ opType }) => cudaOperators.has(opType))?.opType,
+  };
+}
+
+function openModel(path: string): OnnxModel {
+  try {
+    return OnnxModel.open(path);
+  } catch (error) {
+    if (error instanceof OnnxModelError)
+      throw new ModelFolderError(path, `is no whole ONNX model (${lastClause(error)})`);
+    throw new ModelFolderError(path, `cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`);
+  }
+}
+
+/** The reason without the file's name before it and the full stop after it. */
+function lastClause({ message }: Error): string {
+  return message.slice(message.indexOf(': ') + 2).replace(/\.$/, '');
+}

@@ -1,0 +1,42 @@
+import { readFile } from 'node:fs/promises';
+import { ModelFolderError } from './errors';
+
+/** What a model's JSON file holds: an object whose values are yet to be checked. */
+export type JsonObject = Record<string, unknown>;
+
+/** @throws ModelFolderError if the file is missing or unreadable */
+export async function readTextFile(file: string): Promise<string> {
+  const text = await readOptionalFile(file);
+  if (text === undefined) throw new ModelFolderError(file, 'is missing');
+  return text;
+}
+
+/**
+ * Reads a JSON object from a model folder. An optional file that does not exist is `undefined`.
+ * @throws ModelFolderError if the file is missing, unreadable or not a JSON object
+ */
+export async function readJsonFile(file: string): Promise<JsonObject>;
+export async function readJsonFile(file: string, options: { optional: true }): Promise<JsonObject | undefined>;
+export async function readJsonFile(file: string, options?: { optional: true }): Promise<JsonObject | undefined> {
+  const text = options?.optional ? await readOptionalFile(file) : await readTextFile(file);
+  if (text === undefined) return undefined;
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new ModelFolderError(file, `is not valid JSON (${(error as Error).message})`);
+  }
+  if (value === null || typeof value !== 'object' || Array.isArray(value))
+    throw new ModelFolderError(file, 'is not a JSON object');
+  return value as JsonObject;
+}
+
+async function readOptionalFile(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return undefined;
+    throw new ModelFolderError(file, `cannot be read (${code})`);
+  }
+}

@@ -1,0 +1,102 @@
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseSchedulerJson, SchedulerError, stableDiffusionConfig } from '../schedulers';
+import type { SchedulerJson } from '../schedulers';
+import { ClipTokenizer } from '../tokenizer/clip-tokenizer';
+import type { LatentRgbMap } from '../vae/latent-preview';
+import { ModelFolderError } from './errors';
+import { readGraphFile } from './graph-file';
+import type { GraphFile } from './graph-file';
+import { readJsonFile, readTextFile } from './json-file';
+import type { JsonObject } from './json-file';
+
+/** Everything of a model folder but its weights, read and checked as far as that is possible without loading it. */
+export interface ModelFolder {
+  path: string;
+  textEncoder: GraphFile;
+  unet: GraphFile;
+  vaeDecoder: GraphFile;
+  tokenizer: ClipTokenizer;
+  schedulerJson: SchedulerJson;
+  /** `config.json` of the parts; older exports have none, so any key may be absent. */
+  configs: { textEncoder: JsonObject; unet: JsonObject; vaeDecoder: JsonObject };
+  preview: LatentRgbMap | undefined;
+}
+
+/** Pipelines of Stable Diffusion 1.x and 2.x by diffusers' and optimum's class names; their weights are the same. */
+const pipelineClasses = /^(Onnx|ORT)?(StableDiffusion|LatentConsistencyModel)(Img2Img|Inpaint)?Pipeline$/;
+
+/**
+ * Reads a folder in diffusers' or optimum's ONNX layout: `text_encoder`, `unet` and `vae_decoder` with a graph each, `tokenizer`,
+ * `scheduler/scheduler_config.json`. For a CUDA device a part's graph is `model_cuda.onnx` where there is one, fused for CUDA and kept
+ * beside the plain `model.onnx`; a part with a single other `.onnx` file is drawn by that.
+ * @throws ModelFolderError naming the file that is missing or wrong
+ */
+export async function readModelFolder(path: string, device: string): Promise<ModelFolder> {
+  const found = await stat(path).catch(() => undefined);
+  if (!found) throw new ModelFolderError(path, 'does not exist');
+  if (!found.isDirectory()) throw new ModelFolderError(path, 'is not a folder');
+  const index = await readJsonFile(join(path, 'model_index.json'), { optional: true });
+  const pipelineClass = index?._class_name;
+  if (typeof pipelineClass === 'string' && !pipelineClasses.test(pipelineClass))
+    throw new ModelFolderError(
+      join(path, 'model_index.json'),
+      `describes a ${pipelineClass}, which is not Stable Diffusion 1.x or 2.x`,
+    );
+  const graph = async (part: string) => readGraphFile(await chooseGraph(join(path, part), device));
+  const config = async (part: string) =>
+    (await readJsonFile(join(path, part, 'config.json'), { optional: true })) ?? {};
+  return {
+    path,
+    textEncoder: await graph('text_encoder'),
+    unet: await graph('unet'),
+    vaeDecoder: await graph('vae_decoder'),
+    tokenizer: await ClipTokenizer.load(join(path, 'tokenizer')),
+    schedulerJson: await readScheduler(join(path, 'scheduler', 'scheduler_config.json')),
+    configs: {
+      textEncoder: await config('text_encoder'),
+      unet: await config('unet'),
+      vaeDecoder: await config('vae_decoder'),
+    },
+    preview: await readPreview(join(path, 'preview.json')),
+  };
+}
+
+async function chooseGraph(folder: string, device: string): Promise<string> {
+  const names = await readdir(folder).catch(() => {
+    throw new ModelFolderError(folder, 'is missing');
+  });
+  const preferred = device === 'cpu' ? ['model.onnx'] : ['model_cuda.onnx', 'model.onnx'];
+  const chosen = preferred.find((name) => names.includes(name));
+  if (chosen) return join(folder, chosen);
+  if (names.includes('model_cuda.onnx'))
+    throw new ModelFolderError(
+      join(folder, 'model.onnx'),
+      'is missing, and model_cuda.onnx beside it needs a CUDA device',
+    );
+  const graphs = names.filter((name) => name.endsWith('.onnx'));
+  if (graphs.length === 1) return join(folder, graphs[0]);
+  throw new ModelFolderError(join(folder, 'model.onnx'), 'is missing');
+}
+
+async function readScheduler(file: string): Promise<SchedulerJson> {
+  const text = await readTextFile(file);
+  try {
+    return stableDiffusionConfig(parseSchedulerJson(text));
+  } catch (error) {
+    if (error instanceof SchedulerError)
+      throw new ModelFolderError(file, `cannot be used: ${error.message.replace(/\.$/, '')}`);
+    throw error;
+  }
+}
+
+async function readPreview(file: string): Promise<LatentRgbMap | undefined> {
+  const json = await readJsonFile(file, { optional: true });
+  if (!json) return undefined;
+  const numbers = (value: unknown, length?: number): value is number[] =>
+    Array.isArray(value) && (length === undefined || value.length === length) && value.every((n) => Number.isFinite(n));
+  const { weights, bias } = json;
+  const rows: unknown[] = Array.isArray(weights) ? weights : [];
+  if (rows.length === 3 && rows.every((row) => numbers(row)) && numbers(bias, 3)) return { weights: rows, bias };
+  throw new ModelFolderError(file, 'does not hold three rows of weights and three biases');
+}

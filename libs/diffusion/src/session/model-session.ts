@@ -1,0 +1,138 @@
+import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { env, InferenceSession } from 'onnxruntime-node';
+import type { Tensor } from 'onnxruntime-node';
+import type { ElementType } from '../tensor/input-buffer';
+import { ModelFolderError, ProviderUnavailableError } from './errors';
+import type { GraphFile } from './graph-file';
+import { openOptimized } from './optimized-graph';
+import { withUniqueNodeNames } from './unique-node-names';
+
+/** Where and how a model runs. */
+export interface LoadOptions {
+  device: 'cpu' | `cuda:${number}`;
+  /** Threads of one call on the CPU; all cores if not given. */
+  intraOpNumThreads?: number;
+  /** Folder for graphs that were optimised once, so that the next load is faster. It is made if it is not there. */
+  optimizedModelDir?: string;
+  /** Whether idle threads wait by spinning, which is faster where the cores are otherwise free. Default true. */
+  allowSpinning?: boolean;
+}
+
+/** An input or output of a graph. A dimension is a number where it is fixed and a name where it is free. */
+export interface ValueFacts {
+  name: string;
+  type: string;
+  shape: readonly (number | string)[];
+}
+
+// Errors reach the caller as exceptions; written to stderr as well they would only garble a terminal.
+env.logLevel = 'fatal';
+
+/** One loaded graph. Calls block the thread they are made on. */
+export class ModelSession {
+  /** Number of calls and the time spent inside ONNX Runtime, since the session was opened. */
+  readonly spent = { runs: 0, runMs: 0 };
+  readonly inputs: readonly ValueFacts[];
+  readonly outputs: readonly ValueFacts[];
+
+  private constructor(
+    readonly file: string,
+    private readonly session: InferenceSession,
+  ) {
+    this.inputs = session.inputMetadata.map((value) => valueFacts(file, value));
+    this.outputs = session.outputMetadata.map((value) => valueFacts(file, value));
+  }
+
+  /**
+   * @throws ModelFolderError if ONNX Runtime refuses the graph
+   * @throws ProviderUnavailableError if the device's execution provider cannot be loaded
+   */
+  static async open(graph: GraphFile, options: LoadOptions): Promise<ModelSession> {
+    if (options.device === 'cpu' && graph.cudaOperator)
+      throw new ModelFolderError(graph.path, `was fused for CUDA (${graph.cudaOperator}) and cannot run on the CPU`);
+    try {
+      const create = await loader(graph);
+      const base = sessionOptions(options);
+      const session = options.optimizedModelDir
+        ? await openOptimized(graph, options.optimizedModelDir, options.device, base, create)
+        : await create(base);
+      return new ModelSession(graph.path, session);
+    } catch (error) {
+      if (error instanceof ModelFolderError) throw error;
+      const reason = firstLine(error as Error);
+      if (
+        options.device !== 'cpu' &&
+        /execution ?provider|shared library|no available backend|CUDA failure/i.test(reason)
+      )
+        throw new ProviderUnavailableError(options.device, reason);
+      throw new ModelFolderError(graph.path, `was refused by ONNX Runtime: ${reason}`);
+    }
+  }
+
+  /** The only input, output or the one of a given name. @throws ModelFolderError if the graph has no such value */
+  output(name: string): ValueFacts {
+    const found = this.outputs.find((value) => value.name === name) ?? this.outputs[0];
+    if (!found) throw new ModelFolderError(this.file, 'has no output');
+    return found;
+  }
+
+  /** Runs the graph and returns one of its outputs. */
+  async run(feeds: Record<string, Tensor>, output: string): Promise<Tensor> {
+    const start = performance.now();
+    const results = await this.session.run(feeds, [output]);
+    this.spent.runMs += performance.now() - start;
+    this.spent.runs++;
+    return results[output];
+  }
+
+  /** Frees the graph's memory. */
+  release(): Promise<void> {
+    return this.session.release();
+  }
+}
+
+/** The type of an input that we have to write, if it is one of those that its role allows. */
+export function elementType<T extends ElementType>(file: string, value: ValueFacts, allowed: readonly T[]): T {
+  const found = allowed.find((type) => type === value.type);
+  if (found) return found;
+  throw new ModelFolderError(file, `takes or gives ${value.name} as ${value.type} (accepted: ${allowed.join(', ')})`);
+}
+
+export type CreateSession = (options: InferenceSession.SessionOptions) => Promise<InferenceSession>;
+
+/** A graph is loaded by its path, so that weights beside it are found; one that has to be mended, from memory with them. */
+async function loader(graph: GraphFile): Promise<CreateSession> {
+  if (!graph.hasRepeatedNames) return (options) => InferenceSession.create(graph.path, options);
+  const mended = withUniqueNodeNames(await readFile(graph.path));
+  const externalData = await Promise.all(
+    graph.externalFiles.map(async (path) => ({ path, data: await readFile(join(dirname(graph.path), path)) })),
+  );
+  return (options) => InferenceSession.create(mended, { ...options, externalData });
+}
+
+function sessionOptions(options: LoadOptions): InferenceSession.SessionOptions {
+  const { device, intraOpNumThreads, allowSpinning } = options;
+  return {
+    executionProviders:
+      device === 'cpu' ? ['cpu'] : [{ name: 'cuda', deviceId: Number(device.slice('cuda:'.length)) }, 'cpu'],
+    logSeverityLevel: 4,
+    ...(intraOpNumThreads === undefined ? {} : { intraOpNumThreads }),
+    ...(allowSpinning === false ? { extra: { session: { intra_op: { allow_spinning: '0' } } } } : {}),
+  };
+}
+
+function valueFacts(file: string, value: InferenceSession.ValueMetadata): ValueFacts {
+  if (!value.isTensor) throw new ModelFolderError(file, `has the input or output ${value.name}, which is no tensor`);
+  return { name: value.name, type: value.type, shape: value.shape };
+}
+
+/** ONNX Runtime's messages go on for lines and name its own source files: what matters is the end of the first line. */
+function firstLine({ message }: Error): string {
+  const [line] = message.trim().split('\n');
+  return line
+    .replace(/^.*? failed: ?/, '')
+    .replace(/\S*\.cc:\d+ \S+\(.*?\) /g, '')
+    .replace(/\.+$/, '')
+    .slice(0, 300);
+}

@@ -1,0 +1,44 @@
+import { Tensor } from 'onnxruntime-node';
+import { decodeFloat16, encodeFloat16 } from '../weights/half';
+
+/** The element types in which Stable Diffusion graphs take and give their tensors. */
+export type ElementType = 'float32' | 'float16' | 'int32' | 'int64';
+
+/**
+ * A graph's input that is written many times and allocated once: `values` are float32, `tensor` is what the graph takes. For
+ * float32 both are the same memory, for every other type `commit` converts. Integers are rounded to the nearest.
+ */
+export class InputBuffer {
+  readonly values: Float32Array;
+  readonly tensor: Tensor;
+  readonly #storage: Float32Array | Uint16Array | Int32Array | BigInt64Array;
+
+  /** @param dims shape; [] is a single number */
+  constructor(type: ElementType, dims: readonly number[]) {
+    const size = dims.reduce((product, dim) => product * dim, 1);
+    this.values = new Float32Array(size);
+    this.#storage = type === 'float32' ? this.values : new storages[type](size);
+    this.tensor = new Tensor(type, this.#storage, dims);
+  }
+
+  /** Makes what was written to `values` what the graph will see, and returns the tensor. */
+  commit(): Tensor {
+    const storage = this.#storage;
+    if (storage instanceof Uint16Array) storage.set(encodeFloat16(this.values));
+    else if (storage instanceof Int32Array) storage.set(this.values.map(Math.round));
+    else if (storage instanceof BigInt64Array)
+      for (let i = 0; i < storage.length; i++) storage[i] = BigInt(Math.round(this.values[i]));
+    return this.tensor;
+  }
+}
+
+const storages = { float16: Uint16Array, int32: Int32Array, int64: BigInt64Array };
+
+/** The elements of a float32 or float16 tensor as float32, whether the runtime has `Float16Array` or stores its bits otherwise. */
+export function toFloat32(tensor: Tensor): Float32Array {
+  const { data } = tensor;
+  if (data instanceof Float32Array) return data;
+  if (tensor.type !== 'float16' || !ArrayBuffer.isView(data))
+    throw new TypeError(`A ${tensor.type} tensor holds no floating-point numbers.`);
+  return decodeFloat16(new Uint16Array(data.buffer, data.byteOffset, data.byteLength / 2));
+}

@@ -1,0 +1,95 @@
+import { ModelFolderError } from '../session/errors';
+import { elementType } from '../session/model-session';
+import type { ModelSession, ValueFacts } from '../session/model-session';
+import { InputBuffer, toFloat32 } from '../tensor/input-buffer';
+import type { PromptChunk } from '../tokenizer/prompt-chunks';
+import { EmbeddingCache } from './embedding-cache';
+
+/** Rows kept: those of some thirty requests, 15 MB for the largest encoder of SD 1.x and 2.x. */
+const cachedRows = 64;
+
+/** CLIP's text encoder: rows of token ids to embeddings. */
+export class ClipTextEncoder {
+  readonly dtype: 'float32' | 'float16';
+  readonly #ids: ValueFacts;
+  readonly #output: ValueFacts;
+  readonly #idType: 'int32' | 'int64';
+  readonly #cache = new EmbeddingCache(cachedRows);
+
+  /** @throws ModelFolderError if the graph is not CLIP's text encoder */
+  constructor(private readonly session: ModelSession) {
+    const { file, inputs } = session;
+    if (inputs.length !== 1) {
+      const names = inputs.map(({ name }) => name).join(', ');
+      throw new ModelFolderError(file, `takes ${names}, where a CLIP text encoder takes token ids alone`);
+    }
+    this.#ids = inputs[0];
+    this.#idType = elementType(file, this.#ids, ['int32', 'int64']);
+    this.#output = session.output('last_hidden_state');
+    this.dtype = elementType(file, this.#output, ['float32', 'float16']);
+  }
+
+  /** Width of an embedding where the graph tells, and the length of a row where it is fixed. */
+  get hiddenWidth(): number | undefined {
+    const width = this.#output.shape[2];
+    return typeof width === 'number' ? width : undefined;
+  }
+
+  get sequenceLength(): number | undefined {
+    const length = this.#ids.shape[1];
+    return typeof length === 'number' ? length : undefined;
+  }
+
+  /** Embeddings [length, hidden width] of each chunk, weighted; equal rows are encoded once, and not at all if they were lately. */
+  async encode(chunks: readonly PromptChunk[]): Promise<Float32Array[]> {
+    const known = new Map<string, Float32Array>();
+    const missing = new Map<string, readonly number[]>();
+    for (const { inputIds } of chunks) {
+      const cached = this.#cache.get(inputIds);
+      if (cached) known.set(inputIds.join(), cached);
+      else missing.set(inputIds.join(), inputIds);
+    }
+    for (const [key, embedding] of await this.#run(missing)) known.set(key, embedding);
+    return chunks.map(({ inputIds, weights }) => {
+      const embedding = known.get(inputIds.join())!;
+      return weights ? weigh(embedding, weights) : embedding;
+    });
+  }
+
+  async #run(rows: ReadonlyMap<string, readonly number[]>): Promise<Map<string, Float32Array>> {
+    const encoded = new Map<string, Float32Array>();
+    // A graph with a fixed batch is given its rows one by one.
+    const batch = this.#ids.shape[0] === 1 ? 1 : rows.size;
+    const all = [...rows];
+    for (let from = 0; from < all.length; from += batch) {
+      const group = all.slice(from, from + batch);
+      const length = group[0][1].length;
+      const ids = new InputBuffer(this.#idType, [group.length, length]);
+      group.forEach(([, inputIds], row) => ids.values.set(inputIds, row * length));
+      const output = await this.session.run({ [this.#ids.name]: ids.commit() }, this.#output.name);
+      const values = toFloat32(output);
+      const size = values.length / group.length;
+      group.forEach(([key, inputIds], row) => {
+        const embedding = values.slice(row * size, (row + 1) * size);
+        this.#cache.set(inputIds, embedding);
+        encoded.set(key, embedding);
+      });
+    }
+    return encoded;
+  }
+}
+
+/**
+ * Multiplies each token's embedding by its weight, then scales all so that their mean is what it was, as desktop tools do: without
+ * that, a weight would change the contrast of the whole picture.
+ */
+export function weigh(embedding: Float32Array, weights: readonly number[]): Float32Array {
+  const width = embedding.length / weights.length;
+  const weighted = embedding.map((value, i) => value * weights[Math.floor(i / width)]);
+  const ratio = mean(embedding) / mean(weighted);
+  return Number.isFinite(ratio) ? weighted.map((value) => value * ratio) : weighted;
+}
+
+function mean(values: Float32Array): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}

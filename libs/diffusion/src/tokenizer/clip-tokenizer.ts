@@ -1,0 +1,163 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as tokenizers from '@huggingface/tokenizers';
+import { ModelFolderError } from '../session/errors';
+import { readJsonFile } from '../session/json-file';
+import type { JsonObject } from '../session/json-file';
+
+/** The package's own declarations import one another without extensions, which TypeScript's Node resolution cannot follow. */
+interface BytePairTokenizer {
+  encode(text: string, options: { add_special_tokens: boolean }): { ids: number[] };
+}
+const { Tokenizer } = tokenizers as unknown as {
+  Tokenizer: new (tokenizer: object, config: object) => BytePairTokenizer;
+};
+
+const beginOfText = '<|startoftext|>';
+const endOfText = '<|endoftext|>';
+/** Words, single digits and runs of anything else (`CLIPTokenizer`), without the alternatives for the special tokens. */
+const words = "'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}\\p{N}]+";
+/** What `CLIPTokenizer` falls back to for a folder that does not say; transformers writes 1e30 for "no limit". */
+const defaultMaxLength = 77;
+const largestMaxLength = 4096;
+
+/** Byte-pair vocabulary of a folder: token to id, and merges in order of rank. */
+interface Vocabulary {
+  vocab: Record<string, number>;
+  merges: [string, string][];
+}
+
+/**
+ * The byte-pair tokenizer of CLIP, from a folder with `vocab.json` and `merges.txt` or with `tokenizer.json`.
+ * A special token typed into a text is split like any other text and never becomes the token.
+ * Source: `CLIPTokenizer` of transformers.
+ */
+export class ClipTokenizer {
+  readonly #tokenizer: BytePairTokenizer;
+
+  private constructor(
+    { vocab, merges }: Vocabulary,
+    /** Ids of the special tokens. */
+    readonly bos: number,
+    readonly eos: number,
+    readonly pad: number,
+    /** Length of an encoded text, special tokens included. */
+    readonly maxLength: number,
+    /** One more than the largest id. */
+    readonly vocabularySize: number,
+  ) {
+    this.#tokenizer = new Tokenizer(
+      {
+        version: '1.0',
+        // With no added tokens nothing that a user types can match one.
+        added_tokens: [],
+        normalizer: {
+          type: 'Sequence',
+          normalizers: [
+            { type: 'NFC' },
+            { type: 'Replace', pattern: { Regex: '\\s+' }, content: ' ' },
+            { type: 'Lowercase' },
+          ],
+        },
+        pre_tokenizer: {
+          type: 'Sequence',
+          pretokenizers: [
+            { type: 'Split', pattern: { Regex: words }, behavior: 'Removed', invert: true },
+            { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true, use_regex: false },
+          ],
+        },
+        post_processor: null,
+        decoder: null,
+        model: { type: 'BPE', unk_token: endOfText, end_of_word_suffix: '</w>', vocab, merges },
+      },
+      {},
+    );
+  }
+
+  /** @throws ModelFolderError if the folder holds no usable CLIP vocabulary */
+  static async load(folder: string): Promise<ClipTokenizer> {
+    const vocabulary = await readVocabulary(folder);
+    const config: JsonObject = {
+      ...(await readJsonFile(join(folder, 'special_tokens_map.json'), { optional: true })),
+      ...(await readJsonFile(join(folder, 'tokenizer_config.json'), { optional: true })),
+    };
+    const id = (key: string, fallback: string): number => {
+      const token = tokenText(config[key]) ?? fallback;
+      const found = Object.hasOwn(vocabulary.vocab, token) ? vocabulary.vocab[token] : undefined;
+      if (found === undefined) throw new ModelFolderError(folder, `has no token ${token} in its vocabulary`);
+      return found;
+    };
+    const { model_max_length: maxLength } = config;
+    return new ClipTokenizer(
+      vocabulary,
+      id('bos_token', beginOfText),
+      id('eos_token', endOfText),
+      id('pad_token', endOfText),
+      typeof maxLength === 'number' && maxLength >= 3 && maxLength <= largestMaxLength
+        ? Math.trunc(maxLength)
+        : defaultMaxLength,
+      Object.values(vocabulary.vocab).reduce((largest, value) => Math.max(largest, value), 0) + 1,
+    );
+  }
+
+  /** Ids of the text alone, with no special token and of any length. */
+  tokenize(text: string): number[] {
+    return this.#tokenizer.encode(text, { add_special_tokens: false }).ids;
+  }
+
+  /** One row as `CLIPTokenizer` gives it: begin, text, end, padded and cut to `maxLength`; `length` is the uncut count. */
+  encode(text: string): { inputIds: number[]; length: number } {
+    const tokens = this.tokenize(text);
+    return { inputIds: this.frame(tokens.slice(0, this.maxLength - 2)), length: tokens.length + 2 };
+  }
+
+  /** Puts at most `maxLength - 2` ids between the begin and end tokens and pads the row. */
+  frame(ids: readonly number[]): number[] {
+    const padding = new Array<number>(this.maxLength - 2 - ids.length).fill(this.pad);
+    return [this.bos, ...ids, this.eos, ...padding];
+  }
+}
+
+async function readVocabulary(folder: string): Promise<Vocabulary> {
+  const vocab = await readJsonFile(join(folder, 'vocab.json'), { optional: true });
+  if (vocab) {
+    const file = join(folder, 'merges.txt');
+    const text = await readFile(file, 'utf8').catch(() => {
+      throw new ModelFolderError(file, 'is missing');
+    });
+    const lines = text.split(/\r?\n/).filter((line) => line !== '' && !line.startsWith('#version'));
+    return {
+      vocab: checkVocab(join(folder, 'vocab.json'), vocab),
+      merges: lines.map((line) => checkMerge(file, line)),
+    };
+  }
+  const file = join(folder, 'tokenizer.json');
+  const whole = await readJsonFile(file, { optional: true });
+  if (!whole) throw new ModelFolderError(join(folder, 'vocab.json'), 'is missing');
+  const model = (whole.model ?? {}) as JsonObject;
+  if (!Array.isArray(model.merges)) throw new ModelFolderError(file, 'holds no byte-pair merges');
+  return {
+    vocab: checkVocab(file, (model.vocab ?? {}) as JsonObject),
+    merges: model.merges.map((merge) => checkMerge(file, merge)),
+  };
+}
+
+function checkVocab(file: string, vocab: JsonObject): Record<string, number> {
+  const ids = Object.values(vocab);
+  if (ids.length === 0 || !ids.every((id) => Number.isInteger(id) && (id as number) >= 0))
+    throw new ModelFolderError(file, 'is not a vocabulary of tokens and ids');
+  return vocab as Record<string, number>;
+}
+
+function checkMerge(file: string, merge: unknown): [string, string] {
+  const pair: unknown = typeof merge === 'string' ? merge.split(' ') : merge;
+  if (Array.isArray(pair) && pair.length === 2 && pair.every((part) => typeof part === 'string'))
+    return pair as [string, string];
+  throw new ModelFolderError(file, `has a merge that is not a pair of tokens: ${JSON.stringify(merge)?.slice(0, 80)}`);
+}
+
+/** A token is written as text or as an object with `content`. */
+function tokenText(token: unknown): string | undefined {
+  const text = token !== null && typeof token === 'object' ? (token as JsonObject).content : token;
+  return typeof text === 'string' ? text : undefined;
+}

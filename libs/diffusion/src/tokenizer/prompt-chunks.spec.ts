@@ -1,0 +1,48 @@
+import type { ClipTokenizer } from './clip-tokenizer';
+import { chunkPrompt, padChunks } from './prompt-chunks';
+
+/** One id a character, rows of six: begin, four ids, end. */
+const tokenizer = {
+  maxLength: 6,
+  tokenize: (text: string) => [...text].map((char) => char.charCodeAt(0)),
+  frame: (ids: readonly number[]) => [1, ...ids, 2, ...new Array<number>(4 - ids.length).fill(0)],
+} as unknown as ClipTokenizer;
+const [a, b, c, d, e] = [...'abcde'].map((char) => char.charCodeAt(0));
+
+describe(chunkPrompt.name, () => {
+  it('gives one padded row for a short prompt', () => {
+    expect(chunkPrompt('ab', tokenizer)).toEqual([{ inputIds: [1, a, b, 2, 0, 0] }]);
+  });
+
+  it('gives one row for an empty prompt', () => {
+    expect(chunkPrompt('', tokenizer)).toEqual([{ inputIds: [1, 2, 0, 0, 0, 0] }]);
+  });
+
+  it('goes on in a second row when the first is full', () => {
+    expect(chunkPrompt('abcd', tokenizer)).toHaveLength(1);
+    expect(chunkPrompt('abcde', tokenizer).map(({ inputIds }) => inputIds)).toEqual([
+      [1, a, b, c, d, 2],
+      [1, e, 2, 0, 0, 0],
+    ]);
+  });
+
+  it('leaves brackets alone unless weighting is on', () => {
+    expect(chunkPrompt('(a)', tokenizer)[0]).toEqual({ inputIds: [1, 40, a, 41, 2, 0] });
+  });
+
+  it('puts weights on their ids and 1 on special ones, row by row', () => {
+    expect(chunkPrompt('abc(de:2)', tokenizer, true)).toEqual([
+      { inputIds: [1, a, b, c, d, 2], weights: [1, 1, 1, 1, 2, 1] },
+      { inputIds: [1, e, 2, 0, 0, 0], weights: [1, 2, 1, 1, 1, 1] },
+    ]);
+  });
+});
+
+describe(padChunks.name, () => {
+  it('adds empty rows up to the count', () => {
+    expect(padChunks(chunkPrompt('a', tokenizer), 2, tokenizer)).toEqual([
+      { inputIds: [1, a, 2, 0, 0, 0] },
+      { inputIds: [1, 2, 0, 0, 0, 0] },
+    ]);
+  });
+});

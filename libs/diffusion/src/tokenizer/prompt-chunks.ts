@@ -1,0 +1,44 @@
+import type { ClipTokenizer } from './clip-tokenizer';
+import { parsePromptWeights } from './prompt-weighting';
+
+/** One row for the text encoder: `maxLength` ids, and a weight for each where any differs from 1. */
+export interface PromptChunk {
+  inputIds: readonly number[];
+  weights?: readonly number[];
+}
+
+/**
+ * Cuts a prompt into rows of `maxLength`, each framed by the begin and end tokens: a text of up to 75 tokens is the one row that
+ * `CLIPTokenizer` gives, a longer one goes on in the next row, as desktop tools do, so that no word is lost.
+ * @param weighting whether the attention syntax is read; otherwise brackets are text
+ */
+export function chunkPrompt(prompt: string, tokenizer: ClipTokenizer, weighting = false): PromptChunk[] {
+  const pieces = weighting ? parsePromptWeights(prompt) : [{ text: prompt, weight: 1 }];
+  const ids: number[] = [];
+  const weights: number[] = [];
+  for (const { text, weight } of pieces)
+    for (const id of tokenizer.tokenize(text)) {
+      ids.push(id);
+      weights.push(weight);
+    }
+  const room = tokenizer.maxLength - 2;
+  const chunks: PromptChunk[] = [];
+  for (let from = 0; from === 0 || from < ids.length; from += room) {
+    const inputIds = tokenizer.frame(ids.slice(from, from + room));
+    const own = weights.slice(from, from + room);
+    chunks.push(
+      own.every((weight) => weight === 1) ? { inputIds } : { inputIds, weights: frameWeights(own, inputIds) },
+    );
+  }
+  return chunks;
+}
+
+/** Lengthens a list of chunks with empty ones, so that a prompt and its negative have equally many. */
+export function padChunks(chunks: readonly PromptChunk[], count: number, tokenizer: ClipTokenizer): PromptChunk[] {
+  const empty = { inputIds: tokenizer.frame([]) };
+  return [...chunks, ...Array.from({ length: count - chunks.length }, () => empty)];
+}
+
+function frameWeights(weights: readonly number[], inputIds: readonly number[]): number[] {
+  return inputIds.map((_, i) => weights[i - 1] ?? 1);
+}

@@ -1,0 +1,93 @@
+import { ModelFolderError } from '../session/errors';
+import { elementType } from '../session/model-session';
+import type { ModelSession, ValueFacts } from '../session/model-session';
+import { InputBuffer, toFloat32 } from '../tensor/input-buffer';
+import type { ElementType } from '../tensor/input-buffer';
+
+/** Channels, height and width of one image's latents. */
+export type LatentShape = readonly [channels: number, height: number, width: number];
+
+/** The inputs of a call of several rows, allocated once and written before every call. */
+export interface UnetBatch {
+  /** [rows, channels, height, width] */
+  sample: InputBuffer;
+  /** One number for all rows, or one a row where the graph takes that. */
+  timestep: InputBuffer;
+  /** [rows, tokens, hidden width] */
+  promptEmbeds: InputBuffer;
+}
+
+const floats = ['float32', 'float16'] as const;
+const numbers = ['float32', 'float16', 'int64', 'int32'] as const;
+
+/** The conditional U-Net: predicts noise (or velocity) for rows of latents, each with its timestep and its prompt. */
+export class Unet {
+  readonly dtype: 'float32' | 'float16';
+  readonly #sample: ValueFacts;
+  readonly #timestep: ValueFacts;
+  readonly #prompt: ValueFacts;
+  readonly #output: ValueFacts;
+
+  /** @throws ModelFolderError if the graph is not the U-Net of a Stable Diffusion 1.x or 2.x */
+  constructor(private readonly session: ModelSession) {
+    const input = (name: string): ValueFacts => {
+      const found = session.inputs.find((value) => value.name === name);
+      if (!found) throw new ModelFolderError(session.file, `has no input ${name}`);
+      return found;
+    };
+    this.#sample = input('sample');
+    this.#timestep = input('timestep');
+    this.#prompt = input('encoder_hidden_states');
+    const known = [this.#sample, this.#timestep, this.#prompt];
+    const other = session.inputs.find((value) => !known.includes(value));
+    if (other)
+      throw new ModelFolderError(session.file, `takes ${other.name}, which Stable Diffusion 1.x and 2.x do not have`);
+    const [batch] = this.#sample.shape;
+    if (typeof batch === 'number')
+      throw new ModelFolderError(session.file, `was exported for ${batch} rows only, where the number must be free`);
+    if (this.#timestep.shape.length > 1)
+      throw new ModelFolderError(session.file, `takes a timestep of rank ${this.#timestep.shape.length}`);
+    this.#output = session.output('out_sample');
+    this.dtype = elementType(session.file, this.#output, floats);
+  }
+
+  /** What the graph itself tells of its latents and embeddings; undefined where it leaves them free. */
+  get facts() {
+    const fixed = (dim: number | string | undefined) => (typeof dim === 'number' && dim > 0 ? dim : undefined);
+    return {
+      inChannels: fixed(this.#sample.shape[1]),
+      outChannels: fixed(this.#output.shape[1]),
+      height: fixed(this.#sample.shape[2]),
+      width: fixed(this.#sample.shape[3]),
+      hiddenWidth: fixed(this.#prompt.shape[2]),
+    };
+  }
+
+  /** Whether rows of one call may have different timesteps. */
+  get takesTimestepPerRow(): boolean {
+    return this.#timestep.shape.length === 1 && this.#timestep.shape[0] === this.#sample.shape[0];
+  }
+
+  /** Allocates the inputs of a call. */
+  createBatch(rows: number, shape: LatentShape, tokens: number, hiddenWidth: number): UnetBatch {
+    const type = <T extends ElementType>(value: ValueFacts, allowed: readonly T[]) =>
+      elementType(this.session.file, value, allowed);
+    const [steps] = this.#timestep.shape;
+    const timesteps = this.takesTimestepPerRow ? rows : typeof steps === 'number' ? steps : 1;
+    return {
+      sample: new InputBuffer(type(this.#sample, floats), [rows, ...shape]),
+      timestep: new InputBuffer(type(this.#timestep, numbers), this.#timestep.shape.length === 0 ? [] : [timesteps]),
+      promptEmbeds: new InputBuffer(type(this.#prompt, floats), [rows, tokens, hiddenWidth]),
+    };
+  }
+
+  /** The prediction [rows, channels, height, width] for what was written into the batch and committed. */
+  async predict({ sample, timestep, promptEmbeds }: UnetBatch): Promise<Float32Array> {
+    const feeds = {
+      [this.#sample.name]: sample.tensor,
+      [this.#timestep.name]: timestep.tensor,
+      [this.#prompt.name]: promptEmbeds.tensor,
+    };
+    return toFloat32(await this.session.run(feeds, this.#output.name));
+  }
+}

@@ -1,0 +1,58 @@
+import type { LatentShape } from '../unet/unet';
+import { fitLatentRgbMap } from './fit-latent-preview';
+import { previewLatents } from './latent-preview';
+
+describe(previewLatents.name, () => {
+  it('maps every position of the latents to a pixel', () => {
+    const map = {
+      weights: [
+        [1, 0],
+        [0, 1],
+        [0.5, 0.5],
+      ],
+      bias: [0, 0, 0.2],
+    };
+    // prettier-ignore
+    const latents = Float32Array.of(0, 1,  0.4, 2);
+    expect(previewLatents(latents, [2, 1, 2], map)).toEqual({
+      width: 2,
+      height: 1,
+      data: Uint8Array.of(0, 102, 102, 255, 255, 255),
+    });
+  });
+
+  it('stretches the first three channels when there is no map', () => {
+    const latents = Float32Array.of(-3, 3, 5, 5, 10, 0, 7, 7);
+    expect([...previewLatents(latents, [4, 1, 2]).data]).toEqual([0, 128, 255, 255, 128, 0]);
+  });
+
+  it('shows numbers that are none as black', () => {
+    const map = { weights: [[1], [1], [1]], bias: [0, 0, 0] };
+    expect([...previewLatents(Float32Array.of(NaN), [1, 1, 1], map).data]).toEqual([0, 0, 0]);
+  });
+});
+
+describe(fitLatentRgbMap.name, () => {
+  it('finds the map that the pictures were made with', () => {
+    const shape: LatentShape = [2, 4, 4];
+    const latents = Float32Array.from({ length: 32 }, (_, i) => Math.sin(i * i));
+    const truth = {
+      weights: [
+        [0.2, 0.1],
+        [-0.3, 0.05],
+        [0, 0.25],
+      ],
+      bias: [0.5, 0.45, 0.6],
+    };
+    const small = previewLatents(latents, shape, truth);
+    const data = new Uint8Array(8 * 8 * 3);
+    for (let y = 0; y < 8; y++)
+      for (let x = 0; x < 8; x++)
+        for (let c = 0; c < 3; c++) data[(y * 8 + x) * 3 + c] = small.data[((y >> 1) * 4 + (x >> 1)) * 3 + c];
+    const fitted = fitLatentRgbMap([{ latents, shape, image: { width: 8, height: 8, data } }]);
+    fitted.weights.forEach((row, colour) =>
+      row.forEach((weight, channel) => expect(weight).toBeCloseTo(truth.weights[colour][channel], 2)),
+    );
+    fitted.bias.forEach((bias, colour) => expect(bias).toBeCloseTo(truth.bias[colour], 2));
+  });
+});

@@ -1,0 +1,47 @@
+import { ModelFolderError } from '../session/errors';
+import { elementType } from '../session/model-session';
+import type { ModelSession, ValueFacts } from '../session/model-session';
+import { InputBuffer, toFloat32 } from '../tensor/input-buffer';
+import { fromPlanes } from '../tensor/rgb-image';
+import type { RgbImage } from '../tensor/rgb-image';
+import type { LatentShape } from '../unet/unet';
+
+/** The decoder half of the variational autoencoder: one image's latents to a picture. */
+export class VaeDecoder {
+  readonly dtype: 'float32' | 'float16';
+  readonly #latents: ValueFacts;
+  readonly #output: ValueFacts;
+  readonly #inputType: 'float32' | 'float16';
+
+  /**
+   * @param scaling the `scaling_factor` and `shift_factor` of the model's configuration, undone before decoding
+   * @throws ModelFolderError if the graph is not a VAE decoder
+   */
+  constructor(
+    private readonly session: ModelSession,
+    private readonly scaling: { factor: number; shift: number },
+  ) {
+    if (session.inputs.length !== 1) throw new ModelFolderError(session.file, 'takes more than latents');
+    this.#latents = session.inputs[0];
+    this.#inputType = elementType(session.file, this.#latents, ['float32', 'float16']);
+    this.#output = session.output('sample');
+    this.dtype = elementType(session.file, this.#output, ['float32', 'float16']);
+  }
+
+  /** Decodes latents [channels, height, width] to values in [-1, 1], [3, height, width] at the picture's size. */
+  async decodePlanes(latents: Float32Array, shape: LatentShape) {
+    const { factor, shift } = this.scaling;
+    const input = new InputBuffer(this.#inputType, [1, ...shape]);
+    for (let i = 0; i < latents.length; i++) input.values[i] = latents[i] / factor + shift;
+    const output = await this.session.run({ [this.#latents.name]: input.commit() }, this.#output.name);
+    const [, channels, height, width] = output.dims;
+    if (channels !== 3) throw new ModelFolderError(this.session.file, `gives ${channels} channels in place of 3`);
+    return { planes: toFloat32(output), width, height };
+  }
+
+  /** Decodes latents [channels, height, width] to a picture. */
+  async decode(latents: Float32Array, shape: LatentShape): Promise<RgbImage> {
+    const { planes, width, height } = await this.decodePlanes(latents, shape);
+    return fromPlanes(planes, width, height, (value) => (value / 2 + 0.5) * 255);
+  }
+}

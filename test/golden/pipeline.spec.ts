@@ -1,0 +1,89 @@
+import { join } from 'node:path';
+import sharp from 'sharp';
+import { StableDiffusionPipeline } from '@app/diffusion';
+import type { RgbImage, SchedulerName } from '@app/diffusion';
+import { largestDifference, loadGolden, loadGoldenTable, recordGolden } from '../support/golden';
+import { psnr } from '../support/psnr';
+
+interface PipelineCase {
+  index: number;
+  prompt: string;
+  negative_prompt: string | null;
+  scheduler?: SchedulerName;
+  steps: number;
+  cfg: number;
+  seed: number;
+  width: number;
+  height: number;
+}
+
+const tiny = (name: string) => join(__dirname, 'models/tiny', name);
+
+/**
+ * Tolerances: final latents of float32 models within 1e-3 of diffusers', pictures at 45 dB or more; the float16 model's pictures
+ * are compared with those of the same weights in float32, at 40 dB or more.
+ */
+const models = [
+  { name: 'shapes', folder: join(__dirname, '../../models/shapes'), golden: 'shapes', latents: 1e-3, decibels: 45 },
+  { name: 'sd15-diffusers', folder: tiny('sd15-diffusers'), golden: 'sd15-diffusers', latents: 1e-3, decibels: 45 },
+  { name: 'sd21-optimum', folder: tiny('sd21-optimum'), golden: 'sd21-optimum', latents: 1e-3, decibels: 45 },
+  { name: 'sd15-fp16', folder: tiny('sd15-fp16'), golden: 'sd15-diffusers', latents: Infinity, decibels: 40 },
+];
+
+describe.each(models)('StableDiffusionPipeline, $name', ({ name, folder, golden, ...tolerance }) => {
+  const cases = loadGoldenTable<PipelineCase[]>(`${golden}/pipeline`);
+  const arrays = loadGolden(`${golden}/pipeline`);
+  // Equal pictures have no finite ratio; 100 dB is beyond what eight bits can show.
+  const worst = { latents: 0, decibels: 100 };
+  let pipeline: StableDiffusionPipeline;
+
+  beforeAll(async () => {
+    pipeline = await StableDiffusionPipeline.load(folder, { device: 'cpu', intraOpNumThreads: 2 });
+  });
+  afterAll(async () => {
+    await pipeline.release();
+    if (Number.isFinite(tolerance.latents))
+      recordGolden(`${name} latents`, cases.length, worst.latents, tolerance.latents);
+    // An error in decibels below the peak: larger is better, so the table gets it with its sign turned.
+    recordGolden(`${name} images (-dB)`, cases.length, -worst.decibels, -tolerance.decibels);
+  });
+
+  it.each(cases.map((one) => [`${one.index}: ${one.scheduler ?? 'own scheduler'}, "${one.prompt}"`, one] as const))(
+    'draws %s',
+    async (_, { index, prompt, negative_prompt, scheduler, steps, cfg, seed, width, height }) => {
+      const { images, latents } = await pipeline.generate({
+        prompt,
+        negativePrompt: negative_prompt,
+        width,
+        height,
+        numInferenceSteps: steps,
+        guidanceScale: cfg,
+        seeds: [seed],
+        scheduler,
+      });
+      const error = largestDifference(latents[0], arrays.float32(`${index}.latents`));
+      const expected = arrays.has(`${index}.image`)
+        ? fromUnitPlanes(arrays.float32(`${index}.image`), width, height)
+        : await readPng(join(__dirname, 'data', golden, `${index}.png`));
+      const decibels = psnr(images[0], expected);
+      worst.latents = Math.max(worst.latents, error);
+      worst.decibels = Math.min(worst.decibels, decibels);
+      expect(error).toBeLessThanOrEqual(tolerance.latents);
+      expect(decibels).toBeGreaterThanOrEqual(tolerance.decibels);
+    },
+  );
+});
+
+/** [1, 3, height, width] in 0..1 */
+function fromUnitPlanes(planes: Float32Array, width: number, height: number): RgbImage {
+  const data = new Uint8Array(planes.length);
+  for (let i = 0; i < width * height; i++)
+    for (let colour = 0; colour < 3; colour++)
+      data[i * 3 + colour] = Math.round(planes[colour * width * height + i] * 255);
+  return { width, height, data };
+}
+
+async function readPng(file: string): Promise<RgbImage> {
+  const { data, info } = await sharp(file).removeAlpha().raw().toBuffer({ resolveWithObject: true });
+  return { width: info.width, height: info.height, data: new Uint8Array(data) };
+}
