@@ -28,7 +28,16 @@ const direction = Object.entries(allowed).map(([folder, names]) => ({
             message: `${folder} may import only: ${names.join(', ') || 'none of our libraries'}.`,
           },
           ...(folder === 'libs/diffusion' || folder === 'libs/domain'
-            ? [{ group: ['@nestjs/*', 'pino'], message: `${folder} is free of the framework.` }]
+            ? [
+                {
+                  group: [
+                    '@nestjs/*',
+                    ...(folder === 'libs/domain' ? ['!@nestjs/swagger', '!@nestjs/common'] : []),
+                    'pino',
+                  ],
+                  message: `${folder} is free of the framework.`,
+                },
+              ]
             : []),
         ],
       },

@@ -5,6 +5,15 @@ import pino from 'pino';
 /** Fields that go with a log line. Never a key, a webhook secret or (above debug) a prompt. */
 export type LogFields = Record<string, unknown>;
 
+/** Contexts in which Nest tells of every module and route at start. */
+const framework: ReadonlySet<string> = new Set([
+  'InstanceLoader',
+  'NestApplication',
+  'NestFactory',
+  'RouterExplorer',
+  'RoutesResolver',
+]);
+
 /** JSON log lines on standard output, for Nest and for our own services. */
 export class JsonLogger implements LoggerService {
   private readonly pino: pino.Logger;
@@ -15,7 +24,8 @@ export class JsonLogger implements LoggerService {
   }
 
   log(message: unknown, ...rest: unknown[]): void {
-    this.write('info', message, rest);
+    const context = rest.at(-1);
+    this.write(typeof context === 'string' && framework.has(context) ? 'debug' : 'info', message, rest);
   }
 
   error(message: unknown, ...rest: unknown[]): void {

@@ -38,14 +38,14 @@ export function queueConnection(
   if (config.queueBackend === 'redis')
     return {
       connection: { url: config.redisUrl, maxRetriesPerRequest: null },
-      factory: createRedisBackend as BackendFactory,
+      factory: createRedisBackend,
     };
   return {
     connection: {
       connectionString: databaseUrl,
       max: 3,
       application_name: 'darkroom-queue',
-    } as QueueOptions['connection'],
+    },
     factory: createPostgresBackend as unknown as BackendFactory,
   };
 }

@@ -9,7 +9,7 @@ export class RedisBackEnd implements JobBackEnd {
 
   constructor({ connection, factory }: QueueConnection, onError: (error: Error) => void) {
     const open = (name: QueueName): Queue => {
-      const queue = new Queue(name, { connection }, factory);
+      const queue = new Queue(name, { connection }, factory) as unknown as Queue;
       queue.on('error', onError);
       return queue;
     };

@@ -70,7 +70,7 @@ export class Initial1795200000000 implements MigrationInterface {
                 "token" character varying(64) NOT NULL,
                 "model" character varying(64) NOT NULL,
                 "status" character varying(16) NOT NULL,
-                "metadata" jsonb,
+                "metadata" json,
                 "error_message" text,
                 "weights_kind" character varying(24),
                 "weights_hash" character varying(64),
@@ -158,7 +158,7 @@ export class Initial1795200000000 implements MigrationInterface {
                 "finetune_id" character varying(24) NOT NULL,
                 "seq" BIGSERIAL NOT NULL,
                 "prompt" text NOT NULL,
-                "metadata" jsonb,
+                "metadata" json,
                 CONSTRAINT "finetune_prompts_pkey" PRIMARY KEY ("id")
             )
         `);
@@ -171,7 +171,7 @@ export class Initial1795200000000 implements MigrationInterface {
                 "owner_id" character varying(24) NOT NULL,
                 "seq" BIGSERIAL NOT NULL,
                 "webhook" character varying(2048),
-                "metadata" jsonb,
+                "metadata" json,
                 CONSTRAINT "generations_pkey" PRIMARY KEY ("id")
             )
         `);

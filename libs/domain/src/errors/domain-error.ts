@@ -21,14 +21,11 @@ export class DomainError extends Error {
   }
 }
 
-/** The id is unknown, or another caller's: both read the same. */
+/** The id is unknown, or another caller's: both read the same, so the message names no id. */
 export class NotFoundError extends DomainError {
-  constructor(resource: string, id: string) {
-    super(
-      'notFound',
-      `${resource.replaceAll(/[^A-Za-z]/g, '')}NotFound`,
-      `There is no ${resource} with the id "${id}".`,
-    );
+  /** @param resource in CamelCase, such as `Generation`. */
+  constructor(resource: string) {
+    super('notFound', `${resource}NotFound`, `There is no ${resource} with this id.`);
   }
 }
 

@@ -33,6 +33,6 @@ export class FinetunePrompt {
   @Column('text', { name: 'prompt' })
   prompt: string;
 
-  @Column('jsonb', { name: 'metadata', nullable: true })
+  @Column('json', { name: 'metadata', nullable: true })
   metadata: Metadata | null;
 }

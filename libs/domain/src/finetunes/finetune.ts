@@ -36,7 +36,7 @@ export class Finetune {
   @Column('varchar', { name: 'status', length: 16 })
   status: FinetuneStatus;
 
-  @Column('jsonb', { name: 'metadata', nullable: true })
+  @Column('json', { name: 'metadata', nullable: true })
   metadata: Metadata | null;
 
   @Column('text', { name: 'error_message', nullable: true })

@@ -25,6 +25,6 @@ export class Generation {
   @Column('varchar', { name: 'webhook', length: 2048, nullable: true })
   webhook: string | null;
 
-  @Column('jsonb', { name: 'metadata', nullable: true })
+  @Column('json', { name: 'metadata', nullable: true })
   metadata: Metadata | null;
 }

@@ -1,0 +1,22 @@
+import { Module } from '@nestjs/common';
+import { APP_FILTER, APP_INTERCEPTOR } from '@nestjs/core';
+import { AuthModule } from './auth/auth.module';
+import { FinetunesModule } from './finetunes/finetunes.module';
+import { HealthController } from './health/health.controller';
+import { JsonBodyInterceptor } from './http/json-body.interceptor';
+import { ProblemFilter } from './http/problem.filter';
+import { ImagesModule } from './images/images.module';
+import { InfrastructureModule } from './infrastructure/infrastructure.module';
+import { TextToImageModule } from './text-to-image/text-to-image.module';
+import { WebhooksModule } from './webhooks/webhooks.module';
+
+/** The HTTP edge: every route of `/v1`, pictures, webhooks, health. */
+@Module({
+  imports: [InfrastructureModule, AuthModule, TextToImageModule, FinetunesModule, ImagesModule, WebhooksModule],
+  controllers: [HealthController],
+  providers: [
+    { provide: APP_FILTER, useClass: ProblemFilter },
+    { provide: APP_INTERCEPTOR, useClass: JsonBodyInterceptor },
+  ],
+})
+export class ApiModule {}

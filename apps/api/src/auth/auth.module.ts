@@ -1,0 +1,13 @@
+import { ApiKey } from '@app/domain';
+import { Module } from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { ApiKeyGuard } from './api-key.guard';
+import { ApiKeysService } from './api-keys.service';
+
+/** Bearer keys before every route that is not public. */
+@Module({
+  imports: [TypeOrmModule.forFeature([ApiKey])],
+  providers: [ApiKeysService, { provide: APP_GUARD, useClass: ApiKeyGuard }],
+})
+export class AuthModule {}

@@ -1,0 +1,2 @@
+/** Injects the configuration that was read at start. */
+export const CONFIG = Symbol('CONFIG');

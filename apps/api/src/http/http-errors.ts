@@ -1,0 +1,53 @@
+import { limits } from '@app/domain';
+
+/** A failure of the request itself, before any rule of the domain. */
+export class HttpError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly headers: Readonly<Record<string, string>> = {},
+  ) {
+    super(message);
+    this.name = new.target.name;
+  }
+}
+
+/** 401: no key, an unknown one, or a revoked one; the answer does not say which. */
+export class UnauthorizedError extends HttpError {
+  constructor(message = 'A valid API key is needed: Authorization: Bearer <API_KEY>.') {
+    super(401, 'Unauthorized', message, { 'WWW-Authenticate': 'Bearer realm="darkroom"' });
+  }
+}
+
+/** 413 */
+export class BodyTooLargeError extends HttpError {
+  constructor(maxBytes: number = limits.bodyBytes) {
+    super(413, 'BodyTooLarge', `The body must be at most ${maxBytes} bytes.`);
+  }
+}
+
+/** 415 */
+export class UnsupportedMediaTypeError extends HttpError {
+  constructor(got: string | undefined) {
+    super(
+      415,
+      'UnsupportedMediaType',
+      `The body must be JSON in UTF-8 (Content-Type: application/json), got ${got ?? 'no content type'}.`,
+    );
+  }
+}
+
+/** 400 for a body that cannot be read at all. */
+export class MalformedBodyError extends HttpError {
+  constructor(reason: string) {
+    super(400, 'MalformedBody', `The body cannot be read: ${reason}.`);
+  }
+}
+
+/** 503: something the service needs is down for the moment. */
+export class ServiceUnavailableError extends HttpError {
+  constructor(message: string, retryAfterSeconds = 2) {
+    super(503, 'ServiceUnavailable', message, { 'Retry-After': String(retryAfterSeconds) });
+  }
+}

@@ -1,0 +1,48 @@
+import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
+import { limits } from '@app/domain';
+import type { Request, Response } from 'express';
+import { json } from 'express';
+import type { Observable } from 'rxjs';
+import { BodyTooLargeError, MalformedBodyError, UnsupportedMediaTypeError } from './http-errors';
+
+const parse = json({ limit: limits.bodyBytes, strict: false, type: () => true });
+
+/**
+ * Reads a JSON body after the guards have let the caller in, so that a stranger's body is never read.
+ * @throws UnsupportedMediaTypeError, BodyTooLargeError or MalformedBodyError
+ */
+@Injectable()
+export class JsonBodyInterceptor implements NestInterceptor {
+  async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
+    const request = context.switchToHttp().getRequest<Request>();
+    const response = context.switchToHttp().getResponse<Response>();
+    const hasBody =
+      request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
+    if (hasBody && (request.method === 'POST' || request.method === 'PUT') && !isBinary(request)) {
+      if (!request.is(['json', '+json'])) throw new UnsupportedMediaTypeError(request.headers['content-type']);
+      await new Promise<void>((resolve, reject) =>
+        parse(request, response, (error?: unknown) => (error ? reject(toDomain(error)) : resolve())),
+      );
+    }
+    return next.handle();
+  }
+}
+
+/** An upload of weights is streamed by its own route. */
+function isBinary(request: Request): boolean {
+  return request.method === 'PUT' && request.path.endsWith('/weights');
+}
+
+function toDomain(error: unknown): Error {
+  const { type, message } = error as { type?: string; message: string };
+  switch (type) {
+    case 'entity.too.large':
+      return new BodyTooLargeError();
+    case 'charset.unsupported':
+    case 'encoding.unsupported':
+      return new UnsupportedMediaTypeError(message);
+    default:
+      return new MalformedBodyError(type === 'entity.parse.failed' ? 'it is not valid JSON' : message);
+  }
+}

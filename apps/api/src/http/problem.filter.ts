@@ -1,0 +1,123 @@
+import { STATUS_CODES } from 'node:http';
+import type { DomainErrorKind, FieldProblem } from '@app/domain';
+import { DomainError } from '@app/domain';
+import { JsonLogger } from '@app/logging';
+import type { ArgumentsHost, ExceptionFilter } from '@nestjs/common';
+import { Catch, HttpException, Inject } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { HttpError, ServiceUnavailableError } from './http-errors';
+
+/** RFC 9457 body of every error. */
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  instance: string;
+  code: string;
+  errors?: readonly FieldProblem[];
+}
+
+const statusOf: Readonly<Record<DomainErrorKind, number>> = {
+  invalid: 400,
+  forbidden: 403,
+  notFound: 404,
+  conflict: 409,
+  unprocessable: 422,
+};
+
+/** Connection failures of the database driver: its own names and PostgreSQL's error classes. */
+const outage = /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|57P0[1-5]|08...|53300|53[12]00)$/;
+const outageMessage =
+  /terminated unexpectedly|Connection terminated|timeout exceeded when trying to connect|not queryable|Driver not Connected/i;
+
+/** Turns every thrown error into problem+json; an unknown one into a 500 without detail, logged with the request's id. */
+@Catch()
+export class ProblemFilter implements ExceptionFilter {
+  constructor(@Inject(JsonLogger) private readonly logger: JsonLogger) {}
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    const response = host.switchToHttp().getResponse<Response>();
+    const request = host.switchToHttp().getRequest<Request>();
+    this.send(error, request, response);
+  }
+
+  /** Also for errors thrown before Nest has the request. */
+  send(error: unknown, request: Request, response: Response): void {
+    const { status, code, detail, headers, errors } = this.describe(error, request);
+    if (response.headersSent) {
+      response.destroy();
+      return;
+    }
+    const problem: Problem = {
+      type: 'about:blank',
+      title: STATUS_CODES[status] ?? 'Error',
+      status,
+      detail,
+      instance: request.id,
+      code,
+      ...(errors && { errors }),
+    };
+    // A body that was not read to its end would be taken for the next request on this connection.
+    if (!request.complete) response.setHeader('Connection', 'close');
+    response.set(headers).status(status).type('application/problem+json').send(JSON.stringify(problem));
+  }
+
+  private describe(
+    error: unknown,
+    request: Request,
+  ): {
+    status: number;
+    code: string;
+    detail: string;
+    headers: Record<string, string>;
+    errors?: readonly FieldProblem[];
+  } {
+    if (error instanceof DomainError)
+      return {
+        status: statusOf[error.kind],
+        code: error.code,
+        detail: error.message,
+        headers: {},
+        ...(error.fields && { errors: error.fields }),
+      };
+    if (error instanceof HttpError)
+      return { status: error.status, code: error.code, detail: error.message, headers: error.headers };
+    if (error instanceof HttpException && error.getStatus() === 404)
+      return {
+        status: 404,
+        code: 'RouteNotFound',
+        detail: `There is no route ${request.method} ${request.path}.`,
+        headers: {},
+      };
+    if (error instanceof HttpException && error.getStatus() < 500)
+      return { status: error.getStatus(), code: 'BadRequest', detail: error.message, headers: {} };
+    if (error instanceof URIError || (error as { status?: number }).status === 400)
+      return { status: 400, code: 'BadRequest', detail: 'The request line cannot be read.', headers: {} };
+    if (isOutage(error)) {
+      this.logger.warn('a dependency is down', { requestId: request.id, reason: (error as Error).message });
+      return this.describe(
+        new ServiceUnavailableError('The service cannot reach its database. Try again shortly.'),
+        request,
+      );
+    }
+    this.logger.error('request failed', { requestId: request.id, method: request.method }, error);
+    return { status: 500, code: 'InternalError', detail: 'Something went wrong on our side.', headers: {} };
+  }
+}
+
+function isOutage(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code, errors, cause, driverError } = error as Error & {
+    code?: string;
+    errors?: unknown[];
+    driverError?: unknown;
+  };
+  return (
+    (code !== undefined && outage.test(code)) ||
+    outageMessage.test(error.message) ||
+    Boolean(errors?.some(isOutage)) ||
+    (driverError !== error && isOutage(driverError)) ||
+    isOutage(cause)
+  );
+}

@@ -1,0 +1,36 @@
+import { pipeline } from 'node:stream/promises';
+import { NotFoundError } from '@app/domain';
+import { Controller, Get, Param, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { Response } from 'express';
+import { Public } from '../auth/api-key.guard';
+import { ImagesService } from './images.service';
+
+/** Pictures by their unguessable URL, without a header. */
+@ApiExcludeController()
+@Public()
+@Controller('images')
+export class ImagesController {
+  constructor(private readonly images: ImagesService) {}
+
+  @Get(':file')
+  async findOne(@Param('file') file: string, @Res() response: Response): Promise<void> {
+    const image = await this.images.open(file);
+    if (!image) throw new NotFoundError('Image');
+    response.set({
+      'Content-Type': image.contentType,
+      'Content-Length': String(image.bytes),
+      'Cache-Control': 'private, max-age=31536000, immutable',
+      // A picture may be shown by any page that knows its URL.
+      'Cross-Origin-Resource-Policy': 'cross-origin',
+      'X-Content-Type-Options': 'nosniff',
+    });
+    if (response.req.method === 'HEAD') {
+      image.stream.destroy();
+      response.end();
+      return;
+    }
+    // A reader who goes away is no failure of ours; the headers are sent, so there is nothing to answer either.
+    await pipeline(image.stream, response).catch(() => response.destroy());
+  }
+}

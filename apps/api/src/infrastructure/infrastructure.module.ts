@@ -1,0 +1,86 @@
+import type { Config } from '@app/config';
+import { loadConfig } from '@app/config';
+import { dataSourceOptions } from '@app/database';
+import { JsonLogger } from '@app/logging';
+import type { JobBackEnd } from '@app/queue';
+import { ImageTaskLifeCycle, openJobBackEnd, queueConnection, Transactions } from '@app/queue';
+import { openImageStorage } from '@app/storage';
+import { BullModule } from '@nestjs/bullmq';
+import type { OnApplicationShutdown } from '@nestjs/common';
+import { Global, Inject, Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
+import { CONFIG } from '../config.token';
+import { IMAGE_STORAGE } from '../storage.token';
+
+/** Injects the back end of the queues. */
+export const JOB_BACK_END = Symbol('JOB_BACK_END');
+
+/** The address of the database; the launcher passes that of the embedded one. */
+export function databaseUrlOf(config: Config): string {
+  if (!config.databaseUrl) throw new Error('DATABASE_URL is needed; "npm start" brings a database of its own.');
+  return config.databaseUrl;
+}
+
+/** The environment, once, for providers and for the dynamic modules below. */
+@Global()
+@Module({
+  providers: [
+    { provide: CONFIG, useFactory: () => loadConfig(process.env) },
+    { provide: JsonLogger, inject: [CONFIG], useFactory: (config: Config) => new JsonLogger('api', config.logLevel) },
+    { provide: IMAGE_STORAGE, inject: [CONFIG], useFactory: openImageStorage },
+  ],
+  exports: [CONFIG, JsonLogger, IMAGE_STORAGE],
+})
+class ConfigModule {}
+
+/** What stands below every feature: configuration, logs, database, queues, storage. */
+@Global()
+@Module({
+  imports: [
+    ConfigModule,
+    TypeOrmModule.forRootAsync({
+      inject: [CONFIG],
+      useFactory: (config: Config) => ({
+        ...dataSourceOptions(databaseUrlOf(config), { applicationName: 'darkroom-api', poolSize: 20 }),
+        retryAttempts: 5,
+        retryDelay: 500,
+      }),
+    }),
+    BullModule.forRootAsync({
+      inject: [CONFIG],
+      useFactory: (config: Config) => ({ connection: queueConnection(config, databaseUrlOf(config)).connection }),
+    }),
+  ],
+  providers: [
+    {
+      provide: JOB_BACK_END,
+      inject: [CONFIG, JsonLogger],
+      useFactory: (config: Config, logger: JsonLogger) =>
+        openJobBackEnd(config, databaseUrlOf(config), (error) =>
+          logger.warn('queue connection failed', { reason: error.message }),
+        ),
+    },
+    {
+      provide: Transactions,
+      inject: [DataSource, JOB_BACK_END, JsonLogger],
+      useFactory: (dataSource: DataSource, jobs: JobBackEnd, logger: JsonLogger) =>
+        new Transactions(dataSource, jobs, (error) =>
+          logger.warn('a job is left for the sweeper', { reason: String(error) }),
+        ),
+    },
+    {
+      provide: ImageTaskLifeCycle,
+      inject: [Transactions],
+      useFactory: (transactions: Transactions) => new ImageTaskLifeCycle(transactions),
+    },
+  ],
+  exports: [JOB_BACK_END, Transactions, ImageTaskLifeCycle],
+})
+export class InfrastructureModule implements OnApplicationShutdown {
+  constructor(@Inject(JOB_BACK_END) private readonly jobs: JobBackEnd) {}
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.jobs.close();
+  }
+}

@@ -1,0 +1,23 @@
+import { JsonLogger } from '@app/logging';
+import type { ImageStorage } from '@app/storage';
+import { Inject, Injectable } from '@nestjs/common';
+import { IMAGE_STORAGE } from '../storage.token';
+
+/** Removes the files of rows that are gone. The sweeper removes what a failure leaves behind. */
+@Injectable()
+export class StoredFiles {
+  constructor(
+    @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
+    private readonly logger: JsonLogger,
+  ) {}
+
+  /** Called after the rows' deletion is committed; never fails the request that deleted them. */
+  async removeAll(prefixes: readonly string[]): Promise<void> {
+    for (const prefix of prefixes)
+      await this.storage
+        .removeAll(prefix)
+        .catch((error: Error) =>
+          this.logger.warn('files were left for the sweeper', { prefix, reason: error.message }),
+        );
+  }
+}

@@ -1,0 +1,16 @@
+import { Generation } from '@app/domain';
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { ModelsModule } from '../models/models.module';
+import { RecordsModule } from '../records/records.module';
+import { TextToImageController } from './text-to-image.controller';
+import { TextToImageService } from './text-to-image.service';
+
+/** Generations: pictures from a prompt. */
+@Module({
+  imports: [TypeOrmModule.forFeature([Generation]), RecordsModule, ModelsModule],
+  controllers: [TextToImageController],
+  providers: [TextToImageService],
+  exports: [TextToImageService],
+})
+export class TextToImageModule {}

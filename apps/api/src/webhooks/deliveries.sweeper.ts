@@ -1,0 +1,64 @@
+import { WebhookDelivery } from '@app/domain';
+import { JsonLogger } from '@app/logging';
+import type { JobBackEnd } from '@app/queue';
+import { jobIdOf, Transactions } from '@app/queue';
+import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { LessThan, Repository } from 'typeorm';
+import { JOB_BACK_END } from '../infrastructure/infrastructure.module';
+
+const intervalMs = 15_000;
+const graceMs = 30_000;
+const liveStates: ReadonlySet<string> = new Set(['waiting', 'active', 'delayed', 'prioritized']);
+
+/** Gives deliveries that are due but have lost their job a new one. */
+@Injectable()
+export class DeliveriesSweeper implements OnApplicationBootstrap, OnApplicationShutdown {
+  private timer?: NodeJS.Timeout;
+
+  constructor(
+    @InjectRepository(WebhookDelivery) private readonly deliveries: Repository<WebhookDelivery>,
+    @Inject(JOB_BACK_END) private readonly jobs: JobBackEnd,
+    private readonly transactions: Transactions,
+    private readonly logger: JsonLogger,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    this.timer = setInterval(() => {
+      this.sweep().catch((error: Error) => this.logger.warn('sweep of deliveries failed', { reason: error.message }));
+    }, intervalMs).unref();
+  }
+
+  onApplicationShutdown(): void {
+    clearInterval(this.timer);
+  }
+
+  /** @returns how many deliveries got a new job. */
+  async sweep(now = new Date()): Promise<number> {
+    const due = await this.deliveries.find({
+      where: { status: 'pending', nextAttemptAt: LessThan(new Date(now.getTime() - graceMs)) },
+      order: { nextAttemptAt: 'ASC' },
+      take: 500,
+    });
+    let revived = 0;
+    for (const delivery of due)
+      if (!liveStates.has(await this.jobs.presence('webhooks', jobIdOf(delivery.id, delivery.enqueued))))
+        revived += await this.revive(delivery);
+    if (revived > 0) this.logger.warn('deliveries had lost their jobs', { revived });
+    return revived;
+  }
+
+  private revive({ id, enqueued }: WebhookDelivery): Promise<number> {
+    return this.transactions.run(async (transaction) => {
+      const { affected } = await transaction.manager.update(
+        WebhookDelivery,
+        { id, enqueued, status: 'pending' },
+        { enqueued: enqueued + 1 },
+      );
+      if (!affected) return 0;
+      await transaction.enqueue('webhooks', { id: jobIdOf(id, enqueued + 1), data: { deliveryId: id } });
+      return 1;
+    });
+  }
+}

@@ -1,0 +1,105 @@
+import type { Config } from '@app/config';
+import { HttpService } from '@nestjs/axios';
+import { Inject, Injectable } from '@nestjs/common';
+import { isAxiosError } from 'axios';
+import { RequestFilteringHttpAgent, RequestFilteringHttpsAgent } from 'request-filtering-agent';
+import { Webhook } from 'standardwebhooks';
+import type { Readable } from 'node:stream';
+import { CONFIG } from '../config.token';
+import { retryAfterMs } from './retry-schedule';
+
+/** A receiver has this long to answer. */
+const timeoutMs = 15_000;
+
+/** What a receiver made of one try. */
+export interface Receipt {
+  statusCode: number | null;
+  error: string | null;
+  durationMs: number;
+  /** Wait it asked for, in milliseconds. */
+  retryAfterMs: number;
+}
+
+/** A signed message for a receiver. */
+export interface WebhookMessage {
+  id: string;
+  url: string;
+  /** The exact bytes that are signed and sent. */
+  body: string;
+  /** Each secret signs, so that a receiver can move from one to the next. */
+  secrets: readonly string[];
+}
+
+/**
+ * Posts one message with Standard Webhooks headers. Never follows a redirect, and reaches no private,
+ * loopback or link-local address after name resolution unless the operator allows it.
+ */
+@Injectable()
+export class WebhookSender {
+  private readonly agents: { httpAgent: RequestFilteringHttpAgent; httpsAgent: RequestFilteringHttpsAgent };
+
+  constructor(
+    private readonly http: HttpService,
+    @Inject(CONFIG) config: Config,
+  ) {
+    const options = {
+      keepAlive: false,
+      allowPrivateIPAddress: config.webhookAllowPrivate,
+      allowMetaIPAddress: config.webhookAllowPrivate,
+    };
+    this.agents = {
+      httpAgent: new RequestFilteringHttpAgent(options),
+      httpsAgent: new RequestFilteringHttpsAgent(options),
+    };
+  }
+
+  /** Never throws for what a receiver or the network does: the receipt says it. */
+  async send({ id, url, body, secrets }: WebhookMessage): Promise<Receipt> {
+    const started = Date.now();
+    const at = new Date(started);
+    const receipt = (statusCode: number | null, error: string | null, header?: unknown): Receipt => ({
+      statusCode,
+      error,
+      durationMs: Date.now() - started,
+      retryAfterMs: retryAfterMs(header),
+    });
+    try {
+      const response = await this.http.axiosRef.post<Readable>(url, Buffer.from(body), {
+        ...this.agents,
+        adapter: 'http',
+        proxy: false,
+        maxRedirects: 0,
+        responseType: 'stream',
+        decompress: false,
+        validateStatus: () => true,
+        signal: AbortSignal.timeout(timeoutMs),
+        headers: {
+          'Content-Type': 'application/json; charset=utf-8',
+          'User-Agent': 'darkroom-webhooks',
+          'webhook-id': id,
+          'webhook-timestamp': String(Math.floor(started / 1000)),
+          'webhook-signature': secrets.map((secret) => new Webhook(secret).sign(id, at, body)).join(' '),
+        },
+      });
+      // The status is the whole answer; a body, however long, is not read.
+      response.data.on('error', () => undefined).destroy();
+      const ok = response.status >= 200 && response.status < 300;
+      return receipt(
+        response.status,
+        ok ? null : `The receiver answered ${response.status}.`,
+        response.headers['retry-after'],
+      );
+    } catch (error) {
+      return receipt(null, reasonOf(error));
+    }
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (isAxiosError(error) && (error.code === 'ERR_CANCELED' || error.code === 'ECONNABORTED'))
+    return `The receiver did not answer within ${timeoutMs / 1000} seconds.`;
+  const message = error instanceof Error ? error.message : String(error);
+  if (/is not allowed|private IP|Meta IP/i.test(message))
+    return 'The address is private, loopback or link-local, which is not allowed.';
+  return `The receiver could not be reached: ${(error as { code?: string }).code ?? message}.`;
+}

@@ -1,0 +1,39 @@
+import { JsonLogger } from '@app/logging';
+import type { JobData } from '@app/queue';
+import { queueNames } from '@app/queue';
+import { OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullmq';
+import type { Job } from 'bullmq';
+import { WebhooksService } from './webhooks.service';
+
+/** Consumes the delivery jobs. Many at once, so that a slow receiver delays nobody else's. */
+@Processor(queueNames.webhooks, {
+  concurrency: 50,
+  lockDuration: 30_000,
+  stalledInterval: 10_000,
+  maxStalledCount: 10,
+  runRetryDelay: 1000,
+  removeOnComplete: { age: 3600 },
+  removeOnFail: { age: 24 * 3600 },
+})
+export class WebhooksProcessor extends WorkerHost {
+  constructor(
+    private readonly webhooks: WebhooksService,
+    private readonly logger: JsonLogger,
+  ) {
+    super();
+  }
+
+  override async process(job: Job<JobData['webhooks']>): Promise<void> {
+    await this.webhooks.attempt(job.data.deliveryId);
+  }
+
+  @OnWorkerEvent('error')
+  onError(error: Error): void {
+    this.logger.warn('webhook queue failed', { reason: error.message });
+  }
+
+  @OnWorkerEvent('failed')
+  onFailed(job: Job<JobData['webhooks']> | undefined, error: Error): void {
+    this.logger.error('webhook try failed on our side', { deliveryId: job?.data.deliveryId }, error);
+  }
+}
