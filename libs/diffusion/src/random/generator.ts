@@ -1,0 +1,78 @@
+import { MersenneTwister } from './mersenne-twister';
+
+const block = 16;
+const half = block / 2;
+const twoPi = Math.fround(2 * Math.PI);
+
+/**
+ * Normal noise with torch's numbers: `torch.Generator().manual_seed(seed)` on the CPU and `torch.randn` in float32, equal
+ * within 1e-6. The order of the draws and their sizes matter, as they do in torch.
+ * Source: ATen/native/cpu/DistributionTemplates.h and ATen/core/DistributionsHelper.h.
+ */
+export class Generator {
+  private readonly engine: MersenneTwister;
+  private spare: number | undefined;
+
+  /** @param seed an integer; torch, too, uses its lowest 32 bits only */
+  constructor(readonly seed: number) {
+    if (!Number.isSafeInteger(seed)) throw new RangeError(`The seed must be an integer, but is ${seed}.`);
+    this.engine = new MersenneTwister(seed);
+  }
+
+  /** The next `size` values of the standard normal distribution. */
+  randn(size: number): Float32Array {
+    return size < block ? this.fewNormals(size) : this.manyNormals(size);
+  }
+
+  /** Fewer than 16: one by one in double precision, the second value of a pair kept for the next draw, whatever its size. */
+  private fewNormals(size: number): Float32Array {
+    const values = new Float32Array(size);
+    for (let i = 0; i < size; i++) {
+      if (this.spare !== undefined) {
+        values[i] = this.spare;
+        this.spare = undefined;
+      } else {
+        const angle = 2 * Math.PI * this.uniform53();
+        const radius = Math.sqrt(-2 * Math.log1p(-this.uniform53()));
+        values[i] = radius * Math.cos(angle);
+        this.spare = radius * Math.sin(angle);
+      }
+    }
+    return values;
+  }
+
+  /** 16 or more: uniform values first, turned in blocks of 16; a tail shorter than a block redraws the last 16 values. */
+  private manyNormals(size: number): Float32Array {
+    const values = new Float32Array(size);
+    this.fillUniform24(values, 0);
+    const whole = size - (size % block);
+    for (let start = 0; start < whole; start += block) boxMuller(values, start);
+    if (whole < size) {
+      this.fillUniform24(values, size - block);
+      boxMuller(values, size - block);
+    }
+    return values;
+  }
+
+  /** Uniform in [0, 1) with the 24 bits of a float32. */
+  private fillUniform24(values: Float32Array, start: number): void {
+    for (let i = start; i < values.length; i++) values[i] = (this.engine.next() & 0xffffff) * 2 ** -24;
+  }
+
+  /** Uniform in [0, 1) with the 53 bits of a double: 21 of the first word, 32 of the second. */
+  private uniform53(): number {
+    const high = this.engine.next() & 0x1fffff;
+    return (high * 2 ** 32 + this.engine.next()) * 2 ** -53;
+  }
+}
+
+/** Turns 16 uniform values into normal ones: value i and value i + 8 make a pair. */
+function boxMuller(values: Float32Array, start: number): void {
+  for (let i = start; i < start + half; i++) {
+    const radius = Math.sqrt(-2 * Math.log(1 - values[i]));
+    // torch rounds the angle to float32, which is visible at 1e-6.
+    const angle = Math.fround(twoPi * values[i + half]);
+    values[i] = radius * Math.cos(angle);
+    values[i + half] = radius * Math.sin(angle);
+  }
+}

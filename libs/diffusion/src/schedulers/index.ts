@@ -1,0 +1,130 @@
+import { DdimScheduler } from './ddim-scheduler';
+import { DdpmScheduler } from './ddpm-scheduler';
+import { DpmSolverMultistepScheduler } from './dpm-solver-multistep-scheduler';
+import { EulerAncestralDiscreteScheduler } from './euler-ancestral-discrete-scheduler';
+import { EulerDiscreteScheduler } from './euler-discrete-scheduler';
+import { HeunDiscreteScheduler } from './heun-discrete-scheduler';
+import { LcmScheduler } from './lcm-scheduler';
+import { LmsDiscreteScheduler } from './lms-discrete-scheduler';
+import { PndmScheduler } from './pndm-scheduler';
+import type { Scheduler } from './scheduler';
+import { SchedulerError } from './scheduler';
+import type { SchedulerConfig, SchedulerJson, SchedulerParameters } from './scheduler-config';
+import { readSchedulerConfig } from './scheduler-config';
+import { UniPcMultistepScheduler } from './uni-pc-multistep-scheduler';
+
+export { SchedulerError } from './scheduler';
+export type { Scheduler, StepOptions } from './scheduler';
+export { parseSchedulerJson } from './scheduler-config';
+export type { SchedulerJson } from './scheduler-config';
+
+interface SchedulerClass {
+  readonly parameters: SchedulerParameters;
+  new (config: SchedulerConfig): Scheduler;
+}
+
+/** By the `_class_name` of a `scheduler_config.json`. */
+const classes: Readonly<Record<string, SchedulerClass>> = {
+  DDIMScheduler: DdimScheduler,
+  DDPMScheduler: DdpmScheduler,
+  PNDMScheduler: PndmScheduler,
+  LMSDiscreteScheduler: LmsDiscreteScheduler,
+  EulerDiscreteScheduler: EulerDiscreteScheduler,
+  EulerAncestralDiscreteScheduler: EulerAncestralDiscreteScheduler,
+  HeunDiscreteScheduler: HeunDiscreteScheduler,
+  DPMSolverMultistepScheduler: DpmSolverMultistepScheduler,
+  UniPCMultistepScheduler: UniPcMultistepScheduler,
+  LCMScheduler: LcmScheduler,
+};
+
+/** The names under which a request chooses a scheduler. */
+export const schedulerNames = [
+  'ddim',
+  'ddpm',
+  'pndm',
+  'lms',
+  'euler',
+  'euler_a',
+  'heun',
+  'dpmpp_2m',
+  'dpmpp_2m_karras',
+  'dpmpp_2m_sde_karras',
+  'unipc',
+  'lcm',
+] as const;
+
+export type SchedulerName = (typeof schedulerNames)[number];
+
+/** What the names of the DPM solvers promise, whatever the model's own configuration says. */
+const dpmpp2m = {
+  _class_name: 'DPMSolverMultistepScheduler',
+  algorithm_type: 'dpmsolver++',
+  solver_order: 2,
+  use_karras_sigmas: false,
+  use_exponential_sigmas: false,
+  use_beta_sigmas: false,
+  use_lu_lambdas: false,
+};
+
+const named: Readonly<Record<SchedulerName, SchedulerJson>> = {
+  ddim: { _class_name: 'DDIMScheduler' },
+  ddpm: { _class_name: 'DDPMScheduler' },
+  pndm: { _class_name: 'PNDMScheduler' },
+  lms: { _class_name: 'LMSDiscreteScheduler' },
+  euler: { _class_name: 'EulerDiscreteScheduler' },
+  euler_a: { _class_name: 'EulerAncestralDiscreteScheduler' },
+  heun: { _class_name: 'HeunDiscreteScheduler' },
+  dpmpp_2m: dpmpp2m,
+  dpmpp_2m_karras: { ...dpmpp2m, use_karras_sigmas: true },
+  dpmpp_2m_sde_karras: { ...dpmpp2m, use_karras_sigmas: true, algorithm_type: 'sde-dpmsolver++' },
+  unipc: { _class_name: 'UniPCMultistepScheduler' },
+  lcm: { _class_name: 'LCMScheduler' },
+};
+
+/** Names whose scheduler draws noise at each step, so that `step` needs a generator; DDIM does with eta alone. */
+export const noisySchedulerNames: ReadonlySet<SchedulerName> = new Set<SchedulerName>([
+  'ddpm',
+  'euler_a',
+  'dpmpp_2m_sde_karras',
+  'lcm',
+]);
+
+/**
+ * A scheduler for one image of a model. With a name it is that scheduler with the model's own training (betas, prediction type,
+ * offsets), as diffusers' `X.from_config(pipe.scheduler.config)`; without one it is the model's own.
+ * Throws {@link SchedulerError} when the class is unknown or a value is wrong.
+ */
+export function createScheduler(name: SchedulerName | undefined, config: SchedulerJson): Scheduler {
+  const json = name === undefined ? config : { ...config, ...preset(name) };
+  const Class = schedulerClass(json);
+  return new Class(readSchedulerConfig(json, Class.parameters));
+}
+
+/** The name under which a request would get the scheduler of this configuration; undefined where there is none. */
+export function schedulerNameOf(config: SchedulerJson): SchedulerName | undefined {
+  const parameters: Readonly<Record<string, unknown>> = schedulerClass(config).parameters;
+  return schedulerNames.find((name) =>
+    Object.entries(named[name]).every(([key, value]) => (config[key] ?? parameters[key]) === value),
+  );
+}
+
+/**
+ * The configuration as diffusers' StableDiffusionPipeline corrects it when it loads a model: such models were trained with
+ * timesteps from 1 on, and their latents are not confined to -1..1.
+ */
+export function stableDiffusionConfig(config: SchedulerJson): SchedulerJson {
+  return { ...config, steps_offset: 1, clip_sample: false };
+}
+
+function preset(name: SchedulerName): SchedulerJson {
+  if (!Object.hasOwn(named, name))
+    throw new SchedulerError(`There is no scheduler "${name}"; there are ${schedulerNames.join(', ')}.`);
+  return named[name];
+}
+
+function schedulerClass({ _class_name: name }: SchedulerJson): SchedulerClass {
+  if (typeof name !== 'string') throw new SchedulerError('The scheduler configuration names no class in _class_name.');
+  if (!Object.hasOwn(classes, name))
+    throw new SchedulerError(`The scheduler class "${name.slice(0, 60)}" is not supported.`);
+  return classes[name];
+}

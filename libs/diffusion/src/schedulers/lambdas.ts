@@ -1,0 +1,42 @@
+import { noiseLevels } from './noise-schedule';
+import type { SchedulerConfig } from './scheduler-config';
+import type { SigmaSchedule } from './sigmas';
+import { respaceSigmas, timestepFinder } from './sigmas';
+import { roundHalfEven, spacedTimesteps } from './timesteps';
+
+/** A noise level in the variance-preserving terms of the DPM solvers: sample = alpha * x0 + sigma * noise. */
+export interface Level {
+  alpha: number;
+  sigma: number;
+  /** Half the logarithm of the signal-to-noise ratio, log(alpha / sigma); infinite where there is no noise. */
+  lambda: number;
+}
+
+/** The level of a noise level in the scaling of Karras et al., where alpha is 1. */
+export function levelOf(ratio: number): Level {
+  const alpha = 1 / Math.sqrt(ratio ** 2 + 1);
+  return { alpha, sigma: ratio * alpha, lambda: -Math.log(ratio) };
+}
+
+/** The schedule of the DPM solvers (DPM-Solver++, UniPC), whose timesteps are whole numbers. */
+export function solverSchedule(config: SchedulerConfig, alphas: Float32Array, steps: number): SigmaSchedule {
+  const levels = noiseLevels(alphas);
+  const respaced = respaceSigmas(config, levels[levels.length - 1], levels[0], steps);
+  if (respaced) {
+    const timestepOf = timestepFinder(levels);
+    return { sigmas: withEnd(respaced), timesteps: respaced.map((sigma) => wholeTimestep(timestepOf(sigma))) };
+  }
+  const span = levels.length - levels.filter((ratio) => -Math.log(ratio) < config.lambdaMinClipped).length;
+  const timesteps = spacedTimesteps(config, { steps, span, dropsLast: true }).map(roundHalfEven);
+  return { sigmas: withEnd(timesteps.map((t) => levels[Math.min(t, levels.length - 1)])), timesteps };
+
+  function wholeTimestep(timestep: number): number {
+    // diffusers rounds Karras timesteps, but cuts the others off.
+    const rounds = config.useKarrasSigmas && config.betaSchedule !== 'squaredcos_cap_v2';
+    return rounds ? roundHalfEven(timestep) : Math.floor(timestep);
+  }
+
+  function withEnd(sigmas: Float64Array): Float32Array {
+    return Float32Array.of(...sigmas, config.finalSigmasType === 'sigma_min' ? levels[0] : 0);
+  }
+}

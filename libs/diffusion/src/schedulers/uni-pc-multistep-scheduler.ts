@@ -1,0 +1,140 @@
+import { BaseScheduler } from './base-scheduler';
+import type { Level } from './lambdas';
+import { levelOf, solverSchedule } from './lambdas';
+import { finiteAlphasCumprod } from './noise-schedule';
+import { predictedData, predictedNoise, weightedSum } from './prediction';
+import { SchedulerError } from './scheduler';
+import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
+
+/**
+ * Unified predictor-corrector of order one to three, multistep. The corrector needs no U-Net evaluation of its own: it redoes
+ * the step before with what the U-Net said at its end.
+ * Source: Zhao et al., "UniPC: A Unified Predictor-Corrector Framework for Fast Sampling of Diffusion Models" (2023),
+ * equations 3, 8 and 9; diffusers' UniPCMultistepScheduler.
+ */
+export class UniPcMultistepScheduler extends BaseScheduler {
+  static readonly parameters: SchedulerParameters = {
+    solver_order: 2,
+    thresholding: false,
+    predict_x0: true,
+    solver_type: 'bh2',
+    lower_order_final: true,
+    disable_corrector: [],
+    solver_p: null,
+    use_karras_sigmas: false,
+    use_exponential_sigmas: false,
+    use_beta_sigmas: false,
+    use_flow_sigmas: false,
+    use_dynamic_shifting: false,
+    final_sigmas_type: 'zero',
+    rescale_betas_zero_snr: false,
+    sigma_min: null,
+    sigma_max: null,
+    shift_terminal: null,
+  };
+
+  private readonly alphas: Float32Array;
+  private levels: Level[] = [];
+  /** What the U-Net said, as pictures (or as noise without `predict_x0`), the newest first. */
+  private outputs: Float32Array[] = [];
+  /** The sample from which the last step went, and the order of that step. */
+  private origin: Float32Array | undefined;
+  private originOrder = 1;
+
+  constructor(config: SchedulerConfig) {
+    super(config);
+    // diffusers takes the values of the DPM solvers for its own, so that their configurations can be used.
+    if (!['bh1', 'bh2', 'midpoint', 'heun', 'logrho'].includes(config.solverType))
+      throw new SchedulerError(`solver_type "${config.solverType}" is not supported.`);
+    this.alphas = finiteAlphasCumprod(config);
+  }
+
+  protected override maxSteps(): number {
+    return this.config.numTrainTimesteps - 1;
+  }
+
+  protected start(steps: number): Float64Array {
+    const { sigmas, timesteps } = solverSchedule(this.config, this.alphas, steps);
+    this.levels = Array.from(sigmas, levelOf);
+    this.outputs = [];
+    this.origin = undefined;
+    return timesteps;
+  }
+
+  protected advance(modelOutput: Float32Array, sample: Float32Array): Float32Array {
+    const { solverOrder, lowerOrderFinal, predictX0, predictionType, disableCorrector } = this.config;
+    const now = this.stepIndex;
+    const { alpha, sigma } = this.levels[now];
+
+    // 1. What the model says of the sample.
+    const said = (predictX0 ? predictedData : predictedNoise)(predictionType, alpha, sigma);
+    const output = weightedSum([said.sample * said.scale, said.output * said.scale], [sample, modelOutput]);
+
+    // 2. Correct the sample: the last step again, now with the output at its end.
+    const corrects = this.origin && !disableCorrector.includes(now - 1);
+    const corrected = corrects ? this.move(this.origin!, now - 1, this.originOrder, output) : sample;
+
+    // 3. Predict the next sample. With no noise left at its end a step can only be of first order.
+    this.outputs = [output, ...this.outputs.slice(0, solverOrder - 1)];
+    const left = this.timesteps.length - now;
+    const ends = this.levels[now + 1].sigma === 0;
+    const order = ends ? 1 : Math.min(solverOrder, this.outputs.length, lowerOrderFinal ? left : solverOrder);
+    this.origin = corrected;
+    this.originOrder = order;
+    return this.move(corrected, now, order);
+  }
+
+  /**
+   * The step from noise level `index` to the next with the newest `order` outputs (equation 3), and with the output at its end
+   * where that is known (the corrector).
+   */
+  private move(sample: Float32Array, index: number, order: number, end?: Float32Array): Float32Array {
+    const { predictX0, solverType } = this.config;
+    const from = this.levels[index];
+    const to = this.levels[index + 1];
+
+    // 1. Where the outputs lie, in steps from `from`; the end of this step is at 1.
+    const h = to.lambda - from.lambda;
+    const places = Array.from({ length: order - 1 }, (_, i) => (this.levels[index - 1 - i].lambda - from.lambda) / h);
+    const known = end ? [...places, 1] : places;
+
+    // 2. The weights of their differences to the newest output: the polynomial's moments must be right.
+    const decay = predictX0 ? -h : h;
+    const base = Math.expm1(decay);
+    const basis = solverType === 'bh1' ? decay : base;
+    const rhos = differenceWeights(known, decay, basis);
+
+    // 3. The exact solution for a constant output, plus the differences.
+    const [lead, gain] = predictX0 ? [to.sigma / from.sigma, to.alpha] : [to.alpha / from.alpha, to.sigma];
+    const weights = known.map((place, k) => (-gain * basis * rhos[k]) / place);
+    const newest = -gain * base - weights.reduce((sum, weight) => sum + weight, 0);
+    const outputs = this.outputs.slice(0, order);
+    return weightedSum([lead, newest, ...weights], end ? [sample, ...outputs, end] : [sample, ...outputs]);
+  }
+}
+
+/** Solves sum_k rho_k * place_k^(i-1) = b_i (equation 9), except that diffusers takes 1/2 for a single difference. */
+function differenceWeights(places: readonly number[], decay: number, basis: number): number[] {
+  if (places.length <= 1) return places.map(() => 0.5);
+  const right: number[] = [];
+  let phi = Math.expm1(decay) / decay - 1;
+  let factorial = 1;
+  for (let i = 1; i <= places.length; i++) {
+    right.push((phi * factorial) / basis);
+    factorial *= i + 1;
+    phi = phi / decay - 1 / factorial;
+  }
+  return solveVandermonde(places, right);
+}
+
+/** Solves sum_k x_k * places_k^i = right_i for i = 0, 1, ... by elimination of one place after the other (Björck and Pereyra). */
+function solveVandermonde(places: readonly number[], right: readonly number[]): number[] {
+  const x = [...right];
+  const last = x.length - 1;
+  for (let k = 0; k < last; k++) for (let i = last; i > k; i--) x[i] -= places[k] * x[i - 1];
+  for (let k = last - 1; k >= 0; k--) {
+    for (let i = k + 1; i <= last; i++) x[i] /= places[i] - places[i - k - 1];
+    for (let i = k; i < last; i++) x[i] -= x[i + 1];
+  }
+  return x;
+}
