@@ -17,7 +17,7 @@ export interface LoraKey {
  * told apart), and the wrappers that tools put in front are left out.
  */
 export function canonicalPath(path: string): string {
-  return path.replace(/[./]/g, '_').replace(/^_?(?:(?:unet|text_encoder|text_model|model|m)_)+/, '');
+  return path.replace(/[./]/g, '_').replace(/^_?(?:(?:unet|text_encoder|text_model|model|m)_)*/, '');
 }
 
 /** Endings of relatives of LoRA, which change a weight in another way than up x down. */

@@ -1,3 +1,4 @@
+import { mutations } from '../../../../test/support/mutations';
 import { readSafetensorsHeader, readSafetensorsSync, SafetensorsError, toFloat32 } from './safetensors';
 
 /** A file with the given header text and this many bytes of data. */
@@ -55,20 +56,8 @@ describe('readSafetensorsHeader', () => {
 
   it('refuses any damaged header with a plain error, whatever was changed', () => {
     const good = file(`{"__metadata__":{"k":"v"},"ab":${tensor(0, 8)},"cd":${tensor(8, 16, 'F16', [2, 2])}}`, 16);
-    let seed = 1;
-    const random = (n: number) => (seed = (Math.imul(seed, 1103515245) + 12345) >>> 0) % n;
     let refused = 0;
-    for (let i = 0; i < 5000; i++) {
-      let bytes = Buffer.from(good);
-      for (let edits = 1 + random(3); edits > 0; edits--) {
-        const at = random(bytes.length);
-        const kind = random(4);
-        if (kind === 0) bytes[at] = random(256);
-        else if (kind === 1) bytes[at] ^= 1 << random(8);
-        else if (kind === 2) bytes = bytes.subarray(0, at);
-        else bytes = Buffer.concat([bytes.subarray(0, at), bytes.subarray(random(at + 1))]);
-        if (bytes.length === 0) break;
-      }
+    for (const bytes of mutations(good, 5000)) {
       try {
         readSafetensorsSync(bytes);
       } catch (error) {

@@ -1,0 +1,52 @@
+import { bytesField, varintField } from '../../libs/diffusion/src/weights/protobuf';
+
+/** What a test wants in a graph; field numbers below are those of onnx.proto. */
+export interface GraphToWrite {
+  nodes: { op: string; name?: string; inputs: string[]; outputs: string[]; ints?: Record<string, number[]> }[];
+  initializers?: InitializerToWrite[];
+  inputs?: string[];
+  valueInfos?: string[];
+}
+
+export interface InitializerToWrite {
+  name: string;
+  dims: number[];
+  dataType: number;
+  /** Inline values, or where they are. */
+  raw?: Uint8Array;
+  packedFloats?: Float32Array;
+  external?: Record<string, string>;
+}
+
+/** The bytes of an ONNX model. */
+export function encodeOnnx({ nodes, initializers = [], inputs = [], valueInfos = [] }: GraphToWrite): Buffer {
+  const graph = Buffer.concat([
+    ...nodes.map(({ op, name = '', inputs: reads, outputs, ints = {} }) => {
+      const attributes = Object.entries(ints).map(([key, values]) =>
+        bytesField(5, Buffer.concat([bytesField(1, key), ...values.map((value) => varintField(8, value))])),
+      );
+      const values = [...reads.map((input) => bytesField(1, input)), ...outputs.map((output) => bytesField(2, output))];
+      return bytesField(1, Buffer.concat([...values, bytesField(3, name), bytesField(4, op), ...attributes]));
+    }),
+    bytesField(2, 'graph'),
+    ...initializers.map((initializer) => bytesField(5, encodeInitializer(initializer))),
+    ...inputs.map((name) => bytesField(11, bytesField(1, name))),
+    ...valueInfos.map((name) => bytesField(13, bytesField(1, name))),
+  ]);
+  return Buffer.concat([varintField(1, 8), bytesField(7, graph), bytesField(8, varintField(2, 17))]);
+}
+
+function encodeInitializer({ name, dims, dataType, raw, packedFloats, external }: InitializerToWrite): Buffer {
+  const entries = Object.entries(external ?? {}).map(([key, value]) =>
+    bytesField(13, Buffer.concat([bytesField(1, key), bytesField(2, value)])),
+  );
+  return Buffer.concat([
+    ...dims.map((length) => varintField(1, length)),
+    varintField(2, dataType),
+    ...(packedFloats ? [bytesField(4, Buffer.from(packedFloats.buffer))] : []),
+    bytesField(8, name),
+    ...(raw ? [bytesField(9, Buffer.from(raw))] : []),
+    ...entries,
+    ...(external ? [varintField(14, 1)] : []),
+  ]);
+}

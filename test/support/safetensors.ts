@@ -1,0 +1,27 @@
+import type { SafetensorsDtype } from '../../libs/diffusion/src/weights';
+import { encodeFloat16 } from '../../libs/diffusion/src/weights/half';
+
+/** A tensor to be written; values are float32 numbers, whatever the type. */
+export interface TensorToWrite {
+  shape: number[];
+  values: ArrayLike<number>;
+  dtype?: Extract<SafetensorsDtype, 'F32' | 'F16' | 'I32'>;
+}
+
+/** The bytes of a safetensors file. */
+export function encodeSafetensors(tensors: Record<string, TensorToWrite>, metadata?: Record<string, string>): Buffer {
+  const header: Record<string, unknown> = metadata ? { __metadata__: metadata } : {};
+  const parts: Uint8Array[] = [];
+  let offset = 0;
+  for (const [name, { shape, values, dtype = 'F32' }] of Object.entries(tensors)) {
+    const floats = Float32Array.from(values);
+    const typed = dtype === 'F32' ? floats : dtype === 'F16' ? encodeFloat16(floats) : Int32Array.from(values);
+    parts.push(new Uint8Array(typed.buffer, typed.byteOffset, typed.byteLength));
+    header[name] = { dtype, shape, data_offsets: [offset, offset + typed.byteLength] };
+    offset += typed.byteLength;
+  }
+  const text = Buffer.from(JSON.stringify(header));
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(text.length));
+  return Buffer.concat([length, text, ...parts]);
+}
