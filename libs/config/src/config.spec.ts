@@ -26,6 +26,12 @@ describe(loadConfig.name, () => {
     expect(loadConfig({ DEVICE: 'cuda:0,cuda:1' }).devices).toEqual(['cuda:0', 'cuda:1']);
   });
 
+  it('leaves the memory of the engines to themselves unless it is set', () => {
+    expect(loadConfig({}).inferenceMemoryMb).toBeUndefined();
+    expect(loadConfig({ INFERENCE_MEMORY_MB: '4096' }).inferenceMemoryMb).toBe(4096);
+    expect(() => loadConfig({ INFERENCE_MEMORY_MB: 'all' })).toThrow('INFERENCE_MEMORY_MB');
+  });
+
   it('names every bad variable at once', () => {
     const read = () =>
       loadConfig({ PORT: 'x', DEVICE: 'gpu', LOG_LEVEL: 'loud', QUEUE_BACKEND: 'redis', STORAGE: 's3' });

@@ -28,6 +28,8 @@ export interface Config {
   /** `auto`, or the devices to draw on, one engine thread each. */
   devices: 'auto' | ('cpu' | `cuda:${number}`)[];
   inferenceThreads: number;
+  /** Megabytes that models and drawing may take on each device; undefined: half of the machine's memory, most of a GPU's. */
+  inferenceMemoryMb?: number;
   /** Whether the bundled demonstration model may stand in for one that is not installed. */
   modelFallback: boolean;
   webhookAllowPrivate: boolean;
@@ -117,6 +119,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     logLevel: oneOf('LOG_LEVEL', 'info', logLevels),
     inferenceHealthPort: integer('INFERENCE_HEALTH_PORT', 0, 0, 65535),
     hubEndpoint: url('HF_ENDPOINT', ['http:', 'https:']) ?? 'https://huggingface.co',
+    ...(text('INFERENCE_MEMORY_MB') && { inferenceMemoryMb: integer('INFERENCE_MEMORY_MB', 256, 256, 2 ** 24) }),
     ...(databaseUrl && { databaseUrl }),
     ...(redisUrl && { redisUrl }),
     ...(s3 && { s3 }),

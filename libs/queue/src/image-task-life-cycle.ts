@@ -97,12 +97,12 @@ export class ImageTaskLifeCycle {
     });
   }
 
-  /** Gives a claimed task back, to be drawn again by another worker. */
-  release(task: Pick<ImageTask, 'id' | 'attempt'>): Promise<boolean> {
+  /** Gives a claimed task back, to be drawn again by any worker, after `delayMs`. False as for `heartbeat`. */
+  release(task: Pick<ImageTask, 'id' | 'attempt'>, { delayMs = 0 } = {}): Promise<boolean> {
     return this.transactions.run(async (transaction) => {
       const row = await lock(transaction.manager, task.id);
       if (!row || row.status !== 'processing' || row.attempt !== task.attempt) return false;
-      await requeue(transaction, row);
+      await requeue(transaction, row, delayMs);
       return true;
     });
   }
@@ -164,14 +164,14 @@ function lock(manager: EntityManager, id: string): Promise<ImageTask | null> {
   return manager.findOne(ImageTask, { where: { id }, lock: { mode: 'pessimistic_write' } });
 }
 
-async function requeue(transaction: JobTransaction, row: ImageTask): Promise<void> {
+async function requeue(transaction: JobTransaction, row: ImageTask, delayMs = 0): Promise<void> {
   const enqueued = row.enqueued + 1;
   await transaction.manager.update(
     ImageTask,
     { id: row.id },
     { status: 'queued', enqueued, heartbeatAt: () => 'NULL' },
   );
-  await transaction.enqueue('images', { id: jobIdOf(row.id, enqueued), data: { taskId: row.id } });
+  await transaction.enqueue('images', { id: jobIdOf(row.id, enqueued), data: { taskId: row.id }, delayMs });
 }
 
 async function terminate(manager: EntityManager, row: ImageTask, settlement: Settlement): Promise<void> {
