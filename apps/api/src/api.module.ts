@@ -1,3 +1,5 @@
+import type { Config } from '@app/config';
+import type { DynamicModule } from '@nestjs/common';
 import { Module } from '@nestjs/common';
 import { APP_FILTER, APP_INTERCEPTOR } from '@nestjs/core';
 import { AuthModule } from './auth/auth.module';
@@ -12,11 +14,15 @@ import { WebhooksModule } from './webhooks/webhooks.module';
 
 /** The HTTP edge: every route of `/v1`, pictures, webhooks, health. */
 @Module({
-  imports: [InfrastructureModule, AuthModule, TextToImageModule, FinetunesModule, ImagesModule, WebhooksModule],
+  imports: [AuthModule, TextToImageModule, FinetunesModule, ImagesModule, WebhooksModule],
   controllers: [HealthController],
   providers: [
     { provide: APP_FILTER, useClass: ProblemFilter },
     { provide: APP_INTERCEPTOR, useClass: JsonBodyInterceptor },
   ],
 })
-export class ApiModule {}
+export class ApiModule {
+  static forRoot(config: Config): DynamicModule {
+    return { module: ApiModule, imports: [InfrastructureModule.forRoot(config)] };
+  }
+}

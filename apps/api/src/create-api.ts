@@ -3,6 +3,7 @@ import { JsonLogger } from '@app/logging';
 import { queueConnection } from '@app/queue';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
+import { ExpressAdapter } from '@nestjs/platform-express';
 import { setDefaultBackendFactory } from 'bullmq';
 import helmet from 'helmet';
 import { ApiModule } from './api.module';
@@ -12,7 +13,7 @@ import { databaseUrlOf } from './infrastructure/infrastructure.module';
 /** Builds the api without listening yet. */
 export async function createApi(config: Config): Promise<NestExpressApplication> {
   setDefaultBackendFactory(queueConnection(config, databaseUrlOf(config)).factory);
-  const app = await NestFactory.create<NestExpressApplication>(ApiModule, {
+  const app = await NestFactory.create<NestExpressApplication>(ApiModule.forRoot(config), new ExpressAdapter(), {
     bodyParser: false,
     bufferLogs: true,
     abortOnError: false,

@@ -1,12 +1,11 @@
 import type { Config } from '@app/config';
-import { loadConfig } from '@app/config';
 import { dataSourceOptions } from '@app/database';
 import { JsonLogger } from '@app/logging';
 import type { JobBackEnd } from '@app/queue';
 import { ImageTaskLifeCycle, openJobBackEnd, queueConnection, Transactions } from '@app/queue';
 import { openImageStorage } from '@app/storage';
 import { BullModule } from '@nestjs/bullmq';
-import type { OnApplicationShutdown } from '@nestjs/common';
+import type { DynamicModule, OnApplicationShutdown } from '@nestjs/common';
 import { Global, Inject, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
@@ -22,23 +21,27 @@ export function databaseUrlOf(config: Config): string {
   return config.databaseUrl;
 }
 
-/** The environment, once, for providers and for the dynamic modules below. */
+/** The configuration, for providers and for the dynamic modules below. */
 @Global()
-@Module({
-  providers: [
-    { provide: CONFIG, useFactory: () => loadConfig(process.env) },
-    { provide: JsonLogger, inject: [CONFIG], useFactory: (config: Config) => new JsonLogger('api', config.logLevel) },
-    { provide: IMAGE_STORAGE, inject: [CONFIG], useFactory: openImageStorage },
-  ],
-  exports: [CONFIG, JsonLogger, IMAGE_STORAGE],
-})
-class ConfigModule {}
+@Module({})
+class ConfigModule {
+  static forRoot(config: Config): DynamicModule {
+    return {
+      module: ConfigModule,
+      providers: [
+        { provide: CONFIG, useValue: config },
+        { provide: JsonLogger, useFactory: () => new JsonLogger('api', config.logLevel) },
+        { provide: IMAGE_STORAGE, useFactory: () => openImageStorage(config) },
+      ],
+      exports: [CONFIG, JsonLogger, IMAGE_STORAGE],
+    };
+  }
+}
 
 /** What stands below every feature: configuration, logs, database, queues, storage. */
 @Global()
 @Module({
   imports: [
-    ConfigModule,
     TypeOrmModule.forRootAsync({
       inject: [CONFIG],
       useFactory: (config: Config) => ({
@@ -78,6 +81,10 @@ class ConfigModule {}
   exports: [JOB_BACK_END, Transactions, ImageTaskLifeCycle],
 })
 export class InfrastructureModule implements OnApplicationShutdown {
+  static forRoot(config: Config): DynamicModule {
+    return { module: InfrastructureModule, imports: [ConfigModule.forRoot(config)] };
+  }
+
   constructor(@Inject(JOB_BACK_END) private readonly jobs: JobBackEnd) {}
 
   async onApplicationShutdown(): Promise<void> {

@@ -1,0 +1,116 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Config } from '@app/config';
+import { loadConfig } from '@app/config';
+import { ApiKey, newApiKeySecret, newIdentifier, newWebhookSecret } from '@app/domain';
+import { createApi } from '../../apps/api/src/create-api';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { DataSource } from 'typeorm';
+import { createTestDatabase } from './database';
+
+/** A caller of a test. */
+export interface TestKey {
+  id: string;
+  token: string;
+  webhookSecret: string;
+}
+
+/** An answer of the api, with its JSON read. */
+export interface Reply<T> {
+  status: number;
+  headers: Headers;
+  text: string;
+  body: T;
+}
+
+export interface RequestOptions {
+  key?: Pick<TestKey, 'token'>;
+  /** Sent as JSON. */
+  body?: unknown;
+  /** Sent as it is. */
+  raw?: string | Uint8Array;
+  headers?: Record<string, string>;
+}
+
+/** The real api on a database, a data folder and a port of its own. */
+export interface TestApi {
+  app: NestExpressApplication;
+  baseUrl: string;
+  config: Config;
+  dataSource: DataSource;
+  createKey(overrides?: Partial<ApiKey>): Promise<TestKey>;
+  request<T = Record<string, unknown>>(method: string, path: string, options?: RequestOptions): Promise<Reply<T>>;
+  close(): Promise<void>;
+}
+
+/** Starts the api in this process. `env` overrides the test's variables. */
+export async function startTestApi(env: Record<string, string> = {}): Promise<TestApi> {
+  const database = await createTestDatabase();
+  const dataDir = await mkdtemp(join(tmpdir(), 'darkroom-api-'));
+  const config = loadConfig({
+    DATABASE_URL: database.url,
+    DATA_DIR: dataDir,
+    MODELS_DIR: join(process.cwd(), 'models'),
+    MODEL_FALLBACK: 'on',
+    WEBHOOK_ALLOW_PRIVATE: 'true',
+    LOG_LEVEL: 'silent',
+    PORT: '0',
+    ...env,
+  });
+  const app = await createApi(config);
+  await app.listen(0, '127.0.0.1');
+  const baseUrl = await app.getUrl();
+  return {
+    app,
+    baseUrl,
+    config,
+    dataSource: database.dataSource,
+    async createKey(overrides = {}) {
+      const { token, prefix, secretHash } = newApiKeySecret();
+      const key = {
+        id: newIdentifier(),
+        name: 'test',
+        prefix,
+        secretHash,
+        webhookSecret: newWebhookSecret(),
+        ...overrides,
+      };
+      await database.dataSource.manager.insert(ApiKey, key);
+      return { id: key.id, token, webhookSecret: key.webhookSecret };
+    },
+    request: (method, path, options) => request(baseUrl, method, path, options),
+    async close() {
+      await app.close();
+      await database.drop();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** One request to a running api. */
+export async function request<T>(
+  baseUrl: string,
+  method: string,
+  path: string,
+  { key, body, raw, headers }: RequestOptions = {},
+): Promise<Reply<T>> {
+  const response = await fetch(`${baseUrl}${path}`, {
+    method,
+    redirect: 'manual',
+    headers: {
+      ...(key && { authorization: `Bearer ${key.token}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...((raw !== undefined || body !== undefined) && { body: (raw as string) ?? JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const isJson = /json/.test(response.headers.get('content-type') ?? '');
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    body: (isJson ? JSON.parse(text) : undefined) as T,
+  };
+}
