@@ -19,6 +19,7 @@ export * from './image-tasks/image';
 export * from './image-tasks/image-task';
 export * from './image-tasks/image-task-status';
 export * from './styles/style';
+export * from './styles/style-template';
 export * from './usage/daily-usage';
 export * from './webhooks/webhook-attempt';
 export * from './webhooks/webhook-delivery';

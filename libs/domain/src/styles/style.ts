@@ -3,9 +3,6 @@ import type { Relation } from 'typeorm';
 import { bigintAsNumber } from '../common/column';
 import { Collection } from '../collections/collection';
 
-/** Stands in a Style's template for the Fine-Tune's token and name. */
-export const stylePlaceholder = '{finetune}';
-
 /** A reusable text with its controls, made from a Prompt, that any Fine-Tune can be drawn in. */
 @Entity('styles')
 @Index('styles_collection_seq_idx', ['collectionId', 'seq'])
@@ -35,7 +32,7 @@ export class Style {
   @Column('varchar', { name: 'name', length: 200 })
   name: string;
 
-  /** The Prompt's text with the place-holder where token and name stood. */
+  /** The Prompt's text with `stylePlaceholder` where token and name stood. */
   @Column('text', { name: 'template' })
   template: string;
 

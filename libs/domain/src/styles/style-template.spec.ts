@@ -1,0 +1,78 @@
+import * as fc from 'fast-check';
+import { applyTemplate, includesPhrase, toTemplate } from './style-template';
+
+const robot = { token: 'zwx', name: 'robot' };
+const star = { token: 'qrs', name: 'star' };
+
+describe(toTemplate.name, () => {
+  it.each([
+    ['the name alone', 'a robot in the rain', 'a {finetune} in the rain'],
+    ['token and name as one', 'a zwx robot in the rain', 'a {finetune} in the rain'],
+    ['name and token as one', 'robot zwx', '{finetune}'],
+    ['a hyphen between them', 'a zwx-robot', 'a {finetune}'],
+    ['the token alone', 'zwx at the sea', '{finetune} at the sea'],
+    ['every occurrence', 'robot meets zwx robot, Robot.', '{finetune} meets {finetune}, {finetune}.'],
+    ['the name twice in a row', 'robot robot', '{finetune} {finetune}'],
+    ['any case', 'A ZWX   Robot', 'A {finetune}'],
+    ['a weighted name', '(zwx robot:1.3)', '({finetune}:1.3)'],
+    ['no part of a word', 'robots, robotic zwxy, éxzwx', 'robots, robotic zwxy, éxzwx'],
+    ['braces, which are doubled', 'a {b} {finetune} robot', 'a {{b}} {{finetune}} {finetune}'],
+    ['the name in braces', '{robot}', '{{{finetune}}}'],
+  ])('replaces %s', (_, prompt, template) => {
+    expect(toTemplate(prompt, robot)).toBe(template);
+  });
+
+  it('takes the longest of token and name that fits', () => {
+    expect(toTemplate('a robot dog and a robot', { token: 'robot', name: 'robot dog' })).toBe(
+      'a {finetune} and a {finetune}',
+    );
+    expect(toTemplate('red fox cub, fox', { token: 'red fox cub', name: 'fox' })).toBe('{finetune}, {finetune}');
+  });
+
+  it('reads a name with characters that mean something in a pattern as it is', () => {
+    expect(toTemplate('a c++ (v.2) box, c+', { token: 'zwx', name: 'C++ (v.2)' })).toBe('a {finetune} box, c+');
+  });
+
+  it('finds a name in a script without spaces', () => {
+    expect(toTemplate('一个机器人在跑', { token: 'zwx', name: '机器人' })).toBe('一个{finetune}在跑');
+  });
+});
+
+describe(applyTemplate.name, () => {
+  it('writes token and name at every place-holder', () => {
+    expect(applyTemplate('{finetune} and {finetune}', star)).toBe('qrs star and qrs star');
+  });
+
+  it('gives literal braces back', () => {
+    expect(applyTemplate(toTemplate('{finetune} {{robot}} }{', robot), star)).toBe('{finetune} {{qrs star}} }{');
+  });
+
+  it('writes a name with replacement patterns as it is', () => {
+    expect(applyTemplate('a {finetune}', { token: '$&', name: "$1 $'" })).toBe("a $& $1 $'");
+  });
+
+  it('restores any text in which token and name stand side by side', () => {
+    const part = fc.oneof(
+      fc.constantFrom('{', '}', '{finetune}', '{{', ' ', 'zwx robot', 'a', '\\', '$&'),
+      fc.string({ unit: 'binary', maxLength: 5 }),
+    );
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 30 }), (parts) => {
+        const text = parts.join(' ');
+        fc.pre(!/robot|zwx/i.test(text.replace(/zwx robot/g, '')));
+        expect(applyTemplate(toTemplate(text, robot), robot)).toBe(text);
+      }),
+    );
+  });
+});
+
+describe(includesPhrase.name, () => {
+  it.each([
+    ['A Robot.', 'robot', true],
+    ['two robots', 'robot', false],
+    ['an old  robot', 'old robot', true],
+    ['', 'robot', false],
+  ])('of "%s" and "%s" is %s', (text, phrase, expected) => {
+    expect(includesPhrase(text, phrase)).toBe(expected);
+  });
+});
