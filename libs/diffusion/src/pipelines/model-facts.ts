@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { schedulerNameOf } from '../schedulers';
 import { readSchedulerConfig } from '../schedulers/scheduler-config';
 import type { PredictionType } from '../schedulers/scheduler-config';
 import { ModelFolderError } from '../session/errors';
@@ -15,7 +16,7 @@ export interface ModelFacts {
   /** Pixels of the picture's edge for one of the latents' edge. */
   vaeScaleFactor: number;
   predictionType: PredictionType;
-  /** diffusers' class name of the model's own scheduler. */
+  /** The model's own scheduler: the name that a request would choose it by, diffusers' class name where none fits. */
   scheduler: string;
   /** Edge in pixels of the square pictures that the model was trained on. */
   nativeSize: number;
@@ -87,7 +88,7 @@ export function settleFacts(
   return {
     latentChannels,
     predictionType: readSchedulerConfig(folder.schedulerJson, {}).predictionType,
-    scheduler: String(folder.schedulerJson._class_name),
+    scheduler: schedulerNameOf(folder.schedulerJson) ?? String(folder.schedulerJson._class_name),
     hiddenWidth,
     maxTokens: tokenizer.maxLength,
     sampleSize: unet.facts.height ?? positive(configs.unet.sample_size),

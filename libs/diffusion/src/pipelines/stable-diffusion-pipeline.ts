@@ -83,7 +83,7 @@ export class StableDiffusionPipeline {
   }
 
   /** The pictures as they stand, decoded one by one: the decoder's memory grows with the batch, its speed does not. */
-  async decode({ images, shape }: Denoising): Promise<RgbImage[]> {
+  async decode({ images, shape }: Pick<Denoising, 'images' | 'shape'>): Promise<RgbImage[]> {
     const decoded: RgbImage[] = [];
     for (const { latents } of images) decoded.push(await this.parts.vaeDecoder.decode(latents, shape));
     return decoded;

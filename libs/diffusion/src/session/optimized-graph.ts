@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, realpath, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { dirname, join } from 'node:path';
-import { env } from 'onnxruntime-node';
-import type { InferenceSession } from 'onnxruntime-node';
-import { InferenceSession as Session } from 'onnxruntime-node';
+import { env, InferenceSession } from 'onnxruntime-node';
 import type { GraphFile } from './graph-file';
 
+type CreateSession = (options: InferenceSession.SessionOptions) => Promise<InferenceSession>;
+
 /**
- * Opens the optimised form of a graph from a cache folder, or makes it there. An entry belongs to one state of the model's files,
- * one version of ONNX Runtime, one device and one kind of processor; an entry that fails to load is made anew.
+ * Opens the optimised form of a graph from a cache folder, or makes it there. An entry belongs to one graph and device, and to one
+ * state of its files, one version of ONNX Runtime and one kind of processor; it is made anew when it fits no more or fails to load.
  * @param create opens the graph itself
  */
 export async function openOptimized(
@@ -18,50 +18,64 @@ export async function openOptimized(
   folder: string,
   device: string,
   options: InferenceSession.SessionOptions,
-  create: (options: InferenceSession.SessionOptions) => Promise<InferenceSession>,
+  create: CreateSession,
 ): Promise<InferenceSession> {
-  const entry = join(folder, await cacheKey(graph, device));
+  const name = digest(await realpath(graph.path), device);
+  const entry = join(folder, `${name}-${await stateOf(graph)}`);
   const file = join(entry, 'model.onnx');
   if (existsSync(file)) {
     try {
-      return await Session.create(file, { ...options, graphOptimizationLevel: 'disabled' });
+      return await InferenceSession.create(file, { ...options, graphOptimizationLevel: 'disabled' });
     } catch {
       await rm(entry, { recursive: true, force: true });
     }
   }
-  await mkdir(folder, { recursive: true });
-  const part = await mkdtemp(`${entry}.part-`);
+  let part: string | undefined;
+  let session: InferenceSession;
   try {
-    const session = await create({
-      ...options,
-      optimizedModelFilePath: join(part, 'model.onnx'),
-      extra: mergeSession(options.extra, {
+    await mkdir(folder, { recursive: true });
+    part = await mkdtemp(`${entry}.part-`);
+    session = await create(writingTo(part, options));
+  } catch {
+    // A full or read-only disk must not keep a model from loading; if the graph itself is at fault, opening it tells.
+    if (part) await rm(part, { recursive: true, force: true });
+    return create(options);
+  }
+  await publish(part, entry, name).catch(() => rm(part, { recursive: true, force: true }));
+  return session;
+}
+
+/** Gives a whole entry its name and drops those of the graph's former states. */
+async function publish(part: string, entry: string, name: string): Promise<void> {
+  const folder = dirname(entry);
+  const isFormer = (other: string) => other.startsWith(`${name}-`) && !other.includes('.part-');
+  const former = (await readdir(folder)).filter(isFormer);
+  await Promise.all(former.map((other) => rm(join(folder, other), { recursive: true, force: true })));
+  await rename(part, entry);
+}
+
+function writingTo(folder: string, options: InferenceSession.SessionOptions): InferenceSession.SessionOptions {
+  return {
+    ...options,
+    optimizedModelFilePath: join(folder, 'model.onnx'),
+    extra: {
+      ...options.extra,
+      session: {
+        ...(options.extra?.session as object),
         // Weights go to a file of their own: a graph may not exceed 2 GB.
         optimized_model_external_initializers_file_name: 'weights.bin',
         optimized_model_external_initializers_min_size_in_bytes: '1024',
-      }),
-    });
-    // Another process may have made the same entry first; then ours is dropped.
-    await rename(part, entry).catch(() => rm(part, { recursive: true, force: true }));
-    return session;
-  } catch {
-    // The cache may be full or read-only, or the graph wrong: opening it without a cache tells.
-    await rm(part, { recursive: true, force: true });
-    return create(options);
-  }
+      },
+    },
+  };
 }
 
-async function cacheKey({ path, externalFiles }: GraphFile, device: string): Promise<string> {
-  const hash = createHash('sha256').update(
-    JSON.stringify([env.versions.node, device, process.arch, cpus()[0]?.model ?? '', await realpath(path)]),
-  );
-  for (const name of [path, ...externalFiles.map((file) => join(dirname(path), file))]) {
-    const { size, mtimeMs } = await stat(name);
-    hash.update(JSON.stringify([name === path ? '' : name, size, mtimeMs]));
-  }
-  return hash.digest('hex').slice(0, 32);
+async function stateOf({ path, externalFiles }: GraphFile): Promise<string> {
+  const files = [path, ...externalFiles.map((name) => join(dirname(path), name))];
+  const states = await Promise.all(files.map(async (file) => stat(file).then(({ size, mtimeMs }) => [size, mtimeMs])));
+  return digest(env.versions.node, process.arch, cpus()[0]?.model, states);
 }
 
-function mergeSession(extra: Record<string, unknown> | undefined, session: Record<string, unknown>) {
-  return { ...extra, session: { ...(extra?.session as object), ...session } };
+function digest(...values: unknown[]): string {
+  return createHash('sha256').update(JSON.stringify(values)).digest('hex').slice(0, 16);
 }

@@ -4,6 +4,7 @@ import * as tokenizers from '@huggingface/tokenizers';
 import { ModelFolderError } from '../session/errors';
 import { readJsonFile } from '../session/json-file';
 import type { JsonObject } from '../session/json-file';
+import { AddedTokens } from './added-tokens';
 
 /** The package's own declarations import one another without extensions, which TypeScript's Node resolution cannot follow. */
 interface BytePairTokenizer {
@@ -29,14 +30,18 @@ interface Vocabulary {
 
 /**
  * The byte-pair tokenizer of CLIP, from a folder with `vocab.json` and `merges.txt` or with `tokenizer.json`.
- * A special token typed into a text is split like any other text and never becomes the token.
+ * A special token typed into a text is split like any other text and never becomes the token; the words of textual inversion
+ * in `added_tokens.json` do become theirs.
  * Source: `CLIPTokenizer` of transformers.
  */
 export class ClipTokenizer {
   readonly #tokenizer: BytePairTokenizer;
 
+  readonly #addedTokens: AddedTokens | undefined;
+
   private constructor(
     { vocab, merges }: Vocabulary,
+    added: Readonly<Record<string, number>>,
     /** Ids of the special tokens. */
     readonly bos: number,
     readonly eos: number,
@@ -46,6 +51,7 @@ export class ClipTokenizer {
     /** One more than the largest id. */
     readonly vocabularySize: number,
   ) {
+    this.#addedTokens = Object.keys(added).length > 0 ? new AddedTokens(added) : undefined;
     this.#tokenizer = new Tokenizer(
       {
         version: '1.0',
@@ -88,21 +94,25 @@ export class ClipTokenizer {
       return found;
     };
     const { model_max_length: maxLength } = config;
+    const added = await readAddedTokens(folder, vocabulary);
+    const ids = [...Object.values(vocabulary.vocab), ...Object.values(added)];
     return new ClipTokenizer(
       vocabulary,
+      added,
       id('bos_token', beginOfText),
       id('eos_token', endOfText),
       id('pad_token', endOfText),
       typeof maxLength === 'number' && maxLength >= 3 && maxLength <= largestMaxLength
         ? Math.trunc(maxLength)
         : defaultMaxLength,
-      Object.values(vocabulary.vocab).reduce((largest, value) => Math.max(largest, value), 0) + 1,
+      ids.reduce((largest, value) => Math.max(largest, value), 0) + 1,
     );
   }
 
   /** Ids of the text alone, with no special token and of any length. */
   tokenize(text: string): number[] {
-    return this.#tokenizer.encode(text, { add_special_tokens: false }).ids;
+    const encode = (part: string) => this.#tokenizer.encode(part, { add_special_tokens: false }).ids;
+    return this.#addedTokens ? this.#addedTokens.tokenize(text, encode) : encode(text);
   }
 
   /** One row as `CLIPTokenizer` gives it: begin, text, end, padded and cut to `maxLength`; `length` is the uncut count. */
@@ -140,6 +150,14 @@ async function readVocabulary(folder: string): Promise<Vocabulary> {
     vocab: checkVocab(file, (model.vocab ?? {}) as JsonObject),
     merges: model.merges.map((merge) => checkMerge(file, merge)),
   };
+}
+
+/** Words that were added to the vocabulary; the special tokens, which some exports list here too, are in it already. */
+async function readAddedTokens(folder: string, { vocab }: Vocabulary): Promise<Record<string, number>> {
+  const file = join(folder, 'added_tokens.json');
+  const added = (await readJsonFile(file, { optional: true })) ?? {};
+  const own = Object.entries(added).filter(([token]) => token !== '' && !Object.hasOwn(vocab, token));
+  return own.length === 0 ? {} : checkVocab(file, Object.fromEntries(own));
 }
 
 function checkVocab(file: string, vocab: JsonObject): Record<string, number> {

@@ -1,0 +1,30 @@
+import { AddedTokens } from './added-tokens';
+
+/** Ids of plain text: its character codes without spaces. */
+const encode = (text: string) => [...text.replaceAll(' ', '')].map((char) => char.charCodeAt(0));
+
+describe(AddedTokens.name, () => {
+  const added = new AddedTokens({ robot: 1000, robot_1: 1001, robot_2: 1002, '<zwx>': 2000, 'a+b': 3000, 'x-y': 4000 });
+
+  it('stands for all vectors of a word', () => {
+    expect(added.tokenize('a robot', encode)).toEqual([97, 1000, 1001, 1002]);
+  });
+
+  it('takes upper and lower case for the same', () => {
+    expect(added.tokenize('Robot', encode)).toEqual([1000, 1001, 1002]);
+  });
+
+  it('takes whole words only', () => {
+    expect(added.tokenize('robots', encode)).toEqual(encode('robots'));
+  });
+
+  it('reads a word that is made of signs, wherever it stands', () => {
+    expect(added.tokenize('b<zwx>b', encode)).toEqual([98, 2000, 98]);
+    expect(added.tokenize('a+b x-y', encode)).toEqual([3000, 4000]);
+    expect(added.tokenize('aab', encode)).toEqual(encode('aab'));
+  });
+
+  it('prefers the longer of two words', () => {
+    expect(added.tokenize('robot_2', encode)).toEqual([1002]);
+  });
+});
