@@ -1,0 +1,60 @@
+import type { ModelProgress } from './model-progress';
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { mkdir, open, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { checkDiskSpace, onDisk } from './disk-space';
+import { selectModelFiles } from './model-files';
+import { listFolder } from './model-layout';
+import { ProgressMeter } from './model-progress';
+
+/**
+ * Copies the files of a model from a folder into `target`, hashing them on the way. Links are copied as what they point to, so
+ * a folder of the hub's own cache can be given.
+ * @returns the sha256 of each file by its path in the model
+ */
+export async function copyModel(
+  source: string,
+  target: string,
+  onProgress: ((progress: ModelProgress) => void) | undefined,
+  signal: AbortSignal,
+): Promise<Map<string, string>> {
+  const chosen = await Promise.all(
+    selectModelFiles(await listFolder(source)).map(async (file) => ({
+      ...file,
+      size: (await stat(join(source, file.from))).size,
+    })),
+  );
+  const totalBytes = chosen.reduce((sum, { size }) => sum + size, 0);
+  await checkDiskSpace(target, totalBytes);
+  const meter = new ProgressMeter('copy', totalBytes, chosen.length, onProgress);
+  const files = new Map<string, string>();
+  for (const { from, to } of chosen) {
+    await onDisk(mkdir(dirname(join(target, to)), { recursive: true }));
+    files.set(to, await copyFile(join(source, from), join(target, to), (bytes) => meter.set(to, bytes), signal));
+    meter.finish(to);
+  }
+  return files;
+}
+
+async function copyFile(
+  from: string,
+  to: string,
+  onBytes: (bytes: number) => void,
+  signal: AbortSignal,
+): Promise<string> {
+  const hash = createHash('sha256');
+  const handle = await onDisk(open(to, 'w'));
+  let bytes = 0;
+  try {
+    for await (const chunk of createReadStream(from, { highWaterMark: 1 << 20, signal })) {
+      await onDisk(handle.writeFile(chunk as Buffer));
+      hash.update(chunk as Buffer);
+      onBytes((bytes += (chunk as Buffer).length));
+    }
+    await onDisk(handle.sync());
+  } finally {
+    await handle.close();
+  }
+  return hash.digest('hex');
+}

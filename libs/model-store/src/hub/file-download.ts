@@ -1,0 +1,234 @@
+import type { Hash } from 'node:crypto';
+import type { FileHandle } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import type { HubClient } from './hub-client';
+import type { HubFile } from './hub-listing';
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { onDisk } from '../disk-space';
+import { ModelStoreError, systemCode } from '../model-store-error';
+import { bodyOf } from './http-get';
+import { TransientError } from './transient-error';
+
+/** A whole file that does not match its checksum is fetched anew so often before it is called corrupt. */
+const maxCorrupt = 2;
+
+/** Told how many bytes of the file there are; `found` when they were on the disk before this run. */
+export type BytesListener = (bytes: number, found: boolean) => void;
+
+/**
+ * Downloads one file of a repository to `target`, over as many connections as it takes. What has arrived stays in
+ * `<target>.incomplete` and the next run goes on from there; the file gets its name once its checksum is right.
+ */
+export class FileDownload {
+  private readonly incomplete: string;
+  private readonly sidecar: string;
+  private digest: Digest;
+  private offset = 0;
+  private furthest = 0;
+  private etag: string | undefined;
+  /** A server that answered a range wrongly once is not asked for one again. */
+  private rangesWork = true;
+  private corrupt = 0;
+
+  constructor(
+    private readonly client: HubClient,
+    private readonly repository: string,
+    private readonly commit: string,
+    private readonly file: HubFile,
+    private readonly target: string,
+    private readonly onBytes: BytesListener,
+  ) {
+    this.incomplete = `${target}.incomplete`;
+    this.sidecar = `${target}.incomplete.json`;
+    this.digest = new Digest(file);
+  }
+
+  /**
+   * @returns sha256 of the content in hexadecimal
+   * @throws ModelStoreError `HubRefused`, `HubUnreachable`, `CorruptFile` or `NoSpace`
+   */
+  async run(signal: AbortSignal): Promise<string> {
+    const present = await this.checkPresent(signal);
+    if (present) return present;
+    await onDisk(mkdir(dirname(this.target), { recursive: true }));
+    await this.resume(signal);
+    let before = this.furthest;
+    await this.client.patiently(
+      `${this.file.path} of ${this.repository}`,
+      signal,
+      async () => {
+        before = this.furthest;
+        await this.attempt(signal);
+      },
+      () => this.furthest > before,
+    );
+    return this.digest.sha256;
+  }
+
+  /** The sha256 of the finished file of an earlier run, if it still is what it must be. */
+  private async checkPresent(signal: AbortSignal): Promise<string | undefined> {
+    const size = await sizeOf(this.target);
+    if (size === undefined) return undefined;
+    const digest = new Digest(this.file);
+    if (size === this.file.size) {
+      await digest.updateFrom(this.target, size, signal);
+      if (digest.matches()) {
+        this.onBytes(size, true);
+        return digest.sha256;
+      }
+    }
+    await rm(this.target);
+    return undefined;
+  }
+
+  /** Takes up what an earlier run left of the same content. */
+  private async resume(signal: AbortSignal): Promise<void> {
+    const size = (await sizeOf(this.incomplete)) ?? 0;
+    const known = await readSidecar(this.sidecar);
+    if (size === 0 || size > this.file.size || known?.content !== contentKey(this.file)) return;
+    await this.digest.updateFrom(this.incomplete, size, signal);
+    this.etag = known.etag;
+    this.offset = this.furthest = size;
+    this.onBytes(size, true);
+  }
+
+  private async attempt(signal: AbortSignal): Promise<void> {
+    if (this.offset < this.file.size || this.file.size === 0) await this.receive(await this.request(signal));
+    if (!this.digest.matches()) {
+      this.restart();
+      if (++this.corrupt < maxCorrupt) throw new TransientError('its checksum is wrong');
+      await rm(this.incomplete, { force: true });
+      throw new ModelStoreError(
+        'CorruptFile',
+        `${this.file.path} of ${this.repository} arrived ${maxCorrupt} times with the wrong checksum.`,
+      );
+    }
+    await onDisk(rename(this.incomplete, this.target));
+    await rm(this.sidecar, { force: true });
+  }
+
+  /** Asks for what is missing and checks that the answer is just that. @returns an answer whose body begins at `offset`. */
+  private async request(signal: AbortSignal): Promise<IncomingMessage> {
+    if (!this.rangesWork) this.restart();
+    const headers: Record<string, string> = {};
+    if (this.offset > 0) headers.range = `bytes=${this.offset}-`;
+    if (this.offset > 0 && this.etag) headers['if-range'] = this.etag;
+    const response = await this.client.openFile(this.repository, this.commit, this.file.path, headers, signal);
+    const { statusCode, headers: answer } = response;
+    const etag = strongEtag(answer.etag);
+    if (statusCode === 206 && this.offset > 0 && this.fits(answer['content-range'])) {
+      if (!this.etag || !etag || etag === this.etag) return response;
+    } else if (statusCode === 200) {
+      const length = answer['content-length'];
+      if (length === undefined || Number(length) === this.file.size) {
+        // The whole file, because it changed or because the server knows no ranges.
+        this.restart();
+        this.etag = etag;
+        await onDisk(writeFile(this.sidecar, JSON.stringify({ content: contentKey(this.file), etag })));
+        return response;
+      }
+    }
+    response.destroy();
+    this.rangesWork = false;
+    throw new TransientError(`the server sends something else than what was asked for (${statusCode})`);
+  }
+
+  /** Whether a Content-Range is just what is missing. */
+  private fits(contentRange: string | undefined): boolean {
+    const [, from, to, total] = /^bytes (\d+)-(\d+)\/(\d+|\*)$/.exec(contentRange ?? '') ?? [];
+    const { size } = this.file;
+    return Number(from) === this.offset && Number(to) === size - 1 && (total === '*' || Number(total) === size);
+  }
+
+  private async receive(response: IncomingMessage): Promise<void> {
+    const handle = await onDisk(open(this.incomplete, this.offset > 0 ? 'r+' : 'w'));
+    try {
+      for await (const chunk of bodyOf(response)) await this.write(handle, chunk);
+      await onDisk(handle.sync());
+    } finally {
+      await handle.close();
+    }
+    if (this.offset < this.file.size)
+      throw new TransientError(`the connection ended after ${this.offset} of ${this.file.size} bytes`);
+  }
+
+  private async write(handle: FileHandle, chunk: Buffer): Promise<void> {
+    if (this.offset + chunk.length > this.file.size) {
+      this.restart();
+      throw new TransientError('the server sends more than the file has');
+    }
+    for (let written = 0; written < chunk.length;) {
+      const rest = chunk.length - written;
+      const { bytesWritten } = await onDisk(handle.write(chunk, written, rest, this.offset + written));
+      written += bytesWritten;
+    }
+    this.digest.update(chunk);
+    this.offset += chunk.length;
+    this.furthest = Math.max(this.furthest, this.offset);
+    this.onBytes(this.offset, false);
+  }
+
+  private restart(): void {
+    this.digest = new Digest(this.file);
+    this.offset = 0;
+    this.onBytes(0, false);
+  }
+}
+
+/** Checks content as it streams by: sha256 for every file, and git's blob id (a sha1) for one that has no other checksum. */
+class Digest {
+  private readonly sha256Hash = createHash('sha256');
+  private readonly blobHash: Hash | undefined;
+  private result: string | undefined;
+
+  constructor(private readonly file: HubFile) {
+    if (!file.sha256) this.blobHash = createHash('sha1').update(`blob ${file.size}\0`);
+  }
+
+  get sha256(): string {
+    return (this.result ??= this.sha256Hash.digest('hex'));
+  }
+
+  update(chunk: Buffer): void {
+    this.sha256Hash.update(chunk);
+    this.blobHash?.update(chunk);
+  }
+
+  async updateFrom(path: string, bytes: number, signal: AbortSignal): Promise<void> {
+    if (bytes === 0) return;
+    for await (const chunk of createReadStream(path, { end: bytes - 1, highWaterMark: 1 << 20, signal }))
+      this.update(chunk as Buffer);
+  }
+
+  /** Whether all that went by is the file. Call it once, at the end. */
+  matches(): boolean {
+    return this.blobHash ? this.blobHash.digest('hex') === this.file.blobId : this.sha256 === this.file.sha256;
+  }
+}
+
+const contentKey = (file: HubFile): string => file.sha256 ?? `git:${file.blobId}`;
+
+/** A weak tag says nothing about bytes, so it cannot guard a range. */
+function strongEtag(etag: string | undefined): string | undefined {
+  return etag && !etag.startsWith('W/') ? etag : undefined;
+}
+
+async function sizeOf(path: string): Promise<number | undefined> {
+  try {
+    return (await stat(path)).size;
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+async function readSidecar(path: string): Promise<{ content?: string; etag?: string } | undefined> {
+  try {
+    return JSON.parse(await readFile(path, 'utf8')) as { content?: string; etag?: string };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,90 @@
+import type { ModelProgress } from '../model-progress';
+import type { HubClient } from './hub-client';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { checkDiskSpace } from '../disk-space';
+import { selectModelFiles } from '../model-files';
+import { ProgressMeter } from '../model-progress';
+import { FileDownload } from './file-download';
+
+/** A repository of the hub at a revision: a branch, a tag or a commit. */
+export interface HubSource {
+  repository: string;
+  revision: string;
+}
+
+/**
+ * Downloads the files of a model into `folder`, several at a time, going on from what an earlier run left there.
+ * @returns the commit that the revision named, and the sha256 of each file by its path in the model
+ * @throws ModelStoreError; what has arrived stays in the folder
+ */
+export async function downloadModel(
+  client: HubClient,
+  { repository, revision }: HubSource,
+  folder: string,
+  onProgress: ((progress: ModelProgress) => void) | undefined,
+  signal: AbortSignal,
+): Promise<{ commit: string; files: Map<string, string> }> {
+  const listing = await client.list(repository, revision, signal);
+  const byPath = new Map(listing.files.map((file) => [file.path, file]));
+  const chosen = selectModelFiles([...byPath.keys()]).map(({ from, to }) => ({ file: byPath.get(from)!, to }));
+  // The largest first: the last connections then share the small files instead of waiting for one big one.
+  chosen.sort((a, b) => b.file.size - a.file.size);
+
+  const totalBytes = chosen.reduce((sum, { file }) => sum + file.size, 0);
+  await checkDiskSpace(folder, totalBytes - (await presentBytes(folder, chosen)));
+  const meter = new ProgressMeter('download', totalBytes, chosen.length, onProgress);
+  const files = new Map<string, string>();
+  await eachAtOnce(chosen, client.options.concurrency, signal, async ({ file, to }, stop) => {
+    const onBytes = (bytes: number, found: boolean): void => meter.set(to, bytes, found);
+    const download = new FileDownload(client, repository, listing.commit, file, join(folder, to), onBytes);
+    files.set(to, await download.run(stop));
+    meter.finish(to);
+  });
+  return { commit: listing.commit, files };
+}
+
+async function presentBytes(
+  folder: string,
+  chosen: readonly { file: { size: number }; to: string }[],
+): Promise<number> {
+  let sum = 0;
+  for (const { file, to } of chosen)
+    for (const path of [to, `${to}.incomplete`]) {
+      const size = await stat(join(folder, path)).then(
+        (found) => found.size,
+        () => 0,
+      );
+      sum += Math.min(size, file.size);
+    }
+  return sum;
+}
+
+/** Works on `limit` items at a time. The first failure stops the others, and is thrown when all of them have ended. */
+async function eachAtOnce<T>(
+  items: readonly T[],
+  limit: number,
+  signal: AbortSignal,
+  work: (item: T, stop: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const group = new AbortController();
+  const follow = (): void => group.abort(signal.reason);
+  if (signal.aborted) follow();
+  signal.addEventListener('abort', follow, { once: true });
+  const queue = items.values();
+  let failure: { error: unknown } | undefined;
+  const lane = async (): Promise<void> => {
+    try {
+      for (const item of queue) {
+        group.signal.throwIfAborted();
+        await work(item, group.signal);
+      }
+    } catch (error) {
+      failure ??= { error };
+      group.abort(error);
+    }
+  };
+  await Promise.all(Array.from({ length: limit }, lane));
+  signal.removeEventListener('abort', follow);
+  if (failure) throw failure.error;
+}

@@ -1,0 +1,66 @@
+import type { IncomingMessage } from 'node:http';
+import { isSafePath } from '../model-files';
+import { ModelStoreError } from '../model-store-error';
+import { bodyOf } from './http-get';
+
+/** A file of a repository, with what its content must be. */
+export interface HubFile {
+  path: string;
+  size: number;
+  /** sha256 of the content, of a file in large-file storage. */
+  sha256?: string;
+  /** git's object id, of any other file. */
+  blobId?: string;
+}
+
+/** A revision of a repository: the commit it names now, and its files. */
+export interface HubListing {
+  commit: string;
+  files: HubFile[];
+}
+
+const maxListingBytes = 32 * 2 ** 20;
+
+interface Listing {
+  sha?: unknown;
+  siblings?: { rfilename?: unknown; size?: unknown; blobId?: unknown; lfs?: { sha256?: unknown; size?: unknown } }[];
+}
+
+/** @throws ModelStoreError `HubRefused` when the answer is no listing, lacks a checksum or names a path outside the model. */
+export function parseListing(text: string, repository: string): HubListing {
+  const wrong = (reason: string): ModelStoreError =>
+    new ModelStoreError('HubRefused', `The listing of ${repository} ${reason}.`);
+  let listing: Listing;
+  try {
+    listing = JSON.parse(text) as Listing;
+  } catch {
+    throw wrong('is not JSON');
+  }
+  const { sha, siblings } = listing ?? {};
+  if (typeof sha !== 'string' || !/^[0-9a-f]{40,64}$/.test(sha) || !Array.isArray(siblings))
+    throw wrong('names no commit or no files');
+  const hex = (value: unknown, digits: number): value is string =>
+    typeof value === 'string' && value.length === digits && /^[0-9a-f]+$/.test(value);
+  const files = siblings.map(({ rfilename: path, size: plainSize, blobId, lfs }): HubFile => {
+    if (typeof path !== 'string' || !isSafePath(path))
+      throw wrong(`names a file that would lie outside the model: ${JSON.stringify(path)}`);
+    const size = lfs?.size ?? plainSize;
+    if (typeof size !== 'number' || !Number.isInteger(size) || size < 0) throw wrong(`gives no size for ${path}`);
+    if (hex(lfs?.sha256, 64)) return { path, size, sha256: lfs.sha256 };
+    if (hex(blobId, 40)) return { path, size, blobId };
+    throw wrong(`gives no checksum for ${path}`);
+  });
+  return { commit: sha, files };
+}
+
+/** The body of an answer as text. @throws TransientError when the connection breaks. */
+export async function readText(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of bodyOf(response)) {
+    size += chunk.length;
+    if (size > maxListingBytes) throw new ModelStoreError('HubRefused', 'The listing of the repository is too long.');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}

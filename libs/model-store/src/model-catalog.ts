@@ -1,0 +1,105 @@
+import type { ModelManifest, SeenFile, SeenFolder } from './model-manifest';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { contentHash, hashFile } from './content-hash';
+import { selectModelFiles } from './model-files';
+import { listFolder, readLayout } from './model-layout';
+import { readManifest, writeManifest } from './model-manifest';
+
+/** What a model folder holds now. */
+export interface FolderContent {
+  /** Content hash, sha256 in hexadecimal. */
+  hash: string;
+  bytes: number;
+  cudaOnly: string[];
+  /** Relative path -> sha256 of every file that pictures depend on. */
+  files: ReadonlyMap<string, string>;
+}
+
+/**
+ * Knows the content of the model folders without reading gigabytes each time: what was read once is kept in the manifest, or in
+ * memory where the models folder cannot be written, and is read again when a file's size or time of change differs.
+ */
+export class ModelCatalog {
+  private readonly memory = new Map<string, ModelManifest>();
+  private readonly pending = new Map<string, Promise<FolderContent>>();
+
+  constructor(private readonly modelsDir: string) {}
+
+  /** @throws ModelStoreError `InvalidModel` when the folder is no loadable model */
+  content(name: string): Promise<FolderContent> {
+    const running = this.pending.get(name) ?? this.read(name).finally(() => this.pending.delete(name));
+    this.pending.set(name, running);
+    return running;
+  }
+
+  async manifest(name: string): Promise<ModelManifest> {
+    return this.memory.get(name) ?? (await readManifest(this.modelsDir, name));
+  }
+
+  /** Remembers what a folder holds, with digests that were just computed, and where it was installed from if that is known. */
+  async record(
+    name: string,
+    digests: ReadonlyMap<string, string>,
+    cudaOnly: string[],
+    installed?: ModelManifest['installed'],
+  ): Promise<FolderContent> {
+    const files = await this.stats(name);
+    for (const [path, file] of Object.entries(files)) {
+      const sha256 = digests.get(path);
+      if (sha256) file.sha256 = sha256;
+    }
+    const seen = { files, cudaOnly };
+    const manifest: ModelManifest = { format: 1, ...(installed && { installed }), seen };
+    if (await writeManifest(this.modelsDir, name, manifest)) this.memory.delete(name);
+    else this.memory.set(name, manifest);
+    return contentOf(seen);
+  }
+
+  forget(name: string): void {
+    this.memory.delete(name);
+  }
+
+  private async read(name: string): Promise<FolderContent> {
+    const [manifest, now] = await Promise.all([this.manifest(name), this.stats(name)]);
+    const before = manifest.seen?.files ?? {};
+    const unchanged = (path: string): boolean =>
+      before[path]?.size === now[path].size && before[path]?.mtimeMs === now[path].mtimeMs;
+    if (manifest.seen && sameKeys(before, now) && Object.keys(now).every(unchanged)) return contentOf(manifest.seen);
+    const folder = join(this.modelsDir, name);
+    const { files, cudaOnly } = await readLayout(folder);
+    const digests = new Map<string, string>();
+    for (const path of files)
+      digests.set(path, (unchanged(path) && before[path].sha256) || (await hashFile(join(folder, path))));
+    return this.record(name, digests, cudaOnly, manifest.installed);
+  }
+
+  private async stats(name: string): Promise<Record<string, SeenFile>> {
+    const folder = join(this.modelsDir, name);
+    const paths = selectModelFiles(await listFolder(folder)).map(({ from }) => from);
+    const entries = await Promise.all(
+      paths.map(async (path) => {
+        const { size, mtimeMs } = await stat(join(folder, path));
+        // Whole milliseconds: what restores a file's time rarely keeps more.
+        return [path, { size, mtimeMs: Math.round(mtimeMs) }] as const;
+      }),
+    );
+    return Object.fromEntries(entries);
+  }
+}
+
+function contentOf({ files, cudaOnly }: SeenFolder): FolderContent {
+  const relevant = Object.entries(files).filter(([, file]) => file.sha256 !== undefined);
+  const digests = new Map(relevant.map(([path, file]) => [path, file.sha256!]));
+  return {
+    hash: contentHash(digests),
+    bytes: relevant.reduce((sum, [, file]) => sum + file.size, 0),
+    cudaOnly,
+    files: digests,
+  };
+}
+
+function sameKeys(a: object, b: object): boolean {
+  const keys = Object.keys(a);
+  return keys.length === Object.keys(b).length && keys.every((key) => key in b);
+}

@@ -1,0 +1,69 @@
+import { readdir, stat } from 'node:fs/promises';
+import { dirname, join, relative, sep } from 'node:path';
+import { ModelFolderError, readModelFolder } from '@app/diffusion';
+import { graphParts, isSafePath, selectModelFiles } from './model-files';
+import { ModelStoreError } from './model-store-error';
+
+/** What a model folder holds, judged without loading its weights. */
+export interface ModelLayout {
+  /** The files that pictures depend on, relative to the folder, sorted. Other files in it do not matter. */
+  files: string[];
+  /** Operators that only CUDA has, of graphs with no plain variant beside them; empty when the CPU will do. */
+  cudaOnly: string[];
+}
+
+/** Every file below a folder, relative, with forward slashes; a symbolic link counts as what it points to. */
+export async function listFolder(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true });
+  const paths = entries.map((path) => path.replaceAll(sep, '/'));
+  const isFile = (path: string): Promise<boolean> =>
+    stat(join(folder, path)).then(
+      (found) => found.isFile(),
+      () => false,
+    );
+  const flags = await Promise.all(paths.map(isFile));
+  return paths.filter((_, index) => flags[index]);
+}
+
+/**
+ * Checks that a folder has every file of a loadable model and that its graphs and their external data are whole.
+ * @throws ModelStoreError `InvalidModel` with one sentence that names the file and the reason.
+ */
+export async function readLayout(folder: string): Promise<ModelLayout> {
+  const files = selectModelFiles(await listFolder(folder)).map(({ from }) => from);
+  const isFused = (path: string): boolean => path.endsWith('/model_cuda.onnx');
+  const hasPlain = graphParts.every((part) =>
+    files.some((path) => path.startsWith(`${part}/`) && path.endsWith('.onnx') && !isFused(path)),
+  );
+  const plain = hasPlain ? await readGraphs(folder, 'cpu') : [];
+  const fused = files.some(isFused) ? await readGraphs(folder, 'cuda:0') : [];
+
+  const isData = (path: string): boolean =>
+    graphParts.some((part) => path.startsWith(`${part}/`)) && !/\.(onnx|json)$/.test(path);
+  const data = new Set([...plain, ...fused].flatMap((graph) => graph.externalFiles));
+  const needed = (hasPlain ? plain : fused).flatMap((graph) => graph.cudaOperator ?? []);
+  return {
+    files: files.filter((path) => path !== 'preview.json' && (!isData(path) || data.has(path))).sort(),
+    cudaOnly: [...new Set(needed)].sort(),
+  };
+}
+
+/** The graphs that the pipeline would load on this device, with their external data relative to the model. */
+async function readGraphs(
+  folder: string,
+  device: string,
+): Promise<{ externalFiles: string[]; cudaOperator: string | undefined }[]> {
+  try {
+    const { textEncoder, unet, vaeDecoder } = await readModelFolder(folder, device);
+    return [textEncoder, unet, vaeDecoder].map(({ path, externalFiles, cudaOperator }) => {
+      const graph = relative(folder, path).replaceAll(sep, '/');
+      const outside = externalFiles.find((name) => !isSafePath(name));
+      if (outside !== undefined)
+        throw new ModelStoreError('InvalidModel', `${graph} keeps weights outside its folder, in ${outside}.`);
+      return { externalFiles: externalFiles.map((name) => `${dirname(graph)}/${name}`), cudaOperator };
+    });
+  } catch (error) {
+    if (!(error instanceof ModelFolderError)) throw error;
+    throw new ModelStoreError('InvalidModel', error.message.replaceAll(`${folder}${sep}`, ''), { cause: error });
+  }
+}

@@ -1,0 +1,222 @@
+import type { HubOptions } from './hub/hub-client';
+import type { ModelProgress } from './model-progress';
+import type { ModelSource } from './model-source';
+import { lstat, mkdir, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { copyModel } from './copy-model';
+import { onDisk } from './disk-space';
+import { FolderLock } from './folder-lock';
+import { HubClient } from './hub/hub-client';
+import { downloadModel } from './hub/hub-download';
+import { ModelCatalog } from './model-catalog';
+import { checkModelName, isModelName } from './model-files';
+import { listFolder, readLayout } from './model-layout';
+import { manifestPath } from './model-manifest';
+import { parseModelSource } from './model-source';
+import { ModelStoreError, systemCode } from './model-store-error';
+import { verifyModel } from './verify-model';
+import type { VerifyReport } from './verify-model';
+
+/** A folder of the models folder. */
+export interface InstalledModel {
+  name: string;
+  /** Absolute path. */
+  folder: string;
+  /** Content hash, sha256 in hexadecimal; undefined where `problem` is set. */
+  hash: string | undefined;
+  /** Of the files that pictures depend on. */
+  bytes: number;
+  /** `owner/name@commit` or the folder it was copied from; undefined for a folder that was put there by hand. */
+  source: string | undefined;
+  /** ISO 8601; the folder's own time where it was put there by hand. */
+  addedAt: string;
+  /** Whether its graphs have operators that no CPU kernel exists for. */
+  requiresCuda: boolean;
+  /** Why it cannot be drawn with, in one sentence. */
+  problem?: string;
+}
+
+export interface AddOptions {
+  /** Name to install under. */
+  as: string;
+  /** Branch, tag or commit of a repository; `main` when none is given. */
+  revision?: string;
+  onProgress?: (progress: ModelProgress) => void;
+  signal?: AbortSignal;
+}
+
+export interface VerifyOptions {
+  onProgress?: (progress: ModelProgress) => void;
+  signal?: AbortSignal;
+}
+
+/** The models folder: what is installed in it, and adding, checking and removing. One folder is one model. */
+export class ModelStore {
+  private readonly catalog: ModelCatalog;
+
+  /** @param hub where `add` downloads from; the library reads no environment */
+  constructor(
+    private readonly modelsDir: string,
+    private readonly hub: HubOptions = {},
+  ) {
+    this.catalog = new ModelCatalog(modelsDir);
+  }
+
+  /** Every model, by name. One that is broken is listed with its problem. */
+  async list(): Promise<InstalledModel[]> {
+    const names = await readdir(this.modelsDir).catch((error: unknown) => {
+      if (systemCode(error) === 'ENOENT') return [];
+      throw error;
+    });
+    const models: InstalledModel[] = [];
+    for (const name of names.sort()) {
+      const model = await this.find(name);
+      if (model) models.push(model);
+    }
+    return models;
+  }
+
+  /** The model of this name, or undefined. */
+  async find(name: string): Promise<InstalledModel | undefined> {
+    const folder = join(this.modelsDir, name);
+    const found = isModelName(name) ? await stat(folder).catch(() => undefined) : undefined;
+    if (!found?.isDirectory()) return undefined;
+    const { installed } = await this.catalog.manifest(name);
+    const model = { name, folder, source: installed?.source, addedAt: installed?.addedAt ?? found.mtime.toISOString() };
+    try {
+      const { hash, bytes, cudaOnly } = await this.catalog.content(name);
+      return { ...model, hash, bytes, requiresCuda: cudaOnly.length > 0 };
+    } catch (error) {
+      return { ...model, hash: undefined, bytes: 0, requiresCuda: false, problem: (error as Error).message };
+    }
+  }
+
+  /**
+   * Content hash of a model, sha256 in hexadecimal: the same for the same files wherever they came from. It is read once and
+   * remembered until a file changes.
+   * @throws ModelStoreError `ModelNotInstalled` or `InvalidModel`
+   */
+  async hashOf(name: string): Promise<string> {
+    await this.require(name);
+    return (await this.catalog.content(name)).hash;
+  }
+
+  /**
+   * Installs a model from a folder, or from a repository of the hub as `owner/name` or `owner/name@revision`. It appears under
+   * its name whole or not at all; a download that was broken off is gone on with by the next call.
+   * @throws ModelStoreError with any code
+   */
+  async add(pathOrRepository: string, { as: name, revision, onProgress, signal }: AddOptions): Promise<InstalledModel> {
+    checkModelName(name);
+    const source = await parseModelSource(pathOrRepository, revision);
+    const folder = join(this.modelsDir, name);
+    const part = join(this.modelsDir, `.${name}.part`);
+    await this.exclusively(name, signal, async (stop) => {
+      if (await exists(folder))
+        throw new ModelStoreError('ModelExists', `${name} is installed already; remove it first to replace it.`);
+      const { origin, files } = await this.fetch(source, part, onProgress, stop);
+      const layout = await readLayout(part);
+      const wanted = new Set([...layout.files, 'preview.json']);
+      for (const path of await listFolder(part)) if (!wanted.has(path)) await rm(join(part, path));
+      const digests = new Map(layout.files.map((path) => [path, files.get(path)!]));
+      stop.throwIfAborted();
+      await onDisk(rename(part, folder));
+      const installed = { source: origin, addedAt: new Date().toISOString(), files: Object.fromEntries(digests) };
+      await this.catalog.record(name, digests, layout.cudaOnly, installed);
+    }).catch(async (error: unknown) => {
+      if (!(error instanceof ModelStoreError) || error.code !== 'InvalidModel') throw error;
+      await rm(part, { recursive: true, force: true });
+      const from = source.kind === 'hub' ? `${source.repository}@${source.revision}` : source.folder;
+      throw new ModelStoreError('InvalidModel', `${from} is no model to draw with: ${error.message}`, { cause: error });
+    });
+    return (await this.find(name))!;
+  }
+
+  /**
+   * Reads every file again and compares it with what was installed.
+   * @throws ModelStoreError `ModelNotInstalled`, or `InvalidModel` for a folder put there by hand that is no model
+   */
+  async verify(name: string, options: VerifyOptions = {}): Promise<VerifyReport> {
+    const { folder } = await this.require(name);
+    return verifyModel(this.catalog, name, folder, options);
+  }
+
+  /** Removes a model, and what a broken-off download of it left. @throws ModelStoreError `ModelNotInstalled` */
+  async remove(name: string): Promise<void> {
+    checkModelName(name);
+    const folder = join(this.modelsDir, name);
+    const part = join(this.modelsDir, `.${name}.part`);
+    if (!(await exists(folder)) && !(await exists(part))) throw notInstalled(name);
+    await this.exclusively(name, undefined, async () => {
+      const gone = join(this.modelsDir, `.${name}.removed`);
+      await rm(gone, { recursive: true, force: true });
+      // A link to a folder elsewhere is only unlinked.
+      if ((await lstat(folder).catch(() => undefined))?.isSymbolicLink()) await unlink(folder);
+      else if (await exists(folder)) await onDisk(rename(folder, gone));
+      for (const path of [gone, part]) await rm(path, { recursive: true, force: true });
+      await rm(manifestPath(this.modelsDir, name), { force: true });
+      this.catalog.forget(name);
+    });
+  }
+
+  private async fetch(
+    source: ModelSource,
+    part: string,
+    onProgress: AddOptions['onProgress'],
+    signal: AbortSignal,
+  ): Promise<{ origin: string; files: Map<string, string> }> {
+    if (source.kind === 'hub') {
+      await onDisk(mkdir(part, { recursive: true }));
+      const { commit, files } = await downloadModel(new HubClient(this.hub), source, part, onProgress, signal);
+      return { origin: `${source.repository}@${commit}`, files };
+    }
+    await rm(part, { recursive: true, force: true });
+    await onDisk(mkdir(part));
+    try {
+      return { origin: source.folder, files: await copyModel(source.folder, part, onProgress, signal) };
+    } catch (error) {
+      await rm(part, { recursive: true, force: true });
+      throw error;
+    }
+  }
+
+  private async require(name: string): Promise<{ folder: string }> {
+    const folder = join(this.modelsDir, checkModelName(name));
+    if ((await stat(folder).catch(() => undefined))?.isDirectory()) return { folder };
+    throw notInstalled(name);
+  }
+
+  /** Runs `work` as the only process that changes this model. The signal it gets aborts when the lock is lost, too. */
+  private async exclusively(
+    name: string,
+    signal: AbortSignal | undefined,
+    work: (signal: AbortSignal) => Promise<void>,
+  ): Promise<void> {
+    await onDisk(mkdir(this.modelsDir, { recursive: true }));
+    const stop = new AbortController();
+    const follow = (): void =>
+      stop.abort(new ModelStoreError('Aborted', 'It was broken off; what has arrived is kept.'));
+    if (signal?.aborted) follow();
+    signal?.addEventListener('abort', follow, { once: true });
+    const lost = new ModelStoreError('ModelLocked', `Another process has taken over the changing of ${name}.`);
+    const lock = await FolderLock.acquire(join(this.modelsDir, `.${name}.lock`), name, () => stop.abort(lost));
+    try {
+      await work(stop.signal);
+    } catch (error) {
+      throw stop.signal.aborted && !(error instanceof ModelStoreError) ? stop.signal.reason : error;
+    } finally {
+      signal?.removeEventListener('abort', follow);
+      await lock.release();
+    }
+  }
+}
+
+const notInstalled = (name: string): ModelStoreError =>
+  new ModelStoreError('ModelNotInstalled', `There is no model ${name} here; "models list" shows what there is.`);
+
+/** Whether anything, even a dangling link, has this name. */
+const exists = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    () => true,
+    () => false,
+  );

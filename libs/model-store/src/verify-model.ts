@@ -1,0 +1,69 @@
+import type { ModelCatalog } from './model-catalog';
+import type { ModelProgress } from './model-progress';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { contentHash, hashFile } from './content-hash';
+import { readLayout } from './model-layout';
+import { ProgressMeter } from './model-progress';
+import { ModelStoreError } from './model-store-error';
+
+/** A file that is not what was installed. */
+export interface FileDifference {
+  path: string;
+  reason: 'missing' | 'changed' | 'added';
+}
+
+/** What came of reading a model again. */
+export interface VerifyReport {
+  name: string;
+  /** Content hash of what is there now; undefined when it is no whole model. */
+  hash: string | undefined;
+  ok: boolean;
+  /** False for a folder put there by hand: then only files that changed without a trace can be found. */
+  recorded: boolean;
+  differences: FileDifference[];
+}
+
+/** Reads every file of a model and compares it with what was installed, or with what it was when it was first read. */
+export async function verifyModel(
+  catalog: ModelCatalog,
+  name: string,
+  folder: string,
+  { onProgress, signal }: { onProgress?: (progress: ModelProgress) => void; signal?: AbortSignal },
+): Promise<VerifyReport> {
+  const { installed, seen } = await catalog.manifest(name);
+  const layout = await readLayout(folder).catch((error: unknown) => {
+    if (installed && error instanceof ModelStoreError) return undefined;
+    throw error;
+  });
+  const expected = new Map(Object.entries(installed?.files ?? {}));
+  const differences: FileDifference[] = [];
+  const sizes = new Map<string, number>();
+  for (const path of new Set([...expected.keys(), ...(layout?.files ?? [])])) {
+    const found = await stat(join(folder, path)).catch(() => undefined);
+    if (!found?.isFile()) differences.push({ path, reason: 'missing' });
+    else sizes.set(path, found.size);
+    const before = seen?.files[path];
+    if (!installed && before?.sha256 && before.size === found?.size && before.mtimeMs === Math.round(found.mtimeMs))
+      expected.set(path, before.sha256);
+  }
+
+  const totalBytes = [...sizes.values()].reduce((sum, size) => sum + size, 0);
+  const meter = new ProgressMeter('check', totalBytes, sizes.size, onProgress);
+  const digests = new Map<string, string>();
+  for (const path of sizes.keys()) {
+    let bytes = 0;
+    digests.set(path, await hashFile(join(folder, path), (more) => meter.set(path, (bytes += more)), signal));
+    meter.finish(path);
+    if (expected.has(path) && expected.get(path) !== digests.get(path)) differences.push({ path, reason: 'changed' });
+    if (installed && !expected.has(path)) differences.push({ path, reason: 'added' });
+  }
+  if (layout) await catalog.record(name, digests, layout.cudaOnly, installed);
+  return {
+    name,
+    hash: layout && contentHash(new Map(layout.files.map((path) => [path, digests.get(path)!]))),
+    ok: differences.length === 0,
+    recorded: installed !== undefined,
+    differences: differences.sort((a, b) => (a.path < b.path ? -1 : 1)),
+  };
+}

@@ -1,0 +1,189 @@
+import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createHash } from 'node:crypto';
+import { EventEmitter, once } from 'node:events';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+
+/** What one request for a file, or for the `listing`, gets instead of a right answer. */
+export interface Fault {
+  /** Answers with this status and no body. */
+  status?: number;
+  headers?: Record<string, string>;
+  /** Sends so many bytes of the body and breaks the connection. */
+  dropAfter?: number;
+  /** Sends so many bytes of the body and then nothing, with the connection open. */
+  stallAfter?: number;
+  /** Sends the whole file with 200 whatever range was asked for. */
+  ignoreRange?: boolean;
+  /** Flips a bit of the first byte that is sent. */
+  corrupt?: boolean;
+  /** Sends this content instead, as the whole file. */
+  content?: Buffer;
+}
+
+/** A request as a server saw it. */
+export interface SeenRequest {
+  host: 'hub' | 'store';
+  /** The file's path in the repository, or `listing`. */
+  file: string;
+  headers: IncomingHttpHeaders;
+}
+
+interface StoredFile {
+  content: Buffer;
+  large: boolean;
+  /** What the listing says, where that is to differ from the truth. */
+  size?: number;
+}
+
+/**
+ * A hub on this machine with the API that `models add` uses: listings, small files from the hub itself, and large ones by a redirect to
+ * a second host, as the real one does. Emits `stalled` with a file's name when a stalling answer has sent its bytes.
+ */
+export class HubServer extends EventEmitter {
+  readonly requests: SeenRequest[] = [];
+  readonly commit = 'c0ffee'.padEnd(40, '0');
+  private readonly files = new Map<string, StoredFile>();
+  private readonly faults = new Map<string, { fault: Fault; times: number }[]>();
+  private readonly hub: Server;
+  private readonly store: Server;
+
+  private constructor(readonly repository: string) {
+    super();
+    this.hub = createServer((request, response) => this.answerHub(request, response));
+    this.store = createServer((request, response) => this.answerStore(request, response));
+  }
+
+  static async start(repository = 'someone/tiny'): Promise<HubServer> {
+    const server = new HubServer(repository);
+    for (const part of [server.hub, server.store]) {
+      part.listen(0, '127.0.0.1');
+      await once(part, 'listening');
+    }
+    return server;
+  }
+
+  get url(): string {
+    return urlOf(this.hub);
+  }
+
+  get storeUrl(): string {
+    return urlOf(this.store);
+  }
+
+  /** Publishes a file; what is no text goes to the store of large files. */
+  publish(path: string, content: Buffer | string, listedSize?: number): void {
+    const large = !/\.(json|txt|md)$/.test(path);
+    this.files.set(path, {
+      content: Buffer.from(content),
+      large,
+      ...(listedSize !== undefined && { size: listedSize }),
+    });
+  }
+
+  publishFolder(folder: string): void {
+    for (const path of readdirSync(folder, { recursive: true }) as string[])
+      if (statSync(join(folder, path)).isFile()) this.publish(path, readFileSync(join(folder, path)));
+  }
+
+  content(path: string): Buffer {
+    return this.files.get(path)!.content;
+  }
+
+  /** The next `times` requests for this file go wrong in this way, after those that were ordered before. */
+  fail(file: string, fault: Fault, times = 1): void {
+    this.faults.set(file, [...(this.faults.get(file) ?? []), { fault, times }]);
+  }
+
+  /** The requests for a file's bytes, or for the listing. */
+  requestsFor(file: string): SeenRequest[] {
+    const host = this.files.get(file)?.large ? 'store' : 'hub';
+    return this.requests.filter((request) => request.file === file && request.host === host);
+  }
+
+  async close(): Promise<void> {
+    for (const server of [this.hub, this.store]) {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    }
+  }
+
+  private answerHub(request: IncomingMessage, response: ServerResponse): void {
+    const path = decodeURIComponent(new URL(request.url!, this.url).pathname);
+    const listing = `/api/models/${this.repository}/revision/`;
+    const resolve = `/${this.repository}/resolve/${this.commit}/`;
+    if (path.startsWith(listing)) {
+      this.requests.push({ host: 'hub', file: 'listing', headers: request.headers });
+      const known = ['main', 'onnx', 'refs/pr/1', this.commit].includes(path.slice(listing.length));
+      if (known) this.send(request, response, 'listing', Buffer.from(JSON.stringify(this.listing())));
+      else response.writeHead(404, { 'x-error-code': 'RevisionNotFound' }).end();
+      return;
+    }
+    const name = path.startsWith(resolve) ? path.slice(resolve.length) : '';
+    const file = this.files.get(name);
+    this.requests.push({ host: 'hub', file: name, headers: request.headers });
+    if (!file) response.writeHead(404, { 'x-error-code': 'EntryNotFound' }).end();
+    else if (file.large)
+      response.writeHead(302, { location: `${this.storeUrl}/${sha256(file.content)}?key=signed` }).end();
+    else this.send(request, response, name, file.content);
+  }
+
+  private answerStore(request: IncomingMessage, response: ServerResponse): void {
+    const digest = new URL(request.url!, this.storeUrl).pathname.slice(1);
+    const [name, file] = [...this.files].find(([, { content }]) => sha256(content) === digest) ?? [];
+    this.requests.push({ host: 'store', file: name ?? '', headers: request.headers });
+    if (name && file) this.send(request, response, name, file.content);
+    else response.writeHead(404).end();
+  }
+
+  private send(request: IncomingMessage, response: ServerResponse, name: string, content: Buffer): void {
+    const fault = this.nextFault(name);
+    if (fault.status !== undefined && fault.status !== 206) {
+      response.writeHead(fault.status, fault.headers).end();
+      return;
+    }
+    const whole = fault.content ?? content;
+    const etag = fault.headers?.etag ?? `"${sha256(content)}"`;
+    const asked = /^bytes=(\d+)-$/.exec(request.headers.range ?? '');
+    const guard = request.headers['if-range'];
+    const ranged = asked && !fault.ignoreRange && (guard === undefined || guard === etag || fault.status === 206);
+    const begin = ranged ? Number(asked[1]) : 0;
+    const body = Buffer.from(whole.subarray(begin));
+    if (fault.corrupt) body[0] ^= 1;
+    response.writeHead(ranged ? 206 : 200, {
+      etag,
+      'content-length': body.length,
+      ...(ranged && { 'content-range': `bytes ${begin}-${whole.length - 1}/${whole.length}` }),
+      ...fault.headers,
+    });
+    const stop = fault.dropAfter ?? fault.stallAfter;
+    if (stop === undefined) response.end(body);
+    else
+      response.write(body.subarray(0, stop), () => {
+        if (fault.dropAfter !== undefined) response.destroy();
+        else this.emit('stalled', name);
+      });
+  }
+
+  private nextFault(name: string): Fault {
+    const [next, ...rest] = this.faults.get(name) ?? [];
+    if (!next) return {};
+    if (--next.times === 0) this.faults.set(name, rest);
+    return next.fault;
+  }
+
+  private listing(): unknown {
+    const siblings = [...this.files].map(([rfilename, { content, large, size = content.length }]) => {
+      const blobId = createHash('sha1').update(`blob ${size}\0`).update(content).digest('hex');
+      return { rfilename, size, blobId, ...(large && { lfs: { sha256: sha256(content), size, pointerSize: 134 } }) };
+    });
+    return { id: this.repository, sha: this.commit, siblings };
+  }
+}
+
+const sha256 = (content: Buffer): string => createHash('sha256').update(content).digest('hex');
+
+const urlOf = (server: Server): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
