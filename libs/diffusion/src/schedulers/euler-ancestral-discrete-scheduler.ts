@@ -41,9 +41,9 @@ export class EulerAncestralDiscreteScheduler extends BaseScheduler {
     const down = next ** 2 / sigma;
 
     // 2. A straight line to the lower level, then the noise.
-    const slope = derivative(this.config.predictionType, sigma);
-    const step = down - sigma;
+    const slope = derivative(this.config.predictionType, sigma, modelOutput, sample);
+    const step = Math.fround(down - sigma);
     const fresh = this.noise(options, sample.length);
-    return weightedSum([1 + step * slope.sample, step * slope.output, up], [sample, modelOutput, fresh]);
+    return weightedSum([1, step, up], [sample, slope, fresh]);
   }
 }

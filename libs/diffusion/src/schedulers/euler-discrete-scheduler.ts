@@ -44,10 +44,10 @@ export class EulerDiscreteScheduler extends BaseScheduler {
   protected advance(modelOutput: Float32Array, sample: Float32Array): Float32Array {
     // 1. The derivative at this noise level.
     const sigma = this.sigmas[this.stepIndex];
-    const slope = derivative(this.config.predictionType, sigma);
+    const slope = derivative(this.config.predictionType, sigma, modelOutput, sample);
 
     // 2. A straight line to the next noise level.
-    const step = this.sigmas[this.stepIndex + 1] - sigma;
-    return weightedSum([1 + step * slope.sample, step * slope.output], [sample, modelOutput]);
+    const step = Math.fround(this.sigmas[this.stepIndex + 1] - sigma);
+    return weightedSum([1, step], [sample, slope]);
   }
 }

@@ -1,6 +1,6 @@
 import { BaseScheduler } from './base-scheduler';
 import { alphasCumprod } from './noise-schedule';
-import { predictedData, weightedSum } from './prediction';
+import { derivative, weightedSum } from './prediction';
 import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
 import { initialNoiseSigma, scaleToUnitVariance, sigmaSchedule } from './sigmas';
 
@@ -55,11 +55,12 @@ export class HeunDiscreteScheduler extends BaseScheduler {
   protected advance(modelOutput: Float32Array, sample: Float32Array): Float32Array {
     // 1. The derivative at the noise level of this call.
     const level = this.level();
-    const newest = this.derivativeAt(this.sigmas[level], modelOutput, sample);
+    const { predictionType, clipRange } = this.config;
+    const newest = derivative(predictionType, this.sigmas[level], modelOutput, sample, clipRange);
 
     // 2. First call of a step: a straight line to the next noise level, to be corrected.
     if (!this.trial) {
-      const step = this.sigmas[level + 1] - this.sigmas[level];
+      const step = Math.fround(this.sigmas[level + 1] - this.sigmas[level]);
       this.trial = { sample, derivative: newest, step };
       return weightedSum([1, step], [sample, newest]);
     }
@@ -67,24 +68,12 @@ export class HeunDiscreteScheduler extends BaseScheduler {
     // 3. Second call: the step again, with the mean of both derivatives.
     const { sample: from, derivative: first, step } = this.trial;
     this.trial = undefined;
-    return weightedSum([1, step / 2, step / 2], [from, first, newest]);
+    const mean = weightedSum([0.5, 0.5], [first, newest]);
+    return weightedSum([1, step], [from, mean]);
   }
 
   /** Calls 0, 1, 2, 3, 4 look at the noise levels 0, 1, 1, 2, 2. */
   private level(): number {
     return Math.ceil(this.stepIndex / 2);
-  }
-
-  private derivativeAt(sigma: number, modelOutput: Float32Array, sample: Float32Array): Float32Array {
-    const { predictionType, clipRange } = this.config;
-    const scale = 1 / Math.sqrt(sigma ** 2 + 1);
-    const data = predictedData(predictionType, scale, sigma * scale);
-    const values = new Float32Array(sample.length);
-    for (let i = 0; i < values.length; i++) {
-      // Rounded here as torch does: a small noise level and a long step after it make the rounding visible.
-      const x0 = Math.fround((data.sample * scale * sample[i] + data.output * modelOutput[i]) * data.scale);
-      values[i] = (sample[i] - Math.min(clipRange, Math.max(-clipRange, x0))) / sigma;
-    }
-    return values;
   }
 }

@@ -41,13 +41,12 @@ export class LmsDiscreteScheduler extends BaseScheduler {
 
   protected advance(modelOutput: Float32Array, sample: Float32Array): Float32Array {
     // 1. The derivative at this noise level.
-    const slope = derivative(this.config.predictionType, this.sigmas[this.stepIndex]);
-    const newest = weightedSum([slope.sample, slope.output], [sample, modelOutput]);
+    const newest = derivative(this.config.predictionType, this.sigmas[this.stepIndex], modelOutput, sample);
     this.derivatives = [newest, ...this.derivatives.slice(0, maxOrder - 1)];
 
     // 2. The integral of the polynomial through the derivatives, from this noise level to the next.
     const weights = this.derivatives.map((_, k) => this.integratedWeight(k));
-    return weightedSum([1, ...weights], [sample, ...this.derivatives]);
+    return weightedSum([...weights, 1], [...this.derivatives, sample]);
   }
 
   /** The integral of Lagrange's basis polynomial k, at most cubic, for which Gauss-Legendre of two points is exact. */

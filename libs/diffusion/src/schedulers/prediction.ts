@@ -1,5 +1,7 @@
 import type { PredictionType } from './scheduler-config';
 
+const { fround } = Math;
+
 /** (sample * `sample` + output * `output`) * `scale`, with one factor last so that a share of signal of 0 gives infinity. */
 export interface Blend {
   sample: number;
@@ -25,27 +27,43 @@ export function predictedNoise(type: PredictionType, alpha: number, sigma: numbe
 }
 
 /**
- * d sample / d sigma of the probability flow, where sample = x0 + sigma * noise, as weights of sample and model output.
- * Source: Karras et al. (2022), equation 3; the U-Net saw sample / sqrt(sigma^2 + 1).
+ * d sample / d sigma of the probability flow, where sample = x0 + sigma * noise and the U-Net saw sample / sqrt(sigma^2 + 1).
+ * Source: Karras et al., "Elucidating the Design Space of Diffusion-Based Generative Models" (2022), equation 3.
+ *
+ * Rounded to float32 wherever torch does: at a noise level of thousands (zero terminal SNR) or after a long step from a small
+ * one the rounding is visible in the picture.
+ * @param clipRange the predicted picture is held within plus and minus this
  */
-export function derivative(type: PredictionType, sigma: number): Omit<Blend, 'scale'> {
-  const variance = sigma * sigma + 1;
-  if (type === 'epsilon') return { sample: 0, output: 1 };
-  if (type === 'v_prediction') return { sample: sigma / variance, output: 1 / Math.sqrt(variance) };
-  return { sample: 1 / sigma, output: -1 / sigma };
+export function derivative(
+  type: PredictionType,
+  sigma: number,
+  modelOutput: Float32Array,
+  sample: Float32Array,
+  clipRange = Infinity,
+): Float32Array {
+  const alpha = 1 / Math.sqrt(sigma ** 2 + 1);
+  const data = predictedData(type, alpha, sigma * alpha);
+  const sampleWeight = fround(data.sample * data.scale * alpha);
+  const outputWeight = fround(data.output * data.scale);
+  const values = new Float32Array(sample.length);
+  for (let i = 0; i < values.length; i++) {
+    const x0 = fround(fround(outputWeight * modelOutput[i]) + fround(sampleWeight * sample[i]));
+    values[i] = fround(sample[i] - Math.min(clipRange, Math.max(-clipRange, x0))) / sigma;
+  }
+  return values;
 }
 
-/** The sum of the arrays, each times its weight; rounded to float32 after each term, as torch does. */
+/** The sum of the arrays, each times its weight, rounded to float32 after each operation as torch does. */
 export function weightedSum(weights: readonly number[], arrays: readonly Float32Array[]): Float32Array {
   const [first, second] = arrays;
   const [a, b] = weights;
   const sum = new Float32Array(first.length);
   if (second === undefined) for (let i = 0; i < sum.length; i++) sum[i] = a * first[i];
-  else for (let i = 0; i < sum.length; i++) sum[i] = a * first[i] + b * second[i];
+  else for (let i = 0; i < sum.length; i++) sum[i] = fround(a * first[i]) + fround(b * second[i]);
   for (let k = 2; k < arrays.length; k++) {
     const term = arrays[k];
     const weight = weights[k];
-    for (let i = 0; i < sum.length; i++) sum[i] += weight * term[i];
+    for (let i = 0; i < sum.length; i++) sum[i] += fround(weight * term[i]);
   }
   return sum;
 }

@@ -109,7 +109,7 @@ export function readSchedulerConfig(json: SchedulerJson, parameters: SchedulerPa
   choice(values, 'interpolation_type', ['linear']);
   choice(values, 'timestep_type', ['discrete']);
 
-  const numTrainTimesteps = integer(values, 'num_train_timesteps', 2, 100_000);
+  const numTrainTimesteps = integer(values, 'num_train_timesteps', 2, 10_000);
   const clipSampleRange = number(values, 'clip_sample_range', 0, Number.MAX_VALUE);
   const config: SchedulerConfig = {
     numTrainTimesteps,
@@ -144,6 +144,8 @@ export function readSchedulerConfig(json: SchedulerJson, parameters: SchedulerPa
   };
   if (config.useKarrasSigmas && config.useExponentialSigmas)
     throw new SchedulerError('Only one of use_karras_sigmas and use_exponential_sigmas can be true.');
+  if (config.sigmaMin !== undefined && config.sigmaMax !== undefined && config.sigmaMin >= config.sigmaMax)
+    throw new SchedulerError(`sigma_min (${config.sigmaMin}) must be less than sigma_max (${config.sigmaMax}).`);
   return config;
 }
 

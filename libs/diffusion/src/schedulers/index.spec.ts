@@ -1,0 +1,221 @@
+import fc from 'fast-check';
+import { Generator } from '../random';
+import type { Scheduler, SchedulerJson } from '.';
+import {
+  createScheduler,
+  noisySchedulerNames,
+  schedulerNameOf,
+  schedulerNames,
+  SchedulerError,
+  stableDiffusionConfig,
+} from '.';
+
+const json: SchedulerJson = {
+  _class_name: 'PNDMScheduler',
+  beta_start: 0.00085,
+  beta_end: 0.012,
+  beta_schedule: 'scaled_linear',
+  skip_prk_steps: true,
+  steps_offset: 1,
+  clip_sample: false,
+};
+
+/** A whole run against a model that answers with noise of its own; gives the last sample. */
+function run(scheduler: Scheduler, steps: number, size: number): Float32Array {
+  const generator = new Generator(1);
+  const model = new Generator(2);
+  scheduler.setTimesteps(steps);
+  let sample: Float32Array = generator.randn(size).map((value) => value * scheduler.initNoiseSigma);
+  for (const timestep of scheduler.timesteps) {
+    expect(scheduler.scaleModelInput(sample, timestep)).toHaveLength(size);
+    sample = scheduler.step(model.randn(size), timestep, sample, { generator });
+  }
+  return sample;
+}
+
+const evaluations = (name: string, steps: number) =>
+  name === 'heun' ? 2 * steps - 1 : name === 'pndm' && steps > 1 ? steps + 1 : steps;
+
+describe('every scheduler', () => {
+  it('stays finite and feeds the U-Net falling timesteps for any steps, spacing and prediction type', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...schedulerNames),
+        fc.integer({ min: 1, max: 50 }),
+        fc.constantFrom('epsilon', 'v_prediction'),
+        fc.constantFrom('leading', 'trailing', 'linspace'),
+        fc.constantFrom(1, 15, 64),
+        (name, steps, prediction_type, timestep_spacing, size) => {
+          const scheduler = createScheduler(name, { ...json, prediction_type, timestep_spacing });
+          expect(run(scheduler, steps, size).every(Number.isFinite)).toBe(true);
+          const { timesteps } = scheduler;
+          expect(timesteps).toHaveLength(evaluations(name, steps));
+          expect(timesteps.every((t, i) => t >= 0 && t < 1000 && (i === 0 || t <= timesteps[i - 1]))).toBe(true);
+        },
+      ),
+      { numRuns: 400 },
+    );
+  });
+
+  it.each(schedulerNames.filter((name) => name !== 'pndm' && name !== 'lms' && name !== 'heun'))(
+    '%s stays finite with zero terminal SNR',
+    (name) => {
+      const zero = {
+        ...json,
+        prediction_type: 'v_prediction',
+        rescale_betas_zero_snr: true,
+        timestep_spacing: 'trailing',
+      };
+      expect(run(createScheduler(name, zero), 10, 32).every(Number.isFinite)).toBe(true);
+    },
+  );
+
+  it.each(schedulerNames)(
+    '%s draws the same again after setTimesteps, and does not write into what it is given',
+    (name) => {
+      const scheduler = createScheduler(name, json);
+      const first = run(scheduler, 6, 32);
+      expect(run(scheduler, 6, 32)).toEqual(first);
+
+      scheduler.setTimesteps(2);
+      const [output, sample] = [new Generator(3).randn(32), new Generator(4).randn(32)];
+      const before = [output.slice(), sample.slice()];
+      scheduler.step(output, scheduler.timesteps[0], sample, { generator: new Generator(5) });
+      expect([output, sample]).toEqual(before);
+    },
+  );
+
+  it.each(schedulerNames)('%s lets the caller reuse the array of the model output', (name) => {
+    const reusing = createScheduler(name, json);
+    const fresh = createScheduler(name, json);
+    const shared = new Float32Array(32);
+    const last = [reusing, fresh].map((scheduler) => {
+      const generator = new Generator(1);
+      const model = new Generator(2);
+      scheduler.setTimesteps(6);
+      let sample = generator.randn(32);
+      for (const timestep of scheduler.timesteps) {
+        let output = model.randn(32);
+        if (scheduler === reusing) {
+          shared.set(output);
+          output = shared;
+        }
+        sample = scheduler.step(output, timestep, sample, { generator });
+      }
+      return sample;
+    });
+    expect(last[0]).toEqual(last[1]);
+  });
+
+  it.each(schedulerNames)('%s asks for a generator if, and only if, it adds noise', (name) => {
+    const scheduler = createScheduler(name, json);
+    scheduler.setTimesteps(4);
+    const step = () => scheduler.step(new Float32Array(16), scheduler.timesteps[0], new Float32Array(16));
+    expect(scheduler.usesNoise).toBe(noisySchedulerNames.has(name));
+    if (scheduler.usesNoise) expect(step).toThrow('needs a generator');
+    else expect(step).not.toThrow();
+  });
+
+  it('refuses a step out of turn, a step too many and arrays of different lengths', () => {
+    const scheduler = createScheduler('euler', json);
+    const step = (timestep: number, size = 4) => scheduler.step(new Float32Array(size), timestep, new Float32Array(4));
+    expect(() => step(999)).toThrow('The run has 0 steps');
+    scheduler.setTimesteps(2);
+    expect(() => step(0)).toThrow('The next timestep is 999, not 0.');
+    expect(() => step(999, 5)).toThrow('5 values for a sample of 4');
+    step(999);
+    step(0);
+    expect(() => step(0)).toThrow('no further one');
+  });
+
+  it.each([0, -1, 1.5, NaN, 1001])('refuses %d steps', (steps) => {
+    expect(() => createScheduler('ddim', json).setTimesteps(steps)).toThrow(SchedulerError);
+  });
+});
+
+describe(createScheduler.name, () => {
+  it("is the model's own without a name", () => {
+    expect(createScheduler(undefined, json).constructor.name).toBe('PndmScheduler');
+  });
+
+  it('starts PNDM with Runge-Kutta steps unless the model skips them, or there are too few', () => {
+    const scheduler = createScheduler('pndm', { ...json, skip_prk_steps: false });
+    expect(run(scheduler, 20, 32).every(Number.isFinite)).toBe(true);
+    expect(scheduler.timesteps).toHaveLength(29);
+    expect([...scheduler.timesteps.subarray(0, 5)]).toEqual([951, 926, 926, 901, 901]);
+    scheduler.setTimesteps(3);
+    expect([...scheduler.timesteps]).toEqual([667, 334, 334, 1]);
+  });
+
+  it("keeps the promise of a DPM solver's name against the model's own configuration", () => {
+    const own = {
+      ...json,
+      _class_name: 'DPMSolverMultistepScheduler',
+      use_karras_sigmas: true,
+      algorithm_type: 'sde-dpmsolver++',
+    };
+    const timesteps = (name?: 'dpmpp_2m' | 'dpmpp_2m_karras') => {
+      const scheduler = createScheduler(name, own);
+      scheduler.setTimesteps(5);
+      return [scheduler.usesNoise, ...scheduler.timesteps];
+    };
+    expect(timesteps()).toEqual([true, 999, 786, 427, 59, 0]);
+    expect(timesteps('dpmpp_2m_karras')).toEqual([false, 999, 786, 427, 59, 0]);
+    expect(timesteps('dpmpp_2m')).toEqual([false, 999, 799, 599, 400, 200]);
+  });
+
+  it('draws DDIM with eta from the generator', () => {
+    const scheduler = createScheduler('ddim', json);
+    scheduler.setTimesteps(4);
+    const [output, sample] = [new Float32Array(16), new Float32Array(16)];
+    expect(() => scheduler.step(output, 751, sample, { eta: 1 })).toThrow('needs a generator');
+    expect(
+      scheduler.step(output, 751, sample, { eta: 1, generator: new Generator(1) }).some((value) => value !== 0),
+    ).toBe(true);
+  });
+
+  it.each<[SchedulerJson, RegExp]>([
+    [{}, /names no class/],
+    [{ _class_name: 'FlowMatchEulerDiscreteScheduler' }, /class "FlowMatchEulerDiscreteScheduler" is not supported/],
+    [{ _class_name: 'constructor' }, /"constructor" is not supported/],
+    [{ _class_name: 'DDPMScheduler', variance_type: 'learned_range' }, /variance_type "learned_range"/],
+    [{ _class_name: 'DPMSolverMultistepScheduler', algorithm_type: 'dpmsolver' }, /algorithm_type "dpmsolver"/],
+    [{ _class_name: 'UniPCMultistepScheduler', solver_type: 'x' }, /solver_type "x"/],
+    [{ _class_name: 'PNDMScheduler', prediction_type: 'sample' }, /cannot work with/],
+    [{ _class_name: 'DDIMScheduler', beta_start: 0.9, beta_end: 0.9 }, /leave no signal/],
+  ])('refuses %j', (config, sentence) => {
+    expect(() => createScheduler(undefined, config)).toThrow(SchedulerError);
+    expect(() => createScheduler(undefined, config)).toThrow(sentence);
+  });
+
+  it('refuses an unknown name', () => {
+    expect(() => createScheduler('toString' as 'ddim', json)).toThrow(/no scheduler "toString"; there are ddim, ddpm/);
+  });
+});
+
+describe(schedulerNameOf.name, () => {
+  it.each<[SchedulerJson, string | undefined]>([
+    [{ _class_name: 'PNDMScheduler' }, 'pndm'],
+    [{ _class_name: 'EulerAncestralDiscreteScheduler' }, 'euler_a'],
+    [{ _class_name: 'DPMSolverMultistepScheduler' }, 'dpmpp_2m'],
+    [{ _class_name: 'DPMSolverMultistepScheduler', use_karras_sigmas: true }, 'dpmpp_2m_karras'],
+    [
+      { _class_name: 'DPMSolverMultistepScheduler', use_karras_sigmas: true, algorithm_type: 'sde-dpmsolver++' },
+      'dpmpp_2m_sde_karras',
+    ],
+    [{ _class_name: 'DPMSolverMultistepScheduler', algorithm_type: 'sde-dpmsolver++' }, undefined],
+    [{ _class_name: 'DPMSolverMultistepScheduler', solver_order: 3 }, undefined],
+  ])('names %j %s', (config, name) => expect(schedulerNameOf(config)).toBe(name));
+});
+
+describe(stableDiffusionConfig.name, () => {
+  it('starts at timestep 1 and lets latents be as large as they are', () => {
+    const scheduler = createScheduler(
+      undefined,
+      stableDiffusionConfig({ ...json, _class_name: 'DDIMScheduler', clip_sample: true, steps_offset: 0 }),
+    );
+    scheduler.setTimesteps(2);
+    expect([...scheduler.timesteps]).toEqual([501, 1]);
+    expect(scheduler.step(Float32Array.of(-9), 501, Float32Array.of(9))[0]).toBeGreaterThan(9);
+  });
+});
