@@ -1,4 +1,4 @@
-import { open, readdir } from 'node:fs/promises';
+import { mkdir, open, readdir } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { encodeFloat16 } from './half';
@@ -47,6 +47,7 @@ export async function rewriteGraph(
   stale: ReadonlySet<string>,
   change: (file: ExternalDataWriter) => Promise<Map<string, ExternalData>>,
 ): Promise<void> {
+  await mkdir(folder, { recursive: true });
   const taken = new Set([...model.externalFiles(), ...(await readdir(folder))]);
   const free = (stem: string) => {
     let name = `${stem}.weights`;

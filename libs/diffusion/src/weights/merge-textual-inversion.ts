@@ -57,8 +57,10 @@ export async function mergeTextualInversion(
     const config = await readJson(join(baseFolder, CONFIG));
     if (config) await writeJson(join(folder, CONFIG), { ...config, vocab_size: rows + count });
     const added = Array.from({ length: count }, (_, i) => [i === 0 ? token : `${token}_${i}`, rows + i]);
-    const before = await readJson(join(baseFolder, ADDED_TOKENS));
-    await writeJson(join(folder, ADDED_TOKENS), { ...before, ...Object.fromEntries(added) });
+    const before = Object.entries((await readJson(join(baseFolder, ADDED_TOKENS))) ?? {});
+    // A word that the base has already is replaced, with all its vectors.
+    const kept = before.filter(([name]) => !(name === token || /^_\d+$/.test(name.replace(token, ''))));
+    await writeJson(join(folder, ADDED_TOKENS), Object.fromEntries([...kept, ...added]));
     return { merged: count };
   });
 }

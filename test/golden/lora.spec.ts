@@ -1,0 +1,315 @@
+import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import sharp from 'sharp';
+import {
+  inspectWeights,
+  loadLora,
+  mergeLora,
+  OnnxModel,
+  removeMerged,
+  StableDiffusionPipeline,
+  WeightsError,
+} from '@app/diffusion';
+import type { TextToImageRequest } from '@app/diffusion';
+import { largestDifference, loadGolden, loadGoldenTable, recordGolden } from '../support/golden';
+import { psnr } from '../support/psnr';
+import { encodeSafetensors } from '../support/safetensors';
+import type { TensorToWrite } from '../support/safetensors';
+
+interface LoraCase {
+  index: number;
+  prompt: string;
+  steps: number;
+  cfg: number;
+  seed: number;
+  width: number;
+  height: number;
+  scale: number;
+}
+
+const shapes = join(__dirname, '../../models/shapes');
+const tiny = (name: string) => join(__dirname, 'models/tiny', name);
+const robot = (format: string) => join(__dirname, 'models/lora', `zwx-robot-${format}.safetensors`);
+/** Final latents within 2e-3 of diffusers', pictures at 45 dB or more. */
+const tolerance = { latents: 2e-3, decibels: 45 };
+
+let cacheDir: string;
+beforeEach(async () => {
+  cacheDir = await mkdtemp(join(tmpdir(), 'darkroom-lora-'));
+});
+afterEach(() => rm(cacheDir, { recursive: true }));
+
+async function draw(folder: string, request: TextToImageRequest) {
+  const pipeline = await StableDiffusionPipeline.load(folder, { device: 'cpu', intraOpNumThreads: 2 });
+  try {
+    return await pipeline.generate(request);
+  } finally {
+    await pipeline.release();
+  }
+}
+
+/** Values of all float32 and float16 weights of a part, by name. */
+async function readPart(folder: string, part: string): Promise<Map<string, Float32Array>> {
+  const model = OnnxModel.open(join(folder, part, 'model.onnx'));
+  const weights = new Map<string, Float32Array>();
+  for (const initializer of model.initializers.values()) {
+    if (initializer.dataType === 1 || initializer.dataType === 10)
+      weights.set(initializer.name, await model.readFloats(initializer));
+  }
+  return weights;
+}
+
+describe('mergeLora', () => {
+  const cases = loadGoldenTable<LoraCase[]>('lora/pipeline');
+  const arrays = loadGolden('lora/pipeline');
+
+  describe('on the bundled model', () => {
+    // Equal pictures have no finite ratio; 100 dB is beyond what eight bits can show.
+    const worst = { latents: 0, decibels: 100 };
+    afterAll(() => {
+      recordGolden('lora latents', cases.length, worst.latents, tolerance.latents);
+      recordGolden('lora images (-dB)', cases.length, -worst.decibels, -tolerance.decibels);
+    });
+
+    it.each(cases.map((one) => [`"${one.prompt}" at scale ${one.scale}, ${one.width} x ${one.height}`, one] as const))(
+      'draws %s as diffusers does',
+      async (_, { index, prompt, steps, cfg, seed, width, height, scale }) => {
+        const options = { baseFolder: shapes, lora: robot('diffusers'), scale, cacheDir };
+        const folder = scale === 0 ? shapes : (await mergeLora(options)).folder;
+        const request = { prompt, width, height, numInferenceSteps: steps, guidanceScale: cfg, seeds: [seed] };
+        const { images, latents } = await draw(folder, request);
+        const png = await sharp(join(__dirname, 'data/lora', `${index}.png`))
+          .removeAlpha()
+          .raw()
+          .toBuffer();
+        const error = largestDifference(latents[0], arrays.float32(`${index}.latents`));
+        const decibels = psnr(images[0], { width, height, data: new Uint8Array(png) });
+        worst.latents = Math.max(worst.latents, error);
+        worst.decibels = Math.min(worst.decibels, decibels);
+        expect(error).toBeLessThanOrEqual(tolerance.latents);
+        expect(decibels).toBeGreaterThanOrEqual(tolerance.decibels);
+      },
+    );
+
+    it("changes the same weights alike from diffusers' and from kohya's keys, and no others", async () => {
+      const options = { baseFolder: shapes, scale: 1, cacheDir };
+      const [one, other] = [
+        await mergeLora({ ...options, lora: robot('diffusers') }),
+        await mergeLora({ ...options, lora: robot('kohya') }),
+      ];
+      let changed = 0;
+      for (const part of ['unet', 'text_encoder']) {
+        const [base, fromDiffusers, fromKohya] = await Promise.all(
+          [shapes, one.folder, other.folder].map((folder) => readPart(folder, part)),
+        );
+        expect([...fromDiffusers.keys()]).toEqual([...base.keys()]);
+        for (const [name, values] of base) {
+          // kohya's file keeps twice the factor and half the alpha, each rounded to float16.
+          expect(largestDifference(fromKohya.get(name)!, fromDiffusers.get(name)!)).toBeLessThan(1e-6);
+          if (largestDifference(fromDiffusers.get(name)!, values) > 1e-6) changed++;
+        }
+      }
+      expect(changed).toBe(79);
+      expect([one.merged, other.merged]).toEqual([79, 79]);
+    });
+
+    it('writes changed weights only, and links the rest', async () => {
+      const { folder } = await mergeLora({ baseFolder: shapes, lora: robot('kohya'), scale: 1, cacheDir });
+      const [graph, base, original] = await Promise.all(
+        [join(folder, 'unet/model.onnx'), join(folder, 'unet/base.weights'), join(shapes, 'unet/model.onnx')].map(
+          (path) => stat(path),
+        ),
+      );
+      expect(graph.size).toBeLessThan(original.size / 20);
+      expect(base.size).toBe(original.size);
+      expect(base.nlink).toBeGreaterThan(1);
+      expect(await readdir(join(folder, 'unet'))).toEqual([
+        'base.weights',
+        'changed.weights',
+        'config.json',
+        'model.onnx',
+      ]);
+      const untouched = join('vae_decoder', 'model.onnx');
+      expect((await stat(join(folder, untouched))).size).toBe((await stat(join(shapes, untouched))).size);
+    });
+
+    it('merges onto a merged folder', async () => {
+      const options = { lora: robot('diffusers'), cacheDir };
+      const half = await mergeLora({ ...options, baseFolder: shapes, scale: 0.5 });
+      const twice = await mergeLora({ ...options, baseFolder: half.folder, scale: 0.5 });
+      const once = await mergeLora({ ...options, baseFolder: shapes, scale: 1 });
+      const [expected, actual] = [await readPart(once.folder, 'unet'), await readPart(twice.folder, 'unet')];
+      for (const [name, values] of expected) expect(largestDifference(actual.get(name)!, values)).toBeLessThan(1e-6);
+    });
+  });
+
+  describe('in the cache', () => {
+    const options = () => ({ baseFolder: shapes, lora: robot('diffusers'), scale: 1, cacheDir });
+
+    it('keeps what is merged, and merges once where two ask at once', async () => {
+      const [one, other] = await Promise.all([mergeLora(options()), mergeLora(options())]);
+      const { mtimeMs, ino } = await stat(join(one.folder, 'unet/model.onnx'));
+      const later = await mergeLora(options());
+      expect(other).toEqual(one);
+      expect(later).toEqual(one);
+      expect(await stat(join(later.folder, 'unet/model.onnx'))).toMatchObject({ mtimeMs, ino });
+    });
+
+    it('tells scales, bases and LoRAs apart', async () => {
+      const folders = [
+        await mergeLora(options()),
+        await mergeLora({ ...options(), scale: 0.5 }),
+        await mergeLora({ ...options(), baseHash: 'another' }),
+        await mergeLora({ ...options(), loraHash: 'another' }),
+      ].map(({ folder }) => folder);
+      expect(new Set(folders).size).toBe(4);
+    });
+
+    it('leaves nothing of a merge that fails', async () => {
+      await expect(mergeLora({ ...options(), baseFolder: tiny('sd15-diffusers') })).rejects.toThrow(WeightsError);
+      expect((await readdir(cacheDir)).filter((name) => name !== 'bases')).toEqual([]);
+    });
+
+    it('takes no folder for merged that a dead process left half-made', async () => {
+      const { folder } = await mergeLora(options());
+      await rm(folder, { recursive: true });
+      const dead = join(cacheDir, '.tmp-dead');
+      await writeFile(dead, 'a piece');
+      expect(await mergeLora(options())).toEqual({ folder, merged: 79 });
+    });
+
+    it('forgets all merges of a LoRA', async () => {
+      await mergeLora({ ...options(), loraHash: 'mine' });
+      await mergeLora({ ...options(), loraHash: 'mine', scale: 0.5 });
+      const kept = await mergeLora({ ...options(), loraHash: 'yours' });
+      await removeMerged(cacheDir, 'mine');
+      const merges = (await readdir(cacheDir)).filter((name) => name.startsWith('lora-'));
+      expect(merges.map((name) => join(cacheDir, name))).toEqual([kept.folder]);
+    });
+
+    it.each([NaN, Infinity])('refuses the scale %d', async (scale) => {
+      await expect(mergeLora({ ...options(), scale })).rejects.toThrow(RangeError);
+    });
+  });
+
+  /** Layers of the tiny models: nodes whose weight lost its name, a layer that is not square, a kernel, the text encoder. */
+  const layers = [
+    { key: 'unet.down_blocks.1.attentions.0.transformer_blocks.0.attn1.to_q', weight: [32, 32], part: 'unet' },
+    { key: 'unet.mid_block.attentions.0.transformer_blocks.0.ff.net.2', weight: [32, 128], part: 'unet' },
+    { key: 'unet.down_blocks.0.resnets.0.conv1', weight: [16, 16, 3, 3], part: 'unet' },
+    { key: 'text_encoder.text_model.encoder.layers.0.self_attn.v_proj', weight: [32, 32], part: 'text_encoder' },
+  ];
+  const rank = 2;
+  const wave = (shape: number[], seed: number): TensorToWrite => ({
+    shape,
+    values: Array.from({ length: shape.reduce((a, b) => a * b) }, (_, i) => Math.fround(Math.sin(seed + i * 0.7) / 8)),
+  });
+  const tensors = Object.fromEntries(
+    layers.flatMap(({ key, weight: [out, input, ...kernel] }, i) => [
+      [`${key}.lora_A.weight`, wave([rank, input, ...kernel], i)],
+      [`${key}.lora_B.weight`, wave([out, rank, ...kernel.map(() => 1)], i + 10)],
+    ]),
+  );
+
+  describe.each([
+    ['sd15-diffusers', 'float32 in an external file', 1e-6],
+    ['sd21-optimum', 'float32 in an external file', 1e-6],
+    ['sd15-fp16', 'float16 in the graph', 2e-4],
+  ])('on %s (%s)', (name, _, precision) => {
+    const sites: Record<string, { node: string; transposed: boolean }> = {
+      [layers[0].key]: { node: '/down_blocks.1/attentions.0/transformer_blocks.0/attn1/to_q/MatMul', transposed: true },
+      [layers[1].key]: { node: '/mid_block/attentions.0/transformer_blocks.0/ff/net.2/MatMul', transposed: true },
+      [layers[2].key]: { node: '/down_blocks.0/resnets.0/conv1/Conv', transposed: false },
+      [layers[3].key]: { node: '/encoder/layers.0/self_attn/v_proj/MatMul', transposed: true },
+    };
+    const scale = 0.8;
+    let lora: string;
+    beforeEach(async () => {
+      lora = join(cacheDir, 'lora.safetensors');
+      await writeFile(lora, encodeSafetensors(tensors));
+    });
+
+    it.each(layers)('adds up x down to $key', async ({ key, part, weight: [out, ...rest] }) => {
+      const { folder } = await mergeLora({ baseFolder: tiny(name), lora, scale, cacheDir });
+      const { node, transposed } = sites[key];
+      const model = OnnxModel.open(join(tiny(name), part, 'model.onnx'));
+      const stored = model.nodes.find((one) => one.name === node)!.inputs[1];
+      const [before, after] = [await readPart(tiny(name), part), await readPart(folder, part)];
+      const [up, down] = ['B', 'A'].map((letter) => tensors[`${key}.lora_${letter}.weight`].values);
+      const columns = rest.reduce((a, b) => a * b);
+      const expected = before.get(stored)!.slice();
+      for (let row = 0; row < out; row++)
+        for (let column = 0; column < columns; column++)
+          for (let r = 0; r < rank; r++)
+            expected[transposed ? column * out + row : row * columns + column] +=
+              scale * up[row * rank + r] * down[r * columns + column];
+      expect(largestDifference(before.get(stored)!, expected)).toBeGreaterThan(1e-3);
+      expect(largestDifference(after.get(stored)!, expected)).toBeLessThanOrEqual(precision);
+    });
+
+    it('draws another picture, and the same one at scale 0', async () => {
+      const request = {
+        prompt: 'a red circle',
+        width: 64,
+        height: 64,
+        numInferenceSteps: 3,
+        guidanceScale: 5,
+        seeds: [1],
+      };
+      const [base, none, full] = [
+        await draw(tiny(name), request),
+        await draw((await mergeLora({ baseFolder: tiny(name), lora, scale: 0, cacheDir })).folder, request),
+        await draw((await mergeLora({ baseFolder: tiny(name), lora, scale: 4, cacheDir })).folder, request),
+      ];
+      expect(largestDifference(none.latents[0], base.latents[0])).toBeLessThan(1e-6);
+      expect(largestDifference(full.latents[0], base.latents[0])).toBeGreaterThan(1e-3);
+    });
+  });
+});
+
+describe('inspectWeights', () => {
+  it.each(['diffusers', 'kohya'])("accepts a LoRA in %s' keys for its own base", async (format) => {
+    await expect(inspectWeights(robot(format), shapes)).resolves.toEqual({
+      kind: 'lora',
+      format,
+      modules: 79,
+      rank: [8],
+    });
+  });
+
+  it.each(['sd15-diffusers', 'sd21-optimum', 'sd15-fp16'])('refuses it for %s, naming key and shapes', async (name) => {
+    await expect(inspectWeights(robot('diffusers'), tiny(name))).rejects.toMatchObject({
+      code: 'WeightsDoNotFitModel',
+      message: expect.stringMatching(
+        /^The key "\S+" is for a weight of shape \[.*\]; the base model's is \[.*\]\.$/,
+      ) as string,
+    });
+  });
+
+  it('refuses a layer that the base does not have', async () => {
+    const path = join(cacheDir, 'lora.safetensors');
+    const key = 'unet.down_blocks.9.attentions.0.proj_in';
+    const factor = { shape: [1, 1], values: [1] };
+    await writeFile(path, encodeSafetensors({ [`${key}.lora_A.weight`]: factor, [`${key}.lora_B.weight`]: factor }));
+    await expect(inspectWeights(path, shapes)).rejects.toMatchObject({
+      code: 'WeightsDoNotFitModel',
+      message: `The key "${key}.lora_A.weight" is for a layer that the base model's unet does not have.`,
+    });
+  });
+
+  it('refuses a picture', async () => {
+    await expect(inspectWeights(join(__dirname, 'data/lora/0.png'), shapes)).rejects.toMatchObject({
+      name: 'WeightsError',
+      code: 'WeightsMalformed',
+    });
+  });
+});
+
+describe('loadLora', () => {
+  it('gives every layer with its rank and alpha', async () => {
+    const { modules } = await loadLora(robot('kohya'));
+    expect(modules.size).toBe(79);
+    for (const { rank, alpha } of modules.values()) expect({ rank, alpha }).toEqual({ rank: 8, alpha: 4 });
+  });
+});

@@ -1,0 +1,126 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  inspectWeights,
+  loadTextualInversion,
+  mergeLora,
+  mergeTextualInversion,
+  OnnxModel,
+  StableDiffusionPipeline,
+} from '@app/diffusion';
+import { largestDifference } from '../support/golden';
+import { encodeSafetensors } from '../support/safetensors';
+
+const shapes = join(__dirname, '../../models/shapes');
+const tiny = (name: string) => join(__dirname, 'models/tiny', name);
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'darkroom-embedding-'));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+/** The base's own embeddings of some words, each of which is one token. */
+async function embeddingsOf(base: string, words: string[]): Promise<{ shape: number[]; values: number[] }> {
+  const vocab = JSON.parse(await readFile(join(base, 'tokenizer/vocab.json'), 'utf8')) as Record<string, number>;
+  const model = OnnxModel.open(join(base, 'text_encoder/model.onnx'));
+  const table = [...model.initializers.values()].find(({ name }) =>
+    name.startsWith('embeddings.token_embedding.weight'),
+  )!;
+  const values = await model.readFloats(table);
+  const width = table.dims[1];
+  const rows = words.map((word) => values.slice(vocab[`${word}</w>`] * width).slice(0, width));
+  return { shape: [words.length, width], values: rows.flatMap((row) => [...row]) };
+}
+
+async function embeddingFile(base: string, key: string, words: string[]): Promise<string> {
+  const path = join(folder, `${words[0]}-${words.length}.safetensors`);
+  await writeFile(path, encodeSafetensors({ [key]: await embeddingsOf(base, words) }));
+  return path;
+}
+
+async function latentsOf(model: string, prompt: string): Promise<Float32Array> {
+  const pipeline = await StableDiffusionPipeline.load(model, { device: 'cpu', intraOpNumThreads: 2 });
+  try {
+    const size = pipeline.facts.vaeScaleFactor * 8;
+    const request = { prompt, width: size, height: size, numInferenceSteps: 3, guidanceScale: 5, seeds: [3] };
+    return (await pipeline.generate(request)).latents[0];
+  } finally {
+    await pipeline.release();
+  }
+}
+
+describe('mergeTextualInversion', () => {
+  it.each([
+    ['shapes', shapes],
+    ['sd15-diffusers', tiny('sd15-diffusers')],
+    ['sd21-optimum', tiny('sd21-optimum')],
+    ['sd15-fp16', tiny('sd15-fp16')],
+  ])('draws what its vectors mean with %s', async (_, baseFolder) => {
+    const embedding = await embeddingFile(baseFolder, 'emb_params', ['red', 'star']);
+    const options = { baseFolder, embedding, token: 'Zwx', cacheDir: folder };
+    const merged = await mergeTextualInversion(options);
+    expect(merged.merged).toBe(2);
+    const [expected, actual, plain] = [
+      await latentsOf(baseFolder, 'a red star on a white background'),
+      await latentsOf(merged.folder, 'a zwx on a white background'),
+      await latentsOf(baseFolder, 'a zwx on a white background'),
+    ];
+    expect(largestDifference(actual, expected)).toBe(0);
+    expect(largestDifference(plain, expected)).toBeGreaterThan(1e-4);
+  });
+
+  it('replaces a word of the same name, and goes together with others and with a LoRA', async () => {
+    const first = await embeddingFile(shapes, 'zwx', ['red', 'star', 'moon']);
+    const second = await embeddingFile(shapes, 'zwx', ['blue']);
+    const third = await embeddingFile(shapes, 'qqq', ['heart']);
+    const add = async (baseFolder: string, embedding: string, token: string) =>
+      (await mergeTextualInversion({ baseFolder, embedding, token, cacheDir: folder })).folder;
+    const merged = await add(await add(await add(shapes, first, 'zwx'), second, 'zwx'), third, 'qqq');
+    expect(largestDifference(await latentsOf(merged, 'a zwx qqq'), await latentsOf(shapes, 'a blue heart'))).toBe(0);
+
+    const lora = join(__dirname, 'models/lora/zwx-robot-diffusers.safetensors');
+    const both = await mergeLora({ baseFolder: merged, lora, scale: 1, cacheDir: folder });
+    const alone = await mergeLora({ baseFolder: shapes, lora, scale: 1, cacheDir: folder });
+    const [actual, expected] = [
+      await latentsOf(both.folder, 'a zwx qqq'),
+      await latentsOf(alone.folder, 'a blue heart'),
+    ];
+    expect(largestDifference(actual, expected)).toBe(0);
+  });
+
+  it.each(['', 'two words', 'a\tb'])('refuses the token %j', async (token) => {
+    const embedding = await embeddingFile(shapes, 'emb_params', ['red']);
+    const options = { baseFolder: shapes, embedding, token, cacheDir: folder };
+    await expect(mergeTextualInversion(options)).rejects.toThrow(RangeError);
+  });
+});
+
+describe('inspectWeights', () => {
+  it.each([
+    ['<zwx>', 'diffusers'],
+    ['emb_params', 'a1111'],
+  ])('accepts an embedding with the key %s', async (key, format) => {
+    const path = await embeddingFile(shapes, key, ['red', 'star']);
+    const expected = { kind: 'textual_inversion', format, modules: 0, rank: [], tokens: 2 };
+    await expect(inspectWeights(path, shapes)).resolves.toEqual(expected);
+    await expect(loadTextualInversion(path)).resolves.toMatchObject({ format, count: 2, width: 128 });
+  });
+
+  it('refuses one of another width, naming both shapes', async () => {
+    const path = await embeddingFile(shapes, 'emb_params', ['red']);
+    await expect(inspectWeights(path, tiny('sd15-diffusers'))).rejects.toMatchObject({
+      code: 'WeightsDoNotFitModel',
+      message: "The embedding has the shape [1, 128]; the base model's token embeddings are [776, 32].",
+    });
+  });
+
+  it('refuses one that no text has room for', async () => {
+    const path = await embeddingFile(shapes, 'emb_params', new Array<string>(76).fill('red'));
+    await expect(inspectWeights(path, shapes)).rejects.toMatchObject({
+      code: 'WeightsDoNotFitModel',
+      message: "The embedding has 76 vectors; the base model's text window has room for 75.",
+    });
+  });
+});
