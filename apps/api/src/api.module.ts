@@ -3,6 +3,7 @@ import type { DynamicModule } from '@nestjs/common';
 import { Module } from '@nestjs/common';
 import { APP_FILTER, APP_INTERCEPTOR } from '@nestjs/core';
 import { AuthModule } from './auth/auth.module';
+import { CollectionsModule } from './collections/collections.module';
 import { FinetunesModule } from './finetunes/finetunes.module';
 import { HealthController } from './health/health.controller';
 import { JsonBodyInterceptor } from './http/json-body.interceptor';
@@ -14,7 +15,7 @@ import { WebhooksModule } from './webhooks/webhooks.module';
 
 /** The HTTP edge: every route of `/v1`, pictures, webhooks, health. */
 @Module({
-  imports: [AuthModule, TextToImageModule, FinetunesModule, ImagesModule, WebhooksModule],
+  imports: [AuthModule, TextToImageModule, FinetunesModule, CollectionsModule, ImagesModule, WebhooksModule],
   controllers: [HealthController],
   providers: [
     { provide: APP_FILTER, useClass: ProblemFilter },

@@ -1,0 +1,66 @@
+import type { Config } from '@app/config';
+import { CollectionDto, CreateCollectionDto, DeletedDto } from '@app/domain';
+import { Controller, Delete, Get, Inject, Param, Post, Req, Res } from '@nestjs/common';
+import { ApiQuery, ApiTags } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { OwnerId } from '../auth/api-key.guard';
+import { CONFIG } from '../config.token';
+import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
+import { ValidBody } from '../http/body';
+import type { Page } from '../records/page';
+import { linkNext, PageQuery } from '../records/page';
+import { CollectionsService } from './collections.service';
+import { IsPublicQuery } from './scope-query';
+
+/** Collections of Styles. */
+@ApiTags('Collections')
+@Controller('v1/prompts/collections')
+export class CollectionsController {
+  constructor(
+    private readonly collections: CollectionsService,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  @Post()
+  @ApiCreates('createCollection', 'Make a Collection of Styles from your Prompts', {
+    body: CreateCollectionDto,
+    reply: CollectionDto,
+    errors: [422],
+  })
+  create(@OwnerId() ownerId: string, @ValidBody(CreateCollectionDto) dto: CreateCollectionDto): Promise<CollectionDto> {
+    return this.collections.create(ownerId, dto);
+  }
+
+  @Get()
+  @ApiLists('listCollections', 'List your Collections, or the public ones, newest first', { reply: CollectionDto })
+  @ApiQuery({
+    name: 'scope',
+    required: false,
+    description: 'The public Collections instead of your own.',
+    schema: { type: 'string', enum: ['public'] },
+  })
+  async findAll(
+    @OwnerId() ownerId: string,
+    @IsPublicQuery() isPublic: boolean,
+    @PageQuery() page: Page,
+    @Req() request: Request,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<CollectionDto[]> {
+    const found = await this.collections.findAll(ownerId, isPublic, page);
+    linkNext(request, response, this.config.publicUrl, found);
+    return found.rows;
+  }
+
+  @Get(':id')
+  @ApiFinds('getCollection', 'Retrieve a Collection', { reply: CollectionDto })
+  findOne(@OwnerId() ownerId: string, @Param('id') id: string): Promise<CollectionDto> {
+    return this.collections.findOne(ownerId, id);
+  }
+
+  @Delete(':id')
+  @ApiRemoves('deleteCollection', 'Delete a Collection with its Styles', { errors: [403] })
+  async remove(@OwnerId() ownerId: string, @Param('id') id: string): Promise<DeletedDto> {
+    await this.collections.remove(ownerId, id);
+    return DeletedDto.of('Collection', id);
+  }
+}

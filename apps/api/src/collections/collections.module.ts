@@ -1,0 +1,15 @@
+import { Collection } from '@app/domain';
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { RecordsModule } from '../records/records.module';
+import { StylesModule } from '../styles/styles.module';
+import { CollectionsController } from './collections.controller';
+import { CollectionsService } from './collections.service';
+
+/** Collections of Styles: the caller's own and the public ones. */
+@Module({
+  imports: [TypeOrmModule.forFeature([Collection]), RecordsModule, StylesModule],
+  controllers: [CollectionsController],
+  providers: [CollectionsService],
+})
+export class CollectionsModule {}

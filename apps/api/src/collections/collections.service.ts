@@ -1,0 +1,73 @@
+import type { CollectionDto, CreateCollectionDto } from '@app/domain';
+import { Collection, newIdentifier } from '@app/domain';
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { Repository } from 'typeorm';
+import { ImageUrls } from '../records/image-urls';
+import type { Page, PageOf } from '../records/page';
+import { fetchPage } from '../records/page';
+import { StoredFiles } from '../records/stored-files';
+import { removeStyles, StylesService } from '../styles/styles.service';
+import { ThumbnailsService } from '../styles/thumbnails.service';
+import { CollectionsRepository } from './collections.repository';
+
+/** A caller's Collections, and the public ones. */
+@Injectable()
+export class CollectionsService {
+  constructor(
+    @InjectRepository(Collection) private readonly collections: Repository<Collection>,
+    private readonly access: CollectionsRepository,
+    private readonly styles: StylesService,
+    private readonly thumbnails: ThumbnailsService,
+    private readonly urls: ImageUrls,
+    private readonly files: StoredFiles,
+  ) {}
+
+  /** The Collection and its Styles, or nothing. */
+  async create(ownerId: string, dto: CreateCollectionDto): Promise<CollectionDto> {
+    const id = newIdentifier();
+    const styleIds = await this.collections.manager.transaction(async (manager) => {
+      await manager.insert(Collection, { id, ownerId, name: dto.name, createdAt: new Date() });
+      return this.styles.insertAll(manager, { id, ownerId }, dto.styles, '/styles');
+    });
+    await this.thumbnails.makeNew(styleIds);
+    return this.findOne(ownerId, id);
+  }
+
+  /** @param isPublic the public ones instead of the caller's. */
+  async findAll(ownerId: string, isPublic: boolean, page: Page): Promise<PageOf<CollectionDto>> {
+    const query = this.collections.createQueryBuilder('collection');
+    if (isPublic) query.where('collection.owner_id IS NULL');
+    else query.where('collection.owner_id = :ownerId', { ownerId });
+    const { rows, more } = await fetchPage(query, page);
+    return { rows: await this.present(rows), more };
+  }
+
+  /** @throws NotFoundError also for another caller's. */
+  async findOne(ownerId: string, id: string): Promise<CollectionDto> {
+    const [dto] = await this.present([await this.access.findReadable(ownerId, id)]);
+    return dto;
+  }
+
+  /** Removes the rows of the Collection and its Styles together, and after them the thumbnails. */
+  async remove(ownerId: string, id: string): Promise<void> {
+    const { thumbnailKeys } = await this.collections.manager.transaction(async (manager) => {
+      await this.access.lockOwn(manager, ownerId, id, 'remove');
+      const removed = await removeStyles(manager, { collectionId: id });
+      await manager.delete(Collection, { id });
+      return removed;
+    });
+    await this.files.removeAll(thumbnailKeys);
+  }
+
+  private async present(collections: readonly Collection[]): Promise<CollectionDto[]> {
+    const firstStyles = await this.collections.query<{ id: string; token: string | null; key: string | null }[]>(
+      `SELECT collection.id, style.thumbnail_token AS token, style.thumbnail_key AS key
+       FROM unnest($1::varchar[]) AS collection (id)
+       CROSS JOIN LATERAL (SELECT * FROM styles WHERE collection_id = collection.id ORDER BY seq LIMIT 1) style`,
+      [collections.map(({ id }) => id)],
+    );
+    const thumbnails = new Map(firstStyles.map(({ id, token, key }) => [id, token && key && this.urls.of(token, key)]));
+    return collections.map(({ id, name }) => ({ id, name, thumbnail: thumbnails.get(id) || null }));
+  }
+}

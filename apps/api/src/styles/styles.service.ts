@@ -1,0 +1,190 @@
+import type { CreateStyleDto, FieldProblem, StyleDto } from '@app/domain';
+import {
+  Collection,
+  FinetunePrompt,
+  isIdentifier,
+  newIdentifier,
+  NotFoundError,
+  Style,
+  toTemplate,
+  UnprocessableError,
+} from '@app/domain';
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
+import { In, IsNull, Repository } from 'typeorm';
+import { CollectionsRepository } from '../collections/collections.repository';
+import { ImageUrls } from '../records/image-urls';
+import type { Page, PageOf } from '../records/page';
+import { fetchPage } from '../records/page';
+import { StoredFiles } from '../records/stored-files';
+import { ThumbnailsService } from './thumbnails.service';
+
+/** The Styles of Collections. */
+@Injectable()
+export class StylesService {
+  constructor(
+    @InjectRepository(Style) private readonly styles: Repository<Style>,
+    private readonly collections: CollectionsRepository,
+    private readonly thumbnails: ThumbnailsService,
+    private readonly urls: ImageUrls,
+    private readonly files: StoredFiles,
+  ) {}
+
+  /** Adds Styles to one of the caller's Collections, all or none, and answers in the order of the input. */
+  async create(ownerId: string, collectionId: string, dtos: readonly CreateStyleDto[]): Promise<StyleDto[]> {
+    const ids = await this.styles.manager.transaction(async (manager) => {
+      await this.collections.lockOwn(manager, ownerId, collectionId, 'change');
+      return this.insertAll(manager, { ownerId, id: collectionId }, dtos, '');
+    });
+    await this.thumbnails.makeNew(ids);
+    const rows = new Map((await this.styles.findBy({ id: In(ids) })).map((style) => [style.id, style]));
+    return ids.flatMap((id) => rows.get(id) ?? []).map((style) => this.present(style));
+  }
+
+  /**
+   * Inserts Styles made from Prompts, which stay in place until the transaction ends.
+   * @param pointer of the array in the body.
+   * @returns their ids in the order of the input.
+   * @throws UnprocessableError naming each element whose `id` is no Prompt of the Collection's owner.
+   */
+  async insertAll(
+    manager: EntityManager,
+    collection: { id: string; ownerId: string },
+    dtos: readonly CreateStyleDto[],
+    pointer: string,
+  ): Promise<string[]> {
+    const { ownerId, id: collectionId } = collection;
+    const prompts = await this.lockPrompts(manager, ownerId, dtos);
+    const unknown: FieldProblem[] = [];
+    const createdAt = new Date();
+    const rows = dtos.flatMap((dto, index) => {
+      const prompt = prompts.get(dto.id);
+      if (!prompt) unknown.push({ pointer: `${pointer}/${index}/id`, message: 'is no Prompt of yours' });
+      return prompt
+        ? [
+            {
+              id: newIdentifier(),
+              ownerId,
+              collectionId,
+              name: dto.name,
+              template: toTemplate(prompt.prompt, prompt.finetune),
+              negativePrompt: prompt.task.negativePrompt,
+              cfg: dto.cfg ?? prompt.task.cfg,
+              steps: dto.steps ?? prompt.task.steps,
+              sourcePromptId: prompt.id,
+              createdAt,
+            },
+          ]
+        : [];
+    });
+    if (unknown.length > 0) throw notFoundInBody('PromptNotFound', 'There is no Prompt with this id', unknown);
+    if (rows.length > 0) await manager.insert(Style, rows);
+    return rows.map(({ id }) => id);
+  }
+
+  /** @throws NotFoundError for a Collection that the caller cannot read. */
+  async findAll(ownerId: string, collectionId: string, page: Page): Promise<PageOf<StyleDto>> {
+    await this.collections.findReadable(ownerId, collectionId);
+    const query = this.styles
+      .createQueryBuilder('style')
+      .where('style.collection_id = :collectionId', { collectionId });
+    const { rows, more } = await fetchPage(query, page);
+    return { rows: rows.map((style) => this.present(style)), more };
+  }
+
+  /** @throws NotFoundError for the Collection, else for the Style. */
+  async findOne(ownerId: string, collectionId: string, id: string): Promise<StyleDto> {
+    await this.collections.findReadable(ownerId, collectionId);
+    const style = isIdentifier(id) && (await this.styles.findOneBy({ id, collectionId }));
+    if (!style) throw new NotFoundError('Style');
+    return this.present(style);
+  }
+
+  /** Removes the row, and after it the thumbnail. */
+  async remove(ownerId: string, collectionId: string, id: string): Promise<void> {
+    await this.findOne(ownerId, collectionId, id);
+    const removed = await this.styles.manager.transaction(async (manager) => {
+      await this.collections.lockOwn(manager, ownerId, collectionId, 'change');
+      return removeStyles(manager, { id, collectionId });
+    });
+    if (removed.count === 0) throw new NotFoundError('Style');
+    await this.files.removeAll(removed.thumbnailKeys);
+  }
+
+  /**
+   * What `POST /v1/finetunes/:id/styles` draws: per id all Styles of a Collection in its order, or the one Style;
+   * the caller's own or public ones.
+   * @throws UnprocessableError `StyleNotFound` with the pointer `/<index>/id` of each id that is neither.
+   */
+  async resolveForApply(ownerId: string, ids: readonly string[]): Promise<Style[][]> {
+    const known = [...new Set(ids.filter(isIdentifier))];
+    const collections = await this.styles.manager.find(Collection, {
+      select: { id: true },
+      where: [
+        { id: In(known), ownerId },
+        { id: In(known), ownerId: IsNull() },
+      ],
+    });
+    const styles = await this.styles
+      .createQueryBuilder('style')
+      .where('(style.owner_id = :ownerId OR style.owner_id IS NULL)', { ownerId })
+      .andWhere('(style.id = ANY(:known) OR style.collection_id = ANY(:known))', { known })
+      .orderBy('style.seq')
+      .getMany();
+    const byId = new Map<string, Style[]>(collections.map(({ id }) => [id, []]));
+    for (const style of styles) {
+      byId.get(style.collectionId)?.push(style);
+      byId.set(style.id, [style]);
+    }
+    const message = 'is no Style or Collection of yours, and no public one';
+    const unknown = ids.flatMap((id, index) => (byId.has(id) ? [] : [{ pointer: `/${index}/id`, message }]));
+    if (unknown.length > 0)
+      throw notFoundInBody('StyleNotFound', 'There is no Style or Collection with this id', unknown);
+    return ids.map((id) => byId.get(id) ?? []);
+  }
+
+  private async lockPrompts(
+    manager: EntityManager,
+    ownerId: string,
+    dtos: readonly CreateStyleDto[],
+  ): Promise<Map<string, FinetunePrompt>> {
+    const ids = [...new Set(dtos.map(({ id }) => id).filter(isIdentifier))];
+    if (ids.length === 0) return new Map();
+    const prompts = await manager
+      .createQueryBuilder(FinetunePrompt, 'prompt')
+      .innerJoinAndSelect('prompt.task', 'task')
+      .innerJoinAndSelect('prompt.finetune', 'finetune')
+      .where('prompt.owner_id = :ownerId AND prompt.id = ANY(:ids)', { ownerId, ids })
+      // One order for all who lock several, so that no two wait for each other.
+      .orderBy('prompt.id')
+      .setLock('for_key_share', undefined, ['prompt'])
+      .getMany();
+    return new Map(prompts.map((prompt) => [prompt.id, prompt]));
+  }
+
+  private present({ id, name, thumbnailToken, thumbnailKey }: Style): StyleDto {
+    return { id, name, thumbnail: thumbnailToken && thumbnailKey && this.urls.of(thumbnailToken, thumbnailKey) };
+  }
+}
+
+/** Deletes rows and says which thumbnails hung on them, for removal after the commit. */
+export async function removeStyles(
+  manager: EntityManager,
+  where: Partial<Pick<Style, 'id' | 'collectionId'>>,
+): Promise<{ count: number; thumbnailKeys: string[] }> {
+  const result = await manager
+    .createQueryBuilder()
+    .delete()
+    .from(Style)
+    .where(where)
+    .returning(['thumbnailKey'])
+    .execute();
+  const rows = result.raw as { thumbnail_key: string | null }[];
+  return { count: rows.length, thumbnailKeys: rows.flatMap((row) => row.thumbnail_key ?? []) };
+}
+
+function notFoundInBody(code: string, what: string, fields: FieldProblem[]): UnprocessableError {
+  const rest = fields.length > 1 ? `, and ${fields.length - 1} more` : '';
+  return new UnprocessableError(code, `${what}: "${fields[0].pointer}"${rest}.`, fields);
+}

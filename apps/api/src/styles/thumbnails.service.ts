@@ -1,0 +1,138 @@
+import { buffer } from 'node:stream/consumers';
+import { newIdentifier, Style } from '@app/domain';
+import { JsonLogger } from '@app/logging';
+import type { ImageStorage } from '@app/storage';
+import { Inject, Injectable } from '@nestjs/common';
+import sharp from 'sharp';
+import type { EntityManager } from 'typeorm';
+import { DataSource } from 'typeorm';
+import { IMAGE_STORAGE } from '../storage.token';
+
+/** Width and height of a thumbnail, in pixels. */
+const edge = 256;
+/** Where thumbnails lie in the storage. */
+export const thumbnailFolder = 'thumbnails';
+
+/** A request that creates Styles waits this long for their thumbnails; the sweeper makes the others. */
+const patienceMs = 2000;
+/** Styles that one round of the sweeper looks at. */
+const roundSize = 200;
+
+/** Key of a Style's thumbnail. */
+export function thumbnailKeyOf(styleId: string): string {
+  return `${thumbnailFolder}/${styleId}.png`;
+}
+
+/**
+ * Makes the thumbnails of Styles from the first picture of their Prompts. The key follows from the Style, so that one
+ * cut short is written over, and the row is locked meanwhile, so that each is made once.
+ */
+@Injectable()
+export class ThumbnailsService {
+  constructor(
+    private readonly dataSource: DataSource,
+    @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
+    private readonly logger: JsonLogger,
+  ) {}
+
+  /** Right after Styles are committed, those whose Prompt has a picture. Never fails the request. */
+  async makeNew(styleIds: readonly string[]): Promise<void> {
+    const deadline = Date.now() + patienceMs;
+    try {
+      for (const id of await drawable(this.dataSource.manager, 'style.id = ANY($1)', [styleIds])) {
+        if (Date.now() > deadline) return;
+        await this.dataSource.transaction((manager) => this.make(manager, id, 'wait'));
+      }
+    } catch (error) {
+      this.logger.warn('thumbnails are left for the sweeper', { reason: (error as Error).message });
+    }
+  }
+
+  /**
+   * Before Prompts are deleted, inside the transaction that deletes them and has locked their rows: the thumbnails of
+   * all Styles made from them. One that cannot be made stays null for good.
+   */
+  async makeFor(manager: EntityManager, promptIds: readonly string[]): Promise<void> {
+    for (const id of await drawable(manager, 'style.source_prompt_id = ANY($1)', [promptIds]))
+      await this.make(manager, id, 'wait');
+  }
+
+  /**
+   * Makes thumbnails whose picture has come since, beside other processes that do the same.
+   * @returns how many this call made.
+   */
+  async makeMissing(): Promise<number> {
+    await this.giveUpOnMissing();
+    let made = 0;
+    for (const id of await drawable(this.dataSource.manager, 'true', [], roundSize))
+      made += Number(await this.dataSource.transaction((manager) => this.make(manager, id, 'skip')));
+    return made;
+  }
+
+  /** @returns whether the Style has got its thumbnail from this call. */
+  private async make(manager: EntityManager, styleId: string, whenLocked: 'wait' | 'skip'): Promise<boolean> {
+    const [source] = await manager.query<{ storage_key: string }[]>(
+      `SELECT image.storage_key ${fromDrawable} AND style.id = $1
+       FOR UPDATE OF style ${whenLocked === 'skip' ? 'SKIP LOCKED' : ''}`,
+      [styleId],
+    );
+    if (!source) return false;
+    const key = thumbnailKeyOf(styleId);
+    try {
+      await this.storage.write(key, await this.draw(source.storage_key));
+    } catch (error) {
+      const lost = error instanceof LostPictureError;
+      this.logger.warn('thumbnail could not be made', { styleId, reason: (error as Error).message, again: !lost });
+      if (lost) await manager.update(Style, { id: styleId }, { sourcePromptId: null });
+      return false;
+    }
+    await manager.update(Style, { id: styleId }, { thumbnailKey: key, thumbnailToken: newIdentifier() });
+    return true;
+  }
+
+  /** A square cut where most happens, without the metadata of the picture. */
+  private async draw(storageKey: string): Promise<Buffer> {
+    const picture = await this.storage.read(storageKey);
+    if (!picture) throw new LostPictureError(`There is no picture ${storageKey}.`);
+    const bytes = await buffer(picture.stream);
+    return sharp(bytes)
+      .resize(edge, edge, { fit: 'cover', position: sharp.strategy.attention })
+      .png({ compressionLevel: 9 })
+      .toBuffer()
+      .catch((error: Error) => {
+        throw new LostPictureError(`${storageKey} cannot be read: ${error.message}.`);
+      });
+  }
+
+  /** Keeps the list of missing ones short: a Prompt that is gone, or ended without a picture, will never have one. */
+  private async giveUpOnMissing(): Promise<void> {
+    await this.dataSource.query(
+      `UPDATE styles SET source_prompt_id = NULL
+       WHERE source_prompt_id IS NOT NULL AND thumbnail_key IS NULL
+         AND NOT EXISTS (
+           SELECT FROM image_tasks task WHERE task.id = styles.source_prompt_id
+             AND (task.status IN ('queued', 'processing') OR EXISTS (SELECT FROM images WHERE task_id = task.id)))`,
+    );
+  }
+}
+
+/** The picture will not come back. */
+class LostPictureError extends Error {}
+
+/** Styles without a thumbnail whose Prompt has a first picture. */
+const fromDrawable = `FROM styles style
+  JOIN images image ON image.task_id = style.source_prompt_id AND image.index = 0
+  WHERE style.source_prompt_id IS NOT NULL AND style.thumbnail_key IS NULL`;
+
+async function drawable(
+  manager: EntityManager,
+  condition: string,
+  parameters: unknown[],
+  limit?: number,
+): Promise<string[]> {
+  const rows = await manager.query<{ id: string }[]>(
+    `SELECT style.id ${fromDrawable} AND ${condition} ORDER BY style.seq ${limit ? `LIMIT ${limit}` : ''}`,
+    parameters,
+  );
+  return rows.map(({ id }) => id);
+}
