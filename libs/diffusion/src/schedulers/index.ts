@@ -14,7 +14,7 @@ import { readSchedulerConfig } from './scheduler-config';
 import { UniPcMultistepScheduler } from './uni-pc-multistep-scheduler';
 
 export { SchedulerError } from './scheduler';
-export type { Scheduler, StepOptions } from './scheduler';
+export type { Scheduler } from './scheduler';
 export { parseSchedulerJson } from './scheduler-config';
 export type { SchedulerJson } from './scheduler-config';
 

@@ -9,7 +9,6 @@ const betaSchedules = ['linear', 'scaled_linear', 'squaredcos_cap_v2'] as const;
 const finalSigmasTypes = ['zero', 'sigma_min'] as const;
 
 export type PredictionType = (typeof predictionTypes)[number];
-export type TimestepSpacing = (typeof timestepSpacings)[number];
 
 /** diffusers' configuration of a scheduler, checked, with the defaults of the class filled in. */
 export interface SchedulerConfig {
@@ -20,7 +19,7 @@ export interface SchedulerConfig {
   trainedBetas: Float32Array | undefined;
   rescaleBetasZeroSnr: boolean;
   predictionType: PredictionType;
-  timestepSpacing: TimestepSpacing;
+  timestepSpacing: (typeof timestepSpacings)[number];
   stepsOffset: number;
   setAlphaToOne: boolean;
   /** The predicted picture is held within plus and minus this; Infinity where `clip_sample` is off. */
