@@ -5,6 +5,7 @@ import { Finetune } from './finetunes/finetune';
 import { Generation } from './generations/generation';
 import { Image } from './image-tasks/image';
 import { ImageTask } from './image-tasks/image-task';
+import { InferenceWorker } from './inference-workers/inference-worker';
 import { Style } from './styles/style';
 import { DailyUsage } from './usage/daily-usage';
 import { WebhookAttempt } from './webhooks/webhook-attempt';
@@ -20,6 +21,7 @@ export const entities = [
   Generation,
   Image,
   ImageTask,
+  InferenceWorker,
   Style,
   WebhookAttempt,
   WebhookDelivery,

@@ -127,6 +127,21 @@ export class ImageTaskLifeCycle {
     await announceStop(transaction.manager, taskId);
   }
 
+  /**
+   * Deletes many tasks as `remove` does, in two statements.
+   * @returns the ids of those that a worker ever took, which may have files.
+   */
+  async removeAll(transaction: JobTransaction, taskIds: readonly string[]): Promise<string[]> {
+    const { manager } = transaction;
+    const [removed]: [Pick<ImageTask, 'id' | 'attempt' | 'status'>[]] = await manager.query(
+      'DELETE FROM image_tasks WHERE id = ANY($1) RETURNING id, attempt, status',
+      [taskIds],
+    );
+    const drawing = removed.filter(({ status }) => status === 'processing').map(({ id }) => id);
+    await manager.query('SELECT pg_notify($1, id) FROM unnest($2::text[]) AS id', [stopChannel, drawing]);
+    return removed.filter(({ attempt }) => attempt > 0).map(({ id }) => id);
+  }
+
   /** Puts a task that lost its worker or its job back into the queue under a new job. False when it has moved on meanwhile. */
   requeue(seen: Pick<ImageTask, 'id' | 'attempt' | 'enqueued' | 'status'>): Promise<boolean> {
     return this.transactions.run(async (transaction) => {

@@ -8,6 +8,7 @@ export * from './image-task-life-cycle';
 export { queueConnection } from './job-back-end';
 export type { JobBackEnd, JobPresence, QueueConnection } from './job-back-end';
 export * from './jobs';
+export { LiveWorkers, workerBeatMs } from './live-workers';
 export { Transactions } from './transactions';
 export type { JobTransaction } from './transactions';
 

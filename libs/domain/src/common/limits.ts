@@ -11,6 +11,14 @@ export const limits = {
   cfg: { min: 1, max: 20 },
   steps: { min: 1, max: 50 },
   numGenerations: { min: 1, max: 8 },
+  tokenLength: 64,
+  modelNameLength: 64,
+  /** Pictures of the object that a Fine-Tune was or will be trained on. */
+  trainingImages: { min: 4, max: 100 },
+  weightsBytes: 2 ** 30,
+  weightsScale: { min: 0, max: 2 },
+  /** Prompts that one application of Styles may make. */
+  appliedPrompts: 1000,
   page: { min: 1, max: 100 },
 } as const;
 
@@ -22,4 +30,6 @@ export const defaults = {
   highResolution: false,
   numGenerations: 1,
   model: 'sd1.5',
+  token: 'zwx',
+  weightsScale: 1,
 } as const;

@@ -90,23 +90,25 @@ export function EnumField(options: FieldOptions & { values: readonly string[]; n
   );
 }
 
-/** A shape of picture: one of the three words, or an array that holds one of them. The DTO has the word. */
-export function AspectRatioField(options: FieldOptions) {
+/** A shape of picture: one of the three words, or an array that holds one of them. The DTO has the word, or with `asSent` either form. */
+export function AspectRatioField({ asSent = false, ...options }: FieldOptions & { asSent?: boolean }) {
   const word = { type: 'string', enum: [...aspectRatios] };
   return applyDecorators(
-    Transform(({ value }: { value: unknown }) =>
-      Array.isArray(value) && value.length === 1 ? (value as unknown[])[0] : value,
-    ),
+    ...(asSent ? [] : [Transform(({ value }: { value: unknown }) => onlyElement(value))]),
     field(
       options,
       { oneOf: [word, { type: 'array', items: word, minItems: 1, maxItems: 1 }] },
       Checked('aspectRatio', (value) =>
-        aspectRatios.includes(value as AspectRatio)
+        aspectRatios.includes(onlyElement(value) as AspectRatio)
           ? undefined
           : `must be one of ${aspectRatios.join(', ')}, or an array holding one of them`,
       ),
     ),
   );
+}
+
+function onlyElement(value: unknown): unknown {
+  return Array.isArray(value) && value.length === 1 ? (value as unknown[])[0] : value;
 }
 
 /** A JSON object of the caller's own. */
@@ -129,15 +131,33 @@ export function UrlField(options: FieldOptions & { maxLength: number }) {
   return field(
     rest,
     { type: String, format: 'uri', maxLength },
-    Checked('url', (value) => {
-      if (typeof value !== 'string') return 'must be a string';
-      if (value.length > maxLength) return `must be at most ${maxLength} characters, got ${value.length}`;
-      if (!isCleanText(value) || !URL.canParse(value)) return 'must be an absolute http or https URL';
-      const url = new URL(value);
-      if (url.protocol !== 'http:' && url.protocol !== 'https:') return 'must be an absolute http or https URL';
-      return url.username || url.password ? 'must not contain a user name or password' : undefined;
+    Checked('url', (value) => urlProblem(value, maxLength)),
+  );
+}
+
+/** An array of at most `max` such URLs. `documentedMin` is only written down: the service refuses fewer with a code of its own. */
+export function UrlArrayField(options: FieldOptions & { documentedMin: number; max: number; maxLength: number }) {
+  const { documentedMin, max, maxLength, ...rest } = options;
+  return field(
+    rest,
+    { type: 'array', items: { type: 'string', format: 'uri', maxLength }, minItems: documentedMin, maxItems: max },
+    Checked('urlArray', (value) => {
+      if (!Array.isArray(value)) return 'must be an array of URLs';
+      if (value.length > max) return `must have at most ${max} elements, got ${value.length}`;
+      const problems = value.map((element) => urlProblem(element, maxLength));
+      const first = problems.findIndex((problem) => problem !== undefined);
+      return first < 0 ? undefined : `element ${first} ${problems[first]}`;
     }),
   );
+}
+
+function urlProblem(value: unknown, maxLength: number): string | undefined {
+  if (typeof value !== 'string') return 'must be a string';
+  if (value.length > maxLength) return `must be at most ${maxLength} characters, got ${value.length}`;
+  if (!isCleanText(value) || !URL.canParse(value)) return 'must be an absolute http or https URL';
+  const url = new URL(value);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') return 'must be an absolute http or https URL';
+  return url.username || url.password ? 'must not contain a user name or password' : undefined;
 }
 
 /** An array of `min` to `max` objects, each checked as `element`. */

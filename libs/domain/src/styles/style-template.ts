@@ -38,7 +38,7 @@ const wordCharacter = String.raw`[\p{L}\p{M}\p{N}_]`;
 const unspacedScripts = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
 
 /** Finds any of the phrases, the first of them that fits at a place. Their words may be apart by spaces or hyphens. */
-function wholeWords(...phrases: string[]): RegExp {
+export function wholeWords(...phrases: string[]): RegExp {
   const alternatives = phrases.map((phrase) => {
     const characters = [...phrase];
     const words = phrase

@@ -1,0 +1,119 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import type { AspectRatio } from '../common/aspect-ratio';
+import { aspectRatios } from '../common/aspect-ratio';
+import type { Metadata } from '../common/metadata';
+import type { FinetunePrompt } from './finetune-prompt';
+
+/** What a new and a known Prompt show alike. */
+abstract class PromptFields {
+  @ApiProperty({ type: String, minLength: 24, maxLength: 24 })
+  id: string;
+
+  @ApiProperty({ type: String, description: 'The text as it was sent.' })
+  prompt: string;
+
+  @ApiProperty({ type: String, nullable: true })
+  negative_prompt: string | null;
+
+  @ApiProperty({ type: 'integer' })
+  steps: number;
+
+  @ApiProperty({ type: Boolean })
+  high_resolution: boolean;
+
+  @ApiProperty({ enum: [...aspectRatios], enumName: 'AspectRatio' })
+  aspect_ratio: AspectRatio;
+
+  @ApiProperty({ type: String, isArray: true, description: 'URLs of its pictures; empty until it is drawn.' })
+  images: string[];
+
+  @ApiProperty({ type: 'object', additionalProperties: true, nullable: true })
+  metadata: Metadata | null;
+
+  @ApiProperty({ type: String, nullable: true, description: 'Why it failed, in plain words.' })
+  error_message: string | null;
+
+  @ApiProperty({ type: String, format: 'date-time', description: 'When the request was accepted.' })
+  created_at: string;
+}
+
+/** A Prompt as the list and the retrieval show it. */
+export class PromptDto extends PromptFields {
+  @ApiProperty({ type: Number })
+  cfg: number;
+
+  @ApiProperty({ type: 'integer' })
+  seed: number;
+
+  /**
+   * @param prompt with its task loaded.
+   * @param imageUrls of the task's images, in their order.
+   */
+  static from({ task, ...prompt }: FinetunePrompt, imageUrls: string[]): PromptDto {
+    return {
+      id: prompt.id,
+      prompt: prompt.prompt,
+      negative_prompt: task.negativePrompt,
+      cfg: task.cfg,
+      steps: task.steps,
+      seed: task.seed,
+      high_resolution: task.highResolution,
+      aspect_ratio: task.aspectRatio,
+      images: imageUrls,
+      metadata: prompt.metadata,
+      error_message: task.error ?? null,
+      created_at: task.createdAt.toISOString(),
+    };
+  }
+}
+
+/** A Prompt as its creation shows it: `cfg` and `seed` are strings there. */
+export class CreatedPromptDto extends PromptFields {
+  @ApiProperty({
+    type: String,
+    description: 'The shortest decimal.',
+    pattern: String.raw`^\d+(\.\d+)?$`,
+    example: '7.5',
+  })
+  cfg: string;
+
+  @ApiProperty({ type: String, pattern: String.raw`^\d+$`, example: '1234567890' })
+  seed: string;
+
+  static from(prompt: FinetunePrompt): CreatedPromptDto {
+    const { cfg, seed, ...rest } = PromptDto.from(prompt, []);
+    return { ...rest, cfg: String(cfg), seed: String(seed) };
+  }
+}
+
+/** A Prompt made from a Style: beside what identifies it, only what was sent with the Style. */
+export class PartialPromptDto {
+  @ApiProperty({ type: String, minLength: 24, maxLength: 24 })
+  id: string;
+
+  @ApiProperty({ type: String, nullable: true })
+  error_message: string | null;
+
+  @ApiProperty({ type: String, isArray: true })
+  images: string[];
+
+  @ApiProperty({ type: String, format: 'date-time' })
+  created_at: string;
+
+  @ApiProperty({ type: 'integer', required: false })
+  seed?: number;
+
+  @ApiProperty({ type: Boolean, required: false })
+  high_resolution?: boolean;
+
+  @ApiPropertyOptional({
+    oneOf: [
+      { type: 'string', enum: [...aspectRatios] },
+      { type: 'array', items: { type: 'string', enum: [...aspectRatios] }, minItems: 1, maxItems: 1 },
+    ],
+  })
+  aspect_ratio?: AspectRatio | [AspectRatio];
+
+  @ApiPropertyOptional({ type: 'object', additionalProperties: true, nullable: true })
+  metadata?: Metadata | null;
+}

@@ -1,0 +1,60 @@
+import { defaults, limits } from '../common/limits';
+import type { Metadata } from '../common/metadata';
+import { MetadataField, TextField, UrlArrayField } from '../fields/fields';
+
+/** Body of `POST /v1/finetunes` that registers a Fine-Tune. */
+export class CreateFinetuneDto {
+  @TextField({
+    description: 'The class noun of the object, which every Prompt of the Fine-Tune must include.',
+    maxLength: limits.nameLength,
+    example: 'robot',
+  })
+  name: string;
+
+  @TextField({
+    description: 'A title of your own.',
+    maxLength: limits.nameLength,
+    optional: true,
+    nullable: true,
+    example: 'My tin robot',
+  })
+  title?: string | null;
+
+  @TextField({
+    description: 'The word that calls the object; written right before the name where a Prompt lacks it.',
+    maxLength: limits.tokenLength,
+    pattern: /^\S+$/,
+    patternMessage: 'must be one word without white space',
+    optional: true,
+    default: defaults.token,
+  })
+  token?: string;
+
+  @TextField({
+    description: 'Name of the model that the weights were trained on.',
+    maxLength: limits.modelNameLength,
+    pattern: /^[a-z0-9][a-z0-9._-]*$/,
+    patternMessage: 'must be the name of a model, such as sd1.5',
+    optional: true,
+    default: defaults.model,
+  })
+  model?: string;
+
+  @MetadataField({
+    description: 'A JSON object of your own, returned as it was sent.',
+    optional: true,
+    nullable: true,
+    example: { order: 42 },
+  })
+  metadata?: Metadata | null;
+
+  @UrlArrayField({
+    description:
+      'Pictures of the object. They are checked and not kept: training happens elsewhere, and PUT /v1/finetunes/{id}/weights takes its result.',
+    documentedMin: limits.trainingImages.min,
+    max: limits.trainingImages.max,
+    maxLength: limits.webhookLength,
+    optional: true,
+  })
+  images_url?: string[];
+}

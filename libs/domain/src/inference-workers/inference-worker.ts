@@ -1,0 +1,19 @@
+import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+
+/** A running inference process and the devices it draws on. It says again and again that it lives; a silent one is gone. */
+@Entity('inference_workers')
+@Index('inference_workers_heartbeat_idx', ['heartbeatAt'])
+export class InferenceWorker {
+  @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'inference_workers_pkey' })
+  id: string;
+
+  /** `cpu` or `cuda:<n>`, those that are really used. */
+  @Column('text', { name: 'devices', array: true })
+  devices: string[];
+
+  @Column({ type: 'timestamptz', name: 'started_at', precision: 3 })
+  startedAt: Date;
+
+  @Column({ type: 'timestamptz', name: 'heartbeat_at', precision: 3 })
+  heartbeatAt: Date;
+}

@@ -1,0 +1,40 @@
+import { ApiProperty } from '@nestjs/swagger';
+
+/** An installed model. */
+export class ModelDto {
+  @ApiProperty({ type: String, example: 'sd1.5' })
+  name: string;
+
+  @ApiProperty({ type: String, nullable: true, description: "diffusers' name of its own sampling method.", example: 'PNDMScheduler' })
+  scheduler: string | null;
+
+  @ApiProperty({ type: 'integer', nullable: true, description: 'Edge in pixels of the square pictures it was trained on.', example: 512 })
+  native_size: number | null;
+
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    description: 'What running workers draw it on: cpu, or cuda:<n>, several with commas; null while none is up that can.',
+    example: 'cuda:0',
+  })
+  device: string | null;
+
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    description: 'First 12 digits of the content hash of its files, as in `served_by`; null for a model that cannot be read.',
+  })
+  hash: string | null;
+
+  @ApiProperty({ type: 'integer' })
+  bytes: number;
+
+  @ApiProperty({ type: Boolean, description: 'Whether it can be drawn with on a GPU only.' })
+  requires_cuda: boolean;
+
+  @ApiProperty({ type: String, isArray: true, description: 'Names of models that are not installed and that it draws for.' })
+  stands_in_for: string[];
+
+  @ApiProperty({ type: String, nullable: true, description: 'Why it cannot be drawn with.' })
+  problem: string | null;
+}
