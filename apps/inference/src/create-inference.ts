@@ -1,0 +1,20 @@
+import { queueConnection } from '@app/queue';
+import type { INestApplicationContext } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { setDefaultBackendFactory } from 'bullmq';
+import { HealthServer } from './health/health-server';
+import type { InferenceOptions } from './inference.module';
+import { InferenceModule } from './inference.module';
+
+/** Starts the worker: engines, queue, sweeper, health endpoint. Closing the context ends all of them. */
+export async function createInference(options: InferenceOptions): Promise<INestApplicationContext> {
+  const { config, databaseUrl, logger } = options;
+  setDefaultBackendFactory(queueConnection(config, databaseUrl).factory);
+  const context = await NestFactory.createApplicationContext(InferenceModule.forRoot(options), {
+    logger,
+    abortOnError: false,
+  });
+  const port = await context.get(HealthServer).listen(config.inferenceHealthPort, config.host);
+  logger.log('inference is ready', { healthPort: port });
+  return context;
+}

@@ -1,0 +1,151 @@
+import type { ImageTask } from '@app/domain';
+import { sizeOf } from '@app/domain';
+import { JsonLogger } from '@app/logging';
+import { ImageTaskLifeCycle } from '@app/queue';
+import { Injectable } from '@nestjs/common';
+import { DrawingAbortedError } from '../engine/engine';
+import type { DrawRequest } from '../engine/engine-protocol';
+import type { EngineLoan } from '../engine/engines';
+import { seedOf } from '../engine/seed';
+import type { StoredPicture } from '../pictures/picture-store';
+import { PictureStore } from '../pictures/picture-store';
+import { serviceVersion } from '../service-version';
+import { FailureService } from './failure.service';
+import type { ResolvedModel } from './model-resolver';
+import { ModelResolver } from './model-resolver';
+import { ProgressPublisher } from './progress-publisher';
+import { retrying } from './retrying';
+import { StopListener } from './stop-listener';
+import { TaskHold } from './task-hold';
+import { lanczos, Upscalers } from './upscalers';
+
+/** Draws a claimed task to its end, whatever that is. */
+@Injectable()
+export class DrawingService {
+  constructor(
+    private readonly lifeCycle: ImageTaskLifeCycle,
+    private readonly models: ModelResolver,
+    private readonly upscalers: Upscalers,
+    private readonly pictures: PictureStore,
+    private readonly progress: ProgressPublisher,
+    private readonly stops: StopListener,
+    private readonly failures: FailureService,
+    private readonly logger: JsonLogger,
+  ) {}
+
+  /**
+   * Draws, stores and settles; what goes wrong is settled too or makes the task wait for another try.
+   * @param shutdown aborted when the process has to end: the task is given back
+   * @throws when the database cannot be told how it ended
+   */
+  async run(task: ImageTask, loan: EngineLoan, shutdown: AbortSignal): Promise<void> {
+    const hold = new TaskHold(task, this.lifeCycle, this.stops, shutdown, this.logger);
+    try {
+      await this.draw(task, loan, hold);
+    } catch (error) {
+      loan.giveBack();
+      await this.failures.settle(task, error, hold);
+    } finally {
+      hold.end();
+    }
+  }
+
+  private async draw(task: ImageTask, loan: EngineLoan, hold: TaskHold): Promise<void> {
+    const model = await this.models.resolve(task);
+    const upscaler = task.highResolution ? await this.upscalers.find() : undefined;
+    let scheduler = '';
+    let enlargedBy = task.highResolution ? lanczos : null;
+    let saved: Promise<StoredPicture[]> = Promise.resolve([]);
+    let noted: Promise<void> = Promise.resolve();
+    this.logger.log('drawing', { taskId: task.id, attempt: task.attempt, model: model.servedBy });
+    try {
+      const { computeMs } = await loan.engine.draw({
+        model: model.source,
+        request: requestOf(task),
+        signal: hold.signal,
+        ...(upscaler && { upscaler: upscaler.source }),
+        onStarted: (started) => {
+          scheduler = started.scheduler;
+          noted = this.note(task, { servedBy: model.servedBy, promptChunks: started.promptChunks }, hold);
+          noted.catch(() => undefined);
+        },
+        onProgress: this.progress.of(task),
+        onPicture: (index, picture, upscaled) => {
+          if (upscaled && upscaler) enlargedBy = upscaler.label;
+          const parameters = parametersOf(task, index, scheduler, model, enlargedBy);
+          // One after the other: a high-resolution picture takes its share of memory while it is encoded.
+          saved = saved.then(async (before) => [...before, await this.pictures.save(task, index, picture, parameters)]);
+          saved.catch(() => undefined);
+        },
+      });
+      loan.giveBack();
+      const images = await saved;
+      await noted;
+      if (hold.signal.aborted) throw new DrawingAbortedError('The task was given up while its pictures were stored.');
+      const computeSeconds = computeMs / 1000;
+      const settlement = { status: 'succeeded', images, computeSeconds, upscaler: enlargedBy } as const;
+      if (!(await retrying(() => this.lifeCycle.settle(task, settlement)))) {
+        hold.lose();
+        throw new DrawingAbortedError('The task is no longer this attempt’s.');
+      }
+      this.logger.log('succeeded', { taskId: task.id, attempt: task.attempt, images: images.length, computeSeconds });
+    } catch (error) {
+      await Promise.allSettled([saved, noted]);
+      await this.discard(task);
+      throw error;
+    }
+  }
+
+  private async note(
+    task: ImageTask,
+    served: { servedBy: string; promptChunks: number },
+    hold: TaskHold,
+  ): Promise<void> {
+    if (!(await this.lifeCycle.drawingStarted(task, served))) hold.lose();
+  }
+
+  /** What is left behind here is the sweeper's; the error that led here is what counts. */
+  private async discard(task: ImageTask): Promise<void> {
+    await this.pictures
+      .discard(task)
+      .catch((error: Error) => this.logger.warn('files were left behind', { taskId: task.id, reason: error.message }));
+  }
+}
+
+function requestOf(task: ImageTask): DrawRequest {
+  const { prompt, negativePrompt, cfg, steps, seed, numImages, scheduler, promptWeighting } = task;
+  return {
+    prompt,
+    negativePrompt,
+    guidanceScale: cfg,
+    numInferenceSteps: steps,
+    seed,
+    numImages,
+    scheduler,
+    promptWeighting,
+    ...sizeOf[task.aspectRatio],
+  };
+}
+
+function parametersOf(
+  task: ImageTask,
+  index: number,
+  scheduler: string,
+  { source }: ResolvedModel,
+  upscaler: string | null,
+) {
+  return {
+    prompt: task.prompt,
+    negative_prompt: task.negativePrompt,
+    seed: seedOf(task.seed, index),
+    cfg: task.cfg,
+    steps: task.steps,
+    scheduler,
+    ...sizeOf[task.aspectRatio],
+    model: source.name,
+    model_hash: source.hash,
+    ...(source.weights && { weights_hash: source.weights.hash, weights_scale: source.weights.scale }),
+    ...(upscaler && { upscaler }),
+    version: serviceVersion,
+  };
+}

@@ -1,0 +1,62 @@
+import type { Config } from '@app/config';
+import type { ImageTask } from '@app/domain';
+import { Finetune } from '@app/domain';
+import type { InstalledModel } from '@app/model-store';
+import { ModelStore, shortHash } from '@app/model-store';
+import type { ImageStorage } from '@app/storage';
+import { Inject, Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import type { FinetuneWeights, ModelSource } from '../engine/engine-protocol';
+import { CONFIG, IMAGE_STORAGE } from '../tokens';
+import { TaskRefusedError } from './task-refused-error';
+
+/** The bundled demonstration model, and the names that it may stand in for. */
+const standIn = 'shapes';
+const standInFor: ReadonlySet<string> = new Set(['sd1.5', 'sd2.1']);
+
+/** The weights of a task and what its record says of them. */
+export interface ResolvedModel {
+  source: ModelSource;
+  /** `<model>@<hash>`, and `+<hash>` of a Fine-Tune's weights. */
+  servedBy: string;
+}
+
+/** Finds which installed weights draw a task. */
+@Injectable()
+export class ModelResolver {
+  constructor(
+    @Inject(CONFIG) private readonly config: Config,
+    @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
+    private readonly models: ModelStore,
+    private readonly dataSource: DataSource,
+  ) {}
+
+  /** @throws TaskRefusedError when no installed weights may draw it */
+  async resolve(task: Pick<ImageTask, 'model' | 'finetuneId'>): Promise<ResolvedModel> {
+    const { name, folder, hash, problem } = await this.installed(task.model);
+    if (hash === undefined) throw new TaskRefusedError(`The model ${name} cannot be drawn with: ${problem}`);
+    const base = `${name}@${shortHash(hash)}`;
+    const weights = task.finetuneId ? await this.weightsOf(task.finetuneId) : undefined;
+    if (!weights) return { source: { key: `${name}@${hash}`, name, folder, hash }, servedBy: base };
+    const key = `${name}@${hash}+${weights.kind}:${weights.hash}*${weights.scale}:${weights.token}`;
+    return { source: { key, name, folder, hash, weights }, servedBy: `${base}+${shortHash(weights.hash)}` };
+  }
+
+  private async installed(name: string): Promise<InstalledModel> {
+    const wanted = await this.models.find(name);
+    if (wanted) return wanted;
+    const other = this.config.modelFallback && standInFor.has(name) ? await this.models.find(standIn) : undefined;
+    if (other) return other;
+    throw new TaskRefusedError(`The model ${name} is not installed.`);
+  }
+
+  /** A Fine-Tune without weights is drawn by its model alone. */
+  private async weightsOf(finetuneId: string): Promise<FinetuneWeights | undefined> {
+    const finetune = await this.dataSource.manager.findOneBy(Finetune, { id: finetuneId });
+    if (!finetune) throw new TaskRefusedError('The Fine-Tune has been deleted.');
+    const { weightsKind, weightsHash, weightsKey, weightsScale, token } = finetune;
+    if (!weightsKind || !weightsHash || !weightsKey) return undefined;
+    const file = await this.storage.localPath(weightsKey);
+    return { kind: weightsKind, file, hash: weightsHash, scale: weightsScale, token };
+  }
+}

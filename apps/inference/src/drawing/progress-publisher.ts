@@ -1,0 +1,53 @@
+import type { ImageTask } from '@app/domain';
+import { JsonLogger } from '@app/logging';
+import { Injectable } from '@nestjs/common';
+import sharp from 'sharp';
+import { DataSource } from 'typeorm';
+import type { DrawingProgress, RgbPicture } from '../engine/engine-protocol';
+
+/** Channel on which the steps of a drawing are told, as JSON `{id, attempt, step, total, preview?}`. */
+export const progressChannel = 'darkroom_progress';
+
+const intervalMs = 100;
+/** PostgreSQL refuses a notification of 8000 bytes. */
+const maxPreviewLength = 7_500;
+
+/** Tells whoever listens how far drawings are. Nothing depends on it: a message that is lost is not missed. */
+@Injectable()
+export class ProgressPublisher {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly logger: JsonLogger,
+  ) {}
+
+  /** A function that takes the steps of one task and tells some of them: the last, and one in every 100 ms. */
+  of({ id, attempt }: Pick<ImageTask, 'id' | 'attempt'>): (progress: DrawingProgress) => void {
+    let toldAt = -Infinity;
+    let preview: RgbPicture | undefined;
+    return ({ step, total, ...progress }) => {
+      preview = progress.preview ?? preview;
+      const now = performance.now();
+      if (step < total && now - toldAt < intervalMs) return;
+      toldAt = now;
+      void this.publish({ id, attempt, step, total }, preview);
+      preview = undefined;
+    };
+  }
+
+  private async publish(message: object, preview: RgbPicture | undefined): Promise<void> {
+    try {
+      const jpeg = preview && (await encodePreview(preview));
+      const payload = JSON.stringify({ ...message, ...(jpeg && { preview: jpeg }) });
+      await this.dataSource.query('SELECT pg_notify($1, $2)', [progressChannel, payload]);
+    } catch (error) {
+      this.logger.debug('a step was not told', { reason: (error as Error).message });
+    }
+  }
+}
+
+/** A JPEG in base64 that fits into a notification; undefined where it would not. */
+async function encodePreview({ data, width, height }: RgbPicture): Promise<string | undefined> {
+  const image = sharp(data, { raw: { width, height, channels: 3 } });
+  const text = (await image.jpeg({ quality: 80 }).toBuffer()).toString('base64');
+  return text.length <= maxPreviewLength ? text : undefined;
+}

@@ -1,0 +1,46 @@
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Config } from '@app/config';
+import { hashFile } from '@app/diffusion';
+import { highResolutionLongEdge } from '@app/domain';
+import { shortHash } from '@app/model-store';
+import { Inject, Injectable } from '@nestjs/common';
+import type { UpscalerSource } from '../engine/engine-protocol';
+import { CONFIG } from '../tokens';
+
+/** Folder of enlarging models inside the models folder: one `.onnx` file each. */
+export const upscalersFolder = 'upscalers';
+
+/** What enlarges where no model does. */
+export const lanczos = 'lanczos';
+
+/** An installed enlarging model and what a record says of it. */
+export interface InstalledUpscaler {
+  source: UpscalerSource;
+  /** `<name>@<hash>` */
+  label: string;
+}
+
+/** Finds the enlarging model of the installation. With several files the first by name is used. */
+@Injectable()
+export class Upscalers {
+  private known?: { fingerprint: string; upscaler: InstalledUpscaler };
+
+  constructor(@Inject(CONFIG) private readonly config: Pick<Config, 'modelsDir'>) {}
+
+  async find(): Promise<InstalledUpscaler | undefined> {
+    const folder = join(this.config.modelsDir, upscalersFolder);
+    const names = await readdir(folder).catch(() => []);
+    const name = names.filter((entry) => /^[\w.-]{1,100}\.onnx$/.test(entry)).sort()[0];
+    if (!name) return undefined;
+    const file = join(folder, name);
+    const { size, mtimeMs } = await stat(file);
+    const fingerprint = `${file} ${size} ${mtimeMs}`;
+    if (this.known?.fingerprint !== fingerprint) {
+      const label = `${name.slice(0, -'.onnx'.length)}@${shortHash(await hashFile(file))}`;
+      const source = { key: `upscaler ${label}`, name, file, maxLongEdge: highResolutionLongEdge };
+      this.known = { fingerprint, upscaler: { source, label } };
+    }
+    return this.known.upscaler;
+  }
+}

@@ -1,0 +1,55 @@
+import { execFile } from 'node:child_process';
+import { totalmem } from 'node:os';
+import { promisify } from 'node:util';
+import { InferenceSession } from 'onnxruntime-node';
+
+export type Device = 'cpu' | `cuda:${number}`;
+
+/** The smallest graph there is: one Identity node on one float (ONNX ModelProto, IR version 8, opset 17). */
+const identity = Buffer.from(
+  'CAg6NwoQCgF4EgF5IghJZGVudGl0eRIBZ1oPCgF4EgoKCAgBEgQKAggBYg8KAXkSCgoICAESBAoCCAFCAhAR',
+  'base64',
+);
+
+/** What is assumed of a GPU that does not tell its memory. */
+const unknownGpuBytes = 8 * 2 ** 30;
+
+/** The device to draw on, and why it is not the one that was asked for where it is not. */
+export interface ChosenDevice {
+  device: Device;
+  fallback?: string;
+}
+
+/** `auto` is the first GPU where its provider loads. A GPU that is named and does not load is replaced by the CPU, with the reason. */
+export async function chooseDevice(wanted: Device | 'auto'): Promise<ChosenDevice> {
+  if (wanted === 'cpu') return { device: 'cpu' };
+  const device = wanted === 'auto' ? 'cuda:0' : wanted;
+  try {
+    const session = await InferenceSession.create(identity, {
+      executionProviders: [{ name: 'cuda', deviceId: gpuIndex(device) }],
+      logSeverityLevel: 4,
+    });
+    await session.release();
+    return { device };
+  } catch (error) {
+    if (wanted === 'auto') return { device: 'cpu' };
+    const [reason] = (error as Error).message.split('\n');
+    return { device: 'cpu', fallback: `${wanted} cannot be used, the CPU draws instead: ${reason}` };
+  }
+}
+
+/** Bytes that models and drawing may take on a device where the operator does not say: most of a GPU, half of the machine. */
+export async function defaultMemoryBytes(device: Device): Promise<number> {
+  if (device === 'cpu') {
+    const limit = process.constrainedMemory() || Infinity;
+    return Math.min(totalmem(), limit) / 2;
+  }
+  const query = ['--query-gpu=memory.total', '--format=csv,noheader,nounits', '-i', String(gpuIndex(device))];
+  const answer = await promisify(execFile)('nvidia-smi', query).catch(() => undefined);
+  const megabytes = Number.parseInt(answer?.stdout ?? '', 10);
+  return (megabytes > 0 ? megabytes * 2 ** 20 : unknownGpuBytes) * 0.85;
+}
+
+function gpuIndex(device: `cuda:${number}`): number {
+  return Number(device.slice('cuda:'.length));
+}

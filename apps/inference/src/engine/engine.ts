@@ -1,0 +1,168 @@
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import type { Device } from './device';
+import type {
+  DrawingProgress,
+  DrawingStarted,
+  DrawRequest,
+  EngineCommand,
+  EngineReport,
+  EngineSettings,
+  ModelLoaded,
+  ModelSource,
+  RgbPicture,
+  UpscalerSource,
+} from './engine-protocol';
+
+/** Pictures to draw, with what, and who hears how it goes. */
+export interface Drawing {
+  model: ModelSource;
+  request: DrawRequest;
+  upscaler?: UpscalerSource;
+  onStarted?: (started: DrawingStarted) => void;
+  onProgress?: (progress: DrawingProgress) => void;
+  /** Called once for each picture, in order. */
+  onPicture: (index: number, picture: RgbPicture, upscaled: boolean) => void;
+  signal?: AbortSignal;
+}
+
+/** The drawing was given up because its signal was aborted. */
+export class DrawingAbortedError extends Error {
+  override readonly name = 'DrawingAbortedError';
+}
+
+/** The drawing would fail every time; the message is one plain sentence for the caller. */
+export class DrawingRefusedError extends Error {
+  override readonly name = 'DrawingRefusedError';
+}
+
+/** The engine broke or its thread ended; the drawing may go well another time. */
+export class EngineBrokenError extends Error {
+  override readonly name = 'EngineBrokenError';
+}
+
+/** How an engine's thread is found and who hears of its models and its end. */
+export interface EngineOptions extends EngineSettings {
+  /** Compiled entry of the thread; tests name the one in `dist`. */
+  threadFile?: string;
+  onLoaded?: (loaded: ModelLoaded) => void;
+  onCrash?: (error: Error) => void;
+}
+
+interface RunningThread {
+  worker: Worker;
+  device: Device;
+  fallback?: string;
+}
+
+interface Pending {
+  id: number;
+  drawing: Drawing;
+  resolve: (result: { computeMs: number }) => void;
+  reject: (error: Error) => void;
+}
+
+/** One device's engine as the service's own thread sees it. Draws one request at a time; a thread that ended is started again. */
+export class Engine {
+  private thread?: Promise<RunningThread>;
+  private pending?: Pending;
+  private nextId = 1;
+  private closing = false;
+
+  constructor(private readonly options: EngineOptions) {}
+
+  /** Starts the thread, and says which device it draws on and why that is not the one asked for where it is not. */
+  async start(): Promise<{ device: Device; fallback?: string }> {
+    const { device, fallback } = await this.running();
+    return { device, ...(fallback && { fallback }) };
+  }
+
+  /**
+   * @returns milliseconds spent on drawing, without the loading of the model
+   * @throws DrawingAbortedError within a step of `signal`
+   * @throws DrawingRefusedError if the model, its weights or the request are at fault
+   * @throws EngineBrokenError for everything else
+   */
+  async draw(drawing: Drawing): Promise<{ computeMs: number }> {
+    if (this.pending) throw new Error('An engine draws one request at a time.');
+    const { model, request, upscaler, signal } = drawing;
+    const id = this.nextId++;
+    const cancel = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+    const stop = (): void => void Atomics.store(new Int32Array(cancel), 0, 1);
+    if (signal?.aborted) stop();
+    signal?.addEventListener('abort', stop, { once: true });
+    const command: EngineCommand = { type: 'draw', id, model, request, cancel, ...(upscaler && { upscaler }) };
+    try {
+      return await new Promise((resolve, reject) => {
+        this.pending = { id, drawing, resolve, reject };
+        this.running().then(({ worker }) => worker.postMessage(command), reject);
+      });
+    } finally {
+      this.pending = undefined;
+      signal?.removeEventListener('abort', stop);
+    }
+  }
+
+  /** Releases every session and ends the thread; one that does not answer within `deadlineMs` is ended as it is. */
+  async close(deadlineMs = 5_000): Promise<void> {
+    this.closing = true;
+    const running = await this.thread?.catch(() => undefined);
+    if (!running) return;
+    const { worker } = running;
+    const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
+    worker.postMessage({ type: 'close' } satisfies EngineCommand);
+    const timer = setTimeout(() => void worker.terminate(), deadlineMs);
+    await ended;
+    clearTimeout(timer);
+  }
+
+  /** Ends the thread at once, whatever it does; the next drawing starts another. */
+  async terminate(): Promise<void> {
+    await (await this.thread)?.worker.terminate();
+  }
+
+  private running(): Promise<RunningThread> {
+    return (this.thread ??= this.startThread());
+  }
+
+  private startThread(): Promise<RunningThread> {
+    const { threadFile, onLoaded: _onLoaded, onCrash, ...workerData } = this.options;
+    return new Promise((resolve, reject) => {
+      const worker = new Worker(threadFile ?? join(__dirname, 'engine-thread.js'), { workerData });
+      let cause: unknown;
+      worker.on('message', (report: EngineReport) => {
+        if (report.type === 'ready') resolve({ worker, device: report.device, fallback: report.fallback });
+        else this.hear(report);
+      });
+      worker.on('error', (error) => (cause = error));
+      worker.once('exit', (code) => {
+        this.thread = undefined;
+        const error = new EngineBrokenError(`The engine's thread ended with code ${code}.`, { cause });
+        reject(error);
+        this.pending?.reject(error);
+        if (!this.closing) onCrash?.(error);
+      });
+    });
+  }
+
+  private hear(report: Exclude<EngineReport, { type: 'ready' }>): void {
+    if (report.type === 'loaded') return this.options.onLoaded?.(report);
+    const pending = this.pending;
+    // What an aborted drawing still said is of no interest to the next one.
+    if (pending?.id !== report.id) return;
+    const { drawing } = pending;
+    if (report.type === 'started') drawing.onStarted?.(report);
+    else if (report.type === 'progress') drawing.onProgress?.(report);
+    else if (report.type === 'picture') drawing.onPicture(report.index, report.picture, report.upscaled);
+    else if (report.type === 'done') pending.resolve({ computeMs: report.computeMs });
+    else pending.reject(failureError(report));
+  }
+}
+
+function failureError({ failure, message, stack }: Extract<EngineReport, { type: 'failed' }>): Error {
+  if (failure === 'aborted') return new DrawingAbortedError(message);
+  if (failure === 'refused') return new DrawingRefusedError(message);
+  const error = new EngineBrokenError(message);
+  if (stack) error.stack = stack;
+  return error;
+}

@@ -1,0 +1,81 @@
+import type { JsonLogger } from '@app/logging';
+import { join } from 'node:path';
+import type { Config } from '@app/config';
+import type { Device } from './device';
+import { Engine } from './engine';
+
+/** What of the configuration decides the engines. */
+export type EnginesConfig = Pick<Config, 'devices' | 'inferenceThreads' | 'inferenceMemoryMb' | 'dataDir'>;
+
+/** An engine on loan; given back as soon as the pictures are drawn, while they are still being encoded. */
+export interface EngineLoan {
+  readonly engine: Engine;
+  giveBack(): void;
+}
+
+/** One engine a device. Whoever draws takes one and gives it back; who comes first is served first. */
+export class Engines {
+  private readonly free: Engine[];
+  private readonly waiting: ((engine: Engine) => void)[] = [];
+
+  private constructor(
+    private readonly engines: readonly Engine[],
+    readonly devices: readonly Device[],
+  ) {
+    this.free = [...engines];
+  }
+
+  /** Starts an engine for each device, and says in one line which there are. */
+  static async start(config: EnginesConfig, logger: JsonLogger, threadFile?: string): Promise<Engines> {
+    const wanted = config.devices === 'auto' ? (['auto'] as const) : config.devices;
+    const engines = new Map<Device, Engine>();
+    for (const device of wanted) {
+      const engine: Engine = new Engine({
+        device,
+        // Rows of one call share the cores; there is never more than one engine on the CPU.
+        intraOpNumThreads: config.inferenceThreads,
+        ...(config.inferenceMemoryMb && { memoryBytes: config.inferenceMemoryMb * 2 ** 20 }),
+        cacheDir: join(config.dataDir, 'cache'),
+        ...(threadFile && { threadFile }),
+        onLoaded: ({ key, loadMs, modelBytes, totalBytes, evicted }) =>
+          logger.log('model loaded', { device, model: key, loadMs, ...megabytes({ modelBytes, totalBytes }), evicted }),
+        onCrash: (error) => logger.error('engine thread ended', error, { device }),
+      });
+      const chosen = await engine.start();
+      if (chosen.fallback) logger.warn(chosen.fallback);
+      if (engines.has(chosen.device)) await engine.close();
+      else engines.set(chosen.device, engine);
+    }
+    const devices = [...engines.keys()];
+    logger.log(`drawing on ${devices.join(', ')}`, { wanted: config.devices, threads: config.inferenceThreads });
+    return new Engines([...engines.values()], devices);
+  }
+
+  /** Lends the next engine that is free. What is borrowed has to be given back; doing so twice is the same as once. */
+  async borrow(): Promise<EngineLoan> {
+    const engine = this.free.pop() ?? (await new Promise<Engine>((resolve) => this.waiting.push(resolve)));
+    let out = true;
+    const giveBack = (): void => {
+      if (!out) return;
+      out = false;
+      const next = this.waiting.shift();
+      if (next) next(engine);
+      else this.free.push(engine);
+    };
+    return { engine, giveBack };
+  }
+
+  /** Ends every engine; what they draw is given up. */
+  async close(): Promise<void> {
+    await Promise.all(this.engines.map((engine) => engine.close()));
+  }
+
+  /** Ends every engine's thread at once, whatever it does. They are started again by the next drawings. */
+  async terminate(): Promise<void> {
+    await Promise.all(this.engines.map((engine) => engine.terminate()));
+  }
+}
+
+function megabytes(bytes: { modelBytes: number; totalBytes: number }) {
+  return { modelMb: Math.round(bytes.modelBytes / 2 ** 20), totalMb: Math.round(bytes.totalBytes / 2 ** 20) };
+}

@@ -1,0 +1,39 @@
+import { sep } from 'node:path';
+import { AbortError, ModelFolderError, OnnxModelError, SafetensorsError, WeightsError } from '@app/diffusion';
+import type { DrawFailure, ModelSource, UpscalerSource } from './engine-protocol';
+import { UpscalerError } from './tiled-upscaler';
+
+/** How a drawing failed, as the engine thread tells it. */
+export interface Failure {
+  failure: DrawFailure;
+  /** One plain sentence without a path of this machine, fit for the caller. */
+  message: string;
+  stack?: string;
+}
+
+/** Sorts an error: what the model, the weights or the request cause would fail again; everything else may go well next time. */
+export function failureOf(
+  error: unknown,
+  { model, upscaler }: { model: ModelSource; upscaler?: UpscalerSource },
+): Failure {
+  const refused = (message: string): Failure => ({ failure: 'refused', message });
+  if (error instanceof AbortError) return { failure: 'aborted', message: error.message };
+  if (error instanceof ModelFolderError)
+    return refused(`The model ${model.name} cannot be drawn with: ${withoutPaths(error.message, model)}`);
+  if (error instanceof WeightsError || error instanceof SafetensorsError || error instanceof OnnxModelError)
+    return refused(`The weights of the Fine-Tune cannot be used: ${withoutPaths(error.message, model)}`);
+  if (error instanceof UpscalerError && upscaler)
+    return refused(`The upscaler ${upscaler.name} cannot be used: ${error.message}`);
+  const { name, message, stack } = error instanceof Error ? error : new Error(String(error));
+  // The pipeline checks a request with errors that name the value and what is accepted.
+  if (name === RangeError.name || name === 'SchedulerError') return refused(message);
+  return { failure: 'broken', message, ...(stack && { stack }) };
+}
+
+/** Messages of a model folder name its files by their whole path; the path inside the folder says enough. */
+function withoutPaths(message: string, { folder, weights }: ModelSource): string {
+  const relative = message.replaceAll(`${folder}${sep}`, '').replaceAll(folder, 'the folder');
+  const named = weights ? relative.replaceAll(weights.file, 'the file') : relative;
+  // A merged model lies in the cache, under a name of no meaning to the caller.
+  return named.replace(/(\/[^\s/]+)+\/(?=(text_encoder|unet|vae_decoder|tokenizer|scheduler)\/)/g, '');
+}

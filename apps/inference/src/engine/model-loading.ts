@@ -1,0 +1,73 @@
+import { stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { mergeLora, mergeTextualInversion, readModelFolder, StableDiffusionPipeline } from '@app/diffusion';
+import type { Device } from './device';
+import type { ModelSource, UpscalerSource } from './engine-protocol';
+import type { ModelRegistry } from './model-registry';
+import { TiledUpscaler } from './tiled-upscaler';
+
+/**
+ * Bytes that a loaded model takes for each byte of its files: the weights, and the copies in another order that the runtime's kernels
+ * want. Measured on the bundled model, whose process grows by 1.4 times its files.
+ */
+const bytesPerFileByte = 1.5;
+
+export interface LoadingOptions {
+  device: Device;
+  intraOpNumThreads: number;
+  cacheDir: string;
+}
+
+/** The pipeline of a model, a Fine-Tune's weights merged in. @throws what the diffusion library throws of folders and weights */
+export function loadPipeline(
+  registry: ModelRegistry,
+  source: ModelSource,
+  { cacheDir, ...options }: LoadingOptions,
+): Promise<StableDiffusionPipeline> {
+  return registry.get(source.key, async () => {
+    const folder = await mergedFolder(source, join(cacheDir, 'finetunes'));
+    const { textEncoder, unet, vaeDecoder } = await readModelFolder(folder, options.device);
+    const files = [textEncoder, unet, vaeDecoder].flatMap(({ path, externalFiles }) => [
+      path,
+      ...externalFiles.map((name) => join(dirname(path), name)),
+    ]);
+    return {
+      bytes: bytesPerFileByte * (await sizeOf(files)),
+      load: () => StableDiffusionPipeline.load(folder, { ...options, optimizedModelDir: join(cacheDir, 'graphs') }),
+    };
+  });
+}
+
+/** @throws Error saying in one sentence why the file cannot be used */
+export function loadUpscaler(
+  registry: ModelRegistry,
+  { key, file }: UpscalerSource,
+  { device, intraOpNumThreads }: LoadingOptions,
+): Promise<TiledUpscaler> {
+  const gpu = device === 'cpu' ? undefined : { name: 'cuda', deviceId: Number(device.slice('cuda:'.length)) };
+  const executionProviders = gpu ? [gpu, 'cpu'] : ['cpu'];
+  return registry.get(key, async () => ({
+    bytes: bytesPerFileByte * (await sizeOf([file])),
+    load: () => TiledUpscaler.load(file, { executionProviders, intraOpNumThreads }),
+  }));
+}
+
+async function mergedFolder({ folder, hash, weights }: ModelSource, cacheDir: string): Promise<string> {
+  if (!weights) return folder;
+  const base = { baseFolder: folder, baseHash: hash, cacheDir };
+  const merged =
+    weights.kind === 'lora'
+      ? await mergeLora({ ...base, lora: weights.file, loraHash: weights.hash, scale: weights.scale })
+      : await mergeTextualInversion({
+          ...base,
+          embedding: weights.file,
+          embeddingHash: weights.hash,
+          token: weights.token,
+        });
+  return merged.folder;
+}
+
+async function sizeOf(files: readonly string[]): Promise<number> {
+  const sizes = await Promise.all(files.map(async (file) => (await stat(file)).size));
+  return sizes.reduce((sum, size) => sum + size, 0);
+}

@@ -1,0 +1,152 @@
+import { AbortError } from '@app/diffusion';
+import { InferenceSession, Tensor } from 'onnxruntime-node';
+import type { RgbPicture } from './engine-protocol';
+import { planTiles } from './tile-plan';
+import type { TileSpan } from './tile-plan';
+
+/** A file that is no enlarging model. */
+export class UpscalerError extends Error {
+  override readonly name = 'UpscalerError';
+}
+
+/** Edge of a tile where the graph leaves it free: the runtime's memory for ESRGAN stays at a few hundred megabytes. */
+const freeTileEdge = 128;
+
+/**
+ * An enlarging model in the manner of ESRGAN: RGB planes in 0..1, [1, 3, height, width], to the same at a whole multiple of the
+ * size. Pictures go through it in overlapping tiles whose seams are blended.
+ */
+export class TiledUpscaler {
+  private constructor(
+    private readonly session: InferenceSession,
+    private readonly tile: { width: number; height: number },
+    readonly scale: number,
+  ) {}
+
+  /** @throws UpscalerError saying in one sentence why the file is no such model */
+  static async load(file: string, options: InferenceSession.SessionOptions): Promise<TiledUpscaler> {
+    const session = await InferenceSession.create(file, { ...options, logSeverityLevel: 4 }).catch((error: Error) => {
+      throw new UpscalerError('ONNX Runtime refuses it.', { cause: error });
+    });
+    try {
+      const tile = tileOf(session);
+      const trial = await run(session, new Float32Array(3 * tile.width * tile.height), tile);
+      const scale = trial.width / tile.width;
+      if (!Number.isInteger(scale) || scale < 2 || trial.height !== scale * tile.height)
+        throw new UpscalerError('it does not enlarge by a whole number of at least 2.');
+      return new TiledUpscaler(session, tile, scale);
+    } catch (error) {
+      await session.release();
+      throw error;
+    }
+  }
+
+  /** Enlarges as often as the long edge stays within `maxLongEdge`; the same picture if that is never. */
+  async enlarge(picture: RgbPicture, maxLongEdge: number, aborted: () => boolean): Promise<RgbPicture> {
+    let enlarged = picture;
+    while (Math.max(enlarged.width, enlarged.height) * this.scale <= maxLongEdge)
+      enlarged = await this.enlargeOnce(enlarged, aborted);
+    return enlarged;
+  }
+
+  /** Enlarges once. Besides the two pictures, one row of tiles is held. */
+  async enlargeOnce(picture: RgbPicture, aborted: () => boolean): Promise<RgbPicture> {
+    const { scale, tile } = this;
+    const columns = planTiles(picture.width, tile.width, scale);
+    const rows = planTiles(picture.height, tile.height, scale);
+    const [width, height] = [picture.width * scale, picture.height * scale];
+    const data = new Uint8Array(width * height * 3);
+    const bandHeight = Math.min(tile.height * scale, height);
+    // Sums of weighted tiles of the current row; what the next row adds to is carried over to it.
+    const band = new Float32Array(bandHeight * width * 3);
+    for (const [index, row] of rows.entries()) {
+      for (const column of columns) {
+        if (aborted()) throw new AbortError();
+        const planes = cutTile(picture, column.start, row.start, tile);
+        const { data: enlarged } = await run(this.session, planes, tile);
+        addTile(band, width, enlarged, tile.width * scale, tile.height * scale, column, row);
+      }
+      const begin = row.start * scale;
+      const end = index + 1 < rows.length ? rows[index + 1].start * scale : height;
+      const finished = (end - begin) * width * 3;
+      const target = data.subarray(begin * width * 3, end * width * 3);
+      for (let i = 0; i < finished; i++) target[i] = Math.min(255, Math.max(0, Math.round(band[i] * 255)));
+      band.copyWithin(0, finished);
+      band.fill(0, band.length - finished);
+    }
+    return { width, height, data };
+  }
+
+  release(): Promise<void> {
+    return this.session.release();
+  }
+}
+
+function tileOf({ inputMetadata, outputMetadata }: InferenceSession): { width: number; height: number } {
+  const [input, ...others] = inputMetadata;
+  if (!input?.isTensor || others.length > 0 || !outputMetadata[0]?.isTensor)
+    throw new UpscalerError('it does not take one picture and give one.');
+  if (input.type !== 'float32') throw new UpscalerError(`it takes ${input.type} where float32 is needed.`);
+  const [batch, planes, height, width] = input.shape;
+  if (
+    input.shape.length !== 4 ||
+    (typeof batch === 'number' && batch > 1) ||
+    (typeof planes === 'number' && planes > 0 && planes !== 3)
+  )
+    throw new UpscalerError(`it takes the shape [${input.shape.join(', ')}] where [1, 3, height, width] is needed.`);
+  const edge = (dim: number | string): number => (typeof dim === 'number' && dim > 0 ? dim : freeTileEdge);
+  return { width: edge(width), height: edge(height) };
+}
+
+async function run(session: InferenceSession, planes: Float32Array, tile: { width: number; height: number }) {
+  const feeds = { [session.inputNames[0]]: new Tensor('float32', planes, [1, 3, tile.height, tile.width]) };
+  const [name] = session.outputNames;
+  const output = (await session.run(feeds, [name]))[name];
+  const { data, dims } = output;
+  if (dims.length !== 4 || dims[1] !== 3 || !(data instanceof Float32Array))
+    throw new UpscalerError('it does not give three planes of float32.');
+  return { data, height: dims[2], width: dims[3] };
+}
+
+/** Planes of a tile, in 0..1. A picture smaller than the tile is continued by its last row and column. */
+function cutTile(
+  picture: RgbPicture,
+  left: number,
+  top: number,
+  tile: { width: number; height: number },
+): Float32Array {
+  const size = tile.width * tile.height;
+  const planes = new Float32Array(3 * size);
+  for (let y = 0; y < tile.height; y++) {
+    const row = Math.min(top + y, picture.height - 1) * picture.width;
+    for (let x = 0; x < tile.width; x++) {
+      const from = (row + Math.min(left + x, picture.width - 1)) * 3;
+      const to = y * tile.width + x;
+      for (let colour = 0; colour < 3; colour++) planes[colour * size + to] = picture.data[from + colour] / 255;
+    }
+  }
+  return planes;
+}
+
+/** Adds an enlarged tile to the band, each pixel by the weights of its column and its row. */
+function addTile(
+  band: Float32Array,
+  bandWidth: number,
+  planes: Float32Array,
+  tileWidth: number,
+  tileHeight: number,
+  column: TileSpan,
+  row: TileSpan,
+): void {
+  const size = tileWidth * tileHeight;
+  for (let y = 0; y < row.weights.length; y++) {
+    if (row.weights[y] === 0) continue;
+    for (let x = 0; x < column.weights.length; x++) {
+      const weight = row.weights[y] * column.weights[x];
+      if (weight === 0) continue;
+      const to = (y * bandWidth + column.enlargedStart + x) * 3;
+      const from = y * tileWidth + x;
+      for (let colour = 0; colour < 3; colour++) band[to + colour] += planes[colour * size + from] * weight;
+    }
+  }
+}

@@ -1,0 +1,91 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { JsonLogger } from '@app/logging';
+import type { JobData } from '@app/queue';
+import { heartbeatTimeoutMs, ImageTaskLifeCycle, queueNames } from '@app/queue';
+import { OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullmq';
+import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
+import type { Job } from 'bullmq';
+import { DelayedError, WaitingError } from 'bullmq';
+import { DrawingService } from './drawing/drawing.service';
+import { FailureService, maxAttempts } from './drawing/failure.service';
+import { Engines } from './engine/engines';
+
+/** A task that another worker holds is looked at again after this; by then its worker has said that it lives, or has not. */
+const heldDelayMs = heartbeatTimeoutMs / 2;
+
+/** What a drawing may take to finish once the process is asked to end; then it is given back. */
+const shutdownDeadlineMs = 6_000;
+
+/** Consumes the drawing jobs: claims the task of each and has it drawn. */
+@Processor(queueNames.images, {
+  autorun: false,
+  lockDuration: 10_000,
+  stalledInterval: 5_000,
+  // More than a task is tried: a job that took down that many workers is ended here, with a word to its owner.
+  maxStalledCount: 2 * maxAttempts,
+  runRetryDelay: 1_500,
+  removeOnComplete: { count: 100 },
+  removeOnFail: { count: 1_000 },
+})
+export class GenerationProcessor extends WorkerHost implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly shutdown = new AbortController();
+  private stopping = false;
+
+  constructor(
+    private readonly engines: Engines,
+    private readonly lifeCycle: ImageTaskLifeCycle,
+    private readonly drawings: DrawingService,
+    private readonly failures: FailureService,
+    private readonly logger: JsonLogger,
+  ) {
+    super();
+  }
+
+  onApplicationBootstrap(): void {
+    // One more than there are devices: it waits for a device while another task's pictures are encoded.
+    this.worker.concurrency = this.engines.devices.length + 1;
+    this.worker.run().catch((error: unknown) => this.logger.error('the queue is not consumed any more', error));
+  }
+
+  override async process(job: Job<JobData['images']>, token?: string): Promise<void> {
+    const loan = await this.engines.borrow();
+    try {
+      if (this.stopping) {
+        await job.moveToWait(token);
+        throw new WaitingError();
+      }
+      const claim = await this.lifeCycle.claim(job.data.taskId);
+      if (claim.kind === 'held') {
+        await job.moveToDelayed(Date.now() + heldDelayMs, token);
+        throw new DelayedError();
+      }
+      if (claim.kind === 'settled') return;
+      if (job.stalledCounter < maxAttempts) await this.drawings.run(claim.task, loan, this.shutdown.signal);
+      else await this.failures.endDeadly(claim.task);
+    } finally {
+      loan.giveBack();
+    }
+  }
+
+  /** Stops claiming, lets what is being drawn finish within the deadline, and gives the rest back. */
+  async beforeApplicationShutdown(): Promise<void> {
+    this.stopping = true;
+    await this.worker.pause(true);
+    const finished = this.worker.close();
+    const deadline = new AbortController();
+    await Promise.race([finished, delay(shutdownDeadlineMs, undefined, { signal: deadline.signal, ref: false })]);
+    deadline.abort();
+    this.shutdown.abort();
+    await finished;
+  }
+
+  @OnWorkerEvent('error')
+  onError(error: Error): void {
+    this.logger.warn('the queue of drawings failed', { reason: error.message });
+  }
+
+  @OnWorkerEvent('failed')
+  onFailed(job: Job<JobData['images']> | undefined, error: Error): void {
+    this.logger.error('a job failed, the sweeper will make another', { taskId: job?.data.taskId }, error);
+  }
+}

@@ -1,0 +1,123 @@
+import type { Config } from '@app/config';
+import { createDataSource } from '@app/database';
+import { JsonLogger } from '@app/logging';
+import { ModelStore } from '@app/model-store';
+import type { JobBackEnd } from '@app/queue';
+import { ImageTaskLifeCycle, openJobBackEnd, queueConnection, Transactions } from '@app/queue';
+import { openImageStorage } from '@app/storage';
+import { BullModule } from '@nestjs/bullmq';
+import type { BeforeApplicationShutdown, DynamicModule, OnApplicationShutdown } from '@nestjs/common';
+import { Inject, Module } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { DrawingService } from './drawing/drawing.service';
+import { FailureService } from './drawing/failure.service';
+import { ModelResolver } from './drawing/model-resolver';
+import { ProgressPublisher } from './drawing/progress-publisher';
+import { StopListener } from './drawing/stop-listener';
+import { Upscalers } from './drawing/upscalers';
+import { Engines } from './engine/engines';
+import { GenerationProcessor } from './generation.processor';
+import { HealthServer } from './health/health-server';
+import { PictureStore } from './pictures/picture-store';
+import { FileSweeper } from './sweeper/file-sweeper';
+import { Sweeper } from './sweeper/sweeper';
+import { TaskSweeper } from './sweeper/task-sweeper';
+import { CONFIG, IMAGE_STORAGE, JOB_BACK_END } from './tokens';
+
+/** What the worker is built from. */
+export interface InferenceOptions {
+  config: Config;
+  databaseUrl: string;
+  logger: JsonLogger;
+  /** Compiled entry of the engine threads; tests name the one in `dist`. */
+  threadFile?: string;
+}
+
+/** The GPU worker: consumes the queue of drawings, sweeps, and answers for its health. */
+@Module({})
+export class InferenceModule implements BeforeApplicationShutdown, OnApplicationShutdown {
+  constructor(
+    @Inject(JOB_BACK_END) private readonly jobs: JobBackEnd,
+    private readonly dataSource: DataSource,
+    private readonly stops: StopListener,
+    private readonly engines: Engines,
+    private readonly health: HealthServer,
+  ) {}
+
+  static forRoot({ config, databaseUrl, logger, threadFile }: InferenceOptions): DynamicModule {
+    return {
+      module: InferenceModule,
+      imports: [
+        BullModule.forRoot({ connection: queueConnection(config, databaseUrl).connection }),
+        BullModule.registerQueue(),
+      ],
+      providers: [
+        { provide: CONFIG, useValue: config },
+        { provide: JsonLogger, useValue: logger },
+        {
+          provide: DataSource,
+          useFactory: () =>
+            createDataSource(databaseUrl, { applicationName: 'darkroom-inference', poolSize: 6 }).initialize(),
+        },
+        {
+          provide: JOB_BACK_END,
+          useFactory: () =>
+            openJobBackEnd(config, databaseUrl, ({ message }) => logger.warn('the queue failed', { reason: message })),
+        },
+        {
+          provide: Transactions,
+          inject: [DataSource, JOB_BACK_END],
+          useFactory: (dataSource: DataSource, jobs: JobBackEnd) =>
+            new Transactions(dataSource, jobs, (error) =>
+              logger.warn('a job is left to the sweeper', { reason: String(error) }),
+            ),
+        },
+        {
+          provide: ImageTaskLifeCycle,
+          inject: [Transactions],
+          useFactory: (transactions: Transactions) => new ImageTaskLifeCycle(transactions),
+        },
+        { provide: IMAGE_STORAGE, useFactory: () => openImageStorage(config) },
+        { provide: ModelStore, useFactory: () => new ModelStore(config.modelsDir) },
+        { provide: Engines, useFactory: () => Engines.start(config, logger, threadFile) },
+        {
+          provide: StopListener,
+          useFactory: async () => {
+            const stops = new StopListener(databaseUrl, logger);
+            await stops.start();
+            return stops;
+          },
+        },
+        {
+          provide: HealthServer,
+          inject: [DataSource],
+          useFactory: (dataSource: DataSource) =>
+            new HealthServer({ database: async () => (await dataSource.query('SELECT 1')) !== undefined }),
+        },
+        DrawingService,
+        FailureService,
+        FileSweeper,
+        GenerationProcessor,
+        ModelResolver,
+        PictureStore,
+        ProgressPublisher,
+        Sweeper,
+        TaskSweeper,
+        Upscalers,
+      ],
+    };
+  }
+
+  beforeApplicationShutdown(): void {
+    this.health.stop();
+  }
+
+  /** The processor has given its tasks back by now: what is left goes in the order in which it was needed. */
+  async onApplicationShutdown(): Promise<void> {
+    await this.engines.close();
+    await this.stops.close();
+    await this.jobs.close();
+    await this.dataSource.destroy();
+    await this.health.close();
+  }
+}

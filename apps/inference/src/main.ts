@@ -1,0 +1,19 @@
+import 'reflect-metadata';
+import { ConfigError, exitWithParent, loadConfig } from '@app/config';
+import { JsonLogger } from '@app/logging';
+import { createInference } from './create-inference';
+
+async function main(): Promise<void> {
+  exitWithParent();
+  const config = loadConfig(process.env);
+  const { databaseUrl } = config;
+  if (!databaseUrl) throw new ConfigError(['DATABASE_URL is needed; "npm start" brings a database of its own.']);
+  const context = await createInference({ config, databaseUrl, logger: new JsonLogger('inference', config.logLevel) });
+  context.enableShutdownHooks();
+}
+
+main().catch((error: Error & { code?: string }) => {
+  const isPlain = error instanceof ConfigError || error.code !== undefined;
+  process.stderr.write(`The inference process could not start: ${isPlain ? error.message : error.stack}\n`);
+  process.exit(1);
+});

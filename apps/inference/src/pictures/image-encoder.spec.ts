@@ -1,0 +1,73 @@
+import { crc32 } from 'node:zlib';
+import sharp from 'sharp';
+import type { EncodedPicture, PictureParameters } from './image-encoder';
+import { encodePicture } from './image-encoder';
+
+const parameters: PictureParameters = {
+  prompt: 'ein roter Kreis – 赤い円 🔴 "quoted"',
+  negative_prompt: null,
+  seed: 4_294_967_295,
+  cfg: 7.5,
+  steps: 30,
+  scheduler: 'pndm',
+  width: 24,
+  height: 16,
+  model: 'shapes',
+  model_hash: 'abc',
+  version: '0.1.0',
+};
+
+/** Every pixel differs, so that a swap of rows or channels shows. */
+const picture = {
+  width: 24,
+  height: 16,
+  data: Uint8Array.from({ length: 24 * 16 * 3 }, (_, i) => (i * 7) % 256),
+};
+
+const join = (file: EncodedPicture): Buffer => Buffer.concat(file.parts);
+
+function* chunksOf(png: Buffer): Generator<{ type: string; data: Buffer }> {
+  for (let at = 8; at < png.length;) {
+    const length = png.readUInt32BE(at);
+    const typed = png.subarray(at + 4, at + 8 + length);
+    expect(png.readUInt32BE(at + 8 + length)).toBe(crc32(typed));
+    yield { type: typed.toString('latin1', 0, 4), data: typed.subarray(4) };
+    at += 12 + length;
+  }
+}
+
+describe('encodePicture', () => {
+  it('writes a PNG that decodes to the very pixels', async () => {
+    const file = await encodePicture(picture, 'png', parameters);
+    const { data, info } = await sharp(join(file)).raw().toBuffer({ resolveWithObject: true });
+    expect(info).toMatchObject({ width: 24, height: 16, channels: 3 });
+    expect(Buffer.compare(data, Buffer.from(picture.data))).toBe(0);
+    expect(file).toMatchObject({ contentType: 'image/png', extension: 'png', bytes: join(file).length });
+  });
+
+  it('keeps the parameters of a PNG in one valid iTXt chunk behind the header', async () => {
+    const chunks = [...chunksOf(join(await encodePicture(picture, 'png', parameters)))];
+    expect(chunks.map(({ type }) => type).slice(0, 2)).toEqual(['IHDR', 'iTXt']);
+    expect(chunks.filter(({ type }) => type === 'iTXt')).toHaveLength(1);
+    const text = chunks[1].data;
+    const end = text.indexOf(0);
+    expect(text.toString('latin1', 0, end)).toBe('parameters');
+    expect([...text.subarray(end, end + 5)]).toEqual([0, 0, 0, 0, 0]);
+    expect(JSON.parse(text.toString('utf8', end + 5))).toEqual(parameters);
+  });
+
+  it.each(['jpeg', 'webp'] as const)('keeps the parameters of a %s in its EXIF', async (format) => {
+    const file = await encodePicture(picture, format, parameters);
+    const metadata = await sharp(join(file)).metadata();
+    expect(metadata).toMatchObject({ format, width: 24, height: 16 });
+    const exif = metadata.exif?.toString('latin1') ?? '';
+    const found = [...exif.matchAll(/\{.*?\}/g)].map(([json]) => JSON.parse(json) as unknown);
+    expect(found).toEqual([parameters, parameters]);
+  });
+
+  it('resamples to the size that is asked for', async () => {
+    const file = await encodePicture(picture, 'png', parameters, { width: 96, height: 64 });
+    expect(await sharp(join(file)).metadata()).toMatchObject({ width: 96, height: 64 });
+    expect(file).toMatchObject({ width: 96, height: 64 });
+  });
+});

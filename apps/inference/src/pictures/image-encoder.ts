@@ -1,0 +1,80 @@
+import type { OutputFormat } from '@app/domain';
+import sharp from 'sharp';
+import type { RgbPicture } from '../engine/engine-protocol';
+import { withPngText } from './png-text';
+
+/** What a picture says about itself: everything needed to draw it again. */
+export interface PictureParameters {
+  prompt: string;
+  negative_prompt: string | null;
+  /** Of this very picture, not of the request's first. */
+  seed: number;
+  cfg: number;
+  steps: number;
+  scheduler: string;
+  width: number;
+  height: number;
+  model: string;
+  model_hash: string;
+  /** Of a Fine-Tune's weights, where they were merged in. */
+  weights_hash?: string;
+  weights_scale?: number;
+  upscaler?: string;
+  version: string;
+}
+
+/** A finished file, in parts that follow one another. */
+export interface EncodedPicture {
+  parts: Uint8Array[];
+  bytes: number;
+  contentType: string;
+  extension: string;
+  width: number;
+  height: number;
+}
+
+const kinds = {
+  png: { contentType: 'image/png', extension: 'png' },
+  jpeg: { contentType: 'image/jpeg', extension: 'jpg' },
+  webp: { contentType: 'image/webp', extension: 'webp' },
+} as const satisfies Record<OutputFormat, object>;
+
+/** Keyword of the PNG's text chunk; other image tools look for this one. */
+const keyword = 'parameters';
+
+/**
+ * Encodes a picture in libvips' own threads, its parameters inside: an iTXt chunk of a PNG, the EXIF description and comment of a
+ * JPEG or WebP. A picture of another size than `size` is resampled to it with a Lanczos kernel.
+ */
+export async function encodePicture(
+  picture: RgbPicture,
+  format: OutputFormat,
+  parameters: PictureParameters,
+  size: { width: number; height: number } = picture,
+): Promise<EncodedPicture> {
+  const { width, height } = size;
+  const raw = { width: picture.width, height: picture.height, channels: 3 as const };
+  let image = sharp(picture.data, { raw });
+  if (width !== picture.width || height !== picture.height)
+    image = image.resize({ width, height, fit: 'fill', kernel: 'lanczos3' });
+  const text = JSON.stringify(parameters);
+  const parts =
+    format === 'png' ? withPngText(await toPng(image), keyword, text) : [await withExif(image, format, text)];
+  return { parts, bytes: parts.reduce((sum, part) => sum + part.length, 0), ...kinds[format], width, height };
+}
+
+function toPng(image: sharp.Sharp): Promise<Buffer> {
+  return image.png({ compressionLevel: 6 }).toBuffer();
+}
+
+/** EXIF text is ASCII: what is not becomes JSON's own escapes, which every reader of JSON undoes. */
+function withExif(image: sharp.Sharp, format: 'jpeg' | 'webp', text: string): Promise<Buffer> {
+  const ascii = text.replace(
+    /[\u007f-\uffff]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+  const described = image.withExif({ IFD0: { ImageDescription: ascii }, IFD2: { UserComment: ascii } });
+  return format === 'jpeg'
+    ? described.jpeg({ quality: 95, chromaSubsampling: '4:4:4' }).toBuffer()
+    : described.webp({ quality: 92 }).toBuffer();
+}

@@ -1,0 +1,47 @@
+import { Readable } from 'node:stream';
+import type { Image, ImageTask } from '@app/domain';
+import { highResolutionLongEdge, newIdentifier } from '@app/domain';
+import type { ImageStorage } from '@app/storage';
+import { Inject, Injectable } from '@nestjs/common';
+import type { RgbPicture } from '../engine/engine-protocol';
+import { IMAGE_STORAGE } from '../tokens';
+import type { PictureParameters } from './image-encoder';
+import { encodePicture } from './image-encoder';
+
+/** A stored picture as its row will say it. */
+export type StoredPicture = Omit<Image, 'task' | 'taskId'>;
+
+/** Encodes pictures and keeps their files, under `<task id>/<attempt>/`. */
+@Injectable()
+export class PictureStore {
+  constructor(@Inject(IMAGE_STORAGE) private readonly storage: ImageStorage) {}
+
+  /** The file is whole and on disk when this resolves. */
+  async save(
+    task: Pick<ImageTask, 'id' | 'attempt' | 'outputFormat' | 'highResolution'>,
+    index: number,
+    picture: RgbPicture,
+    parameters: PictureParameters,
+  ): Promise<StoredPicture> {
+    const size = task.highResolution ? enlargedSize(picture) : picture;
+    const { parts, extension, ...file } = await encodePicture(picture, task.outputFormat, parameters, size);
+    const storageKey = `${prefixOf(task)}/${index}.${extension}`;
+    await this.storage.write(storageKey, Readable.from(parts));
+    return { id: newIdentifier(), token: newIdentifier(), index, storageKey, ...file };
+  }
+
+  /** Removes every file of an attempt. */
+  async discard(task: Pick<ImageTask, 'id' | 'attempt'>): Promise<void> {
+    await this.storage.removeAll(prefixOf(task));
+  }
+}
+
+function prefixOf({ id, attempt }: Pick<ImageTask, 'id' | 'attempt'>): string {
+  return `${id}/${attempt}`;
+}
+
+/** The size of the same shape whose long edge is that of high resolution. */
+function enlargedSize({ width, height }: RgbPicture): { width: number; height: number } {
+  const scale = highResolutionLongEdge / Math.max(width, height);
+  return { width: Math.round(width * scale), height: Math.round(height * scale) };
+}

@@ -1,0 +1,16 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Both `apps/inference/src` and its build in `dist` lie below the package; the nearest package.json is ours. */
+function readVersion(folder: string): string {
+  try {
+    return (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }).version;
+  } catch (error) {
+    const parent = join(folder, '..');
+    if (parent === folder) throw error;
+    return readVersion(parent);
+  }
+}
+
+/** Version of the service, as its pictures say it. */
+export const serviceVersion = readVersion(__dirname);

@@ -1,0 +1,65 @@
+import { Image, ImageTask } from '@app/domain';
+import { JsonLogger } from '@app/logging';
+import type { ImageStorage } from '@app/storage';
+import { Inject, Injectable } from '@nestjs/common';
+import { DataSource, In } from 'typeorm';
+import { IMAGE_STORAGE } from '../tokens';
+
+/** Files this young may belong to a transaction that is about to commit. */
+const graceMs = 10 * 60_000;
+/** Folders whose rows are asked for at once. */
+const batch = 500;
+
+/** `<task id>/<attempt>/…`: pictures. Thumbnails, weights and all else in the storage have other names and are not ours. */
+const pictureKey = /^(?<id>[\w-]{24})\/(?<attempt>\d+)\//;
+
+interface AttemptFolder {
+  taskId: string;
+  attempt: number;
+}
+
+/** Removes the pictures of attempts that came to nothing and of tasks that are gone. */
+@Injectable()
+export class FileSweeper {
+  constructor(
+    @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
+    private readonly dataSource: DataSource,
+    private readonly logger: JsonLogger,
+  ) {}
+
+  /** @returns how many folders were removed */
+  async sweep(now = Date.now()): Promise<number> {
+    const folders = new Map<string, AttemptFolder>();
+    let removed = 0;
+    for await (const { key, modifiedAt } of this.storage.list()) {
+      const { id, attempt } = pictureKey.exec(key)?.groups ?? {};
+      if (!id || now - modifiedAt.getTime() < graceMs) continue;
+      folders.set(`${id}/${attempt}`, { taskId: id, attempt: Number(attempt) });
+      if (folders.size < batch) continue;
+      removed += await this.removeOrphans(folders);
+      folders.clear();
+    }
+    removed += await this.removeOrphans(folders);
+    if (removed > 0) this.logger.log('files without a row were removed', { folders: removed });
+    return removed;
+  }
+
+  private async removeOrphans(folders: ReadonlyMap<string, AttemptFolder>): Promise<number> {
+    if (folders.size === 0) return 0;
+    const ids = [...new Set([...folders.values()].map(({ taskId }) => taskId))];
+    const { manager } = this.dataSource;
+    const images = await manager.find(Image, { select: { id: true, storageKey: true }, where: { taskId: In(ids) } });
+    const tasks = await manager.find(ImageTask, {
+      select: { id: true, attempt: true },
+      where: { id: In(ids), status: 'processing' },
+    });
+    const kept = new Set([
+      ...images.map(({ storageKey }) => storageKey.split('/', 2).join('/')),
+      // What is being drawn has files before it has rows, however long it takes.
+      ...tasks.map(({ id, attempt }) => `${id}/${attempt}`),
+    ]);
+    const orphans = [...folders.keys()].filter((folder) => !kept.has(folder));
+    for (const folder of orphans) await this.storage.removeAll(folder);
+    return orphans.length;
+  }
+}

@@ -1,0 +1,8 @@
+/** Injects the configuration that was read at start. */
+export const CONFIG = Symbol('CONFIG');
+
+/** Injects the back end of the queues. */
+export const JOB_BACK_END = Symbol('JOB_BACK_END');
+
+/** Injects the storage of pictures. */
+export const IMAGE_STORAGE = Symbol('IMAGE_STORAGE');
