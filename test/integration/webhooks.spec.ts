@@ -1,0 +1,168 @@
+import { WebhookAttempt, WebhookDelivery } from '@app/domain';
+import { Webhook } from 'standardwebhooks';
+import { DeliveriesSweeper } from '../../apps/api/src/webhooks/deliveries.sweeper';
+import type { TestApi, TestKey } from '../support/api';
+import { startTestApi } from '../support/api';
+import type { Receiver } from '../support/receiver';
+import { startReceiver } from '../support/receiver';
+import { until } from '../support/until';
+
+describe('Webhooks', () => {
+  let api: TestApi;
+  let key: TestKey;
+  const receivers: Receiver[] = [];
+
+  beforeAll(async () => {
+    api = await startTestApi();
+    key = await api.createKey();
+  });
+
+  afterAll(async () => {
+    await api.close();
+    await Promise.all(receivers.map((receiver) => receiver.close()));
+  });
+
+  const receiver = async (...answer: Parameters<typeof startReceiver>) => {
+    const started = await startReceiver(...answer);
+    receivers.push(started);
+    return started;
+  };
+
+  /** A canceled Generation is a terminated one, and needs no worker. */
+  const terminate = async (webhook: string, target = api, owner = key): Promise<string> => {
+    const { body } = await target.request<{ id: string }>('POST', '/v1/sd/text-to-image', {
+      key: owner,
+      body: { prompt: 'a star', webhook, metadata: { order: 7 } },
+    });
+    await target.request('POST', `/v1/sd/text-to-image/${body.id}/cancel`, { key: owner });
+    return body.id;
+  };
+
+  const deliveryOf = (generationId: string, wanted: (delivery: WebhookDelivery) => boolean, target = api) =>
+    until(async () => {
+      const found = await target.dataSource.manager.findOneBy(WebhookDelivery, { generationId });
+      return found && wanted(found) ? found : undefined;
+    }, 'the delivery is as wanted');
+
+  it('posts exactly what GET returns, signed so that standardwebhooks verifies it', async () => {
+    const { url, next } = await receiver();
+    const id = await terminate(`${url}/hook?a=1`);
+    const { path, headers, body } = await next(1);
+    expect(path).toBe('/hook?a=1');
+    const found = await api.request('GET', `/v1/sd/text-to-image/${id}`, { key });
+    expect(body).toBe(found.text);
+    expect(new Webhook(key.webhookSecret).verify(body, headers as Record<string, string>)).toEqual(found.body);
+    expect(() =>
+      new Webhook(`whsec_${Buffer.alloc(32).toString('base64')}`).verify(body, headers as Record<string, string>),
+    ).toThrow();
+    const delivery = await deliveryOf(id, ({ status }) => status === 'delivered');
+    expect(headers['webhook-id']).toBe(delivery.id);
+    expect(delivery).toMatchObject({ attemptCount: 1, nextAttemptAt: null });
+  });
+
+  it('tries again after a failure, with the same id, and logs each try', async () => {
+    const { url, next, received } = await receiver((_, response, count) =>
+      response.writeHead(count === 1 ? 500 : 200).end(),
+    );
+    const id = await terminate(url);
+    await next(1);
+    const pending = await deliveryOf(id, ({ attemptCount }) => attemptCount === 1);
+    expect(pending.status).toBe('pending');
+    const wait = (pending.nextAttemptAt?.getTime() ?? 0) - Date.now();
+    expect(wait).toBeGreaterThan(1000);
+    expect(wait).toBeLessThan(6000);
+    await next(2);
+    await deliveryOf(id, ({ status }) => status === 'delivered');
+    expect(received[1].headers['webhook-id']).toBe(received[0].headers['webhook-id']);
+    expect(received[1].body).toBe(received[0].body);
+    const attempts = await api.dataSource.manager.find(WebhookAttempt, {
+      where: { deliveryId: pending.id },
+      order: { startedAt: 'ASC' },
+    });
+    expect(attempts.map(({ statusCode }) => statusCode)).toEqual([500, 200]);
+  });
+
+  it('takes a redirect for a failure and does not follow it', async () => {
+    const canary = await receiver();
+    const { url, next } = await receiver((_, response) => response.writeHead(302, { location: canary.url }).end());
+    const id = await terminate(url);
+    await next(1);
+    const delivery = await deliveryOf(id, ({ attemptCount }) => attemptCount === 1);
+    expect(delivery.status).toBe('pending');
+    expect(canary.received).toHaveLength(0);
+  });
+
+  it('stops at 410', async () => {
+    const { url } = await receiver((_, response) => response.writeHead(410).end());
+    const delivery = await deliveryOf(await terminate(url), ({ attemptCount }) => attemptCount === 1);
+    expect(delivery).toMatchObject({ status: 'failed', nextAttemptAt: null });
+  });
+
+  it('waits as long as Retry-After says', async () => {
+    const { url } = await receiver((_, response) => response.writeHead(429, { 'retry-after': '3600' }).end());
+    const delivery = await deliveryOf(await terminate(url), ({ attemptCount }) => attemptCount === 1);
+    const wait = (delivery.nextAttemptAt?.getTime() ?? 0) - Date.now();
+    expect(wait).toBeGreaterThan(3_500_000);
+  });
+
+  it('succeeds at the status line of a receiver whose body never ends', async () => {
+    const { url } = await receiver((_, response) => {
+      response.writeHead(200);
+      const pump = setInterval(() => response.write('x'.repeat(65_536)), 1);
+      response.on('close', () => clearInterval(pump));
+    });
+    const delivery = await deliveryOf(await terminate(url), ({ attemptCount }) => attemptCount === 1);
+    expect(delivery.status).toBe('delivered');
+  });
+
+  it('gives a due delivery that lost its job a new one', async () => {
+    const { url, next } = await receiver((_, response, count) =>
+      response.writeHead(count === 1 ? 503 : 200, { 'retry-after': '600' }).end(),
+    );
+    const id = await terminate(url);
+    await next(1);
+    const { id: deliveryId, enqueued } = await deliveryOf(id, ({ attemptCount }) => attemptCount === 1);
+    await api.dataSource.query(`DELETE FROM bullmq.job WHERE id = $1`, [`${deliveryId}-${enqueued}`]);
+    await api.dataSource.manager.update(
+      WebhookDelivery,
+      { id: deliveryId },
+      { nextAttemptAt: new Date(Date.now() - 60_000) },
+    );
+    expect(await api.app.get(DeliveriesSweeper).sweep()).toBe(1);
+    await next(2);
+    await deliveryOf(id, ({ status }) => status === 'delivered');
+  });
+
+  it('reaches no private address in any spelling unless the operator allows it', async () => {
+    const strict = await startTestApi({ WEBHOOK_ALLOW_PRIVATE: 'false' });
+    try {
+      const owner = await strict.createKey();
+      const canary = await receiver();
+      const { port } = new URL(canary.url);
+      const hosts = [
+        '127.0.0.1',
+        'localhost',
+        '127.1',
+        '2130706433',
+        '0x7f000001',
+        '0177.0.0.1',
+        '[::1]',
+        '[::ffff:127.0.0.1]',
+        '0.0.0.0',
+        '[::]',
+        '10.0.0.1',
+        '192.168.0.1',
+        '169.254.169.254',
+      ];
+      const ids = await Promise.all(hosts.map((host) => terminate(`http://${host}:${port}/`, strict, owner)));
+      for (const id of ids) {
+        const delivery = await deliveryOf(id, ({ attemptCount }) => attemptCount === 1, strict);
+        const attempt = await strict.dataSource.manager.findOneByOrFail(WebhookAttempt, { deliveryId: delivery.id });
+        expect(attempt.error).toMatch(/not allowed/);
+      }
+      expect(canary.received).toHaveLength(0);
+    } finally {
+      await strict.close();
+    }
+  });
+});
