@@ -1,18 +1,21 @@
-import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { existsSync, statSync } from 'node:fs';
+import { cp, mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import sharp from 'sharp';
 import {
   inspectWeights,
   loadLora,
   mergeLora,
   OnnxModel,
+  pruneMerged,
   removeMerged,
   StableDiffusionPipeline,
   WeightsError,
 } from '@app/diffusion';
 import type { TextToImageRequest } from '@app/diffusion';
 import { largestDifference, loadGolden, loadGoldenTable, recordGolden } from '../support/golden';
+import { encodeOnnx } from '../support/onnx';
 import { psnr } from '../support/psnr';
 import { encodeSafetensors } from '../support/safetensors';
 import type { TensorToWrite } from '../support/safetensors';
@@ -171,12 +174,12 @@ describe('mergeLora', () => {
       expect((await readdir(cacheDir)).filter((name) => name !== 'bases')).toEqual([]);
     });
 
-    it('takes no folder for merged that a dead process left half-made', async () => {
+    it('clears away what a process left that died while merging, and not what another is writing', async () => {
+      const [dead, alive] = [join(cacheDir, '.tmp-dead'), join(cacheDir, '.tmp-alive')];
+      for (const path of [dead, alive]) await mkdir(join(path, 'unet'), { recursive: true });
+      await utimes(dead, 0, 0);
       const { folder } = await mergeLora(options());
-      await rm(folder, { recursive: true });
-      const dead = join(cacheDir, '.tmp-dead');
-      await writeFile(dead, 'a piece');
-      expect(await mergeLora(options())).toEqual({ folder, merged: 79 });
+      expect((await readdir(cacheDir)).sort()).toEqual(['.tmp-alive', basename(folder)]);
     });
 
     it('forgets all merges of a LoRA', async () => {
@@ -186,6 +189,46 @@ describe('mergeLora', () => {
       await removeMerged(cacheDir, 'mine');
       const merges = (await readdir(cacheDir)).filter((name) => name.startsWith('lora-'));
       expect(merges.map((name) => join(cacheDir, name))).toEqual([kept.folder]);
+    });
+
+    it('gives up those not used for longest when it is too large, and none that is in use', async () => {
+      const merges = [0.1, 0.2, 0.3].map((scale) => mergeLora({ ...options(), scale }));
+      const [oldest, newest, inUse] = (await Promise.all(merges)).map(({ folder }) => folder);
+      const anHour = 3600;
+      const usedBefore = async (folder: string, seconds: number) => {
+        const then = Date.now() / 1000 - seconds;
+        await utimes(join(folder, 'merge.json'), then, then);
+      };
+      await usedBefore(oldest, 2 * anHour);
+      await usedBefore(newest, anHour);
+      const left = async () => (await readdir(cacheDir)).filter((name) => name.startsWith('lora-')).sort();
+      const names = (...folders: string[]) => folders.map((folder) => basename(folder)).sort();
+
+      const { size } = await stat(join(inUse, 'unet/changed.weights'));
+      await pruneMerged(cacheDir, 10 * size);
+      expect(await left()).toEqual(names(oldest, newest, inUse));
+      await pruneMerged(cacheDir, 2.5 * size);
+      expect(await left()).toEqual(names(newest, inUse));
+      await pruneMerged(cacheDir, 0);
+      expect(await left()).toEqual(names(inUse));
+    });
+
+    const otherDevice = '/dev/shm';
+    const hasOtherDevice = existsSync(otherDevice) && statSync(otherDevice).dev !== statSync(tmpdir()).dev;
+    (hasOtherDevice ? it : it.skip)('copies a base on another device once for all merges', async () => {
+      const away = await mkdtemp(join(otherDevice, 'darkroom-base-'));
+      try {
+        await cp(shapes, away, { recursive: true });
+        const one = await mergeLora({ ...options(), baseFolder: away });
+        const other = await mergeLora({ ...options(), baseFolder: away, scale: 0.5 });
+        for (const file of ['unet/base.weights', 'vae_decoder/model.onnx']) {
+          const [first, second] = [await stat(join(one.folder, file)), await stat(join(other.folder, file))];
+          expect(first.dev).not.toBe((await stat(away)).dev);
+          expect(second.ino).toBe(first.ino);
+        }
+      } finally {
+        await rm(away, { recursive: true });
+      }
     });
 
     it.each([NaN, Infinity])('refuses the scale %d', async (scale) => {
@@ -296,6 +339,16 @@ describe('inspectWeights', () => {
       code: 'WeightsDoNotFitModel',
       message: `The key "${key}.lora_A.weight" is for a layer that the base model's unet does not have.`,
     });
+  });
+
+  it('refuses a base whose layers have no names', async () => {
+    const nodes = [{ op: 'MatMul', name: 'MatMul_17', inputs: ['x', '3071'], outputs: ['y'] }];
+    const weight = { name: '3071', dims: [2, 2], dataType: 1, raw: new Uint8Array(16) };
+    for (const part of ['unet', 'text_encoder']) {
+      await mkdir(join(cacheDir, part));
+      await writeFile(join(cacheDir, part, 'model.onnx'), encodeOnnx({ nodes, initializers: [weight] }));
+    }
+    await expect(inspectWeights(robot('kohya'), cacheDir)).rejects.toThrow(/exported without its layers' names/);
   });
 
   it('refuses a picture', async () => {

@@ -6,7 +6,7 @@ export { mergeLora } from './merge';
 export type { MergeLoraOptions } from './merge';
 export { mergeTextualInversion } from './merge-textual-inversion';
 export type { MergeTextualInversionOptions } from './merge-textual-inversion';
-export { hashFile, hashFolder, removeMerged } from './merged-folder';
+export { hashFile, hashFolder, pruneMerged, removeMerged } from './merged-folder';
 export { OnnxModel, OnnxModelError } from './onnx-model';
 export {
   readSafetensors,

@@ -34,7 +34,14 @@ export function fitLora(lora: Lora, baseFolder: string): FittedPart[] {
       if (!existsSync(path))
         throw misfit(`The key ${quote(module.key)} is for a ${part}, which the base model does not have.`);
       const model = OnnxModel.open(path);
-      fitted = { part, model, modules: [], sites: findWeightSites(model) };
+      const sites = findWeightSites(model);
+      // Exporters of PyTorch before 1.13 number nodes and weights: nothing tells then which layer a weight belongs to.
+      if (![...sites.keys()].some((path) => path.includes('attn'))) {
+        throw misfit(
+          `The base model's ${part} was exported without its layers' names, so that no LoRA can be merged into it.`,
+        );
+      }
+      fitted = { part, model, modules: [], sites };
       parts.set(part, fitted);
     }
     const site = fitted.sites.get(module.path);

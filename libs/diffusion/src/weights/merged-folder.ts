@@ -1,6 +1,18 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { constants, createReadStream } from 'node:fs';
-import { copyFile, link, mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import {
+  copyFile,
+  link,
+  mkdir,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 /** What identifies a merged model on disk. Hashes may have any form; `variant` is the scale or the token. */
@@ -22,6 +34,8 @@ export const MERGE_RECORD = 'merge.json';
 const SPARE = 'bases';
 /** A temporary folder this old was left by a process that died. */
 const ABANDONED_MS = 60 * 60 * 1000;
+/** How long after its last use a merge is not pruned. */
+const IN_USE_MS = 10 * 60 * 1000;
 
 const running = new Map<string, Promise<MergeRecord>>();
 
@@ -44,9 +58,46 @@ export async function cachedMerge(
 export async function removeMerged(cacheDir: string, weightsHash: string): Promise<void> {
   const prefixes = [prefix('lora', weightsHash), prefix('embedding', weightsHash)];
   for (const name of await list(cacheDir)) {
-    if (prefixes.some((start) => name.startsWith(start)))
-      await rm(join(cacheDir, name), { recursive: true, force: true });
+    if (prefixes.some((start) => name.startsWith(start))) await discard(cacheDir, join(cacheDir, name));
   }
+}
+
+/**
+ * Removes the merges that were not used for longest, until the rest has at most `maxBytes` of its own; what is linked from the
+ * base does not count. One that was used within the last minutes stays, as it may be about to be loaded.
+ */
+export async function pruneMerged(cacheDir: string, maxBytes: number): Promise<void> {
+  const merges: { folder: string; usedMs: number; bytes: number }[] = [];
+  for (const name of await list(cacheDir)) {
+    const folder = join(cacheDir, name);
+    const record = await stat(join(folder, MERGE_RECORD)).catch(() => undefined);
+    if (record) merges.push({ folder, usedMs: record.mtimeMs, bytes: await ownBytes(folder) });
+  }
+  merges.sort((a, b) => b.usedMs - a.usedMs);
+  let total = 0;
+  for (const { folder, usedMs, bytes } of merges) {
+    total += bytes;
+    if (total > maxBytes && Date.now() - usedMs > IN_USE_MS) await discard(cacheDir, folder);
+  }
+}
+
+/** Removes a merge all at once: a process that dies meanwhile leaves a temporary folder and no half of a merge. */
+async function discard(cacheDir: string, folder: string): Promise<void> {
+  const temporary = join(cacheDir, `.tmp-${randomUUID()}`);
+  await rename(folder, temporary).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+  });
+  await rm(temporary, { recursive: true, force: true });
+}
+
+async function ownBytes(folder: string): Promise<number> {
+  let bytes = 0;
+  for (const name of await list(folder)) {
+    const found = await stat(join(folder, name)).catch(() => undefined);
+    if (found?.isDirectory()) bytes += await ownBytes(join(folder, name));
+    else if (found?.nlink === 1) bytes += found.size;
+  }
+  return bytes;
 }
 
 async function readOrBuild(
@@ -72,9 +123,13 @@ async function readOrBuild(
   }
 }
 
+/** The record of a complete merge, whose time is that of its last use. */
 async function readRecord(folder: string): Promise<MergeRecord | undefined> {
-  const text = await readFile(join(folder, MERGE_RECORD), 'utf8').catch(() => undefined);
-  return text === undefined ? undefined : (JSON.parse(text) as MergeRecord);
+  const path = join(folder, MERGE_RECORD);
+  const text = await readFile(path, 'utf8').catch(() => undefined);
+  if (text === undefined) return undefined;
+  await utimes(path, new Date(), new Date()).catch(() => undefined);
+  return JSON.parse(text) as MergeRecord;
 }
 
 async function removeAbandoned(cacheDir: string): Promise<void> {
@@ -121,7 +176,7 @@ export class FileSharer {
   private async spare(source: string): Promise<string> {
     const spare = join(this.cacheDir, SPARE, short(`${this.baseHash}\n${source}`));
     if (await stat(spare).catch(() => undefined)) return spare;
-    const temporary = `${spare}.${randomUUID()}`;
+    const temporary = join(this.cacheDir, `.tmp-${randomUUID()}`);
     await mkdir(dirname(spare), { recursive: true });
     await copyFile(source, temporary, constants.COPYFILE_FICLONE);
     await rename(temporary, spare);
