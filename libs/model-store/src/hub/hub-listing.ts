@@ -21,9 +21,16 @@ export interface HubListing {
 
 const maxListingBytes = 32 * 2 ** 20;
 
+interface Sibling {
+  rfilename?: unknown;
+  size?: unknown;
+  blobId?: unknown;
+  lfs?: { sha256?: unknown; size?: unknown };
+}
+
 interface Listing {
   sha?: unknown;
-  siblings?: { rfilename?: unknown; size?: unknown; blobId?: unknown; lfs?: { sha256?: unknown; size?: unknown } }[];
+  siblings?: (Sibling | null)[];
 }
 
 /** @throws ModelStoreError `HubRefused` when the answer is no listing, lacks a checksum or names a path outside the model. */
@@ -41,7 +48,8 @@ export function parseListing(text: string, repository: string): HubListing {
     throw wrong('names no commit or no files');
   const hex = (value: unknown, digits: number): value is string =>
     typeof value === 'string' && value.length === digits && /^[0-9a-f]+$/.test(value);
-  const files = siblings.map(({ rfilename: path, size: plainSize, blobId, lfs }): HubFile => {
+  const files = siblings.map((sibling): HubFile => {
+    const { rfilename: path, size: plainSize, blobId, lfs } = sibling ?? {};
     if (typeof path !== 'string' || !isSafePath(path))
       throw wrong(`names a file that would lie outside the model: ${JSON.stringify(path)}`);
     const size = lfs?.size ?? plainSize;

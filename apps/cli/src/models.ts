@@ -1,0 +1,14 @@
+import { exitCodes, runModels } from './models-command';
+
+const stop = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.on(signal, () => {
+    // Asked twice, it does not wait for the tidying up.
+    if (stop.signal.aborted) process.exit(exitCodes.interrupted);
+    stop.abort();
+  });
+
+const { env, stdout, stderr } = process;
+void runModels(process.argv.slice(2), { env, stdout, stderr, signal: stop.signal }).then((code) => {
+  process.exitCode = code;
+});

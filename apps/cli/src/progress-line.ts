@@ -1,0 +1,68 @@
+import type { ModelProgress } from '@app/model-store';
+import { formatBytes } from '@app/model-store';
+
+/** The part of a terminal or a log that progress is written to. */
+export interface ProgressOutput {
+  write(text: string): unknown;
+  isTTY?: boolean;
+  columns?: number;
+}
+
+const barWidth = 24;
+/** Without a terminal, a line for each so many per cent. */
+const plainStep = 10;
+
+/** Shows progress: one line that is drawn over on a terminal, a line every ten per cent elsewhere. */
+export class ProgressLine {
+  private drawn = false;
+  private plainPart = -1;
+
+  constructor(private readonly output: ProgressOutput) {}
+
+  readonly report = (progress: ModelProgress): void => {
+    const percent = percentOf(progress);
+    if (this.output.isTTY) {
+      const full = Math.round((percent / 100) * barWidth);
+      const bar = `${'█'.repeat(full)}${'░'.repeat(barWidth - full)}`;
+      const line = `${bar} ${describeProgress(progress)}  ${progress.file}`;
+      this.output.write(`\r\u001b[K${line.slice(0, (this.output.columns ?? 80) - 1)}`);
+      this.drawn = true;
+      return;
+    }
+    const part = Math.floor(percent / plainStep);
+    if (part <= this.plainPart) return;
+    this.plainPart = part;
+    this.output.write(`${describeProgress(progress)}\n`);
+  };
+
+  /** Takes the drawn line away, so that what is printed next stands alone. */
+  end(): void {
+    if (this.drawn) this.output.write('\r\u001b[K');
+    this.drawn = false;
+  }
+}
+
+/** `43 %  1.78 of 4.13 GB  52.1 MB/s  45 s left` */
+export function describeProgress(progress: ModelProgress): string {
+  const { doneBytes, totalBytes, bytesPerSecond, secondsLeft } = progress;
+  const parts = [
+    `${String(percentOf(progress)).padStart(3)} %`,
+    `${formatBytes(doneBytes)} of ${formatBytes(totalBytes)}`,
+  ];
+  if (bytesPerSecond > 0) parts.push(`${formatBytes(bytesPerSecond)}/s`);
+  if (secondsLeft !== undefined && doneBytes < totalBytes) parts.push(`${formatDuration(secondsLeft)} left`);
+  return parts.join('  ');
+}
+
+const percentOf = ({ doneBytes, totalBytes }: ModelProgress): number =>
+  totalBytes === 0 ? 100 : Math.floor((doneBytes / totalBytes) * 100);
+
+/** `45 s`, `3 min 05 s`, `2 h 10 min` */
+export function formatDuration(seconds: number): string {
+  const whole = Math.ceil(seconds);
+  if (whole < 60) return `${whole} s`;
+  const minutes = Math.floor(whole / 60);
+  const two = (value: number): string => String(value).padStart(2, '0');
+  if (minutes < 60) return `${minutes} min ${two(whole % 60)} s`;
+  return `${Math.floor(minutes / 60)} h ${two(minutes % 60)} min`;
+}

@@ -1,0 +1,60 @@
+import type { ModelProgress } from './model-progress';
+import { ProgressMeter } from './model-progress';
+
+describe(ProgressMeter.name, () => {
+  let now: number;
+  let reports: ModelProgress[];
+  const meter = (totalBytes: number, totalFiles = 2): ProgressMeter =>
+    new ProgressMeter(
+      'download',
+      totalBytes,
+      totalFiles,
+      (progress) => reports.push(progress),
+      () => now,
+    );
+
+  beforeEach(() => {
+    now = 0;
+    reports = [];
+  });
+
+  it('adds up files, and reckons the speed and the time left from the last ten seconds', () => {
+    const progress = meter(100_000);
+    for (now = 1000; now <= 20_000; now += 1000) progress.set('a', now < 10_000 ? now / 10 : now);
+    expect(reports.at(-1)).toEqual({
+      phase: 'download',
+      file: 'a',
+      doneBytes: 20_000,
+      totalBytes: 100_000,
+      doneFiles: 0,
+      totalFiles: 2,
+      bytesPerSecond: 1000,
+      secondsLeft: 80,
+    });
+  });
+
+  it('does not take bytes that were there for speed', () => {
+    const progress = meter(1000);
+    now = 1000;
+    progress.set('a', 900, true);
+    expect(reports[0]).toMatchObject({ doneBytes: 900, bytesPerSecond: 0 });
+    expect(reports[0].secondsLeft).toBeUndefined();
+  });
+
+  it('goes back when a file begins anew', () => {
+    const progress = meter(1000);
+    now = 1000;
+    progress.set('a', 600);
+    now = 2000;
+    progress.set('a', 0);
+    expect(reports.map(({ doneBytes }) => doneBytes)).toEqual([600, 0]);
+  });
+
+  it('reports ten times a second at most, and always at the end', () => {
+    const progress = meter(1000, 1);
+    for (now = 1; now <= 1000; now++) progress.set('a', now);
+    progress.finish('a');
+    expect(reports.length).toBeLessThanOrEqual(11);
+    expect(reports.at(-1)).toMatchObject({ doneFiles: 1, doneBytes: 1000 });
+  });
+});

@@ -1,0 +1,122 @@
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runModels } from '../../apps/cli/src/models-command';
+import { HubServer } from '../support/hub-server';
+
+const diffusers = join(__dirname, '../golden/models/tiny/sd15-diffusers');
+
+describe('models command', () => {
+  let folder: string;
+  let hub: HubServer;
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'darkroom-cli-'));
+    hub = await HubServer.start();
+    hub.publishFolder(diffusers);
+  });
+
+  afterEach(async () => {
+    await hub.close();
+    await rm(folder, { recursive: true });
+  });
+
+  async function run(args: string, { env = {}, signal }: { env?: object; signal?: AbortSignal } = {}) {
+    let stdout = '';
+    let stderr = '';
+    const code = await runModels(args.split(' ').filter(Boolean), {
+      env: { MODELS_DIR: join(folder, 'models'), HF_ENDPOINT: hub.url, HF_TOKEN: 'hf_secret', ...env },
+      stdout: { write: (text: string) => (stdout += text) },
+      stderr: { write: (text: string) => (stderr += text) },
+      ...(signal && { signal }),
+    });
+    return { code, stdout, stderr };
+  }
+
+  it('adds, lists, verifies and removes a model', async () => {
+    expect(await run('list')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('No models are installed') as string,
+    });
+
+    const added = await run(`add ${hub.repository}@main --as sd1.5`);
+    expect(added).toMatchObject({ code: 0 });
+    expect(added.stdout).toMatch(
+      /^sd1\.5 is installed from someone\/tiny@c0ffee0{34}: 1\.77 MB, hash [0-9a-f]{12}\.\n$/,
+    );
+    expect(added.stderr).toContain('100 %  1.77 MB of 1.77 MB');
+    expect(hub.requests[0].headers.authorization).toBe('Bearer hf_secret');
+
+    const hash = /hash ([0-9a-f]{12})/.exec(added.stdout)![1];
+    expect((await run('list')).stdout).toMatch(
+      new RegExp(`^NAME +HASH .*\nsd1\\.5 +${hash} +1\\.77 MB +any +someone/tiny@`),
+    );
+    const [listed] = JSON.parse((await run('list --json')).stdout) as { name: string; hash: string }[];
+    expect(listed).toMatchObject({ name: 'sd1.5', hash: expect.stringMatching(`^${hash}`) as string });
+
+    expect(await run('verify')).toMatchObject({ code: 0, stdout: `sd1.5: as installed, hash ${hash}.\n` });
+    const config = join(folder, 'models/sd1.5/unet/config.json');
+    await writeFile(config, (await readFile(config, 'utf8')).concat('\n'));
+    expect(await run('verify sd1.5')).toMatchObject({ code: 1, stdout: 'sd1.5: unet/config.json is changed.\n' });
+
+    expect(await run('remove sd1.5')).toMatchObject({ code: 0, stdout: 'sd1.5 is removed.\n' });
+    expect(await run('remove sd1.5')).toMatchObject({
+      code: 1,
+      stderr: 'There is no model sd1.5 here; "models list" shows what there is.\n',
+    });
+  });
+
+  it('verifies what was put there by hand as far as it can, and names a broken model', async () => {
+    await cp(diffusers, join(folder, 'models/by-hand'), { recursive: true });
+    expect((await run('verify by-hand')).stdout).toMatch(/^by-hand: readable; it was not installed by "add"/);
+    await rm(join(folder, 'models/by-hand/unet/weights.pb'));
+    expect(await run('verify')).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^by-hand: unet\/weights\.pb is missing/) as string,
+    });
+    expect((await run('list')).stdout).toContain('cannot be used: unet/weights.pb is missing');
+  });
+
+  it.each([
+    ['', 2, 'Usage: models'],
+    ['paint', 2, "unknown command 'paint'"],
+    ['add someone/tiny', 2, "required option '--as <name>' not specified"],
+    ['add someone/tiny --as ../x', 2, '"../x" is no model name'],
+    ['add ./nowhere --as x', 2, '"./nowhere" is neither a folder nor a repository'],
+    ['verify x', 1, 'There is no model x here'],
+  ])('answers "%s" with exit code %i', async (args, code, message) => {
+    const result = await run(args);
+    expect(result.code).toBe(code);
+    expect(result.stderr).toContain(message);
+    expect(result.stdout).toBe('');
+  });
+
+  it('says what the hub refuses in one sentence', async () => {
+    hub.fail('listing', { status: 401 });
+    expect(await run(`add ${hub.repository} --as x`, { env: { HF_TOKEN: '' } })).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'someone/tiny@main does not exist or needs a token in HF_TOKEN.\n',
+    });
+  });
+
+  it('names every bad variable', async () => {
+    const result = await run('list', { env: { HF_ENDPOINT: 'nonsense', PORT: 'x' } });
+    expect(result).toMatchObject({ code: 2, stdout: '' });
+    expect(result.stderr).toMatch(/PORT[^]*HF_ENDPOINT|HF_ENDPOINT[^]*PORT/);
+  });
+
+  it('exits with 130 when it is interrupted', async () => {
+    const stop = new AbortController();
+    hub.fail('unet/weights.pb', { stallAfter: 1000 });
+    hub.once('stalled', () => stop.abort());
+    expect(await run(`add ${hub.repository} --as x`, { signal: stop.signal })).toMatchObject({ code: 130 });
+  });
+
+  it('names repositories, licences and sizes in the help of add', async () => {
+    const { code, stdout } = await run('add --help');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/modularai\/stable-diffusion-1\.5-onnx +float32 +4\.1 GB +CreativeML OpenRAIL-M/);
+    expect(stdout).toMatch(/julienkay\/stable-diffusion-2-1 +float32 +5\.0 GB +CreativeML Open RAIL\+\+-M/);
+  });
+});
