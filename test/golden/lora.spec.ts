@@ -1,13 +1,15 @@
 import { existsSync, statSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import sharp from 'sharp';
 import {
   inspectWeights,
   loadLora,
+  loadTextualInversion,
   mergeLora,
   OnnxModel,
+  OnnxModelError,
   pruneMerged,
   removeMerged,
   StableDiffusionPipeline,
@@ -172,6 +174,23 @@ describe('mergeLora', () => {
     it('leaves nothing of a merge that fails', async () => {
       await expect(mergeLora({ ...options(), baseFolder: tiny('sd15-diffusers') })).rejects.toThrow(WeightsError);
       expect((await readdir(cacheDir)).filter((name) => name !== 'bases')).toEqual([]);
+    });
+
+    it.each([
+      ['cut short', (path: string) => truncate(path, 100), /fewer or more bytes in weights\.pb/],
+      ['missing', (path: string) => rm(path), /weights\.pb, which cannot be read \(ENOENT\)/],
+    ])('refuses a base whose external file is %s', async (_, spoil, sentence) => {
+      const base = join(cacheDir, 'base');
+      await cp(tiny('sd15-diffusers'), base, { recursive: true });
+      await spoil(join(base, 'unet/weights.pb'));
+      const lora = join(cacheDir, 'lora.safetensors');
+      const factor = { shape: [1, 32], values: new Array<number>(32).fill(0) };
+      const key = 'unet.down_blocks.1.attentions.0.transformer_blocks.0.attn1.to_q';
+      const up = { ...factor, shape: [32, 1] };
+      await writeFile(lora, encodeSafetensors({ [`${key}.lora_A.weight`]: factor, [`${key}.lora_B.weight`]: up }));
+      const merge = mergeLora({ baseFolder: base, lora, scale: 1, cacheDir });
+      await expect(merge).rejects.toThrow(OnnxModelError);
+      await expect(merge).rejects.toThrow(sentence);
     });
 
     it('clears away what a process left that died while merging, and not what another is writing', async () => {
@@ -364,5 +383,12 @@ describe('loadLora', () => {
     const { modules } = await loadLora(robot('kohya'));
     expect(modules.size).toBe(79);
     for (const { rank, alpha } of modules.values()) expect({ rank, alpha }).toEqual({ rank: 8, alpha: 4 });
+  });
+
+  it('refuses a textual inversion', async () => {
+    const path = join(cacheDir, 'embedding.safetensors');
+    await writeFile(path, encodeSafetensors({ emb_params: { shape: [1, 2], values: [0, 1] } }));
+    await expect(loadLora(path)).rejects.toMatchObject({ code: 'WeightsKindUnsupported' });
+    await expect(loadTextualInversion(robot('kohya'))).rejects.toMatchObject({ code: 'WeightsKindUnsupported' });
   });
 });

@@ -90,6 +90,15 @@ describe('mergeTextualInversion', () => {
     expect(largestDifference(actual, expected)).toBe(0);
   });
 
+  it('takes a token that is a piece of other words', async () => {
+    const vocab = JSON.parse(await readFile(join(shapes, 'tokenizer/vocab.json'), 'utf8')) as Record<string, number>;
+    const token = Object.keys(vocab).find((piece) => /^[a-z]{3,}$/.test(piece))!;
+    const embedding = await embeddingFile(shapes, 'emb_params', ['red', 'star']);
+    const { folder: merged } = await mergeTextualInversion({ baseFolder: shapes, embedding, token, cacheDir: folder });
+    const [actual, expected] = [await latentsOf(merged, `a ${token}`), await latentsOf(shapes, 'a red star')];
+    expect(largestDifference(actual, expected)).toBe(0);
+  });
+
   it.each(['', 'two words', 'a\tb'])('refuses the token %j', async (token) => {
     const embedding = await embeddingFile(shapes, 'emb_params', ['red']);
     const options = { baseFolder: shapes, embedding, token, cacheDir: folder };

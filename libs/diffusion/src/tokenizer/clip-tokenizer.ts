@@ -152,11 +152,11 @@ async function readVocabulary(folder: string): Promise<Vocabulary> {
   };
 }
 
-/** Words that were added to the vocabulary; the special tokens, which some exports list here too, are in it already. */
+/** Words that were added to the vocabulary; the special tokens, which some exports list here too, are in it under the same id. */
 async function readAddedTokens(folder: string, { vocab }: Vocabulary): Promise<Record<string, number>> {
   const file = join(folder, 'added_tokens.json');
   const added = (await readJsonFile(file, { optional: true })) ?? {};
-  const own = Object.entries(added).filter(([token]) => token !== '' && !Object.hasOwn(vocab, token));
+  const own = Object.entries(added).filter(([token, id]) => token !== '' && vocab[token] !== id);
   return own.length === 0 ? {} : checkVocab(file, Object.fromEntries(own));
 }
 
