@@ -1,24 +1,56 @@
+import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { ImageTask } from '@app/domain';
+import { Finetune, newIdentifier } from '@app/domain';
+import { stopChannel } from '@app/queue';
 import type { INestApplicationContext } from '@nestjs/common';
+import { Client } from 'pg';
 import sharp from 'sharp';
 import { createInference } from '../../apps/inference/src/create-inference';
+import { progressChannel } from '../../apps/inference/src/drawing/progress-publisher';
 import type { InferenceBench } from '../support/inference';
-import { createInferenceBench, threadFile } from '../support/inference';
+import { createInferenceBench, dyingThreadFile, threadFile } from '../support/inference';
+import { until } from '../support/until';
+
+interface Step {
+  id: string;
+  attempt: number;
+  step: number;
+  total: number;
+}
 
 describe('the inference worker', () => {
   let bench: InferenceBench;
   let worker: INestApplicationContext;
+  let listener: Client;
+  const steps: Step[] = [];
 
   beforeAll(async () => {
     bench = await createInferenceBench();
     worker = await createInference({ ...bench, threadFile });
+    listener = new Client({ connectionString: bench.databaseUrl });
+    await listener.connect();
+    listener.on('notification', ({ payload }) => steps.push(JSON.parse(payload ?? '') as Step));
+    await listener.query(`LISTEN ${progressChannel}`);
   });
 
   afterAll(async () => {
     await worker.close();
+    await listener.end();
     await bench.close();
   });
+
+  /** A task that takes far longer than what is done to it. */
+  const long = { steps: 50, numImages: 8 };
+  const stepOf = (task: ImageTask, step = 1, attempt = 1): Promise<Step> =>
+    until(
+      async () => steps.find((told) => told.id === task.id && told.attempt === attempt && told.step >= step),
+      `step ${step} is told`,
+    );
+  const said = (task: ImageTask, msg: RegExp): Promise<object> =>
+    until(async () => bench.logged.find((line) => line.taskId === task.id && msg.test(line.msg)), `${msg} is logged`);
+  const folderOf = ({ id }: ImageTask): string => join(bench.imagesDir, id);
 
   it('draws a queued task and stores its picture', async () => {
     const { id } = await bench.addTask();
@@ -39,6 +71,160 @@ describe('the inference worker', () => {
     const { data, info } = await sharp(file).raw().toBuffer({ resolveWithObject: true });
     expect(info).toMatchObject({ width: 512, height: 512, channels: 3 });
     expect(new Set(data).size).toBeGreaterThan(16);
-    expect(await readdir(join(bench.imagesDir, id, '1'))).toEqual(['0.png']);
+    expect(await readdir(join(folderOf(task), '1'))).toEqual(['0.png']);
+    expect(steps.filter((step) => step.id === id).at(-1)).toEqual({ id, attempt: 1, step: 3, total: 3 });
+  });
+
+  it('draws every picture of a task in its shape and format, and counts what it drew', async () => {
+    const { id } = await bench.addTask({ numImages: 3, aspectRatio: 'landscape', outputFormat: 'webp', steps: 2 });
+    const { images, ownerId } = await bench.terminated(id);
+    expect(images.map(({ storageKey }) => storageKey).sort()).toEqual([0, 1, 2].map((i) => `${id}/1/${i}.webp`));
+    for (const { storageKey } of images)
+      expect(await sharp(join(bench.imagesDir, storageKey)).metadata()).toMatchObject({
+        format: 'webp',
+        width: 768,
+        height: 512,
+      });
+    const usage: unknown = await bench.dataSource.query(
+      'SELECT images::int, steps::int FROM daily_usage WHERE owner_id = $1',
+      [ownerId],
+    );
+    expect(usage).toEqual([{ images: 3, steps: 6 }]);
+  });
+
+  it('draws sd1.5 with the bundled model where that may stand in, and says so', async () => {
+    const { id } = await bench.addTask({ model: 'sd1.5', steps: 2 });
+    expect((await bench.terminated(id)).servedBy).toMatch(/^shapes@/);
+  });
+
+  it('fails a task whose model is not installed, in one plain sentence', async () => {
+    const { id } = await bench.addTask({ model: 'sdxl' });
+    expect(await bench.terminated(id)).toMatchObject({
+      status: 'failed',
+      error: 'The model sdxl is not installed.',
+      images: [],
+    });
+  });
+
+  it('fails a task that asks for an unknown scheduler without trying again', async () => {
+    const { id } = await bench.addTask({ scheduler: 'quick' });
+    const task = await bench.terminated(id);
+    expect(task).toMatchObject({ status: 'failed', attempt: 1 });
+    expect(task.error).toContain('"quick"');
+  });
+
+  it('fails a task whose Fine-Tune has weights that are none', async () => {
+    const finetuneId = newIdentifier();
+    await bench.dataSource.manager.insert(Finetune, {
+      id: finetuneId,
+      ownerId: newIdentifier(),
+      name: 'robot',
+      token: 'zwx',
+      model: 'shapes',
+      status: 'ready',
+      weightsKind: 'lora',
+      weightsHash: 'ab'.repeat(32),
+      weightsKey: 'weights/broken.safetensors',
+      createdAt: new Date(),
+    });
+    await bench.storage.write('weights/broken.safetensors', Buffer.from('not a safetensors file'));
+    const { id } = await bench.addTask({ finetuneId });
+    const task = await bench.terminated(id);
+    expect(task).toMatchObject({ status: 'failed', attempt: 1 });
+    expect(task.error).toMatch(/^The weights of the Fine-Tune cannot be used: /);
+    expect(task.error).not.toContain(bench.imagesDir);
+  });
+
+  it('stops within a step when the task is canceled, and leaves no file', async () => {
+    const task = await bench.addTask(long);
+    await stepOf(task, 3);
+    await bench.transactions.run((transaction) => bench.lifeCycle.cancel(transaction, task.id));
+    await said(task, /given up/);
+    expect(await bench.taskOf(task.id)).toMatchObject({ status: 'canceled', images: [] });
+    const last = steps.filter(({ id }) => id === task.id).at(-1)!;
+    expect(last.step).toBeLessThan(last.total / 2);
+    expect(existsSync(folderOf(task))).toBe(false);
+  });
+
+  it('stops when the task is deleted', async () => {
+    const task = await bench.addTask(long);
+    await stepOf(task);
+    await bench.transactions.run((transaction) => bench.lifeCycle.remove(transaction, task.id));
+    await said(task, /given up/);
+    expect(existsSync(folderOf(task))).toBe(false);
+  });
+
+  it('throws its pictures away when another worker has taken the task', async () => {
+    const task = await bench.addTask({ steps: 4 });
+    await stepOf(task);
+    await bench.dataSource.query('UPDATE image_tasks SET attempt = attempt + 1, heartbeat_at = now() WHERE id = $1', [
+      task.id,
+    ]);
+    await said(task, /given up/);
+    expect(await bench.taskOf(task.id)).toMatchObject({ status: 'processing', attempt: 2, images: [] });
+    expect(existsSync(folderOf(task))).toBe(false);
+  });
+
+  it('leaves a task alone that another worker holds, and takes it once that one is silent', async () => {
+    const task = await bench.addTask({ status: 'processing', attempt: 1, heartbeatAt: new Date(Date.now() - 7_000) });
+    const drawn = await bench.terminated(task.id);
+    expect(drawn).toMatchObject({ status: 'succeeded', attempt: 2 });
+    expect(drawn.completedAt!.getTime() - task.heartbeatAt!.getTime()).toBeGreaterThan(10_000);
+  });
+
+  it('hears of cancellations again after its connection dropped', async () => {
+    await bench.dataSource.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'darkroom-stop'`,
+    );
+    await until(
+      async () =>
+        (
+          await bench.dataSource.query<unknown[]>(
+            `SELECT 1 FROM pg_stat_activity WHERE application_name = 'darkroom-stop' AND query = 'LISTEN ${stopChannel}'`,
+          )
+        ).length > 0,
+      'the worker listens again',
+    );
+    const task = await bench.addTask(long);
+    await stepOf(task);
+    await bench.transactions.run((transaction) => bench.lifeCycle.cancel(transaction, task.id));
+    await said(task, /given up/);
+    expect(existsSync(folderOf(task))).toBe(false);
+  });
+});
+
+describe('the inference worker in trouble', () => {
+  let bench: InferenceBench;
+
+  beforeEach(async () => {
+    bench = await createInferenceBench();
+  });
+
+  afterEach(() => bench.close());
+
+  it('draws again, with the same seed, after the thread of its engine died', async () => {
+    const worker = await createInference({ ...bench, threadFile: dyingThreadFile });
+    const { id } = await bench.addTask({ steps: 5 });
+    const task = await bench.terminated(id);
+    expect(task).toMatchObject({ status: 'succeeded', attempt: 2, error: null });
+    expect(bench.logged.map(({ msg }) => msg)).toContain('engine thread ended');
+    expect(await readdir(join(bench.imagesDir, id))).toEqual(['2']);
+    const untroubled = await bench.terminated((await bench.addTask({ steps: 5 })).id);
+    const pixels = ({ images }: ImageTask): Promise<Buffer> =>
+      sharp(join(bench.imagesDir, images[0].storageKey)).raw().toBuffer();
+    expect(Buffer.compare(await pixels(task), await pixels(untroubled))).toBe(0);
+    await worker.close();
+  });
+
+  it('gives back what it cannot finish, for the next worker to draw', async () => {
+    const first = await createInference({ ...bench, threadFile, shutdownDeadlineMs: 0 });
+    const task = await bench.addTask({ steps: 30 });
+    await until(async () => (await bench.taskOf(task.id)).servedBy !== null, 'drawing has begun');
+    await first.close();
+    expect(await bench.taskOf(task.id)).toMatchObject({ status: 'queued', attempt: 1, enqueued: 2, images: [] });
+    expect(existsSync(join(bench.imagesDir, task.id))).toBe(false);
+    const second = await createInference({ ...bench, threadFile });
+    expect(await bench.terminated(task.id)).toMatchObject({ status: 'succeeded', attempt: 2 });
+    await second.close();
   });
 });

@@ -3,17 +3,26 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Config } from '@app/config';
 import { loadConfig } from '@app/config';
-import { ImageTask, newIdentifier } from '@app/domain';
+import { ImageTask, isTerminated, newIdentifier } from '@app/domain';
 import { JsonLogger } from '@app/logging';
 import type { JobBackEnd } from '@app/queue';
 import { ImageTaskLifeCycle, openJobBackEnd, Transactions } from '@app/queue';
+import type { ImageStorage } from '@app/storage';
+import { openImageStorage } from '@app/storage';
 import type { DataSource } from 'typeorm';
 import { createTestDatabase } from './database';
+import { until } from './until';
 
 const root = resolve(__dirname, '..', '..');
 
 /** The engine threads' entry as it is built; the global set-up of the integration tests builds it. */
 export const threadFile = join(root, 'dist', 'apps', 'inference', 'src', 'engine', 'engine-thread.js');
+
+/** An entry whose thread dies in the middle of its first drawing; the file that it leaves makes the next thread whole. */
+export const dyingThreadFile = join(__dirname, 'dying-engine-thread.cjs');
+
+/** A log line; `msg` is what it says. */
+export type LoggedLine = Record<string, unknown> & { msg: string };
 
 /** A database, a queue and a data folder, as a worker finds them. */
 export interface InferenceBench {
@@ -24,6 +33,9 @@ export interface InferenceBench {
   transactions: Transactions;
   lifeCycle: ImageTaskLifeCycle;
   logger: JsonLogger;
+  /** What was logged, in order. */
+  logged: LoggedLine[];
+  storage: ImageStorage;
   /** Folder of the pictures. */
   imagesDir: string;
   /** Inserts a queued task and, unless told otherwise, its job. */
@@ -43,10 +55,13 @@ export async function createInferenceBench(environment: Record<string, string> =
     INFERENCE_THREADS: '1',
     DATA_DIR: dataDir,
     MODELS_DIR: join(root, 'models'),
-    LOG_LEVEL: process.env.TEST_LOG_LEVEL ?? 'silent',
+    LOG_LEVEL: 'debug',
     ...environment,
   });
-  const logger = new JsonLogger('test', config.logLevel);
+  const logged: LoggedLine[] = [];
+  const logger = new JsonLogger('test', config.logLevel, {
+    write: (line) => void logged.push(JSON.parse(line) as LoggedLine),
+  });
   const fail = (error: unknown): void => logger.error('the test bench failed', error);
   const jobs = openJobBackEnd(config, database.url, fail);
   const transactions = new Transactions(database.dataSource, jobs, fail);
@@ -61,6 +76,8 @@ export async function createInferenceBench(environment: Record<string, string> =
     transactions,
     lifeCycle,
     logger,
+    logged,
+    storage: openImageStorage(config),
     imagesDir: join(dataDir, 'images'),
     taskOf,
     async addTask(values = {}, { withJob = true } = {}) {
@@ -71,13 +88,15 @@ export async function createInferenceBench(environment: Record<string, string> =
       });
       return taskOf(task.id);
     },
-    async terminated(id) {
-      for (;;) {
-        const task = await taskOf(id);
-        if (task.status !== 'queued' && task.status !== 'processing') return task;
-        await new Promise((resolve) => setTimeout(resolve, 25));
-      }
-    },
+    terminated: (id) =>
+      until(
+        async () => {
+          const task = await taskOf(id);
+          return isTerminated(task.status) && task;
+        },
+        `task ${id} has terminated`,
+        50_000,
+      ),
     async close() {
       await jobs.close();
       await database.drop();

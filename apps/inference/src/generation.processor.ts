@@ -4,17 +4,16 @@ import type { JobData } from '@app/queue';
 import { heartbeatTimeoutMs, ImageTaskLifeCycle, queueNames } from '@app/queue';
 import { OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullmq';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
+import { Inject } from '@nestjs/common';
 import type { Job } from 'bullmq';
 import { DelayedError, WaitingError } from 'bullmq';
 import { DrawingService } from './drawing/drawing.service';
 import { FailureService, maxAttempts } from './drawing/failure.service';
 import { Engines } from './engine/engines';
+import { SHUTDOWN_DEADLINE_MS } from './tokens';
 
 /** A task that another worker holds is looked at again after this; by then its worker has said that it lives, or has not. */
 const heldDelayMs = heartbeatTimeoutMs / 2;
-
-/** What a drawing may take to finish once the process is asked to end; then it is given back. */
-const shutdownDeadlineMs = 6_000;
 
 /** Consumes the drawing jobs: claims the task of each and has it drawn. */
 @Processor(queueNames.images, {
@@ -37,6 +36,7 @@ export class GenerationProcessor extends WorkerHost implements OnApplicationBoot
     private readonly drawings: DrawingService,
     private readonly failures: FailureService,
     private readonly logger: JsonLogger,
+    @Inject(SHUTDOWN_DEADLINE_MS) private readonly deadlineMs: number,
   ) {
     super();
   }
@@ -73,7 +73,7 @@ export class GenerationProcessor extends WorkerHost implements OnApplicationBoot
     await this.worker.pause(true);
     const finished = this.worker.close();
     const deadline = new AbortController();
-    await Promise.race([finished, delay(shutdownDeadlineMs, undefined, { signal: deadline.signal, ref: false })]);
+    await Promise.race([finished, delay(this.deadlineMs, undefined, { signal: deadline.signal, ref: false })]);
     deadline.abort();
     this.shutdown.abort();
     await finished;

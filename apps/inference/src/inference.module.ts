@@ -22,7 +22,7 @@ import { PictureStore } from './pictures/picture-store';
 import { FileSweeper } from './sweeper/file-sweeper';
 import { Sweeper } from './sweeper/sweeper';
 import { TaskSweeper } from './sweeper/task-sweeper';
-import { CONFIG, IMAGE_STORAGE, JOB_BACK_END } from './tokens';
+import { CONFIG, IMAGE_STORAGE, JOB_BACK_END, SHUTDOWN_DEADLINE_MS } from './tokens';
 
 /** What the worker is built from. */
 export interface InferenceOptions {
@@ -31,6 +31,8 @@ export interface InferenceOptions {
   logger: JsonLogger;
   /** Compiled entry of the engine threads; tests name the one in `dist`. */
   threadFile?: string;
+  /** What a drawing may take to finish once the process is asked to end; then it is given back. */
+  shutdownDeadlineMs?: number;
 }
 
 /** The GPU worker: consumes the queue of drawings, sweeps, and answers for its health. */
@@ -44,7 +46,8 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
     private readonly health: HealthServer,
   ) {}
 
-  static forRoot({ config, databaseUrl, logger, threadFile }: InferenceOptions): DynamicModule {
+  static forRoot(options: InferenceOptions): DynamicModule {
+    const { config, databaseUrl, logger, threadFile, shutdownDeadlineMs = 6_000 } = options;
     return {
       module: InferenceModule,
       imports: [
@@ -53,6 +56,7 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
       ],
       providers: [
         { provide: CONFIG, useValue: config },
+        { provide: SHUTDOWN_DEADLINE_MS, useValue: shutdownDeadlineMs },
         { provide: JsonLogger, useValue: logger },
         {
           provide: DataSource,

@@ -103,22 +103,23 @@ export class Engine {
     }
   }
 
-  /** Releases every session and ends the thread; one that does not answer within `deadlineMs` is ended as it is. */
+  /**
+   * Releases every session and ends the thread. One that does not answer within `deadlineMs` is left to the end of the process:
+   * ending it by force while it is inside the runtime would take the process down.
+   */
   async close(deadlineMs = 5_000): Promise<void> {
     this.closing = true;
     const running = await this.thread?.catch(() => undefined);
     if (!running) return;
     const { worker } = running;
-    const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
-    worker.postMessage({ type: 'close' } satisfies EngineCommand);
-    const timer = setTimeout(() => void worker.terminate(), deadlineMs);
-    await ended;
-    clearTimeout(timer);
-  }
-
-  /** Ends the thread at once, whatever it does; the next drawing starts another. */
-  async terminate(): Promise<void> {
-    await (await this.thread)?.worker.terminate();
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, deadlineMs);
+      worker.once('exit', () => {
+        clearTimeout(timer);
+        resolve();
+      });
+      worker.postMessage({ type: 'close' } satisfies EngineCommand);
+    });
   }
 
   private running(): Promise<RunningThread> {

@@ -69,11 +69,6 @@ export class Engines {
   async close(): Promise<void> {
     await Promise.all(this.engines.map((engine) => engine.close()));
   }
-
-  /** Ends every engine's thread at once, whatever it does. They are started again by the next drawings. */
-  async terminate(): Promise<void> {
-    await Promise.all(this.engines.map((engine) => engine.terminate()));
-  }
 }
 
 function megabytes(bytes: { modelBytes: number; totalBytes: number }) {
