@@ -1,2 +1,3 @@
 export { ConfigError, loadConfig } from './config';
 export type { Config, S3Config } from './config';
+export { exitWithParent } from './parent';

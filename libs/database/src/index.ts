@@ -4,3 +4,4 @@ export type { EmbeddedPostgresOptions } from './embedded/embedded-postgres';
 export { FileLock, LockHeldError } from './embedded/file-lock';
 export type { LockHolder } from './embedded/file-lock';
 export { migrate } from './migrate';
+export { newApiKey } from './new-api-key';

@@ -24,6 +24,8 @@ const pollMs = 10;
 export interface EmbeddedPostgresOptions {
   /** Further settings of the server, as in postgresql.conf. */
   settings?: Readonly<Record<string, string>>;
+  /** Port to listen on; a free one by default. */
+  port?: number;
   /** How long to wait for another process that has the database open, in ms. Default 0. */
   waitMs?: number;
 }
@@ -54,7 +56,7 @@ export class EmbeddedPostgres {
       const password = await readPassword(home);
       await createCluster(home);
       await endAbandonedServer(join(home.folder, 'data'));
-      const { server, port } = await startServer(home, join(dataDir, 'logs', 'postgres.log'), options.settings ?? {});
+      const { server, port } = await startServer(home, join(dataDir, 'logs', 'postgres.log'), options);
       const exited = server.exitCode === null ? once(server, 'exit') : Promise.resolve();
       const url = `postgres://${name}:${password}@127.0.0.1:${port}/${name}`;
       const postgres = new EmbeddedPostgres(url, home.folder, server, lock, exited);
@@ -162,11 +164,11 @@ async function endAbandonedServer(data: string): Promise<void> {
   await rm(pidFile, { force: true });
 }
 
-async function startServer(home: ClusterHome, logFile: string, settings: Readonly<Record<string, string>>) {
+async function startServer(home: ClusterHome, logFile: string, options: EmbeddedPostgresOptions) {
   const data = join(home.folder, 'data');
   mkdirSync(dirname(logFile), { recursive: true });
   for (const deadline = Date.now() + startTimeoutMs; ; await delay(100)) {
-    const port = await freePort();
+    const port = options.port ?? (await freePort());
     const logStart = existsSync(logFile) ? (await stat(logFile)).size : 0;
     const server = spawnServer(home, data, logFile, {
       listen_addresses: '127.0.0.1',
@@ -181,7 +183,7 @@ async function startServer(home: ClusterHome, logFile: string, settings: Readonl
       log_timezone: 'UTC',
       log_checkpoints: 'off',
       timezone: 'UTC',
-      ...settings,
+      ...options.settings,
     });
     if (await isReady(server, data, deadline)) return { server, port };
     const said = (await readFile(logFile)).subarray(logStart).toString();

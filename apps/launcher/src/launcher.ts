@@ -1,0 +1,141 @@
+import { join } from 'node:path';
+import type { Config } from '@app/config';
+import { EmbeddedPostgres, FileLock, LockHeldError, migrate } from '@app/database';
+import type { KeptKey } from './first-key';
+import { ensureFirstKey } from './first-key';
+import { LogFile } from './log-file';
+import { prepareDataFolder, requireModel, requirePort } from './preflight';
+import { AlreadyRunningError, StartError } from './start-error';
+import { SupervisedProcess } from './supervised-process';
+
+/** How long a process may finish what it does after it was asked to end. */
+const drainMs = 30_000;
+/** How long a port or a database may still be held by what an earlier start left behind. */
+const leftoverMs = 5_000;
+/** `dist/apps`. */
+const apps = join(__dirname, '..', '..');
+
+/** How the running service is reached. */
+export interface Started {
+  url: string;
+  publicUrl: string;
+  key: KeptKey;
+}
+
+/** Runs the whole service on one machine: PostgreSQL, the api and the worker, started in this order and ended in reverse. */
+export class Launcher {
+  private lock?: FileLock;
+  private postgres?: EmbeddedPostgres;
+  private processes: SupervisedProcess[] = [];
+  private isStopping = false;
+  private readonly hurry = new AbortController();
+
+  constructor(
+    private readonly config: Config,
+    private readonly say: (line: string) => void,
+    /** Told when the service cannot go on. */
+    private readonly fail: (error: Error) => void,
+  ) {}
+
+  /**
+   * Resolves when the service takes requests.
+   * @returns the address on this machine, the one in what leaves the service, and the key that was kept.
+   * @throws AlreadyRunningError; StartError with the reason in one sentence.
+   */
+  async start(): Promise<Started> {
+    const { config, say } = this;
+    prepareDataFolder(config.dataDir);
+    this.lock = acquire(join(config.dataDir, 'launcher.lock'));
+    requireModel(config.modelsDir);
+    const port = await requirePort(config.port, config.host, this.lock.takenOver ? leftoverMs : 0);
+    const healthPort = await requirePort(config.inferenceHealthPort, '127.0.0.1', this.lock.takenOver ? leftoverMs : 0);
+    const databaseUrl = config.databaseUrl ?? (await this.startPostgres());
+    const applied = await migrate(databaseUrl);
+    if (applied.length > 0) say(`The database was brought up to date: ${applied.join(', ')}.`);
+    const key = await ensureFirstKey(databaseUrl, config.dataDir);
+    const local = `http://${localHost(config.host)}:${port}`;
+    const env = {
+      ...process.env,
+      DATABASE_URL: databaseUrl,
+      DATA_DIR: config.dataDir,
+      MODELS_DIR: config.modelsDir,
+      // Its default depends on DATABASE_URL, which is always set for the processes.
+      MODEL_FALLBACK: config.modelFallback ? 'on' : 'off',
+      HOST: config.host,
+      PORT: String(port),
+      PUBLIC_URL: config.port === port ? config.publicUrl : `http://localhost:${port}`,
+      INFERENCE_HEALTH_PORT: String(healthPort),
+    };
+    say('Starting the api and the worker …');
+    this.processes = [
+      this.supervise('api', env, `${local}/health/ready`),
+      this.supervise('inference', env, `http://127.0.0.1:${healthPort}/health/ready`),
+    ];
+    await Promise.all(this.processes.map((process) => process.start()));
+    if (this.isStopping) throw new StartError('It was ended while it started.');
+    this.lock.publish(local);
+    return { url: local, publicUrl: env.PUBLIC_URL, key };
+  }
+
+  /** Ends the api and the worker when they have finished what they do, then PostgreSQL. */
+  async stop(): Promise<void> {
+    if (this.isStopping) return this.hurry.abort();
+    this.isStopping = true;
+    await Promise.all(this.processes.map((process) => process.stop(drainMs, this.hurry.signal)));
+    await this.postgres?.stop();
+    this.lock?.release();
+  }
+
+  private async startPostgres(): Promise<string> {
+    this.say(`Starting PostgreSQL in ${join(this.config.dataDir, 'postgres')} …`);
+    try {
+      await this.openPostgres();
+    } catch (error) {
+      if (error instanceof LockHeldError)
+        throw new StartError(`The database of ${this.config.dataDir} is in use by process ${error.holder.pid}.`);
+      throw new StartError((error as Error).message);
+    }
+    const { folder, url } = this.postgres!;
+    if (folder !== join(this.config.dataDir, 'postgres')) this.say(`Its files are kept in ${folder}.`);
+    return url;
+  }
+
+  private async openPostgres(port?: number): Promise<void> {
+    const postgres = await EmbeddedPostgres.start(this.config.dataDir, { waitMs: leftoverMs, ...(port && { port }) });
+    this.postgres = postgres;
+    postgres.onExit(() => void (this.isStopping || this.reopenPostgres(postgres)));
+  }
+
+  /** A server that was killed comes up again where the api and the worker look for it. */
+  private async reopenPostgres(ended: EmbeddedPostgres): Promise<void> {
+    this.say('PostgreSQL ended and is started again.');
+    try {
+      await ended.stop();
+      await this.openPostgres(Number(new URL(ended.url).port));
+      if (this.isStopping) await this.postgres?.stop();
+    } catch (error) {
+      this.fail(error as Error);
+    }
+  }
+
+  private supervise(name: string, env: NodeJS.ProcessEnv, readyUrl: string): SupervisedProcess {
+    const log = new LogFile(join(this.config.dataDir, 'logs', `${name}.log`));
+    return new SupervisedProcess({ name, main: join(apps, name, 'src', 'main.js'), env, readyUrl }, log, this.say);
+  }
+}
+
+function acquire(file: string): FileLock {
+  try {
+    return FileLock.acquire(file);
+  } catch (error) {
+    if (error instanceof LockHeldError) throw new AlreadyRunningError(error.holder.pid, error.holder.url);
+    throw error;
+  }
+}
+
+/** The address under which a server that listens on `host` is reached from here. */
+function localHost(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1';
+  if (host === '::') return '[::1]';
+  return host.includes(':') ? `[${host}]` : host;
+}

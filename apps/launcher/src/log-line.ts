@@ -1,0 +1,41 @@
+/** Levels of pino, the logger of the processes. */
+const warning = 40;
+const names: Readonly<Record<number, string>> = { 40: 'warning: ', 50: 'error: ', 60: 'fatal: ' };
+/** Fields that tell a reader of the file more than a reader of the terminal. */
+const quiet: ReadonlySet<string> = new Set(['level', 'time', 'process', 'pid', 'hostname', 'context', 'msg', 'stack']);
+
+/** One line that a process wrote, as a person reads it. */
+export interface LogLine {
+  text: string;
+  isWarning: boolean;
+}
+
+/** Turns a JSON log line into a short one; what is not JSON (a crash) stays as it is and counts as a warning. */
+export function readLogLine(line: string): LogLine {
+  const record = parse(line);
+  if (!record) return { text: line, isWarning: true };
+  const level = typeof record.level === 'number' ? record.level : warning;
+  const fields = Object.entries(record)
+    .filter(([key]) => !quiet.has(key))
+    .map(([key, value]) => `${key}=${brief(value)}`);
+  return {
+    text: [`${names[level] ?? ''}${String(record.msg)}`, ...fields].join(' '),
+    isWarning: level >= warning,
+  };
+}
+
+function brief(value: unknown): string {
+  if (typeof value === 'string') return /[\s"]/.test(value) ? JSON.stringify(value) : value;
+  if (value && typeof value === 'object' && 'message' in value) return JSON.stringify(value.message);
+  return JSON.stringify(value);
+}
+
+function parse(line: string): { level?: unknown; msg: string } | undefined {
+  if (!line.startsWith('{')) return undefined;
+  try {
+    const record = JSON.parse(line) as { level?: unknown; msg?: unknown };
+    return typeof record.msg === 'string' ? (record as { msg: string }) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,52 @@
+import 'reflect-metadata';
+import { performance } from 'node:perf_hooks';
+import { ConfigError, loadConfig } from '@app/config';
+import { Launcher } from './launcher';
+import { AlreadyRunningError, StartError } from './start-error';
+import { welcome } from './welcome';
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+
+async function main(): Promise<void> {
+  const launcher = new Launcher(loadConfig(process.env), say, (error) => void leave(1, error));
+  let leaving: Promise<void> | undefined;
+  /** The first call ends the service, the second one hurries. */
+  const leave = (exitCode: number, error?: Error): Promise<void> => {
+    if (error) process.stderr.write(`${explain(error)}\n`);
+    const stopped = launcher.stop();
+    leaving ??= stopped.then(() => process.exit(exitCode));
+    return leaving;
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.on(signal, () => {
+      say(leaving ? 'Ending at once.' : 'Ending: the api and the worker finish what they do …');
+      void leave(0);
+    });
+  // Whoever started this process with a channel wants it only for as long as it lives itself.
+  process.once('disconnect', () => void leave(0));
+  // A terminal that was closed is no reason to leave processes behind.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+
+  try {
+    const started = await launcher.start();
+    say(`Ready after ${(performance.now() / 1000).toFixed(1)} s.\n\n${welcome(started)}`);
+    process.send?.({ url: started.url });
+  } catch (error) {
+    if (leaving) return;
+    if (error instanceof AlreadyRunningError) say(error.message);
+    await leave(
+      error instanceof AlreadyRunningError ? 0 : 1,
+      error instanceof AlreadyRunningError ? undefined : (error as Error),
+    );
+  }
+}
+
+/** One plain sentence where the cause is known, everything where it is not. */
+function explain(error: Error): string {
+  return error instanceof StartError || error instanceof ConfigError ? error.message : (error.stack ?? error.message);
+}
+
+main().catch((error: Error) => {
+  process.stderr.write(`${explain(error)}\n`);
+  process.exit(1);
+});

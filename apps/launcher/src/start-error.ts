@@ -1,0 +1,22 @@
+/** Why the service does not start, in one sentence for the person at the terminal. */
+export class StartError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'StartError';
+  }
+}
+
+/** The service runs already, which is what was wanted. */
+export class AlreadyRunningError extends Error {
+  constructor(
+    readonly pid: number,
+    readonly url: string | undefined,
+  ) {
+    super(
+      url
+        ? `Darkroom is already running at ${url} (process ${pid}).`
+        : `Darkroom is already being started by process ${pid}.`,
+    );
+    this.name = 'AlreadyRunningError';
+  }
+}

@@ -1,0 +1,42 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+const root = dirname(import.meta.dirname);
+
+/** Whether `node_modules` holds what the lock file asks for, as npm itself recorded when it last finished. */
+export function isInstalled() {
+  const packagesOf = (file) => {
+    try {
+      return JSON.parse(readFileSync(join(root, file), 'utf8')).packages;
+    } catch {
+      return undefined;
+    }
+  };
+  const wanted = packagesOf('package-lock.json');
+  const found = packagesOf('node_modules/.package-lock.json');
+  if (!wanted || !found) return false;
+  const isPackage = (path) => path.startsWith('node_modules/');
+  return (
+    Object.entries(wanted).every(([path, entry]) => {
+      // Builds for other platforms are left out by npm on purpose.
+      if (!isPackage(path) || (!found[path] && (entry.optional || entry.devOptional))) return true;
+      return found[path]?.version === entry.version && found[path]?.integrity === entry.integrity;
+    }) && Object.keys(found).every((path) => !isPackage(path) || path in wanted)
+  );
+}
+
+/** Runs `npm ci` when something is missing or of another version. Its output goes to the terminal. */
+export function installIfNeeded() {
+  if (isInstalled()) return;
+  console.log('Installing the packages …');
+  const npm = process.env.npm_execpath;
+  const args = ['ci', '--no-audit', '--no-fund'];
+  // Development packages are needed to build, whatever NODE_ENV says.
+  const env = { ...process.env, NODE_ENV: 'development' };
+  const options = { cwd: root, stdio: 'inherit', env };
+  const { status, error } = npm
+    ? spawnSync(process.execPath, [npm, ...args], options)
+    : spawnSync('npm', args, options);
+  if (status !== 0) throw new Error(`The packages could not be installed${error ? `: ${error.message}` : ''}.`);
+}

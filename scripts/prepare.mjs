@@ -1,0 +1,27 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { buildIfNeeded } from './build.mjs';
+import { installIfNeeded } from './install.mjs';
+
+const root = dirname(import.meta.dirname);
+
+/** Makes the tree runnable: installs and builds what is missing or old. Does nothing, in some 50 ms, when nothing is. */
+export async function prepare() {
+  try {
+    requireNode();
+    installIfNeeded();
+    await buildIfNeeded();
+  } catch (error) {
+    console.error(error.message);
+    process.exit(1);
+  }
+}
+
+function requireNode() {
+  const wanted = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+    .engines.node.match(/\d+/g)
+    .map(Number);
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  if (major < wanted[0] || (major === wanted[0] && minor < wanted[1]))
+    throw new Error(`Node ${wanted.slice(0, 2).join('.')} or newer is needed; this is ${process.versions.node}.`);
+}
