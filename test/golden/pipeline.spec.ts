@@ -1,7 +1,8 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { StableDiffusionPipeline } from '@app/diffusion';
-import type { RgbImage, SchedulerName } from '@app/diffusion';
+import type { LoadOptions, RgbImage, SchedulerName } from '@app/diffusion';
 import { largestDifference, loadGolden, loadGoldenTable, recordGolden } from '../support/golden';
 import { psnr } from '../support/psnr';
 
@@ -23,14 +24,30 @@ const tiny = (name: string) => join(__dirname, 'models/tiny', name);
  * Tolerances: final latents of float32 models within 1e-3 of diffusers', pictures at 45 dB or more; the float16 model's pictures
  * are compared with those of the same weights in float32, at 40 dB or more.
  */
-const models = [
+interface Golden {
+  name: string;
+  folder: string;
+  golden: string;
+  latents: number;
+  decibels: number;
+}
+const models: Golden[] = [
   { name: 'shapes', folder: join(__dirname, '../../models/shapes'), golden: 'shapes', latents: 1e-3, decibels: 45 },
   { name: 'sd15-diffusers', folder: tiny('sd15-diffusers'), golden: 'sd15-diffusers', latents: 1e-3, decibels: 45 },
   { name: 'sd21-optimum', folder: tiny('sd21-optimum'), golden: 'sd21-optimum', latents: 1e-3, decibels: 45 },
   { name: 'sd15-fp16', folder: tiny('sd15-fp16'), golden: 'sd15-diffusers', latents: Infinity, decibels: 40 },
 ];
 
-describe.each(models)('StableDiffusionPipeline, $name', ({ name, folder, golden, ...tolerance }) => {
+describe.each(models)('StableDiffusionPipeline on the CPU, $name', (golden) => {
+  drawsGoldens(golden, { device: 'cpu', intraOpNumThreads: 2 });
+});
+
+/** Convolutions on CUDA are computed with the ten bits of mantissa of float16 (TF32), so its tolerance holds there for all. */
+(hasCuda() ? describe : describe.skip).each(models)('StableDiffusionPipeline on CUDA, $name', (golden) => {
+  drawsGoldens({ ...golden, name: `${golden.name} on CUDA`, latents: Infinity, decibels: 40 }, { device: 'cuda:0' });
+});
+
+function drawsGoldens({ name, folder, golden, ...tolerance }: Golden, options: LoadOptions): void {
   const cases = loadGoldenTable<PipelineCase[]>(`${golden}/pipeline`);
   const arrays = loadGolden(`${golden}/pipeline`);
   // Equal pictures have no finite ratio; 100 dB is beyond what eight bits can show.
@@ -38,7 +55,7 @@ describe.each(models)('StableDiffusionPipeline, $name', ({ name, folder, golden,
   let pipeline: StableDiffusionPipeline;
 
   beforeAll(async () => {
-    pipeline = await StableDiffusionPipeline.load(folder, { device: 'cpu', intraOpNumThreads: 2 });
+    pipeline = await StableDiffusionPipeline.load(folder, options);
   });
   afterAll(async () => {
     await pipeline.release();
@@ -72,7 +89,13 @@ describe.each(models)('StableDiffusionPipeline, $name', ({ name, folder, golden,
       expect(decibels).toBeGreaterThanOrEqual(tolerance.decibels);
     },
   );
-});
+}
+
+/** Whether there is a GPU, and the execution provider was installed beside ONNX Runtime. */
+function hasCuda(): boolean {
+  const runtime = join(require.resolve('onnxruntime-node'), '../../bin/napi-v6', process.platform, process.arch);
+  return existsSync('/dev/nvidia0') && existsSync(join(runtime, 'libonnxruntime_providers_cuda.so'));
+}
 
 /** [1, 3, height, width] in 0..1 */
 function fromUnitPlanes(planes: Float32Array, width: number, height: number): RgbImage {

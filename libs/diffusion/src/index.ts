@@ -12,5 +12,6 @@ export type { LoadOptions } from './session/model-session';
 export type { RgbImage } from './tensor/rgb-image';
 export { ClipTokenizer } from './tokenizer/clip-tokenizer';
 export { fitLatentRgbMap } from './vae/fit-latent-preview';
+export type { PreviewSample } from './vae/fit-latent-preview';
 export type { LatentRgbMap } from './vae/latent-preview';
 export * from './weights';

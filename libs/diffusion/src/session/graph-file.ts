@@ -1,5 +1,5 @@
-import { stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { realpath, stat } from 'node:fs/promises';
+import { dirname, join, sep } from 'node:path';
 import { OnnxModel, OnnxModelError } from '../weights/onnx-model';
 import { ModelFolderError } from './errors';
 
@@ -37,6 +37,12 @@ export async function readGraphFile(path: string): Promise<GraphFile> {
     const file = join(dirname(path), name);
     const found = await stat(file).catch(() => undefined);
     if (!found?.isFile()) throw new ModelFolderError(file, `is missing, and ${path} keeps its weights there`);
+    // ONNX Runtime refuses weights outside the graph's folder, links included, as the cache of a model hub has them.
+    if (!(await realpath(file)).startsWith((await realpath(dirname(path))) + sep))
+      throw new ModelFolderError(
+        file,
+        `leads out of the folder of its graph; it has to be a file or a hard link there`,
+      );
     sizes.set(name, found.size);
   }
   for (const { data } of model.initializers.values()) {

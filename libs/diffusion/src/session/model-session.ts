@@ -6,6 +6,7 @@ import type { ElementType } from '../tensor/input-buffer';
 import { ModelFolderError, ProviderUnavailableError } from './errors';
 import type { GraphFile } from './graph-file';
 import { openOptimized } from './optimized-graph';
+import type { CreateSession } from './optimized-graph';
 import { withUniqueNodeNames } from './unique-node-names';
 
 /** Where and how a model runs. */
@@ -70,7 +71,7 @@ export class ModelSession {
     }
   }
 
-  /** The only input, output or the one of a given name. @throws ModelFolderError if the graph has no such value */
+  /** The output of that name, or the first one: names differ between exporters. @throws ModelFolderError if there is none */
   output(name: string): ValueFacts {
     const found = this.outputs.find((value) => value.name === name) ?? this.outputs[0];
     if (!found) throw new ModelFolderError(this.file, 'has no output');
@@ -98,8 +99,6 @@ export function elementType<T extends ElementType>(file: string, value: ValueFac
   if (found) return found;
   throw new ModelFolderError(file, `takes or gives ${value.name} as ${value.type} (accepted: ${allowed.join(', ')})`);
 }
-
-export type CreateSession = (options: InferenceSession.SessionOptions) => Promise<InferenceSession>;
 
 /** A graph is loaded by its path, so that weights beside it are found; one that has to be mended, from memory with them. */
 async function loader(graph: GraphFile): Promise<CreateSession> {

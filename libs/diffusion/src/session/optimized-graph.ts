@@ -6,7 +6,8 @@ import { dirname, join } from 'node:path';
 import { env, InferenceSession } from 'onnxruntime-node';
 import type { GraphFile } from './graph-file';
 
-type CreateSession = (options: InferenceSession.SessionOptions) => Promise<InferenceSession>;
+/** Opens a graph with the given options. */
+export type CreateSession = (options: InferenceSession.SessionOptions) => Promise<InferenceSession>;
 
 /**
  * Opens the optimised form of a graph from a cache folder, or makes it there. An entry belongs to one graph and device, and to one

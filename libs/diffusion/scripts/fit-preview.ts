@@ -1,0 +1,42 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fitLatentRgbMap, StableDiffusionPipeline } from '../src';
+import type { PreviewSample } from '../src';
+
+/** What is drawn when no prompts are given: much of the range of colours, in the words of every model. */
+const defaultPrompts = [
+  'a red circle on a blue background',
+  'a green star on a white background',
+  'a yellow heart on a black background',
+  'a purple square on an orange background',
+  'a cyan triangle on a pink background',
+  'a brown moon on a gray background',
+];
+
+/** Draws a few pictures and writes `preview.json`, the map from latents to colours, into the model's folder. */
+async function main([folder, ...prompts]: string[]): Promise<void> {
+  if (!folder) throw new Error('Usage: fit-preview <model folder> [prompt ...]');
+  const pipeline = await StableDiffusionPipeline.load(folder, { device: 'cpu' });
+  const { nativeSize } = pipeline.facts;
+  const samples: PreviewSample[] = [];
+  for (const [seed, prompt] of (prompts.length > 0 ? prompts : defaultPrompts).entries()) {
+    const denoising = await pipeline.prepare({
+      prompt,
+      width: nativeSize,
+      height: nativeSize,
+      numInferenceSteps: 20,
+      guidanceScale: 7.5,
+      seeds: [seed],
+    });
+    while (await pipeline.step(denoising));
+    const [image] = await pipeline.decode(denoising);
+    samples.push({ latents: denoising.images[0].latents, shape: denoising.shape, image });
+  }
+  await pipeline.release();
+  await writeFile(join(folder, 'preview.json'), `${JSON.stringify(fitLatentRgbMap(samples), null, 2)}\n`);
+}
+
+main(process.argv.slice(2)).catch((error: Error) => {
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = 1;
+});
