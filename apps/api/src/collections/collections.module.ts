@@ -5,11 +5,12 @@ import { RecordsModule } from '../records/records.module';
 import { StylesModule } from '../styles/styles.module';
 import { CollectionsController } from './collections.controller';
 import { CollectionsService } from './collections.service';
+import { PublicCollectionsSeeder } from './public/public-collections.seeder';
 
 /** Collections of Styles: the caller's own and the public ones. */
 @Module({
   imports: [TypeOrmModule.forFeature([Collection]), RecordsModule, StylesModule],
   controllers: [CollectionsController],
-  providers: [CollectionsService],
+  providers: [CollectionsService, PublicCollectionsSeeder],
 })
 export class CollectionsModule {}

@@ -1,0 +1,123 @@
+import { buffer } from 'node:stream/consumers';
+import { Collection, Style } from '@app/domain';
+import { JsonLogger } from '@app/logging';
+import type { ImageStorage } from '@app/storage';
+import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { DataSource, In, IsNull, Not } from 'typeorm';
+import { StoredFiles } from '../../records/stored-files';
+import { IMAGE_STORAGE } from '../../storage.token';
+import { thumbnailKeyOf } from '../../styles/thumbnails.service';
+import type { PublicCollection } from './public-collections';
+import { readPublicCollections, readPublicThumbnail } from './public-collections';
+
+/** Under which one process at a time seeds: "SEED" in ASCII. */
+const seedLock = 0x53454544;
+const retryMs = 30_000;
+
+/** Brings the public Collections to what this release ships, at every start. Repeating it changes nothing. */
+@Injectable()
+export class PublicCollectionsSeeder implements OnApplicationBootstrap, OnApplicationShutdown {
+  private retry?: NodeJS.Timeout;
+
+  constructor(
+    private readonly dataSource: DataSource,
+    @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
+    private readonly files: StoredFiles,
+    private readonly logger: JsonLogger,
+  ) {}
+
+  /** A storage that is not there yet keeps the public Collections away, not the service. */
+  async onApplicationBootstrap(): Promise<void> {
+    try {
+      await this.seed(await readPublicCollections());
+    } catch (error) {
+      this.logger.warn('public Collections could not be installed yet', { reason: (error as Error).message });
+      this.retry = setTimeout(() => void this.onApplicationBootstrap(), retryMs).unref();
+    }
+  }
+
+  onApplicationShutdown(): void {
+    clearTimeout(this.retry);
+  }
+
+  /** Installs and updates these, and removes every other public one. */
+  async seed(collections: readonly PublicCollection[]): Promise<void> {
+    for (const { id } of collections.flatMap(({ styles }) => styles)) await this.storeThumbnail(id);
+    const dropped = await this.dataSource.transaction(async (manager) => {
+      await manager.query('SELECT pg_advisory_xact_lock($1)', [seedLock]);
+      await upsert(manager, collections);
+      return removeOthers(manager, collections);
+    });
+    await this.files.removeAll(dropped.map(thumbnailKeyOf));
+  }
+
+  private async storeThumbnail(styleId: string): Promise<void> {
+    const key = thumbnailKeyOf(styleId);
+    const [shipped, stored] = await Promise.all([readPublicThumbnail(styleId), this.storage.read(key)]);
+    if (!stored || !shipped.equals(await buffer(stored.stream))) await this.storage.write(key, shipped);
+  }
+}
+
+/** The order of public rows is their place in the data; `seq` is compared with rows of the same owner only. */
+async function upsert(manager: EntityManager, collections: readonly PublicCollection[]): Promise<void> {
+  const createdAt = new Date();
+  const collectionRows = collections.map(({ id, name }, seq) => ({ id, ownerId: null, seq, name, createdAt }));
+  const styleRows = collections.flatMap((collection) =>
+    collection.styles.map((style, seq) => ({
+      id: style.id,
+      ownerId: null,
+      collectionId: collection.id,
+      seq,
+      name: style.name,
+      template: style.template,
+      negativePrompt: style.negative_prompt,
+      cfg: style.cfg,
+      steps: style.steps,
+      thumbnailToken: style.token,
+      thumbnailKey: thumbnailKeyOf(style.id),
+      createdAt,
+    })),
+  );
+  await manager
+    .createQueryBuilder()
+    .insert()
+    .into(Collection)
+    .values(collectionRows)
+    .orUpdate(['seq', 'name'], ['id'])
+    .execute();
+  await manager
+    .createQueryBuilder()
+    .insert()
+    .into(Style)
+    .values(styleRows)
+    .orUpdate(
+      [
+        'collection_id',
+        'seq',
+        'name',
+        'template',
+        'negative_prompt',
+        'cfg',
+        'steps',
+        'thumbnail_token',
+        'thumbnail_key',
+      ],
+      ['id'],
+    )
+    .execute();
+}
+
+/** @returns the ids of the Styles that were removed. */
+async function removeOthers(manager: EntityManager, collections: readonly PublicCollection[]): Promise<string[]> {
+  const kept = collections.flatMap(({ styles }) => styles.map(({ id }) => id));
+  const others = await manager.find(Style, {
+    select: { id: true },
+    where: { ownerId: IsNull(), id: Not(In(kept)) },
+  });
+  const ids = others.map(({ id }) => id);
+  await manager.delete(Style, { id: In(ids) });
+  await manager.delete(Collection, { ownerId: IsNull(), id: Not(In(collections.map(({ id }) => id))) });
+  return ids;
+}

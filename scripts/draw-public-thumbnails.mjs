@@ -1,0 +1,49 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import sharp from 'sharp';
+import { buildIfNeeded, root } from './build.mjs';
+
+/**
+ * Draws the thumbnails of the public Collections with the bundled model, from the text and seed in their data file, and
+ * writes them beside it: 256 x 256 pixels, few colors, some kB each. Run after that file or the model has changed.
+ * A picture that changed gets another URL, for the old one may be kept in caches for a year.
+ */
+const folder = join(root, 'apps', 'api', 'src', 'collections', 'public');
+const dataFile = join(folder, 'collections.json');
+const collections = JSON.parse(readFileSync(dataFile, 'utf8'));
+// Drawn at the size at which the model draws best, and made smaller.
+const drawnEdge = 512;
+const edge = 256;
+
+await buildIfNeeded();
+const { StableDiffusionPipeline } = createRequire(import.meta.url)(
+  join(root, 'dist', 'libs', 'diffusion', 'src', 'index.js'),
+);
+const pipeline = await StableDiffusionPipeline.load(join(root, 'models', 'shapes'), { device: 'cpu' });
+for (const { name, styles } of collections)
+  for (const style of styles) {
+    const { images } = await pipeline.generate({
+      prompt: style.thumbnail.prompt,
+      width: drawnEdge,
+      height: drawnEdge,
+      numInferenceSteps: 25,
+      guidanceScale: 6,
+      scheduler: 'dpmpp_2m',
+      seeds: [style.thumbnail.seed],
+    });
+    const [{ data, width, height }] = images;
+    const file = join(folder, 'thumbnails', `${style.id}.png`);
+    const png = await sharp(data, { raw: { width, height, channels: 3 } })
+      .resize(edge, edge)
+      .png({ palette: true, colours: 32, dither: 0, effort: 10 })
+      .toBuffer();
+    const changed = !existsSync(file) || !readFileSync(file).equals(png);
+    if (changed) {
+      writeFileSync(file, png);
+      style.token = randomBytes(18).toString('base64url');
+    }
+    console.log(`${name} / ${style.name}: ${png.length} bytes, ${changed ? 'new' : 'unchanged'}`);
+  }
+writeFileSync(dataFile, `${JSON.stringify(collections, null, 2)}\n`);
