@@ -15,13 +15,7 @@ export {
   SafetensorsError,
   toFloat32,
 } from './safetensors';
-export type {
-  SafetensorsArray,
-  SafetensorsDtype,
-  SafetensorsEntry,
-  SafetensorsHeader,
-  SafetensorsInfo,
-} from './safetensors';
+export type { SafetensorsDtype, SafetensorsEntry, SafetensorsHeader, SafetensorsInfo } from './safetensors';
 export type { TextualInversion } from './textual-inversion';
 export { WeightsError } from './weights-error';
 export type { WeightsErrorCode } from './weights-error';

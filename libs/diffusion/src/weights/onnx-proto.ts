@@ -34,7 +34,7 @@ export const elementBytes: Record<number, number | undefined> = {
 };
 
 /** Bytes of the model file, or of the file at `location` beside it. Without `end` they go on to the end of that file. */
-export interface DataSpan {
+interface DataSpan {
   location?: string;
   begin: number;
   end?: number;

@@ -20,7 +20,7 @@ const arrays = {
 } as const;
 
 export type SafetensorsDtype = keyof typeof arrays;
-export type SafetensorsArray = InstanceType<(typeof arrays)[SafetensorsDtype]>;
+type SafetensorsArray = InstanceType<(typeof arrays)[SafetensorsDtype]>;
 
 /** One tensor as the header describes it; `begin` and `end` are byte positions in the file. */
 export interface SafetensorsInfo {
