@@ -16,8 +16,8 @@ export interface Receiver {
   url: string;
   received: Received[];
   /** Resolves with the n-th request (from 1) as soon as it is there. */
-  next(n: number): Promise<Received>;
-  close(): Promise<void>;
+  next: (n: number) => Promise<Received>;
+  close: () => Promise<void>;
 }
 
 /** @param answer what each request gets; 204 by default. */

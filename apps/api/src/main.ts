@@ -1,9 +1,11 @@
 import 'reflect-metadata';
-import { ConfigError, loadConfig } from '@app/config';
+import { ConfigError, exitWithParent, loadConfig } from '@app/config';
+import { NotMigratedError } from '@app/database';
 import { JsonLogger } from '@app/logging';
 import { createApi } from './create-api';
 
 async function main(): Promise<void> {
+  exitWithParent();
   const config = loadConfig(process.env);
   const app = await createApi(config);
   await app.listen(config.port, config.host);
@@ -11,7 +13,7 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: Error & { code?: string }) => {
-  const reason = error.code === 'EADDRINUSE' ? `The port is in use: ${error.message}.` : error.message;
-  process.stderr.write(`${error instanceof ConfigError || error.code ? reason : (error.stack ?? reason)}\n`);
+  const isPlain = error instanceof ConfigError || error instanceof NotMigratedError || error.code !== undefined;
+  process.stderr.write(`The api could not start: ${isPlain ? error.message : error.stack}\n`);
   process.exit(1);
 });

@@ -1,3 +1,4 @@
+import { assertMigrated } from '@app/database';
 import { queueConnection } from '@app/queue';
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -9,6 +10,7 @@ import { InferenceModule } from './inference.module';
 /** Starts the worker: engines, queue, sweeper, health endpoint. Closing the context ends all of them. */
 export async function createInference(options: InferenceOptions): Promise<INestApplicationContext> {
   const { config, databaseUrl, logger } = options;
+  await assertMigrated(databaseUrl);
   setDefaultBackendFactory(queueConnection(config, databaseUrl).factory);
   const context = await NestFactory.createApplicationContext(InferenceModule.forRoot(options), {
     logger,

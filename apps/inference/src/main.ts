@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import { ConfigError, exitWithParent, loadConfig } from '@app/config';
+import { NotMigratedError } from '@app/database';
 import { JsonLogger } from '@app/logging';
 import { createInference } from './create-inference';
 
@@ -13,7 +14,7 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: Error & { code?: string }) => {
-  const isPlain = error instanceof ConfigError || error.code !== undefined;
+  const isPlain = error instanceof ConfigError || error instanceof NotMigratedError || error.code !== undefined;
   process.stderr.write(`The inference process could not start: ${isPlain ? error.message : error.stack}\n`);
   process.exit(1);
 });

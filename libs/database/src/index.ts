@@ -1,3 +1,4 @@
+export { assertMigrated, NotMigratedError } from './assert-migrated';
 export { createDataSource, dataSourceOptions } from './data-source';
 export { EmbeddedPostgres } from './embedded/embedded-postgres';
 export type { EmbeddedPostgresOptions } from './embedded/embedded-postgres';
