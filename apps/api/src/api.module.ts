@@ -4,18 +4,31 @@ import { Module } from '@nestjs/common';
 import { APP_FILTER, APP_INTERCEPTOR } from '@nestjs/core';
 import { AuthModule } from './auth/auth.module';
 import { CollectionsModule } from './collections/collections.module';
+import { FinetunePromptsModule } from './finetune-prompts/finetune-prompts.module';
 import { FinetunesModule } from './finetunes/finetunes.module';
 import { HealthController } from './health/health.controller';
 import { JsonBodyInterceptor } from './http/json-body.interceptor';
 import { ProblemFilter } from './http/problem.filter';
 import { ImagesModule } from './images/images.module';
 import { InfrastructureModule } from './infrastructure/infrastructure.module';
+import { ModelsModule } from './models/models.module';
 import { TextToImageModule } from './text-to-image/text-to-image.module';
+import { UsageModule } from './usage/usage.module';
 import { WebhooksModule } from './webhooks/webhooks.module';
 
 /** The HTTP edge: every route of `/v1`, pictures, webhooks, health. */
 @Module({
-  imports: [AuthModule, TextToImageModule, FinetunesModule, CollectionsModule, ImagesModule, WebhooksModule],
+  imports: [
+    AuthModule,
+    TextToImageModule,
+    FinetunesModule,
+    FinetunePromptsModule,
+    CollectionsModule,
+    ImagesModule,
+    WebhooksModule,
+    UsageModule,
+    ModelsModule,
+  ],
   controllers: [HealthController],
   providers: [
     { provide: APP_FILTER, useClass: ProblemFilter },

@@ -1,85 +1,95 @@
-import { DeletedDto } from '@app/domain';
+import { DeletedDto, limits } from '@app/domain';
 import { applyDecorators } from '@nestjs/common';
 import {
   ApiBearerAuth,
   ApiBody,
+  ApiConsumes,
   ApiExtraModels,
+  ApiHeader,
   ApiOperation,
-  ApiParam,
   ApiQuery,
   ApiResponse,
   getSchemaPath,
 } from '@nestjs/swagger';
 import { ProblemDto } from './problem.dto';
+import { ApiProblem, linkHeader, requestIdHeader } from './responses';
 
 type Model = new () => object;
 
 interface Operation {
-  body?: Model;
+  /** Several: any one of them. */
+  body?: Model | readonly Model[];
   /** The body is an array of 1 to 100 of them. */
   bodyIsArray?: boolean;
-  reply: Model;
+  /** The body is a file of at most so many bytes. */
+  fileBytes?: number;
+  reply: Model | readonly Model[];
   replyIsArray?: boolean;
   /** Statuses beyond those every route has. */
   errors?: readonly number[];
-  /** Path parameters, in order. */
-  params?: readonly string[];
   description?: string;
 }
 
-const errorText: Readonly<Record<number, string>> = {
-  400: 'The request is malformed or a field is invalid.',
-  401: 'The API key is missing, unknown or revoked.',
-  403: 'It is public: readable by you, changed by nobody.',
-  404: 'There is nothing of yours with this id.',
-  409: 'It conflicts with the present state.',
-  413: 'The body is too large.',
-  415: 'The body is not JSON.',
-  422: 'Well-formed, but impossible.',
-  429: 'Too many requests; Retry-After says when to come back.',
-  503: 'A dependency is down; Retry-After says when to come back.',
-};
+const errorsOfAll = [401, 429, 503];
+const errorsOfBodies = [400, 413, 415];
 
 function operation(id: string, summary: string, success: number, options: Operation): MethodDecorator {
-  const { body, reply, params = [], description } = options;
-  const item = { $ref: getSchemaPath(reply) };
-  const schema = options.replyIsArray ? { type: 'array', items: item } : item;
-  const errors = [...new Set([...(options.errors ?? []), ...(body ? [400, 413, 415] : []), 401, 503])].sort(
-    (a, b) => a - b,
-  );
+  const { description, fileBytes, bodyIsArray, replyIsArray } = options;
+  const bodies = [options.body ?? []].flat();
+  const replies = [options.reply].flat();
+  const hasBody = bodies.length > 0 || fileBytes !== undefined;
+  const errors = new Set([...(options.errors ?? []), ...(hasBody ? errorsOfBodies : []), ...errorsOfAll]);
   return applyDecorators(
     ApiBearerAuth(),
     ApiOperation({ operationId: id, summary, ...(description && { description }) }),
-    ApiExtraModels(reply, ProblemDto, ...(body ? [body] : [])),
-    ...params.map((name) => ApiParam({ name, schema: { type: 'string', minLength: 1 } })),
-    ...(body ? [requestBody(body, options.bodyIsArray)] : []),
-    ApiResponse({ status: success, description: 'Done.', schema, headers: requestIdHeader }),
-    ...errors.map((status) =>
-      ApiResponse({
-        status,
-        description: errorText[status],
-        content: { 'application/problem+json': { schema: { $ref: getSchemaPath(ProblemDto) } } },
-        ...((status === 503 || status === 429) && { headers: { 'Retry-After': { schema: { type: 'integer' } } } }),
-        ...(status === 401 && { headers: { 'WWW-Authenticate': { schema: { type: 'string' } } } }),
-      }),
-    ),
+    ApiExtraModels(...replies, ProblemDto, ...bodies),
+    ...(bodies.length > 0 ? [ApiBody({ required: true, schema: bodySchema(bodies, bodyIsArray) })] : []),
+    ...(fileBytes ? [fileBody(fileBytes)] : []),
+    ApiResponse({
+      status: success,
+      description: 'Done.',
+      headers: { ...requestIdHeader, ...(replyIsArray && success === 200 && linkHeader) },
+      content: {
+        'application/json': {
+          schema: replyIsArray ? { type: 'array', items: schemaOf(replies) } : schemaOf(replies),
+        },
+      },
+    }),
+    ...[...errors].sort((a, b) => a - b).map(ApiProblem),
   );
 }
 
-const requestIdHeader = {
-  'X-Request-Id': { description: 'Names the request in the logs.', schema: { type: 'string' } },
-};
+function schemaOf(models: readonly Model[]) {
+  const references = models.map((model) => ({ $ref: getSchemaPath(model) }));
+  return references.length === 1 ? references[0] : { oneOf: references };
+}
 
-function requestBody(body: Model, isArray?: boolean): MethodDecorator {
-  const item = { $ref: getSchemaPath(body) };
-  return ApiBody({
-    required: true,
-    schema: isArray ? { type: 'array', items: item, minItems: 1, maxItems: 100 } : item,
-  });
+function bodySchema(bodies: readonly Model[], isArray?: boolean) {
+  const element = schemaOf(bodies);
+  return isArray ? { type: 'array', items: element, minItems: 1, maxItems: limits.arrayLength } : element;
+}
+
+function fileBody(maxLength: number): MethodDecorator {
+  return applyDecorators(
+    ApiConsumes('application/octet-stream'),
+    ApiBody({ required: true, schema: { type: 'string', format: 'binary', maxLength } }),
+  );
 }
 
 /** Documents a POST. */
-export const ApiCreates = (id: string, summary: string, options: Operation) => operation(id, summary, 201, options);
+export const ApiCreates = (id: string, summary: string, options: Operation) =>
+  applyDecorators(
+    operation(id, summary, 201, options),
+    ApiHeader({
+      name: 'Idempotency-Key',
+      required: false,
+      description: 'A word of your own for this request. A second one with it gets the first reply for 24 hours.',
+      schema: { type: 'string' },
+    }),
+  );
+
+/** Documents a GET that always finds something. */
+export const ApiReads = (id: string, summary: string, options: Operation) => operation(id, summary, 200, options);
 
 /** Documents a GET of one thing. */
 export const ApiFinds = (id: string, summary: string, options: Operation) =>
@@ -89,14 +99,23 @@ export const ApiFinds = (id: string, summary: string, options: Operation) =>
 export const ApiLists = (id: string, summary: string, options: Operation) =>
   applyDecorators(
     operation(id, summary, 200, { ...options, replyIsArray: true, errors: [400, ...(options.errors ?? [])] }),
-    ApiQuery({ name: 'limit', required: false, schema: { type: 'integer', minimum: 1, maximum: 100 } }),
+    ApiQuery({
+      name: 'limit',
+      required: false,
+      description: 'How many elements to return; all when left out.',
+      schema: { type: 'integer', minimum: limits.page.min, maximum: limits.page.max },
+    }),
     ApiQuery({
       name: 'after',
       required: false,
       description: 'Id of the last element of the page before.',
-      schema: { type: 'string' },
+      schema: { type: 'string', pattern: '^[A-Za-z0-9_-]{24}$' },
     }),
   );
+
+/** Documents a PUT of a file. */
+export const ApiUploads = (id: string, summary: string, options: Operation & { fileBytes: number }) =>
+  operation(id, summary, 200, { ...options, errors: [404, ...(options.errors ?? [])] });
 
 /** Documents a DELETE. */
 export const ApiRemoves = (id: string, summary: string, options: Partial<Operation> = {}) =>

@@ -1,24 +1,105 @@
-import { CreateGenerationDto, GenerationDto } from '@app/domain';
-import { Controller, Post } from '@nestjs/common';
-import { ApiTags } from '@nestjs/swagger';
+import type { Config } from '@app/config';
+import {
+  CreateFinetuneDto,
+  CreateGenerationDto,
+  defaults,
+  DeletedDto,
+  FinetuneDto,
+  GenerationDto,
+  limits,
+} from '@app/domain';
+import { Controller, Delete, Get, Inject, Param, Post, Put, Req, Res } from '@nestjs/common';
+import { ApiQuery, ApiTags } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
 import { OwnerId } from '../auth/api-key.guard';
-import { ApiCreates } from '../docs/operation';
-import { ValidBody } from '../http/body';
+import { CONFIG } from '../config.token';
+import { ApiCreates, ApiFinds, ApiLists, ApiRemoves, ApiUploads } from '../docs/operation';
+import type { Page } from '../records/page';
+import { linkNext, PageQuery } from '../records/page';
 import { TextToImageService } from '../text-to-image/text-to-image.service';
+import { FinetuneOrGenerationBody } from './finetune-body';
+import { FinetuneWeightsService } from './finetune-weights.service';
+import { FinetunesService } from './finetunes.service';
+import { ScaleQuery } from './scale-query';
 
 /** Fine-Tunes; a body with a prompt is a text-to-image request. */
 @ApiTags('Fine-Tunes')
 @Controller('v1/finetunes')
 export class FinetunesController {
-  constructor(private readonly textToImage: TextToImageService) {}
+  constructor(
+    private readonly finetunes: FinetunesService,
+    private readonly weights: FinetuneWeightsService,
+    private readonly textToImage: TextToImageService,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
 
   @Post()
-  @ApiCreates('createFinetuneOrGeneration', 'Draw pictures from a prompt', {
-    body: CreateGenerationDto,
-    reply: GenerationDto,
+  @ApiCreates('createFinetuneOrGeneration', 'Register a Fine-Tune, or draw pictures from a prompt', {
+    description: 'A body with `name` and no `prompt` registers a Fine-Tune; any other is a text-to-image request.',
+    body: [CreateFinetuneDto, CreateGenerationDto],
+    reply: [FinetuneDto, GenerationDto],
     errors: [422],
   })
-  create(@OwnerId() ownerId: string, @ValidBody(CreateGenerationDto) dto: CreateGenerationDto): Promise<GenerationDto> {
-    return this.textToImage.create(ownerId, dto);
+  create(
+    @OwnerId() ownerId: string,
+    @FinetuneOrGenerationBody() dto: CreateFinetuneDto | CreateGenerationDto,
+  ): Promise<FinetuneDto | GenerationDto> {
+    return dto instanceof CreateFinetuneDto
+      ? this.finetunes.create(ownerId, dto)
+      : this.textToImage.create(ownerId, dto);
+  }
+
+  @Get()
+  @ApiLists('listFinetunes', 'List your Fine-Tunes, newest first', { reply: FinetuneDto })
+  async findAll(
+    @OwnerId() ownerId: string,
+    @PageQuery() page: Page,
+    @Req() request: Request,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<FinetuneDto[]> {
+    const found = await this.finetunes.findAll(ownerId, page);
+    linkNext(request, response, this.config.publicUrl, found);
+    return found.rows;
+  }
+
+  @Get(':id')
+  @ApiFinds('getFinetune', 'Retrieve a Fine-Tune', { reply: FinetuneDto })
+  findOne(@OwnerId() ownerId: string, @Param('id') id: string): Promise<FinetuneDto> {
+    return this.finetunes.findOne(ownerId, id);
+  }
+
+  @Put(':id/weights')
+  @ApiUploads('putFinetuneWeights', 'Upload the weights of a Fine-Tune', {
+    description:
+      'A safetensors file: a LoRA (diffusers or kohya names) or a textual inversion embedding. It is checked against the model and replaces what was there.',
+    fileBytes: limits.weightsBytes,
+    reply: FinetuneDto,
+    errors: [422],
+  })
+  @ApiQuery({
+    name: 'scale',
+    required: false,
+    description: 'By how much a LoRA changes the model.',
+    schema: {
+      type: 'number',
+      minimum: limits.weightsScale.min,
+      maximum: limits.weightsScale.max,
+      default: defaults.weightsScale,
+    },
+  })
+  putWeights(
+    @OwnerId() ownerId: string,
+    @Param('id') id: string,
+    @ScaleQuery() scale: number,
+    @Req() request: Request,
+  ): Promise<FinetuneDto> {
+    return this.weights.replace(ownerId, id, request, scale);
+  }
+
+  @Delete(':id')
+  @ApiRemoves('deleteFinetune', 'Delete a Fine-Tune with its Prompts, their pictures and its weights')
+  async remove(@OwnerId() ownerId: string, @Param('id') id: string): Promise<DeletedDto> {
+    await this.finetunes.remove(ownerId, id);
+    return DeletedDto.of('Fine-Tune', id);
   }
 }

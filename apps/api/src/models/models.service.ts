@@ -1,32 +1,92 @@
-import { access } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Config } from '@app/config';
+import type { ModelDto } from '@app/domain';
 import { UnprocessableError } from '@app/domain';
+import { JsonLogger } from '@app/logging';
+import type { InstalledModel } from '@app/model-store';
+import { ModelStore, shortHash } from '@app/model-store';
+import { LiveWorkers } from '@app/queue';
+import type { OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 import { CONFIG } from '../config.token';
+import { readModelFacts } from './model-facts';
 
-/** Names that the bundled model may stand in for. */
-const standInFor: ReadonlySet<string> = new Set(['sd1.5', 'sd2.1']);
+/** The bundled model, and the names that it may stand in for. */
+const standIn = 'shapes';
+const standInFor: readonly string[] = ['sd1.5', 'sd2.1'];
 
 /** Which models this installation draws with. */
 @Injectable()
-export class ModelsService {
-  constructor(@Inject(CONFIG) private readonly config: Config) {}
+export class ModelsService implements OnApplicationBootstrap {
+  constructor(
+    @Inject(CONFIG) private readonly config: Config,
+    private readonly store: ModelStore,
+    private readonly workers: LiveWorkers,
+    private readonly logger: JsonLogger,
+  ) {}
 
-  /** @throws UnprocessableError `ModelNotInstalled` when neither the model nor a permitted stand-in is there. */
-  async assertServed(name: string): Promise<void> {
-    if (await this.isInstalled(name)) return;
-    if (this.config.modelFallback && standInFor.has(name)) return;
-    const message = `is not installed`;
-    throw new UnprocessableError('ModelNotInstalled', `The model "${name}" ${message}; GET /v1/models lists those that are.`, [
-      { pointer: '/model', message },
-    ]);
+  /** Says which weights draw what. Not awaited: a model that was put there by hand is hashed first, which takes seconds. */
+  onApplicationBootstrap(): void {
+    this.store
+      .list()
+      .then((models) => {
+        const installed = models.flatMap(({ name, hash }) => (hash ? [`${name}@${shortHash(hash)}`] : []));
+        this.logger.log('models', { installed, shapesStandsInFor: this.standsInFor(standIn, models) });
+      })
+      .catch((error: Error) => this.logger.warn('the models folder cannot be read', { reason: error.message }));
   }
 
-  private isInstalled(name: string): Promise<boolean> {
-    return access(join(this.config.modelsDir, name, 'model_index.json')).then(
-      () => true,
-      () => false,
+  /** Every installed model, by name. */
+  async findAll(): Promise<ModelDto[]> {
+    const [models, devices] = await Promise.all([this.store.list(), this.workers.devices()]);
+    return Promise.all(
+      models.map(async (model) => {
+        const { scheduler, nativeSize } = await readModelFacts(model.folder);
+        const able = devices.filter((device) => !model.requiresCuda || device !== 'cpu');
+        return {
+          name: model.name,
+          scheduler,
+          native_size: nativeSize,
+          device: model.hash !== undefined && able.length > 0 ? able.join(',') : null,
+          hash: model.hash === undefined ? null : shortHash(model.hash),
+          bytes: model.bytes,
+          requires_cuda: model.requiresCuda,
+          stands_in_for: this.standsInFor(model.name, models),
+          problem: model.problem ?? null,
+        };
+      }),
     );
+  }
+
+  /**
+   * The model that draws what is asked of `name`: itself, or its stand-in.
+   * @param pointer of the field that named it, if the request did.
+   * @throws UnprocessableError `ModelNotInstalled` or `ModelBroken`
+   */
+  async served(name: string, pointer?: string): Promise<InstalledModel> {
+    const model = (await this.store.find(name)) ?? (await this.findStandIn(name));
+    const refuse = (code: string, message: string) =>
+      new UnprocessableError(
+        code,
+        `The model "${name}" ${message}; GET /v1/models lists those that can be drawn with.`,
+        pointer === undefined ? undefined : [{ pointer, message }],
+      );
+    if (!model) throw refuse('ModelNotInstalled', 'is not installed');
+    if (model.problem !== undefined) throw refuse('ModelBroken', 'is installed, but cannot be drawn with');
+    return model;
+  }
+
+  /** Checks the `model` of a body. @throws as `served` does */
+  async assertServed(name: string): Promise<void> {
+    await this.served(name, '/model');
+  }
+
+  private findStandIn(name: string): Promise<InstalledModel | undefined> | undefined {
+    return this.config.modelFallback && standInFor.includes(name) ? this.store.find(standIn) : undefined;
+  }
+
+  private standsInFor(name: string, models: readonly InstalledModel[]): string[] {
+    const own = models.find((model) => model.name === name);
+    if (!this.config.modelFallback || name !== standIn || own?.hash === undefined) return [];
+    return standInFor.filter((other) => !models.some((model) => model.name === other));
   }
 }

@@ -2,7 +2,16 @@ import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import type { AspectRatio } from '../common/aspect-ratio';
 import { aspectRatios } from '../common/aspect-ratio';
 import type { Metadata } from '../common/metadata';
+import type { ImageTask } from '../image-tasks/image-task';
 import type { FinetunePrompt } from './finetune-prompt';
+
+/** What of a Prompt and its task is shown. */
+export type ShownPrompt = Pick<FinetunePrompt, 'id' | 'prompt' | 'metadata'> & {
+  task: Pick<
+    ImageTask,
+    'negativePrompt' | 'cfg' | 'steps' | 'seed' | 'highResolution' | 'aspectRatio' | 'error' | 'createdAt'
+  >;
+};
 
 /** What a new and a known Prompt show alike. */
 abstract class PromptFields {
@@ -49,7 +58,7 @@ export class PromptDto extends PromptFields {
    * @param prompt with its task loaded.
    * @param imageUrls of the task's images, in their order.
    */
-  static from({ task, ...prompt }: FinetunePrompt, imageUrls: string[]): PromptDto {
+  static from({ task, ...prompt }: ShownPrompt, imageUrls: string[]): PromptDto {
     return {
       id: prompt.id,
       prompt: prompt.prompt,
@@ -61,7 +70,7 @@ export class PromptDto extends PromptFields {
       aspect_ratio: task.aspectRatio,
       images: imageUrls,
       metadata: prompt.metadata,
-      error_message: task.error ?? null,
+      error_message: task.error,
       created_at: task.createdAt.toISOString(),
     };
   }
@@ -80,7 +89,7 @@ export class CreatedPromptDto extends PromptFields {
   @ApiProperty({ type: String, pattern: String.raw`^\d+$`, example: '1234567890' })
   seed: string;
 
-  static from(prompt: FinetunePrompt): CreatedPromptDto {
+  static from(prompt: ShownPrompt): CreatedPromptDto {
     const { cfg, seed, ...rest } = PromptDto.from(prompt, []);
     return { ...rest, cfg: String(cfg), seed: String(seed) };
   }

@@ -1,0 +1,90 @@
+import type { Config } from '@app/config';
+import { ApplyStyleDto, CreatedPromptDto, CreatePromptDto, DeletedDto, PartialPromptDto, PromptDto } from '@app/domain';
+import { Controller, Delete, Get, Inject, Param, Post, Req, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { OwnerId } from '../auth/api-key.guard';
+import { CONFIG } from '../config.token';
+import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
+import { ValidBodyArray } from '../http/body';
+import type { Page } from '../records/page';
+import { linkNext, PageQuery } from '../records/page';
+import { FinetunePromptsService } from './finetune-prompts.service';
+
+/** Prompts of a Fine-Tune. */
+@ApiTags('Prompts')
+@Controller('v1/finetunes/:id')
+export class FinetunePromptsController {
+  constructor(
+    private readonly prompts: FinetunePromptsService,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  @Post('prompts')
+  @ApiCreates('createPrompts', 'Draw Prompts with a Fine-Tune', {
+    body: CreatePromptDto,
+    bodyIsArray: true,
+    reply: CreatedPromptDto,
+    replyIsArray: true,
+    errors: [404, 422],
+  })
+  create(
+    @OwnerId() ownerId: string,
+    @Param('id') id: string,
+    @ValidBodyArray(CreatePromptDto) dtos: CreatePromptDto[],
+  ): Promise<CreatedPromptDto[]> {
+    return this.prompts.create(ownerId, id, dtos);
+  }
+
+  @Post('styles')
+  @ApiCreates('applyStyles', 'Draw a Fine-Tune in Styles', {
+    description: 'One Prompt for each Style; a Collection applies all of its Styles in their order.',
+    body: ApplyStyleDto,
+    bodyIsArray: true,
+    reply: PartialPromptDto,
+    replyIsArray: true,
+    errors: [404, 422],
+  })
+  applyStyles(
+    @OwnerId() ownerId: string,
+    @Param('id') id: string,
+    @ValidBodyArray(ApplyStyleDto) dtos: ApplyStyleDto[],
+  ): Promise<PartialPromptDto[]> {
+    return this.prompts.applyStyles(ownerId, id, dtos);
+  }
+
+  @Get('prompts')
+  @ApiLists('listPrompts', 'List the Prompts of a Fine-Tune, newest first', { reply: PromptDto, errors: [404] })
+  async findAll(
+    @OwnerId() ownerId: string,
+    @Param('id') id: string,
+    @PageQuery() page: Page,
+    @Req() request: Request,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<PromptDto[]> {
+    const found = await this.prompts.findAll(ownerId, id, page);
+    linkNext(request, response, this.config.publicUrl, found);
+    return found.rows;
+  }
+
+  @Get('prompts/:prompt_id')
+  @ApiFinds('getPrompt', 'Retrieve a Prompt', { reply: PromptDto })
+  findOne(
+    @OwnerId() ownerId: string,
+    @Param('id') id: string,
+    @Param('prompt_id') promptId: string,
+  ): Promise<PromptDto> {
+    return this.prompts.findOne(ownerId, id, promptId);
+  }
+
+  @Delete('prompts/:prompt_id')
+  @ApiRemoves('deletePrompt', 'Delete a Prompt and its pictures')
+  async remove(
+    @OwnerId() ownerId: string,
+    @Param('id') id: string,
+    @Param('prompt_id') promptId: string,
+  ): Promise<DeletedDto> {
+    await this.prompts.remove(ownerId, id, promptId);
+    return DeletedDto.of('Prompt', promptId);
+  }
+}

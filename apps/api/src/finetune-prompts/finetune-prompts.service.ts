@@ -1,0 +1,184 @@
+import type { ApplyStyleDto, CreatePromptDto, Finetune, PartialPromptDto } from '@app/domain';
+import {
+  applyTemplate,
+  CreatedPromptDto,
+  FinetunePrompt,
+  ImageTask,
+  includesPhrase,
+  isIdentifier,
+  limits,
+  NotFoundError,
+  PromptDto,
+  UnprocessableError,
+} from '@app/domain';
+import { ImageTaskLifeCycle, Transactions } from '@app/queue';
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { Repository } from 'typeorm';
+import { FinetunesService } from '../finetunes/finetunes.service';
+import { ModelsService } from '../models/models.service';
+import { ImageUrls } from '../records/image-urls';
+import type { Page, PageOf } from '../records/page';
+import { fetchPage } from '../records/page';
+import { StoredFiles } from '../records/stored-files';
+import { StylesService } from '../styles/styles.service';
+import { ThumbnailsService } from '../styles/thumbnails.service';
+import type { NewPrompt } from './new-prompt';
+import { newPrompt } from './new-prompt';
+
+/** The Prompts of a caller's Fine-Tunes. */
+@Injectable()
+export class FinetunePromptsService {
+  constructor(
+    @InjectRepository(FinetunePrompt) private readonly prompts: Repository<FinetunePrompt>,
+    private readonly finetunes: FinetunesService,
+    private readonly styles: StylesService,
+    private readonly thumbnails: ThumbnailsService,
+    private readonly transactions: Transactions,
+    private readonly lifeCycle: ImageTaskLifeCycle,
+    private readonly models: ModelsService,
+    private readonly urls: ImageUrls,
+    private readonly files: StoredFiles,
+  ) {}
+
+  /**
+   * One Prompt for each element, all or none, in the order of the input; the last is the newest.
+   * @throws NotFoundError for the Fine-Tune, UnprocessableError naming each text without its name.
+   */
+  async create(ownerId: string, finetuneId: string, dtos: readonly CreatePromptDto[]): Promise<CreatedPromptDto[]> {
+    const finetune = await this.finetunes.load(ownerId, finetuneId);
+    refuseWithoutName(finetune, dtos);
+    const createdAt = new Date();
+    const prompts = dtos.map((dto) =>
+      newPrompt(
+        finetune,
+        {
+          prompt: dto.prompt,
+          negativePrompt: dto.negative_prompt,
+          cfg: dto.cfg,
+          steps: dto.steps,
+          seed: dto.seed,
+          highResolution: dto.high_resolution,
+          aspectRatio: dto.aspect_ratio,
+          metadata: dto.metadata,
+        },
+        createdAt,
+      ),
+    );
+    await this.insert(finetune, prompts);
+    return prompts.map((prompt) => CreatedPromptDto.from(prompt));
+  }
+
+  /**
+   * One Prompt for each Style of each element, in the order of the input and of the Collections.
+   * @throws NotFoundError for the Fine-Tune, UnprocessableError for an `id` that is no Style or for too many Styles.
+   */
+  async applyStyles(ownerId: string, finetuneId: string, dtos: readonly ApplyStyleDto[]): Promise<PartialPromptDto[]> {
+    const finetune = await this.finetunes.load(ownerId, finetuneId);
+    const styles = await this.styles.resolveForApply(
+      ownerId,
+      dtos.map(({ id }) => id),
+    );
+    const count = styles.reduce((sum, { length }) => sum + length, 0);
+    if (count > limits.appliedPrompts)
+      throw new UnprocessableError(
+        'TooManyPrompts',
+        `One request may make at most ${limits.appliedPrompts} Prompts; these Styles would make ${count}.`,
+      );
+    const createdAt = new Date();
+    const made = dtos.flatMap((dto, index) =>
+      styles[index].map((style) => ({
+        dto,
+        prompt: newPrompt(
+          finetune,
+          {
+            prompt: applyTemplate(style.template, finetune),
+            negativePrompt: style.negativePrompt,
+            cfg: style.cfg,
+            steps: style.steps,
+            seed: dto.seed,
+            highResolution: dto.high_resolution,
+            aspectRatio: [dto.aspect_ratio].flat()[0],
+            metadata: dto.metadata,
+          },
+          createdAt,
+        ),
+      })),
+    );
+    await this.insert(
+      finetune,
+      made.map(({ prompt }) => prompt),
+    );
+    // What was sent is what stands in the DTO: a field that was left out is not there at all.
+    return made.map(({ dto: { id: _styleId, ...sent }, prompt: { id } }) => ({
+      id,
+      error_message: null,
+      images: [],
+      created_at: createdAt.toISOString(),
+      ...sent,
+    }));
+  }
+
+  /** @throws NotFoundError for the Fine-Tune. */
+  async findAll(ownerId: string, finetuneId: string, page: Page): Promise<PageOf<PromptDto>> {
+    await this.finetunes.load(ownerId, finetuneId);
+    const query = this.prompts
+      .createQueryBuilder('prompt')
+      .innerJoinAndSelect('prompt.task', 'task')
+      .where('prompt.owner_id = :ownerId AND prompt.finetune_id = :finetuneId', { ownerId, finetuneId });
+    const { rows, more } = await fetchPage(query, page);
+    const urls = await this.urls.ofTasks(rows.map(({ id }) => id));
+    return { rows: rows.map((row) => PromptDto.from(row, urls.get(row.id) ?? [])), more };
+  }
+
+  /** @throws NotFoundError for the Fine-Tune, else for the Prompt. */
+  async findOne(ownerId: string, finetuneId: string, id: string): Promise<PromptDto> {
+    await this.finetunes.load(ownerId, finetuneId);
+    const where = { id, finetuneId, ownerId };
+    const found = isIdentifier(id) && (await this.prompts.findOne({ where, relations: { task: true } }));
+    if (!found) throw new NotFoundError('Prompt');
+    const urls = await this.urls.ofTasks([id]);
+    return PromptDto.from(found, urls.get(id) ?? []);
+  }
+
+  /** Cancels it if it has not finished, and removes its row and its pictures; Styles made from it keep a thumbnail. */
+  async remove(ownerId: string, finetuneId: string, id: string): Promise<void> {
+    await this.finetunes.load(ownerId, finetuneId);
+    await this.transactions.run(async (transaction) => {
+      const { manager } = transaction;
+      const where = { id, finetuneId, ownerId };
+      const lock = { mode: 'pessimistic_write' } as const;
+      const found = isIdentifier(id) && (await manager.findOne(FinetunePrompt, { where, lock }));
+      if (!found) throw new NotFoundError('Prompt');
+      await this.thumbnails.makeFor(manager, [id]);
+      await this.lifeCycle.remove(transaction, id);
+    });
+    await this.files.removeAll([id]);
+  }
+
+  /** Rows, tasks and jobs of all of them in one transaction, under a Fine-Tune that stays until it ends. */
+  private async insert({ ownerId, id, model }: Finetune, prompts: readonly NewPrompt[]): Promise<void> {
+    await this.models.served(model);
+    if (prompts.length === 0) return;
+    const tasks = prompts.map(({ task }) => task);
+    await this.transactions.run(async (transaction) => {
+      await this.finetunes.lock(transaction.manager, ownerId, id, 'for_key_share');
+      await transaction.manager.insert(ImageTask, tasks);
+      await transaction.manager.insert(
+        FinetunePrompt,
+        prompts.map(({ task: _task, metadata, ...row }) => ({ ...row, metadata: metadata as never })),
+      );
+      await this.lifeCycle.enqueue(transaction, tasks);
+    });
+  }
+}
+
+function refuseWithoutName({ name }: Finetune, dtos: readonly CreatePromptDto[]): void {
+  const message = `must include the Fine-Tune's name "${name}" as a word`;
+  const fields = dtos.flatMap(({ prompt }, index) =>
+    includesPhrase(prompt, name) ? [] : [{ pointer: `/${index}/prompt`, message }],
+  );
+  if (fields.length === 0) return;
+  const rest = fields.length > 1 ? `, and ${fields.length - 1} more` : '';
+  throw new UnprocessableError('PromptDoesNotIncludeFineTuneName', `"${fields[0].pointer}" ${message}${rest}.`, fields);
+}

@@ -1,0 +1,42 @@
+import { Finetune } from '@app/domain';
+import { newPrompt } from './new-prompt';
+
+describe(newPrompt.name, () => {
+  const finetune = Object.assign(new Finetune(), {
+    id: 'f',
+    ownerId: 'o',
+    name: 'robot',
+    token: 'zwx',
+    model: 'shapes',
+  });
+  const now = new Date();
+
+  it('keeps the text as it was sent and draws it with the token', () => {
+    const { prompt, task } = newPrompt(finetune, { prompt: 'a robot' }, now);
+    expect([prompt, task.prompt]).toEqual(['a robot', 'a zwx robot']);
+  });
+
+  it('gives row and task one id and fills every default in', () => {
+    const { id, task, metadata } = newPrompt(finetune, { prompt: 'a robot', negativePrompt: null }, now);
+    expect(task).toMatchObject({
+      id,
+      kind: 'prompt',
+      finetuneId: 'f',
+      ownerId: 'o',
+      model: 'shapes',
+      negativePrompt: null,
+      cfg: 7.5,
+      steps: 30,
+      aspectRatio: 'square',
+      highResolution: false,
+      numImages: 1,
+    });
+    expect(metadata).toBeNull();
+  });
+
+  it('chooses another seed each time, and keeps one that is given', () => {
+    const seeds = new Set(Array.from({ length: 20 }, () => newPrompt(finetune, { prompt: 'a robot' }, now).task.seed));
+    expect(seeds.size).toBeGreaterThan(15);
+    expect(newPrompt(finetune, { prompt: 'a robot', seed: 0 }, now).task.seed).toBe(0);
+  });
+});

@@ -1,0 +1,52 @@
+import { randomInt } from 'node:crypto';
+import type { AspectRatio, Finetune, Metadata } from '@app/domain';
+import { defaults, limits, newIdentifier, writeToken } from '@app/domain';
+
+/** A Prompt as it was asked for; what is undefined gets its default. */
+export interface PromptOrder {
+  prompt: string;
+  negativePrompt?: string | null;
+  cfg?: number;
+  steps?: number;
+  seed?: number;
+  highResolution?: boolean;
+  aspectRatio?: AspectRatio;
+  metadata?: Metadata | null;
+}
+
+/** The row of a new Prompt and its task, every default resolved and the seed chosen. */
+export function newPrompt(finetune: Finetune, order: PromptOrder, createdAt: Date) {
+  const id = newIdentifier();
+  const { ownerId, id: finetuneId, model } = finetune;
+  return {
+    id,
+    ownerId,
+    finetuneId,
+    prompt: order.prompt,
+    metadata: order.metadata ?? null,
+    task: {
+      id,
+      kind: 'prompt',
+      ownerId,
+      finetuneId,
+      prompt: writeToken(order.prompt, finetune),
+      negativePrompt: order.negativePrompt ?? null,
+      cfg: order.cfg ?? defaults.cfg,
+      steps: order.steps ?? defaults.steps,
+      seed: order.seed ?? randomInt(0, limits.seed + 1),
+      scheduler: null,
+      model,
+      aspectRatio: order.aspectRatio ?? defaults.aspectRatio,
+      highResolution: order.highResolution ?? defaults.highResolution,
+      outputFormat: 'png',
+      promptWeighting: false,
+      numImages: 1,
+      enqueued: 1,
+      status: 'queued',
+      error: null,
+      createdAt,
+    },
+  } as const;
+}
+
+export type NewPrompt = ReturnType<typeof newPrompt>;

@@ -1,0 +1,99 @@
+import { createReadStream } from 'node:fs';
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Config } from '@app/config';
+import type { FinetuneWeightsKind } from '@app/domain';
+import { Finetune, FinetuneDto, limits, newIdentifier, NotFoundError } from '@app/domain';
+import type { ImageStorage } from '@app/storage';
+import type { OnApplicationBootstrap } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
+import type { Request } from 'express';
+import { DataSource } from 'typeorm';
+import { CONFIG } from '../config.token';
+import { HttpError } from '../http/http-errors';
+import { ModelsService } from '../models/models.service';
+import { StoredFiles } from '../records/stored-files';
+import { IMAGE_STORAGE } from '../storage.token';
+import { FinetunesService, weightsFolderOf } from './finetunes.service';
+import { onDisk, receiveFile } from './receive-file';
+import { WeightsInspector } from './weights-inspector';
+
+/** An upload that has not grown for this long belongs to a process that died. */
+const abandonedMs = 3_600_000;
+
+/** Uploaded weights: received, checked against the model, stored, and only then the Fine-Tune's. */
+@Injectable()
+export class FinetuneWeightsService implements OnApplicationBootstrap {
+  private readonly uploadsDir: string;
+
+  constructor(
+    @Inject(CONFIG) config: Config,
+    @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
+    private readonly dataSource: DataSource,
+    private readonly finetunes: FinetunesService,
+    private readonly models: ModelsService,
+    private readonly inspector: WeightsInspector,
+    private readonly files: StoredFiles,
+  ) {
+    this.uploadsDir = join(config.dataDir, 'uploads');
+  }
+
+  /** Removes what a process that died in the middle of an upload has left. */
+  async onApplicationBootstrap(): Promise<void> {
+    for (const name of await readdir(this.uploadsDir).catch(() => [])) {
+      const path = join(this.uploadsDir, name);
+      const found = await stat(path).catch(() => undefined);
+      if (found && Date.now() - found.mtimeMs > abandonedMs) await rm(path, { force: true });
+    }
+  }
+
+  /**
+   * Takes the request's body as the weights of a Fine-Tune, in place of those it had. Whatever fails leaves it as it was.
+   * @param scale by which a LoRA is added to the model.
+   * @throws NotFoundError, UnprocessableError, and what `receiveFile` throws
+   */
+  async replace(ownerId: string, id: string, request: Request, scale: number): Promise<FinetuneDto> {
+    const { model } = await this.finetunes.load(ownerId, id);
+    if (request.is('multipart'))
+      throw new HttpError(415, 'UnsupportedMediaType', 'The body must be the file itself, not a form that has it.');
+    const { folder } = await this.models.served(model);
+    const uploadId = newIdentifier();
+    const path = join(this.uploadsDir, uploadId);
+    await onDisk(mkdir(this.uploadsDir, { recursive: true }));
+    try {
+      const hash = await receiveFile(request, path, {
+        maxBytes: limits.weightsBytes,
+        declaredBytes: Number(request.headers['content-length'] ?? 0),
+      });
+      const kind = await this.inspector.inspect(path, folder);
+      // The same file sent twice has two keys, so that removing the one can never take the other's.
+      const key = `${weightsFolderOf(id)}/${uploadId}-${hash}.safetensors`;
+      await onDisk(this.storage.write(key, createReadStream(path)));
+      return await this.assign(ownerId, id, { kind, hash, key, scale });
+    } finally {
+      await rm(path, { force: true });
+    }
+  }
+
+  private async assign(
+    ownerId: string,
+    id: string,
+    { kind, hash, key, scale }: { kind: FinetuneWeightsKind; hash: string; key: string; scale: number },
+  ): Promise<FinetuneDto> {
+    try {
+      const { finetune, oldKey } = await this.dataSource.transaction(async (manager) => {
+        const before = await this.finetunes.lock(manager, ownerId, id, 'pessimistic_write');
+        const weights = { weightsKind: kind, weightsHash: hash, weightsKey: key, weightsScale: scale };
+        const change = { ...weights, status: 'ready', errorMessage: null } as const;
+        await manager.update(Finetune, { id }, change);
+        return { finetune: Object.assign(new Finetune(), before, change), oldKey: before.weightsKey };
+      });
+      if (oldKey) await this.files.removeAll([oldKey]);
+      return FinetuneDto.from(finetune);
+    } catch (error) {
+      // After a lost connection the row may name the file: what it does not name is left for the sweeper.
+      if (error instanceof NotFoundError) await this.files.removeAll([key]);
+      throw error;
+    }
+  }
+}

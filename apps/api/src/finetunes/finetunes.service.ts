@@ -1,0 +1,124 @@
+import type { CreateFinetuneDto } from '@app/domain';
+import {
+  defaults,
+  Finetune,
+  FinetuneDto,
+  InvalidError,
+  isIdentifier,
+  limits,
+  newIdentifier,
+  NotFoundError,
+} from '@app/domain';
+import { ImageTaskLifeCycle, Transactions } from '@app/queue';
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
+import { Repository } from 'typeorm';
+import { ModelsService } from '../models/models.service';
+import type { Page, PageOf } from '../records/page';
+import { fetchPage } from '../records/page';
+import { StoredFiles } from '../records/stored-files';
+import { ThumbnailsService } from '../styles/thumbnails.service';
+
+/** Where uploaded weights lie in the storage. */
+export const weightsFolder = 'weights';
+
+/** Where those of one Fine-Tune lie. */
+export function weightsFolderOf(finetuneId: string): string {
+  return `${weightsFolder}/${finetuneId}`;
+}
+
+/** A caller's Fine-Tunes. */
+@Injectable()
+export class FinetunesService {
+  constructor(
+    @InjectRepository(Finetune) private readonly finetunes: Repository<Finetune>,
+    private readonly transactions: Transactions,
+    private readonly lifeCycle: ImageTaskLifeCycle,
+    private readonly models: ModelsService,
+    private readonly thumbnails: ThumbnailsService,
+    private readonly files: StoredFiles,
+  ) {}
+
+  /** @throws InvalidError for too few pictures, UnprocessableError for a model that is not there. */
+  async create(ownerId: string, dto: CreateFinetuneDto): Promise<FinetuneDto> {
+    checkTrainingImages(dto.images_url);
+    const model = dto.model ?? defaults.model;
+    await this.models.assertServed(model);
+    const id = newIdentifier();
+    await this.finetunes.insert({
+      id,
+      ownerId,
+      name: dto.name,
+      title: dto.title ?? null,
+      token: dto.token ?? defaults.token,
+      model,
+      status: 'registered',
+      metadata: (dto.metadata ?? null) as never,
+      createdAt: new Date(),
+    });
+    return this.findOne(ownerId, id);
+  }
+
+  /** @throws NotFoundError also for another caller's. */
+  async findOne(ownerId: string, id: string): Promise<FinetuneDto> {
+    return FinetuneDto.from(await this.load(ownerId, id));
+  }
+
+  async findAll(ownerId: string, page: Page): Promise<PageOf<FinetuneDto>> {
+    const query = this.finetunes.createQueryBuilder('finetune').where('finetune.owner_id = :ownerId', { ownerId });
+    const { rows, more } = await fetchPage(query, page);
+    return { rows: rows.map((row) => FinetuneDto.from(row)), more };
+  }
+
+  /** Cancels and removes its Prompts with their pictures, and its weights: the rows together, the files after them. */
+  async remove(ownerId: string, id: string): Promise<void> {
+    const drawn = await this.transactions.run(async (transaction) => {
+      const { manager } = transaction;
+      await this.lock(manager, ownerId, id, 'pessimistic_write');
+      // One order for all who lock several, so that no two wait for each other.
+      const prompts: { id: string }[] = await manager.query(
+        'SELECT id FROM finetune_prompts WHERE finetune_id = $1 ORDER BY id FOR UPDATE',
+        [id],
+      );
+      const promptIds = prompts.map((prompt) => prompt.id);
+      await this.thumbnails.makeFor(manager, promptIds);
+      const drawnIds = await this.lifeCycle.removeAll(transaction, promptIds);
+      await manager.delete(Finetune, { id });
+      return drawnIds;
+    });
+    await this.files.removeAll([...drawn, weightsFolderOf(id)]);
+  }
+
+  /** @throws NotFoundError also for another caller's. */
+  async load(ownerId: string, id: string): Promise<Finetune> {
+    const found = isIdentifier(id) && (await this.finetunes.findOneBy({ id, ownerId }));
+    if (!found) throw new NotFoundError('FineTune');
+    return found;
+  }
+
+  /**
+   * The row as it is now, held until the transaction ends: `for_key_share` against its removal, `pessimistic_write`
+   * against every change.
+   * @throws NotFoundError when it was removed meanwhile.
+   */
+  async lock(
+    manager: EntityManager,
+    ownerId: string,
+    id: string,
+    mode: 'for_key_share' | 'pessimistic_write',
+  ): Promise<Finetune> {
+    const found = isIdentifier(id) && (await manager.findOne(Finetune, { where: { id, ownerId }, lock: { mode } }));
+    if (!found) throw new NotFoundError('FineTune');
+    return found;
+  }
+}
+
+/** Training is not ours; what is sent for it is checked as a service that trains would. */
+function checkTrainingImages(urls: readonly string[] | undefined): void {
+  const { min } = limits.trainingImages;
+  if (urls === undefined || urls.length >= min) return;
+  const message = `must have at least ${min} elements, got ${urls.length}`;
+  const code = urls.length === 0 ? 'FineTuneImagesMissing' : 'FineTuneImagesNotEnough';
+  throw new InvalidError(code, `"/images_url" ${message}.`, [{ pointer: '/images_url', message }]);
+}

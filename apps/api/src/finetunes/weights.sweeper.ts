@@ -1,0 +1,59 @@
+import { JsonLogger } from '@app/logging';
+import type { ImageStorage } from '@app/storage';
+import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { IMAGE_STORAGE } from '../storage.token';
+import { weightsFolder } from './finetunes.service';
+
+const everyMs = 3_600_000;
+
+/** A file younger than this may belong to an upload that is about to write its row. */
+const strayAfterMs = 3_600_000;
+const batchSize = 500;
+
+/** Removes weights that no Fine-Tune has: what a crash left between a file and its row. */
+@Injectable()
+export class WeightsSweeper implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private timer: NodeJS.Timeout;
+  private round: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
+    private readonly dataSource: DataSource,
+    private readonly logger: JsonLogger,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    this.timer = setInterval(() => {
+      this.round = this.sweep().catch((error: Error) =>
+        this.logger.warn('sweep of weights failed', { reason: error.message }),
+      );
+    }, everyMs).unref();
+  }
+
+  /** Ends before the database connection does. */
+  async beforeApplicationShutdown(): Promise<void> {
+    clearInterval(this.timer);
+    await this.round;
+  }
+
+  /** @returns how many files were removed. */
+  async sweep(now = Date.now()): Promise<number> {
+    const old: string[] = [];
+    for await (const { key, modifiedAt } of this.storage.list(weightsFolder))
+      if (now - modifiedAt.getTime() > strayAfterMs) old.push(key);
+    let removed = 0;
+    for (let start = 0; start < old.length; start += batchSize) {
+      const rows: { key: string }[] = await this.dataSource.query(
+        `SELECT key FROM unnest($1::text[]) AS key
+         WHERE NOT EXISTS (SELECT FROM finetunes WHERE weights_key = key)`,
+        [old.slice(start, start + batchSize)],
+      );
+      for (const { key } of rows) await this.storage.removeAll(key);
+      removed += rows.length;
+    }
+    if (removed > 0) this.logger.log('weights without a Fine-Tune were removed', { files: removed });
+    return removed;
+  }
+}

@@ -1,0 +1,41 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** What a model's own files say of it. */
+export interface ModelFacts {
+  /** diffusers' class name of its sampling method; null where the file cannot be read. */
+  scheduler: string | null;
+  /** Edge in pixels of the square pictures it was trained on. */
+  nativeSize: number;
+}
+
+/** diffusers' own default for `OnnxStableDiffusionPipeline`, whose folders need not say. */
+const defaultNativeSize = 512;
+
+/** Reads the small JSON files of a model folder; what they lack is filled in as the drawing of pictures does. */
+export async function readModelFacts(folder: string): Promise<ModelFacts> {
+  const [scheduler, unet, vae] = await Promise.all([
+    readJson(join(folder, 'scheduler', 'scheduler_config.json')),
+    readJson(join(folder, 'unet', 'config.json')),
+    readJson(join(folder, 'vae_decoder', 'config.json')),
+  ]);
+  const name = scheduler._class_name;
+  const sampleSize = unet.sample_size;
+  const blocks = vae.block_out_channels;
+  // Each block of the VAE but the last doubles the edge (diffusers' `vae_scale_factor`).
+  const known = typeof sampleSize === 'number' && sampleSize > 0 && Array.isArray(blocks) && blocks.length > 0;
+  return {
+    scheduler: typeof name === 'string' ? name : null,
+    nativeSize: known ? sampleSize * 2 ** (blocks.length - 1) : defaultNativeSize,
+  };
+}
+
+async function readJson(path: string): Promise<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(await readFile(path, 'utf8'));
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    // The store has judged the folder; a file that it can do without is no failure here.
+    return {};
+  }
+}

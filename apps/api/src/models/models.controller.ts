@@ -1,0 +1,18 @@
+import { ModelDto } from '@app/domain';
+import { Controller, Get } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { ApiReads } from '../docs/operation';
+import { ModelsService } from './models.service';
+
+/** What can be drawn with. */
+@ApiTags('Models')
+@Controller('v1/models')
+export class ModelsController {
+  constructor(private readonly models: ModelsService) {}
+
+  @Get()
+  @ApiReads('listModels', 'List the installed models, by name', { reply: ModelDto, replyIsArray: true })
+  findAll(): Promise<ModelDto[]> {
+    return this.models.findAll();
+  }
+}

@@ -1,0 +1,46 @@
+import type { UsageGroup } from '@app/domain';
+import { usageGroups } from '@app/domain';
+import { Query } from '@nestjs/common';
+import type { PipeTransform } from '@nestjs/common';
+import { badParameter } from '../records/page';
+
+/** Which usage is asked for; UTC days as `YYYY-MM-DD`, both included. */
+export interface UsageQuery {
+  from: string;
+  to: string;
+  groupBy: UsageGroup;
+}
+
+const defaultDays = 30;
+const dayMs = 86_400_000;
+
+/** The `from`, `to` and `group_by` query parameters, checked; by default the last 30 days, by day. */
+export const UsageParameters = () => Query(new UsagePipe());
+
+/** Checks the query parameters of the usage. */
+export class UsagePipe implements PipeTransform {
+  constructor(private readonly now: () => number = Date.now) {}
+
+  /** @throws InvalidError naming the parameter. */
+  transform({ from, to, group_by: groupBy = 'day' }: Record<string, unknown>): UsageQuery {
+    const last = to === undefined ? dayOf(this.now()) : checkDay('to', to);
+    const first = from === undefined ? dayOf(Date.parse(last) - (defaultDays - 1) * dayMs) : checkDay('from', from);
+    if (first > last) throw badParameter('from', `must not be after "to", which is ${last}`);
+    const group = usageGroups.find((name) => name === groupBy);
+    if (!group) throw badParameter('group_by', `must be one of ${usageGroups.join(', ')}`);
+    return { from: first, to: last, groupBy: group };
+  }
+}
+
+function checkDay(name: string, value: unknown): string {
+  // Days before the year 1000 are of no use here, and the year 0 is no date to PostgreSQL.
+  if (typeof value === 'string' && /^[1-9]\d{3}-\d\d-\d\d$/.test(value)) {
+    const time = Date.parse(value);
+    if (!Number.isNaN(time) && dayOf(time) === value) return value;
+  }
+  throw badParameter(name, 'must be a day as YYYY-MM-DD');
+}
+
+function dayOf(time: number): string {
+  return new Date(time).toISOString().slice(0, 10);
+}

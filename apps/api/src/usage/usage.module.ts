@@ -1,0 +1,13 @@
+import { DailyUsage } from '@app/domain';
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { UsageController } from './usage.controller';
+import { UsageService } from './usage.service';
+
+/** What callers have drawn. */
+@Module({
+  imports: [TypeOrmModule.forFeature([DailyUsage])],
+  controllers: [UsageController],
+  providers: [UsageService],
+})
+export class UsageModule {}

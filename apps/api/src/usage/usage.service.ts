@@ -1,0 +1,41 @@
+import type { UsageDto, UsageGroup } from '@app/domain';
+import { DailyUsage } from '@app/domain';
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { Repository } from 'typeorm';
+import type { UsageQuery } from './usage-query';
+
+/** What each group is in SQL, and in which order groups come: days newest first, the others by name. */
+const groups: Readonly<Record<UsageGroup, { column: string; order: 'ASC' | 'DESC' }>> = {
+  day: { column: `to_char(usage.day, 'YYYY-MM-DD')`, order: 'DESC' },
+  model: { column: 'usage.model', order: 'ASC' },
+  finetune: { column: `nullif(usage.finetune_id, '')`, order: 'ASC' },
+};
+
+/** What a caller has drawn. */
+@Injectable()
+export class UsageService {
+  constructor(@InjectRepository(DailyUsage) private readonly usage: Repository<DailyUsage>) {}
+
+  /** One sum for each day, model or Fine-Tune that has any. */
+  async findAll(ownerId: string, { from, to, groupBy }: UsageQuery): Promise<UsageDto[]> {
+    const { column, order } = groups[groupBy];
+    const rows: { key: string | null; images: string; steps: string; seconds: number }[] = await this.usage
+      .createQueryBuilder('usage')
+      .select(column, 'key')
+      .addSelect('sum(usage.images)', 'images')
+      .addSelect('sum(usage.steps)', 'steps')
+      .addSelect('sum(usage.compute_seconds)', 'seconds')
+      .where('usage.owner_id = :ownerId AND usage.day BETWEEN :from AND :to', { ownerId, from, to })
+      .groupBy('1')
+      .orderBy('1', order, 'NULLS LAST')
+      .getRawMany();
+    return rows.map(({ key, images, steps, seconds }) => ({
+      [groupBy]: key,
+      images: Number(images),
+      steps: Number(steps),
+      // To the millisecond: more is the noise of adding.
+      compute_seconds: Math.round(seconds * 1000) / 1000,
+    }));
+  }
+}

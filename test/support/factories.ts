@@ -1,0 +1,102 @@
+import { newIdentifier } from '@app/domain';
+import { ImageTaskLifeCycle } from '@app/queue';
+import type { ImageStorage } from '@app/storage';
+import sharp from 'sharp';
+import { IMAGE_STORAGE } from '../../apps/api/src/storage.token';
+import type { TestApi, TestKey } from './api';
+
+/** Fields of a Fine-Tune in a reply. */
+export interface FinetuneJson {
+  id: string;
+  title: string | null;
+  name: string;
+  token: string;
+  model: string;
+  status: string;
+  metadata: unknown;
+  error_message: string | null;
+  created_at: string;
+}
+
+/** Fields of a Prompt in a reply; `cfg` and `seed` are strings where it is created. */
+export interface PromptJson {
+  id: string;
+  prompt: string;
+  cfg: number | string;
+  seed: number | string;
+  images: string[];
+  created_at: string;
+  [field: string]: unknown;
+}
+
+/** Fields of an error in a reply. */
+export interface ProblemJson {
+  status: number;
+  code: string;
+  detail: string;
+  errors?: { pointer: string; message: string }[];
+}
+
+/** Registers a Fine-Tune over HTTP. */
+export async function makeFinetune(api: TestApi, key: TestKey, body: object = {}): Promise<FinetuneJson> {
+  const reply = await api.request<FinetuneJson>('POST', '/v1/finetunes', { key, body: { name: 'robot', ...body } });
+  if (reply.status !== 201) throw new Error(`The Fine-Tune was refused: ${reply.text}`);
+  return reply.body;
+}
+
+/** Makes Prompts over HTTP, in the order of `bodies`. */
+export async function makePrompts(
+  api: TestApi,
+  key: TestKey,
+  finetuneId: string,
+  bodies: object[] = [{ prompt: 'a robot' }],
+): Promise<PromptJson[]> {
+  const path = `/v1/finetunes/${finetuneId}/prompts`;
+  const reply = await api.request<PromptJson[]>('POST', path, { key, body: bodies });
+  if (reply.status !== 201) throw new Error(`The Prompts were refused: ${reply.text}`);
+  return reply.body;
+}
+
+/** Does what a worker does with a queued task, with a picture of one colour, and settles it. */
+export async function drawTask(api: TestApi, taskId: string, computeSeconds = 1): Promise<void> {
+  const lifeCycle = api.app.get(ImageTaskLifeCycle);
+  const storage = api.app.get<ImageStorage>(IMAGE_STORAGE);
+  const claim = await lifeCycle.claim(taskId);
+  if (claim.kind !== 'claimed') throw new Error(`The task ${taskId} is ${claim.kind}.`);
+  const { task } = claim;
+  const size = { width: 64, height: 64 };
+  const png = await sharp({ create: { ...size, channels: 3, background: 'red' } })
+    .png()
+    .toBuffer();
+  const images = [];
+  for (let index = 0; index < task.numImages; index++) {
+    const storageKey = `${taskId}/${task.attempt}/${index}.png`;
+    await storage.write(storageKey, png);
+    const token = newIdentifier();
+    images.push({
+      id: newIdentifier(),
+      index,
+      token,
+      storageKey,
+      contentType: 'image/png',
+      ...size,
+      bytes: png.length,
+    });
+  }
+  await lifeCycle.settle(task, { status: 'succeeded', images, computeSeconds });
+}
+
+/** Ends a queued task as a worker that could not draw it. */
+export async function failTask(api: TestApi, taskId: string, error: string): Promise<void> {
+  const lifeCycle = api.app.get(ImageTaskLifeCycle);
+  const claim = await lifeCycle.claim(taskId);
+  if (claim.kind !== 'claimed') throw new Error(`The task ${taskId} is ${claim.kind}.`);
+  await lifeCycle.settle(claim.task, { status: 'failed', error });
+}
+
+/** Keys of everything in the storage, sorted. */
+export async function storedKeys(api: TestApi): Promise<string[]> {
+  const keys: string[] = [];
+  for await (const { key } of api.app.get<ImageStorage>(IMAGE_STORAGE).list()) keys.push(key);
+  return keys.sort();
+}
