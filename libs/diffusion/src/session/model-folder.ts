@@ -23,8 +23,8 @@ export interface ModelFolder {
   preview: LatentRgbMap | undefined;
 }
 
-/** Pipelines of Stable Diffusion 1.x and 2.x by diffusers' and optimum's class names; their weights are the same. */
-const pipelineClasses = /^(Onnx|ORT)?(StableDiffusion|LatentConsistencyModel)(Img2Img|Inpaint)?Pipeline$/;
+/** Class names of diffusers, old and new, and of optimum, for pipelines of Stable Diffusion 1.x and 2.x; their weights are the same. */
+const pipelineClasses = /^(Onnx|ORT)?(StableDiffusion|LatentConsistencyModel)(Onnx|Img2Img|Inpaint)?Pipeline(Legacy)?$/;
 
 /**
  * Reads a folder in diffusers' or optimum's ONNX layout: `text_encoder`, `unet` and `vae_decoder` with a graph each, `tokenizer`,
