@@ -11,7 +11,7 @@ if (!existsSync(mark)) {
       mkdirSync(workerData.cacheDir, { recursive: true });
       writeFileSync(mark, '');
       // Out of every promise's reach: nobody catches it.
-      setImmediate(() => {
+      process.nextTick(() => {
         throw new Error('The thread dies on purpose.');
       });
     },

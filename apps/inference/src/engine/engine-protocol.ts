@@ -81,7 +81,7 @@ export type DrawFailure = 'aborted' | 'refused' | 'broken';
 
 export interface DrawingStarted {
   promptChunks: number;
-  /** The API's name of the scheduler, or diffusers' class name where the model's own draws. */
+  /** The one asked for, else the model's own: by the API's name, by diffusers' class name where it has none. */
   scheduler: string;
 }
 

@@ -37,7 +37,8 @@ export class TiledUpscaler {
       return new TiledUpscaler(session, tile, scale);
     } catch (error) {
       await session.release();
-      throw error;
+      if (error instanceof UpscalerError) throw error;
+      throw new UpscalerError('it fails on a picture of three planes.', { cause: error });
     }
   }
 

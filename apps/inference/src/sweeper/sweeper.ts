@@ -10,7 +10,7 @@ const intervalMs = 10_000;
 const fileSweepIntervalMs = 15 * 60_000;
 
 /** Advisory lock under which one of all processes sweeps: "SWEP" in ASCII. */
-const sweepLock = 0x53574550;
+export const sweepLock = 0x53574550;
 
 /** Sweeps at intervals with some jitter, in one process at a time. */
 @Injectable()

@@ -1,0 +1,155 @@
+import { cpSync, mkdtempSync, rmSync, truncateSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Drawing } from '../../apps/inference/src/engine/engine';
+import { DrawingAbortedError, DrawingRefusedError, Engine } from '../../apps/inference/src/engine/engine';
+import type {
+  DrawingProgress,
+  DrawRequest,
+  ModelLoaded,
+  ModelSource,
+  RgbPicture,
+} from '../../apps/inference/src/engine/engine-protocol';
+import { threadFile } from '../support/inference';
+import { psnr } from '../support/psnr';
+
+const root = join(__dirname, '..', '..');
+const shapes: ModelSource = {
+  key: 'shapes',
+  name: 'shapes',
+  folder: join(root, 'models', 'shapes'),
+  hash: 'a'.repeat(64),
+};
+const request: DrawRequest = {
+  prompt: 'a red circle on a blue background',
+  negativePrompt: 'green',
+  guidanceScale: 7.5,
+  numInferenceSteps: 3,
+  seed: 4_294_967_295,
+  numImages: 1,
+  scheduler: 'euler_a',
+  width: 512,
+  height: 512,
+  promptWeighting: false,
+};
+
+describe(Engine.name, () => {
+  let cacheDir: string;
+  let engine: Engine;
+  const loaded: ModelLoaded[] = [];
+  const settings = (): ConstructorParameters<typeof Engine>[0] => ({
+    device: 'cpu',
+    intraOpNumThreads: 1,
+    cacheDir,
+    threadFile,
+    onLoaded: (report) => loaded.push(report),
+  });
+
+  beforeAll(() => {
+    cacheDir = mkdtempSync(join(tmpdir(), 'darkroom-engine-'));
+    engine = new Engine(settings());
+  });
+
+  afterAll(async () => {
+    await engine.close();
+    rmSync(cacheDir, { recursive: true, force: true });
+  });
+
+  async function draw(
+    values: Partial<DrawRequest> = {},
+    rest: Partial<Drawing> = {},
+    by = engine,
+  ): Promise<RgbPicture[]> {
+    const pictures: RgbPicture[] = [];
+    await by.draw({
+      model: shapes,
+      request: { ...request, ...values },
+      onPicture: (index, picture) => (pictures[index] = picture),
+      ...rest,
+    });
+    return pictures;
+  }
+
+  it('draws the pictures of a request like each of them alone, with seeds that start over behind the largest', async () => {
+    const together = await draw({ numImages: 3 });
+    expect(together).toHaveLength(3);
+    const seeds = [4_294_967_295, 0, 1];
+    for (const [i, seed] of seeds.entries()) {
+      const [alone] = await draw({ seed });
+      expect(psnr(together[i], alone)).toBeGreaterThanOrEqual(60);
+    }
+    expect(psnr(together[0], together[1])).toBeLessThan(40);
+  });
+
+  it('tells each call of the U-Net, and of what it draws with', async () => {
+    const progress: DrawingProgress[] = [];
+    const onStarted = jest.fn();
+    await draw({ numImages: 3, scheduler: null }, { onStarted, onProgress: (told) => progress.push(told) });
+    expect(onStarted).toHaveBeenCalledTimes(1);
+    expect(onStarted).toHaveBeenCalledWith(expect.objectContaining({ promptChunks: 1, scheduler: 'pndm' }));
+    const total = progress[0].total;
+    expect(progress.map(({ step }) => step)).toEqual(Array.from({ length: total }, (_, i) => i + 1));
+  });
+
+  it('stops within a step of being aborted, and draws the next request', async () => {
+    const stop = new AbortController();
+    const steps: number[] = [];
+    const drawing = draw(
+      { numInferenceSteps: 50 },
+      {
+        signal: stop.signal,
+        onProgress: ({ step }) => {
+          steps.push(step);
+          if (step === 5) stop.abort();
+        },
+      },
+    );
+    await expect(drawing).rejects.toThrow(DrawingAbortedError);
+    expect(steps.at(-1)).toBeLessThan(20);
+    expect(await draw()).toHaveLength(1);
+  });
+
+  it('does not begin what is aborted already', async () => {
+    const onStarted = jest.fn();
+    await expect(draw({}, { signal: AbortSignal.abort(), onStarted })).rejects.toThrow(DrawingAbortedError);
+    expect(onStarted).not.toHaveBeenCalled();
+  });
+
+  it('refuses a request that the model cannot draw, naming the value', async () => {
+    await expect(draw({ width: 500 })).rejects.toThrow(
+      new DrawingRefusedError('The width is 500; this model draws multiples of 32 pixels.'),
+    );
+  });
+
+  it('refuses a model that is cut short without naming a path of this machine, and lives on', async () => {
+    const folder = join(cacheDir, 'cut');
+    cpSync(shapes.folder, folder, { recursive: true });
+    truncateSync(join(folder, 'unet', 'model.onnx'), 100_000);
+    const error = await draw({}, { model: { key: 'cut', name: 'cut', folder, hash: 'b'.repeat(64) } }).catch(
+      (failure: unknown) => failure,
+    );
+    expect(error).toBeInstanceOf(DrawingRefusedError);
+    expect((error as Error).message).toMatch(/^The model cut cannot be drawn with: unet\/model\.onnx /);
+    expect((error as Error).message).not.toContain(cacheDir);
+    expect(await draw()).toHaveLength(1);
+  });
+
+  it('reports a loaded model with its time and size, once', async () => {
+    expect(loaded.filter(({ key }) => key === 'shapes')).toEqual([
+      expect.objectContaining({ modelBytes: expect.any(Number) as number, evicted: [] }),
+    ]);
+    expect(loaded[0].loadMs).toBeGreaterThan(0);
+  });
+
+  it('releases the model that was used least recently when memory is short', async () => {
+    loaded.length = 0;
+    const small = new Engine({ ...settings(), memoryBytes: 40 * 2 ** 20 });
+    await draw({ numInferenceSteps: 1 }, {}, small);
+    await draw({ numInferenceSteps: 1 }, { model: { ...shapes, key: 'shapes again' } }, small);
+    expect(loaded.map(({ key, evicted }) => [key, evicted])).toEqual([
+      ['shapes', []],
+      ['shapes again', ['shapes']],
+    ]);
+    await small.close();
+  });
+});

@@ -1,0 +1,151 @@
+import { existsSync } from 'node:fs';
+import { mkdir, utimes, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { ImageTask } from '@app/domain';
+import { Image, newIdentifier } from '@app/domain';
+import { jobIdOf, queueConnection, queueNames } from '@app/queue';
+import { Worker } from 'bullmq';
+import { FailureService, maxAttempts } from '../../apps/inference/src/drawing/failure.service';
+import { FileSweeper } from '../../apps/inference/src/sweeper/file-sweeper';
+import { Sweeper, sweepLock } from '../../apps/inference/src/sweeper/sweeper';
+import { TaskSweeper } from '../../apps/inference/src/sweeper/task-sweeper';
+import type { InferenceBench } from '../support/inference';
+import { createInferenceBench } from '../support/inference';
+
+const ago = (seconds: number): Date => new Date(Date.now() - seconds * 1000);
+
+describe('sweeping', () => {
+  let bench: InferenceBench;
+  let tasks: TaskSweeper;
+  let files: FileSweeper;
+
+  beforeEach(async () => {
+    bench = await createInferenceBench();
+    const { dataSource, lifeCycle, logger, jobs, storage } = bench;
+    tasks = new TaskSweeper(dataSource, lifeCycle, new FailureService(lifeCycle, logger), logger, jobs);
+    files = new FileSweeper(storage, dataSource, logger);
+  });
+
+  afterEach(() => bench.close());
+
+  const jobOf = ({ id, enqueued }: ImageTask): Promise<string> => bench.jobs.presence('images', jobIdOf(id, enqueued));
+
+  describe(TaskSweeper.name, () => {
+    it('gives a queued task without a job a new one', async () => {
+      const { id } = await bench.addTask({ createdAt: ago(6) }, { withJob: false });
+      expect(await tasks.sweep()).toEqual({ requeued: 1, ended: 0 });
+      const task = await bench.taskOf(id);
+      expect(task).toMatchObject({ status: 'queued', attempt: 0, enqueued: 2 });
+      expect(await jobOf(task)).toBe('waiting');
+      expect(await tasks.sweep()).toEqual({ requeued: 0, ended: 0 });
+    });
+
+    it('gives a queued task whose job failed a new one', async () => {
+      const task = await bench.addTask({ createdAt: ago(6) });
+      const { connection, factory } = queueConnection(bench.config, bench.databaseUrl);
+      const broken = new Worker(queueNames.images, () => Promise.reject(new Error('broken')), { connection }, factory);
+      await new Promise((resolve) => broken.once('failed', resolve));
+      await broken.close();
+      expect(await jobOf(task)).toBe('failed');
+      expect(await tasks.sweep()).toEqual({ requeued: 1, ended: 0 });
+      expect(await jobOf(await bench.taskOf(task.id))).toBe('waiting');
+    });
+
+    it('leaves tasks alone that are young, have a job, are being drawn or have terminated', async () => {
+      await bench.addTask({}, { withJob: false });
+      await bench.addTask({ createdAt: ago(60) });
+      await bench.addTask(
+        { createdAt: ago(60), status: 'processing', attempt: 9, heartbeatAt: ago(1) },
+        { withJob: false },
+      );
+      await bench.addTask(
+        { createdAt: ago(60), status: 'failed', attempt: 1, heartbeatAt: ago(60) },
+        { withJob: false },
+      );
+      expect(await tasks.sweep()).toEqual({ requeued: 0, ended: 0 });
+    });
+
+    it('puts a task back whose worker is gone and whose job is lost', async () => {
+      const stale = { createdAt: ago(60), status: 'processing', attempt: 2, heartbeatAt: ago(31) } as const;
+      const { id } = await bench.addTask(stale, { withJob: false });
+      const { id: withJob } = await bench.addTask(stale);
+      expect(await tasks.sweep()).toEqual({ requeued: 1, ended: 0 });
+      expect(await bench.taskOf(id)).toMatchObject({ status: 'queued', attempt: 2, enqueued: 2, heartbeatAt: null });
+      expect(await bench.taskOf(withJob)).toMatchObject({ status: 'processing', enqueued: 1 });
+    });
+
+    it('ends a task that lost its worker in every try', async () => {
+      const { id } = await bench.addTask({ status: 'processing', attempt: maxAttempts, heartbeatAt: ago(31) });
+      expect(await tasks.sweep()).toEqual({ requeued: 0, ended: 1 });
+      const task = await bench.taskOf(id);
+      expect(task).toMatchObject({
+        status: 'failed',
+        error: expect.stringMatching(/^The picture could not be drawn/) as string,
+      });
+      expect(task.completedAt).not.toBeNull();
+    });
+  });
+
+  describe(FileSweeper.name, () => {
+    /** Makes a file as old as it has to be. */
+    async function file(key: string, date = ago(3600)): Promise<string> {
+      const path = join(bench.imagesDir, key);
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, 'x');
+      await utimes(path, date, date);
+      return path;
+    }
+
+    it('removes old files of attempts without a row', async () => {
+      const gone = await file(`${newIdentifier()}/1/0.png`);
+      const { id } = await bench.addTask({ status: 'succeeded', attempt: 2 });
+      const earlier = await file(`${id}/1/0.png.0a1b2c.part`);
+      const kept = await file(`${id}/2/0.png`);
+      await bench.dataSource.manager.insert(Image, {
+        id: newIdentifier(),
+        taskId: id,
+        index: 0,
+        token: newIdentifier(),
+        storageKey: `${id}/2/0.png`,
+        contentType: 'image/png',
+        width: 1,
+        height: 1,
+        bytes: 1,
+      });
+      expect(await files.sweep()).toBe(2);
+      expect([gone, earlier, kept].map((path) => existsSync(path))).toEqual([false, false, true]);
+    });
+
+    it('keeps what is young, what is being drawn, and what is no picture', async () => {
+      const { id } = await bench.addTask({ status: 'processing', attempt: 3, heartbeatAt: new Date() });
+      const kept = [
+        await file(`${newIdentifier()}/1/0.png`, ago(60)),
+        await file(`${id}/3/0.png`),
+        await file(`thumbnails/${newIdentifier()}.png`),
+        await file(`weights/${newIdentifier()}/1/lora.safetensors`),
+      ];
+      expect(await files.sweep()).toBe(0);
+      expect(kept.filter((path) => !existsSync(path))).toEqual([]);
+    });
+
+    it('has nothing to do where nothing was ever stored', async () => {
+      expect(await files.sweep()).toBe(0);
+    });
+  });
+
+  describe(Sweeper.name, () => {
+    it('sweeps in one process at a time', async () => {
+      const sweeper = new Sweeper(bench.dataSource, tasks, files, bench.logger);
+      const { id } = await bench.addTask({ createdAt: ago(6) }, { withJob: false });
+      const other = bench.dataSource.createQueryRunner();
+      await other.query('SELECT pg_advisory_lock($1)', [sweepLock]);
+      expect(await sweeper.sweep()).toBe(false);
+      expect(await bench.taskOf(id)).toMatchObject({ enqueued: 1 });
+      await other.query('SELECT pg_advisory_unlock($1)', [sweepLock]);
+      await other.release();
+      expect(await sweeper.sweep()).toBe(true);
+      expect(await bench.taskOf(id)).toMatchObject({ enqueued: 2 });
+      expect(await sweeper.sweep()).toBe(true);
+    });
+  });
+});

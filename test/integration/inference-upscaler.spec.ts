@@ -1,0 +1,141 @@
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { InferenceSession, Tensor } from 'onnxruntime-node';
+import sharp from 'sharp';
+import { createInference } from '../../apps/inference/src/create-inference';
+import type { RgbPicture } from '../../apps/inference/src/engine/engine-protocol';
+import { TiledUpscaler, UpscalerError } from '../../apps/inference/src/engine/tiled-upscaler';
+import { createInferenceBench, threadFile } from '../support/inference';
+import { encodeUpscaler } from '../support/upscaler-model';
+
+const root = join(__dirname, '..', '..');
+const options: InferenceSession.SessionOptions = { executionProviders: ['cpu'], intraOpNumThreads: 1 };
+const wanted = (): boolean => false;
+
+/** Smooth shapes with some noise, so that both a shift and a step at a seam would show. */
+function picture(width: number, height: number): RgbPicture {
+  const data = new Uint8Array(width * height * 3);
+  for (let i = 0; i < data.length; i++) {
+    const [x, y] = [(i / 3) % width, Math.floor(i / 3 / width)];
+    data[i] = 128 + 80 * Math.sin(x / 17 + (i % 3)) * Math.cos(y / 23) + ((i * 7919) % 41);
+  }
+  return { width, height, data };
+}
+
+/** The whole picture in one run. */
+async function untiled(file: string, { width, height, data }: RgbPicture): Promise<Uint8Array> {
+  const size = width * height;
+  const planes = Float32Array.from({ length: 3 * size }, (_, i) => data[(i % size) * 3 + Math.floor(i / size)] / 255);
+  const session = await InferenceSession.create(file, options);
+  const { y } = await session.run({ x: new Tensor('float32', planes, [1, 3, height, width]) });
+  const values = y.data as Float32Array;
+  await session.release();
+  return Uint8Array.from({ length: 12 * size }, (_, i) =>
+    Math.min(255, Math.max(0, Math.round(values[(i % 3) * 4 * size + Math.floor(i / 3)] * 255))),
+  );
+}
+
+describe(TiledUpscaler.name, () => {
+  let folder: string;
+  const files = { free: '', fixed: '' };
+
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'darkroom-upscaler-'));
+    for (const [name, edge] of [['free'], ['fixed', 64]] as const) {
+      files[name] = join(folder, `${name}.onnx`);
+      writeFileSync(files[name], encodeUpscaler(edge));
+    }
+  });
+
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  it.each([
+    ['free', 512, 300],
+    ['free', 129, 128],
+    ['free', 60, 40],
+    ['fixed', 200, 150],
+  ] as const)('draws no seam: %s tiles over %i x %i equal one run over the whole', async (name, width, height) => {
+    const source = picture(width, height);
+    const upscaler = await TiledUpscaler.load(files[name], options);
+    expect(upscaler.scale).toBe(2);
+    const enlarged = await upscaler.enlargeOnce(source, wanted);
+    await upscaler.release();
+    expect(enlarged).toMatchObject({ width: 2 * width, height: 2 * height });
+    const whole = await untiled(files.free, source);
+    expect(new Set(whole).size).toBeGreaterThan(50);
+    // Where a picture is smaller than a tile, its border is continued and not zero, which reaches two pixels far.
+    const border = width < 128 && name === 'free' ? 4 : 0;
+    let worst = 0;
+    for (let y = 0; y < 2 * height - border; y++)
+      for (let i = y * 2 * width * 3; i < ((y + 1) * 2 * width - border) * 3; i++)
+        worst = Math.max(worst, Math.abs(enlarged.data[i] - whole[i]));
+    expect(worst).toBeLessThanOrEqual(1);
+  });
+
+  it('enlarges as often as the long edge allows', async () => {
+    const upscaler = await TiledUpscaler.load(files.free, options);
+    expect(await upscaler.enlarge(picture(64, 32), 256, wanted)).toMatchObject({ width: 256, height: 128 });
+    const large = picture(200, 100);
+    expect(await upscaler.enlarge(large, 256, wanted)).toBe(large);
+    await upscaler.release();
+  });
+
+  it('stops between two tiles', async () => {
+    const upscaler = await TiledUpscaler.load(files.free, options);
+    let tiles = 0;
+    await expect(upscaler.enlargeOnce(picture(512, 512), () => ++tiles > 3)).rejects.toThrow('aborted');
+    expect(tiles).toBe(4);
+    await upscaler.release();
+  });
+
+  it('refuses what is no enlarging model, in one sentence', async () => {
+    const load = (file: string): Promise<unknown> => TiledUpscaler.load(file, options).catch((error: unknown) => error);
+    const other = await load(join(root, 'models', 'shapes', 'vae_decoder', 'model.onnx'));
+    expect(other).toBeInstanceOf(UpscalerError);
+    expect((other as Error).message).toBe('it fails on a picture of three planes.');
+    const encoder = await load(join(root, 'models', 'shapes', 'text_encoder', 'model.onnx'));
+    expect((encoder as Error).message).toMatch(/^it takes int\d\d where float32 is needed\.$/);
+    const cut = join(folder, 'cut.onnx');
+    writeFileSync(cut, encodeUpscaler().subarray(0, 500));
+    expect(await load(cut)).toBeInstanceOf(UpscalerError);
+  });
+});
+
+describe('high resolution', () => {
+  const modelsDir = mkdtempSync(join(tmpdir(), 'darkroom-models-'));
+
+  beforeAll(() => cpSync(join(root, 'models', 'shapes'), join(modelsDir, 'shapes'), { recursive: true }));
+
+  afterAll(() => rmSync(modelsDir, { recursive: true, force: true }));
+
+  it('makes a long edge of exactly 4096 pixels, and says with what', async () => {
+    const bench = await createInferenceBench({ MODELS_DIR: modelsDir });
+    const worker = await createInference({ ...bench, threadFile });
+    const draw = async () => {
+      const { id } = await bench.addTask({
+        highResolution: true,
+        aspectRatio: 'portrait',
+        outputFormat: 'jpeg',
+        steps: 1,
+      });
+      return bench.terminated(id);
+    };
+    const stretched = await draw();
+    expect(stretched).toMatchObject({ status: 'succeeded', upscaler: 'lanczos' });
+
+    mkdirSync(join(modelsDir, 'upscalers'));
+    writeFileSync(join(modelsDir, 'upscalers', 'double.onnx'), encodeUpscaler());
+    const enlarged = await draw();
+    expect(enlarged).toMatchObject({ status: 'succeeded', error: null });
+    expect(enlarged.upscaler).toMatch(/^double@[0-9a-f]{12}$/);
+
+    for (const { images } of [stretched, enlarged]) {
+      expect(images[0]).toMatchObject({ width: 2731, height: 4096 });
+      const file = join(bench.imagesDir, images[0].storageKey);
+      expect(await sharp(file).metadata()).toMatchObject({ width: 2731, height: 4096, format: 'jpeg' });
+    }
+    await worker.close();
+    await bench.close();
+  });
+});
