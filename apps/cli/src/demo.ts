@@ -1,0 +1,111 @@
+import 'reflect-metadata';
+import { writeFileSync } from 'node:fs';
+import { extname, resolve } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { loadConfig } from '@app/config';
+import { EmbeddedPostgres } from '@app/database';
+import type { CreateGenerationDto, GenerationDto } from '@app/domain';
+import { Command, InvalidArgumentError } from 'commander';
+import { GenerationClient } from './generation-client';
+import { pictureFile } from './picture-file';
+import { CliError, runProgram } from './run-program';
+import { useService } from './running-service';
+import { StepBar } from './step-bar';
+import { listenToSteps } from './step-listener';
+
+interface DemoOptions {
+  negative?: string;
+  seed?: number;
+  steps?: number;
+  cfg?: number;
+  model?: string;
+  scheduler?: string;
+  aspectRatio?: CreateGenerationDto['aspect_ratio'];
+  out?: string;
+}
+
+/** Draws one picture and saves it. Interrupted, it cancels the drawing and ends what it started. */
+async function demo(prompt: string, options: DemoOptions): Promise<void> {
+  const config = loadConfig(process.env);
+  const interruption = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interruption.abort());
+  const service = await useService(config, (line) => void process.stderr.write(`${line}\n`));
+  try {
+    interruption.signal.throwIfAborted();
+    const startedAt = performance.now();
+    const client = new GenerationClient(service.url, service.token);
+    const databaseUrl = config.databaseUrl ?? EmbeddedPostgres.runningUrl(config.dataDir);
+    const { record, data } = await draw(client, databaseUrl, bodyOf(prompt, options), interruption.signal);
+    const seconds = (performance.now() - startedAt) / 1000;
+    const extension = extname(new URL(record.images[0]).pathname).slice(1) || 'png';
+    const file = resolve(options.out ?? pictureFile(prompt, record.seed, extension));
+    writeFileSync(file, data);
+    process.stdout.write(
+      `${file}\nDrawn in ${seconds.toFixed(1)} s by ${record.served_by} with seed ${record.seed}.\n`,
+    );
+  } catch (error) {
+    throw interruption.signal.aborted ? new CliError('Interrupted.') : error;
+  } finally {
+    await service.release();
+  }
+}
+
+async function draw(
+  client: GenerationClient,
+  databaseUrl: string | undefined,
+  body: Partial<CreateGenerationDto>,
+  signal: AbortSignal,
+): Promise<{ record: GenerationDto; data: Uint8Array }> {
+  const bar = new StepBar(process.stderr);
+  let id: string | undefined;
+  const endListening =
+    databaseUrl && (await listenToSteps(databaseUrl, (step) => step.id === id && bar.show(step.step, step.total)));
+  try {
+    const created = await client.create(body);
+    id = created.id;
+    bar.say(`Waiting for the first of ${created.steps} steps …`);
+    const record = await client.waitFor(id, signal);
+    if (record.status !== 'succeeded') throw new CliError(record.error ?? `The drawing was ${record.status}.`);
+    bar.show(record.steps, record.steps);
+    return { record, data: await client.download(record.images[0]) };
+  } catch (error) {
+    if (signal.aborted && id) await client.cancel(id).catch(() => undefined);
+    throw error;
+  } finally {
+    bar.end();
+    if (endListening) await endListening();
+  }
+}
+
+const bodyOf = (prompt: string, { negative, aspectRatio, ...options }: DemoOptions): Partial<CreateGenerationDto> => ({
+  prompt,
+  ...(negative !== undefined && { negative_prompt: negative }),
+  ...(aspectRatio !== undefined && { aspect_ratio: aspectRatio }),
+  ...(options.seed !== undefined && { seed: options.seed }),
+  ...(options.steps !== undefined && { steps: options.steps }),
+  ...(options.cfg !== undefined && { cfg: options.cfg }),
+  ...(options.model !== undefined && { model: options.model }),
+  ...(options.scheduler !== undefined && { scheduler: options.scheduler }),
+});
+
+/** Bounds are the service's to check. */
+function readNumber(text: string): number {
+  const value = Number(text);
+  if (text.trim() === '' || Number.isNaN(value)) throw new InvalidArgumentError('It must be a number.');
+  return value;
+}
+
+const program = new Command('demo')
+  .description('Draws one picture with the running service, or with one started for it, and saves it.')
+  .argument('<prompt>', 'what the picture shows')
+  .option('--negative <text>', 'what it must not show')
+  .option('--seed <n>', 'the same seed draws the same picture', readNumber)
+  .option('--steps <n>', 'steps of denoising', readNumber)
+  .option('--cfg <n>', 'how closely it follows the prompt', readNumber)
+  .option('--model <name>', 'sd1.5, sd2.1 or another installed model')
+  .option('--scheduler <name>', 'the sampling method')
+  .option('--aspect-ratio <shape>', 'square, portrait or landscape')
+  .option('--out <file>', 'where to save the picture')
+  .action(demo);
+
+void runProgram(program);

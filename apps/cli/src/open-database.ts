@@ -1,0 +1,31 @@
+import type { Config } from '@app/config';
+import { EmbeddedPostgres, LockHeldError, migrate } from '@app/database';
+
+const waitMs = 10_000;
+
+/**
+ * Lends the service's database to `use`: the one of DATABASE_URL, the embedded one that is running, or, for as long as it
+ * takes, one started for the purpose.
+ */
+export async function withDatabase<T>(config: Config, use: (databaseUrl: string) => Promise<T>): Promise<T> {
+  const { dataDir } = config;
+  const url = config.databaseUrl ?? EmbeddedPostgres.runningUrl(dataDir);
+  if (url) return use(url);
+  let postgres: EmbeddedPostgres;
+  try {
+    postgres = await EmbeddedPostgres.start(dataDir, { waitMs });
+  } catch (error) {
+    if (!(error instanceof LockHeldError)) throw error;
+    // The service was starting when we looked.
+    const startedUrl = EmbeddedPostgres.runningUrl(dataDir);
+    if (!startedUrl)
+      throw new Error(`The database of ${dataDir} is in use by process ${error.holder.pid}.`, { cause: error });
+    return use(startedUrl);
+  }
+  try {
+    await migrate(postgres.url);
+    return await use(postgres.url);
+  } finally {
+    await postgres.stop();
+  }
+}

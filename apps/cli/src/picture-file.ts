@@ -1,0 +1,28 @@
+import { existsSync } from 'node:fs';
+import { parse, join } from 'node:path';
+
+const longestName = 60;
+
+/**
+ * A name for a picture that tells what it shows: `a-red-circle-on-a-blue-background-42.png`.
+ * A name that exists is never taken: `…-42-2.png` follows.
+ */
+export function pictureFile(prompt: string, seed: number, extension: string, exists = existsSync): string {
+  const words = prompt
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(/\p{Mark}+/gu, '')
+    .replace(/[^\p{Letter}\p{Number}]+/gu, '-')
+    .slice(0, longestName)
+    .replace(/^-+|-+$/g, '');
+  return unusedFile(`${words || 'picture'}-${seed}.${extension}`, exists);
+}
+
+/** The file itself, or the first of its numbered neighbours that does not exist. */
+export function unusedFile(file: string, exists = existsSync): string {
+  const { dir, name, ext } = parse(file);
+  for (let number = 1; ; number++) {
+    const candidate = number === 1 ? file : join(dir, `${name}-${number}${ext}`);
+    if (!exists(candidate)) return candidate;
+  }
+}
