@@ -1,17 +1,20 @@
 import type { Config } from '@app/config';
+import { assertMigrated } from '@app/database';
 import { JsonLogger } from '@app/logging';
 import { queueConnection } from '@app/queue';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { setDefaultBackendFactory } from 'bullmq';
-import helmet from 'helmet';
 import { ApiModule } from './api.module';
+import { serveDocs } from './docs/serve-docs';
 import { requestId } from './http/request-id';
+import { securityHeaders } from './http/security-headers';
 import { databaseUrlOf } from './infrastructure/infrastructure.module';
 
 /** Builds the api without listening yet. */
 export async function createApi(config: Config): Promise<NestExpressApplication> {
+  await assertMigrated(databaseUrlOf(config));
   setDefaultBackendFactory(queueConnection(config, databaseUrlOf(config)).factory);
   const app = await NestFactory.create<NestExpressApplication>(ApiModule.forRoot(config), new ExpressAdapter(), {
     bodyParser: false,
@@ -22,7 +25,8 @@ export async function createApi(config: Config): Promise<NestExpressApplication>
   app.disable('x-powered-by');
   app.set('query parser', 'simple');
   app.use(requestId);
-  app.use(helmet({ contentSecurityPolicy: { directives: { 'upgrade-insecure-requests': null } } }));
+  app.use(securityHeaders);
+  serveDocs(app, config.publicUrl);
   app.enableShutdownHooks();
   return app;
 }

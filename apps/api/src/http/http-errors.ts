@@ -20,6 +20,22 @@ export class UnauthorizedError extends HttpError {
   }
 }
 
+/** 404 for a path that is no route's. */
+export class RouteNotFoundError extends HttpError {
+  constructor(method: string, path: string) {
+    super(404, 'RouteNotFound', `There is no route ${method} ${path}.`);
+  }
+}
+
+/** 405: the path has routes, but not with this method. */
+export class MethodNotAllowedError extends HttpError {
+  constructor(method: string, allowed: readonly string[]) {
+    super(405, 'MethodNotAllowed', `${method} is not allowed here; ${allowed.join(', ')} are.`, {
+      Allow: allowed.join(', '),
+    });
+  }
+}
+
 /** 413 */
 export class BodyTooLargeError extends HttpError {
   constructor(maxBytes: number = limits.bodyBytes) {

@@ -5,7 +5,8 @@ import { JsonLogger } from '@app/logging';
 import type { ArgumentsHost, ExceptionFilter } from '@nestjs/common';
 import { Catch, HttpException, Inject } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { HttpError, ServiceUnavailableError } from './http-errors';
+import { allowedMethods } from './allowed-methods';
+import { HttpError, MethodNotAllowedError, RouteNotFoundError, ServiceUnavailableError } from './http-errors';
 
 /** RFC 9457 body of every error. */
 export interface Problem {
@@ -83,13 +84,7 @@ export class ProblemFilter implements ExceptionFilter {
       };
     if (error instanceof HttpError)
       return { status: error.status, code: error.code, detail: error.message, headers: error.headers };
-    if (error instanceof HttpException && error.getStatus() === 404)
-      return {
-        status: 404,
-        code: 'RouteNotFound',
-        detail: `There is no route ${request.method} ${request.path}.`,
-        headers: {},
-      };
+    if (error instanceof HttpException && error.getStatus() === 404) return this.describe(routeError(request), request);
     if (error instanceof HttpException && error.getStatus() < 500)
       return { status: error.getStatus(), code: 'BadRequest', detail: error.message, headers: {} };
     if (error instanceof URIError || (error as { status?: number }).status === 400)
@@ -104,6 +99,14 @@ export class ProblemFilter implements ExceptionFilter {
     this.logger.error('request failed', { requestId: request.id, method: request.method }, error);
     return { status: 500, code: 'InternalError', detail: 'Something went wrong on our side.', headers: {} };
   }
+}
+
+/** Where other methods have a route, the method is at fault and not the path. */
+function routeError(request: Request): HttpError {
+  const allowed = allowedMethods(request);
+  if (allowed.length > 0 && !allowed.includes(request.method))
+    return new MethodNotAllowedError(request.method, allowed);
+  return new RouteNotFoundError(request.method, request.path);
 }
 
 function isOutage(error: unknown): boolean {

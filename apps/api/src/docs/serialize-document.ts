@@ -1,0 +1,19 @@
+import { loadConfig } from '@app/config';
+import { NestFactory } from '@nestjs/core';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import { ApiModule } from '../api.module';
+import { createDocument } from './document';
+
+/** The document as the committed file has it. The app is only looked at: it opens no database and no port. */
+export async function serializeDocument(): Promise<string> {
+  const app = await NestFactory.create(ApiModule.forRoot(loadConfig({})), new ExpressAdapter(), {
+    preview: true,
+    logger: false,
+    abortOnError: false,
+  });
+  try {
+    return `${JSON.stringify(createDocument(app), null, 2)}\n`;
+  } finally {
+    await app.close();
+  }
+}

@@ -1,0 +1,90 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Application } from 'express';
+import { serializeDocument } from '../../apps/api/src/docs/serialize-document';
+import type { TestApi } from '../support/api';
+import { startTestApi } from '../support/api';
+
+interface OperationJson {
+  operationId: string;
+  security?: unknown[];
+  tags?: string[];
+}
+
+interface DocumentJson {
+  servers?: { url: string }[];
+  tags: { name: string }[];
+  paths: Record<string, Record<string, OperationJson>>;
+}
+
+const committed = readFileSync(join(__dirname, '..', '..', 'openapi.json'), 'utf8');
+
+describe('Documentation', () => {
+  let api: TestApi;
+
+  beforeAll(async () => {
+    api = await startTestApi({ PUBLIC_URL: 'https://pictures.example' });
+  });
+
+  afterAll(() => api.close());
+
+  it('has the committed document; "npm run openapi" writes it anew', async () => {
+    expect(await serializeDocument()).toBe(committed);
+  });
+
+  it('serves it without a key, with the address it is reached at', async () => {
+    const { status, headers, body } = await api.request<DocumentJson>('GET', '/openapi.json');
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toMatch(/^application\/json/);
+    const { servers, ...document } = body;
+    expect(servers).toEqual([{ url: 'https://pictures.example' }]);
+    expect(document).toEqual(JSON.parse(committed));
+  });
+
+  it('documents every route of /v1, and none that is not there', () => {
+    const { stack } = (api.app.getHttpAdapter().getInstance() as Application).router as unknown as {
+      stack: { route?: { path: string; methods: Record<string, boolean> } }[];
+    };
+    const served = stack.flatMap(({ route }) =>
+      route?.path.startsWith('/v1/')
+        ? Object.keys(route.methods).map((method) => `${method} ${route.path.replace(/:(\w+)/g, '{$1}')}`)
+        : [],
+    );
+    const { paths } = JSON.parse(committed) as DocumentJson;
+    const documented = Object.entries(paths).flatMap(([path, item]) =>
+      Object.keys(item).map((method) => `${method} ${path}`),
+    );
+    expect(documented.sort()).toEqual(served.sort());
+  });
+
+  it('names every operation once, asks for a key and files it under a described tag', () => {
+    const { paths, tags } = JSON.parse(committed) as DocumentJson;
+    const operations = Object.values(paths).flatMap((item) => Object.values(item));
+    const ids = operations.map(({ operationId }) => operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const { security } of operations) expect(security).toEqual([{ bearer: [] }]);
+    const used = new Set(operations.flatMap((operation) => operation.tags));
+    expect(tags.map(({ name }) => name).sort()).toEqual([...used].sort());
+  });
+
+  it('is readable at /docs, the only place where a page may carry styles', async () => {
+    const page = await api.request('GET', '/docs');
+    expect(page.status).toBe(200);
+    expect(page.text).toContain('swagger-ui-bundle.js');
+    for (const file of ['swagger-ui-bundle.js', 'swagger-ui.css', 'swagger-ui-init.js'])
+      expect((await api.request('GET', `/docs/${file}`)).status).toBe(200);
+    expect(page.headers.get('content-security-policy')).toMatch(/style-src 'self' 'unsafe-inline'/);
+    expect(page.headers.get('content-security-policy')).toMatch(/script-src 'self'(;|$)/);
+    const other = await api.request('GET', '/docsx');
+    expect(other.headers.get('content-security-policy')).not.toContain('unsafe-inline');
+  });
+
+  it('answers 405 with the methods that are there, and 404 where there are none', async () => {
+    const wrong = await api.request('PATCH', '/v1/sd/text-to-image');
+    expect(wrong.status).toBe(405);
+    expect(wrong.headers.get('allow')).toBe('GET, HEAD, POST');
+    expect(wrong.body).toMatchObject({ code: 'MethodNotAllowed', status: 405 });
+    const nowhere = await api.request('GET', '/v1/nowhere');
+    expect(nowhere.body).toMatchObject({ code: 'RouteNotFound', status: 404 });
+  });
+});
