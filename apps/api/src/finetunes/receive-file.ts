@@ -18,6 +18,8 @@ export async function receiveFile(
   path: string,
   { maxBytes, declaredBytes = 0 }: { maxBytes: number; declaredBytes?: number },
 ): Promise<string> {
+  // Its failure is heard where it is read; before that it would end the process.
+  body.on('error', () => undefined);
   try {
     if (declaredBytes > maxBytes) throw new BodyTooLargeError(maxBytes);
     return await write(body, path, maxBytes);

@@ -1,0 +1,209 @@
+import { once } from 'node:events';
+import { readdir, readFile, utimes } from 'node:fs/promises';
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { request as httpRequest } from 'node:http';
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { Finetune } from '@app/domain';
+import type { ImageStorage } from '@app/storage';
+import { WeightsSweeper } from '../../apps/api/src/finetunes/weights.sweeper';
+import { IMAGE_STORAGE } from '../../apps/api/src/storage.token';
+import type { TestApi, TestKey } from '../support/api';
+import { startTestApi } from '../support/api';
+import type { FinetuneJson, ProblemJson } from '../support/factories';
+import { makeFinetune, storedKeys } from '../support/factories';
+import { encodeSafetensors } from '../support/safetensors';
+import { until } from '../support/until';
+
+const loraFolder = join('test', 'golden', 'models', 'lora');
+const octets = { 'content-type': 'application/octet-stream' };
+
+describe('weights of a Fine-Tune', () => {
+  let api: TestApi;
+  let key: TestKey;
+  let id: string;
+  let diffusers: Buffer;
+  let kohya: Buffer;
+
+  beforeAll(async () => {
+    api = await startTestApi();
+    key = await api.createKey();
+    diffusers = await readFile(join(loraFolder, 'zwx-robot-diffusers.safetensors'));
+    kohya = await readFile(join(loraFolder, 'zwx-robot-kohya.safetensors'));
+  });
+  beforeEach(async () => {
+    ({ id } = await makeFinetune(api, key));
+  });
+  afterAll(() => api.close());
+
+  const put = (raw: Uint8Array | string, query = '', headers: Record<string, string> = octets) =>
+    api.request<FinetuneJson & ProblemJson>('PUT', `/v1/finetunes/${id}/weights${query}`, { key, raw, headers });
+  const row = () => api.dataSource.manager.findOneByOrFail(Finetune, { id });
+  const ownFiles = async () => (await storedKeys(api)).filter((stored) => stored.startsWith(`weights/${id}/`));
+  const uploads = () => readdir(join(api.config.dataDir, 'uploads')).catch(() => []);
+  const expectUntouched = async () => {
+    expect(await row()).toMatchObject({ status: 'registered', weightsKind: null, weightsHash: null, weightsKey: null });
+    expect([await ownFiles(), await uploads()]).toEqual([[], []]);
+  };
+
+  describe('accepted', () => {
+    it.each([
+      ['diffusers', 'application/octet-stream', () => diffusers],
+      ['kohya', 'application/x-www-form-urlencoded', () => kohya],
+    ])('takes a LoRA with names of %s sent as %s', async (_, type, file) => {
+      const before = await api.request<FinetuneJson>('GET', `/v1/finetunes/${id}`, { key });
+      const { status, body } = await put(file(), '', { 'content-type': type });
+      expect([status, body]).toEqual([200, { ...before.body, status: 'ready' }]);
+      expect((await api.request('GET', `/v1/finetunes/${id}`, { key })).body).toEqual(body);
+      const { weightsKind, weightsHash, weightsKey, weightsScale } = await row();
+      const hash = createHash('sha256').update(file()).digest('hex');
+      expect([weightsKind, weightsHash, weightsScale]).toEqual(['lora', hash, 1]);
+      expect(await ownFiles()).toEqual([weightsKey]);
+      const stored = await api.app.get<ImageStorage>(IMAGE_STORAGE).localPath(weightsKey!);
+      expect((await readFile(stored)).equals(file())).toBe(true);
+      expect(await uploads()).toEqual([]);
+    });
+
+    it('takes a textual inversion embedding, and a scale', async () => {
+      const width = 128;
+      const embedding = encodeSafetensors({
+        zwx: { shape: [2, width], values: new Float32Array(2 * width).fill(0.1) },
+      });
+      const { status, body } = await put(embedding, '?scale=0.75');
+      expect([status, body.status]).toEqual([200, 'ready']);
+      expect(await row()).toMatchObject({ weightsKind: 'textual_inversion', weightsScale: 0.75 });
+    });
+
+    it('replaces what was there and removes its file', async () => {
+      await put(diffusers, '?scale=2');
+      const [first] = await ownFiles();
+      await put(kohya);
+      const { weightsKey, weightsScale } = await row();
+      expect(weightsKey).not.toBe(first);
+      expect(weightsScale).toBe(1);
+      expect(await ownFiles()).toEqual([weightsKey]);
+    });
+
+    it('leaves the file of the row when several arrive at once', async () => {
+      const replies = await Promise.all([put(diffusers), put(kohya), put(diffusers)]);
+      expect(replies.map(({ status }) => status)).toEqual([200, 200, 200]);
+      expect(await ownFiles()).toEqual([(await row()).weightsKey]);
+    });
+
+    it('removes the files with the Fine-Tune, and with one that goes while they arrive', async () => {
+      await put(diffusers);
+      const [late] = await Promise.all([put(kohya), api.request('DELETE', `/v1/finetunes/${id}`, { key })]);
+      expect([200, 404]).toContain(late.status);
+      expect(await ownFiles()).toEqual([]);
+    });
+  });
+
+  describe('refused', () => {
+    const lora = (out: number, input: number) => {
+      const layer = 'unet.down_blocks.1.attentions.0.transformer_blocks.0.attn1.to_q';
+      return encodeSafetensors({
+        [`${layer}.lora_A.weight`]: { shape: [2, input], values: new Float32Array(2 * input) },
+        [`${layer}.lora_B.weight`]: { shape: [out, 2], values: new Float32Array(2 * out) },
+      });
+    };
+    it.each([
+      ['garbage', () => 'this is no safetensors file', 'WeightsMalformed'],
+      ['a file that ends too early', () => diffusers.subarray(0, diffusers.length - 1000), 'WeightsMalformed'],
+      ['a LoRA for another base', () => lora(320, 320), 'WeightsDoNotFitModel'],
+      [
+        'an embedding for another base',
+        () => encodeSafetensors({ x: { shape: [1, 768], values: new Float32Array(768) } }),
+        'WeightsDoNotFitModel',
+      ],
+    ])('refuses %s with 422 in plain words', async (_, file, code) => {
+      const { status, body } = await put(file());
+      expect([status, body.code]).toEqual([422, code]);
+      expect(body.detail).not.toMatch(/\/tmp|uploads|\n/);
+      await expectUntouched();
+    });
+
+    it('keeps what was there', async () => {
+      await put(diffusers);
+      const before = await row();
+      expect((await put('garbage garbage')).status).toBe(422);
+      expect(await row()).toEqual(before);
+      expect(await ownFiles()).toEqual([before.weightsKey]);
+    });
+
+    it('refuses an empty body', async () => {
+      const { status, body } = await put('');
+      expect([status, body.code]).toEqual([400, 'MalformedBody']);
+      await expectUntouched();
+    });
+
+    it('refuses a form', async () => {
+      const { status, body } = await put('--x', '', { 'content-type': 'multipart/form-data; boundary=x' });
+      expect([status, body.code]).toEqual([415, 'UnsupportedMediaType']);
+      await expectUntouched();
+    });
+
+    it.each(['-1', '2.1', 'x', '', 'NaN', '1e0'])('refuses the scale "%s"', async (scale) => {
+      const { status, body } = await put(diffusers, `?scale=${scale}`);
+      expect([status, body.code, body.errors?.[0].pointer]).toEqual([400, 'ValidationFailed', '/scale']);
+      await expectUntouched();
+    });
+
+    it('refuses weights for a model that is not there any more', async () => {
+      await api.dataSource.manager.update(Finetune, { id }, { model: 'gone' });
+      const { status, body } = await put(diffusers);
+      expect([status, body.code]).toEqual([422, 'ModelNotInstalled']);
+      await expectUntouched();
+    });
+
+    it('answers 413 to a body that is announced too large, before it is sent', async () => {
+      const sending = open({ 'content-length': String(2 ** 30 + 1) });
+      sending.flushHeaders();
+      const [reply] = (await once(sending, 'response')) as [IncomingMessage];
+      const problem = JSON.parse(await text(reply)) as ProblemJson;
+      expect([reply.statusCode, problem.code]).toEqual([413, 'BodyTooLarge']);
+      sending.destroy();
+      await expectUntouched();
+    });
+
+    it('leaves nothing of an upload that breaks off', async () => {
+      const sending = open({ 'content-length': '100000' });
+      sending.on('error', () => undefined);
+      sending.write(Buffer.alloc(50_000));
+      await until(async () => (await uploads()).length === 1, 'the upload has begun');
+      sending.destroy();
+      await until(async () => (await uploads()).length === 0, 'the upload is removed');
+      await expectUntouched();
+    });
+
+    it('reads no body of a stranger', async () => {
+      const sending = httpRequest(`${api.baseUrl}/v1/finetunes/${id}/weights`, { method: 'PUT' });
+      sending.write('x');
+      const [reply] = (await once(sending, 'response')) as [IncomingMessage];
+      expect(reply.statusCode).toBe(401);
+      sending.destroy();
+    });
+
+    function open(headers: Record<string, string>): ClientRequest {
+      const authorization = `Bearer ${key.token}`;
+      return httpRequest(`${api.baseUrl}/v1/finetunes/${id}/weights`, {
+        method: 'PUT',
+        headers: { authorization, ...octets, ...headers },
+      });
+    }
+  });
+
+  describe(WeightsSweeper.name, () => {
+    it('removes old files that no Fine-Tune has, and no others', async () => {
+      await put(diffusers);
+      const storage = api.app.get<ImageStorage>(IMAGE_STORAGE);
+      const [kept] = await ownFiles();
+      const [stray, young] = [`weights/${id}/stray.safetensors`, `weights/${id}/young.safetensors`];
+      for (const name of [stray, young]) await storage.write(name, Buffer.from('x'));
+      const old = new Date(Date.now() - 7_200_000);
+      for (const name of [kept, stray]) await utimes(await storage.localPath(name), old, old);
+      expect(await api.app.get(WeightsSweeper).sweep()).toBe(1);
+      expect(await ownFiles()).toEqual([kept, young].sort());
+    });
+  });
+});
