@@ -1,5 +1,5 @@
 import { ImageTask } from '@app/domain';
-import type { TestApi, TestKey } from '../support/api';
+import type { Reply, TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 
 interface GenerationJson {
@@ -359,7 +359,7 @@ describe('Generations', () => {
       const paged: string[] = [];
       let path: string | undefined = '/v1/sd/text-to-image?limit=2';
       while (path) {
-        const page = await api.request<GenerationJson[]>('GET', path, { key: reader });
+        const page: Reply<GenerationJson[]> = await api.request<GenerationJson[]>('GET', path, { key: reader });
         paged.push(...page.body.map(({ id }) => id));
         const next: string | undefined = /<([^>]+)>; rel="next"/.exec(page.headers.get('link') ?? '')?.[1];
         path = next && new URL(next).pathname + new URL(next).search;

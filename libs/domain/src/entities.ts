@@ -3,6 +3,7 @@ import { Collection } from './collections/collection';
 import { FinetunePrompt } from './finetune-prompts/finetune-prompt';
 import { Finetune } from './finetunes/finetune';
 import { Generation } from './generations/generation';
+import { IdempotentReply } from './idempotency/idempotent-reply';
 import { Image } from './image-tasks/image';
 import { ImageTask } from './image-tasks/image-task';
 import { InferenceWorker } from './inference-workers/inference-worker';
@@ -19,6 +20,7 @@ export const entities = [
   Finetune,
   FinetunePrompt,
   Generation,
+  IdempotentReply,
   Image,
   ImageTask,
   InferenceWorker,

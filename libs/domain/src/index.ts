@@ -23,6 +23,7 @@ export * from './finetunes/finetune.dto';
 export * from './generations/create-generation.dto';
 export * from './generations/generation';
 export * from './generations/generation.dto';
+export * from './idempotency/idempotent-reply';
 export * from './image-tasks/image';
 export * from './image-tasks/image-task';
 export * from './image-tasks/image-task-status';

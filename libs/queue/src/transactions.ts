@@ -1,4 +1,5 @@
-import type { DataSource, EntityManager } from 'typeorm';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import type { JobBackEnd } from './job-back-end';
 import type { NewJob, QueueName } from './jobs';
 
@@ -8,16 +9,27 @@ export interface JobTransaction {
   enqueue<Q extends QueueName>(queue: Q, ...jobs: NewJob<Q>[]): Promise<void>;
 }
 
+/** The transaction that encloses all work of an asynchronous call. */
+interface Enclosing {
+  runner: QueryRunner;
+  afterCommit: (() => Promise<void>)[];
+}
+
+const enclosing = new AsyncLocalStorage<Enclosing>();
+
 /** Runs work in one transaction of rows and jobs. */
 export class Transactions {
   constructor(
     private readonly dataSource: DataSource,
     private readonly jobs: JobBackEnd,
     private readonly onError: (error: unknown) => void,
-  ) {}
+  ) {
+    joinEnclosing(dataSource);
+  }
 
-  /** Commits what `work` wrote and the jobs it made; an error of `work` undoes both. */
+  /** Commits what `work` wrote and the jobs it made; an error of `work` undoes both. Inside `enclose` it is a part of that. */
   async run<T>(work: (transaction: JobTransaction) => Promise<T>): Promise<T> {
+    const outer = enclosing.getStore();
     const afterCommit: (() => Promise<void>)[] = [];
     const result = await this.dataSource.transaction((manager) =>
       work({
@@ -27,8 +39,44 @@ export class Transactions {
         },
       }),
     );
-    // The rows are committed: a job that could not be added now is the sweeper's to add, not the caller's failure.
-    for (const add of afterCommit) await add().catch(this.onError);
+    if (outer) outer.afterCommit.push(...afterCommit);
+    else await this.finish(afterCommit);
     return result;
   }
+
+  /**
+   * Makes every query that `work` makes through the data source, its repositories and `run` a part of one transaction,
+   * committed when `work` is done. For one call at a time on one connection: `work` must not query in parallel.
+   */
+  async enclose<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
+    const afterCommit: (() => Promise<void>)[] = [];
+    const result = await this.dataSource.transaction((manager) => {
+      const runner = manager.queryRunner;
+      if (!runner) throw new Error('A transaction has a connection of its own.');
+      return enclosing.run({ runner, afterCommit }, () => work(manager));
+    });
+    await this.finish(afterCommit);
+    return result;
+  }
+
+  /** The rows are committed: a job that could not be added now is the sweeper's to add, not the caller's failure. */
+  private async finish(afterCommit: readonly (() => Promise<void>)[]): Promise<void> {
+    for (const add of afterCommit) await add().catch(this.onError);
+  }
+}
+
+/** Hands out the enclosing transaction's connection where there is one; only the transaction itself gives it back. */
+function joinEnclosing(dataSource: DataSource): void {
+  const create = dataSource.createQueryRunner.bind(dataSource);
+  dataSource.createQueryRunner = (mode) => {
+    const outer = enclosing.getStore();
+    if (!outer) return create(mode);
+    return new Proxy(outer.runner, {
+      get(target, property) {
+        if (property === 'release') return async () => undefined;
+        const value: unknown = Reflect.get(target, property, target);
+        return typeof value === 'function' ? (value as (...parameters: unknown[]) => unknown).bind(target) : value;
+      },
+    });
+  };
 }

@@ -1,5 +1,6 @@
 import { Initial1795200000000 } from './1795200000000-initial';
 import { InferenceWorkers1795300000000 } from './1795300000000-inference-workers';
+import { Idempotency1795400000000 } from './1795400000000-idempotency';
 
 /** Every migration in order; a new one is added at the end. */
-export const migrations = [Initial1795200000000, InferenceWorkers1795300000000];
+export const migrations = [Initial1795200000000, InferenceWorkers1795300000000, Idempotency1795400000000];

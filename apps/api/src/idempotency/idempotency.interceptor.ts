@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto';
+import { ConflictError, IdempotentReply, InvalidError, UnprocessableError } from '@app/domain';
+import { Transactions } from '@app/queue';
+import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import type { Observable } from 'rxjs';
+import { from, lastValueFrom } from 'rxjs';
+import type { EntityManager } from 'typeorm';
+
+/** A reply is replayed for this long. */
+export const replayHours = 24;
+
+/**
+ * Makes a POST with an `Idempotency-Key` happen once: the reply is stored in the transaction of the work itself,
+ * so that either both are there or neither. A repeat gets the first reply; while the first still runs, 409;
+ * with another body, 422. A request that failed has changed nothing and may be repeated.
+ */
+@Injectable()
+export class IdempotencyInterceptor implements NestInterceptor {
+  constructor(private readonly transactions: Transactions) {}
+
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    const request = context.switchToHttp().getRequest<Request>();
+    const header = request.headers['idempotency-key'];
+    if (request.method !== 'POST' || header === undefined || !request.apiKey) return next.handle();
+    const key = checked(header);
+    const response = context.switchToHttp().getResponse<Response>();
+    return from(this.once(request.apiKey.id, key, request, response, next));
+  }
+
+  private once(
+    ownerId: string,
+    key: string,
+    request: Request,
+    response: Response,
+    next: CallHandler,
+  ): Promise<unknown> {
+    const fingerprint = fingerprintOf(request);
+    return this.transactions.enclose(async (manager) => {
+      await lockKey(manager, ownerId, key);
+      const first = await manager.findOneBy(IdempotentReply, { ownerId, key });
+      if (first && first.createdAt.getTime() > Date.now() - replayHours * 3_600_000)
+        return replay(first, fingerprint, response);
+      if (first) await manager.delete(IdempotentReply, { ownerId, key });
+      const body: unknown = await lastValueFrom(next.handle());
+      await manager.insert(IdempotentReply, {
+        ownerId,
+        key,
+        fingerprint,
+        status: response.statusCode,
+        body: JSON.stringify(body),
+      });
+      return body;
+    });
+  }
+}
+
+function checked(header: string | string[]): string {
+  if (typeof header === 'string' && /^[\x21-\x7e]{1,255}$/.test(header)) return header;
+  throw new InvalidError(
+    'IdempotencyKeyInvalid',
+    'The Idempotency-Key header must be 1 to 255 visible ASCII characters.',
+  );
+}
+
+/** Body and target decide what a request is; the order of its keys counts, for a repeat is sent as the first was. */
+function fingerprintOf(request: Request): string {
+  return createHash('sha256')
+    .update(`${request.method} ${request.originalUrl}\n${JSON.stringify(request.body) ?? ''}`)
+    .digest('hex');
+}
+
+/** @throws ConflictError while another request holds the key. The lock ends with the transaction. */
+async function lockKey(manager: EntityManager, ownerId: string, key: string): Promise<void> {
+  const [{ locked }] = await manager.query<{ locked: boolean }[]>(
+    'SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS locked',
+    [`idempotency ${ownerId} ${key}`],
+  );
+  if (!locked) throw new ConflictError('IdempotencyKeyInUse', 'A request with this Idempotency-Key is still running.');
+}
+
+function replay(first: IdempotentReply, fingerprint: string, response: Response): unknown {
+  if (first.fingerprint !== fingerprint)
+    throw new UnprocessableError('IdempotencyKeyReused', 'This Idempotency-Key was used with another request.');
+  response.status(first.status).setHeader('Idempotency-Replayed', 'true');
+  return JSON.parse(first.body);
+}

@@ -1,0 +1,85 @@
+import { IdempotentReply, ImageTask } from '@app/domain';
+import type { TestApi, TestKey } from '../support/api';
+import { startTestApi } from '../support/api';
+
+describe('Idempotency-Key', () => {
+  let api: TestApi;
+  let key: TestKey;
+
+  beforeAll(async () => {
+    api = await startTestApi();
+    key = await api.createKey();
+  });
+
+  afterAll(() => api.close());
+
+  const create = (idempotencyKey: string, body: object = { prompt: 'a star' }, caller = key) =>
+    api.request<{ id: string; code?: string }>('POST', '/v1/sd/text-to-image', {
+      key: caller,
+      body,
+      headers: { 'idempotency-key': idempotencyKey },
+    });
+
+  it('replays the first reply, byte for byte, and makes one record', async () => {
+    const before = await api.dataSource.manager.count(ImageTask);
+    const first = await create('one');
+    const again = await create('one');
+    expect([first.status, again.status]).toEqual([201, 201]);
+    expect(again.text).toBe(first.text);
+    expect(first.headers.get('idempotency-replayed')).toBeNull();
+    expect(again.headers.get('idempotency-replayed')).toBe('true');
+    expect(await api.dataSource.manager.count(ImageTask)).toBe(before + 1);
+    expect(await api.dataSource.query(`SELECT id FROM bullmq.job WHERE id = $1`, [`${first.body.id}-1`])).toHaveLength(
+      1,
+    );
+  });
+
+  it('refuses another body under the same key', async () => {
+    await create('two');
+    const other = await create('two', { prompt: 'a moon' });
+    expect({ status: other.status, code: other.body.code }).toEqual({ status: 422, code: 'IdempotencyKeyReused' });
+  });
+
+  it('belongs to the caller', async () => {
+    const stranger = await api.createKey();
+    const mine = await create('three');
+    const theirs = await create('three', { prompt: 'a star' }, stranger);
+    expect(theirs.status).toBe(201);
+    expect(theirs.body.id).not.toBe(mine.body.id);
+  });
+
+  it('makes one record of fifty requests at once: equal bodies, or 409 while the first runs', async () => {
+    const before = await api.dataSource.manager.count(ImageTask);
+    const replies = await Promise.all(Array.from({ length: 50 }, () => create('fifty')));
+    const done = replies.filter(({ status }) => status === 201);
+    expect(done.length).toBeGreaterThan(0);
+    expect(new Set(done.map(({ text }) => text)).size).toBe(1);
+    for (const { status, body } of replies)
+      if (status !== 201) expect({ status, code: body.code }).toEqual({ status: 409, code: 'IdempotencyKeyInUse' });
+    expect((await create('fifty')).text).toBe(done[0].text);
+    expect(await api.dataSource.manager.count(ImageTask)).toBe(before + 1);
+  });
+
+  it('keeps nothing of a request that failed', async () => {
+    expect((await create('four', { prompt: 'x', model: 'sdxl' })).status).toBe(422);
+    expect(await api.dataSource.manager.countBy(IdempotentReply, { key: 'four' })).toBe(0);
+    expect((await create('four')).status).toBe(201);
+  });
+
+  it('is forgotten after a day', async () => {
+    const first = await create('five');
+    await api.dataSource.manager.update(
+      IdempotentReply,
+      { key: 'five' },
+      { createdAt: new Date(Date.now() - 25 * 3_600_000) },
+    );
+    const later = await create('five', { prompt: 'a moon' });
+    expect(later.status).toBe(201);
+    expect(later.body.id).not.toBe(first.body.id);
+  });
+
+  it.each(['', 'a b', 'x'.repeat(256), 'ü'])('refuses the key "%s"', async (bad) => {
+    const reply = await create(encodeURIComponent(bad) === bad ? bad : Buffer.from(bad, 'utf8').toString('latin1'));
+    expect({ status: reply.status, code: reply.body.code }).toEqual({ status: 400, code: 'IdempotencyKeyInvalid' });
+  });
+});
