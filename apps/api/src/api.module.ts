@@ -9,6 +9,7 @@ import { FinetunesModule } from './finetunes/finetunes.module';
 import { HealthController } from './health/health.controller';
 import { JsonBodyInterceptor } from './http/json-body.interceptor';
 import { ProblemFilter } from './http/problem.filter';
+import { IdempotencyInterceptor } from './idempotency/idempotency.interceptor';
 import { ImagesModule } from './images/images.module';
 import { InfrastructureModule } from './infrastructure/infrastructure.module';
 import { ModelsModule } from './models/models.module';
@@ -33,6 +34,7 @@ import { WebhooksModule } from './webhooks/webhooks.module';
   providers: [
     { provide: APP_FILTER, useClass: ProblemFilter },
     { provide: APP_INTERCEPTOR, useClass: JsonBodyInterceptor },
+    { provide: APP_INTERCEPTOR, useClass: IdempotencyInterceptor },
   ],
 })
 export class ApiModule {
