@@ -167,7 +167,7 @@ export function ArrayField(options: FieldOptions & { min: number; max: number; e
     Type(element),
     field(
       rest,
-      { type: element, isArray: true, minItems: min, maxItems: max },
+      { type: () => element(), isArray: true, minItems: min, maxItems: max },
       IsArray({ message: 'must be an array' }),
       ArrayMinSize(min, { message: `must have at least ${min} element${min === 1 ? '' : 's'}` }),
       ArrayMaxSize(max, { message: `must have at most ${max} elements` }),
