@@ -12,7 +12,7 @@ import {
   getSchemaPath,
 } from '@nestjs/swagger';
 import { ProblemDto } from './problem.dto';
-import { ApiProblem, linkHeader, requestIdHeader } from './responses';
+import { ApiProblem, linkHeader, replayedHeader, requestIdHeader } from './responses';
 
 type Model = new () => object;
 
@@ -25,6 +25,8 @@ interface Operation {
   fileBytes?: number;
   reply: Model | readonly Model[];
   replyIsArray?: boolean;
+  /** The reply can be had in pages. */
+  isList?: boolean;
   /** Statuses beyond those every route has. */
   errors?: readonly number[];
   description?: string;
@@ -34,7 +36,7 @@ const errorsOfAll = [401, 429, 503];
 const errorsOfBodies = [400, 413, 415];
 
 function operation(id: string, summary: string, success: number, options: Operation): MethodDecorator {
-  const { description, fileBytes, bodyIsArray, replyIsArray } = options;
+  const { description, fileBytes, bodyIsArray, replyIsArray, isList } = options;
   const bodies = [options.body ?? []].flat();
   const replies = [options.reply].flat();
   const hasBody = bodies.length > 0 || fileBytes !== undefined;
@@ -48,7 +50,11 @@ function operation(id: string, summary: string, success: number, options: Operat
     ApiResponse({
       status: success,
       description: 'Done.',
-      headers: { ...requestIdHeader, ...(replyIsArray && success === 200 && linkHeader) },
+      headers: {
+        ...requestIdHeader,
+        ...(isList && linkHeader),
+        ...(success === 201 && replayedHeader),
+      },
       content: {
         'application/json': {
           schema: replyIsArray ? { type: 'array', items: schemaOf(replies) } : schemaOf(replies),
@@ -79,12 +85,13 @@ function fileBody(maxLength: number): MethodDecorator {
 /** Documents a POST. */
 export const ApiCreates = (id: string, summary: string, options: Operation) =>
   applyDecorators(
-    operation(id, summary, 201, options),
+    operation(id, summary, 201, { ...options, errors: [400, 409, 422, ...(options.errors ?? [])] }),
     ApiHeader({
       name: 'Idempotency-Key',
       required: false,
-      description: 'A word of your own for this request. A second one with it gets the first reply for 24 hours.',
-      schema: { type: 'string' },
+      description:
+        'A word of your own for this request: for 24 hours, a repeat with the same body gets the first reply and changes nothing.',
+      schema: { type: 'string', pattern: '^[!-~]{1,255}$' },
     }),
   );
 
@@ -98,7 +105,7 @@ export const ApiFinds = (id: string, summary: string, options: Operation) =>
 /** Documents a GET of a list, newest first, with its paging. */
 export const ApiLists = (id: string, summary: string, options: Operation) =>
   applyDecorators(
-    operation(id, summary, 200, { ...options, replyIsArray: true, errors: [400, ...(options.errors ?? [])] }),
+    operation(id, summary, 200, { ...options, replyIsArray: true, isList: true, errors: [400, ...(options.errors ?? [])] }),
     ApiQuery({
       name: 'limit',
       required: false,

@@ -97,6 +97,14 @@ export const linkHeader: HeadersObject = {
   },
 };
 
+/** On a reply that an earlier request with the same `Idempotency-Key` got first. */
+export const replayedHeader: HeadersObject = {
+  'Idempotency-Replayed': {
+    description: 'There, and `true`, when an earlier request got this reply first.',
+    schema: { type: 'string', enum: ['true'] },
+  },
+};
+
 /** Documents an error of a route: its headers and its body, with an example. */
 export function ApiProblem(status: number): MethodDecorator {
   const { description, code, detail, headers } = errorTexts[status];

@@ -11,7 +11,7 @@ class ScalePipe implements PipeTransform {
   transform({ scale }: Record<string, unknown>): number {
     if (scale === undefined) return defaults.weightsScale;
     const { min, max } = limits.weightsScale;
-    const value = typeof scale === 'string' && /^\d+(\.\d+)?$/.test(scale) ? Number(scale) : NaN;
+    const value = typeof scale === 'string' && /^\d+(\.\d+)?(e[+-]?\d+)?$/i.test(scale) ? Number(scale) : NaN;
     if (!(value >= min && value <= max)) throw badParameter('scale', `must be a number from ${min} to ${max}`);
     return value;
   }

@@ -7,7 +7,7 @@ import type { UsageQuery } from './usage-query';
 import { UsageParameters } from './usage-query';
 import { UsageService } from './usage.service';
 
-const day = { type: 'string', format: 'date' } as const;
+const day = { type: 'string', format: 'date', pattern: '^[1-9]' } as const;
 
 /** What a key has drawn. */
 @ApiTags('Usage')

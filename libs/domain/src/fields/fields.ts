@@ -6,7 +6,7 @@ import { ArrayMaxSize, ArrayMinSize, IsArray, ValidateIf, ValidateNested } from 
 import type { AspectRatio } from '../common/aspect-ratio';
 import { aspectRatios } from '../common/aspect-ratio';
 import { limits } from '../common/limits';
-import { Checked, isCleanText, metadataProblem } from './text-rules';
+import { Checked, forbiddenKeys, isCleanText, metadataProblem } from './text-rules';
 
 /** What every field of a request body says of itself, once, for the check and for the OpenAPI document. */
 export interface FieldOptions {
@@ -39,9 +39,10 @@ export function TextField(
   options: FieldOptions & { minLength?: number; maxLength: number; pattern?: RegExp; patternMessage?: string },
 ) {
   const { minLength = 1, maxLength, pattern, patternMessage, ...rest } = options;
+  const documented = pattern?.source ?? (minLength > 0 ? String.raw`\S` : undefined);
   return field(
     rest,
-    { type: String, minLength, maxLength, ...(pattern && { pattern: pattern.source }) },
+    { type: String, minLength, maxLength, ...(documented && { pattern: documented }) },
     Checked('text', (value) => {
       if (typeof value !== 'string') return 'must be a string';
       const length = [...value].length;
@@ -117,7 +118,7 @@ export function MetadataField(options: FieldOptions) {
     Transform(({ obj, key }: { obj: Record<string, unknown>; key: string }) => obj[key]),
     field(
       options,
-      { type: 'object', additionalProperties: true },
+      { type: 'object', additionalProperties: true, propertyNames: { not: { enum: forbiddenKeys } } } as ApiPropertyOptions,
       Checked('metadata', (value) =>
         metadataProblem(value, { bytes: limits.metadataBytes, depth: limits.metadataDepth }),
       ),
@@ -130,7 +131,7 @@ export function UrlField(options: FieldOptions & { maxLength: number }) {
   const { maxLength, ...rest } = options;
   return field(
     rest,
-    { type: String, format: 'uri', maxLength },
+    { type: String, format: 'uri', pattern: '^https?://', maxLength },
     Checked('url', (value) => urlProblem(value, maxLength)),
   );
 }
@@ -140,7 +141,7 @@ export function UrlArrayField(options: FieldOptions & { documentedMin: number; m
   const { documentedMin, max, maxLength, ...rest } = options;
   return field(
     rest,
-    { type: 'array', items: { type: 'string', format: 'uri', maxLength }, minItems: documentedMin, maxItems: max },
+    { type: 'array', items: { type: 'string', format: 'uri', pattern: '^https?://', maxLength }, minItems: documentedMin, maxItems: max },
     Checked('urlArray', (value) => {
       if (!Array.isArray(value)) return 'must be an array of URLs';
       if (value.length > max) return `must have at most ${max} elements, got ${value.length}`;

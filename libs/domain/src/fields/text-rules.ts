@@ -1,6 +1,7 @@
 import { ValidateBy } from 'class-validator';
 
-const forbiddenKeys: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
+/** Keys that no metadata has: they mean something to JavaScript. */
+export const forbiddenKeys: readonly string[] = ['__proto__', 'constructor', 'prototype'];
 
 /** Whether a string can be stored and sent as UTF-8: no NUL and no half of a surrogate pair. */
 export function isCleanText(value: string): boolean {
@@ -14,7 +15,7 @@ export function metadataProblem(value: unknown, bounds: { bytes: number; depth: 
   for (let next = open.pop(); next; next = open.pop()) {
     if (next.depth > bounds.depth) return `must have at most ${bounds.depth} levels`;
     for (const [key, child] of Object.entries(next.node) as [string, unknown][]) {
-      if (forbiddenKeys.has(key)) return `must not have a key named "${key}"`;
+      if (forbiddenKeys.includes(key)) return `must not have a key named "${key}"`;
       if (!isCleanText(key)) return 'must not have a key with a NUL or a lone surrogate';
       if (typeof child === 'string' && !isCleanText(child)) return 'must not contain a NUL or a lone surrogate';
       if (typeof child === 'object' && child !== null) open.push({ node: child, depth: next.depth + 1 });
