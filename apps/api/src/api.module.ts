@@ -4,6 +4,7 @@ import { Module } from '@nestjs/common';
 import { APP_FILTER, APP_INTERCEPTOR } from '@nestjs/core';
 import { AuthModule } from './auth/auth.module';
 import { CollectionsModule } from './collections/collections.module';
+import { EventsModule } from './events/events.module';
 import { FinetunePromptsModule } from './finetune-prompts/finetune-prompts.module';
 import { FinetunesModule } from './finetunes/finetunes.module';
 import { HealthController } from './health/health.controller';
@@ -28,6 +29,7 @@ import { WebhooksModule } from './webhooks/webhooks.module';
     ImagesModule,
     WebhooksModule,
     UsageModule,
+    EventsModule,
     ModelsModule,
   ],
   controllers: [HealthController],

@@ -1,6 +1,7 @@
 import type { TerminatedStatus } from '@app/domain';
 import { Generation, Image, ImageTask, newIdentifier, WebhookDelivery } from '@app/domain';
 import type { EntityManager } from 'typeorm';
+import { changeChannel, stopChannel } from './channels';
 import { jobIdOf } from './jobs';
 import type { JobTransaction, Transactions } from './transactions';
 
@@ -58,7 +59,10 @@ export class ImageTaskLifeCycle {
         )
         .execute();
       const task = await manager.findOneBy(ImageTask, { id: taskId });
-      if (affected && task) return { kind: 'claimed', task };
+      if (affected && task) {
+        await announce(manager, changeChannel, taskId);
+        return { kind: 'claimed', task };
+      }
       return task?.status === 'processing' ? { kind: 'held' } : { kind: 'settled' };
     });
   }
@@ -116,7 +120,7 @@ export class ImageTaskLifeCycle {
     if (!row) return undefined;
     if (row.status !== 'queued' && row.status !== 'processing') return { canceled: false };
     await terminate(transaction.manager, row, { status: 'canceled' });
-    await announceStop(transaction.manager, taskId);
+    await announce(transaction.manager, stopChannel, taskId);
     await owePossibleWebhook(transaction, row);
     return { canceled: true };
   }
@@ -124,7 +128,8 @@ export class ImageTaskLifeCycle {
   /** Deletes a task with everything that hangs on it, inside the caller's transaction; a worker that draws it stops. */
   async remove(transaction: JobTransaction, taskId: string): Promise<void> {
     await transaction.manager.delete(ImageTask, { id: taskId });
-    await announceStop(transaction.manager, taskId);
+    await announce(transaction.manager, changeChannel, taskId);
+    await announce(transaction.manager, stopChannel, taskId);
   }
 
   /**
@@ -168,11 +173,9 @@ export class ImageTaskLifeCycle {
   }
 }
 
-/** Channel on which a worker hears that a task it may be drawing was canceled or deleted. The payload is the id. */
-export const stopChannel = 'darkroom_stop';
-
-function announceStop(manager: EntityManager, taskId: string): Promise<unknown> {
-  return manager.query('SELECT pg_notify($1, $2)', [stopChannel, taskId]);
+/** Told with the commit of the surrounding transaction. */
+function announce(manager: EntityManager, channel: string, taskId: string): Promise<unknown> {
+  return manager.query('SELECT pg_notify($1, $2)', [channel, taskId]);
 }
 
 function lock(manager: EntityManager, id: string): Promise<ImageTask | null> {
@@ -186,6 +189,7 @@ async function requeue(transaction: JobTransaction, row: ImageTask, delayMs = 0)
     { id: row.id },
     { status: 'queued', enqueued, heartbeatAt: () => 'NULL' },
   );
+  await announce(transaction.manager, changeChannel, row.id);
   await transaction.enqueue('images', { id: jobIdOf(row.id, enqueued), data: { taskId: row.id }, delayMs });
 }
 
@@ -201,6 +205,7 @@ async function terminate(manager: EntityManager, row: ImageTask, settlement: Set
       completedAt: () => `greatest(date_trunc('milliseconds', clock_timestamp()), created_at)`,
     },
   );
+  await announce(manager, changeChannel, row.id);
 }
 
 /** A terminated Generation with a webhook owes its caller one delivery. */

@@ -4,6 +4,8 @@ import { queueConnection } from './job-back-end';
 import { PostgresBackEnd } from './postgres-back-end';
 import { RedisBackEnd } from './redis-back-end';
 
+export { changeChannel, progressChannel, stopChannel } from './channels';
+export type { StepMessage } from './channels';
 export * from './image-task-life-cycle';
 export { queueConnection } from './job-back-end';
 export type { JobBackEnd, JobPresence, QueueConnection } from './job-back-end';

@@ -105,7 +105,12 @@ export const ApiFinds = (id: string, summary: string, options: Operation) =>
 /** Documents a GET of a list, newest first, with its paging. */
 export const ApiLists = (id: string, summary: string, options: Operation) =>
   applyDecorators(
-    operation(id, summary, 200, { ...options, replyIsArray: true, isList: true, errors: [400, ...(options.errors ?? [])] }),
+    operation(id, summary, 200, {
+      ...options,
+      replyIsArray: true,
+      isList: true,
+      errors: [400, ...(options.errors ?? [])],
+    }),
     ApiQuery({
       name: 'limit',
       required: false,
@@ -118,6 +123,33 @@ export const ApiLists = (id: string, summary: string, options: Operation) =>
       description: 'Id of the last element of the page before.',
       schema: { type: 'string', pattern: '^[A-Za-z0-9_-]{24}$' },
     }),
+  );
+
+/** Documents a GET of server-sent events. */
+export const ApiStreams = (id: string, summary: string) =>
+  applyDecorators(
+    ApiBearerAuth(),
+    ApiOperation({
+      operationId: id,
+      summary,
+      description:
+        'Server-sent events: `queued` with the position, `progress` with step, total and now and then a preview, ' +
+        '`terminated` with the record, after which the stream ends.',
+    }),
+    ApiExtraModels(ProblemDto),
+    ApiHeader({
+      name: 'Last-Event-ID',
+      required: false,
+      description: 'Id of the last event that was received; what came before is not sent again.',
+      schema: { type: 'string' },
+    }),
+    ApiResponse({
+      status: 200,
+      description: 'The stream.',
+      headers: requestIdHeader,
+      content: { 'text/event-stream': { schema: { type: 'string' } } },
+    }),
+    ...[404, ...errorsOfAll].map(ApiProblem),
   );
 
 /** Documents a PUT of a file. */

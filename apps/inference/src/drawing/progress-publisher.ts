@@ -1,12 +1,10 @@
 import type { ImageTask } from '@app/domain';
 import { JsonLogger } from '@app/logging';
+import { progressChannel } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import sharp from 'sharp';
 import { DataSource } from 'typeorm';
 import type { DrawingProgress, RgbPicture } from '../engine/engine-protocol';
-
-/** Channel on which the steps of a drawing are told, as JSON `{id, attempt, step, total, preview?}`. */
-export const progressChannel = 'darkroom_progress';
 
 const intervalMs = 100;
 /** PostgreSQL refuses a notification of 8000 bytes. */

@@ -1,0 +1,15 @@
+import { ImageTask } from '@app/domain';
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { FinetunePromptsModule } from '../finetune-prompts/finetune-prompts.module';
+import { TextToImageModule } from '../text-to-image/text-to-image.module';
+import { EventsController } from './events.controller';
+import { TaskEventsService } from './task-events.service';
+
+/** Server-sent events of tasks. */
+@Module({
+  imports: [TypeOrmModule.forFeature([ImageTask]), TextToImageModule, FinetunePromptsModule],
+  controllers: [EventsController],
+  providers: [TaskEventsService],
+})
+export class EventsModule {}

@@ -1,0 +1,21 @@
+// PostgreSQL channels on which the processes tell one another what happens. Nothing depends on a message arriving.
+
+/** A task was canceled or deleted; whoever draws it stops. The payload is the id. */
+export const stopChannel = 'darkroom_stop';
+
+/** A task's status has changed, or the task is gone. The payload is the id. */
+export const changeChannel = 'darkroom_change';
+
+/** A step of a drawing is done. The payload is a `StepMessage` in JSON. */
+export const progressChannel = 'darkroom_progress';
+
+/** One step of a drawing. */
+export interface StepMessage {
+  id: string;
+  attempt: number;
+  /** Steps done, from 1 to `total`. */
+  step: number;
+  total: number;
+  /** A small JPEG in base64, now and then. */
+  preview?: string;
+}
