@@ -128,17 +128,18 @@ describe('ModelStore', () => {
     });
 
     it.each([
-      ['sends the whole file where a range was asked for', { ignoreRange: true }],
-      ['answers with another range', { status: 206, headers: { 'content-range': 'bytes 0-998911/998912' } }],
-      ['answers with a range of another file', { status: 206, headers: { 'content-range': 'bytes 0-9/10' } }],
-      ['has another file by now', { status: 206, headers: { etag: '"another"' } }],
-      ['finds the range impossible', { status: 416 }],
-      ['resumes with wrong bytes', { corrupt: true }],
-    ])('is not misled by a server that %s', async (_, lie) => {
+      ['sends the whole file where a range was asked for', 2, { ignoreRange: true }],
+      ['answers with another range', 3, { status: 206, headers: { 'content-range': 'bytes 0-998911/998912' } }],
+      ['answers with a range of another file', 3, { status: 206, headers: { 'content-range': 'bytes 0-9/10' } }],
+      ['has another file by now', 3, { status: 206, headers: { etag: '"another"' } }],
+      ['finds the range impossible', 3, { status: 416 }],
+      ['resumes with wrong bytes', 3, { corrupt: true }],
+    ])('is not misled by a server that %s', async (_, requests, lie) => {
       hub.fail(weights, { dropAfter: 300_000 });
       hub.fail(weights, lie);
       const model = await store.add(hub.repository, { as: 'sd1.5' });
-      expect(hub.requestsFor(weights)[1].headers.range).toBeDefined();
+      const ranges = hub.requestsFor(weights).map(({ headers }) => headers.range);
+      expect(ranges).toStrictEqual([undefined, expect.any(String), undefined].slice(0, requests));
       expect(model.hash).toBe(await wantedHash());
     });
 
@@ -312,6 +313,19 @@ describe('ModelStore', () => {
       expect(await left()).toEqual(['.sd1.5.darkroom-model.json', 'sd1.5']);
     });
 
+    it('leaves a dead lock to the process that is just taking it over, unless that died too', async () => {
+      await mkdir(inModels());
+      const longAgo = new Date(Date.now() - 3_600_000);
+      for (const file of ['.sd1.5.lock', '.sd1.5.lock.takeover']) await writeFile(inModels(file), 'unreadable');
+      await utimes(inModels('.sd1.5.lock'), longAgo, longAgo);
+      const busy = { code: 'ModelLocked', message: 'sd1.5 is being changed by several processes at once; try again.' };
+      await expect(store.add(diffusers, { as: 'sd1.5' })).rejects.toMatchObject(busy);
+      await expect(store.add(diffusers, { as: 'sd1.5' })).rejects.toMatchObject(busy);
+      await utimes(inModels('.sd1.5.lock.takeover'), longAgo, longAgo);
+      await expect(store.add(diffusers, { as: 'sd1.5' })).rejects.toMatchObject(busy);
+      await expect(store.add(diffusers, { as: 'sd1.5' })).resolves.toMatchObject({ name: 'sd1.5' });
+    });
+
     it('takes over a lock from another host only when it was not touched for long', async () => {
       await mkdir(inModels());
       const lock = inModels('.sd1.5.lock');
@@ -348,7 +362,12 @@ describe('ModelStore', () => {
       const fused = join(folder, 'fused');
       await cp(diffusers, fused, { recursive: true });
       const graph = await readFile(join(fused, 'unet/model.onnx'));
-      await writeFile(join(fused, 'unet/model.onnx'), withOperator(graph, 'Sigmoid', 'BiasAdd'));
+      const other = Buffer.from(
+        withOperator(graph, 'Sigmoid', 'BiasAdd').toString('latin1').replaceAll('weights.pb', 'fusedwt.pb'),
+        'latin1',
+      );
+      await writeFile(join(fused, 'unet/model.onnx'), other);
+      await cp(join(fused, weights), join(fused, 'unet/fusedwt.pb'));
       expect(await store.add(fused, { as: 'fused' })).toMatchObject({ requiresCuda: true });
 
       await rename(join(fused, 'unet/model.onnx'), join(fused, 'unet/model_cuda.onnx'));
@@ -356,9 +375,15 @@ describe('ModelStore', () => {
 
       await writeFile(join(fused, 'unet/model.onnx'), graph);
       expect(await store.add(fused, { as: 'both' })).toMatchObject({ requiresCuda: false });
-      expect(await readdir(inModels('both', 'unet'))).toEqual(
-        expect.arrayContaining(['model.onnx', 'model_cuda.onnx', 'weights.pb']),
-      );
+      const files = ['config.json', 'fusedwt.pb', 'model.onnx', 'model_cuda.onnx', 'weights.pb'];
+      expect((await readdir(inModels('both', 'unet'))).sort()).toEqual(files);
+    });
+
+    it('leaves out data that no graph refers to', async () => {
+      await cp(diffusers, join(folder, 'padded'), { recursive: true });
+      await writeFile(join(folder, 'padded/unet/leftover.pb'), 'nobody asks for this');
+      expect(await store.add(join(folder, 'padded'), { as: 'x' })).toMatchObject({ hash: await wantedHash() });
+      expect((await readdir(inModels('x', 'unet'))).sort()).toEqual(['config.json', 'model.onnx', 'weights.pb']);
     });
 
     it.each([

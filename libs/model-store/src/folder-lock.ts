@@ -82,21 +82,19 @@ async function linked(own: string, path: string): Promise<boolean> {
 }
 
 /**
- * Puts our lock in the place of a dead process's. Of several that find it dead only the one that creates the second lock file
- * looks again and replaces it; so none can take away the lock that another has just put there.
+ * Puts our lock in the place of a dead process's. Only one at a time, the one that creates the second lock file, may look whether
+ * it is dead and replace it; so none can take away the lock that another has just put there.
  */
 async function takeOver(own: string, path: string, what: string): Promise<boolean> {
-  const found = await describe(path);
-  if (found && !found.stale) throw lockedBy(found.holder, what);
   const guard = `${path}.takeover`;
   if (!(await linked(own, guard))) {
     if ((await describe(guard))?.stale) await rm(guard, { force: true });
     return false;
   }
   try {
-    const again = await describe(path);
-    if (again && !again.stale) throw lockedBy(again.holder, what);
-    if (again) await rm(path, { force: true });
+    const found = await describe(path);
+    if (found && !found.stale) throw lockedBy(found.holder, what);
+    if (found) await rm(path, { force: true });
     return await linked(own, path);
   } finally {
     await rm(guard, { force: true });

@@ -136,11 +136,10 @@ export class FileDownload {
     throw new TransientError(`the server sends something else than what was asked for (${statusCode})`);
   }
 
-  /** Whether a Content-Range is just what is missing. */
+  /** Whether a Content-Range begins where the file was left; a server may send less than all of the rest. */
   private fits(contentRange: string | undefined): boolean {
-    const [, from, to, total] = /^bytes (\d+)-(\d+)\/(\d+|\*)$/.exec(contentRange ?? '') ?? [];
-    const { size } = this.file;
-    return Number(from) === this.offset && Number(to) === size - 1 && (total === '*' || Number(total) === size);
+    const [, from, total] = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(contentRange ?? '') ?? [];
+    return Number(from) === this.offset && (total === '*' || Number(total) === this.file.size);
   }
 
   private async receive(response: IncomingMessage): Promise<void> {
