@@ -3,7 +3,6 @@ import { writeFileSync } from 'node:fs';
 import { extname, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { loadConfig } from '@app/config';
-import { EmbeddedPostgres } from '@app/database';
 import type { CreateGenerationDto, GenerationDto } from '@app/domain';
 import { Command, InvalidArgumentError } from 'commander';
 import { GenerationClient } from './generation-client';
@@ -11,7 +10,6 @@ import { pictureFile } from './picture-file';
 import { CliError, runProgram } from './run-program';
 import { useService } from './running-service';
 import { StepBar } from './step-bar';
-import { listenToSteps } from './step-listener';
 
 interface DemoOptions {
   negative?: string;
@@ -34,8 +32,7 @@ async function demo(prompt: string, options: DemoOptions): Promise<void> {
     interruption.signal.throwIfAborted();
     const startedAt = performance.now();
     const client = new GenerationClient(service.url, service.token);
-    const databaseUrl = config.databaseUrl ?? EmbeddedPostgres.runningUrl(config.dataDir);
-    const { record, data } = await draw(client, databaseUrl, bodyOf(prompt, options), interruption.signal);
+    const { record, data } = await draw(client, bodyOf(prompt, options), interruption.signal);
     const seconds = (performance.now() - startedAt) / 1000;
     const extension = extname(new URL(record.images[0]).pathname).slice(1) || 'png';
     const file = resolve(options.out ?? pictureFile(prompt, record.seed, extension));
@@ -52,28 +49,23 @@ async function demo(prompt: string, options: DemoOptions): Promise<void> {
 
 async function draw(
   client: GenerationClient,
-  databaseUrl: string | undefined,
   body: Partial<CreateGenerationDto>,
   signal: AbortSignal,
 ): Promise<{ record: GenerationDto; data: Uint8Array }> {
   const bar = new StepBar(process.stderr);
   let id: string | undefined;
-  const endListening =
-    databaseUrl && (await listenToSteps(databaseUrl, (step) => step.id === id && bar.show(step.step, step.total)));
   try {
     const created = await client.create(body);
     id = created.id;
     bar.say(`Waiting for the first of ${created.steps} steps …`);
-    const record = await client.waitFor(id, signal);
+    const record = await client.follow(id, (step, total) => bar.show(step, total), signal);
     if (record.status !== 'succeeded') throw new CliError(record.error ?? `The drawing was ${record.status}.`);
-    bar.show(record.steps, record.steps);
     return { record, data: await client.download(record.images[0]) };
   } catch (error) {
     if (signal.aborted && id) await client.cancel(id).catch(() => undefined);
     throw error;
   } finally {
     bar.end();
-    if (endListening) await endListening();
   }
 }
 

@@ -3,7 +3,8 @@ import type { CreateGenerationDto, GenerationDto } from '@app/domain';
 import { isTerminated } from '@app/domain';
 import { CliError } from './run-program';
 
-const pollMs = 150;
+/** Between two looks at the record. */
+const restMs = 50;
 
 /** Draws pictures over the HTTP interface. */
 export class GenerationClient {
@@ -21,12 +22,17 @@ export class GenerationClient {
     return (await response.json()) as GenerationDto;
   }
 
-  /** Asks again and again until the drawing has terminated. */
-  async waitFor(id: string, signal: AbortSignal): Promise<GenerationDto> {
+  /**
+   * Follows a drawing to its end: its steps by the stream of events, its end by the record, which is the truth.
+   * @returns the record as it terminated.
+   */
+  async follow(id: string, onStep: (step: number, total: number) => void, signal: AbortSignal): Promise<GenerationDto> {
     for (;;) {
       const record = (await (await this.request(`/v1/sd/text-to-image/${id}`)).json()) as GenerationDto;
       if (isTerminated(record.status)) return record;
-      await delay(pollMs, undefined, { signal });
+      // A stream ends with the drawing; one that breaks is opened again.
+      await this.readSteps(id, onStep, signal).catch(() => undefined);
+      await delay(restMs, undefined, { signal });
     }
   }
 
@@ -41,6 +47,27 @@ export class GenerationClient {
     const { pathname, search } = new URL(imageUrl);
     const response = await this.request(`${pathname}${search}`);
     return new Uint8Array(await response.arrayBuffer());
+  }
+
+  private async readSteps(
+    id: string,
+    onStep: (step: number, total: number) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { body } = await this.request(`/v1/sd/text-to-image/${id}/events`, { signal });
+    const decoder = new TextDecoder();
+    let text = '';
+    for await (const chunk of body ?? []) {
+      text += decoder.decode(chunk as Uint8Array, { stream: true });
+      const events = text.split('\n\n');
+      text = events.pop() ?? '';
+      for (const event of events) {
+        const data = /^event: progress$[^]*^data: (.*)$/m.exec(event)?.[1];
+        if (!data) continue;
+        const { step, total } = JSON.parse(data) as { step: number; total: number };
+        onStep(step, total);
+      }
+    }
   }
 
   private async request(path: string, init: RequestInit = {}): Promise<Response> {

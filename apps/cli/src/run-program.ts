@@ -7,8 +7,9 @@ export class CliError extends Error {}
 
 /** Runs a command of the terminal; sets the exit code: 0 when all is well, 1 when it failed, 2 when it was not understood. */
 export async function runProgram(program: Command): Promise<void> {
+  for (const command of [program, ...program.commands]) command.exitOverride();
   try {
-    await program.exitOverride().parseAsync();
+    await program.parseAsync();
   } catch (error) {
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
     else {

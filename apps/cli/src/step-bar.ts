@@ -2,9 +2,13 @@ import type { ProgressOutput } from './progress-line';
 
 const width = 30;
 
-/** The steps of a drawing: one line that is drawn over on a terminal, one line for each report elsewhere. */
+/** Without a terminal, a line for each so many of the steps. */
+const plainParts = 5;
+
+/** The steps of a drawing: one line that is drawn over on a terminal, some lines elsewhere. */
 export class StepBar {
-  private done = -1;
+  private done = 0;
+  private plainPart = 0;
 
   constructor(private readonly output: ProgressOutput) {}
 
@@ -17,6 +21,9 @@ export class StepBar {
   show(step: number, total: number): void {
     if (step <= this.done) return;
     this.done = step;
+    const part = Math.floor((step / total) * plainParts);
+    if (!this.output.isTTY && part <= this.plainPart) return;
+    this.plainPart = part;
     const full = Math.round((step / total) * width);
     this.say(`${'█'.repeat(full)}${'░'.repeat(width - full)} step ${step} of ${total}`);
   }
