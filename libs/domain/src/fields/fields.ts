@@ -152,10 +152,13 @@ export function UrlArrayField(options: FieldOptions & { documentedMin: number; m
   );
 }
 
+/** What RFC 3986 lets a URI consist of; `URL` takes more and encodes it. */
+const uriCharacters = /^(?:[\w\-.~:/?#[\]@!$&'()*+,;=]|%[\da-f]{2})+$/i;
+
 function urlProblem(value: unknown, maxLength: number): string | undefined {
   if (typeof value !== 'string') return 'must be a string';
   if (value.length > maxLength) return `must be at most ${maxLength} characters, got ${value.length}`;
-  if (!isCleanText(value) || !URL.canParse(value)) return 'must be an absolute http or https URL';
+  if (!uriCharacters.test(value) || !URL.canParse(value)) return 'must be an absolute http or https URL';
   const url = new URL(value);
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return 'must be an absolute http or https URL';
   return url.username || url.password ? 'must not contain a user name or password' : undefined;
