@@ -2,8 +2,8 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
-import { BodyTooLargeError, MalformedBodyError, ServiceUnavailableError } from '../http/http-errors';
-import { onDisk, receiveFile } from './receive-file';
+import { BodyTooLargeError, MalformedBodyError, ServiceUnavailableError } from '../../apps/api/src/http/http-errors';
+import { onDisk, receiveFile } from '../../apps/api/src/finetunes/receive-file';
 
 describe(receiveFile.name, () => {
   let folder: string;
