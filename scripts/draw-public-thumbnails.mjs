@@ -7,7 +7,7 @@ import { buildIfNeeded, root } from './build.mjs';
 
 /**
  * Draws the thumbnails of the public Collections with the bundled model, from the text and seed in their data file, and
- * writes them beside it: 256 x 256 pixels, few colors, some kB each. Run after that file or the model has changed.
+ * writes them beside it: 256 x 256 pixels, 16 colors, a few kB each. Run after that file or the model has changed.
  * A picture that changed gets another URL, for the old one may be kept in caches for a year.
  */
 const folder = join(root, 'apps', 'api', 'src', 'collections', 'public');
@@ -37,7 +37,7 @@ for (const { name, styles } of collections)
     const file = join(folder, 'thumbnails', `${style.id}.png`);
     const png = await sharp(data, { raw: { width, height, channels: 3 } })
       .resize(edge, edge)
-      .png({ palette: true, colours: 32, dither: 0, effort: 10 })
+      .png({ palette: true, colours: 16, dither: 0, effort: 10 })
       .toBuffer();
     const changed = !existsSync(file) || !readFileSync(file).equals(png);
     if (changed) {

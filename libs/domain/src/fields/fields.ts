@@ -118,7 +118,11 @@ export function MetadataField(options: FieldOptions) {
     Transform(({ obj, key }: { obj: Record<string, unknown>; key: string }) => obj[key]),
     field(
       options,
-      { type: 'object', additionalProperties: true, propertyNames: { not: { enum: forbiddenKeys } } } as ApiPropertyOptions,
+      {
+        type: 'object',
+        additionalProperties: true,
+        propertyNames: { not: { enum: forbiddenKeys } },
+      } as ApiPropertyOptions,
       Checked('metadata', (value) =>
         metadataProblem(value, { bytes: limits.metadataBytes, depth: limits.metadataDepth }),
       ),
@@ -141,7 +145,12 @@ export function UrlArrayField(options: FieldOptions & { documentedMin: number; m
   const { documentedMin, max, maxLength, ...rest } = options;
   return field(
     rest,
-    { type: 'array', items: { type: 'string', format: 'uri', pattern: '^https?://', maxLength }, minItems: documentedMin, maxItems: max },
+    {
+      type: 'array',
+      items: { type: 'string', format: 'uri', pattern: '^https?://', maxLength },
+      minItems: documentedMin,
+      maxItems: max,
+    },
     Checked('urlArray', (value) => {
       if (!Array.isArray(value)) return 'must be an array of URLs';
       if (value.length > max) return `must have at most ${max} elements, got ${value.length}`;
@@ -176,6 +185,11 @@ export function ArrayField(options: FieldOptions & { min: number; max: number; e
       ArrayMinSize(min, { message: `must have at least ${min} element${min === 1 ? '' : 's'}` }),
       ArrayMaxSize(max, { message: `must have at most ${max} elements` }),
       ValidateNested({ each: true, message: 'must be an object' }),
+      // An array is validated as its elements, so that one inside this one would pass.
+      Checked('elements', (value) => {
+        const index = Array.isArray(value) ? value.findIndex(Array.isArray) : -1;
+        return index < 0 ? undefined : `element ${index} must be an object`;
+      }),
     ),
   );
 }

@@ -62,51 +62,30 @@ export class PublicCollectionsSeeder implements OnApplicationBootstrap, OnApplic
 
 /** The order of public rows is their place in the data; `seq` is compared with rows of the same owner only. */
 async function upsert(manager: EntityManager, collections: readonly PublicCollection[]): Promise<void> {
-  const createdAt = new Date();
-  const collectionRows = collections.map(({ id, name }, seq) => ({ id, ownerId: null, seq, name, createdAt }));
-  const styleRows = collections.flatMap((collection) =>
+  await manager.query(
+    `INSERT INTO collections (id, seq, name, created_at)
+     SELECT id, seq, name, now() FROM json_to_recordset($1) AS shipped (id text, seq int, name text)
+     ON CONFLICT (id) DO UPDATE SET seq = excluded.seq, name = excluded.name`,
+    [JSON.stringify(collections.map(({ id, name }, seq) => ({ id, seq, name })))],
+  );
+  const styles = collections.flatMap((collection) =>
     collection.styles.map((style, seq) => ({
-      id: style.id,
-      ownerId: null,
-      collectionId: collection.id,
+      ...style,
+      collection_id: collection.id,
       seq,
-      name: style.name,
-      template: style.template,
-      negativePrompt: style.negative_prompt,
-      cfg: style.cfg,
-      steps: style.steps,
-      thumbnailToken: style.token,
-      thumbnailKey: thumbnailKeyOf(style.id),
-      createdAt,
+      thumbnail_key: thumbnailKeyOf(style.id),
     })),
   );
-  await manager
-    .createQueryBuilder()
-    .insert()
-    .into(Collection)
-    .values(collectionRows)
-    .orUpdate(['seq', 'name'], ['id'])
-    .execute();
-  await manager
-    .createQueryBuilder()
-    .insert()
-    .into(Style)
-    .values(styleRows)
-    .orUpdate(
-      [
-        'collection_id',
-        'seq',
-        'name',
-        'template',
-        'negative_prompt',
-        'cfg',
-        'steps',
-        'thumbnail_token',
-        'thumbnail_key',
-      ],
-      ['id'],
-    )
-    .execute();
+  await manager.query(
+    `INSERT INTO styles (id, collection_id, seq, name, template, negative_prompt, cfg, steps, thumbnail_token, thumbnail_key, created_at)
+     SELECT id, collection_id, seq, name, template, negative_prompt, cfg, steps, token, thumbnail_key, now()
+     FROM json_to_recordset($1) AS shipped (id text, collection_id text, seq int, name text, template text,
+       negative_prompt text, cfg float8, steps int, token text, thumbnail_key text)
+     ON CONFLICT (id) DO UPDATE SET collection_id = excluded.collection_id, seq = excluded.seq, name = excluded.name,
+       template = excluded.template, negative_prompt = excluded.negative_prompt, cfg = excluded.cfg,
+       steps = excluded.steps, thumbnail_token = excluded.thumbnail_token, thumbnail_key = excluded.thumbnail_key`,
+    [JSON.stringify(styles)],
+  );
 }
 
 /** @returns the ids of the Styles that were removed. */

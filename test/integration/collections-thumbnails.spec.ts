@@ -1,0 +1,257 @@
+import { mkdtemp, rm, utimes } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Finetune } from '@app/domain';
+import { Collection, ImageTask, newIdentifier, Style } from '@app/domain';
+import { JsonLogger } from '@app/logging';
+import type { ImageStorage } from '@app/storage';
+import { FileImageStorage } from '@app/storage';
+import type { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import sharp from 'sharp';
+import type { EntityManager } from 'typeorm';
+import { ThumbnailsService } from '../../apps/api/src/styles/thumbnails.service';
+import { ThumbnailsSweeper } from '../../apps/api/src/styles/thumbnails.sweeper';
+import type { TestDatabase } from '../support/database';
+import { createTestDatabase } from '../support/database';
+import { insertFinetune, insertPicture, insertPrompt, storedStyle } from '../support/prompt-rows';
+
+/** Counts writes, and fails them on demand as a full disk does. */
+class WatchedStorage extends FileImageStorage {
+  readonly written: string[] = [];
+  full = false;
+
+  override async write(key: string, data: Uint8Array | Readable): Promise<void> {
+    if (this.full) throw new Error('no space left on device');
+    await super.write(key, data);
+    this.written.push(key);
+  }
+}
+
+describe('thumbnails of Styles', () => {
+  const logger = new JsonLogger('test', 'silent');
+  let database: TestDatabase;
+  let manager: EntityManager;
+  let folder: string;
+  let storage: WatchedStorage;
+  let thumbnails: ThumbnailsService;
+  let finetune: Finetune;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    manager = database.dataSource.manager;
+    folder = await mkdtemp(join(tmpdir(), 'darkroom-thumbnails-'));
+  });
+
+  beforeEach(async () => {
+    await manager.query('TRUNCATE styles, collections, image_tasks, finetunes CASCADE');
+    storage = new WatchedStorage(await mkdtemp(join(folder, 'images-')));
+    thumbnails = service(storage);
+    finetune = await insertFinetune(manager, newIdentifier());
+  });
+
+  afterAll(async () => {
+    await database.drop();
+    await rm(folder, { recursive: true });
+  });
+
+  const service = (from: ImageStorage) => new ThumbnailsService(database.dataSource, from, logger);
+
+  /** Styles made from one new Prompt. */
+  async function stylesOf(promptId: string, count = 1): Promise<string[]> {
+    const { ownerId } = finetune;
+    const collectionId = newIdentifier();
+    const createdAt = new Date();
+    await manager.insert(Collection, { id: collectionId, ownerId, name: 'c', createdAt });
+    const ids = Array.from({ length: count }, newIdentifier);
+    const controls = { template: '{finetune}', cfg: 7, steps: 20, sourcePromptId: promptId };
+    const rows = ids.map((id) => ({ id, ownerId, collectionId, name: 's', createdAt, ...controls }));
+    await manager.insert(Style, rows);
+    return ids;
+  }
+
+  const prompt = async () => (await insertPrompt(manager, finetune)).id;
+  const picture = (promptId: string, options?: Parameters<typeof insertPicture>[3]) =>
+    insertPicture(manager, storage, promptId, options);
+  const thumbnail = async (styleId: string) => {
+    const { thumbnailKey } = await storedStyle(manager, styleId);
+    const object = thumbnailKey && (await storage.read(thumbnailKey));
+    return object ? sharp(await buffer(object.stream)) : undefined;
+  };
+
+  describe('makeMissing', () => {
+    it('waits for the picture, and then makes a thumbnail with a token of its own', async () => {
+      const source = await prompt();
+      const ids = await stylesOf(source, 2);
+      expect(await thumbnails.makeMissing()).toBe(0);
+      await picture(source, { background: '#204060' });
+      expect(await thumbnails.makeMissing()).toBe(2);
+      expect(await thumbnails.makeMissing()).toBe(0);
+      const rows = await Promise.all(ids.map((id) => storedStyle(manager, id)));
+      expect(rows.map(({ thumbnailKey }) => thumbnailKey)).toEqual(ids.map((id) => `thumbnails/${id}.png`));
+      expect(new Set(rows.map(({ thumbnailToken }) => thumbnailToken)).size).toBe(2);
+      const { channels } = await (await thumbnail(ids[0]))!.stats();
+      expect(channels.map(({ mean }) => Math.round(mean))).toEqual([0x20, 0x40, 0x60]);
+    });
+
+    it.each([
+      [512, 768],
+      [768, 512],
+      [64, 64],
+    ])('makes 256 x 256 pixels of %i x %i', async (width, height) => {
+      const source = await prompt();
+      const [id] = await stylesOf(source);
+      await picture(source, { width, height });
+      await thumbnails.makeMissing();
+      expect(await (await thumbnail(id))?.metadata()).toMatchObject({ width: 256, height: 256, format: 'png' });
+    });
+
+    it('makes each once when several processes do it at the same time', async () => {
+      const ids: string[] = [];
+      for (let n = 0; n < 12; n++) {
+        const source = await prompt();
+        ids.push(...(await stylesOf(source)));
+        await picture(source);
+      }
+      storage.written.length = 0;
+      const counts = await Promise.all([storage, storage, storage].map((each) => service(each).makeMissing()));
+      expect(counts.reduce((sum, count) => sum + count)).toBe(ids.length);
+      expect(storage.written.sort()).toEqual(ids.map((id) => `thumbnails/${id}.png`).sort());
+    });
+
+    it('repeats what a crash cut short', async () => {
+      const source = await prompt();
+      const [id] = await stylesOf(source);
+      await picture(source);
+      await storage.write(`thumbnails/${id}.png`, Buffer.from('half a fi'));
+      await thumbnails.makeMissing();
+      expect(await (await thumbnail(id))?.metadata()).toMatchObject({ width: 256 });
+    });
+
+    it('tries again after the storage has failed', async () => {
+      const source = await prompt();
+      const [id] = await stylesOf(source);
+      await picture(source);
+      storage.full = true;
+      expect(await thumbnails.makeMissing()).toBe(0);
+      storage.full = false;
+      expect(await thumbnails.makeMissing()).toBe(1);
+      expect((await storedStyle(manager, id)).thumbnailKey).not.toBeNull();
+    });
+
+    it('gives up on a picture that is lost or cannot be read, and goes on with the others', async () => {
+      const [lost, broken, good] = [await prompt(), await prompt(), await prompt()];
+      const ids = [...(await stylesOf(lost)), ...(await stylesOf(broken)), ...(await stylesOf(good))];
+      await storage.removeAll((await picture(lost)).storageKey);
+      await picture(broken, { bytes: Buffer.from('no picture') });
+      await picture(good);
+      expect(await thumbnails.makeMissing()).toBe(1);
+      const rows = await Promise.all(ids.map((id) => storedStyle(manager, id)));
+      expect(rows.map(({ sourcePromptId }) => sourcePromptId)).toEqual([null, null, good]);
+    });
+
+    it('gives up on a Prompt that is gone, failed or was canceled, and waits for one that is being drawn', async () => {
+      const sources = [await prompt(), await prompt(), await prompt(), await prompt()];
+      const ids = (await Promise.all(sources.map((source) => stylesOf(source)))).flat();
+      const [gone, failed, canceled, drawing] = sources;
+      await manager.delete(ImageTask, { id: gone });
+      await manager.update(ImageTask, { id: failed }, { status: 'failed' });
+      await manager.update(ImageTask, { id: canceled }, { status: 'canceled' });
+      await manager.update(ImageTask, { id: drawing }, { status: 'processing' });
+      await thumbnails.makeMissing();
+      const rows = await Promise.all(ids.map((id) => storedStyle(manager, id)));
+      expect(rows.map(({ sourcePromptId }) => sourcePromptId)).toEqual([null, null, null, drawing]);
+    });
+  });
+
+  describe('makeFor', () => {
+    const remove = (promptId: string) =>
+      database.dataSource.transaction(async (transaction) => {
+        await transaction.query('SELECT FROM finetune_prompts WHERE id = $1 FOR UPDATE', [promptId]);
+        await thumbnails.makeFor(transaction, [promptId]);
+        await transaction.delete(ImageTask, { id: promptId });
+      });
+
+    it('lets every Style keep a thumbnail when its Prompt goes', async () => {
+      const source = await prompt();
+      const ids = await stylesOf(source, 3);
+      await picture(source);
+      await remove(source);
+      await storage.removeAll(source);
+      for (const id of ids) expect(await (await thumbnail(id))?.metadata()).toMatchObject({ width: 256 });
+    });
+
+    it('does not hinder the deletion when there is no picture or no space', async () => {
+      const [empty, drawn] = [await prompt(), await prompt()];
+      const ids = [...(await stylesOf(empty)), ...(await stylesOf(drawn))];
+      await picture(drawn);
+      storage.full = true;
+      await remove(empty);
+      await remove(drawn);
+      storage.full = false;
+      expect(await thumbnails.makeMissing()).toBe(0);
+      for (const id of ids) expect((await storedStyle(manager, id)).thumbnailKey).toBeNull();
+    });
+  });
+
+  describe('makeNew', () => {
+    it('leaves the thumbnails to the sweeper when the storage fails', async () => {
+      const source = await prompt();
+      const ids = await stylesOf(source);
+      await picture(source);
+      storage.full = true;
+      await thumbnails.makeNew(ids);
+      storage.full = false;
+      expect(await thumbnails.makeMissing()).toBe(1);
+    });
+  });
+
+  describe(ThumbnailsSweeper.name, () => {
+    const sweeper = () => new ThumbnailsSweeper(thumbnails, database.dataSource, storage, logger);
+    const age = async (key: string) => {
+      const old = new Date(Date.now() - 2 * 3_600_000);
+      await utimes(await storage.localPath(key), old, old);
+    };
+
+    it('removes old objects without a Style, unfinished files too, and nothing else', async () => {
+      const source = await prompt();
+      const [id] = await stylesOf(source);
+      await picture(source);
+      await thumbnails.makeMissing();
+      const orphan = newIdentifier();
+      const kept = [`thumbnails/${id}.png`, `thumbnails/${newIdentifier()}.png`, `${source}/1/0.png`];
+      const strays = [`thumbnails/${orphan}.png`, `thumbnails/${id}.png.0a1b2c3d4e5f.part`, 'thumbnails/x'];
+      for (const key of [kept[1], ...strays]) await storage.write(key, Buffer.from('x'));
+      for (const key of [kept[0], kept[2], ...strays]) await age(key);
+      expect(await sweeper().removeStrays()).toBe(strays.length);
+      const left: string[] = [];
+      for await (const { key } of storage.list()) left.push(key);
+      expect(left.sort()).toEqual(kept.sort());
+    });
+
+    it('leaves the work to a process that is at it', async () => {
+      const stray = `thumbnails/${newIdentifier()}.png`;
+      await storage.write(stray, Buffer.from('x'));
+      await age(stray);
+      await database.dataSource.transaction(async (other) => {
+        await other.query('SELECT pg_advisory_xact_lock($1)', [0x53545241]);
+        expect(await sweeper().removeStrays()).toBe(0);
+      });
+      expect(await sweeper().removeStrays()).toBe(1);
+    });
+
+    it('finds the missing ones by the index that holds only them', async () => {
+      await manager.query(`INSERT INTO collections (id, name, created_at) VALUES ('many', 'many', now())`);
+      await manager.query(
+        `INSERT INTO styles (id, collection_id, name, template, cfg, steps, source_prompt_id, thumbnail_key, created_at)
+         SELECT 's' || n, 'many', '', '', 7, 20, 'p' || n, 'thumbnails/s' || n || '.png', now() FROM generate_series(1, 20000) n`,
+      );
+      await manager.query('ANALYZE styles');
+      const explained = await manager.query<{ 'QUERY PLAN': string }[]>(
+        `EXPLAIN SELECT FROM styles style JOIN images image ON image.task_id = style.source_prompt_id AND image.index = 0
+         WHERE style.source_prompt_id IS NOT NULL AND style.thumbnail_key IS NULL`,
+      );
+      expect(explained.map((line) => line['QUERY PLAN']).join('\n')).toContain('styles_source_prompt_idx');
+    });
+  });
+});

@@ -1,0 +1,70 @@
+import { Finetune, FinetunePrompt, Image, ImageTask, newIdentifier, Style } from '@app/domain';
+import type { ImageStorage } from '@app/storage';
+import sharp from 'sharp';
+import type { EntityManager } from 'typeorm';
+
+/** Inserts a Fine-Tune `robot` with the token `zwx`. */
+export async function insertFinetune(manager: EntityManager, ownerId: string): Promise<Finetune> {
+  const row = { name: 'robot', token: 'zwx', model: 'sd1.5', status: 'registered', createdAt: new Date() } as const;
+  const id = newIdentifier();
+  await manager.insert(Finetune, { id, ownerId, ...row });
+  return manager.findOneByOrFail(Finetune, { id });
+}
+
+/** Inserts a Prompt of a Fine-Tune and its image task; by default one that is queued, without a job. */
+export async function insertPrompt(
+  manager: EntityManager,
+  finetune: Finetune,
+  values: { prompt?: string; task?: Partial<Omit<ImageTask, 'images'>> } = {},
+): Promise<FinetunePrompt> {
+  const id = newIdentifier();
+  const { ownerId, id: finetuneId, model } = finetune;
+  const prompt = values.prompt ?? 'a robot on a blue background';
+  await manager.insert(ImageTask, {
+    id,
+    kind: 'prompt',
+    ownerId,
+    finetuneId,
+    prompt,
+    cfg: 7.5,
+    steps: 30,
+    seed: 1,
+    model,
+    aspectRatio: 'square',
+    highResolution: false,
+    numImages: 1,
+    status: 'queued',
+    createdAt: new Date(),
+    ...values.task,
+  });
+  await manager.insert(FinetunePrompt, { id, ownerId, finetuneId, prompt });
+  return manager.findOneOrFail(FinetunePrompt, { where: { id }, relations: { task: true } });
+}
+
+/** Lets a task have succeeded with one picture in the storage, of one color; `bytes` stand for its file. */
+export async function insertPicture(
+  manager: EntityManager,
+  storage: ImageStorage,
+  taskId: string,
+  { width = 512, height = 512, background = 'red', bytes = undefined as Uint8Array | undefined } = {},
+): Promise<Image> {
+  const file =
+    bytes ??
+    (await sharp({ create: { width, height, channels: 3, background } })
+      .png()
+      .toBuffer());
+  const storageKey = `${taskId}/1/0.png`;
+  await storage.write(storageKey, file);
+  const id = newIdentifier();
+  const image = { id, taskId, index: 0, token: newIdentifier(), storageKey, contentType: 'image/png' };
+  await manager.transaction(async (transaction) => {
+    await transaction.update(ImageTask, { id: taskId }, { status: 'succeeded', completedAt: new Date() });
+    await transaction.insert(Image, { ...image, width, height, bytes: file.length });
+  });
+  return manager.findOneByOrFail(Image, { id });
+}
+
+/** The Style as it is stored. */
+export function storedStyle(manager: EntityManager, id: string): Promise<Style> {
+  return manager.findOneByOrFail(Style, { id });
+}
