@@ -1,0 +1,106 @@
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { InferenceWorker } from '@app/domain';
+import { LiveWorkers } from '@app/queue';
+import type { TestApi, TestKey } from '../support/api';
+import { startTestApi } from '../support/api';
+
+describe('models', () => {
+  const folders: string[] = [];
+  const apis: TestApi[] = [];
+
+  afterEach(async () => {
+    for (const api of apis.splice(0)) await api.close();
+    for (const folder of folders.splice(0)) await rm(folder, { recursive: true });
+  });
+
+  /** An api whose models folder has copies of these. */
+  async function start(models: Record<string, string>, env: Record<string, string> = {}) {
+    const MODELS_DIR = await mkdtemp(join(tmpdir(), 'darkroom-models-'));
+    folders.push(MODELS_DIR);
+    for (const [name, source] of Object.entries(models)) await cp(source, join(MODELS_DIR, name), { recursive: true });
+    const api = await startTestApi({ MODELS_DIR, ...env });
+    apis.push(api);
+    return { api, key: await api.createKey(), modelsDir: MODELS_DIR };
+  }
+  const list = async (api: TestApi, key: TestKey) =>
+    (await api.request<Record<string, unknown>[]>('GET', '/v1/models', { key })).body;
+  const shapes = join('models', 'shapes');
+  const tiny = (name: string) => join('test', 'golden', 'models', 'tiny', name);
+
+  it('lists what is installed, from its own files, and what stands in', async () => {
+    const { api, key } = await start({ shapes, 'sd2.1': tiny('sd21-optimum') });
+    const models = await list(api, key);
+    expect(models).toEqual([
+      {
+        name: 'sd2.1',
+        scheduler: 'DDIMScheduler',
+        native_size: expect.any(Number) as number,
+        device: null,
+        hash: expect.stringMatching(/^[0-9a-f]{12}$/) as string,
+        bytes: expect.any(Number) as number,
+        requires_cuda: false,
+        stands_in_for: [],
+        problem: null,
+      },
+      expect.objectContaining({
+        name: 'shapes',
+        scheduler: 'PNDMScheduler',
+        native_size: 512,
+        stands_in_for: ['sd1.5'],
+      }),
+    ]);
+  });
+
+  it('lists nothing where there is no folder', async () => {
+    const { api, key } = await start({}, { MODELS_DIR: join(tmpdir(), 'darkroom-no-such-folder') });
+    expect(await list(api, key)).toEqual([]);
+  });
+
+  it('tells on what running workers draw, and nothing of those that are silent', async () => {
+    const { api, key } = await start({ shapes });
+    const device = async () => (await list(api, key))[0].device;
+    expect(await device()).toBeNull();
+    const workers = new LiveWorkers(api.dataSource);
+    const fail = (error: unknown) => {
+      throw error;
+    };
+    const gpus = await workers.join(['cuda:1', 'cuda:0', 'cuda:10'], fail);
+    const cpu = await workers.join(['cpu'], fail);
+    expect(await device()).toBe('cpu,cuda:0,cuda:1,cuda:10');
+    await gpus.leave();
+    expect(await device()).toBe('cpu');
+    await api.dataSource.query(`UPDATE inference_workers SET heartbeat_at = now() - interval '16 s'`);
+    expect(await device()).toBeNull();
+    await cpu.leave();
+    expect(await api.dataSource.manager.count(InferenceWorker)).toBe(0);
+  });
+
+  it('lists a broken model with its problem, and refuses to draw with it', async () => {
+    const { api, key, modelsDir } = await start({ shapes });
+    await mkdir(join(modelsDir, 'sd1.5', 'unet'), { recursive: true });
+    await writeFile(join(modelsDir, 'sd1.5', 'unet', 'model.onnx'), 'x');
+    const [broken, whole] = await list(api, key);
+    expect(broken).toMatchObject({ name: 'sd1.5', hash: null, device: null, stands_in_for: [] });
+    expect(broken.problem).toEqual(expect.any(String));
+    expect(broken.problem).not.toContain(modelsDir);
+    expect(whole).toMatchObject({ name: 'shapes', stands_in_for: ['sd2.1'], problem: null });
+    const reply = await api.request('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'x' } });
+    expect([reply.status, reply.body.code]).toEqual([422, 'ModelBroken']);
+  });
+
+  it('refuses a stand-in that the operator does not allow', async () => {
+    const { api, key } = await start({ shapes }, { MODEL_FALLBACK: 'off' });
+    expect((await list(api, key))[0].stands_in_for).toEqual([]);
+    const draw = (model?: string) =>
+      api.request('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'x', ...(model && { model }) } });
+    expect((await draw('shapes')).status).toBe(201);
+    const reply = await draw();
+    expect([reply.status, reply.body.code, reply.body.errors]).toEqual([
+      422,
+      'ModelNotInstalled',
+      [{ pointer: '/model', message: 'is not installed' }],
+    ]);
+  });
+});
