@@ -449,8 +449,11 @@ describe('ModelStore', () => {
 
     it('names the problem of a broken model and goes on with the others', async () => {
       await store.add(diffusers, { as: 'good' });
+      await mkdir(inModels('upscalers'));
+      await writeFile(inModels('README.md'), 'no model');
       await mkdir(inModels('bad'));
-      const [bad, good] = await store.list();
+      const [bad, good, ...others] = await store.list();
+      expect(others).toEqual([]);
       expect(bad).toMatchObject({ name: 'bad', problem: 'model_index.json is missing.' });
       expect(good).toMatchObject({ name: 'good' });
       expect(good.problem).toBeUndefined();

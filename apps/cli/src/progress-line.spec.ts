@@ -46,6 +46,10 @@ describe(ProgressLine.name, () => {
     expect(lines).toHaveLength(11);
     expect(lines[5]).toBe(' 50 %  2.00 GB of 4.00 GB  50.0 MB/s  40 s left');
     expect(lines[10]).toBe('100 %  4.00 GB of 4.00 GB  50.0 MB/s');
+
+    output.text = '';
+    line.report(progress(0));
+    expect(output.text).toBe('  0 %  0 bytes of 4.00 GB  50.0 MB/s  1 min 20 s left\n');
   });
 });
 

@@ -35,10 +35,11 @@ export class ProgressLine {
     this.output.write(`${describeProgress(progress)}\n`);
   };
 
-  /** Takes the drawn line away, so that what is printed next stands alone. */
+  /** Takes the drawn line away, so that what is printed next stands alone; another piece of work may follow. */
   end(): void {
     if (this.drawn) this.output.write('\r\u001b[K');
     this.drawn = false;
+    this.plainPart = -1;
   }
 }
 

@@ -1,10 +1,7 @@
 export { shortHash } from './content-hash';
 export { formatBytes } from './disk-space';
-export type { HubOptions } from './hub/hub-client';
-export { isModelName } from './model-files';
 export type { ModelProgress } from './model-progress';
 export { ModelStore } from './model-store';
-export type { AddOptions, InstalledModel, VerifyOptions } from './model-store';
+export type { InstalledModel } from './model-store';
 export { ModelStoreError } from './model-store-error';
-export type { ModelStoreErrorCode } from './model-store-error';
-export type { FileDifference, VerifyReport } from './verify-model';
+export type { VerifyReport } from './verify-model';

@@ -105,7 +105,7 @@ describe(isModelName.name, () => {
     expect(isModelName(name)).toBe(true),
   );
 
-  it.each(['', '.sd', '-a', 'SD', 'a b', 'a/b', '..', 'a\n', 'é', 'a'.repeat(65)])('refuses %j', (name) =>
+  it.each(['', '.sd', '-a', 'SD', 'a b', 'a/b', '..', 'a\n', 'é', 'upscalers', 'a'.repeat(65)])('refuses %j', (name) =>
     expect(isModelName(name)).toBe(false),
   );
 });

@@ -5,12 +5,20 @@ export const graphParts = ['text_encoder', 'unet', 'vae_decoder'] as const;
 
 const modelNamePattern = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 
+/** The folder of enlarging models, which lies in the models folder and is no model itself. */
+const upscalersFolder = 'upscalers';
+
 /** Whether a model may be installed under this name. It is a folder's name too, so it cannot leave the models folder. */
-export const isModelName = (name: string): boolean => modelNamePattern.test(name);
+export const isModelName = (name: string): boolean => modelNamePattern.test(name) && name !== upscalersFolder;
 
 /** @throws ModelStoreError `InvalidModelName` saying what is accepted. */
 export function checkModelName(name: string): string {
   if (isModelName(name)) return name;
+  if (name === upscalersFolder)
+    throw new ModelStoreError(
+      'InvalidModelName',
+      `"${name}" is the folder of the enlarging models: take another name.`,
+    );
   throw new ModelStoreError(
     'InvalidModelName',
     `"${name}" is no model name: 1 to 64 lower-case letters, digits, ".", "_" or "-", beginning with a letter or a digit.`,
@@ -44,16 +52,16 @@ export interface ModelFile {
 export function selectModelFiles(paths: readonly string[]): ModelFile[] {
   const all = new Set(paths);
   const files: ModelFile[] = [];
-  const require = (path: string): void => {
+  const take = (path: string): void => {
     if (!all.has(path)) throw new ModelStoreError('InvalidModel', `${path} is missing.`);
     files.push({ from: path, to: path });
   };
-  require('model_index.json');
-  require('scheduler/scheduler_config.json');
+  take('model_index.json');
+  take('scheduler/scheduler_config.json');
   for (const path of paths) if (/^tokenizer\/[^/.][^/]*\.(json|txt)$/.test(path)) files.push({ from: path, to: path });
   if (!all.has('tokenizer/tokenizer.json') && !(all.has('tokenizer/vocab.json') && all.has('tokenizer/merges.txt')))
     throw new ModelStoreError('InvalidModel', 'tokenizer/vocab.json and tokenizer/merges.txt are missing.');
-  if (all.has('preview.json')) require('preview.json');
+  if (all.has('preview.json')) take('preview.json');
   for (const part of graphParts) {
     const inside = paths
       .filter((path) => path.startsWith(`${part}/`) && !foreignWeights.test(path) && !/(^|\/)\./.test(path))

@@ -41,6 +41,15 @@ describe(ProgressMeter.name, () => {
     expect(reports[0].secondsLeft).toBeUndefined();
   });
 
+  it('names no speed before it has watched for half a second', () => {
+    const progress = meter(1000);
+    now = 499;
+    progress.set('a', 100);
+    now = 600;
+    progress.set('a', 120);
+    expect(reports.map(({ bytesPerSecond }) => bytesPerSecond)).toEqual([0, 200]);
+  });
+
   it('goes back when a file begins anew', () => {
     const progress = meter(1000);
     now = 1000;

@@ -1,5 +1,5 @@
 /** What went wrong, for a caller that reacts to it; the message is one sentence for a person. */
-export type ModelStoreErrorCode =
+type ModelStoreErrorCode =
   | 'InvalidModelName'
   | 'InvalidSource'
   | 'InvalidModel'

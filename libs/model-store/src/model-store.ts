@@ -36,7 +36,7 @@ export interface InstalledModel {
   problem?: string;
 }
 
-export interface AddOptions {
+interface AddOptions {
   /** Name to install under. */
   as: string;
   /** Branch, tag or commit of a repository; `main` when none is given. */
@@ -45,7 +45,7 @@ export interface AddOptions {
   signal?: AbortSignal;
 }
 
-export interface VerifyOptions {
+interface VerifyOptions {
   onProgress?: (progress: ModelProgress) => void;
   signal?: AbortSignal;
 }

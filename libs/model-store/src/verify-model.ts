@@ -8,7 +8,7 @@ import { ProgressMeter } from './model-progress';
 import { ModelStoreError } from './model-store-error';
 
 /** A file that is not what was installed. */
-export interface FileDifference {
+interface FileDifference {
   path: string;
   reason: 'missing' | 'changed' | 'added';
 }
