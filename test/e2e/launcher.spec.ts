@@ -1,0 +1,134 @@
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { processesOf, RunningLauncher, untilNobodyIsLeft } from '../support/running-launcher';
+import { until } from '../support/until';
+
+// Each test starts all of the service, some twice.
+jest.setTimeout(120_000);
+
+describe('npm start', () => {
+  let folder: string;
+  let dataDir: string;
+  const launchers: RunningLauncher[] = [];
+  const launch = (env: Record<string, string> = {}): RunningLauncher => {
+    const launcher = new RunningLauncher({ DATA_DIR: dataDir, PORT: '0', ...env });
+    launchers.push(launcher);
+    return launcher;
+  };
+  const token = (): string => readFileSync(join(dataDir, 'api-key'), 'utf8').trim();
+  const call = async (url: string, path: string, body?: object): Promise<unknown> => {
+    const response = await fetch(url + path, {
+      headers: { Authorization: `Bearer ${token()}`, 'Content-Type': 'application/json' },
+      ...(body && { method: 'POST', body: JSON.stringify(body) }),
+    });
+    expect(response.ok).toBe(true);
+    return response.json();
+  };
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'darkroom-launcher-'));
+    chmodSync(folder, 0o711);
+    dataDir = join(folder, 'data');
+  });
+
+  afterEach(async () => {
+    await Promise.all(launchers.splice(0).map((launcher) => launcher.end('SIGKILL')));
+    await untilNobodyIsLeft(folder);
+    rmSync(folder, { recursive: true });
+  });
+
+  it('serves, says so when started again, and leaves no process behind when it is ended', async () => {
+    const launcher = launch();
+    const url = await launcher.url();
+    await expect(call(url, '/v1/sd/text-to-image')).resolves.toEqual([]);
+    expect(statSync(join(dataDir, 'api-key')).mode & 0o777).toBe(0o600);
+    expect(launcher.output).toContain(`Bearer ${token()}`);
+
+    const second = launch();
+    await expect(second.ended).resolves.toBe(0);
+    expect(second.output).toMatch(new RegExp(`^Darkroom is already running at ${url} \\(process \\d+\\)\\.\n$`));
+
+    await expect(launcher.end('SIGTERM')).resolves.toBe(0);
+    expect(processesOf(folder)).toEqual([]);
+    for (const name of ['api', 'inference', 'postgres'])
+      expect(readFileSync(join(dataDir, 'logs', `${name}.log`), 'utf8')).not.toContain(token());
+  });
+
+  it('comes up with all data after everything was killed, and takes its leftovers down when only it was', async () => {
+    const first = launch();
+    const made = (await call(await first.url(), '/v1/sd/text-to-image', { prompt: 'a red circle', steps: 1 })) as {
+      id: string;
+    };
+    for (const { pid } of processesOf(folder)) process.kill(pid, 'SIGKILL');
+    await first.ended;
+
+    const second = launch();
+    const url = await second.url();
+    expect(second.output).not.toContain(token());
+    await expect(call(url, `/v1/sd/text-to-image/${made.id}`)).resolves.toMatchObject({ prompt: 'a red circle' });
+
+    await expect(second.end('SIGKILL')).resolves.toBe('SIGKILL');
+    await untilNobodyIsLeft(folder);
+  });
+
+  it('starts again what crashes', async () => {
+    const launcher = launch();
+    const url = await launcher.url();
+    const before = processesOf(folder);
+    const killed = before.filter(({ command }) => /^[^\0]*bin\/postgres\0|apps\/(api|inference)\/src/.test(command));
+    expect(killed).toHaveLength(3);
+    for (const { pid } of killed) process.kill(pid, 'SIGKILL');
+
+    const pids = new Set(killed.map(({ pid }) => pid));
+    await until(async () => {
+      const response = await fetch(`${url}/health/ready`).catch(() => undefined);
+      const now = processesOf(folder);
+      return response?.ok && now.length >= before.length && !now.some(({ pid }) => pids.has(pid));
+    }, 'all of it runs again');
+    await expect(call(url, '/v1/sd/text-to-image')).resolves.toEqual([]);
+    await expect(launcher.end('SIGINT')).resolves.toBe(0);
+    expect(processesOf(folder)).toEqual([]);
+  });
+
+  describe('says in one sentence what is in the way, and fails', () => {
+    const refusal = async (env: Record<string, string>): Promise<string> => {
+      const launcher = launch(env);
+      await expect(launcher.ended).resolves.toBe(1);
+      expect(launcher.output.trim().split('\n')).toHaveLength(1);
+      return launcher.output;
+    };
+
+    it('when the port is busy', async () => {
+      const other = createServer().listen(0, '127.0.0.1');
+      await once(other, 'listening');
+      const { port } = other.address() as AddressInfo;
+      await expect(refusal({ PORT: String(port) })).resolves.toContain(
+        `Port ${port} of 127.0.0.1 is used by another program`,
+      );
+      other.close();
+      await once(other, 'close');
+    });
+
+    it('when the data folder cannot be written', async () => {
+      writeFileSync(join(folder, 'file'), '');
+      const unwritable = join(folder, 'file', 'data');
+      await expect(refusal({ DATA_DIR: unwritable })).resolves.toContain(
+        `The data folder ${unwritable} cannot be written`,
+      );
+    });
+
+    it('when no model is there', async () => {
+      const empty = join(folder, 'models');
+      mkdirSync(empty);
+      await expect(refusal({ MODELS_DIR: empty })).resolves.toContain(`There is no model in ${empty}`);
+    });
+
+    it('when HOST is no address of this machine', async () => {
+      await expect(refusal({ HOST: '192.0.2.1' })).resolves.toContain('HOST is "192.0.2.1"');
+    });
+  });
+});
