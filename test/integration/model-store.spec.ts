@@ -379,6 +379,15 @@ describe('ModelStore', () => {
       expect((await readdir(inModels('both', 'unet'))).sort()).toEqual(files);
     });
 
+    it('knows attention with packed inputs for an operator of CUDA, and plain attention for one of both', async () => {
+      const fused = join(folder, 'fused');
+      await cp(diffusers, fused, { recursive: true });
+      await writeFile(join(fused, 'unet/model.onnx'), attentionGraph('qkv'));
+      expect(await store.add(fused, { as: 'packed' })).toMatchObject({ requiresCuda: true });
+      await writeFile(join(fused, 'unet/model.onnx'), attentionGraph('query', 'key', 'value'));
+      expect(await store.add(fused, { as: 'plain' })).toMatchObject({ requiresCuda: false });
+    });
+
     it('leaves out data that no graph refers to', async () => {
       await cp(diffusers, join(folder, 'padded'), { recursive: true });
       await writeFile(join(folder, 'padded/unet/leftover.pb'), 'nobody asks for this');
@@ -526,6 +535,19 @@ function withOperator(graph: Buffer, from: string, to: string): Buffer {
   const at = graph.indexOf(field(from));
   if (at < 0) throw new Error(`The graph has no ${from}.`);
   return Buffer.concat([graph.subarray(0, at), field(to), graph.subarray(at + field(from).length)]);
+}
+
+/** An ONNX model of one node. Its fields: ModelProto.graph 7, GraphProto.node 1, NodeProto.input 1, output 2, op_type 4, domain 7. */
+function attentionGraph(...inputs: string[]): Buffer {
+  const field = (number: number, value: string | Buffer): Buffer =>
+    Buffer.concat([Buffer.from([number * 8 + 2, value.length]), Buffer.from(value as string)]);
+  const node = Buffer.concat([
+    ...inputs.map((input) => field(1, input)),
+    field(2, 'out'),
+    field(4, 'MultiHeadAttention'),
+    field(7, 'com.microsoft'),
+  ]);
+  return field(7, field(1, node));
 }
 
 /** Flips a bit and leaves size and time as they were, as a failing disk does. */
