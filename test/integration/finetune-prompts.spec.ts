@@ -2,6 +2,8 @@ import { FinetunePrompt, ImageTask } from '@app/domain';
 import type { JobBackEnd } from '@app/queue';
 import { ImageTaskLifeCycle, jobIdOf, stopChannel } from '@app/queue';
 import { Client } from 'pg';
+import type { Logger } from 'typeorm';
+import { DataSource } from 'typeorm';
 import { JOB_BACK_END } from '../../apps/api/src/infrastructure/infrastructure.module';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
@@ -103,6 +105,23 @@ describe('Prompts', () => {
       const list = await api.request<PromptJson[]>('GET', path, { key });
       expect(list.body.map(({ id }) => id)).toEqual(body.map(({ id }) => id).reverse());
       expect(new Set(body.map(({ id }) => id)).size).toBe(100);
+    });
+
+    it('asks the database as often for 100 Prompts as for one', async () => {
+      const count = async (length: number) => {
+        let queries = 0;
+        const dataSource = api.app.get(DataSource);
+        const { logger } = dataSource;
+        dataSource.logger = { logQuery: () => queries++ } as unknown as Logger;
+        const { status } = await post(Array.from({ length }, () => ({ prompt: 'robot' })));
+        dataSource.logger = logger;
+        expect(status).toBe(201);
+        return queries;
+      };
+      const one = await count(1);
+      // The sweepers ask now and then, too.
+      expect(await count(100)).toBeLessThanOrEqual(one + 5);
+      expect(one).toBeGreaterThan(3);
     });
 
     it('makes the task and its job, with the token where the text lacks it', async () => {

@@ -143,6 +143,13 @@ describe('Styles applied to a Fine-Tune', () => {
     expect((await api.request('GET', `${path}/prompts`, { key })).body).toEqual([]);
   });
 
+  it('refuses a Style whose text would be longer than a Prompt may be', async () => {
+    const { styles } = await makeCollection(key, [{ prompt: 'robot' }, { prompt: 'robot '.repeat(333) }]);
+    const { status, body } = await apply(styles.map((id) => ({ id })));
+    expect([status, body.code, body.errors?.map(({ pointer }) => pointer)]).toEqual([422, 'PromptTooLong', ['/1/id']]);
+    expect((await apply([{ id: styles[0] }])).status).toBe(201);
+  });
+
   it('refuses to make more than 1000 Prompts at once', async () => {
     const { id } = await makeCollection(
       key,

@@ -1,5 +1,5 @@
 import type { TerminatedStatus } from '@app/domain';
-import { Generation, Image, ImageTask, newIdentifier, WebhookDelivery } from '@app/domain';
+import { Generation, Image, ImageTask, isTerminated, newIdentifier, WebhookDelivery } from '@app/domain';
 import type { EntityManager } from 'typeorm';
 import { changeChannel, stopChannel } from './channels';
 import { jobIdOf } from './jobs';
@@ -142,8 +142,11 @@ export class ImageTaskLifeCycle {
       'DELETE FROM image_tasks WHERE id = ANY($1) RETURNING id, attempt, status',
       [taskIds],
     );
-    const drawing = removed.filter(({ status }) => status === 'processing').map(({ id }) => id);
-    await manager.query('SELECT pg_notify($1, id) FROM unnest($2::text[]) AS id', [stopChannel, drawing]);
+    const open = removed.filter(({ status }) => !isTerminated(status)).map(({ id }) => id);
+    await manager.query('SELECT pg_notify(channel, id) FROM unnest($1::text[]) AS channel, unnest($2::text[]) AS id', [
+      [changeChannel, stopChannel],
+      open,
+    ]);
     return removed.filter(({ attempt }) => attempt > 0).map(({ id }) => id);
   }
 

@@ -85,14 +85,16 @@ export class FinetunePromptsService {
         'TooManyPrompts',
         `One request may make at most ${limits.appliedPrompts} Prompts; these Styles would make ${count}.`,
       );
+    const texts = styles.map((each) => each.map(({ template }) => applyTemplate(template, finetune)));
+    refuseTooLong(texts);
     const createdAt = new Date();
     const made = dtos.flatMap((dto, index) =>
-      styles[index].map((style) => ({
+      styles[index].map((style, place) => ({
         dto,
         prompt: newPrompt(
           finetune,
           {
-            prompt: applyTemplate(style.template, finetune),
+            prompt: texts[index][place],
             negativePrompt: style.negativePrompt,
             cfg: style.cfg,
             steps: style.steps,
@@ -171,6 +173,15 @@ export class FinetunePromptsService {
       await this.lifeCycle.enqueue(transaction, tasks);
     });
   }
+}
+
+/** A template may have its place-holder many times, and the Fine-Tune a long name. */
+function refuseTooLong(texts: readonly string[][]): void {
+  const message = `makes a text of more than ${limits.promptLength} characters with this Fine-Tune's token and name`;
+  const fields = texts.flatMap((each, index) =>
+    each.some((text) => [...text].length > limits.promptLength) ? [{ pointer: `/${index}/id`, message }] : [],
+  );
+  if (fields.length > 0) throw new UnprocessableError('PromptTooLong', `"${fields[0].pointer}" ${message}.`, fields);
 }
 
 function refuseWithoutName({ name }: Finetune, dtos: readonly CreatePromptDto[]): void {

@@ -22,6 +22,13 @@ describe(writeToken.name, () => {
     expect(writeToken(drawn, robot)).toBe(drawn);
   });
 
+  it('writes the first token whatever the length, and no more than fit', () => {
+    const long = 'robot '.repeat(330);
+    const drawn = writeToken(long, robot);
+    expect([drawn.startsWith('zwx robot zwx robot '), drawn.length]).toEqual([true, 2000]);
+    expect(writeToken(`robot${' x'.repeat(996)} robot`, robot)).toBe(`zwx robot${' x'.repeat(996)} robot`);
+  });
+
   it('leaves a name that has the token in it', () => {
     expect(writeToken('a zwx robot', { token: 'zwx', name: 'zwx robot' })).toBe('a zwx robot');
   });
