@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { applyTemplate, Collection, newIdentifier, Style } from '@app/domain';
+import { applyTemplate, Collection, limits, newIdentifier, Style } from '@app/domain';
 import type { ImageStorage } from '@app/storage';
 import sharp from 'sharp';
 import { IsNull } from 'typeorm';
@@ -122,6 +122,20 @@ describe('public Collections', () => {
         all,
       ]);
       expect(applyTemplate(resolved[4][0].template, { token: 'qrs', name: 'star' })).toBe('one qrs star');
+    });
+
+    it('refuses more Styles than one request may apply', async () => {
+      const { id } = (await call('POST', '', { name: 'many', styles: [] })).body;
+      const add = (count: number) =>
+        api.dataSource.query(
+          `INSERT INTO styles (id, owner_id, collection_id, name, template, cfg, steps, created_at)
+           SELECT substr(md5(random()::text), 1, 24), $1, $2, 'x', '{finetune}', 7, 20, now() FROM generate_series(1, $3)`,
+          [key.id, id, count],
+        );
+      await add(limits.appliedPrompts);
+      expect((await resolve([id])).flat()).toHaveLength(limits.appliedPrompts);
+      await add(1);
+      await expect(resolve([id])).rejects.toMatchObject({ kind: 'unprocessable', code: 'TooManyPrompts' });
     });
 
     it("names each id that is neither, another caller's too", async () => {

@@ -3,6 +3,7 @@ import {
   Collection,
   FinetunePrompt,
   isIdentifier,
+  limits,
   newIdentifier,
   NotFoundError,
   Style,
@@ -115,7 +116,7 @@ export class StylesService {
   /**
    * What `POST /v1/finetunes/:id/styles` draws: per id all Styles of a Collection in its order, or the one Style;
    * the caller's own or public ones.
-   * @throws UnprocessableError `StyleNotFound` with the pointer `/<index>/id` of each id that is neither.
+   * @throws UnprocessableError `StyleNotFound` with the pointer `/<index>/id` of each id that is neither; `TooManyPrompts`.
    */
   async resolveForApply(ownerId: string, ids: readonly string[]): Promise<Style[][]> {
     const known = [...new Set(ids.filter(isIdentifier))];
@@ -131,7 +132,13 @@ export class StylesService {
       .where('(style.owner_id = :ownerId OR style.owner_id IS NULL)', { ownerId })
       .andWhere('(style.id = ANY(:known) OR style.collection_id = ANY(:known))', { known })
       .orderBy('style.seq')
+      .limit(limits.appliedPrompts + 1)
       .getMany();
+    if (styles.length > limits.appliedPrompts)
+      throw new UnprocessableError(
+        'TooManyPrompts',
+        `One request may make at most ${limits.appliedPrompts} Prompts; these Styles would make more.`,
+      );
     const byId = new Map<string, Style[]>(collections.map(({ id }) => [id, []]));
     for (const style of styles) {
       byId.get(style.collectionId)?.push(style);

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** A Style that ships with the service. */
-export interface PublicStyle {
+interface PublicStyle {
   id: string;
   /** Secret part of other thumbnails' URLs; of a public one everybody may know it. */
   token: string;
