@@ -19,6 +19,8 @@ const tags: readonly (readonly [name: string, description: string])[] = [
   ['Prompts', 'Pictures of a Fine-Tune.'],
   ['Collections', 'Named sets of Styles, your own and the public ones.'],
   ['Styles', 'Texts made from Prompts, with their controls, that any Fine-Tune can be drawn in.'],
+  ['Events', 'Live progress, as server-sent events.'],
+  ['Webhooks', 'What was posted where, and how it went.'],
   ['Models', 'What is installed.'],
   ['Usage', 'What was drawn.'],
 ];

@@ -12,7 +12,7 @@ import {
   getSchemaPath,
 } from '@nestjs/swagger';
 import { ProblemDto } from './problem.dto';
-import { ApiProblem, linkHeader, replayedHeader, requestIdHeader } from './responses';
+import { ApiProblem, errorsOfAll, linkHeader, replayedHeader, requestIdHeader } from './responses';
 
 type Model = new () => object;
 
@@ -32,7 +32,6 @@ interface Operation {
   description?: string;
 }
 
-const errorsOfAll = [401, 429, 503];
 const errorsOfBodies = [400, 413, 415];
 
 function operation(id: string, summary: string, success: number, options: Operation): MethodDecorator {
@@ -78,7 +77,7 @@ function bodySchema(bodies: readonly Model[], isArray?: boolean) {
 function fileBody(maxLength: number): MethodDecorator {
   return applyDecorators(
     ApiConsumes('application/octet-stream'),
-    ApiBody({ required: true, schema: { type: 'string', format: 'binary', maxLength } }),
+    ApiBody({ required: true, schema: { type: 'string', format: 'binary', minLength: 1, maxLength } }),
   );
 }
 
@@ -123,33 +122,6 @@ export const ApiLists = (id: string, summary: string, options: Operation) =>
       description: 'Id of the last element of the page before.',
       schema: { type: 'string', pattern: '^[A-Za-z0-9_-]{24}$' },
     }),
-  );
-
-/** Documents a GET of server-sent events. */
-export const ApiStreams = (id: string, summary: string) =>
-  applyDecorators(
-    ApiBearerAuth(),
-    ApiOperation({
-      operationId: id,
-      summary,
-      description:
-        'Server-sent events: `queued` with the position, `progress` with step, total and now and then a preview, ' +
-        '`terminated` with the record, after which the stream ends.',
-    }),
-    ApiExtraModels(ProblemDto),
-    ApiHeader({
-      name: 'Last-Event-ID',
-      required: false,
-      description: 'Id of the last event that was received; what came before is not sent again.',
-      schema: { type: 'string' },
-    }),
-    ApiResponse({
-      status: 200,
-      description: 'The stream.',
-      headers: requestIdHeader,
-      content: { 'text/event-stream': { schema: { type: 'string' } } },
-    }),
-    ...[404, ...errorsOfAll].map(ApiProblem),
   );
 
 /** Documents a PUT of a file. */

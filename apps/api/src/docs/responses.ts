@@ -79,6 +79,9 @@ const errorTexts: Readonly<Record<number, ErrorText>> = {
   },
 };
 
+/** Errors that any route may answer with. */
+export const errorsOfAll: readonly number[] = [401, 429, 503];
+
 /** On every answer. */
 export const requestIdHeader: HeadersObject = {
   'X-Request-Id': {

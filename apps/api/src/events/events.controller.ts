@@ -1,11 +1,11 @@
-import { ImageTask } from '@app/domain';
+import { GenerationDto, ImageTask, PromptDto } from '@app/domain';
 import { Controller, Get, Param, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Request, Response } from 'express';
 import { Repository } from 'typeorm';
 import { OwnerId } from '../auth/api-key.guard';
-import { ApiStreams } from '../docs/operation';
+import { ApiStreams } from '../docs/stream';
 import { FinetunePromptsService } from '../finetune-prompts/finetune-prompts.service';
 import { TextToImageService } from '../text-to-image/text-to-image.service';
 import { EventStream } from './event-stream';
@@ -23,7 +23,7 @@ export class EventsController {
   ) {}
 
   @Get('sd/text-to-image/:id/events')
-  @ApiStreams('streamGenerationEvents', 'Follow a Generation')
+  @ApiStreams('streamGenerationEvents', 'Follow a Generation', GenerationDto)
   ofGeneration(
     @OwnerId() ownerId: string,
     @Param('id') id: string,
@@ -34,7 +34,7 @@ export class EventsController {
   }
 
   @Get('finetunes/:id/prompts/:prompt_id/events')
-  @ApiStreams('streamPromptEvents', 'Follow a Prompt')
+  @ApiStreams('streamPromptEvents', 'Follow a Prompt', PromptDto)
   ofPrompt(
     @OwnerId() ownerId: string,
     @Param('id') id: string,

@@ -1,0 +1,74 @@
+import { applyDecorators } from '@nestjs/common';
+import {
+  ApiBearerAuth,
+  ApiExtraModels,
+  ApiHeader,
+  ApiOperation,
+  ApiProduces,
+  ApiResponse,
+  getSchemaPath,
+} from '@nestjs/swagger';
+import { ProblemDto } from './problem.dto';
+import { ApiProblem, errorsOfAll, requestIdHeader } from './responses';
+
+type Properties = Record<string, object>;
+
+/** One kind of event: `data` is JSON of the schema given. OpenAPI 3.1 has no form for a stream; the schema is that of each event. */
+function event(name: string, data: object, hasId = false): object {
+  const properties: Properties = {
+    event: { type: 'string', const: name },
+    data: { type: 'string', contentMediaType: 'application/json', contentSchema: data },
+    ...(hasId && { id: { type: 'string', pattern: String.raw`^\d+-\d+$` } }),
+  };
+  return object(properties);
+}
+
+function object(properties: Properties): object {
+  return { type: 'object', required: Object.keys(properties), properties, additionalProperties: false };
+}
+
+/** Documents a GET of server-sent events about a record. */
+export function ApiStreams(id: string, summary: string, record: new () => object): MethodDecorator {
+  const events = [
+    event(
+      'queued',
+      object({ position: { type: 'integer', minimum: 0, description: 'How many are drawn before it.' } }),
+    ),
+    event(
+      'progress',
+      object({
+        step: { type: 'integer', minimum: 1 },
+        total: { type: 'integer', minimum: 1 },
+        preview: { type: ['string', 'null'], description: 'A small picture as a data: URL, now and then.' },
+      }),
+      true,
+    ),
+    event('terminated', { $ref: getSchemaPath(record) }, true),
+    event('deleted', object({ id: { type: 'string' } })),
+  ];
+  return applyDecorators(
+    ApiBearerAuth(),
+    ApiOperation({
+      operationId: id,
+      summary,
+      description:
+        'Server-sent events: `queued` with the position, `progress` with step, total and now and then a preview, ' +
+        '`terminated` with the record, or `deleted`, after which the stream ends.',
+    }),
+    ApiExtraModels(ProblemDto, record),
+    ApiProduces('text/event-stream'),
+    ApiHeader({
+      name: 'Last-Event-ID',
+      required: false,
+      description: 'Id of the last event that was received; what came before is not sent again.',
+      schema: { type: 'string' },
+    }),
+    ApiResponse({
+      status: 200,
+      description: 'The stream.',
+      headers: requestIdHeader,
+      content: { 'text/event-stream': { schema: { oneOf: events } } },
+    }),
+    ...[...errorsOfAll, 404].map(ApiProblem),
+  );
+}

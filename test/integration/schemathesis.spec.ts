@@ -1,0 +1,46 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import type { TestApi } from '../support/api';
+import { startTestApi } from '../support/api';
+
+const root = join(__dirname, '..', '..');
+const script = join(root, 'scripts', 'schemathesis.mjs');
+
+const document = JSON.parse(readFileSync(join(root, 'openapi.json'), 'utf8')) as { paths: Record<string, object> };
+
+/** Exit status of the script where Python or PyPI is out of reach. */
+const outOfReach = 77;
+const seconds = Number(process.env.SCHEMATHESIS_SECONDS ?? 45);
+
+const { status } = spawnSync(process.execPath, [script, 'install'], { stdio: 'inherit' });
+const describeWherePossible = status === outOfReach ? describe.skip : describe;
+
+describeWherePossible('schemathesis', () => {
+  let api: TestApi;
+
+  beforeAll(async () => {
+    api = await startTestApi();
+  });
+
+  afterAll(() => api.close());
+
+  it(
+    'finds no answer that the document does not allow',
+    async () => {
+      const key = await api.createKey();
+      const run = spawn(process.execPath, [script, 'run', api.baseUrl, '--max-time', String(seconds)], {
+        env: { ...process.env, DARKROOM_API_KEY: key.token },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      const exit = new Promise<number | null>((resolve) => run.on('exit', resolve));
+      const [output, errors, code] = await Promise.all([text(run.stdout), text(run.stderr), exit]);
+      if (code !== 0) throw new Error(`schemathesis ended with ${code}.\n${output}\n${errors}`);
+      const operations = Object.values(document.paths).flatMap((item) => Object.keys(item));
+      expect(output).toMatch(new RegExp(`Tested: ${operations.length}\\b`));
+      expect(Number(/(\d+) generated/.exec(output)?.[1])).toBeGreaterThan(300);
+    },
+    (seconds + 60) * 1000,
+  );
+});
