@@ -16,7 +16,9 @@ export async function createInference(options: InferenceOptions): Promise<INestA
     logger,
     abortOnError: false,
   });
-  const port = await context.get(HealthServer).listen(config.inferenceHealthPort, config.host);
+  // Whoever watches from this machine asks the loopback address; others may ask only where every address is listened to.
+  const host = ['0.0.0.0', '::'].includes(config.host) ? config.host : '127.0.0.1';
+  const port = await context.get(HealthServer).listen(config.inferenceHealthPort, host);
   logger.log('inference is ready', { healthPort: port });
   return context;
 }

@@ -36,7 +36,7 @@ export class FailureService {
       await this.fail(task, sentenceOf(error));
     } else {
       const delayMs = backOffMs(task.attempt);
-      this.logger.error('failed, to be tried again', { ...about, delayMs, cause: sentenceOf(error) }, error);
+      this.logger.error('failed, to be tried again', { ...about, delayMs }, error);
       await retrying(() => this.lifeCycle.release(task, { delayMs }));
     }
   }

@@ -1,5 +1,5 @@
-import type { RgbImage, SchedulerName, StableDiffusionPipeline } from '@app/diffusion';
-import { AbortError, Denoising } from '@app/diffusion';
+import type { Denoising, RgbImage, SchedulerName, StableDiffusionPipeline } from '@app/diffusion';
+import { AbortError } from '@app/diffusion';
 import { planBatches } from './batch-plan';
 import type { DrawingProgress, DrawingStarted, DrawRequest } from './engine-protocol';
 import { seedOf } from './seed';
@@ -59,13 +59,11 @@ export async function drawPictures(
 }
 
 /** Decodes one picture at a time, so that a drawing that is no longer wanted ends between two of them. */
-async function decodeEach(painter: Painter, denoising: Denoising, check: () => void): Promise<RgbImage[]> {
-  const { shape, guidanceScale, width, height, promptChunks, batch } = denoising;
+async function decodeEach(painter: Painter, { images, shape }: Denoising, check: () => void): Promise<RgbImage[]> {
   const pictures: RgbImage[] = [];
-  for (const image of denoising.images) {
+  for (const image of images) {
     check();
-    const alone = new Denoising([image], shape, guidanceScale, width, height, promptChunks, batch);
-    pictures.push(...(await painter.decode(alone)));
+    pictures.push(...(await painter.decode({ images: [image], shape })));
   }
   return pictures;
 }
