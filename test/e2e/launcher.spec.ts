@@ -1,11 +1,16 @@
+import { execFile } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import sharp from 'sharp';
 import { processesOf, RunningLauncher, untilNobodyIsLeft } from '../support/running-launcher';
 import { until } from '../support/until';
+
+const demo = resolve(__dirname, '..', '..', 'dist', 'apps', 'cli', 'src', 'demo.js');
 
 // Each test starts all of the service, some twice.
 jest.setTimeout(120_000);
@@ -25,7 +30,7 @@ describe('npm start', () => {
       headers: { Authorization: `Bearer ${token()}`, 'Content-Type': 'application/json' },
       ...(body && { method: 'POST', body: JSON.stringify(body) }),
     });
-    expect(response.ok).toBe(true);
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
     return response.json();
   };
 
@@ -56,6 +61,18 @@ describe('npm start', () => {
     expect(processesOf(folder)).toEqual([]);
     for (const name of ['api', 'inference', 'postgres'])
       expect(readFileSync(join(dataDir, 'logs', `${name}.log`), 'utf8')).not.toContain(token());
+  });
+
+  it('lends itself to npm run demo, which saves the picture', async () => {
+    await launch().url();
+    const file = join(folder, 'circle.png');
+    const args = ['a red circle on a blue background', '--steps', '2', '--seed', '7', '--out', file];
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [demo, ...args], {
+      env: { PATH: process.env.PATH, DATA_DIR: dataDir },
+    });
+    expect(stdout).toMatch(new RegExp(`^${file}\nDrawn in [\\d.]+ s by shapes@\\w+ with seed 7\\.\n$`));
+    expect(stderr).not.toContain('Starting Darkroom');
+    await expect(sharp(file).metadata()).resolves.toMatchObject({ format: 'png', width: 512, height: 512 });
   });
 
   it('comes up with all data after everything was killed, and takes its leftovers down when only it was', async () => {

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, openSync, closeSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, renameSync, statSync } from 'node:fs';
 import { chown, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
@@ -19,6 +19,8 @@ const name = 'darkroom';
 const startTimeoutMs = 60_000;
 const stopTimeoutMs = 15_000;
 const pollMs = 10;
+/** A longer log of the server is set aside when it starts. */
+const logLimitBytes = 16 * 2 ** 20;
 
 /** How the server is run; every part may be left out. */
 export interface EmbeddedPostgresOptions {
@@ -167,6 +169,7 @@ async function endAbandonedServer(data: string): Promise<void> {
 async function startServer(home: ClusterHome, logFile: string, options: EmbeddedPostgresOptions) {
   const data = join(home.folder, 'data');
   mkdirSync(dirname(logFile), { recursive: true });
+  if ((statSync(logFile, { throwIfNoEntry: false })?.size ?? 0) > logLimitBytes) renameSync(logFile, `${logFile}.1`);
   for (const deadline = Date.now() + startTimeoutMs; ; await delay(100)) {
     const port = options.port ?? (await freePort());
     const logStart = existsSync(logFile) ? (await stat(logFile)).size : 0;

@@ -1,0 +1,83 @@
+import { execFile } from 'node:child_process';
+import { resolve } from 'node:path';
+import { ApiKey, parseApiKeyToken, sameSecret } from '@app/domain';
+import type { TestDatabase } from '../support/database';
+import { createTestDatabase } from '../support/database';
+
+const main = resolve(__dirname, '..', '..', 'dist', 'apps', 'cli', 'src', 'keys.js');
+
+interface Outcome {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+describe('npm run keys', () => {
+  let database: TestDatabase;
+  const keys = (...args: string[]): Promise<Outcome> =>
+    new Promise((done) => {
+      const env = { PATH: process.env.PATH, DATABASE_URL: database.url };
+      execFile(process.execPath, [main, ...args], { env }, (error, stdout, stderr) =>
+        done({ code: error ? Number(error.code) : 0, stdout, stderr }),
+      );
+    });
+  const stored = (): Promise<ApiKey[]> => database.dataSource.getRepository(ApiKey).find();
+  const field = (stdout: string, name: string): string =>
+    new RegExp(`^${name} +(.*)$`, 'm').exec(stdout)?.[1] ?? `no ${name}`;
+
+  beforeEach(async () => {
+    database = await createTestDatabase();
+  });
+  afterEach(() => database.drop());
+
+  it('makes a key whose token is shown and not stored', async () => {
+    const { stdout } = await keys('create', '--name', 'camera', '--scopes', 'read');
+    const [key] = await stored();
+    const token = parseApiKeyToken(field(stdout, 'token'));
+    expect(token).toBeDefined();
+    expect(sameSecret(token!.secretHash, key.secretHash)).toBe(true);
+    expect(key).toMatchObject({ id: field(stdout, 'id'), name: 'camera', scopes: ['read'], revokedAt: null });
+    expect(field(stdout, 'webhook secret')).toBe(key.webhookSecret);
+  });
+
+  it('lists keys without their secrets and shows the one that signs webhooks', async () => {
+    const { stdout: made } = await keys('create', '--name', 'camera');
+    const [key] = await stored();
+    const { stdout: list } = await keys('list');
+    expect(list).toMatch(new RegExp(`${key.id} +dr_${key.prefix} +camera +read,write +`));
+    expect(list).not.toContain(field(made, 'token'));
+    expect(list).not.toContain(key.webhookSecret);
+    expect(field((await keys('show', key.id)).stdout, 'webhook secret')).toBe(key.webhookSecret);
+  });
+
+  it('revokes a key by its id or prefix, once', async () => {
+    await keys('create', '--name', 'camera');
+    const [{ prefix }] = await stored();
+    await expect(keys('revoke', `dr_${prefix}`)).resolves.toMatchObject({
+      code: 0,
+      stdout: 'The key "camera" is revoked.\n',
+    });
+    const [{ revokedAt }] = await stored();
+    expect(revokedAt).toBeInstanceOf(Date);
+    await expect(keys('revoke', prefix)).resolves.toMatchObject({
+      stdout: expect.stringContaining('was revoked already') as string,
+    });
+    await expect(stored()).resolves.toMatchObject([{ revokedAt }]);
+  });
+
+  it('takes an id that begins with a dash for an id', async () => {
+    await expect(keys('revoke', '-abc')).resolves.toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('There is no API key "-abc"') as string,
+    });
+  });
+
+  it.each([
+    [['create'], '--name'],
+    [['create', '--name', ' '], '1 to 200 characters'],
+    [['create', '--name', 'x', '--scopes', 'read,all'], 'read, write, admin'],
+  ])('refuses %j', async (args, reason) => {
+    await expect(keys(...args)).resolves.toMatchObject({ code: 2, stderr: expect.stringContaining(reason) as string });
+    await expect(stored()).resolves.toEqual([]);
+  });
+});
