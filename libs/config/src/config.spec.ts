@@ -47,6 +47,13 @@ describe(loadConfig.name, () => {
     }
   });
 
+  it('takes no crash point that does not exist', () => {
+    for (const point of ['after-claim', 'before-commit:12'])
+      expect(() => loadConfig({ DARKROOM_CRASH_AT: point })).not.toThrow();
+    for (const point of ['after-lunch', 'after-claim:0', 'after-claim:', ':1'])
+      expect(() => loadConfig({ DARKROOM_CRASH_AT: point })).toThrow('DARKROOM_CRASH_AT');
+  });
+
   it('drops a trailing slash of PUBLIC_URL', () => {
     expect(loadConfig({ PUBLIC_URL: 'https://pictures.example/' }).publicUrl).toBe('https://pictures.example');
   });

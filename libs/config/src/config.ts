@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
+import { crashPoints, parseCrashPoint } from './crash-point';
 
 /** Settings of an S3-compatible store. */
 export interface S3Config {
@@ -96,6 +97,10 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     problems.push(`DEVICE must be auto, cpu, or cuda:<n> (several with commas, each once), got "${raw}".`);
     return 'auto';
   };
+
+  const crashAt = text('DARKROOM_CRASH_AT');
+  if (crashAt !== undefined && !parseCrashPoint(crashAt))
+    problems.push(`DARKROOM_CRASH_AT must be one of ${crashPoints.join(', ')}, with :<n> or without.`);
 
   const port = integer('PORT', 3000, 0, 65535);
   const databaseUrl = url('DATABASE_URL', ['postgres:', 'postgresql:']);

@@ -1,3 +1,4 @@
 export { ConfigError, loadConfig } from './config';
 export type { Config, S3Config } from './config';
+export { crashPoint } from './crash-point';
 export { exitWithParent } from './parent';

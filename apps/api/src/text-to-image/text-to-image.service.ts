@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import { crashPoint } from '@app/config';
 import type { CreateGenerationDto } from '@app/domain';
 import {
   ConflictError,
@@ -68,6 +69,7 @@ export class TextToImageService {
       });
       await this.lifeCycle.enqueue(transaction, [{ id, enqueued: 1 }]);
     });
+    crashPoint('after-insert');
     return this.findOne(ownerId, id);
   }
 

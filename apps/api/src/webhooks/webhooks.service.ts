@@ -1,3 +1,4 @@
+import { crashPoint } from '@app/config';
 import { ApiKey, newIdentifier, WebhookAttempt, WebhookDelivery } from '@app/domain';
 import { JsonLogger } from '@app/logging';
 import { jobIdOf, Transactions } from '@app/queue';
@@ -38,6 +39,7 @@ export class WebhooksService {
       body: JSON.stringify(record),
       secrets: [owner.webhookSecret],
     });
+    crashPoint('after-webhook-send');
     await this.log(delivery, startedAt, receipt);
   }
 

@@ -1,3 +1,4 @@
+import { crashPoint } from '@app/config';
 import type { ImageTask } from '@app/domain';
 import { sizeOf } from '@app/domain';
 import { JsonLogger } from '@app/logging';
@@ -39,6 +40,7 @@ export class DrawingService {
    * @throws when the database cannot be told how it ended
    */
   async run(task: ImageTask, loan: EngineLoan, shutdown: AbortSignal): Promise<void> {
+    crashPoint('after-claim');
     const hold = new TaskHold(task, this.lifeCycle, this.stops, shutdown, this.logger);
     try {
       await this.draw(task, loan, hold);
@@ -80,14 +82,17 @@ export class DrawingService {
       });
       loan.giveBack();
       const images = await saved;
+      crashPoint('after-file-write');
       await noted;
       if (hold.signal.aborted) throw new DrawingAbortedError('The task was given up while its pictures were stored.');
       const computeSeconds = computeMs / 1000;
+      crashPoint('before-commit');
       const settlement = { status: 'succeeded', images, computeSeconds, upscaler: enlargedBy } as const;
       if (!(await retrying(() => this.lifeCycle.settle(task, settlement)))) {
         hold.lose();
         throw new DrawingAbortedError('The task is no longer this attempt’s.');
       }
+      crashPoint('after-commit');
       this.logger.log('succeeded', { taskId: task.id, attempt: task.attempt, images: images.length, computeSeconds });
     } catch (error) {
       await Promise.allSettled([saved, noted]);

@@ -1,0 +1,33 @@
+/** Moments between two steps of a job at which a process can be made to die. */
+export const crashPoints = [
+  'after-insert',
+  'after-claim',
+  'after-file-write',
+  'before-commit',
+  'after-commit',
+  'after-webhook-send',
+] as const;
+type CrashPoint = (typeof crashPoints)[number];
+
+interface Armed {
+  point: CrashPoint;
+  /** Passes that are left; the process dies in the last one. */
+  passes: number;
+}
+
+/**
+ * Reads `<point>` or `<point>:<n>`, for death in the n-th pass.
+ * @returns undefined for anything else.
+ */
+export function parseCrashPoint(text: string): Armed | undefined {
+  const [, name, passes = '1'] = /^([a-z-]+)(?::([1-9]\d{0,5}))?$/.exec(text) ?? [];
+  const point = crashPoints.find((known) => known === name);
+  return point && { point, passes: Number(passes) };
+}
+
+const armed = parseCrashPoint(process.env.DARKROOM_CRASH_AT ?? '');
+
+/** Ends this process as `kill -9` would, if `DARKROOM_CRASH_AT` names this point. For tests of what a crash leaves behind. */
+export function crashPoint(name: CrashPoint): void {
+  if (armed?.point === name && --armed.passes === 0) process.kill(process.pid, 'SIGKILL');
+}
