@@ -10,6 +10,11 @@ import { retryAfterMs } from './retry-schedule';
 
 /** A receiver has this long to answer. */
 const timeoutMs = 15_000;
+/** Of an answer's body so much is read, for so long; then the connection is closed. */
+const maxReplyBytes = 64 * 1024;
+const replyTimeoutMs = 1_000;
+/** Characters of a failed answer that are kept in the log. */
+const excerptLength = 200;
 
 /** What a receiver made of one try. */
 export interface Receipt {
@@ -81,18 +86,42 @@ export class WebhookSender {
           'webhook-signature': secrets.map((secret) => new Webhook(secret).sign(id, at, body)).join(' '),
         },
       });
-      // The status is the whole answer; a body, however long, is not read.
-      response.data.on('error', () => undefined).destroy();
+      // The status is the answer; the body is read for the log, and so that the receiver can end its reply in peace.
+      const reply = await readSome(response.data);
       const ok = response.status >= 200 && response.status < 300;
       return receipt(
         response.status,
-        ok ? null : `The receiver answered ${response.status}.`,
+        ok ? null : `The receiver answered ${response.status}${reply ? `: ${reply}` : ''}.`,
         response.headers['retry-after'],
       );
     } catch (error) {
       return receipt(null, reasonOf(error));
     }
   }
+}
+
+/** @returns the beginning of a body as one line of text; whatever ends it early is no failure. */
+async function readSome(body: Readable): Promise<string> {
+  const timer = setTimeout(() => body.destroy(), replyTimeoutMs);
+  const kept: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      if (bytes < 4 * excerptLength) kept.push(chunk.subarray(0, 4 * excerptLength));
+      bytes += chunk.length;
+      if (bytes >= maxReplyBytes) break;
+    }
+  } catch {
+    // What came before it broke off is kept.
+  } finally {
+    clearTimeout(timer);
+    body.destroy();
+  }
+  const text = Buffer.concat(kept)
+    .toString()
+    .replace(/[\s\p{Cc}\p{Cf}]+/gu, ' ')
+    .trim();
+  return text.length > excerptLength ? `${text.slice(0, excerptLength)} …` : text.replace(/\.$/, '');
 }
 
 function reasonOf(error: unknown): string {

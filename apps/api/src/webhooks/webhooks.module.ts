@@ -4,12 +4,15 @@ import { BullModule } from '@nestjs/bullmq';
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { TextToImageModule } from '../text-to-image/text-to-image.module';
+import { DeliveriesController } from './deliveries.controller';
+import { DeliveriesService } from './deliveries.service';
 import { DeliveriesSweeper } from './deliveries.sweeper';
+import { ReceiverGate } from './receiver-gate';
 import { WebhookSender } from './webhook-sender';
 import { WebhooksProcessor } from './webhooks.processor';
 import { WebhooksService } from './webhooks.service';
 
-/** Signed, retried delivery of terminated Generations to their webhooks. */
+/** Signed, retried delivery of terminated Generations to their webhooks, and its log. */
 @Module({
   imports: [
     TypeOrmModule.forFeature([WebhookDelivery, ApiKey]),
@@ -18,6 +21,7 @@ import { WebhooksService } from './webhooks.service';
     HttpModule,
     TextToImageModule,
   ],
-  providers: [WebhookSender, WebhooksService, WebhooksProcessor, DeliveriesSweeper],
+  controllers: [DeliveriesController],
+  providers: [ReceiverGate, WebhookSender, WebhooksService, WebhooksProcessor, DeliveriesService, DeliveriesSweeper],
 })
 export class WebhooksModule {}

@@ -3,9 +3,10 @@ import type { JobData } from '@app/queue';
 import { queueNames } from '@app/queue';
 import { OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullmq';
 import type { Job } from 'bullmq';
+import { DelayedError } from 'bullmq';
 import { WebhooksService } from './webhooks.service';
 
-/** Consumes the delivery jobs. Many at once, so that a slow receiver delays nobody else's. */
+/** Consumes the delivery jobs: many at once, and few of them for the same receiver. */
 @Processor(queueNames.webhooks, {
   concurrency: 50,
   lockDuration: 30_000,
@@ -23,8 +24,11 @@ export class WebhooksProcessor extends WorkerHost {
     super();
   }
 
-  override async process(job: Job<JobData['webhooks']>): Promise<void> {
-    await this.webhooks.attempt(job.data.deliveryId);
+  override async process(job: Job<JobData['webhooks']>, token?: string): Promise<void> {
+    const { waitMs } = await this.webhooks.attempt(job.data, job.id ?? '');
+    if (waitMs === undefined) return;
+    await job.moveToDelayed(Date.now() + waitMs, token);
+    throw new DelayedError();
   }
 
   @OnWorkerEvent('error')

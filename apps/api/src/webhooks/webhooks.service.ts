@@ -1,17 +1,22 @@
 import { crashPoint } from '@app/config';
+import type { WebhookDeliveryStatus } from '@app/domain';
 import { ApiKey, newIdentifier, WebhookAttempt, WebhookDelivery } from '@app/domain';
 import { JsonLogger } from '@app/logging';
+import type { JobData } from '@app/queue';
 import { jobIdOf, Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import { TextToImageService } from '../text-to-image/text-to-image.service';
+import { ReceiverGate } from './receiver-gate';
 import { maxTries, nextWaitMs } from './retry-schedule';
 import type { Receipt } from './webhook-sender';
 import { WebhookSender } from './webhook-sender';
 
 /** The receiver wants no more of these. */
 const gone = 410;
+/** What has found no place in all the time that the tries take, and a day more, is given up. */
+const longestWaitMs = 4 * 24 * 3_600_000;
 
 /** Makes the tries of deliveries and keeps their log. */
 @Injectable()
@@ -21,72 +26,104 @@ export class WebhooksService {
     @InjectRepository(ApiKey) private readonly apiKeys: Repository<ApiKey>,
     private readonly textToImage: TextToImageService,
     private readonly sender: WebhookSender,
+    private readonly gate: ReceiverGate,
     private readonly transactions: Transactions,
     private readonly logger: JsonLogger,
   ) {}
 
-  /** One try of a pending delivery. What has been settled or deleted meanwhile is left alone. */
-  async attempt(deliveryId: string): Promise<void> {
+  /**
+   * One try of a pending delivery. What has been settled, deleted or given another job meanwhile is left alone.
+   * @returns `waitMs` when the receiver has no place now: the same job is to come again after it.
+   */
+  async attempt({ deliveryId, asked }: JobData['webhooks'], jobId: string): Promise<{ waitMs?: number }> {
     const delivery = await this.deliveries.findOneBy({ id: deliveryId, status: 'pending' });
-    if (!delivery) return;
-    const record = await this.textToImage.findForDelivery(delivery.generationId);
-    const owner = await this.apiKeys.findOneBy({ id: delivery.ownerId });
-    if (!record || !owner) return;
-    const startedAt = new Date();
-    const receipt = await this.sender.send({
-      id: delivery.id,
-      url: delivery.url,
-      body: JSON.stringify(record),
-      secrets: [owner.webhookSecret],
-    });
-    crashPoint('after-webhook-send');
-    await this.log(delivery, startedAt, receipt);
+    if (!delivery || jobIdOf(delivery.id, delivery.enqueued) !== jobId) return {};
+    const admission = this.gate.enter(new URL(delivery.url).host, { asked });
+    if ('waitMs' in admission) {
+      const now = Date.now();
+      const { waitMs } = admission;
+      const isHopeless = now - delivery.createdAt.getTime() > longestWaitMs;
+      await this.deliveries.update(
+        { id: delivery.id, enqueued: delivery.enqueued, status: 'pending' },
+        isHopeless
+          ? { status: 'failed', nextAttemptAt: null, completedAt: new Date(now) }
+          : { nextAttemptAt: new Date(now + waitMs) },
+      );
+      return isHopeless ? {} : { waitMs };
+    }
+    let alive = true;
+    try {
+      const record = await this.textToImage.findForDelivery(delivery.generationId);
+      const owner = await this.apiKeys.findOneBy({ id: delivery.ownerId });
+      if (!record || !owner) return {};
+      const startedAt = new Date();
+      const receipt = await this.sender.send({
+        id: delivery.id,
+        url: delivery.url,
+        body: JSON.stringify(record),
+        secrets: [owner.webhookSecret],
+      });
+      crashPoint('after-webhook-send');
+      alive = receipt.statusCode !== null && receipt.statusCode < 500;
+      await this.log(delivery, startedAt, receipt);
+      return {};
+    } finally {
+      admission.leave(alive);
+    }
   }
 
   private async log(seen: WebhookDelivery, startedAt: Date, receipt: Receipt): Promise<void> {
-    const delivered = receipt.error === null;
-    const made = seen.attemptCount + 1;
-    const wait = delivered || receipt.statusCode === gone ? undefined : nextWaitMs(made, receipt.retryAfterMs);
-    const status = delivered ? 'delivered' : wait === undefined ? 'failed' : 'pending';
-    await this.transactions.run(async (transaction) => {
+    const { statusCode, error, durationMs } = receipt;
+    const made = await this.transactions.run(async (transaction) => {
       const { manager } = transaction;
-      const enqueued = seen.enqueued + (wait === undefined ? 0 : 1);
-      const { affected } = await manager.update(
-        WebhookDelivery,
-        { id: seen.id, status: 'pending', attemptCount: seen.attemptCount, enqueued: seen.enqueued },
-        {
-          status,
-          attemptCount: made,
-          enqueued,
-          nextAttemptAt: wait === undefined ? null : new Date(Date.now() + wait),
-          completedAt: status === 'pending' ? null : new Date(),
-        },
-      );
-      // Another process made this try as well, or the record is gone: its log is the one that counts.
-      if (!affected) return;
-      const { statusCode, error, durationMs } = receipt;
-      await manager.insert(WebhookAttempt, {
-        id: newIdentifier(),
-        deliveryId: seen.id,
-        startedAt,
-        statusCode,
-        error,
-        durationMs,
+      const row = await manager.findOne(WebhookDelivery, {
+        where: { id: seen.id },
+        lock: { mode: 'pessimistic_write' },
       });
-      if (wait !== undefined)
+      if (!row) return undefined;
+      const attemptCount = row.attemptCount + 1;
+      const attempt = { startedAt, statusCode, error, durationMs };
+      await manager.insert(WebhookAttempt, { id: newIdentifier(), deliveryId: seen.id, ...attempt });
+      await manager.update(WebhookDelivery, { id: seen.id }, { attemptCount });
+      // Asked for again meanwhile, or made by another process as well: the log has it, the later job decides.
+      if (row.enqueued !== seen.enqueued || row.status !== 'pending') return { attemptCount, status: row.status };
+      const { status, waitMs } = outcomeOf(receipt, attemptCount);
+      const enqueued = row.enqueued + 1;
+      await manager.update(
+        WebhookDelivery,
+        { id: seen.id },
+        waitMs === undefined
+          ? { status, nextAttemptAt: null, completedAt: new Date() }
+          : { enqueued, nextAttemptAt: new Date(Date.now() + waitMs) },
+      );
+      if (waitMs !== undefined)
         await transaction.enqueue('webhooks', {
           id: jobIdOf(seen.id, enqueued),
           data: { deliveryId: seen.id },
-          delayMs: wait,
+          delayMs: waitMs,
         });
+      return { attemptCount, status };
     });
+    if (!made) return;
     this.logger.log('webhook tried', {
       deliveryId: seen.id,
       generationId: seen.generationId,
-      try: `${made} of ${maxTries}`,
-      status,
-      statusCode: receipt.statusCode,
-      durationMs: receipt.durationMs,
+      try: `${made.attemptCount} of ${maxTries}`,
+      status: made.status,
+      statusCode,
+      durationMs,
     });
   }
+}
+
+/** What a try makes of its delivery; `waitMs` before the next one, if there is one. */
+function outcomeOf({ error, statusCode, retryAfterMs }: Receipt, made: number): Outcome {
+  if (error === null) return { status: 'delivered' };
+  const waitMs = statusCode === gone ? undefined : nextWaitMs(made, retryAfterMs);
+  return waitMs === undefined ? { status: 'failed' } : { status: 'pending', waitMs };
+}
+
+interface Outcome {
+  status: WebhookDeliveryStatus;
+  waitMs?: number;
 }

@@ -1,0 +1,37 @@
+import { WebhookDeliveryDto } from '@app/domain';
+import { Controller, Get, Param, Post } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { OwnerId } from '../auth/api-key.guard';
+import { ApiCreates, ApiFinds } from '../docs/operation';
+import { DeliveriesService } from './deliveries.service';
+
+/** What was sent to a Generation's webhook, and sending it again. */
+@ApiTags('Webhooks')
+@Controller('v1/sd/text-to-image/:id/deliveries')
+export class DeliveriesController {
+  constructor(private readonly deliveries: DeliveriesService) {}
+
+  @Get()
+  @ApiFinds('listDeliveries', 'Read the webhook log of a Generation', {
+    reply: WebhookDeliveryDto,
+    replyIsArray: true,
+    description: 'Empty while the Generation has not terminated, and where it has no webhook.',
+  })
+  findAll(@OwnerId() ownerId: string, @Param('id') id: string): Promise<WebhookDeliveryDto[]> {
+    return this.deliveries.findAll(ownerId, id);
+  }
+
+  @Post(':delivery_id/redeliver')
+  @ApiCreates('redeliver', 'Try a delivery again now', {
+    reply: WebhookDeliveryDto,
+    errors: [404],
+    description: 'Also one that succeeded or was given up. The receiver gets the same `webhook-id`.',
+  })
+  redeliver(
+    @OwnerId() ownerId: string,
+    @Param('id') id: string,
+    @Param('delivery_id') deliveryId: string,
+  ): Promise<WebhookDeliveryDto> {
+    return this.deliveries.redeliver(ownerId, id, deliveryId);
+  }
+}

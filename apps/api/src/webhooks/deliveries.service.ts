@@ -1,0 +1,54 @@
+import { isIdentifier, NotFoundError, WebhookDelivery, WebhookDeliveryDto } from '@app/domain';
+import { jobIdOf, Transactions } from '@app/queue';
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { Repository } from 'typeorm';
+import { TextToImageService } from '../text-to-image/text-to-image.service';
+
+/** The webhook log of a caller's Generations. */
+@Injectable()
+export class DeliveriesService {
+  constructor(
+    @InjectRepository(WebhookDelivery) private readonly deliveries: Repository<WebhookDelivery>,
+    private readonly textToImage: TextToImageService,
+    private readonly transactions: Transactions,
+  ) {}
+
+  /** Newest first; empty while nothing is owed. @throws NotFoundError also for another caller's Generation. */
+  async findAll(ownerId: string, generationId: string): Promise<WebhookDeliveryDto[]> {
+    await this.textToImage.findOne(ownerId, generationId);
+    const found = await this.deliveries.find({
+      where: { generationId, ownerId },
+      relations: { attempts: true },
+      order: { createdAt: 'DESC', id: 'DESC' },
+    });
+    return found.map((delivery) => WebhookDeliveryDto.from(delivery));
+  }
+
+  /**
+   * Has a delivery tried again now, under the same `webhook-id`, whatever became of it; the tries that were left stay.
+   * @throws NotFoundError
+   */
+  async redeliver(ownerId: string, generationId: string, id: string): Promise<WebhookDeliveryDto> {
+    await this.textToImage.findOne(ownerId, generationId);
+    await this.transactions.run(async (transaction) => {
+      const { manager } = transaction;
+      const row =
+        isIdentifier(id) &&
+        (await manager.findOne(WebhookDelivery, {
+          where: { id, generationId, ownerId },
+          lock: { mode: 'pessimistic_write' },
+        }));
+      if (!row) throw new NotFoundError('Delivery');
+      const enqueued = row.enqueued + 1;
+      await manager.update(
+        WebhookDelivery,
+        { id },
+        { status: 'pending', enqueued, nextAttemptAt: new Date(), completedAt: null },
+      );
+      await transaction.enqueue('webhooks', { id: jobIdOf(id, enqueued), data: { deliveryId: id, asked: true } });
+    });
+    const delivery = await this.deliveries.findOneOrFail({ where: { id }, relations: { attempts: true } });
+    return WebhookDeliveryDto.from(delivery);
+  }
+}

@@ -1,0 +1,210 @@
+import type { WebhookDeliveryDto } from '@app/domain';
+import { newIdentifier, WebhookDelivery } from '@app/domain';
+import { failuresToOpen, hostConcurrency } from '../../apps/api/src/webhooks/receiver-gate';
+import type { TestApi, TestKey } from '../support/api';
+import { startTestApi } from '../support/api';
+import type { Receiver } from '../support/receiver';
+import { startReceiver } from '../support/receiver';
+import { until } from '../support/until';
+
+describe('The webhook log', () => {
+  let api: TestApi;
+  let key: TestKey;
+  const receivers: Receiver[] = [];
+
+  beforeAll(async () => {
+    api = await startTestApi();
+    key = await api.createKey();
+  });
+
+  afterAll(async () => {
+    await api.close();
+    await Promise.all(receivers.map((receiver) => receiver.close()));
+  });
+
+  const receiver = async (...answer: Parameters<typeof startReceiver>) => {
+    const started = await startReceiver(...answer);
+    receivers.push(started);
+    return started;
+  };
+
+  const create = async (webhook?: string): Promise<string> => {
+    const body = { prompt: 'a star', ...(webhook && { webhook }) };
+    const { body: created } = await api.request<{ id: string }>('POST', '/v1/sd/text-to-image', { key, body });
+    return created.id;
+  };
+
+  /** A canceled Generation is a terminated one, and needs no worker. */
+  const terminate = async (webhook: string): Promise<string> => {
+    const id = await create(webhook);
+    await api.request('POST', `/v1/sd/text-to-image/${id}/cancel`, { key });
+    return id;
+  };
+
+  const logOf = async (id: string): Promise<WebhookDeliveryDto[]> =>
+    (await api.request<WebhookDeliveryDto[]>('GET', `/v1/sd/text-to-image/${id}/deliveries`, { key })).body;
+
+  const deliveryOf = (id: string, wanted: (delivery: WebhookDeliveryDto) => boolean): Promise<WebhookDeliveryDto> =>
+    until(async () => {
+      const [delivery] = await logOf(id);
+      return delivery && wanted(delivery) && delivery;
+    }, 'the delivery is as wanted');
+
+  const redeliver = (id: string, deliveryId: string, as = key) =>
+    api.request<WebhookDeliveryDto>('POST', `/v1/sd/text-to-image/${id}/deliveries/${deliveryId}/redeliver`, {
+      key: as,
+    });
+
+  it('is empty while nothing is owed', async () => {
+    expect(await logOf(await create('http://127.0.0.1:9/'))).toEqual([]);
+  });
+
+  it('tells every try with its status, its error with the beginning of the answer, and its time', async () => {
+    const { url } = await receiver((_, response, count) =>
+      response.writeHead(count === 1 ? 500 : 200).end(count === 1 ? 'no\u0000 disk\nleft' : 'fine'),
+    );
+    const id = await terminate(url);
+    const pending = await deliveryOf(id, ({ attempts }) => attempts.length === 1);
+    expect(pending).toEqual({
+      id: pending.id,
+      url,
+      status: 'pending',
+      attempts: [
+        {
+          status_code: 500,
+          error: 'The receiver answered 500: no disk left.',
+          duration_ms: expect.any(Number) as number,
+          started_at: expect.stringMatching(/Z$/) as string,
+        },
+      ],
+      next_attempt_at: expect.stringMatching(/Z$/) as string,
+      created_at: expect.stringMatching(/Z$/) as string,
+      completed_at: null,
+    });
+    expect(pending.attempts[0].duration_ms).toBeGreaterThanOrEqual(0);
+    const delivered = await deliveryOf(id, ({ status }) => status === 'delivered');
+    expect(delivered.attempts.map(({ status_code }) => status_code)).toEqual([500, 200]);
+    expect(delivered).toMatchObject({ next_attempt_at: null, completed_at: expect.stringMatching(/Z$/) as string });
+  });
+
+  it('reads an answer to 64 kB and no further', async () => {
+    let sent = 0;
+    const { url } = await receiver((_, response) => {
+      response.writeHead(500);
+      const pump = (): void => {
+        if (response.destroyed) return;
+        sent += 65_536;
+        response.write('x'.repeat(65_536), () => setImmediate(pump));
+      };
+      pump();
+    });
+    const { attempts } = await deliveryOf(await terminate(url), (delivery) => delivery.attempts.length === 1);
+    expect(attempts[0].error).toBe(`The receiver answered 500: ${'x'.repeat(200)} ….`);
+    // What stands in the buffers of the two sockets was written and not read.
+    expect(sent).toBeLessThan(20 * 2 ** 20);
+  });
+
+  describe('redeliver', () => {
+    it('has a delivered one tried again at once under the same id', async () => {
+      const { url, next, received } = await receiver();
+      const id = await terminate(url);
+      const first = await deliveryOf(id, ({ status }) => status === 'delivered');
+      const reply = await redeliver(id, first.id);
+      expect(reply.status).toBe(201);
+      expect(reply.body).toMatchObject({ id: first.id, status: 'pending', completed_at: null });
+      await next(2);
+      const second = await deliveryOf(id, ({ attempts }) => attempts.length === 2);
+      expect(second.status).toBe('delivered');
+      expect(received[1].headers['webhook-id']).toBe(first.id);
+      expect(received[1].body).toBe(received[0].body);
+    });
+
+    it('has a failed one tried again', async () => {
+      const { url } = await receiver((_, response, count) => response.writeHead(count === 1 ? 410 : 200).end());
+      const id = await terminate(url);
+      const failed = await deliveryOf(id, ({ status }) => status === 'failed');
+      expect((await redeliver(id, failed.id)).status).toBe(201);
+      await deliveryOf(id, ({ status, attempts }) => status === 'delivered' && attempts.length === 2);
+    });
+
+    it('brings a pending one forward, and its old job makes no try of its own', async () => {
+      const { url, received } = await receiver((_, response, count) =>
+        response.writeHead(count === 1 ? 503 : 200, { 'retry-after': '3600' }).end(),
+      );
+      const id = await terminate(url);
+      const pending = await deliveryOf(id, ({ attempts }) => attempts.length === 1);
+      await redeliver(id, pending.id);
+      await deliveryOf(id, ({ status }) => status === 'delivered');
+      expect(received).toHaveLength(2);
+    });
+
+    it('logs both tries when it is asked for during one', async () => {
+      let release = (): void => undefined;
+      const { url, next } = await receiver((_, response, count) => {
+        if (count === 1) release = () => response.writeHead(500).end();
+        else response.writeHead(200).end();
+      });
+      const id = await terminate(url);
+      await next(1);
+      const [{ id: deliveryId }] = await logOf(id);
+      await redeliver(id, deliveryId);
+      await next(2);
+      release();
+      const { attempts, status } = await deliveryOf(id, (delivery) => delivery.attempts.length === 2);
+      expect(attempts.map(({ status_code }) => status_code)).toEqual([500, 200]);
+      expect(status).toBe('delivered');
+    });
+
+    it('answers 404 for what is not there and for what is another caller’s', async () => {
+      const { url } = await receiver();
+      const id = await terminate(url);
+      const other = await api.createKey();
+      const delivery = await deliveryOf(id, ({ status }) => status === 'delivered');
+      const replies = [
+        await redeliver(id, delivery.id, other),
+        await redeliver(newIdentifier(), delivery.id),
+        await redeliver(id, newIdentifier()),
+        await redeliver(id, 'x'),
+        await redeliver(await terminate(url), delivery.id),
+        await api.request('GET', `/v1/sd/text-to-image/${id}/deliveries`, { key: other }),
+      ];
+      expect(replies.map(({ status, body }) => [status, (body as unknown as { code: string }).code])).toEqual([
+        [404, 'GenerationNotFound'],
+        [404, 'GenerationNotFound'],
+        [404, 'DeliveryNotFound'],
+        [404, 'DeliveryNotFound'],
+        [404, 'DeliveryNotFound'],
+        [404, 'GenerationNotFound'],
+      ]);
+    });
+  });
+
+  it('keeps a receiver that never answers from delaying another', async () => {
+    const silent = await receiver(() => undefined);
+    const quick = await receiver();
+    for (let i = 0; i < 60; i++) await terminate(silent.url);
+    await silent.next(hostConcurrency);
+    const startedAt = performance.now();
+    await terminate(quick.url);
+    await quick.next(1);
+    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    expect(silent.received.length).toBe(hostConcurrency);
+  });
+
+  it('leaves a receiver alone that fails again and again, and still tries it when asked to', async () => {
+    const dead = await receiver((_, response) => response.writeHead(500).end());
+    const ids: string[] = [];
+    for (let i = 0; i < failuresToOpen; i++) ids.push(await terminate(dead.url));
+    for (const id of ids) await deliveryOf(id, ({ attempts }) => attempts.length > 0);
+    const id = await terminate(dead.url);
+    // Put off, not tried: its next try lies ahead, and the log knows of none.
+    const skipped = await until(async () => {
+      const row = await api.dataSource.manager.findOneBy(WebhookDelivery, { generationId: id });
+      return (row?.nextAttemptAt?.getTime() ?? 0) > Date.now() + 2_000 ? (row ?? undefined) : undefined;
+    }, 'the delivery is put off');
+    expect(skipped).toMatchObject({ status: 'pending', attemptCount: 0 });
+    await redeliver(id, skipped.id);
+    const tried = await deliveryOf(id, ({ attempts }) => attempts.length === 1);
+    expect(tried.attempts[0].status_code).toBe(500);
+  });
+});
