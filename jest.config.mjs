@@ -20,7 +20,7 @@ export default {
     project('unit', ['<rootDir>/{apps,libs,packages}/**/*.spec.ts']),
     project('golden', ['<rootDir>/test/golden/**/*.spec.ts']),
     project('integration', ['<rootDir>/test/integration/**/*.spec.ts'], database),
-    project('e2e', ['<rootDir>/test/e2e/**/*.spec.ts']),
+    project('e2e', ['<rootDir>/test/e2e/**/*.spec.ts'], database),
   ],
   testTimeout: 60_000,
 };

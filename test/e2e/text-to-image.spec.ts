@@ -1,0 +1,181 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ImageTask } from '@app/domain';
+import sharp from 'sharp';
+import { Webhook } from 'standardwebhooks';
+import type { TestKey } from '../support/api';
+import { openEvents } from '../support/event-source';
+import type { Receiver } from '../support/receiver';
+import { startReceiver } from '../support/receiver';
+import type { TestService } from '../support/service';
+import { startTestService } from '../support/service';
+import { until } from '../support/until';
+
+interface GenerationJson {
+  id: string;
+  status: string;
+  images: string[];
+  seed: number;
+  [field: string]: unknown;
+}
+
+jest.setTimeout(120_000);
+
+describe('From a prompt to a picture', () => {
+  let service: TestService;
+  let receiver: Receiver;
+  let key: TestKey;
+
+  beforeAll(async () => {
+    service = await startTestService();
+    receiver = await startReceiver();
+    key = await service.createKey();
+  });
+
+  afterAll(async () => {
+    await service.close();
+    await receiver.close();
+  });
+
+  const create = async (body: object): Promise<GenerationJson> => {
+    const reply = await service.request<GenerationJson>('POST', '/v1/sd/text-to-image', { key, body });
+    expect(reply.status).toBe(201);
+    return reply.body;
+  };
+  const find = async (id: string) =>
+    (await service.request<GenerationJson>('GET', `/v1/sd/text-to-image/${id}`, { key })).body;
+  const terminated = (id: string): Promise<GenerationJson> =>
+    until(async () => {
+      const found = await find(id);
+      return found.completed_at ? found : undefined;
+    }, 'the Generation has terminated');
+  /** The api under test listens on a port of its own, not on the one its URLs name. */
+  const fetchImage = (url: string) => fetch(`${service.baseUrl}${new URL(url).pathname}`);
+
+  /** Shares of a picture's pixels that are clearly red and clearly blue. */
+  const shares = async (png: Buffer) => {
+    const pixels = await sharp(png).raw().toBuffer();
+    let [red, blue] = [0, 0];
+    for (let n = 0; n < pixels.length; n += 3) {
+      const [r, g, b] = [pixels[n], pixels[n + 1], pixels[n + 2]];
+      if (r > 150 && r > g + 60 && r > b + 60) red++;
+      if (b > 150 && b > r + 60 && b > g + 30) blue++;
+    }
+    return { red: (3 * red) / pixels.length, blue: (3 * blue) / pixels.length };
+  };
+
+  it('draws what the prompt says, serves it, and tells the webhook exactly what GET returns', async () => {
+    const { id } = await create({
+      prompt: 'a red circle on a blue background',
+      seed: 1,
+      webhook: `${receiver.url}/hook`,
+    });
+    const done = await terminated(id);
+    expect(done).toMatchObject({ status: 'succeeded', error: null, model: 'sd1.5', prompt_chunks: 1 });
+    expect(done.served_by).toMatch(/^shapes@[0-9a-f]{12}$/);
+    expect(done.images).toHaveLength(1);
+
+    const response = await fetchImage(done.images[0]);
+    expect(response.headers.get('content-type')).toBe('image/png');
+    expect(response.headers.get('cache-control')).toBe('private, max-age=31536000, immutable');
+    const png = Buffer.from(await response.arrayBuffer());
+    expect(response.headers.get('content-length')).toBe(String(png.length));
+    expect(await sharp(png).metadata()).toMatchObject({ format: 'png', width: 512, height: 512 });
+    const { red, blue } = await shares(png);
+    expect(red).toBeGreaterThan(0.05);
+    expect(red).toBeLessThan(0.5);
+    expect(blue).toBeGreaterThan(0.4);
+
+    const hook = await receiver.next(1);
+    const found = await service.request('GET', `/v1/sd/text-to-image/${id}`, { key });
+    expect(hook.body).toBe(found.text);
+    expect(new Webhook(key.webhookSecret).verify(hook.body, hook.headers as Record<string, string>)).toEqual(
+      found.body,
+    );
+  });
+
+  it('draws the same picture again from the same seed, and each of several as if it were alone', async () => {
+    const several = await terminated(
+      (await create({ prompt: 'a green star', seed: 40, steps: 8, num_generations: 2 })).id,
+    );
+    expect(several.images).toHaveLength(2);
+    const alone = await terminated((await create({ prompt: 'a green star', seed: 41, steps: 8 })).id);
+    const pixels = async (url: string) =>
+      sharp(Buffer.from(await (await fetchImage(url)).arrayBuffer()))
+        .raw()
+        .toBuffer();
+    const [first, second, single] = [
+      await pixels(several.images[0]),
+      await pixels(several.images[1]),
+      await pixels(alone.images[0]),
+    ];
+    expect(first.equals(second)).toBe(false);
+    let squares = 0;
+    for (let n = 0; n < single.length; n++) squares += (single[n] - second[n]) ** 2;
+    expect(10 * Math.log10(255 ** 2 / (squares / single.length || 1e-9))).toBeGreaterThan(60);
+  });
+
+  it('follows the steps to the end', async () => {
+    const { id } = await create({ prompt: 'a moon', steps: 12, scheduler: 'euler' });
+    const stream = await openEvents(`${service.baseUrl}/v1/sd/text-to-image/${id}/events`, key.token);
+    const steps: number[] = [];
+    for (let event = await stream.next(); event; event = await stream.next()) {
+      if (event.event === 'progress') steps.push((event.data as { step: number }).step);
+      if (event.event === 'terminated') expect(event.data).toEqual(await find(id));
+    }
+    expect(steps.at(-1)).toBe(12);
+    expect(steps).toEqual([...steps].sort((a, b) => a - b));
+  });
+
+  it('hides a picture once its record is deleted, and keeps no file', async () => {
+    const done = await terminated((await create({ prompt: 'a ring', steps: 2 })).id);
+    expect((await fetchImage(done.images[0])).status).toBe(200);
+    await service.request('DELETE', `/v1/sd/text-to-image/${done.id}`, { key });
+    expect((await fetchImage(done.images[0])).status).toBe(404);
+    expect(await readdir(join(service.dataDir, 'images'))).not.toContain(done.id);
+  });
+
+  it('shows no picture and posts no success once a drawing is canceled', async () => {
+    const { id } = await create({
+      prompt: 'a heart',
+      steps: 50,
+      num_generations: 4,
+      webhook: `${receiver.url}/canceled`,
+    });
+    await until(async () => (await find(id)).status === 'processing', 'drawing has begun');
+    const reply = await service.request<GenerationJson>('POST', `/v1/sd/text-to-image/${id}/cancel`, { key });
+    expect(reply.body).toMatchObject({ status: 'canceled', images: [] });
+    const next = await terminated((await create({ prompt: 'a heart', steps: 2 })).id);
+    expect(next.status).toBe('succeeded');
+    expect(await find(id)).toEqual(reply.body);
+    expect(await readdir(join(service.dataDir, 'images'))).not.toContain(id);
+    const posts = receiver.received.filter(({ path }) => path === '/canceled');
+    expect(posts.map(({ body }) => (JSON.parse(body) as GenerationJson).status)).toEqual(['canceled']);
+  });
+
+  it('survives kill -9 of the worker: the picture comes once, with the same seed', async () => {
+    const { id, seed } = await create({
+      prompt: 'a blue square',
+      steps: 50,
+      num_generations: 4,
+      webhook: `${receiver.url}/killed`,
+    });
+    await until(async () => (await find(id)).served_by, 'drawing has begun');
+    await service.workers[0].kill('SIGKILL');
+    await service.startWorker();
+    const done = await until(
+      async () => {
+        const found = await find(id);
+        return found.completed_at ? found : undefined;
+      },
+      'the other worker has drawn it',
+      90_000,
+    );
+    expect(done).toMatchObject({ status: 'succeeded', seed });
+    expect(done.images).toHaveLength(4);
+    expect((await service.dataSource.manager.findOneByOrFail(ImageTask, { id })).attempt).toBe(2);
+    expect(await readdir(join(service.dataDir, 'images', id))).toEqual(['2']);
+    await until(async () => receiver.received.some(({ path }) => path === '/killed'), 'the webhook was told');
+    expect(receiver.received.filter(({ path }) => path === '/killed')).toHaveLength(1);
+  });
+});

@@ -1,0 +1,104 @@
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { ApiKey, newApiKeySecret, newIdentifier, newWebhookSecret } from '@app/domain';
+import type { DataSource } from 'typeorm';
+import type { Reply, RequestOptions, TestKey } from './api';
+import { request } from './api';
+import { createTestDatabase } from './database';
+import { until } from './until';
+
+const dist = resolve(__dirname, '..', '..', 'dist', 'apps');
+
+/** One of the service's processes. */
+export interface ServiceProcess {
+  process: ChildProcess;
+  url: string;
+  /** Everything it has logged, a JSON object a line. */
+  output: () => string;
+  kill: (signal: NodeJS.Signals) => Promise<void>;
+}
+
+/** The api and workers as processes of their own, on a database and a data folder of their own. */
+export interface TestService {
+  baseUrl: string;
+  dataDir: string;
+  dataSource: DataSource;
+  api: ServiceProcess;
+  workers: ServiceProcess[];
+  startWorker: (env?: Record<string, string>) => Promise<ServiceProcess>;
+  createKey: () => Promise<TestKey>;
+  request: <T = Record<string, unknown>>(method: string, path: string, options?: RequestOptions) => Promise<Reply<T>>;
+  close: () => Promise<void>;
+}
+
+/** @param env for both apps; `workers` (1) workers are started at once. */
+export async function startTestService({ env = {}, workers = 1 } = {}): Promise<TestService> {
+  const database = await createTestDatabase();
+  const dataDir = await mkdtemp(join(tmpdir(), 'darkroom-service-'));
+  const shared = {
+    PATH: process.env.PATH ?? '',
+    DATABASE_URL: database.url,
+    DATA_DIR: dataDir,
+    MODELS_DIR: resolve(__dirname, '..', '..', 'models'),
+    MODEL_FALLBACK: 'on',
+    WEBHOOK_ALLOW_PRIVATE: 'true',
+    PORT: '0',
+    HOST: '127.0.0.1',
+    ...env,
+  };
+  const started: ServiceProcess[] = [];
+  const start = async (app: string, pattern: RegExp, more: Record<string, string> = {}): Promise<ServiceProcess> => {
+    const child = await startProcess(join(dist, app, 'src', 'main.js'), { ...shared, ...more }, pattern);
+    started.push(child);
+    return child;
+  };
+  const startWorker = (more?: Record<string, string>) => start('inference', /"healthPort":(\d+)/, more);
+  const api = await start('api', /"url":"http:\/\/127\.0\.0\.1:(\d+)"/);
+  const running = await Promise.all(Array.from({ length: workers }, () => startWorker()));
+  return {
+    baseUrl: api.url,
+    dataDir,
+    dataSource: database.dataSource,
+    api,
+    workers: running,
+    startWorker,
+    async createKey() {
+      const { token, prefix, secretHash } = newApiKeySecret();
+      const key = { id: newIdentifier(), name: 'test', prefix, secretHash, webhookSecret: newWebhookSecret() };
+      await database.dataSource.manager.insert(ApiKey, key);
+      return { id: key.id, token, webhookSecret: key.webhookSecret };
+    },
+    request: (method, path, options) => request(api.url, method, path, options),
+    async close() {
+      await Promise.all(started.map((child) => child.kill('SIGKILL')));
+      await database.drop();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function startProcess(file: string, env: Record<string, string>, ready: RegExp): Promise<ServiceProcess> {
+  const child = spawn(process.execPath, ['--enable-source-maps', file], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const port = await until(async () => {
+    if (child.exitCode !== null) throw new Error(`${file} ended with ${child.exitCode}:\n${output}`);
+    return ready.exec(output)?.[1];
+  }, `${file} is ready`);
+  return {
+    process: child,
+    url: `http://127.0.0.1:${port}`,
+    output: () => output,
+    async kill(signal) {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const ended = once(child, 'exit');
+      child.kill(signal);
+      await ended;
+    },
+  };
+}
