@@ -19,7 +19,7 @@ interface GenerationJson {
   [field: string]: unknown;
 }
 
-jest.setTimeout(120_000);
+jest.setTimeout(240_000);
 
 describe('From a prompt to a picture', () => {
   let service: TestService;
@@ -160,7 +160,7 @@ describe('From a prompt to a picture', () => {
       num_generations: 4,
       webhook: `${receiver.url}/killed`,
     });
-    await until(async () => (await find(id)).served_by, 'drawing has begun');
+    await until(async () => (await find(id)).served_by ?? undefined, 'drawing has begun', 60_000);
     await service.workers[0].kill('SIGKILL');
     await service.startWorker();
     const done = await until(
@@ -169,12 +169,13 @@ describe('From a prompt to a picture', () => {
         return found.completed_at ? found : undefined;
       },
       'the other worker has drawn it',
-      90_000,
+      120_000,
     );
     expect(done).toMatchObject({ status: 'succeeded', seed });
     expect(done.images).toHaveLength(4);
-    expect((await service.dataSource.manager.findOneByOrFail(ImageTask, { id })).attempt).toBe(2);
-    expect(await readdir(join(service.dataDir, 'images', id))).toEqual(['2']);
+    const { attempt } = await service.dataSource.manager.findOneByOrFail(ImageTask, { id });
+    expect(attempt).toBeGreaterThan(1);
+    expect(await readdir(join(service.dataDir, 'images', id))).toEqual([String(attempt)]);
     await until(async () => receiver.received.some(({ path }) => path === '/killed'), 'the webhook was told');
     expect(receiver.received.filter(({ path }) => path === '/killed')).toHaveLength(1);
   });
