@@ -1,0 +1,132 @@
+import { newIdentifier } from '@app/domain';
+import type { Reply, RequestOptions, TestApi, TestKey } from '../support/api';
+import { startTestApi } from '../support/api';
+import type { Receiver } from '../support/receiver';
+import { startReceiver } from '../support/receiver';
+import type { Operation, World } from '../support/world';
+import { allRows, makeWorld, operations, pathOf, resourceOf } from '../support/world';
+
+interface Element {
+  id: string;
+}
+
+/** What each operation that takes a body is sent, valid but for the ids. */
+const bodies: Record<string, (world: World) => RequestOptions> = {
+  createPrompts: () => ({ body: [{ prompt: 'a robot' }] }),
+  applyStyles: ({ style }) => ({ body: [{ id: style }] }),
+  createStyles: ({ prompt }) => ({ body: [{ id: prompt, name: 'day' }] }),
+  createCollection: ({ prompt }) => ({ body: { name: 'x', styles: [{ id: prompt, name: 'day' }] } }),
+  putFinetuneWeights: () => ({ raw: 'weights', headers: { 'content-type': 'application/octet-stream' } }),
+};
+
+/** Every choice of at least one of some names. */
+function choices(names: readonly string[]): string[][] {
+  return names.reduce<string[][]>((found, name) => [...found, ...found.map((each) => [...each, name])], [[]]).slice(1);
+}
+
+const guarded = operations.filter(({ parameters }) => parameters.length > 0);
+const positions = guarded.flatMap((operation) =>
+  choices(operation.parameters).map(
+    (foreign) => [`${operation.method} ${operation.path}`, foreign.join(' and '), operation, foreign] as const,
+  ),
+);
+
+describe('Two callers', () => {
+  let api: TestApi;
+  let receiver: Receiver;
+  let [alice, bob, newcomer]: TestKey[] = [];
+  let [hers, his]: World[] = [];
+  let before: Record<string, string[]>;
+
+  beforeAll(async () => {
+    [api, receiver] = [await startTestApi(), await startReceiver()];
+    [alice, bob, newcomer] = [await api.createKey(), await api.createKey(), await api.createKey()];
+    [hers, his] = [await makeWorld(api, alice, receiver), await makeWorld(api, bob, receiver)];
+    before = await allRows(api);
+  });
+
+  afterAll(async () => {
+    await api.close();
+    await receiver.close();
+  });
+
+  const call = (operation: Operation, path: string, body: object = bodies[operation.id]?.(his) ?? {}) =>
+    api.request<{ instance: string }>(operation.method, path, { key: bob, ...body });
+  const withoutInstance = ({ status, text, body }: Reply<{ instance: string }>) => [
+    status,
+    text.replace(body.instance, ''),
+  ];
+
+  it.each(positions)("%s answers another caller's %s as an unknown one", async (_, __, operation, foreign) => {
+    const pathWith = (idOf: (parameter: string) => string) =>
+      pathOf(operation, his, (name) => (foreign.includes(name) ? idOf(name) : his[resourceOf(operation.path, name)]));
+    const known = await call(
+      operation,
+      pathWith((name) => hers[resourceOf(operation.path, name)]),
+    );
+    expect(known.status).toBe(404);
+    expect(known.headers.get('content-type')).toMatch(/^application\/problem\+json/);
+    for (const id of [newIdentifier(), 'short', '%00', encodeURIComponent("' OR 1=1 --")]) {
+      const unknown = await call(
+        operation,
+        pathWith(() => id),
+      );
+      expect(withoutInstance(unknown)).toEqual(withoutInstance(known));
+    }
+  });
+
+  it.each([
+    ['createStyles', 'prompt'],
+    ['createCollection', 'prompt'],
+    ['applyStyles', 'style'],
+    ['applyStyles', 'collection'],
+  ] as const)("%s answers another caller's %s in its body as an unknown one", async (id, resource) => {
+    const operation = operations.find((each) => each.id === id)!;
+    const used = resource === 'collection' ? 'style' : resource;
+    const send = (named: string) => call(operation, pathOf(operation, his), bodies[id]({ ...his, [used]: named }));
+    const known = await send(hers[resource]);
+    expect(known.status).toBe(422);
+    expect(withoutInstance(await send(newIdentifier()))).toEqual(withoutInstance(known));
+  });
+
+  const lists: [string, (world: World) => string, keyof World][] = [
+    ['Generations', () => '/v1/sd/text-to-image', 'generation'],
+    ['Fine-Tunes', () => '/v1/finetunes', 'finetune'],
+    ['Collections', () => '/v1/prompts/collections', 'collection'],
+    ['Prompts', ({ finetune }) => `/v1/finetunes/${finetune}/prompts`, 'prompt'],
+    ['Styles', ({ collection }) => `/v1/prompts/collections/${collection}/styles`, 'style'],
+  ];
+
+  it.each(lists)('see only their own %s, whole or in pages', async (_, path, resource) => {
+    for (const [key, world, other] of [
+      [alice, hers, his],
+      [bob, his, hers],
+    ] as const) {
+      for (const query of ['', '?limit=1', '?limit=100']) {
+        const { body } = await api.request<Element[]>('GET', `${path(world)}${query}`, { key });
+        expect(body.map(({ id }) => id)).toEqual([world[resource]]);
+      }
+      const beyond = await api.request('GET', `${path(world)}?after=${other[resource]}`, { key });
+      const unknown = await api.request('GET', `${path(world)}?after=${newIdentifier()}`, { key });
+      expect([beyond.status, beyond.body]).toEqual([
+        400,
+        { ...(unknown.body as object), instance: expect.any(String) as string },
+      ]);
+    }
+  });
+
+  it('see only their own usage', async () => {
+    const images = async (key: TestKey) => {
+      const { body } = await api.request<{ images: number }[]>('GET', '/v1/usage', { key });
+      return body.map((day) => day.images);
+    };
+    expect([await images(alice), await images(bob)]).toEqual([[2], [2]]);
+    expect(await images(newcomer)).toEqual([]);
+  });
+
+  it('have changed nothing of each other by all of this', async () => {
+    expect(await allRows(api)).toEqual(before);
+    const found = await api.request('GET', `/v1/sd/text-to-image/${hers.generation}`, { key: alice });
+    expect(found.status).toBe(200);
+  });
+});

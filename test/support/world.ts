@@ -1,0 +1,101 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestApi, TestKey } from './api';
+import { drawTask, makeFinetune, makePrompts } from './factories';
+import type { Receiver } from './receiver';
+import { until } from './until';
+
+/** Ids of one of each resource, all of one caller. */
+export interface World {
+  finetune: string;
+  prompt: string;
+  collection: string;
+  style: string;
+  generation: string;
+  delivery: string;
+}
+
+/** An operation of the committed OpenAPI document. */
+export interface Operation {
+  id: string;
+  method: string;
+  /** As in the document, with `{id}` and the like. */
+  path: string;
+  /** Names of the path's parameters, in order. */
+  parameters: string[];
+}
+
+interface PathsJson {
+  paths: Record<string, Record<string, { operationId: string }>>;
+}
+
+const { paths } = JSON.parse(readFileSync(join(__dirname, '..', '..', 'openapi.json'), 'utf8')) as PathsJson;
+
+/** Every operation of the service. */
+export const operations: readonly Operation[] = Object.entries(paths).flatMap(([path, item]) =>
+  Object.entries(item).map(([method, { operationId }]) => ({
+    id: operationId,
+    method: method.toUpperCase(),
+    path,
+    parameters: [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]),
+  })),
+);
+
+/** Which resource a parameter of a path names. */
+export function resourceOf(path: string, parameter: string): keyof World {
+  if (parameter !== 'id') return parameter.replace(/_id$/, '') as keyof World;
+  if (path.startsWith('/v1/finetunes/')) return 'finetune';
+  return path.startsWith('/v1/prompts/collections/') ? 'collection' : 'generation';
+}
+
+/** The path with the ids of a world, or those that `idOf` gives. */
+export function pathOf(
+  { path }: Pick<Operation, 'path'>,
+  world: World,
+  idOf = (parameter: string) => world[resourceOf(path, parameter)],
+): string {
+  return path.replace(/\{(\w+)\}/g, (_, parameter: string) => idOf(parameter));
+}
+
+/** A Fine-Tune with a drawn Prompt, a Collection with a Style of it, and a Generation whose webhook has been told. */
+export async function makeWorld(api: TestApi, key: TestKey, receiver: Receiver): Promise<World> {
+  const { id: finetune } = await makeFinetune(api, key);
+  const [{ id: prompt }] = await makePrompts(api, key, finetune);
+  await drawTask(api, prompt);
+  const post = async <T>(path: string, body: unknown) => (await api.request<T>('POST', path, { key, body })).body;
+  const styles = [{ id: prompt, name: 'night' }];
+  const { id: collection } = await post<{ id: string }>('/v1/prompts/collections', { name: 'scenes', styles });
+  const { body: made } = await api.request<{ id: string }[]>('GET', `/v1/prompts/collections/${collection}/styles`, {
+    key,
+  });
+  const { id: generation } = await post<{ id: string }>('/v1/sd/text-to-image', {
+    prompt: 'a red circle',
+    webhook: `${receiver.url}/${key.id}`,
+  });
+  await drawTask(api, generation);
+  const delivery = await until(async () => {
+    const log = await api.request<{ id: string; status: string }[]>(
+      'GET',
+      `/v1/sd/text-to-image/${generation}/deliveries`,
+      { key },
+    );
+    return log.body.find(({ status }) => status === 'delivered')?.id;
+  }, 'the webhook has been told');
+  return { finetune, prompt, collection, style: made[0].id, generation, delivery };
+}
+
+/** Rows of every table of ours, by table; each as JSON. Where a key was last used is left out. */
+export async function allRows(api: TestApi): Promise<Record<string, string[]>> {
+  const tables = await api.dataSource.query<{ name: string }[]>(
+    `SELECT table_name AS name FROM information_schema.tables
+     WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND table_name <> 'migrations' ORDER BY 1`,
+  );
+  const rows: Record<string, string[]> = {};
+  for (const { name } of tables) {
+    const found = await api.dataSource.query<{ row: string }[]>(
+      `SELECT (to_jsonb(t) - 'last_used_at')::text AS row FROM "${name}" t ORDER BY 1`,
+    );
+    rows[name] = found.map(({ row }) => row);
+  }
+  return rows;
+}
