@@ -143,7 +143,7 @@ describe('weights of a Fine-Tune', () => {
       await expectUntouched();
     });
 
-    it.each(['-1', '2.1', 'x', '', 'NaN', '1e0'])('refuses the scale "%s"', async (scale) => {
+    it.each(['-1', '2.1', 'x', '', 'NaN', '1e1', ' 1'])('refuses the scale "%s"', async (scale) => {
       const { status, body } = await put(diffusers, `?scale=${scale}`);
       expect([status, body.code, body.errors?.[0].pointer]).toEqual([400, 'ValidationFailed', '/scale']);
       await expectUntouched();
