@@ -69,8 +69,9 @@ function hostileKeys(root: object, pointer: string): FieldProblem[] {
     for (const [key, child] of Object.entries(next.node) as [string, unknown][]) {
       const at = `${next.pointer}/${escapePointer(key)}`;
       const field = next.depth === 0 ? at : next.field;
-      if (forbiddenKeys.has(key)) {
-        const inMetadata = /(^|\/)metadata(\/|$)/.test(next.pointer);
+      const inMetadata = /(^|\/)metadata(\/|$)/.test(next.pointer);
+      // The transformation drops what every object has anyway, such as toString, before it could be refused.
+      if (forbiddenKeys.has(key) || (!inMetadata && key in Object.prototype)) {
         problems.push({
           pointer: inMetadata ? field : at,
           message: inMetadata ? `must not have a key named "${key}"` : 'is not a known field',
@@ -87,8 +88,9 @@ function flatten(error: ValidationError, parent: string): FieldProblem[] {
   const nested = (error.children ?? []).flatMap((child) => flatten(child, pointer));
   const constraints = error.constraints ?? {};
   if (constraints.whitelistValidation !== undefined) return [{ pointer, message: 'is not a known field' }];
-  const [message] = Object.values(constraints);
-  if (nested.length > 0) return nested;
+  const { nestedValidation, ...own } = constraints;
+  const message = Object.values(own)[0] ?? nestedValidation;
+  if (nested.length > 0 && Object.keys(own).length === 0) return nested;
   return [{ pointer, message: error.value === undefined ? 'is required' : (message ?? 'is not valid') }];
 }
 

@@ -100,7 +100,7 @@ export function AspectRatioField({ asSent = false, ...options }: FieldOptions & 
       options,
       { oneOf: [word, { type: 'array', items: word, minItems: 1, maxItems: 1 }] },
       Checked('aspectRatio', (value) =>
-        aspectRatios.includes(onlyElement(value) as AspectRatio)
+        aspectRatios.includes((asSent ? onlyElement(value) : value) as AspectRatio)
           ? undefined
           : `must be one of ${aspectRatios.join(', ')}, or an array holding one of them`,
       ),
