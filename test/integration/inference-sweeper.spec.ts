@@ -54,15 +54,43 @@ describe('sweeping', () => {
     it('leaves tasks alone that are young, have a job, are being drawn or have terminated', async () => {
       await bench.addTask({}, { withJob: false });
       await bench.addTask({ createdAt: ago(60) });
-      await bench.addTask(
-        { createdAt: ago(60), status: 'processing', attempt: 9, heartbeatAt: ago(1) },
-        { withJob: false },
-      );
+      await bench.addTask({ createdAt: ago(60), status: 'processing', attempt: 9, heartbeatAt: ago(1) });
       await bench.addTask(
         { createdAt: ago(60), status: 'failed', attempt: 1, heartbeatAt: ago(60) },
         { withJob: false },
       );
       expect(await tasks.sweep()).toEqual({ requeued: 0, ended: 0 });
+    });
+
+    it('counts the jobs, whichever task each was made for', async () => {
+      const tasksOf = async () => [
+        await bench.addTask({ createdAt: ago(60) }),
+        await bench.addTask({ createdAt: ago(50) }),
+      ];
+      const [first, second] = await tasksOf();
+      const { connection, factory } = queueConnection(bench.config, bench.databaseUrl);
+      const worker = new Worker(queueNames.images, () => Promise.resolve(), { connection, autorun: false }, factory);
+      await worker.waitUntilReady();
+      const job = await worker.getNextJob('token');
+      expect(job?.data).toEqual({ taskId: first.id });
+      // The first's job draws the second; the second's draws the first.
+      expect(await bench.lifeCycle.claim(second.id)).toMatchObject({ kind: 'claimed' });
+      expect(await tasks.sweep()).toEqual({ requeued: 0, ended: 0 });
+      await job?.moveToCompleted(undefined, 'token', false);
+      expect(await tasks.sweep()).toEqual({ requeued: 1, ended: 0 });
+      expect(await bench.taskOf(first.id)).toMatchObject({ status: 'queued', enqueued: 2 });
+      expect(await tasks.sweep()).toEqual({ requeued: 0, ended: 0 });
+      await worker.close();
+    });
+
+    it('looks for the job that claimed an abandoned task', async () => {
+      await bench.addTask();
+      const [{ id: ticket }] = await bench.dataSource.query<{ id: string }[]>('SELECT id FROM bullmq.job');
+      const stale = { createdAt: ago(60), status: 'processing', attempt: 1, heartbeatAt: ago(31) } as const;
+      await bench.addTask({ ...stale, ticket }, { withJob: false });
+      const { id: lost } = await bench.addTask({ ...stale, ticket: 'gone' });
+      expect(await tasks.sweep()).toEqual({ requeued: 1, ended: 0 });
+      expect(await bench.taskOf(lost)).toMatchObject({ status: 'queued', enqueued: 2, ticket: null });
     });
 
     it('puts a task back whose worker is gone and whose job is lost', async () => {

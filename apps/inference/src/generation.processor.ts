@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { JsonLogger } from '@app/logging';
 import type { JobData } from '@app/queue';
-import { heartbeatTimeoutMs, ImageTaskLifeCycle, queueNames } from '@app/queue';
+import { ImageTaskLifeCycle, queueNames } from '@app/queue';
 import { OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullmq';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Inject } from '@nestjs/common';
@@ -12,10 +12,7 @@ import { FailureService, maxAttempts } from './drawing/failure.service';
 import { Engines } from './engine/engines';
 import { SHUTDOWN_DEADLINE_MS } from './tokens';
 
-/** A task that another worker holds is looked at again after this; by then its worker has said that it lives, or has not. */
-const heldDelayMs = heartbeatTimeoutMs / 2;
-
-/** Consumes the drawing jobs: claims the task of each and has it drawn. */
+/** Consumes the drawing jobs: claims the task that is due for each and has it drawn. */
 @Processor(queueNames.images, {
   autorun: false,
   lockDuration: 10_000,
@@ -54,14 +51,16 @@ export class GenerationProcessor extends WorkerHost implements OnApplicationBoot
         await job.moveToWait(token);
         throw new WaitingError();
       }
-      const claim = await this.lifeCycle.claim(job.data.taskId);
-      if (claim.kind === 'held') {
-        await job.moveToDelayed(Date.now() + heldDelayMs, token);
+      const claim = await this.lifeCycle.claimDue(job.id ?? '');
+      if (claim.kind === 'wait') {
+        await job.moveToDelayed(Date.now() + claim.retryMs, token);
         throw new DelayedError();
       }
-      if (claim.kind === 'settled') return;
-      if (job.stalledCounter < maxAttempts) await this.drawings.run(claim.task, loan, this.shutdown.signal);
-      else await this.failures.endDeadly(claim.task);
+      if (claim.kind === 'none') return;
+      // A ticket keeps to one task while its workers die, so that the deaths it counts are that task's as long as the claims are.
+      const isDeadly = job.stalledCounter >= maxAttempts && claim.task.attempt > maxAttempts;
+      if (isDeadly) await this.failures.endDeadly(claim.task);
+      else await this.drawings.run(claim.task, loan, this.shutdown.signal);
     } finally {
       loan.giveBack();
     }

@@ -15,7 +15,12 @@ export function dataSourceOptions(databaseUrl: string, options: { poolSize?: num
     synchronize: false,
     poolSize: options.poolSize ?? 10,
     applicationName: options.applicationName ?? 'darkroom',
-    extra: { connectionTimeoutMillis: 10_000, keepAlive: true },
+    extra: {
+      connectionTimeoutMillis: 10_000,
+      keepAlive: true,
+      // A process that freezes in a transaction must not hold its locks against the others.
+      idle_in_transaction_session_timeout: 60_000,
+    },
   } as const satisfies DataSourceOptions;
 }
 

@@ -1,5 +1,6 @@
 import { ApiKey } from './api-keys/api-key';
 import { Collection } from './collections/collection';
+import { FairShare } from './fair-shares/fair-share';
 import { FinetunePrompt } from './finetune-prompts/finetune-prompt';
 import { Finetune } from './finetunes/finetune';
 import { Generation } from './generations/generation';
@@ -7,6 +8,7 @@ import { IdempotentReply } from './idempotency/idempotent-reply';
 import { Image } from './image-tasks/image';
 import { ImageTask } from './image-tasks/image-task';
 import { InferenceWorker } from './inference-workers/inference-worker';
+import { RateBucket } from './rate-limits/rate-bucket';
 import { Style } from './styles/style';
 import { DailyUsage } from './usage/daily-usage';
 import { WebhookAttempt } from './webhooks/webhook-attempt';
@@ -17,6 +19,7 @@ export const entities = [
   ApiKey,
   Collection,
   DailyUsage,
+  FairShare,
   Finetune,
   FinetunePrompt,
   Generation,
@@ -24,6 +27,7 @@ export const entities = [
   Image,
   ImageTask,
   InferenceWorker,
+  RateBucket,
   Style,
   WebhookAttempt,
   WebhookDelivery,

@@ -2,11 +2,20 @@ import type { TerminatedStatus } from '@app/domain';
 import { Generation, Image, ImageTask, isTerminated, newIdentifier, WebhookDelivery } from '@app/domain';
 import type { EntityManager } from 'typeorm';
 import { changeChannel, stopChannel } from './channels';
+import { claimDue, correctCharge, countWaiting, joinQueue } from './fair-queue';
 import { jobIdOf } from './jobs';
 import type { JobTransaction, Transactions } from './transactions';
 
 /** A worker that has not said it is alive for this long has lost its task. */
 export const heartbeatTimeoutMs = 10_000;
+
+/** A task that another worker holds is looked at again after this; by then its worker has said that it lives, or has not. */
+const heldRetryMs = heartbeatTimeoutMs / 2;
+/**
+ * When tasks wait but none may be drawn, its ticket comes again after this for each of them: the tickets of a key at its cap
+ * come 20 times a second, however many they are, within these bounds.
+ */
+const waitingRetryMs = { each: 50, least: 500, most: 30_000 };
 
 /** How a task ended and what came of it. */
 export interface Settlement {
@@ -17,26 +26,68 @@ export interface Settlement {
   images?: readonly Omit<Image, 'task' | 'taskId'>[];
 }
 
-/** What the claim of a job found. */
+/** What a new task's job is made from. */
+export type NewTask = Pick<ImageTask, 'id' | 'ownerId'> & Partial<Pick<ImageTask, 'enqueued' | 'sandbox'>>;
+
+/** What the claim of one task found. */
 export type Claim = { kind: 'claimed'; task: ImageTask } | { kind: 'settled' } | { kind: 'held' };
+
+/** What a ticket was good for: nothing is queued (`none`), or nothing that may be drawn before `retryMs`. */
+export type DueClaim = { kind: 'claimed'; task: ImageTask } | { kind: 'none' } | { kind: 'wait'; retryMs: number };
 
 /**
  * Every move of an image task's status, each one conditional update. A worker's writes carry the attempt
  * of its claim and do nothing once the row has another, so a task has one terminated status and one set of images.
  */
 export class ImageTaskLifeCycle {
-  constructor(private readonly transactions: Transactions) {}
+  /** @param maxConcurrent tasks of one key that may be drawn at once, where the key has no cap of its own; 0: any number. */
+  constructor(
+    private readonly transactions: Transactions,
+    private readonly maxConcurrent = 0,
+  ) {}
 
-  /** Makes the job of each freshly inserted task, in the transaction that inserts it. */
-  async enqueue(transaction: JobTransaction, tasks: readonly Pick<ImageTask, 'id' | 'enqueued'>[]): Promise<void> {
-    await transaction.enqueue(
-      'images',
-      ...tasks.map(({ id, enqueued }) => ({ id: jobIdOf(id, enqueued ?? 1), data: { taskId: id } })),
-    );
+  /**
+   * Makes the job of each freshly inserted task of one owner, in the transaction that inserts it.
+   * @param delayMs wait before a sandbox task is settled.
+   */
+  async enqueue(transaction: JobTransaction, tasks: readonly (NewTask & { delayMs?: number })[]): Promise<void> {
+    const drawn = tasks.filter(({ sandbox }) => !sandbox);
+    if (drawn.length > 0)
+      await joinQueue(
+        transaction.manager,
+        drawn[0].ownerId,
+        drawn.map(({ id }) => id),
+      );
+    const jobOf = ({ id, enqueued, delayMs }: (typeof tasks)[number]) => ({
+      id: jobIdOf(id, enqueued ?? 1),
+      data: { taskId: id },
+      ...(delayMs && { delayMs }),
+    });
+    await transaction.enqueue('images', ...drawn.map(jobOf));
+    await transaction.enqueue('sandbox', ...tasks.filter(({ sandbox }) => sandbox).map(jobOf));
   }
 
   /**
-   * Takes a task for drawing: a queued one, or one whose worker is gone. `held`: another worker is drawing it now;
+   * Takes the task that is due: the one that this ticket claimed before, if the worker that took it is gone, else the oldest
+   * of the owner who has had the least compute time and is below the cap.
+   * @param ticket id of the job.
+   */
+  async claimDue(ticket: string): Promise<DueClaim> {
+    const { manager } = this.transactions;
+    const own = await manager.findOne(ImageTask, { select: { id: true }, where: { ticket, status: 'processing' } });
+    const claim = own && (await this.claim(own.id));
+    if (claim?.kind === 'claimed') return claim;
+    if (claim?.kind === 'held') return { kind: 'wait', retryMs: heldRetryMs };
+    const id = await claimDue(manager, ticket, this.maxConcurrent);
+    const task = id === undefined ? null : await manager.findOneBy(ImageTask, { id, ticket, status: 'processing' });
+    if (task) return { kind: 'claimed', task };
+    const { each, least, most } = waitingRetryMs;
+    const count = await countWaiting(manager, most / each);
+    return count === 0 ? { kind: 'none' } : { kind: 'wait', retryMs: Math.max(least, each * count) };
+  }
+
+  /**
+   * Takes one task, whoever is due: a queued one, or one whose worker is gone. `held`: another worker is drawing it now;
    * `settled`: it has terminated or was deleted.
    */
   claim(taskId: string): Promise<Claim> {
@@ -95,7 +146,7 @@ export class ImageTaskLifeCycle {
           Image,
           settlement.images.map((image) => ({ ...image, taskId: task.id })),
         );
-      if (settlement.status === 'succeeded') await recordUsage(manager, row, settlement);
+      if (settlement.status === 'succeeded' && !row.sandbox) await recordUsage(manager, row, settlement);
       await owePossibleWebhook(transaction, row);
       return true;
     });
@@ -190,13 +241,24 @@ async function requeue(transaction: JobTransaction, row: ImageTask, delayMs = 0)
   await transaction.manager.update(
     ImageTask,
     { id: row.id },
-    { status: 'queued', enqueued, heartbeatAt: () => 'NULL' },
+    {
+      status: 'queued',
+      enqueued,
+      heartbeatAt: () => 'NULL',
+      ticket: () => 'NULL',
+      slot: () => 'NULL',
+      notBefore: () => `now() + ${delayMs} * interval '1 ms'`,
+    },
   );
+  // It is charged anew by its next claim.
+  if (row.status === 'processing') await correctCharge(transaction.manager, row.id, 0);
   await announce(transaction.manager, changeChannel, row.id);
-  await transaction.enqueue('images', { id: jobIdOf(row.id, enqueued), data: { taskId: row.id }, delayMs });
+  const job = { id: jobIdOf(row.id, enqueued), data: { taskId: row.id }, delayMs };
+  await transaction.enqueue(row.sandbox ? 'sandbox' : 'images', job);
 }
 
 async function terminate(manager: EntityManager, row: ImageTask, settlement: Settlement): Promise<void> {
+  if (row.status === 'processing') await correctCharge(manager, row.id, settlement.computeSeconds);
   await manager.update(
     ImageTask,
     { id: row.id },

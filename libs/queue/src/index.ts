@@ -6,6 +6,7 @@ import { RedisBackEnd } from './redis-back-end';
 
 export { changeChannel, progressChannel, stopChannel } from './channels';
 export type { StepMessage } from './channels';
+export { claimDueStatement } from './fair-queue';
 export * from './image-task-life-cycle';
 export { queueConnection } from './job-back-end';
 export type { JobBackEnd, JobPresence, QueueConnection } from './job-back-end';

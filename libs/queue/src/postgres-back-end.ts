@@ -32,7 +32,11 @@ export class PostgresBackEnd implements JobBackEnd {
       queue.on('error', onError);
       return queue;
     };
-    this.queues = { images: open(queueNames.images), webhooks: open(queueNames.webhooks) };
+    this.queues = {
+      images: open(queueNames.images),
+      sandbox: open(queueNames.sandbox),
+      webhooks: open(queueNames.webhooks),
+    };
   }
 
   async add<Q extends QueueName>(

@@ -3,17 +3,31 @@ import type { EntityManager } from 'typeorm';
 import type { JobBackEnd, JobPresence, QueueConnection } from './job-back-end';
 import { type NewJob, type QueueName, queueNames } from './jobs';
 
+/** A caller waits this long for Redis; the sweeper adds the job when it is back. */
+const patienceMs = 2_000;
+
 /** Jobs in Redis or Valkey, for many machines. A job is added after its row is committed; the sweeper closes the gap. */
 export class RedisBackEnd implements JobBackEnd {
   private readonly queues: { [Q in QueueName]: Queue };
 
   constructor({ connection, factory }: QueueConnection, onError: (error: Error) => void) {
     const open = (name: QueueName): Queue => {
-      const queue = new Queue(name, { connection }, factory) as unknown as Queue;
+      // Fails at once while Redis is away, instead of keeping what it is told until Redis is back.
+      const impatient = {
+        ...connection,
+        maxRetriesPerRequest: 1,
+        enableOfflineQueue: false,
+        commandTimeout: patienceMs,
+      };
+      const queue = new Queue(name, { connection: impatient }, factory) as unknown as Queue;
       queue.on('error', onError);
       return queue;
     };
-    this.queues = { images: open(queueNames.images), webhooks: open(queueNames.webhooks) };
+    this.queues = {
+      images: open(queueNames.images),
+      sandbox: open(queueNames.sandbox),
+      webhooks: open(queueNames.webhooks),
+    };
   }
 
   async add<Q extends QueueName>(

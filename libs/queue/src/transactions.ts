@@ -27,6 +27,11 @@ export class Transactions {
     joinEnclosing(dataSource);
   }
 
+  /** For a single statement, which is a transaction of its own. */
+  get manager(): EntityManager {
+    return this.dataSource.manager;
+  }
+
   /** Commits what `work` wrote and the jobs it made; an error of `work` undoes both. Inside `enclose` it is a part of that. */
   async run<T>(work: (transaction: JobTransaction) => Promise<T>): Promise<T> {
     const outer = enclosing.getStore();

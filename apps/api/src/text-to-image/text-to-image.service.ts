@@ -67,7 +67,7 @@ export class TextToImageService {
         webhook: dto.webhook ?? null,
         metadata: (dto.metadata ?? null) as never,
       });
-      await this.lifeCycle.enqueue(transaction, [{ id, enqueued: 1 }]);
+      await this.lifeCycle.enqueue(transaction, [task]);
     });
     crashPoint('after-insert');
     return this.findOne(ownerId, id);

@@ -31,42 +31,52 @@ export class TaskSweeper {
   /** @returns how many tasks were given a new job, and how many were ended */
   async sweep(): Promise<{ requeued: number; ended: number }> {
     const counts = { requeued: 0, ended: 0 };
-    for (const task of [...(await this.queued()), ...(await this.abandoned())]) {
-      const isAbandoned = task.status === 'processing';
-      if (isAbandoned && task.attempt >= maxAttempts) {
+    for (const task of await this.abandoned()) {
+      if (task.attempt >= maxAttempts) {
         await this.failures.endDeadly(task);
         counts.ended++;
         continue;
       }
-      const presence = await this.jobs.presence('images', jobIdOf(task.id, task.enqueued));
-      // The active job of a queued row is about to be claimed; that of an abandoned row died with its worker.
-      if (waitingStates.has(presence) || (presence === 'active' && !isAbandoned)) continue;
-      if (!(await this.lifeCycle.requeue(task))) continue;
-      counts.requeued++;
-      this.logger.warn('given a new job', {
-        taskId: task.id,
-        status: task.status,
-        attempt: task.attempt,
-        job: presence,
-      });
+      // An active job died with its worker, and the queue has not noticed for all this time.
+      const job = await this.jobs.presence('images', task.ticket ?? jobIdOf(task.id, task.enqueued));
+      if (!waitingStates.has(job)) counts.requeued += await this.requeue(task, job);
     }
+    for (const task of await this.withoutTicket()) counts.requeued += await this.requeue(task, 'too few');
     return counts;
   }
 
-  private queued(): Promise<ImageTask[]> {
-    return this.open(`status = 'queued' AND created_at < now() - :age * interval '1 ms'`, graceMs);
+  /** As many of the oldest queued tasks as there are fewer jobs than open tasks: any job serves any task. */
+  private async withoutTicket(): Promise<ImageTask[]> {
+    // The jobs first: a task that ends between the two counts makes the want look smaller, never greater.
+    const jobs = Object.values(await this.jobs.counts('images')).reduce((sum, count) => sum + count, 0);
+    const { manager } = this.dataSource;
+    const [{ open }] = await manager.query<{ open: number }[]>(
+      `SELECT count(*)::integer AS open FROM image_tasks
+       WHERE NOT sandbox AND (status = 'processing' OR status = 'queued' AND created_at < now() - $1 * interval '1 ms')`,
+      [graceMs],
+    );
+    if (jobs >= open) return [];
+    const queued = `status = 'queued' AND created_at < now() - :age * interval '1 ms'`;
+    return this.open(queued, graceMs, Math.min(open - jobs, batch));
+  }
+
+  private async requeue(task: ImageTask, job: string): Promise<number> {
+    if (!(await this.lifeCycle.requeue(task))) return 0;
+    const { id: taskId, status, attempt } = task;
+    this.logger.warn('given a new job', { taskId, status, attempt, job });
+    return 1;
   }
 
   private abandoned(): Promise<ImageTask[]> {
-    return this.open(`status = 'processing' AND heartbeat_at < now() - :age * interval '1 ms'`, abandonedMs);
+    return this.open(`status = 'processing' AND heartbeat_at < now() - :age * interval '1 ms'`, abandonedMs, batch);
   }
 
-  private open(condition: string, age: number): Promise<ImageTask[]> {
+  private open(condition: string, age: number, limit: number): Promise<ImageTask[]> {
     return this.dataSource.manager
       .createQueryBuilder(ImageTask, 'task')
-      .where(condition, { age })
+      .where(`NOT sandbox AND ${condition}`, { age })
       .orderBy('task.createdAt', 'ASC')
-      .limit(batch)
+      .limit(limit)
       .getMany();
   }
 }

@@ -1,6 +1,14 @@
 import { Initial1795200000000 } from './1795200000000-initial';
 import { InferenceWorkers1795300000000 } from './1795300000000-inference-workers';
 import { Idempotency1795400000000 } from './1795400000000-idempotency';
+import { FairQueue1795500000000 } from './1795500000000-fair-queue';
+import { KeyLimits1795510000000 } from './1795510000000-key-limits';
 
 /** Every migration in order; a new one is added at the end. */
-export const migrations = [Initial1795200000000, InferenceWorkers1795300000000, Idempotency1795400000000];
+export const migrations = [
+  Initial1795200000000,
+  InferenceWorkers1795300000000,
+  Idempotency1795400000000,
+  FairQueue1795500000000,
+  KeyLimits1795510000000,
+];

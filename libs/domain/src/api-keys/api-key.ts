@@ -23,12 +23,46 @@ export class ApiKey {
   @Column('bytea', { name: 'secret_hash' })
   secretHash: Buffer;
 
+  /** SHA-256 of the secret before the last rotation, valid until `previousSecretExpiresAt`. */
+  @Column('bytea', { name: 'previous_secret_hash', nullable: true })
+  previousSecretHash: Buffer | null;
+
+  @Column({ type: 'timestamptz', name: 'previous_secret_expires_at', nullable: true })
+  previousSecretExpiresAt: Date | null;
+
   /** Signs this caller's webhooks: `whsec_` and 32 bytes in base64. */
   @Column('varchar', { name: 'webhook_secret', length: 80 })
   webhookSecret: string;
 
+  /** Signs beside it until `previousWebhookSecretExpiresAt`. */
+  @Column('varchar', { name: 'previous_webhook_secret', length: 80, nullable: true })
+  previousWebhookSecret: string | null;
+
+  @Column({ type: 'timestamptz', name: 'previous_webhook_secret_expires_at', nullable: true })
+  previousWebhookSecretExpiresAt: Date | null;
+
   @Column('text', { name: 'scopes', array: true, default: () => `'{read,write}'` })
   scopes: ApiKeyScope[];
+
+  /** Its pictures are drawn by no engine. */
+  @Column('boolean', { name: 'sandbox', default: false })
+  sandbox: boolean;
+
+  /** Requests a minute. Of this and the two below: null is the service's own, 0 is no limit. */
+  @Column('integer', { name: 'rate_limit_per_minute', nullable: true })
+  rateLimitPerMinute: number | null;
+
+  /** Tasks that may wait. */
+  @Column('integer', { name: 'max_queued', nullable: true })
+  maxQueued: number | null;
+
+  /** Tasks that may be drawn at once. */
+  @Column('integer', { name: 'max_concurrent', nullable: true })
+  maxConcurrent: number | null;
+
+  /** Days after which what has finished is deleted; null keeps it. */
+  @Column('integer', { name: 'retention_days', nullable: true })
+  retentionDays: number | null;
 
   @Column({ type: 'timestamptz', name: 'created_at', default: () => 'now()' })
   createdAt: Date;

@@ -19,6 +19,9 @@ export type OutputFormat = (typeof outputFormats)[number];
 @Check('image_tasks_kind_check', `"kind" IN ('generation', 'prompt')`)
 @Index('image_tasks_open_idx', ['status', 'createdAt'], { where: `"status" IN ('queued', 'processing')` })
 @Index('image_tasks_owner_idx', ['ownerId', 'status'])
+@Index('image_tasks_queued_idx', ['ownerId', 'createdAt', 'id'], { where: `"status" = 'queued' AND NOT "sandbox"` })
+@Index('image_tasks_ticket_idx', ['ticket'], { where: `"status" = 'processing'` })
+@Index('image_tasks_slot_idx', ['ownerId', 'slot'], { unique: true, where: `"status" = 'processing'` })
 export class ImageTask {
   @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'image_tasks_pkey' })
   id: string;
@@ -82,6 +85,26 @@ export class ImageTask {
   /** Counts the jobs made for this task; the job id is `<id>-<enqueued>`. */
   @Column('integer', { name: 'enqueued', default: 1 })
   enqueued: number;
+
+  /** Of a sandbox key: it is drawn by no engine. */
+  @Column('boolean', { name: 'sandbox', default: false })
+  sandbox: boolean;
+
+  /** Not to be claimed before this: the wait after a failed try. */
+  @Column({ type: 'timestamptz', name: 'not_before', precision: 3, nullable: true })
+  notBefore: Date | null;
+
+  /** Id of the job that claimed it; the job of a worker that died finds its task again by this. */
+  @Column('varchar', { name: 'ticket', length: 40, nullable: true })
+  ticket: string | null;
+
+  /** Which of the places of its key it takes while it is drawn, from 1; null where the key has no cap. */
+  @Column('integer', { name: 'slot', nullable: true })
+  slot: number | null;
+
+  /** Estimated compute seconds that its owner was charged at the claim. */
+  @Column('double precision', { name: 'charged_seconds', default: 0 })
+  chargedSeconds: number;
 
   /** When the worker that holds the task last said so. */
   @Column({ type: 'timestamptz', name: 'heartbeat_at', nullable: true })

@@ -1,0 +1,149 @@
+import { aspectRatios, sizeOf } from '@app/domain';
+import type { EntityManager } from 'typeorm';
+import { changeChannel } from './channels';
+
+/** What runs one statement. */
+type Queryable = Pick<EntityManager, 'query'>;
+
+/** Compute seconds of one step of a square picture on a usual GPU. What a task really took replaces the estimate when it ends. */
+const secondsPerStep = 0.05;
+/** What the text encoder and the decoder take, and the enlarging to high resolution, in steps. */
+const fixedSteps = 4;
+const enlargingSteps = 60;
+
+const areaOf = (ratio: (typeof aspectRatios)[number]): number => sizeOf[ratio].width * sizeOf[ratio].height;
+const relativeArea = aspectRatios.map((ratio) => `WHEN '${ratio}' THEN ${areaOf(ratio) / areaOf('square')}`).join(' ');
+
+/** Estimated compute seconds of a row of `image_tasks`, in SQL. */
+const cost = `task.num_images * CASE task.aspect_ratio ${relativeArea} ELSE 1 END * ${secondsPerStep}
+  * (task.steps + ${fixedSteps} + CASE WHEN task.high_resolution THEN ${enlargingSteps} ELSE 0 END)`;
+
+/** The owners with a queued task, one step down the index for each, however many rows each has. */
+const waiting = `waiting (owner_id) AS (
+  (SELECT owner_id FROM image_tasks WHERE status = 'queued' AND NOT sandbox ORDER BY owner_id LIMIT 1)
+  UNION ALL
+  SELECT next.owner_id FROM waiting CROSS JOIN LATERAL (
+    SELECT owner_id FROM image_tasks
+    WHERE status = 'queued' AND NOT sandbox AND owner_id > waiting.owner_id ORDER BY owner_id LIMIT 1
+  ) next
+)`;
+
+/**
+ * Claims the oldest task of the owner who has had the least compute time: deficit round robin with a quantum that goes to
+ * nothing, which is start-time fair queuing (Goyal, Vin, Cheng 1996). Each owner's virtual time is what it was charged; the
+ * charge is the estimate until the task ends. One statement, so that a worker that freezes holds no lock. Rows that another
+ * claim has in hand are skipped. A key's cap is the number of its slots, and a unique index keeps two tasks out of one.
+ * Parameters: the ticket, the cap of keys without their own (0: none), the channel of changes.
+ */
+export const claimDueStatement = `
+WITH RECURSIVE ${waiting},
+owners AS MATERIALIZED (
+  SELECT waiting.owner_id, place.slot
+  FROM waiting
+  LEFT JOIN fair_shares share ON share.owner_id = waiting.owner_id
+  LEFT JOIN api_keys caller ON caller.id = waiting.owner_id
+  CROSS JOIN LATERAL (
+    SELECT NULL::integer AS slot WHERE coalesce(caller.max_concurrent, $2) = 0
+    UNION ALL
+    SELECT slot FROM generate_series(1, coalesce(caller.max_concurrent, $2)) slot
+    WHERE NOT EXISTS (
+      SELECT 1 FROM image_tasks held
+      WHERE held.owner_id = waiting.owner_id AND held.status = 'processing' AND held.slot = slot.slot
+    )
+    LIMIT 1
+  ) place
+  ORDER BY coalesce(share.virtual_time, 0), waiting.owner_id
+),
+due AS (
+  SELECT oldest.id, owners.slot FROM owners CROSS JOIN LATERAL (
+    SELECT id FROM image_tasks
+    WHERE owner_id = owners.owner_id AND status = 'queued' AND NOT sandbox
+      AND (not_before IS NULL OR not_before <= now())
+    ORDER BY created_at, id LIMIT 1
+    FOR UPDATE SKIP LOCKED
+  ) oldest
+  LIMIT 1
+),
+claimed AS (
+  UPDATE image_tasks task SET
+    status = 'processing', attempt = attempt + 1, started_at = coalesce(started_at, now()), heartbeat_at = now(),
+    ticket = $1, slot = due.slot, not_before = NULL, charged_seconds = ${cost}
+  FROM due WHERE task.id = due.id
+  RETURNING task.id, task.owner_id, task.charged_seconds
+),
+charged AS (
+  INSERT INTO fair_shares (owner_id, virtual_time) SELECT owner_id, charged_seconds FROM claimed
+  ON CONFLICT (owner_id) DO UPDATE SET virtual_time = fair_shares.virtual_time + excluded.virtual_time
+)
+SELECT id, pg_notify($3, id) FROM claimed`;
+
+/** How often a claim is tried again whose slot another worker took at the same moment. */
+const claimTries = 5;
+const uniqueViolation = '23505';
+
+/** @returns the id of the task that was claimed; undefined when none is due. */
+export async function claimDue(
+  database: Queryable,
+  ticket: string,
+  maxConcurrent: number,
+): Promise<string | undefined> {
+  for (let left = claimTries; ; left--)
+    try {
+      const parameters = [ticket, maxConcurrent, changeChannel];
+      const [claimed] = await database.query<{ id: string }[]>(claimDueStatement, parameters);
+      return claimed?.id;
+    } catch (error) {
+      if ((error as { code?: string }).code !== uniqueViolation || left === 0) throw error;
+    }
+}
+
+/** How many tasks wait that no worker may take now, counted up to `most`. */
+export async function countWaiting(database: Queryable, most: number): Promise<number> {
+  const [{ count }] = await database.query<{ count: number }[]>(
+    `SELECT count(*)::integer AS count
+     FROM (SELECT 1 FROM image_tasks WHERE status = 'queued' AND NOT sandbox LIMIT $1) counted`,
+    [most],
+  );
+  return count;
+}
+
+/**
+ * Puts an owner who had nothing to draw level with the one who has had the least of those who have: a rest earns no credit.
+ * What is still being drawn counts as not yet charged, for its estimate may be far too high.
+ * @param taskIds the owner's new tasks, inserted in this transaction.
+ */
+export async function joinQueue(database: Queryable, ownerId: string, taskIds: readonly string[]): Promise<void> {
+  await database.query(
+    `WITH RECURSIVE ${waiting},
+     drawing AS (
+       SELECT owner_id, sum(charged_seconds) AS charged FROM image_tasks
+       WHERE status = 'processing' AND NOT sandbox GROUP BY owner_id
+     )
+     INSERT INTO fair_shares (owner_id, virtual_time)
+     SELECT $1::varchar, coalesce(min(share.virtual_time - coalesce(drawing.charged, 0)), 0)
+     FROM (SELECT owner_id FROM waiting UNION SELECT owner_id FROM drawing) present
+     JOIN fair_shares share USING (owner_id)
+     LEFT JOIN drawing USING (owner_id)
+     WHERE owner_id <> $1::varchar
+     HAVING NOT EXISTS (
+       SELECT 1 FROM image_tasks
+       WHERE owner_id = $1::varchar AND status IN ('queued', 'processing') AND NOT sandbox AND id <> ALL ($2)
+     )
+     ON CONFLICT (owner_id) DO UPDATE SET virtual_time = greatest(fair_shares.virtual_time, excluded.virtual_time)`,
+    [ownerId, taskIds],
+  );
+}
+
+/**
+ * Replaces the estimate that a claimed task was charged by what it took.
+ * @param seconds of compute; undefined where nobody measured: the time since it started, and at most the estimate.
+ */
+export async function correctCharge(database: Queryable, taskId: string, seconds: number | undefined): Promise<void> {
+  await database.query(
+    `UPDATE fair_shares share SET virtual_time = share.virtual_time - task.charged_seconds
+       + coalesce($2, least(task.charged_seconds, extract(epoch FROM clock_timestamp() - task.started_at)))
+     FROM image_tasks task
+     WHERE task.id = $1 AND task.charged_seconds > 0 AND share.owner_id = task.owner_id`,
+    [taskId, seconds ?? null],
+  );
+}

@@ -1,0 +1,213 @@
+import { ImageTask, newIdentifier } from '@app/domain';
+import { claimDueStatement, ImageTaskLifeCycle, jobIdOf } from '@app/queue';
+import type { InferenceBench } from '../support/inference';
+import { createInferenceBench } from '../support/inference';
+
+describe('the fair claim', () => {
+  let bench: InferenceBench;
+  let tickets = 0;
+
+  beforeEach(async () => {
+    bench = await createInferenceBench();
+  });
+
+  afterEach(() => bench.close());
+
+  /** Queues tasks of one owner in one transaction, one millisecond apart. */
+  async function queue(ownerId: string, count: number, values: Partial<ImageTask> = {}): Promise<void> {
+    const start = Date.now();
+    const tasks = Array.from({ length: count }, (_, index) => ({
+      ...row(ownerId, new Date(start + index)),
+      ...values,
+    }));
+    await bench.transactions.run(async (transaction) => {
+      await transaction.manager.insert(ImageTask, tasks);
+      await bench.lifeCycle.enqueue(transaction, tasks);
+    });
+  }
+
+  const claim = async (lifeCycle = bench.lifeCycle): Promise<ImageTask | undefined> => {
+    const found = await lifeCycle.claimDue(`ticket-${++tickets}`);
+    return found.kind === 'claimed' ? found.task : undefined;
+  };
+
+  /** Draws one task after the other, each in `seconds` of its owner; counts how many seconds each owner got. */
+  async function serve(rounds: number, seconds: (task: ImageTask) => number): Promise<Map<string, number>> {
+    const served = new Map<string, number>();
+    for (let round = 0; round < rounds; round++) {
+      const task = await claim();
+      if (!task) break;
+      const computeSeconds = seconds(task);
+      await bench.lifeCycle.settle(task, { status: 'succeeded', computeSeconds });
+      served.set(task.ownerId, (served.get(task.ownerId) ?? 0) + computeSeconds);
+    }
+    return served;
+  }
+
+  it('serves the one task of a caller within a few of another’s thousand', async () => {
+    const [many, one] = [newIdentifier(), newIdentifier()];
+    await queue(many, 1000);
+    await serve(20, () => 3);
+    await queue(one, 1);
+    const owners: string[] = [];
+    while (!owners.includes(one) && owners.length < 10) owners.push((await claim())?.ownerId ?? '');
+    expect(owners).toContain(one);
+    expect(owners.length).toBeLessThanOrEqual(2);
+  });
+
+  it('does so while estimates are far too high and tasks are being drawn', async () => {
+    const [many, one] = [newIdentifier(), newIdentifier()];
+    await queue(many, 100, { steps: 50, numImages: 8, highResolution: true });
+    const drawing = [await claim(), await claim(), await claim()];
+    await queue(one, 3);
+    for (const task of drawing)
+      if (task) await bench.lifeCycle.settle(task, { status: 'succeeded', computeSeconds: 0.01 });
+    const owners = [(await claim())?.ownerId, (await claim())?.ownerId];
+    expect(owners).toContain(one);
+  });
+
+  it('shares compute seconds, not tasks: equal within 20 % where one’s tasks are ten times as dear', async () => {
+    const [dear, cheap] = [newIdentifier(), newIdentifier()];
+    await queue(dear, 60, { steps: 50 });
+    await queue(cheap, 400, { steps: 5 });
+    const served = await serve(330, ({ steps }) => steps / 10);
+    const shares = [dear, cheap].map((owner) => served.get(owner) ?? 0);
+    expect(Math.min(...shares) / Math.max(...shares)).toBeGreaterThan(0.8);
+  });
+
+  it('shares by what was measured where the estimate is wrong', async () => {
+    const [slow, fast] = [newIdentifier(), newIdentifier()];
+    await queue(slow, 60);
+    await queue(fast, 400);
+    const served = await serve(330, ({ ownerId }) => (ownerId === slow ? 5 : 0.5));
+    const shares = [slow, fast].map((owner) => served.get(owner) ?? 0);
+    expect(Math.min(...shares) / Math.max(...shares)).toBeGreaterThan(0.8);
+  });
+
+  it('gives no credit for a rest', async () => {
+    const [resting, busy] = [newIdentifier(), newIdentifier()];
+    await queue(resting, 1);
+    await serve(1, () => 1);
+    await queue(busy, 100);
+    await serve(50, () => 1);
+    await queue(resting, 50);
+    const served = await serve(40, () => 1);
+    expect(served.get(busy)).toBeGreaterThanOrEqual(16);
+  });
+
+  it('takes a caller’s own tasks in the order of their acceptance', async () => {
+    const owner = newIdentifier();
+    await queue(owner, 5);
+    const times: number[] = [];
+    for (let n = 0; n < 5; n++) times.push((await claim())?.createdAt.getTime() ?? 0);
+    expect(times).toEqual([...times].sort((a, b) => a - b));
+  });
+
+  it('hands each task to one of many workers that claim at once', async () => {
+    const owners = [newIdentifier(), newIdentifier(), newIdentifier()];
+    for (const owner of owners) await queue(owner, 20);
+    const claimed = (await Promise.all(Array.from({ length: 60 }, () => claim()))).filter((task) => task !== undefined);
+    expect(new Set(claimed.map(({ id }) => id)).size).toBe(claimed.length);
+    // One that finds every row in another's hands comes again.
+    while (await claim()) claimed.push(new ImageTask());
+    expect(claimed).toHaveLength(60);
+    expect(await bench.dataSource.manager.countBy(ImageTask, { attempt: 1, status: 'processing' })).toBe(60);
+  });
+
+  it('never draws more of a key at once than its cap, however many workers claim', async () => {
+    const owner = newIdentifier();
+    await bench.dataSource.query(
+      `INSERT INTO api_keys (id, name, prefix, secret_hash, webhook_secret, max_concurrent) VALUES ($1, 'x', $2, '', '', 3)`,
+      [owner, owner.slice(0, 12)],
+    );
+    const [other] = [newIdentifier()];
+    await queue(owner, 30);
+    await queue(other, 2);
+    const claimed = (await Promise.all(Array.from({ length: 30 }, () => claim()))).filter((task) => task !== undefined);
+    for (let next = await claim(); next; next = await claim()) claimed.push(next);
+    expect(claimed.filter(({ ownerId }) => ownerId === other)).toHaveLength(2);
+    const own = claimed.filter(({ ownerId }) => ownerId === owner);
+    expect(own.map(({ slot }) => slot).sort()).toEqual([1, 2, 3]);
+    expect(await bench.lifeCycle.claimDue('late')).toEqual({ kind: 'wait', retryMs: 27 * 50 });
+    await bench.lifeCycle.settle(own[1], { status: 'failed' });
+    expect(await claim()).toMatchObject({ ownerId: owner, slot: own[1].slot });
+    expect(await claim()).toBeUndefined();
+  });
+
+  it('has the cap of the configuration where the key has none of its own', async () => {
+    const lifeCycle = new ImageTaskLifeCycle(bench.transactions, 1);
+    await queue(newIdentifier(), 2);
+    expect(await claim(lifeCycle)).toBeDefined();
+    expect(await claim(lifeCycle)).toBeUndefined();
+  });
+
+  it('gives the ticket of a worker that died its own task again, and no other meanwhile', async () => {
+    const owner = newIdentifier();
+    await queue(owner, 3);
+    const first = await bench.lifeCycle.claimDue('one');
+    expect(first).toMatchObject({ kind: 'claimed', task: { attempt: 1 } });
+    expect(await bench.lifeCycle.claimDue('one')).toEqual({ kind: 'wait', retryMs: 5_000 });
+    const { id } = first.kind === 'claimed' ? first.task : { id: '' };
+    await bench.dataSource.query(`UPDATE image_tasks SET heartbeat_at = now() - interval '11 s' WHERE id = $1`, [id]);
+    expect(await bench.lifeCycle.claimDue('one')).toMatchObject({ kind: 'claimed', task: { id, attempt: 2 } });
+  });
+
+  it('ends a ticket quietly when nothing is queued', async () => {
+    expect(await bench.lifeCycle.claimDue('idle')).toEqual({ kind: 'none' });
+  });
+
+  it('does not draw a task that waits for its next try', async () => {
+    await queue(newIdentifier(), 1);
+    const task = await claim();
+    if (!task) throw new Error('Nothing was claimed.');
+    await bench.lifeCycle.release(task, { delayMs: 60_000 });
+    expect(await bench.lifeCycle.claimDue('early')).toEqual({ kind: 'wait', retryMs: 500 });
+    expect(await bench.jobs.presence('images', jobIdOf(task.id, 2))).toBe('delayed');
+    await bench.dataSource.query(`UPDATE image_tasks SET not_before = now()`);
+    expect(await claim()).toMatchObject({ id: task.id, attempt: 2 });
+  });
+
+  it('claims by index among 100,000 queued tasks', async () => {
+    const owner = newIdentifier();
+    await queue(owner, 1);
+    await queue(newIdentifier(), 1);
+    await bench.dataSource.query(
+      `INSERT INTO image_tasks (id, kind, owner_id, prompt, cfg, steps, seed, model, aspect_ratio, high_resolution,
+         num_images, status, created_at)
+       SELECT lpad(n::text, 24, '0'), 'generation', $1, 'a star', 7.5, 30, 1, 'shapes', 'square', false,
+         1, 'queued', now() + n * interval '1 ms' FROM generate_series(1, 100000) n`,
+      [owner],
+    );
+    await bench.dataSource.query('ANALYZE image_tasks');
+    const plan = await bench.dataSource.query<{ 'QUERY PLAN': string }[]>(`EXPLAIN (ANALYZE) ${claimDueStatement}`, [
+      'explained',
+      0,
+      'channel',
+    ]);
+    const text = plan.map((line) => line['QUERY PLAN']).join('\n');
+    expect(text).not.toMatch(/Seq Scan on image_tasks/);
+    expect(text).toContain('image_tasks_queued_idx');
+    expect(Number(/Execution Time: ([\d.]+) ms/.exec(text)?.[1])).toBeLessThan(50);
+    const started = performance.now();
+    for (let n = 0; n < 100; n++) await claim();
+    expect((performance.now() - started) / 100).toBeLessThan(50);
+  });
+});
+
+function row(ownerId: string, createdAt: Date) {
+  return {
+    id: newIdentifier(),
+    kind: 'generation',
+    ownerId,
+    prompt: 'a star',
+    cfg: 7.5,
+    steps: 30,
+    seed: 1,
+    model: 'shapes',
+    aspectRatio: 'square',
+    highResolution: false,
+    numImages: 1,
+    status: 'queued',
+    createdAt,
+  } as const;
+}
