@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ImageTask } from '@app/domain';
 import { Finetune, newIdentifier } from '@app/domain';
@@ -10,6 +11,7 @@ import sharp from 'sharp';
 import { createInference } from '../../apps/inference/src/create-inference';
 import type { InferenceBench } from '../support/inference';
 import { createInferenceBench, dyingThreadFile, threadFile } from '../support/inference';
+import { psnr } from '../support/psnr';
 import { until } from '../support/until';
 
 interface Step {
@@ -50,6 +52,24 @@ describe('the inference worker', () => {
   const said = (task: ImageTask, msg: RegExp): Promise<object> =>
     until(async () => bench.logged.find((line) => line.taskId === task.id && msg.test(line.msg)), `${msg} is logged`);
   const folderOf = ({ id }: ImageTask): string => join(bench.imagesDir, id);
+
+  async function addFinetune(weightsKey: string, content: Buffer): Promise<string> {
+    const id = newIdentifier();
+    await bench.storage.write(weightsKey, content);
+    await bench.dataSource.manager.insert(Finetune, {
+      id,
+      ownerId: newIdentifier(),
+      name: 'robot',
+      token: 'zwx',
+      model: 'shapes',
+      status: 'ready',
+      weightsKind: 'lora',
+      weightsHash: createHash('sha256').update(content).digest('hex'),
+      weightsKey,
+      createdAt: new Date(),
+    });
+    return id;
+  }
 
   it('draws a queued task and stores its picture', async () => {
     const { id } = await bench.addTask();
@@ -112,21 +132,31 @@ describe('the inference worker', () => {
     expect(task.error).toContain('"quick"');
   });
 
-  it('fails a task whose Fine-Tune has weights that are none', async () => {
-    const finetuneId = newIdentifier();
-    await bench.dataSource.manager.insert(Finetune, {
-      id: finetuneId,
-      ownerId: newIdentifier(),
-      name: 'robot',
-      token: 'zwx',
-      model: 'shapes',
-      status: 'ready',
-      weightsKind: 'lora',
-      weightsHash: 'ab'.repeat(32),
-      weightsKey: 'weights/broken.safetensors',
-      createdAt: new Date(),
+  it('draws with the weights of a Fine-Tune, and says so', async () => {
+    const lora = await readFile(join(__dirname, '../golden/models/lora/zwx-robot-kohya.safetensors'));
+    const finetuneId = await addFinetune('weights/robot.safetensors', lora);
+    const { id } = await bench.addTask({
+      finetuneId,
+      prompt: 'a red zwx robot on a white background',
+      cfg: 6,
+      steps: 20,
+      seed: 5,
+      scheduler: 'pndm',
     });
-    await bench.storage.write('weights/broken.safetensors', Buffer.from('not a safetensors file'));
+    const task = await bench.terminated(id);
+    const hash = createHash('sha256').update(lora).digest('hex');
+    expect(task).toMatchObject({ status: 'succeeded', error: null });
+    expect(task.servedBy).toMatch(new RegExp(`^shapes@[0-9a-f]{12}\\+${hash.slice(0, 12)}$`));
+    const read = async (file: string) => {
+      const { data, info } = await sharp(file).removeAlpha().raw().toBuffer({ resolveWithObject: true });
+      return { data, width: info.width, height: info.height };
+    };
+    const drawn = await read(join(bench.imagesDir, task.images[0].storageKey));
+    expect(psnr(drawn, await read(join(__dirname, '../golden/data/lora/0.png')))).toBeGreaterThanOrEqual(45);
+  });
+
+  it('fails a task whose Fine-Tune has weights that are none', async () => {
+    const finetuneId = await addFinetune('weights/broken.safetensors', Buffer.from('not a safetensors file'));
     const { id } = await bench.addTask({ finetuneId });
     const task = await bench.terminated(id);
     expect(task).toMatchObject({ status: 'failed', attempt: 1 });

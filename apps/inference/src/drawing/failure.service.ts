@@ -1,6 +1,7 @@
 import type { ImageTask } from '@app/domain';
 import { JsonLogger } from '@app/logging';
 import { ImageTaskLifeCycle } from '@app/queue';
+import { StorageUnavailableError } from '@app/storage';
 import { Injectable } from '@nestjs/common';
 import { DrawingAbortedError, DrawingRefusedError, EngineBrokenError } from '../engine/engine';
 import { retrying } from './retrying';
@@ -56,6 +57,8 @@ export class FailureService {
 function sentenceOf(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'ENOSPC' || code === 'EDQUOT') return 'The picture could not be stored: the storage is full.';
+  if (error instanceof StorageUnavailableError)
+    return 'The picture could not be stored: the storage could not be reached.';
   if (error instanceof EngineBrokenError)
     return `The picture could not be drawn: the engine broke in ${maxAttempts} tries.`;
   return `The picture could not be made in ${maxAttempts} tries because of an internal error.`;

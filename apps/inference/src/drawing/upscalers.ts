@@ -9,7 +9,7 @@ import type { UpscalerSource } from '../engine/engine-protocol';
 import { CONFIG } from '../tokens';
 
 /** Folder of enlarging models inside the models folder: one `.onnx` file each. */
-export const upscalersFolder = 'upscalers';
+const upscalersFolder = 'upscalers';
 
 /** What enlarges where no model does. */
 export const lanczos = 'lanczos';
@@ -21,7 +21,7 @@ export interface InstalledUpscaler {
   label: string;
 }
 
-/** Finds the enlarging model of the installation. With several files the first by name is used. */
+/** Finds the enlarging model of the installation, `upscalers/<name>.onnx` among the models. Of several the first by name is used. */
 @Injectable()
 export class Upscalers {
   private known?: { fingerprint: string; upscaler: InstalledUpscaler };

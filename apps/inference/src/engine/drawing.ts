@@ -1,4 +1,4 @@
-import type { Denoising, RgbImage, SchedulerName, StableDiffusionPipeline } from '@app/diffusion';
+import type { RgbImage, SchedulerName, StableDiffusionPipeline } from '@app/diffusion';
 import { AbortError } from '@app/diffusion';
 import { planBatches } from './batch-plan';
 import type { DrawingProgress, DrawingStarted, DrawRequest } from './engine-protocol';
@@ -12,6 +12,8 @@ export interface DrawingHooks {
   aborted(): boolean;
   started(started: DrawingStarted): void;
   progress(progress: DrawingProgress): void;
+  /** Called for each picture, in order, as soon as it is decoded. */
+  picture(index: number, picture: RgbImage): void;
 }
 
 /** A preview costs a pass over the latents, so there are a few a second at most. */
@@ -20,7 +22,6 @@ const previewIntervalMs = 400;
 /**
  * Draws all pictures of a request, batch after batch.
  * @param largest how many are drawn at once
- * @returns the pictures in order
  * @throws AbortError at the first step after `hooks.aborted()` turned true
  * @throws RangeError if the model cannot draw the request
  */
@@ -29,16 +30,16 @@ export async function drawPictures(
   request: DrawRequest,
   largest: number,
   hooks: DrawingHooks,
-): Promise<RgbImage[]> {
+): Promise<void> {
   const check = (): void => {
     if (hooks.aborted()) throw new AbortError();
   };
   const batches = planBatches(request.numImages, largest);
-  const pictures: RgbImage[] = [];
+  let drawn = 0;
   let previewedAt = performance.now();
   for (const [done, size] of batches.entries()) {
     check();
-    const denoising = await painter.prepare(batchRequest(request, pictures.length, size));
+    const denoising = await painter.prepare(batchRequest(request, drawn, size));
     const { promptChunks, totalSteps } = denoising;
     if (done === 0) hooks.started({ promptChunks, scheduler: request.scheduler ?? painter.facts.scheduler });
     for (let more = true; more;) {
@@ -53,19 +54,13 @@ export async function drawPictures(
         ...(isPreviewDue && { preview: painter.preview(denoising, 0) }),
       });
     }
-    pictures.push(...(await decodeEach(painter, denoising, check)));
+    for (const image of denoising.images) {
+      check();
+      // One at a time, so that each can be encoded while the next is decoded.
+      const [picture] = await painter.decode({ images: [image], shape: denoising.shape });
+      hooks.picture(drawn++, picture);
+    }
   }
-  return pictures;
-}
-
-/** Decodes one picture at a time, so that a drawing that is no longer wanted ends between two of them. */
-async function decodeEach(painter: Painter, { images, shape }: Denoising, check: () => void): Promise<RgbImage[]> {
-  const pictures: RgbImage[] = [];
-  for (const image of images) {
-    check();
-    pictures.push(...(await painter.decode({ images: [image], shape })));
-  }
-  return pictures;
 }
 
 function batchRequest(request: DrawRequest, first: number, size: number): Parameters<Painter['prepare']>[0] {

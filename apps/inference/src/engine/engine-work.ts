@@ -34,7 +34,7 @@ export class EngineWork {
 
   /** Draws, and reports how it went; never throws. */
   async draw(command: DrawCommand): Promise<void> {
-    const { id, model, request } = command;
+    const { id, model, request, upscaler } = command;
     const flag = new Int32Array(command.cancel);
     const aborted = (): boolean => Atomics.load(flag, 0) !== 0;
     try {
@@ -42,12 +42,17 @@ export class EngineWork {
       const pipeline = await loadPipeline(this.registry, model, this.options);
       const room = this.memoryBytes - this.registry.bytes;
       const startedAt = performance.now();
-      const pictures = await drawPictures(pipeline, request, room / bytesPerImage(pipeline.facts, request), {
+      const drawn: RgbImage[] = [];
+      await drawPictures(pipeline, request, room / bytesPerImage(pipeline.facts, request), {
         aborted,
         started: (started) => this.report({ type: 'started', id, ...started }),
         progress: (progress) => this.report({ type: 'progress', id, ...progress }),
+        picture: (index, picture) => {
+          if (upscaler) drawn.push(picture);
+          else this.report({ type: 'picture', id, index, picture, upscaled: false });
+        },
       });
-      await this.deliver(id, pictures, command.upscaler, aborted);
+      if (upscaler) await this.enlarge(id, drawn, upscaler, aborted);
       this.report({ type: 'done', id, computeMs: performance.now() - startedAt });
     } catch (error) {
       this.report({ type: 'failed', id, ...failureOf(error, command) });
@@ -58,16 +63,17 @@ export class EngineWork {
     return this.registry.clear();
   }
 
-  private async deliver(
+  /** After the drawing: the upscaler may need the memory of the model that drew. */
+  private async enlarge(
     id: number,
-    pictures: readonly RgbImage[],
-    upscaler: UpscalerSource | undefined,
+    drawn: readonly RgbImage[],
+    source: UpscalerSource,
     aborted: () => boolean,
   ): Promise<void> {
-    const model = upscaler && (await loadUpscaler(this.registry, upscaler, this.options));
-    for (const [index, drawn] of pictures.entries()) {
-      const picture = model ? await model.enlarge(drawn, upscaler.maxLongEdge, aborted) : drawn;
-      this.report({ type: 'picture', id, index, picture, upscaled: picture !== drawn });
+    const upscaler = await loadUpscaler(this.registry, source, this.options);
+    for (const [index, original] of drawn.entries()) {
+      const picture = await upscaler.enlarge(original, source.maxLongEdge, aborted);
+      this.report({ type: 'picture', id, index, picture, upscaled: picture !== original });
     }
   }
 }

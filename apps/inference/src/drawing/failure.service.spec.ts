@@ -1,0 +1,67 @@
+import { ImageTask } from '@app/domain';
+import { JsonLogger } from '@app/logging';
+import type { ImageTaskLifeCycle, Settlement } from '@app/queue';
+import { DrawingAbortedError, DrawingRefusedError, EngineBrokenError } from '../engine/engine';
+import { FailureService, maxAttempts } from './failure.service';
+import { TaskRefusedError } from './task-refused-error';
+
+class FakeLifeCycle {
+  readonly calls: unknown[] = [];
+
+  async settle(_task: unknown, { status, error }: Settlement): Promise<boolean> {
+    this.calls.push({ [status]: error });
+    return true;
+  }
+
+  async release(_task: unknown, options?: { delayMs: number }): Promise<boolean> {
+    this.calls.push({ released: options?.delayMs ?? 0 });
+    return true;
+  }
+}
+
+describe(FailureService.name, () => {
+  let lifeCycle: FakeLifeCycle;
+  let failures: FailureService;
+
+  beforeEach(() => {
+    lifeCycle = new FakeLifeCycle();
+    failures = new FailureService(lifeCycle as unknown as ImageTaskLifeCycle, new JsonLogger('test', 'silent'));
+  });
+
+  const task = (attempt: number): ImageTask => Object.assign(new ImageTask(), { id: 'task', attempt });
+  const held = { lost: false, signal: new AbortController().signal };
+  const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+
+  it.each([new TaskRefusedError('The model x is not installed.'), new DrawingRefusedError('The width is 500.')])(
+    'fails at once, with its own sentence, what would fail again: %s',
+    async (error) => {
+      await failures.settle(task(1), error, held);
+      expect(lifeCycle.calls).toEqual([{ failed: error.message }]);
+    },
+  );
+
+  it('writes nothing for a task that is lost', async () => {
+    await failures.settle(task(1), new DrawingAbortedError('aborted'), { lost: true, signal: AbortSignal.abort() });
+    expect(lifeCycle.calls).toEqual([]);
+  });
+
+  it('gives a task back at once when the process ends', async () => {
+    await failures.settle(task(1), new DrawingAbortedError('aborted'), { lost: false, signal: AbortSignal.abort() });
+    expect(lifeCycle.calls).toEqual([{ released: 0 }]);
+  });
+
+  it('waits longer before each further try', async () => {
+    for (let attempt = 1; attempt < maxAttempts; attempt++) await failures.settle(task(attempt), full, held);
+    expect(lifeCycle.calls).toEqual([2_000, 4_000, 8_000, 16_000].map((released) => ({ released })));
+  });
+
+  it('says in the end what the matter was, and nothing of how the service is built', async () => {
+    for (const error of [full, new EngineBrokenError('bad_alloc'), new Error('/srv/x.js:12 is undefined')])
+      await failures.settle(task(maxAttempts), error, held);
+    expect(lifeCycle.calls).toEqual([
+      { failed: 'The picture could not be stored: the storage is full.' },
+      { failed: 'The picture could not be drawn: the engine broke in 5 tries.' },
+      { failed: 'The picture could not be made in 5 tries because of an internal error.' },
+    ]);
+  });
+});

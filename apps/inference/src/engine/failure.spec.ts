@@ -1,0 +1,54 @@
+import { AbortError, ModelFolderError, WeightsError } from '@app/diffusion';
+import type { ModelSource } from './engine-protocol';
+import { failureOf } from './failure';
+import { UpscalerError } from './tiled-upscaler';
+
+const folder = '/srv/models/sd1.5';
+const model: ModelSource = { key: 'sd1.5', name: 'sd1.5', folder, hash: 'a' };
+const upscaler = { key: 'u', name: 'real.onnx', file: '/srv/models/upscalers/real.onnx', maxLongEdge: 4096 };
+
+describe(failureOf.name, () => {
+  it('refuses what a model folder causes, with paths from inside it only', () => {
+    const error = new ModelFolderError(`${folder}/unet/model.onnx`, 'is cut short');
+    expect(failureOf(error, { model })).toEqual({
+      failure: 'refused',
+      message: 'The model sd1.5 cannot be drawn with: unet/model.onnx is cut short.',
+    });
+  });
+
+  it('names no path of the cache where a merged model is at fault', () => {
+    const error = new ModelFolderError('/var/darkroom/cache/finetunes/lora-ab/unet/model.onnx', 'is missing');
+    expect(failureOf(error, { model }).message).toBe(
+      'The model sd1.5 cannot be drawn with: unet/model.onnx is missing.',
+    );
+  });
+
+  it('refuses weights that do not fit, and upscalers that are none', () => {
+    const weights = failureOf(new WeightsError('WeightsDoNotFitModel', 'down has 3 rows.'), { model });
+    expect(weights).toEqual({
+      failure: 'refused',
+      message: 'The weights of the Fine-Tune cannot be used: down has 3 rows.',
+    });
+    const upscaling = failureOf(new UpscalerError('it takes int64.'), { model, upscaler });
+    expect(upscaling).toEqual({
+      failure: 'refused',
+      message: 'The upscaler real.onnx cannot be used: it takes int64.',
+    });
+  });
+
+  it('refuses a request out of range in the words of the pipeline', () => {
+    expect(failureOf(new RangeError('The width is 500.'), { model })).toMatchObject({
+      failure: 'refused',
+      message: 'The width is 500.',
+    });
+  });
+
+  it('tells an abort from everything that may go well another time', () => {
+    expect(failureOf(new AbortError(), { model }).failure).toBe('aborted');
+    expect(failureOf(new Error('CUDA failure 2'), { model })).toMatchObject({
+      failure: 'broken',
+      message: 'CUDA failure 2',
+    });
+    expect(failureOf('odd', { model })).toMatchObject({ failure: 'broken', message: 'odd' });
+  });
+});
