@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { DomainErrorKind, FieldProblem } from '@app/domain';
 import { DomainError } from '@app/domain';
 import { JsonLogger } from '@app/logging';
+import { StorageUnavailableError } from '@app/storage';
 import type { ArgumentsHost, ExceptionFilter } from '@nestjs/common';
 import { Catch, HttpException, Inject } from '@nestjs/common';
 import type { Request, Response } from 'express';
@@ -89,6 +90,13 @@ export class ProblemFilter implements ExceptionFilter {
       return { status: error.getStatus(), code: 'BadRequest', detail: error.message, headers: {} };
     if (error instanceof URIError || (error as { status?: number }).status === 400)
       return { status: 400, code: 'BadRequest', detail: 'The request line cannot be read.', headers: {} };
+    if (error instanceof StorageUnavailableError) {
+      this.logger.warn('the storage is down', { requestId: request.id, reason: error.message });
+      return this.describe(
+        new ServiceUnavailableError('The service cannot reach its storage. Try again shortly.'),
+        request,
+      );
+    }
     if (isOutage(error)) {
       this.logger.warn('a dependency is down', { requestId: request.id, reason: (error as Error).message });
       return this.describe(

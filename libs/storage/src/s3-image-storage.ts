@@ -1,0 +1,224 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { access, mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { S3Config } from '@app/config';
+import type * as Sdk from '@aws-sdk/client-s3';
+import type { ImageStorage, StoredObject } from './image-storage';
+import { StorageUnavailableError } from './storage-unavailable-error';
+
+const connectionTimeoutMs = 3_000;
+/** Without a byte for this long, a request has failed. */
+const silenceMs = 20_000;
+const tries = 3;
+/** What a request can delete at most. */
+const deleteBatch = 1_000;
+/** Fetched files that nobody has used for this long make room when another is fetched. */
+const unusedMs = 7 * 24 * 3_600_000;
+/** Written to find out whether the bucket can be written. */
+const checkKey = 'health/writable';
+
+const silent = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+
+/** Objects in a bucket of an S3-compatible store. The SDK is loaded with the first request. */
+export class S3ImageStorage implements ImageStorage {
+  private opened?: { sdk: typeof Sdk; client: Sdk.S3Client };
+
+  /** @param cacheDir where fetched and outgoing files lie for a while. */
+  constructor(
+    private readonly config: S3Config,
+    private readonly cacheDir: string,
+  ) {}
+
+  async write(key: string, data: Uint8Array | Readable): Promise<void> {
+    assertKey(key);
+    if (!(data instanceof Readable)) return this.put(key, () => data, data.length);
+    // The length has to be told first, and a failed request has to be sent again from its beginning.
+    await mkdir(this.cacheDir, { recursive: true });
+    const spool = join(this.cacheDir, `${randomBytes(12).toString('hex')}.part`);
+    try {
+      await pipeline(data, createWriteStream(spool));
+      const { size } = await stat(spool);
+      await this.put(key, () => createReadStream(spool), size);
+    } finally {
+      await rm(spool, { force: true });
+    }
+  }
+
+  async read(key: string): Promise<{ stream: Readable; bytes: number } | undefined> {
+    assertKey(key);
+    return this.ask(async ({ sdk, client }) => {
+      const { Body, ContentLength } = await client.send(new sdk.GetObjectCommand(this.address(key)));
+      return { stream: Body as Readable, bytes: ContentLength ?? 0 };
+    });
+  }
+
+  async removeAll(prefix: string): Promise<void> {
+    const root = prefix.replace(/\/+$/, '');
+    assertKey(root);
+    let keys: string[] = [];
+    const remove = async (): Promise<void> => {
+      if (keys.length > 0) await this.removeBatch(keys);
+      keys = [];
+    };
+    for await (const { key } of this.listStarting(root)) {
+      if (key !== root && !key.startsWith(`${root}/`)) continue;
+      if (keys.push(key) === deleteBatch) await remove();
+    }
+    await remove();
+  }
+
+  async *list(prefix = ''): AsyncIterable<StoredObject> {
+    yield* this.listStarting(prefix && `${prefix.replace(/\/+$/, '')}/`);
+  }
+
+  async localPath(key: string): Promise<string> {
+    assertKey(key);
+    const found = await this.ask(({ sdk, client }) => client.send(new sdk.HeadObjectCommand(this.address(key))));
+    if (!found) throw Object.assign(new Error(`There is no "${key}" in the storage.`), { code: 'ENOENT' });
+    const name = createHash('sha256')
+      .update(`${key}\n${found.ETag ?? ''}\n${found.ContentLength}`)
+      .digest('hex');
+    const path = join(this.cacheDir, `${name}.object`);
+    const isCached = await access(path).then(
+      () => true,
+      () => false,
+    );
+    if (!isCached) await this.fetch(key, path);
+    const now = new Date();
+    await utimes(path, now, now).catch(() => undefined);
+    return path;
+  }
+
+  async check(): Promise<void> {
+    await this.put(checkKey, () => new Uint8Array(0), 0);
+  }
+
+  private async put(key: string, body: () => Uint8Array | Readable, bytes: number): Promise<void> {
+    for (let left = tries - 1; ; left--)
+      try {
+        await this.ask(({ sdk, client }) =>
+          client.send(new sdk.PutObjectCommand({ ...this.address(key), Body: body(), ContentLength: bytes })),
+        );
+        return;
+      } catch (error) {
+        // A body that is a stream is not sent again by the SDK.
+        if (left === 0 || !(error instanceof StorageUnavailableError) || !error.isPassing) throw error;
+        await delay(200 * (tries - left));
+      }
+  }
+
+  private async fetch(key: string, path: string): Promise<void> {
+    await mkdir(this.cacheDir, { recursive: true });
+    await this.removeUnused();
+    const object = await this.read(key);
+    if (!object) throw Object.assign(new Error(`There is no "${key}" in the storage.`), { code: 'ENOENT' });
+    const part = `${path}.${randomBytes(6).toString('hex')}.part`;
+    try {
+      await pipeline(object.stream, createWriteStream(part));
+      const { size } = await stat(part);
+      if (size !== object.bytes) throw new StorageUnavailableError('the object broke off', true);
+      await rename(part, path);
+    } catch (error) {
+      await rm(part, { force: true });
+      throw error;
+    }
+  }
+
+  private async removeUnused(): Promise<void> {
+    for (const name of await readdir(this.cacheDir)) {
+      if (!/\.(object|part)$/.test(name)) continue;
+      const path = join(this.cacheDir, name);
+      const found = await stat(path).catch(() => undefined);
+      if (found && Date.now() - found.mtimeMs > unusedMs) await rm(path, { force: true });
+    }
+  }
+
+  private async *listStarting(prefix: string): AsyncIterable<StoredObject> {
+    let ContinuationToken: string | undefined;
+    do {
+      const page = await this.ask(({ sdk, client }) =>
+        client.send(
+          new sdk.ListObjectsV2Command({
+            Bucket: this.config.bucket,
+            Prefix: prefix,
+            ...(ContinuationToken && { ContinuationToken }),
+          }),
+        ),
+      );
+      for (const { Key, Size, LastModified } of page?.Contents ?? [])
+        if (Key) yield { key: Key, bytes: Size ?? 0, modifiedAt: LastModified ?? new Date() };
+      ContinuationToken = page?.NextContinuationToken;
+    } while (ContinuationToken);
+  }
+
+  private async removeBatch(keys: readonly string[]): Promise<void> {
+    const answer = await this.ask(({ sdk, client }) =>
+      client.send(
+        new sdk.DeleteObjectsCommand({
+          Bucket: this.config.bucket,
+          Delete: { Objects: keys.map((Key) => ({ Key })), Quiet: true },
+        }),
+      ),
+    );
+    const [failed] = answer?.Errors ?? [];
+    if (failed) throw new StorageUnavailableError(`${failed.Key} was not deleted: ${failed.Code}`, false);
+  }
+
+  /**
+   * One question to the store.
+   * @returns undefined when there is no such object
+   * @throws StorageUnavailableError for every other failure
+   */
+  private async ask<T>(question: (opened: { sdk: typeof Sdk; client: Sdk.S3Client }) => Promise<T>) {
+    try {
+      return await question(this.open());
+    } catch (error) {
+      const { name, message, $metadata } = error as Error & { $metadata?: { httpStatusCode?: number } };
+      const status = $metadata?.httpStatusCode;
+      if (name === 'NoSuchKey' || name === 'NotFound') return undefined;
+      const isPassing = status === undefined || status >= 500 || status === 429;
+      throw new StorageUnavailableError(`${status ? `${status} ` : ''}${name}: ${message}`, isPassing, {
+        cause: error,
+      });
+    }
+  }
+
+  private open(): { sdk: typeof Sdk; client: Sdk.S3Client } {
+    if (this.opened) return this.opened;
+    const { endpoint, region, forcePathStyle, accessKeyId, secretAccessKey } = this.config;
+    const sdk = createRequire(__filename)('@aws-sdk/client-s3') as typeof Sdk;
+    const client = new sdk.S3Client({
+      region,
+      forcePathStyle,
+      credentials: { accessKeyId, secretAccessKey },
+      // Many compatible stores know neither the checksums nor the trailers that carry them.
+      requestChecksumCalculation: 'WHEN_REQUIRED',
+      responseChecksumValidation: 'WHEN_REQUIRED',
+      maxAttempts: tries,
+      // What goes wrong is thrown, and logged by whoever catches it.
+      logger: silent,
+      requestHandler: { connectionTimeout: connectionTimeoutMs, socketTimeout: silenceMs },
+      ...(endpoint && { endpoint }),
+    });
+    return (this.opened = { sdk, client });
+  }
+
+  private address(key: string): { Bucket: string; Key: string } {
+    return { Bucket: this.config.bucket, Key: key };
+  }
+}
+
+function nothing(): void {
+  // Nothing is said.
+}
+
+/** The same keys as in the file system. */
+function assertKey(key: string): void {
+  if (key === '' || key.startsWith('/') || key.split('/').some((part) => part === '..' || part === ''))
+    throw new Error(`"${key}" is no key inside the storage.`);
+}

@@ -1,0 +1,179 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { buffer, text } from 'node:stream/consumers';
+import { loadConfig } from '@app/config';
+import type { ImageStorage } from '@app/storage';
+import { FileImageStorage, openImageStorage, S3ImageStorage, StorageUnavailableError } from '@app/storage';
+import type { S3Server } from '../support/s3-server';
+import { startS3 } from '../support/s3-server';
+
+const keysOf = async (storage: ImageStorage, prefix?: string): Promise<string[]> => {
+  const keys: string[] = [];
+  for await (const { key } of storage.list(prefix)) keys.push(key);
+  return keys.sort();
+};
+
+describe.each(['file', 's3'] as const)('the storage contract: %s', (kind) => {
+  let server: S3Server;
+  let folder: string;
+  let storage: ImageStorage;
+
+  beforeEach(async () => {
+    server = await startS3();
+    folder = await mkdtemp(join(tmpdir(), 'darkroom-storage-'));
+    storage = openImageStorage(loadConfig({ DATA_DIR: folder, ...(kind === 's3' && server.env) }));
+  });
+
+  afterEach(async () => {
+    await server.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  it('is the one that was asked for', () => {
+    expect(storage).toBeInstanceOf(kind === 's3' ? S3ImageStorage : FileImageStorage);
+  });
+
+  it('reads what was written, from bytes and from a stream', async () => {
+    const bytes = Buffer.from('a picture');
+    await storage.write('a/1/0.png', bytes);
+    await storage.write('a/1/1.png', Readable.from([bytes, Buffer.from(' and more')]));
+    const first = await storage.read('a/1/0.png');
+    expect(first?.bytes).toBe(bytes.length);
+    expect(await buffer(first!.stream)).toEqual(bytes);
+    expect(await text((await storage.read('a/1/1.png'))!.stream)).toBe('a picture and more');
+  });
+
+  it('replaces an object as a whole', async () => {
+    await storage.write('a/0.png', Buffer.from('first'));
+    await storage.write('a/0.png', Buffer.from('second'));
+    expect(await text((await storage.read('a/0.png'))!.stream)).toBe('second');
+  });
+
+  it('has nothing where nothing was written', async () => {
+    expect(await storage.read('a/b.png')).toBeUndefined();
+    expect(await keysOf(storage)).toEqual([]);
+    await expect(storage.localPath('a/b.png')).rejects.toMatchObject({ code: 'ENOENT' });
+    await expect(storage.removeAll('a')).resolves.toBeUndefined();
+  });
+
+  it('leaves nothing of a stream that breaks off', async () => {
+    const broken = Readable.from(
+      (function* () {
+        yield Buffer.from('half');
+        throw new Error('gone');
+      })(),
+    );
+    await expect(storage.write('a/0.png', broken)).rejects.toThrow('gone');
+    expect(await keysOf(storage)).toEqual([]);
+    const left = await readdir(folder, { recursive: true, withFileTypes: true });
+    expect(left.filter((entry) => entry.isFile())).toEqual([]);
+  });
+
+  it('lists and removes what is under a prefix and nothing beside it, however much that is', async () => {
+    const names = Array.from({ length: 8 }, (_, i) => `a/1/${i}.png`);
+    for (const key of [...names, 'a/10/0.png', 'ab/0.png', 'b.png']) await storage.write(key, Buffer.from(key));
+    expect(await keysOf(storage, 'a/1')).toEqual(names);
+    expect(await keysOf(storage)).toHaveLength(11);
+    await storage.removeAll('a/1');
+    expect(await keysOf(storage)).toEqual(['a/10/0.png', 'ab/0.png', 'b.png']);
+    await storage.removeAll('b.png');
+    await storage.removeAll('a/');
+    expect(await keysOf(storage)).toEqual(['ab/0.png']);
+  });
+
+  it('tells size and time of what it lists', async () => {
+    await storage.write('a/0.png', Buffer.alloc(17));
+    for await (const { bytes, modifiedAt } of storage.list()) {
+      expect(bytes).toBe(17);
+      expect(Math.abs(modifiedAt.getTime() - Date.now())).toBeLessThan(5_000);
+    }
+  });
+
+  it('has a path on this machine with the object’s present content', async () => {
+    await storage.write('w/lora.safetensors', Buffer.from('one'));
+    expect(await readFile(await storage.localPath('w/lora.safetensors'), 'utf8')).toBe('one');
+    await storage.write('w/lora.safetensors', Buffer.from('two'));
+    expect(await readFile(await storage.localPath('w/lora.safetensors'), 'utf8')).toBe('two');
+  });
+
+  it('refuses keys outside of it', async () => {
+    for (const key of ['../x', 'a/../../x', '/etc/x', '']) await expect(storage.read(key)).rejects.toThrow('no key');
+  });
+
+  it('says whether it can be written', async () => {
+    await expect(storage.check()).resolves.toBeUndefined();
+    server.trouble('deny');
+    // A file stands where the folder would be.
+    await rm(join(folder, 'images'), { recursive: true, force: true });
+    await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, 'images'), '');
+    await expect(storage.check()).rejects.toThrow();
+  });
+});
+
+describe(S3ImageStorage.name, () => {
+  let server: S3Server;
+  let folder: string;
+  let storage: ImageStorage;
+  const open = (env = {}): ImageStorage => openImageStorage(loadConfig({ DATA_DIR: folder, ...server.env, ...env }));
+
+  beforeEach(async () => {
+    server = await startS3();
+    folder = await mkdtemp(join(tmpdir(), 'darkroom-s3-'));
+    storage = open();
+  });
+
+  afterEach(async () => {
+    await server.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  it('fetches an object once', async () => {
+    await storage.write('w/a', Buffer.from('weights'));
+    const paths = [await storage.localPath('w/a'), await storage.localPath('w/a')];
+    expect(paths[0]).toBe(paths[1]);
+    expect(server.requests.filter((request) => request.startsWith('GET'))).toHaveLength(1);
+  });
+
+  it('tries again when the store is busy, also with a stream', async () => {
+    server.trouble('unavailable', 2);
+    await storage.write('a', Buffer.from('bytes'));
+    server.trouble('unavailable', 2);
+    await storage.write('b', Readable.from([Buffer.from('stream')]));
+    expect(server.objects.get('a')?.data.toString()).toBe('bytes');
+    expect(server.objects.get('b')?.data.toString()).toBe('stream');
+  });
+
+  it('says so when it is refused, and does not try in vain', async () => {
+    server.trouble('deny');
+    const refused = storage.write('a', Buffer.from('x'));
+    await expect(refused).rejects.toThrow(StorageUnavailableError);
+    await expect(refused).rejects.toMatchObject({
+      isPassing: false,
+      message: expect.stringContaining('403') as string,
+    });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('is refused with a wrong secret', async () => {
+    await expect(open({ S3_SECRET_ACCESS_KEY: 'wrong' }).write('a', Buffer.from('x'))).rejects.toThrow('403');
+    expect(server.objects.size).toBe(0);
+  });
+
+  it('keeps nothing of an object whose transfer breaks off', async () => {
+    await storage.write('w/a', Buffer.alloc(200_000, 1));
+    server.trouble('breakOff', 2);
+    await expect(storage.localPath('w/a')).rejects.toThrow();
+    expect((await readdir(join(folder, 'cache', 's3'))).filter((name) => !name.endsWith('.part'))).toEqual([]);
+    server.trouble(undefined);
+    expect(await readFile(await storage.localPath('w/a'))).toHaveLength(200_000);
+  });
+
+  it('cannot be used when nobody is there', async () => {
+    await server.close();
+    await expect(storage.read('a')).rejects.toMatchObject({ name: 'StorageUnavailableError', isPassing: true });
+    server = await startS3();
+  });
+});

@@ -1,0 +1,152 @@
+import { createHash, createHmac } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+
+const region = 'us-east-1';
+const bucket = 'pictures';
+const accessKeyId = 'test-key';
+const secretAccessKey = 'test-secret';
+const keysPerPage = 3;
+
+/** What the server does instead of its work; `breakOff` sends half of an object and drops the connection. */
+export type S3Trouble = 'deny' | 'unavailable' | 'silent' | 'breakOff';
+
+/** A small S3-compatible store that checks every signature and can be told to misbehave. */
+export interface S3Server {
+  /** What makes the service use it. */
+  env: Record<string, string>;
+  objects: Map<string, { data: Buffer; modifiedAt: Date }>;
+  /** What is wrong with it now, and for how many requests yet. */
+  trouble(kind: S3Trouble | undefined, requests?: number): void;
+  /** `PUT pictures/key`, in the order of arrival. */
+  requests: string[];
+  close(): Promise<void>;
+}
+
+/** Starts it on a free port with one empty bucket. */
+export async function startS3(): Promise<S3Server> {
+  const objects: S3Server['objects'] = new Map();
+  const requests: string[] = [];
+  let trouble: { kind: S3Trouble | undefined; left: number } = { kind: undefined, left: 0 };
+
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const body = await buffer(request);
+    const url = new URL(request.url ?? '', 'http://store');
+    requests.push(`${request.method} ${url.pathname.slice(1)}`);
+    const kind = trouble.left > 0 ? trouble.kind : undefined;
+    if (kind) trouble.left--;
+    if (kind === 'silent') return;
+    if (kind === 'unavailable') return fail(response, 503, 'SlowDown');
+    if (kind === 'deny' || !isSigned(request, url, body)) return fail(response, 403, 'AccessDenied');
+    const [, name, ...rest] = url.pathname.split('/');
+    if (name !== bucket) return fail(response, 404, 'NoSuchBucket');
+    const key = decodeURIComponent(rest.join('/'));
+    if (key === '') return request.method === 'POST' ? removeMany(body, response) : list(url.searchParams, response);
+    const object = objects.get(key);
+    if (request.method === 'PUT') {
+      if (body.length !== Number(request.headers['content-length'])) return fail(response, 400, 'IncompleteBody');
+      objects.set(key, { data: body, modifiedAt: new Date() });
+      return void response.writeHead(200, { etag: etagOf(body) }).end();
+    }
+    if (request.method === 'DELETE') return void (objects.delete(key), response.writeHead(204).end());
+    if (!object) return fail(response, 404, 'NoSuchKey');
+    response.writeHead(200, {
+      'content-length': object.data.length,
+      etag: etagOf(object.data),
+      'last-modified': object.modifiedAt.toUTCString(),
+    });
+    if (request.method === 'HEAD') return void response.end();
+    if (kind !== 'breakOff') return void response.end(object.data);
+    response.write(object.data.subarray(0, object.data.length / 2), () => response.destroy());
+  };
+
+  const removeMany = (body: Buffer, response: ServerResponse): void => {
+    for (const [, key] of body.toString().matchAll(/<Key>([^<]*)<\/Key>/g)) objects.delete(key);
+    xml(response, '<DeleteResult/>');
+  };
+
+  const list = (query: URLSearchParams, response: ServerResponse): void => {
+    const after = query.get('continuation-token') ?? '';
+    const keys = [...objects.keys()].filter((key) => key.startsWith(query.get('prefix') ?? '') && key > after).sort();
+    const page = keys.slice(0, keysPerPage);
+    const contents = page.map((key) => {
+      const { data, modifiedAt } = objects.get(key)!;
+      return `<Contents><Key>${key}</Key><Size>${data.length}</Size><LastModified>${modifiedAt.toISOString()}</LastModified></Contents>`;
+    });
+    const next = keys.length > page.length ? `<NextContinuationToken>${page.at(-1)}</NextContinuationToken>` : '';
+    xml(response, `<ListBucketResult>${contents.join('')}${next}</ListBucketResult>`);
+  };
+
+  const server = createServer((request, response) => {
+    // A client that goes before it has its answer is no failure of the test.
+    answer(request, response).catch(() => response.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    env: {
+      STORAGE: 's3',
+      S3_ENDPOINT: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      S3_BUCKET: bucket,
+      S3_REGION: region,
+      S3_ACCESS_KEY_ID: accessKeyId,
+      S3_SECRET_ACCESS_KEY: secretAccessKey,
+    },
+    objects,
+    requests,
+    trouble: (kind, left = Infinity) => void (trouble = { kind, left }),
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** Signature version 4 of the whole request, made again and compared. */
+function isSigned(request: IncomingMessage, url: URL, body: Buffer): boolean {
+  const { authorization = '', 'x-amz-content-sha256': bodyHash = '', 'x-amz-date': date = '' } = request.headers;
+  const match =
+    /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/s3\/aws4_request, SignedHeaders=([^,]+), Signature=([0-9a-f]{64})$/.exec(
+      authorization,
+    );
+  if (!match || typeof bodyHash !== 'string' || typeof date !== 'string') return false;
+  const [, id, day, place, signedHeaders, signature] = match;
+  if (id !== accessKeyId || place !== region) return false;
+  if (bodyHash !== 'UNSIGNED-PAYLOAD' && bodyHash !== createHash('sha256').update(body).digest('hex')) return false;
+  const names = signedHeaders.split(';');
+  if (!names.includes('host') || !names.includes('x-amz-content-sha256')) return false;
+  const encode = (text: string): string =>
+    encodeURIComponent(text).replace(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
+  const query = [...url.searchParams].map(([name, value]) => `${encode(name)}=${encode(value)}`).sort();
+  const canonical = [
+    request.method,
+    url.pathname,
+    query.join('&'),
+    ...names.map((name) => `${name}:${String(request.headers[name]).trim()}`),
+    '',
+    signedHeaders,
+    bodyHash,
+  ].join('\n');
+  const scope = `${day}/${place}/s3/aws4_request`;
+  const toSign = ['AWS4-HMAC-SHA256', date, scope, createHash('sha256').update(canonical).digest('hex')].join('\n');
+  const signingKey = [day, place, 's3', 'aws4_request'].reduce<string | Buffer>(
+    (secret, part) => createHmac('sha256', secret).update(part).digest(),
+    `AWS4${secretAccessKey}`,
+  );
+  return createHmac('sha256', signingKey).update(toSign).digest('hex') === signature;
+}
+
+function etagOf(data: Buffer): string {
+  return `"${createHash('md5').update(data).digest('hex')}"`;
+}
+
+function xml(response: ServerResponse, body: string): void {
+  response.writeHead(200, { 'content-type': 'application/xml' }).end(`<?xml version="1.0"?>${body}`);
+}
+
+function fail(response: ServerResponse, status: number, code: string): void {
+  response
+    .writeHead(status, { 'content-type': 'application/xml' })
+    .end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>as told</Message></Error>`);
+}
