@@ -94,6 +94,11 @@ describe('From a prompt to a picture', () => {
     );
   });
 
+  it('says which models are installed and what draws them', async () => {
+    const { body } = await service.request<object[]>('GET', '/v1/models', { key });
+    expect(body).toEqual([expect.objectContaining({ name: 'shapes', device: 'cpu', native_size: 512, problem: null })]);
+  });
+
   it('draws the same picture again from the same seed, and each of several as if it were alone', async () => {
     const several = await terminated(
       (await create({ prompt: 'a green star', seed: 40, steps: 8, num_generations: 2 })).id,

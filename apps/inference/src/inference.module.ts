@@ -18,6 +18,7 @@ import { Upscalers } from './drawing/upscalers';
 import { Engines } from './engine/engines';
 import { GenerationProcessor } from './generation.processor';
 import { HealthServer } from './health/health-server';
+import { WorkerPresence } from './health/worker-presence';
 import { PictureStore } from './pictures/picture-store';
 import { FileSweeper } from './sweeper/file-sweeper';
 import { Sweeper } from './sweeper/sweeper';
@@ -108,6 +109,7 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
         Sweeper,
         TaskSweeper,
         Upscalers,
+        WorkerPresence,
       ],
     };
   }

@@ -1,0 +1,29 @@
+import { JsonLogger } from '@app/logging';
+import { LiveWorkers } from '@app/queue';
+import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { Engines } from '../engine/engines';
+
+/** Tells the api processes that this worker is up and what it draws on. */
+@Injectable()
+export class WorkerPresence implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private presence?: { leave(): Promise<void> };
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly engines: Engines,
+    private readonly logger: JsonLogger,
+  ) {}
+
+  async onApplicationBootstrap(): Promise<void> {
+    this.presence = await new LiveWorkers(this.dataSource).join(this.engines.devices, (error) =>
+      this.logger.warn('the worker could not say that it lives', { reason: String(error) }),
+    );
+  }
+
+  /** The row that is left by a failure goes stale by itself. */
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.presence?.leave().catch(() => undefined);
+  }
+}
