@@ -3,23 +3,28 @@ import { Webhook } from 'standardwebhooks';
 import { DeliveriesSweeper } from '../../apps/api/src/webhooks/deliveries.sweeper';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
+import type { RunningBackEnd } from '../support/back-ends';
+import { describeOnBackEnds } from '../support/back-ends';
 import type { Receiver } from '../support/receiver';
 import { startReceiver } from '../support/receiver';
 import { until } from '../support/until';
 
-describe('Webhooks', () => {
+describeOnBackEnds('Webhooks', (startBackEnd) => {
+  let backEnd: RunningBackEnd;
   let api: TestApi;
   let key: TestKey;
   const receivers: Receiver[] = [];
 
   beforeAll(async () => {
-    api = await startTestApi();
+    backEnd = await startBackEnd();
+    api = await startTestApi(backEnd.env);
     key = await api.createKey();
   });
 
   afterAll(async () => {
     await api.close();
     await Promise.all(receivers.map((receiver) => receiver.close()));
+    await backEnd.close();
   });
 
   const receiver = async (...answer: Parameters<typeof startReceiver>) => {
@@ -121,20 +126,22 @@ describe('Webhooks', () => {
     );
     const id = await terminate(url);
     await next(1);
-    const { id: deliveryId, enqueued } = await deliveryOf(id, ({ attemptCount }) => attemptCount === 1);
-    await api.dataSource.query(`DELETE FROM bullmq.job WHERE id = $1`, [`${deliveryId}-${enqueued}`]);
+    const { id: deliveryId } = await deliveryOf(id, ({ attemptCount }) => attemptCount === 1);
+    await backEnd.loseJobs(api.dataSource);
     await api.dataSource.manager.update(
       WebhookDelivery,
       { id: deliveryId },
       { nextAttemptAt: new Date(Date.now() - 60_000) },
     );
-    expect(await api.app.get(DeliveriesSweeper).sweep()).toBe(1);
+    expect(await api.app.get(DeliveriesSweeper).sweep()).toBeGreaterThanOrEqual(1);
     await next(2);
     await deliveryOf(id, ({ status }) => status === 'delivered');
   });
 
   it('reaches no private address in any spelling unless the operator allows it', async () => {
-    const strict = await startTestApi({ WEBHOOK_ALLOW_PRIVATE: 'false' });
+    // Jobs are taken by any api of the same back end, and this one is unlike the other.
+    const own = await startBackEnd();
+    const strict = await startTestApi({ ...own.env, WEBHOOK_ALLOW_PRIVATE: 'false' });
     try {
       const owner = await strict.createKey();
       const canary = await receiver();
@@ -163,6 +170,7 @@ describe('Webhooks', () => {
       expect(canary.received).toHaveLength(0);
     } finally {
       await strict.close();
+      await own.close();
     }
   });
 });

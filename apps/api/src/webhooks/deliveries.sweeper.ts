@@ -9,7 +9,8 @@ import { LessThan, Repository } from 'typeorm';
 import { JOB_BACK_END } from '../infrastructure/infrastructure.module';
 
 const intervalMs = 15_000;
-const graceMs = 30_000;
+/** A job that was just made may not be to be seen yet. */
+const graceMs = 5_000;
 const liveStates: ReadonlySet<string> = new Set(['waiting', 'active', 'delayed', 'prioritized']);
 
 /** Gives deliveries that are due but have lost their job a new one. */

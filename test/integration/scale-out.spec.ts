@@ -1,0 +1,154 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { GenerationDto } from '@app/domain';
+import { isTerminated, WebhookDelivery } from '@app/domain';
+import { loadConfig } from '@app/config';
+import { JsonLogger } from '@app/logging';
+import type { INestApplicationContext } from '@nestjs/common';
+import sharp from 'sharp';
+import { DeliveriesSweeper } from '../../apps/api/src/webhooks/deliveries.sweeper';
+import { createInference } from '../../apps/inference/src/create-inference';
+import { TaskSweeper } from '../../apps/inference/src/sweeper/task-sweeper';
+import type { TestApi, TestKey } from '../support/api';
+import { startTestApi } from '../support/api';
+import { threadFile } from '../support/inference';
+import type { Receiver } from '../support/receiver';
+import { startReceiver } from '../support/receiver';
+import type { RedisServer } from '../support/redis';
+import { startRedis, whyNoRedis } from '../support/redis';
+import type { S3Server } from '../support/s3-server';
+import { startS3 } from '../support/s3-server';
+import { until } from '../support/until';
+
+const onRedis = whyNoRedis ? describe.skip : describe;
+
+onRedis(`The api and the worker on Redis and S3${whyNoRedis ? ` (${whyNoRedis})` : ''}`, () => {
+  let redis: RedisServer;
+  let s3: S3Server;
+  let api: TestApi;
+  let worker: INestApplicationContext;
+  let key: TestKey;
+  let receiver: Receiver;
+  let workerDir: string;
+
+  beforeAll(async () => {
+    redis = await startRedis();
+    s3 = await startS3();
+    receiver = await startReceiver();
+    const env = { QUEUE_BACKEND: 'redis', REDIS_URL: redis.url, ...s3.env };
+    api = await startTestApi(env);
+    key = await api.createKey();
+    workerDir = await mkdtemp(join(tmpdir(), 'darkroom-worker-'));
+    // Another machine: it shares nothing with the api but the database, Redis and the store.
+    const config = loadConfig({
+      ...env,
+      DATABASE_URL: api.config.databaseUrl,
+      DATA_DIR: workerDir,
+      MODELS_DIR: api.config.modelsDir,
+      MODEL_FALLBACK: 'on',
+      DEVICE: 'cpu',
+      INFERENCE_THREADS: '1',
+      LOG_LEVEL: 'silent',
+    });
+    const logger = new JsonLogger('inference', 'silent');
+    worker = await createInference({ config, databaseUrl: api.config.databaseUrl ?? '', logger, threadFile });
+  });
+
+  afterAll(async () => {
+    await worker.close();
+    await api.close();
+    await receiver.close();
+    await redis.close();
+    await s3.close();
+    await rm(workerDir, { recursive: true, force: true });
+  });
+
+  const create = async (): Promise<string> => {
+    const { status, body } = await api.request<GenerationDto>('POST', '/v1/sd/text-to-image', {
+      key,
+      body: { prompt: 'a red circle', model: 'shapes', steps: 2, webhook: receiver.url },
+    });
+    expect(status).toBe(201);
+    return body.id;
+  };
+
+  const terminated = (id: string): Promise<GenerationDto> =>
+    until(async () => {
+      const { body } = await api.request<GenerationDto>('GET', `/v1/sd/text-to-image/${id}`, { key });
+      return isTerminated(body.status) && body;
+    }, `${id} has terminated`);
+
+  const told = (id: string): Promise<WebhookDelivery> =>
+    until(async () => {
+      const row = await api.dataSource.manager.findOneBy(WebhookDelivery, { generationId: id, status: 'delivered' });
+      return row ?? undefined;
+    }, `the receiver knows of ${id}`);
+
+  /** As the sweepers would find things a minute from now, so that nobody waits for them. */
+  const sweep = async (): Promise<void> => {
+    await api.dataSource.query(`UPDATE image_tasks SET created_at = created_at - interval '1 minute'`);
+    await worker.get(TaskSweeper).sweep();
+    await api.app.get(DeliveriesSweeper).sweep(new Date(Date.now() + 60_000));
+  };
+
+  it('draw a picture, serve it and tell the receiver', async () => {
+    const id = await create();
+    const generation = await terminated(id);
+    expect(generation).toMatchObject({ status: 'succeeded', images: [expect.stringContaining('/images/') as string] });
+    expect([...s3.objects.keys()].filter((name) => name.startsWith(id))).toEqual([`${id}/1/0.png`]);
+    const response = await fetch(`${api.baseUrl}${new URL(generation.images[0]).pathname}`);
+    expect(response.headers.get('content-type')).toBe('image/png');
+    expect(await sharp(Buffer.from(await response.arrayBuffer())).metadata()).toMatchObject({
+      width: 512,
+      height: 512,
+    });
+    await told(id);
+    await api.request('DELETE', `/v1/sd/text-to-image/${id}`, { key });
+    expect([...s3.objects.keys()].filter((name) => name.startsWith(id))).toEqual([]);
+  });
+
+  it('serve no half picture while the store is away, and say so', async () => {
+    const { images } = await terminated(await create());
+    const path = new URL(images[0]).pathname;
+    for (const trouble of ['unavailable', 'deny'] as const) {
+      s3.trouble(trouble);
+      const reply = await api.request<{ code: string }>('GET', path);
+      expect([reply.status, reply.body.code]).toEqual([503, 'ServiceUnavailable']);
+    }
+    s3.trouble('breakOff');
+    const broken = await fetch(`${api.baseUrl}${path}`);
+    await expect(broken.arrayBuffer()).rejects.toThrow();
+    s3.trouble(undefined);
+    expect((await api.request('GET', path)).status).toBe(200);
+  });
+
+  it('lose nothing when Redis forgets everything', async () => {
+    const ids = [];
+    for (let i = 0; i < 6; i++) ids.push(await create());
+    await redis.flush();
+    await sweep();
+    for (const id of ids) expect((await terminated(id)).status).toBe('succeeded');
+    await sweep();
+    await Promise.all(ids.map(told));
+  });
+
+  it('accept work while Redis is away, and do it when Redis is back', async () => {
+    await redis.kill();
+    const startedAt = performance.now();
+    const ids = [await create(), await create()];
+    expect(performance.now() - startedAt).toBeLessThan(6_000);
+    await redis.start();
+    await until(
+      () =>
+        sweep().then(
+          () => true,
+          () => false,
+        ),
+      'the sweepers reach Redis again',
+    );
+    for (const id of ids) expect((await terminated(id)).status).toBe('succeeded');
+    await sweep();
+    await Promise.all(ids.map(told));
+  });
+});
