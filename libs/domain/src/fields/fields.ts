@@ -178,6 +178,10 @@ export function ArrayField(options: FieldOptions & { min: number; max: number; e
   const { min, max, element, ...rest } = options;
   return applyDecorators(
     Type(element),
+    // An array is validated as its elements, so that one inside this one would pass.
+    Transform(({ value }: { value: unknown }) =>
+      Array.isArray(value) ? value.map((each: unknown) => (Array.isArray(each) ? null : each)) : value,
+    ),
     field(
       rest,
       { type: () => element(), isArray: true, minItems: min, maxItems: max },
@@ -185,11 +189,6 @@ export function ArrayField(options: FieldOptions & { min: number; max: number; e
       ArrayMinSize(min, { message: `must have at least ${min} element${min === 1 ? '' : 's'}` }),
       ArrayMaxSize(max, { message: `must have at most ${max} elements` }),
       ValidateNested({ each: true, message: 'must be an object' }),
-      // An array is validated as its elements, so that one inside this one would pass.
-      Checked('elements', (value) => {
-        const index = Array.isArray(value) ? value.findIndex(Array.isArray) : -1;
-        return index < 0 ? undefined : `element ${index} must be an object`;
-      }),
     ),
   );
 }
