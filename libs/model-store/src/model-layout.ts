@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
-import { ModelFolderError, OnnxModel, readModelFolder } from '@app/diffusion';
+import { ModelFolderError, readModelFolder } from '@app/diffusion';
 import { graphParts, isSafePath, selectModelFiles } from './model-files';
 import { ModelStoreError } from './model-store-error';
 
@@ -62,20 +62,11 @@ async function readGraphs(
         throw new ModelStoreError('InvalidModel', `${graph} keeps weights outside its folder, in ${outside}.`);
       return {
         externalFiles: externalFiles.map((name) => `${dirname(graph)}/${name}`),
-        cudaOperator: cudaOperator ?? rareCudaOperator(path),
+        cudaOperator,
       };
     });
   } catch (error) {
     if (!(error instanceof ModelFolderError)) throw error;
     throw new ModelStoreError('InvalidModel', error.message.replaceAll(`${folder}${sep}`, ''), { cause: error });
   }
-}
-
-/** Fused operators that exist for the CPU too, but not as they are used here: onnxruntime 1.30 refuses them when they run. */
-function rareCudaOperator(graph: string): string | undefined {
-  // Attention without a value input has keys and values packed into one tensor.
-  const packed = OnnxModel.open(graph).nodes.some(
-    ({ opType, inputs }) => opType === 'MultiHeadAttention' && !inputs[2],
-  );
-  return packed ? 'MultiHeadAttention with packed inputs' : undefined;
 }

@@ -1,14 +1,20 @@
 import { realpath, stat } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { OnnxModel, OnnxModelError } from '../weights/onnx-model';
+import type { OnnxNode } from '../weights/onnx-proto';
 import { ModelFolderError } from './errors';
 
-/** Operators into which ONNX Runtime's own tools fuse a diffusion model and which only its CUDA provider implements. */
+/**
+ * Operators into which ONNX Runtime's own tools fuse a diffusion model and for which its CPU provider has no kernel on x64.
+ * Source: the operators that the tools write, less the kernels that onnxruntime 1.30 lists for the CPU.
+ */
 const cudaOperators = new Set([
   'BiasAdd',
   'BiasSplitGelu',
+  'GemmFastGelu',
   'GroupNorm',
   'NhwcConv',
+  'NhwcFusedConv',
   'PackedAttention',
   'PackedMultiHeadAttention',
   'SkipGroupNorm',
@@ -59,8 +65,15 @@ export async function readGraphFile(path: string): Promise<GraphFile> {
     path,
     externalFiles: [...sizes.keys()],
     hasRepeatedNames: new Set(names).size < names.length,
-    cudaOperator: model.nodes.find(({ opType }) => cudaOperators.has(opType))?.opType,
+    cudaOperator: model.nodes.map(cudaOnly).find((operator) => operator !== undefined),
   };
+}
+
+/** The operator of a node that cannot run on the CPU. */
+function cudaOnly({ opType, inputs }: OnnxNode): string | undefined {
+  // Without a value input, keys and values are packed into one tensor: the CPU's kernel loads that, and refuses it when it runs.
+  if (opType === 'MultiHeadAttention' && !inputs[2]) return 'MultiHeadAttention with packed inputs';
+  return cudaOperators.has(opType) ? opType : undefined;
 }
 
 function openModel(path: string): OnnxModel {
