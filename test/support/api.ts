@@ -59,6 +59,9 @@ export async function startTestApi(env: Record<string, string> = {}): Promise<Te
     WEBHOOK_ALLOW_PRIVATE: 'true',
     LOG_LEVEL: 'silent',
     PORT: '0',
+    // What a test asks for, it may have.
+    RATE_LIMIT_PER_MINUTE: '0',
+    MAX_QUEUED_PER_KEY: '0',
     ...env,
   });
   const app = await createApi(config);

@@ -46,6 +46,8 @@ export async function startTestService({ env = {}, workers = 1 } = {}): Promise<
     MODELS_DIR: resolve(__dirname, '..', '..', 'models'),
     MODEL_FALLBACK: 'on',
     WEBHOOK_ALLOW_PRIVATE: 'true',
+    RATE_LIMIT_PER_MINUTE: '0',
+    MAX_QUEUED_PER_KEY: '0',
     PORT: '0',
     HOST: '127.0.0.1',
     ...env,

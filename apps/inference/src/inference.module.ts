@@ -1,9 +1,10 @@
 import type { Config } from '@app/config';
 import { createDataSource } from '@app/database';
-import { JsonLogger } from '@app/logging';
+import { JsonLogger, Metrics } from '@app/logging';
 import { ModelStore } from '@app/model-store';
 import type { JobBackEnd } from '@app/queue';
-import { ImageTaskLifeCycle, openJobBackEnd, queueConnection, Transactions } from '@app/queue';
+import { ClockWatch, databaseNow, ImageTaskLifeCycle, openJobBackEnd, queueConnection, Transactions } from '@app/queue';
+import type { ImageStorage } from '@app/storage';
 import { openImageStorage } from '@app/storage';
 import { BullModule } from '@nestjs/bullmq';
 import type { BeforeApplicationShutdown, DynamicModule, OnApplicationShutdown } from '@nestjs/common';
@@ -18,6 +19,8 @@ import { Upscalers } from './drawing/upscalers';
 import { Engines } from './engine/engines';
 import { GenerationProcessor } from './generation.processor';
 import { HealthServer } from './health/health-server';
+import { remembering } from './health/remembering';
+import { InferenceMetrics } from './metrics/inference-metrics';
 import { WorkerPresence } from './health/worker-presence';
 import { PictureStore } from './pictures/picture-store';
 import { FileSweeper } from './sweeper/file-sweeper';
@@ -34,7 +37,12 @@ export interface InferenceOptions {
   threadFile?: string;
   /** What a drawing may take to finish once the process is asked to end; then it is given back. */
   shutdownDeadlineMs?: number;
+  /** This machine's clock, in milliseconds since the epoch. */
+  now?: () => number;
 }
+
+/** Writing to a remote store to see whether it can be written costs something. */
+const storageCheckMs = 15_000;
 
 /** The GPU worker: consumes the queue of drawings, sweeps, and answers for its health. */
 @Module({})
@@ -45,10 +53,11 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
     private readonly stops: StopListener,
     private readonly engines: Engines,
     private readonly health: HealthServer,
+    private readonly clock: ClockWatch,
   ) {}
 
   static forRoot(options: InferenceOptions): DynamicModule {
-    const { config, databaseUrl, logger, threadFile, shutdownDeadlineMs = 6_000 } = options;
+    const { config, databaseUrl, logger, threadFile, shutdownDeadlineMs = 6_000, now } = options;
     return {
       module: InferenceModule,
       imports: [
@@ -59,6 +68,8 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
         { provide: CONFIG, useValue: config },
         { provide: SHUTDOWN_DEADLINE_MS, useValue: shutdownDeadlineMs },
         { provide: JsonLogger, useValue: logger },
+        { provide: Metrics, useFactory: () => new Metrics() },
+        InferenceMetrics,
         {
           provide: DataSource,
           useFactory: () =>
@@ -80,11 +91,16 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
         {
           provide: ImageTaskLifeCycle,
           inject: [Transactions],
-          useFactory: (transactions: Transactions) => new ImageTaskLifeCycle(transactions),
+          useFactory: (transactions: Transactions) => new ImageTaskLifeCycle(transactions, config.maxConcurrentPerKey),
         },
         { provide: IMAGE_STORAGE, useFactory: () => openImageStorage(config) },
         { provide: ModelStore, useFactory: () => new ModelStore(config.modelsDir) },
-        { provide: Engines, useFactory: () => Engines.start(config, logger, threadFile) },
+        {
+          provide: Engines,
+          inject: [InferenceMetrics],
+          useFactory: (metrics: InferenceMetrics) =>
+            Engines.start(config, logger, threadFile, (loaded) => metrics.modelLoaded(loaded)),
+        },
         {
           provide: StopListener,
           useFactory: async () => {
@@ -94,10 +110,39 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
           },
         },
         {
-          provide: HealthServer,
+          provide: ClockWatch,
           inject: [DataSource],
-          useFactory: (dataSource: DataSource) =>
-            new HealthServer({ database: async () => (await dataSource.query('SELECT 1')) !== undefined }),
+          useFactory: async (dataSource: DataSource) => {
+            const clock = new ClockWatch({
+              databaseNow: () => databaseNow(dataSource),
+              say: (sentence, details) => logger.warn(sentence, details),
+              ...(now && { now }),
+            });
+            await clock.start();
+            return clock;
+          },
+        },
+        {
+          provide: HealthServer,
+          inject: [DataSource, JOB_BACK_END, IMAGE_STORAGE, Engines, ClockWatch, Metrics],
+          useFactory: (
+            dataSource: DataSource,
+            jobs: JobBackEnd,
+            storage: ImageStorage,
+            engines: Engines,
+            clock: ClockWatch,
+            metrics: Metrics,
+          ) =>
+            new HealthServer(
+              {
+                database: () => dataSource.query('SELECT 1'),
+                queue: () => jobs.counts('images'),
+                storage: remembering(() => storage.check(), storageCheckMs),
+                engine: async () => engines.alive,
+                clock: async () => clock.agrees,
+              },
+              metrics,
+            ),
         },
         DrawingService,
         FailureService,
@@ -116,6 +161,7 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
 
   beforeApplicationShutdown(): void {
     this.health.stop();
+    this.clock.stop();
   }
 
   /** The processor has given its tasks back by now: what is left goes in the order in which it was needed. */

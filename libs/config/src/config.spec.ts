@@ -12,6 +12,9 @@ describe(loadConfig.name, () => {
       devices: 'auto',
       modelFallback: true,
       webhookAllowPrivate: false,
+      rateLimitPerMinute: 600,
+      maxQueuedPerKey: 1000,
+      maxConcurrentPerKey: 0,
       logLevel: 'info',
     });
     expect(config.databaseUrl).toBeUndefined();

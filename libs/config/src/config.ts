@@ -34,6 +34,12 @@ export interface Config {
   /** Whether the bundled demonstration model may stand in for one that is not installed. */
   modelFallback: boolean;
   webhookAllowPrivate: boolean;
+  /** Requests that one key may make in a minute; of this and the two below, 0 is no limit, and a key may have its own. */
+  rateLimitPerMinute: number;
+  /** Generations and Prompts of one key that may wait to be drawn. */
+  maxQueuedPerKey: number;
+  /** As many may be drawn at once. */
+  maxConcurrentPerKey: number;
   logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
   /** Port of the worker's health endpoint; 0 picks a free one. */
   inferenceHealthPort: number;
@@ -121,6 +127,9 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     inferenceThreads: integer('INFERENCE_THREADS', availableParallelism(), 1, 1024),
     modelFallback: flag('MODEL_FALLBACK', databaseUrl === undefined),
     webhookAllowPrivate: flag('WEBHOOK_ALLOW_PRIVATE', false),
+    rateLimitPerMinute: integer('RATE_LIMIT_PER_MINUTE', 600, 0, 1_000_000),
+    maxQueuedPerKey: integer('MAX_QUEUED_PER_KEY', 1000, 0, 1_000_000),
+    maxConcurrentPerKey: integer('MAX_CONCURRENT_PER_KEY', 0, 0, 1000),
     logLevel: oneOf('LOG_LEVEL', 'info', logLevels),
     inferenceHealthPort: integer('INFERENCE_HEALTH_PORT', 0, 0, 65535),
     hubEndpoint: url('HF_ENDPOINT', ['http:', 'https:']) ?? 'https://huggingface.co',

@@ -31,6 +31,7 @@ export * from './image-tasks/image-task-status';
 export * from './inference-workers/inference-worker';
 export * from './models/model.dto';
 export * from './rate-limits/rate-bucket';
+export * from './sandbox/sandbox-order';
 export * from './styles/create-style.dto';
 export * from './styles/style';
 export * from './styles/style.dto';

@@ -2,9 +2,10 @@ import type { ApiKey } from '@app/domain';
 import type { CanActivate, ExecutionContext } from '@nestjs/common';
 import { createParamDecorator, Injectable, SetMetadata } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import type { Request } from 'express';
-import { UnauthorizedError } from '../http/http-errors';
+import type { Request, Response } from 'express';
+import { ScopeMissingError, UnauthorizedError } from '../http/http-errors';
 import { ApiKeysService } from './api-keys.service';
+import { RateLimiter } from './rate-limiter';
 
 declare module 'express-serve-static-core' {
   interface Request {
@@ -30,21 +31,29 @@ function caller(context: ExecutionContext): ApiKey {
   return apiKey;
 }
 
-/** Admits requests with a Bearer key that exists and is not revoked. Guards every route but the public ones. */
+/** Methods that change nothing; the scope `read` is enough for them. */
+const readMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/** Admits requests with a Bearer key that is valid, within its rate, and has the scope. Guards every route but the public ones. */
 @Injectable()
 export class ApiKeyGuard implements CanActivate {
   constructor(
     private readonly reflector: Reflector,
     private readonly apiKeys: ApiKeysService,
+    private readonly rates: RateLimiter,
   ) {}
 
-  /** @throws UnauthorizedError */
+  /** @throws UnauthorizedError, RateLimitedError or ScopeMissingError, in this order. */
   async canActivate(context: ExecutionContext): Promise<boolean> {
     if (this.reflector.getAllAndOverride<boolean>(isPublic, [context.getHandler(), context.getClass()])) return true;
     const request = context.switchToHttp().getRequest<Request>();
     const [scheme, token, ...rest] = (request.headers.authorization ?? '').split(' ');
     if (scheme.toLowerCase() !== 'bearer' || !token || rest.length > 0) throw new UnauthorizedError();
-    request.apiKey = await this.apiKeys.authenticate(token);
+    const key = await this.apiKeys.authenticate(token);
+    await this.rates.take(key, context.switchToHttp().getResponse<Response>());
+    const scope = readMethods.has(request.method) ? 'read' : 'write';
+    if (!key.has(scope)) throw new ScopeMissingError(scope);
+    request.apiKey = key;
     return true;
   }
 }

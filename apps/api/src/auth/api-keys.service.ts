@@ -1,4 +1,4 @@
-import { ApiKey, parseApiKeyToken, sameSecret } from '@app/domain';
+import { ApiKey, parseApiKeyToken } from '@app/domain';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
@@ -16,7 +16,7 @@ export class ApiKeysService {
   async authenticate(token: string): Promise<ApiKey> {
     const presented = parseApiKeyToken(token);
     const key = presented && (await this.apiKeys.findOneBy({ prefix: presented.prefix }));
-    if (!key || !sameSecret(key.secretHash, presented.secretHash) || key.revokedAt) throw new UnauthorizedError();
+    if (!presented || !key?.accepts(presented.secretHash)) throw new UnauthorizedError();
     await this.touch(key);
     return key;
   }

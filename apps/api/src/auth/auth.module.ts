@@ -4,10 +4,11 @@ import { APP_GUARD } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { ApiKeyGuard } from './api-key.guard';
 import { ApiKeysService } from './api-keys.service';
+import { RateLimiter } from './rate-limiter';
 
-/** Bearer keys before every route that is not public. */
+/** Bearer keys, their rates and scopes before every route that is not public. */
 @Module({
   imports: [TypeOrmModule.forFeature([ApiKey])],
-  providers: [ApiKeysService, { provide: APP_GUARD, useClass: ApiKeyGuard }],
+  providers: [ApiKeysService, RateLimiter, { provide: APP_GUARD, useClass: ApiKeyGuard }],
 })
 export class AuthModule {}

@@ -1,6 +1,7 @@
 import { FinetunePrompt } from '@app/domain';
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { AdmissionModule } from '../admission/admission.module';
 import { FinetunesModule } from '../finetunes/finetunes.module';
 import { ModelsModule } from '../models/models.module';
 import { RecordsModule } from '../records/records.module';
@@ -10,7 +11,14 @@ import { FinetunePromptsService } from './finetune-prompts.service';
 
 /** Prompts of Fine-Tunes. */
 @Module({
-  imports: [TypeOrmModule.forFeature([FinetunePrompt]), FinetunesModule, ModelsModule, RecordsModule, StylesModule],
+  imports: [
+    TypeOrmModule.forFeature([FinetunePrompt]),
+    AdmissionModule,
+    FinetunesModule,
+    ModelsModule,
+    RecordsModule,
+    StylesModule,
+  ],
   controllers: [FinetunePromptsController],
   providers: [FinetunePromptsService],
   exports: [FinetunePromptsService],

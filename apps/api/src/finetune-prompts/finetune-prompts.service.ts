@@ -15,6 +15,8 @@ import { ImageTaskLifeCycle, Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
+import type { NewOrder } from '../admission/admission.service';
+import { AdmissionService } from '../admission/admission.service';
 import { FinetunesService } from '../finetunes/finetunes.service';
 import { ModelsService } from '../models/models.service';
 import { ImageUrls } from '../records/image-urls';
@@ -36,6 +38,7 @@ export class FinetunePromptsService {
     private readonly thumbnails: ThumbnailsService,
     private readonly transactions: Transactions,
     private readonly lifeCycle: ImageTaskLifeCycle,
+    private readonly admissions: AdmissionService,
     private readonly models: ModelsService,
     private readonly urls: ImageUrls,
     private readonly files: StoredFiles,
@@ -65,7 +68,8 @@ export class FinetunePromptsService {
         createdAt,
       ),
     );
-    await this.insert(finetune, prompts);
+    const orders = dtos.map(({ metadata }, index) => ({ metadata, pointer: `/${index}/metadata` }));
+    await this.insert(finetune, prompts, orders);
     return prompts.map((prompt) => CreatedPromptDto.from(prompt));
   }
 
@@ -91,6 +95,7 @@ export class FinetunePromptsService {
     const made = dtos.flatMap((dto, index) =>
       styles[index].map((style, place) => ({
         dto,
+        order: { metadata: dto.metadata, pointer: `/${index}/metadata` },
         prompt: newPrompt(
           finetune,
           {
@@ -110,6 +115,7 @@ export class FinetunePromptsService {
     await this.insert(
       finetune,
       made.map(({ prompt }) => prompt),
+      made.map(({ order }) => order),
     );
     // What was sent is what stands in the DTO: a field that was left out is not there at all.
     return made.map(({ dto: { id: _styleId, ...sent }, prompt: { id } }) => ({
@@ -159,18 +165,26 @@ export class FinetunePromptsService {
   }
 
   /** Rows, tasks and jobs of all of them in one transaction, under a Fine-Tune that stays until it ends. */
-  private async insert({ ownerId, id, model }: Finetune, prompts: readonly NewPrompt[]): Promise<void> {
+  private async insert(
+    { ownerId, id, model }: Finetune,
+    prompts: readonly NewPrompt[],
+    orders: readonly NewOrder[],
+  ): Promise<void> {
     await this.models.served(model);
     if (prompts.length === 0) return;
-    const tasks = prompts.map(({ task }) => task);
     await this.transactions.run(async (transaction) => {
       await this.finetunes.lock(transaction.manager, ownerId, id, 'for_key_share');
+      const admissions = await this.admissions.admit(transaction.manager, ownerId, orders);
+      const tasks = prompts.map(({ task }, index) => ({ ...task, sandbox: admissions[index].sandbox }));
       await transaction.manager.insert(ImageTask, tasks);
       await transaction.manager.insert(
         FinetunePrompt,
         prompts.map(({ task: _task, metadata, ...row }) => ({ ...row, metadata: metadata as never })),
       );
-      await this.lifeCycle.enqueue(transaction, tasks);
+      await this.lifeCycle.enqueue(
+        transaction,
+        tasks.map((task, index) => ({ ...task, ...admissions[index] })),
+      );
     });
   }
 }

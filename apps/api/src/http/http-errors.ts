@@ -61,6 +61,39 @@ export class MalformedBodyError extends HttpError {
   }
 }
 
+/** 403: the key is valid, but not for this. */
+export class ScopeMissingError extends HttpError {
+  constructor(scope: string) {
+    super(403, 'ScopeMissing', `This needs an API key with the scope "${scope}".`);
+  }
+}
+
+/** 429: the key has made its requests of this minute. */
+export class RateLimitedError extends HttpError {
+  constructor(limit: number, retryAfterSeconds: number) {
+    super(
+      429,
+      'RateLimited',
+      `This API key may make ${limit} requests a minute. Try again in ${retryAfterSeconds} s.`,
+      {
+        'Retry-After': String(retryAfterSeconds),
+      },
+    );
+  }
+}
+
+/** 429: the key has as much waiting as it may have. */
+export class QueueFullError extends HttpError {
+  constructor(max: number, queued: number, added: number, retryAfterSeconds = 10) {
+    super(
+      429,
+      'QueueFull',
+      `This API key may have ${max} Generations and Prompts waiting; ${queued} are, and this would add ${added}.`,
+      { 'Retry-After': String(retryAfterSeconds) },
+    );
+  }
+}
+
 /** 503: something the service needs is down for the moment. */
 export class ServiceUnavailableError extends HttpError {
   constructor(message: string, retryAfterSeconds = 2) {

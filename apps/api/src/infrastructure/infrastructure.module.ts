@@ -74,8 +74,9 @@ class ConfigModule {
     },
     {
       provide: ImageTaskLifeCycle,
-      inject: [Transactions],
-      useFactory: (transactions: Transactions) => new ImageTaskLifeCycle(transactions),
+      inject: [Transactions, CONFIG],
+      useFactory: (transactions: Transactions, { maxConcurrentPerKey }: Config) =>
+        new ImageTaskLifeCycle(transactions, maxConcurrentPerKey),
     },
   ],
   exports: [JOB_BACK_END, Transactions, ImageTaskLifeCycle],

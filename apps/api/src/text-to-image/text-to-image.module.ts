@@ -1,6 +1,7 @@
 import { Generation } from '@app/domain';
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { AdmissionModule } from '../admission/admission.module';
 import { ModelsModule } from '../models/models.module';
 import { RecordsModule } from '../records/records.module';
 import { TextToImageController } from './text-to-image.controller';
@@ -8,7 +9,7 @@ import { TextToImageService } from './text-to-image.service';
 
 /** Generations: pictures from a prompt. */
 @Module({
-  imports: [TypeOrmModule.forFeature([Generation]), RecordsModule, ModelsModule],
+  imports: [TypeOrmModule.forFeature([Generation]), RecordsModule, ModelsModule, AdmissionModule],
   controllers: [TextToImageController],
   providers: [TextToImageService],
   exports: [TextToImageService],

@@ -16,6 +16,7 @@ import { ImageTaskLifeCycle, Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
+import { AdmissionService } from '../admission/admission.service';
 import { ModelsService } from '../models/models.service';
 import { ImageUrls } from '../records/image-urls';
 import type { Page, PageOf } from '../records/page';
@@ -29,6 +30,7 @@ export class TextToImageService {
     @InjectRepository(Generation) private readonly generations: Repository<Generation>,
     private readonly transactions: Transactions,
     private readonly lifeCycle: ImageTaskLifeCycle,
+    private readonly admissions: AdmissionService,
     private readonly models: ModelsService,
     private readonly urls: ImageUrls,
     private readonly files: StoredFiles,
@@ -60,14 +62,16 @@ export class TextToImageService {
       createdAt: new Date(),
     } as const;
     await this.transactions.run(async (transaction) => {
-      await transaction.manager.insert(ImageTask, task);
+      const order = { metadata: dto.metadata, pointer: '/metadata' };
+      const [{ sandbox, delayMs }] = await this.admissions.admit(transaction.manager, ownerId, [order]);
+      await transaction.manager.insert(ImageTask, { ...task, sandbox });
       await transaction.manager.insert(Generation, {
         id,
         ownerId,
         webhook: dto.webhook ?? null,
         metadata: (dto.metadata ?? null) as never,
       });
-      await this.lifeCycle.enqueue(transaction, [task]);
+      await this.lifeCycle.enqueue(transaction, [{ ...task, sandbox, delayMs }]);
     });
     crashPoint('after-insert');
     return this.findOne(ownerId, id);

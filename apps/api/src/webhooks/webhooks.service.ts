@@ -61,7 +61,7 @@ export class WebhooksService {
         id: delivery.id,
         url: delivery.url,
         body: JSON.stringify(record),
-        secrets: [owner.webhookSecret],
+        secrets: owner.signingSecrets(),
       });
       crashPoint('after-webhook-send');
       alive = receipt.statusCode !== null && receipt.statusCode < 500;

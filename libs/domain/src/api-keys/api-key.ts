@@ -1,4 +1,5 @@
 import { Column, Entity, PrimaryColumn, Unique } from 'typeorm';
+import { newApiKeySecret, newWebhookSecret, sameSecret } from './api-key-secret';
 
 export const apiKeyScopes = ['read', 'write', 'admin'] as const;
 export type ApiKeyScope = (typeof apiKeyScopes)[number];
@@ -72,4 +73,39 @@ export class ApiKey {
 
   @Column({ type: 'timestamptz', name: 'revoked_at', nullable: true })
   revokedAt: Date | null;
+
+  /** Whether a presented secret is this key's, or the one before during its grace. */
+  accepts(secretHash: Buffer, now = new Date()): boolean {
+    if (this.revokedAt) return false;
+    if (sameSecret(this.secretHash, secretHash)) return true;
+    const { previousSecretHash: previous, previousSecretExpiresAt: expiresAt } = this;
+    return previous !== null && expiresAt !== null && expiresAt > now && sameSecret(previous, secretHash);
+  }
+
+  /** The secrets that sign a webhook now, the newest first. */
+  signingSecrets(now = new Date()): string[] {
+    const { previousWebhookSecret: previous, previousWebhookSecretExpiresAt: expiresAt } = this;
+    return previous && expiresAt && expiresAt > now ? [this.webhookSecret, previous] : [this.webhookSecret];
+  }
+
+  /** Whether it may be used for what needs `scope`; each scope includes those before it. */
+  has(scope: ApiKeyScope): boolean {
+    return apiKeyScopes.slice(apiKeyScopes.indexOf(scope)).some((held) => this.scopes.includes(held));
+  }
+
+  /** Gives it a new secret; the one until now is accepted until `graceEndsAt`. @returns the token, known now and never again. */
+  rotateSecret(graceEndsAt: Date): string {
+    const { token, secretHash } = newApiKeySecret(this.prefix);
+    this.previousSecretHash = this.secretHash;
+    this.previousSecretExpiresAt = graceEndsAt;
+    this.secretHash = secretHash;
+    return token;
+  }
+
+  /** Gives it a new secret for webhooks; the one until now signs beside it until `graceEndsAt`. */
+  rotateWebhookSecret(graceEndsAt: Date): void {
+    this.previousWebhookSecret = this.webhookSecret;
+    this.previousWebhookSecretExpiresAt = graceEndsAt;
+    this.webhookSecret = newWebhookSecret();
+  }
 }

@@ -1,0 +1,51 @@
+import type { Config } from '@app/config';
+import type { Metadata } from '@app/domain';
+import { ApiKey, ImageTask, InvalidError, readSandboxOrder } from '@app/domain';
+import { Inject, Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { CONFIG } from '../config.token';
+import { QueueFullError } from '../http/http-errors';
+
+/** A new task as far as its key has a say in it. */
+export interface NewOrder {
+  metadata?: Metadata | null;
+  /** Of the metadata in the body. */
+  pointer: string;
+}
+
+/** What the key makes of it: no engine draws what is `sandbox`, and it is settled after `delayMs`. */
+export interface Admission {
+  sandbox: boolean;
+  delayMs: number;
+}
+
+/** Decides whether a caller may have more tasks, and who draws them. */
+@Injectable()
+export class AdmissionService {
+  constructor(@Inject(CONFIG) private readonly config: Config) {}
+
+  /**
+   * Called in the transaction that inserts the tasks, before it does. Admissions of one key wait for one another,
+   * so that the cap holds however many processes admit at once.
+   * @returns one for each order.
+   * @throws QueueFullError; InvalidError for an order that a sandbox cannot follow.
+   */
+  async admit(manager: EntityManager, ownerId: string, orders: readonly NewOrder[]): Promise<Admission[]> {
+    const { sandbox, maxQueued } = await manager.findOneOrFail(ApiKey, {
+      select: { id: true, sandbox: true, maxQueued: true },
+      where: { id: ownerId },
+    });
+    const cap = maxQueued ?? this.config.maxQueuedPerKey;
+    if (cap > 0) {
+      await manager.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`admission ${ownerId}`]);
+      const queued = await manager.countBy(ImageTask, { ownerId, status: 'queued' });
+      if (queued + orders.length > cap) throw new QueueFullError(cap, queued, orders.length);
+    }
+    if (!sandbox) return orders.map(() => ({ sandbox, delayMs: 0 }));
+    const read = orders.map(({ metadata, pointer }) => readSandboxOrder(metadata, pointer));
+    const problems = read.flatMap((each) => each.problems);
+    if (problems.length > 0)
+      throw new InvalidError('ValidationFailed', `"${problems[0].pointer}" ${problems[0].message}.`, problems);
+    return read.map(({ order: { delayMs } }) => ({ sandbox, delayMs }));
+  }
+}

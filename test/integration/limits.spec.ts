@@ -1,0 +1,139 @@
+import type { TestApi, TestKey } from '../support/api';
+import { startTestApi } from '../support/api';
+import { failTask } from '../support/factories';
+
+describe('Limits', () => {
+  const apis: TestApi[] = [];
+  let api: TestApi;
+
+  /** An api; the second one, on the same database, is another process to the limits. */
+  const start = async (env: Record<string, string> = {}): Promise<TestApi> => {
+    const started = await startTestApi(env);
+    apis.push(started);
+    return started;
+  };
+
+  beforeAll(async () => {
+    api = await start({ RATE_LIMIT_PER_MINUTE: '20', MAX_QUEUED_PER_KEY: '5' });
+  });
+
+  afterAll(async () => {
+    for (const each of apis.reverse()) await each.close();
+  });
+
+  const draw = (key: TestKey, target = api) =>
+    target.request<{ id: string; code?: string; detail?: string }>('POST', '/v1/sd/text-to-image', {
+      key,
+      body: { prompt: 'a star' },
+    });
+  const list = (key: TestKey, target = api) => target.request<{ code: string }>('GET', '/v1/finetunes', { key });
+
+  describe('of the rate', () => {
+    it('are told on every answer', async () => {
+      const key = await api.createKey();
+      const { headers, status } = await list(key);
+      expect(status).toBe(200);
+      expect(headers.get('ratelimit-limit')).toBe('20');
+      expect(headers.get('ratelimit-remaining')).toBe('19');
+      expect(headers.get('ratelimit-reset')).toBe('3');
+      const missing = await api.request('GET', '/v1/sd/text-to-image/none', { key });
+      expect([missing.status, missing.headers.get('ratelimit-remaining')]).toEqual([404, '18']);
+    });
+
+    it('let a minute’s requests pass at once and refuse the next, whoever asks how fast', async () => {
+      const key = await api.createKey();
+      const replies = await Promise.all(Array.from({ length: 30 }, () => list(key)));
+      const refused = replies.filter(({ status }) => status === 429);
+      // One more token comes every three seconds.
+      expect(replies.length - refused.length).toBeGreaterThanOrEqual(20);
+      expect(replies.length - refused.length).toBeLessThanOrEqual(23);
+      const { body, headers } = refused[0];
+      expect(body.code).toBe('RateLimited');
+      expect(headers.get('content-type')).toContain('application/problem+json');
+      expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+      expect(Number(headers.get('retry-after'))).toBeLessThanOrEqual(3);
+      expect(headers.get('ratelimit-remaining')).toBe('0');
+      expect((await list(await api.createKey())).status).toBe(200);
+    });
+
+    it('fill again with time', async () => {
+      const key = await api.createKey();
+      await Promise.all(Array.from({ length: 30 }, () => list(key)));
+      expect((await list(key)).status).toBe(429);
+      await api.dataSource.query(
+        `UPDATE rate_buckets SET updated_at = updated_at - interval '9 s' WHERE owner_id = $1`,
+        [key.id],
+      );
+      const replies = [await list(key), await list(key), await list(key)];
+      expect(replies.map(({ status }) => status)).toEqual([200, 200, 200]);
+    });
+
+    it('are shared by all api processes', async () => {
+      const other = await start({ DATABASE_URL: api.config.databaseUrl ?? '', RATE_LIMIT_PER_MINUTE: '20' });
+      const key = await api.createKey();
+      await Promise.all(Array.from({ length: 10 }, () => Promise.all([list(key), list(key, other)])));
+      const [here, there] = [await list(key), await list(key, other)];
+      expect([here.status, there.status]).toContain(429);
+      expect(Number(there.headers.get('ratelimit-remaining'))).toBe(0);
+    });
+
+    it('are a key’s own where it has them, and none where that is 0', async () => {
+      const tight = await api.createKey({ rateLimitPerMinute: 2 });
+      const statuses = [await list(tight), await list(tight), await list(tight)].map(({ status }) => status);
+      expect(statuses).toEqual([200, 200, 429]);
+      const free = await api.createKey({ rateLimitPerMinute: 0 });
+      const replies = await Promise.all(Array.from({ length: 30 }, () => list(free)));
+      expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]));
+      expect(replies[0].headers.get('ratelimit-limit')).toBeNull();
+    });
+
+    it('do not count strangers, who are refused before', async () => {
+      const { status, headers } = await list({ id: '', token: 'dr_x', webhookSecret: '' });
+      expect([status, headers.get('ratelimit-limit')]).toEqual([401, null]);
+    });
+  });
+
+  describe('of the queue', () => {
+    it('refuse what would be too much, however many ask at once, and take more when there is room', async () => {
+      const key = await api.createKey({ rateLimitPerMinute: 0 });
+      const replies = await Promise.all(Array.from({ length: 20 }, () => draw(key)));
+      const accepted = replies.filter(({ status }) => status === 201);
+      expect(accepted).toHaveLength(5);
+      const refused = replies.find(({ status }) => status !== 201);
+      expect(refused).toMatchObject({ status: 429, body: { code: 'QueueFull' } });
+      expect(Number(refused?.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+      await failTask(api, accepted[0].body.id, 'It was a test.');
+      expect((await draw(key)).status).toBe(201);
+      expect((await draw(key)).status).toBe(429);
+      expect((await draw(await api.createKey())).status).toBe(201);
+    });
+
+    it('take all Prompts of a request or none', async () => {
+      const key = await api.createKey({ rateLimitPerMinute: 0, maxQueued: 3 });
+      const finetune = await api.request<{ id: string }>('POST', '/v1/finetunes', { key, body: { name: 'robot' } });
+      const path = `/v1/finetunes/${finetune.body.id}/prompts`;
+      const ask = (count: number) =>
+        api.request('POST', path, { key, body: Array.from({ length: count }, () => ({ prompt: 'a robot' })) });
+      expect((await ask(2)).status).toBe(201);
+      expect(await ask(2)).toMatchObject({ status: 429, body: { code: 'QueueFull' } });
+      expect((await api.request('GET', path, { key })).body).toHaveLength(2);
+      expect((await ask(1)).status).toBe(201);
+    });
+
+    it('leave a refused request free to be repeated under its Idempotency-Key', async () => {
+      const key = await api.createKey({ rateLimitPerMinute: 0, maxQueued: 1 });
+      const first = await draw(key);
+      const again = () =>
+        api.request<{ id: string }>('POST', '/v1/sd/text-to-image', {
+          key,
+          body: { prompt: 'a moon' },
+          headers: { 'idempotency-key': 'moon' },
+        });
+      expect((await again()).status).toBe(429);
+      await failTask(api, first.body.id, 'It was a test.');
+      const made = await again();
+      expect(made.status).toBe(201);
+      expect((await again()).body.id).toBe(made.body.id);
+    });
+  });
+});
