@@ -1,0 +1,299 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Reply, RequestOptions, TestApi, TestKey } from '../support/api';
+import { startTestApi } from '../support/api';
+import type { Receiver } from '../support/receiver';
+import { startReceiver } from '../support/receiver';
+import type { World } from '../support/world';
+import { allRows, makeWorld, operations, pathOf } from '../support/world';
+import type { BodyRow, FieldRow } from './contract-table';
+import { bodies, queries, replies } from './contract-table';
+
+interface ProblemJson {
+  status: number;
+  code: string;
+  instance: string;
+  errors?: { pointer: string; message: string }[];
+}
+
+type Problem = Reply<ProblemJson>;
+
+const operationOf = (id: string) => operations.find((operation) => operation.id === id)!;
+const weights = readFileSync(join(__dirname, '..', 'golden', 'models', 'lora', 'zwx-robot-diffusers.safetensors'));
+const upload: RequestOptions = { raw: weights, headers: { 'content-type': 'application/octet-stream' } };
+const problemKeys = ['code', 'detail', 'instance', 'status', 'title', 'type'];
+
+describe('The contract', () => {
+  let api: TestApi;
+  let receiver: Receiver;
+  let key: TestKey;
+  let world: World;
+
+  beforeAll(async () => {
+    [api, receiver] = [await startTestApi(), await startReceiver()];
+    key = await api.createKey();
+    world = await makeWorld(api, key, receiver);
+  });
+
+  afterAll(async () => {
+    await api.close();
+    await receiver.close();
+  });
+
+  /** `{style}` and the like become ids. */
+  const filled = <T>(value: T, ids = world): T =>
+    JSON.parse(JSON.stringify(value).replace(/\{(\w+)\}/g, (whole, name: keyof World) => ids[name] ?? whole)) as T;
+  const send = <T = ProblemJson>(id: string, options: RequestOptions, query = '', ids = world): Promise<Reply<T>> =>
+    api.request<T>(operationOf(id).method, pathOf(operationOf(id), ids) + query, { key, ...options });
+  const around = ({ within }: BodyRow, elements: unknown[]) =>
+    within ? { ...within.rest, [within.field]: elements } : elements;
+  /** A body with one element changed; in an array, the second of two. */
+  const sendElement = (row: BodyRow, element: unknown): Promise<Problem> =>
+    send(row.operation, { body: row.shape === 'array' ? around(row, [filled(row.valid), element]) : element });
+  const at = ({ shape, within }: BodyRow, pointer: string) =>
+    shape === 'array' ? `${within ? `/${within.field}` : ''}/1${pointer}` : pointer;
+  const expectRefusal = (reply: Problem, code: string, pointers: string[]) => {
+    expect([reply.status, reply.body.code, reply.body.errors?.map(({ pointer }) => pointer)]).toEqual([
+      400,
+      code,
+      pointers,
+    ]);
+    expect(reply.headers.get('content-type')).toMatch(/^application\/problem\+json/);
+    expect(Object.keys(reply.body).sort()).toEqual([...problemKeys, 'errors'].sort());
+    expect(reply.body.instance).toBe(reply.headers.get('x-request-id'));
+    for (const { message } of reply.body.errors ?? []) expect(message).toMatch(/\S/);
+  };
+
+  const named = bodies.map(
+    (row) => [`${row.within ? `${row.within.field} in ` : ''}the body of ${row.operation}`, row] as const,
+  );
+  describe.each(named)('%s', (_, row) => {
+    let before: object;
+    const counts = async () =>
+      Object.fromEntries(Object.entries(await allRows(api)).map(([table, rows]) => [table, rows.length]));
+
+    describe('refuses, and stores nothing', () => {
+      beforeAll(async () => {
+        before = await counts();
+      });
+
+      const bad = row.fields.flatMap(({ name, kind, nullable }) =>
+        [...kind.bad, ...(nullable ? [] : [['null', null] as const])].map(
+          ([label, value]) => [name, label, value] as const,
+        ),
+      );
+      it.each(bad)('%s: %s', async (name, _label, value) => {
+        expectRefusal(await sendElement(row, { ...filled(row.valid), [name]: value }), 'ValidationFailed', [
+          at(row, `/${name}`),
+        ]);
+      });
+
+      const required = row.fields.filter((field) => field.required);
+      it.each(required.map((field) => [field.name, field] as const))('%s when it is missing', async (name, field) => {
+        const { [name]: _value, ...rest } = filled(row.valid);
+        expectRefusal(await sendElement(row, rest), field.missingCode ?? 'ValidationFailed', [at(row, `/${name}`)]);
+      });
+
+      it.each(['unknown', 'a/b~c', 'Prompt', 'toString', ''])('an unknown field "%s"', async (name) => {
+        const pointer = at(row, `/${name.replace('~', '~0').replace('/', '~1')}`);
+        expectRefusal(await sendElement(row, { ...filled(row.valid), [name]: 1 }), 'ValidationFailed', [pointer]);
+      });
+
+      it.each(['__proto__', 'constructor', 'prototype'])('a field named %s', async (name) => {
+        const mark = { mark: 1 };
+        const body = row.shape === 'array' ? around(row, [filled(row.valid), mark]) : mark;
+        const element = JSON.stringify(filled(row.valid)).replace('{', `{"${name}":{},`);
+        const raw = JSON.stringify(body).replace(JSON.stringify(mark), element);
+        const reply: Problem = await send(row.operation, { raw, headers: { 'content-type': 'application/json' } });
+        expectRefusal(reply, 'ValidationFailed', [at(row, `/${name}`)]);
+      });
+
+      it('everything that is wrong at once', async () => {
+        const [name, , value] = bad[0];
+        const reply = await sendElement(row, { ...filled(row.valid), [name]: value, unknown: 1 });
+        expect([reply.status, reply.body.errors?.map(({ pointer }) => pointer).sort()]).toEqual([
+          400,
+          [at(row, `/${name}`), at(row, '/unknown')].sort(),
+        ]);
+      });
+
+      afterAll(async () => {
+        expect(await counts()).toEqual(before);
+      });
+
+      if (row.shape === 'array')
+        it.each([null, 'x', 7, true, [], [[]]])('an element that is %j', async (element) => {
+          expectRefusal(await sendElement(row, element), 'ValidationFailed', [at(row, '')]);
+        });
+
+      if (row.within) return;
+
+      it.each<[string, unknown]>([
+        ['null', null],
+        ['a string', 'x'],
+        ['a number', 7],
+        ['true', true],
+        row.shape === 'array' ? ['an object', {}] : ['an array', [{}]],
+        ...(row.shape === 'array' ? [['an empty array', []] as [string, unknown]] : []),
+        ...(row.shape === 'array' ? [['101 elements', Array(101).fill(row.valid)] as [string, unknown]] : []),
+      ])('%s in its place', async (_label, body) => {
+        expectRefusal(await send(row.operation, { body: filled(body) }), 'ValidationFailed', ['']);
+      });
+
+      it.each<[string, RequestOptions, number, string]>([
+        ['no body', {}, 400, 'ValidationFailed'],
+        ['half of one', { raw: '{"a":', headers: { 'content-type': 'application/json' } }, 400, 'MalformedBody'],
+        ['text', { raw: '{}', headers: { 'content-type': 'text/plain' } }, 415, 'UnsupportedMediaType'],
+        ['no type', { raw: new TextEncoder().encode('{}') }, 415, 'UnsupportedMediaType'],
+        [
+          'more than 1 MB',
+          { raw: `[${' '.repeat(1_000_000)}]`, headers: { 'content-type': 'application/json' } },
+          413,
+          'BodyTooLarge',
+        ],
+      ])('%s', async (_label, options, status, code) => {
+        const reply: Problem = await send(row.operation, options);
+        expect([reply.status, reply.body.code]).toEqual([status, code]);
+      });
+    });
+
+    describe('takes', () => {
+      const good = row.fields.flatMap(({ name, kind, nullable }) =>
+        [...kind.good, ...(nullable ? [['null', null] as const] : [])].map(
+          ([label, value]) => [name, label, value] as const,
+        ),
+      );
+      it.each(good)('%s: %s', async (name, _label, value) => {
+        const reply = await sendElement(row, { ...filled(row.valid), [name]: filled(value) });
+        // An id of the right form that names nothing is another matter.
+        const impossible = name === 'id';
+        expect([reply.status, reply.body.code]).toEqual(impossible ? [422, expect.any(String)] : [201, undefined]);
+      });
+
+      it('only what is required', async () => {
+        const needed = row.fields.filter(({ required }) => required).map(({ name }) => name);
+        const least = Object.fromEntries(Object.entries(filled(row.valid)).filter(([name]) => needed.includes(name)));
+        expect((await sendElement(row, least)).status).toBe(201);
+      });
+
+      if (row.shape === 'array' && !row.within)
+        it('100 elements, and answers in their order', async () => {
+          const body = Array(100).fill(filled(row.valid));
+          const reply = await send<unknown[]>(row.operation, { body });
+          expect([reply.status, reply.body.length]).toEqual([201, 100]);
+        });
+    });
+
+    if (row.within) return;
+
+    it('is what the document says', () => {
+      const schema = documented(row);
+      const nullable = ({ nullable: isNullable }: FieldRow) => isNullable ?? false;
+      expect(schema.additionalProperties).toBe(false);
+      expect(Object.keys(schema.properties).sort()).toEqual(row.fields.map(({ name }) => name).sort());
+      expect([...schema.required].sort()).toEqual(
+        row.fields.flatMap(({ name, required }) => (required ? [name] : [])).sort(),
+      );
+      for (const field of row.fields) {
+        const property = schema.properties[field.name];
+        expect([field.name, takesNull(property)]).toEqual([field.name, nullable(field)]);
+        const { type, ...rest } = property;
+        const plain = { ...rest, type: [type].flat().filter((each) => each !== 'null')[0] };
+        expect([field.name, plain]).toEqual([field.name, expect.objectContaining(field.kind.bounds)]);
+      }
+    });
+  });
+
+  describe.each(queries.map((row) => [row.operation, row.name, row] as const))('%s?%s', (operation, name, row) => {
+    const options = operation === 'putFinetuneWeights' ? upload : {};
+    if (row.good.length > 0)
+      it.each(row.good)('takes "%s"', async (value) => {
+        expect((await send(operation, options, `?${name}=${value}`)).status).toBe(200);
+      });
+
+    it.each(row.bad)('refuses "%s"', async (value) => {
+      expectRefusal(await send(operation, options, `?${name}=${value}`), 'ValidationFailed', [`/${name}`]);
+    });
+  });
+
+  describe('replies', () => {
+    it('has a row for every operation', () => {
+      expect(Object.keys(replies).sort()).toEqual(operations.map(({ id }) => id).sort());
+    });
+
+    it.each(operations.map(({ id, method, path }) => [`${method} ${path}`, id] as const))(
+      '%s has these keys and no others',
+      async (_label, id) => {
+        const row = replies[id];
+        const fresh = await makeWorld(api, key, receiver);
+        if (id === 'cancelGeneration') {
+          const { body } = await send<{ id: string }>('createGeneration', { body: { prompt: 'a robot' } });
+          fresh.generation = body.id;
+        }
+        const body = bodies.find(({ operation, within }) => operation === id && !within);
+        const valid = body && filled(body.shape === 'array' ? [body.valid] : body.valid, fresh);
+        const reply = await send<object>(
+          id,
+          id === 'putFinetuneWeights' ? upload : valid ? { body: valid } : {},
+          '',
+          fresh,
+        );
+        expect([reply.status, reply.headers.get('content-type')?.split(';')[0]]).toEqual([
+          row.status,
+          row.contentType ?? 'application/json',
+        ]);
+        expect(reply.headers.get('x-request-id')).toMatch(/^\S+$/);
+        if (row.contentType) return;
+        expect(Array.isArray(reply.body)).toBe(row.isArray ?? false);
+        const elements = [reply.body].flat();
+        expect(elements.length).toBeGreaterThan(0);
+        for (const element of elements) expect(Object.keys(element).sort()).toEqual([...row.keys].sort());
+      },
+    );
+
+    it.each(operations.map(({ id, method, path }) => [`${method} ${path}`, id] as const))(
+      '%s needs a key, and says so before anything else',
+      async (_label, id) => {
+        const { method } = operationOf(id);
+        const options = { key: undefined, ...(method === 'POST' && { raw: '{', headers: { 'content-type': 'x/y' } }) };
+        const reply = await send(id, options, '?limit=x');
+        expect([reply.status, reply.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="darkroom"']);
+        expect(Object.keys(reply.body).sort()).toEqual(problemKeys);
+      },
+    );
+  });
+});
+
+interface SchemaJson {
+  $ref?: string;
+  type?: string | string[];
+  anyOf?: SchemaJson[];
+  properties: Record<string, SchemaJson>;
+  required: string[];
+  additionalProperties: boolean;
+}
+
+/** The schema of a body's object in the committed document. */
+function documented({ operation, shape, valid }: BodyRow): SchemaJson {
+  const document = JSON.parse(readFileSync(join(__dirname, '..', '..', 'openapi.json'), 'utf8')) as {
+    components: { schemas: Record<string, SchemaJson> };
+    paths: Record<string, Record<string, { requestBody: { content: Record<string, { schema: DocumentedBody }> } }>>;
+  };
+  const { path, method } = operationOf(operation);
+  const { schema } = document.paths[path][method.toLowerCase()].requestBody.content['application/json'];
+  const element = shape === 'array' ? schema.items! : schema;
+  const candidates = (element.oneOf ?? [element]).map(
+    ({ $ref = '' }) => document.components.schemas[$ref.split('/').at(-1) ?? ''],
+  );
+  return candidates.find(({ properties }) => Object.keys(valid).every((name) => name in properties))!;
+}
+
+interface DocumentedBody {
+  $ref?: string;
+  oneOf?: DocumentedBody[];
+  items?: DocumentedBody;
+}
+
+function takesNull({ type, anyOf = [] }: SchemaJson): boolean {
+  return [type].flat().includes('null') || anyOf.some(takesNull);
+}

@@ -1,0 +1,114 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestApi, TestKey } from '../support/api';
+import { startTestApi } from '../support/api';
+import { drawTask, makePrompts, storedKeys } from '../support/factories';
+import type { Receiver } from '../support/receiver';
+import { startReceiver } from '../support/receiver';
+import type { World } from '../support/world';
+import { allRows, makeWorld } from '../support/world';
+
+const weights = readFileSync(join(__dirname, '..', 'golden', 'models', 'lora', 'zwx-robot-diffusers.safetensors'));
+
+/** What was drawn stays counted after the pictures are gone. */
+const kept = 'daily_usage';
+
+describe('Deleting', () => {
+  let api: TestApi;
+  let receiver: Receiver;
+  let key: TestKey;
+  let world: World;
+  let before: unknown;
+
+  beforeAll(async () => {
+    [api, receiver] = [await startTestApi(), await startReceiver()];
+    key = await api.createKey();
+    // Of this other world nothing may go.
+    await makeWorld(api, await api.createKey(), receiver);
+  });
+
+  afterAll(async () => {
+    await api.close();
+    await receiver.close();
+  });
+
+  const everything = async () => {
+    const { [kept]: _usage, ...rows } = await allRows(api);
+    return { rows, files: await storedKeys(api) };
+  };
+  const call = <T = Record<string, unknown>>(method: string, path: string) => api.request<T>(method, path, { key });
+  const remove = async (path: string, confirmation: string) => {
+    const reply = await call('DELETE', path);
+    expect([reply.status, reply.body]).toEqual([200, { delete: `${confirmation} has been deleted successfully.` }]);
+    expect((await call('GET', path)).status).toBe(404);
+    expect((await call('DELETE', path)).status).toBe(404);
+  };
+  /** URLs of pictures in a reply, which answer without a key as long as there is a record. */
+  const pictures = async (path: string): Promise<string[]> => {
+    const { body } = await call<{ images?: string[]; thumbnail?: string }>('GET', path);
+    const urls = [...(body.images ?? []), ...(body.thumbnail ? [body.thumbnail] : [])];
+    return urls.map((url) => new URL(url).pathname);
+  };
+  const statuses = (paths: readonly string[]) =>
+    Promise.all(paths.map(async (path) => (await fetch(`${api.baseUrl}${path}`)).status));
+
+  const grow = async () => {
+    const made = await makeWorld(api, key, receiver);
+    const upload = { raw: weights, headers: { 'content-type': 'application/octet-stream' } };
+    const reply = await api.request('PUT', `/v1/finetunes/${made.finetune}/weights`, { key, ...upload });
+    expect(reply.status).toBe(200);
+    return made;
+  };
+
+  beforeEach(async () => {
+    before = await everything();
+    world = await grow();
+  });
+
+  it('all that a caller has made leaves no row and no file', async () => {
+    const { finetune, collection, generation, prompt, style } = world;
+    const styles = `/v1/prompts/collections/${collection}`;
+    const urls = [
+      ...(await pictures(`/v1/sd/text-to-image/${generation}`)),
+      ...(await pictures(`/v1/finetunes/${finetune}/prompts/${prompt}`)),
+      ...(await pictures(`${styles}/styles/${style}`)),
+      ...(await pictures(styles)),
+    ];
+    expect(urls).toHaveLength(4);
+    expect(await statuses(urls)).toEqual([200, 200, 200, 200]);
+    await remove(`/v1/sd/text-to-image/${generation}`, `Generation ${generation}`);
+    await remove(`/v1/finetunes/${finetune}`, `Fine-Tune ${finetune}`);
+    await remove(styles, `Collection ${collection}`);
+    expect(await statuses(urls)).toEqual([404, 404, 404, 404]);
+    expect(await everything()).toEqual(before);
+  });
+
+  it('each thing by itself leaves the same nothing', async () => {
+    const { finetune, collection, generation, prompt, style } = world;
+    await remove(`/v1/finetunes/${finetune}/prompts/${prompt}`, `Prompt ${prompt}`);
+    const thumbnails = await pictures(`/v1/prompts/collections/${collection}/styles/${style}`);
+    expect(await statuses(thumbnails)).toEqual([200]);
+    await remove(`/v1/prompts/collections/${collection}/styles/${style}`, `Style ${style}`);
+    expect(await statuses(thumbnails)).toEqual([404]);
+    await remove(`/v1/prompts/collections/${collection}`, `Collection ${collection}`);
+    await remove(`/v1/finetunes/${finetune}`, `Fine-Tune ${finetune}`);
+    await remove(`/v1/sd/text-to-image/${generation}`, `Generation ${generation}`);
+    expect(await everything()).toEqual(before);
+  });
+
+  it('what is still waiting leaves nothing, and nothing comes of it later', async () => {
+    const { finetune, collection, generation } = world;
+    const [drawn, waiting] = await makePrompts(api, key, finetune, [{ prompt: 'a robot' }, { prompt: 'the robot' }]);
+    await drawTask(api, drawn.id);
+    const post = (body: object) => api.request<{ id: string }>('POST', '/v1/sd/text-to-image', { key, body });
+    const { body: queued } = await post({ prompt: 'a star', webhook: `${receiver.url}/never` });
+    await remove(`/v1/sd/text-to-image/${queued.id}`, `Generation ${queued.id}`);
+    await remove(`/v1/finetunes/${finetune}/prompts/${waiting.id}`, `Prompt ${waiting.id}`);
+    await remove(`/v1/finetunes/${finetune}`, `Fine-Tune ${finetune}`);
+    await remove(`/v1/prompts/collections/${collection}`, `Collection ${collection}`);
+    await remove(`/v1/sd/text-to-image/${generation}`, `Generation ${generation}`);
+    await expect(drawTask(api, queued.id)).rejects.toThrow('settled');
+    expect(await everything()).toEqual(before);
+    expect(receiver.received.map(({ path }) => path)).not.toContain('/never');
+  });
+});
