@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 export const root = dirname(import.meta.dirname);
 const dist = join(root, 'dist');
 const stamp = join(dist, '.stamp');
-const sourceFolders = ['apps', 'libs', 'bench'];
+const sourceFolders = ['apps', 'libs', 'bench', 'test/torture', 'test/support'];
 const skipped = new Set(['node_modules', 'dist', 'test']);
 
 /** Every file below a folder, as absolute paths in a fixed order. */

@@ -1,0 +1,101 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Ledger } from './ledger';
+
+/** A reply; status 0: none came. */
+export interface Answer {
+  status: number;
+  headers: Headers;
+  text: string;
+}
+
+/** A Generation as the service shows it. */
+export interface GenerationBody {
+  id: string;
+  status: string;
+  error: string | null;
+  images: string[];
+  metadata: Record<string, unknown> | null;
+}
+
+/** A caller of the api who writes down every promise it is given. */
+export class Caller {
+  constructor(
+    private readonly url: string,
+    readonly token: string,
+    private readonly ledger: Ledger,
+  ) {}
+
+  /** The same caller at another process. */
+  to(url: string): Caller {
+    return new Caller(url, this.token, this.ledger);
+  }
+
+  /** One request; never throws for what the service or the network does. */
+  async request(method: string, path: string, body?: object, headers: Record<string, string> = {}): Promise<Answer> {
+    let answer: Answer = { status: 0, headers: new Headers(), text: '' };
+    try {
+      const response = await fetch(this.url + path, {
+        method,
+        headers: {
+          authorization: `Bearer ${this.token}`,
+          ...(body && { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(body && { body: JSON.stringify(body) }),
+        signal: AbortSignal.timeout(30_000),
+      });
+      answer = { status: response.status, headers: response.headers, text: await response.text() };
+    } catch {
+      // The process died or the reply broke off: nothing was promised.
+    }
+    this.ledger.answered(answer.status, answer.headers, answer.text);
+    return answer;
+  }
+
+  /**
+   * Asks for a small picture of two steps; a 201 goes into the ledger.
+   * @returns the record's id where it was acknowledged, and the whole reply.
+   */
+  async create(
+    fields: { webhook?: string; [name: string]: unknown } = {},
+    headers: Record<string, string> = {},
+  ): Promise<{ id?: string; answer: Answer }> {
+    const body = { prompt: 'a red circle on a blue background', model: 'shapes', steps: 2, ...fields };
+    const answer = await this.request('POST', '/v1/sd/text-to-image', body, headers);
+    if (answer.status !== 201) return { answer };
+    const { id } = JSON.parse(answer.text) as GenerationBody;
+    this.ledger.acknowledge(id, fields.webhook !== undefined);
+    return { id, answer };
+  }
+
+  /** Asks for `count` pictures, four at a time; what is refused or unanswered is asked for again. */
+  async createMany(count: number, fields: Parameters<Caller['create']>[0] = {}): Promise<string[]> {
+    const ids: string[] = [];
+    const deadline = Date.now() + 120_000;
+    let wanted = count;
+    const one = async (): Promise<void> => {
+      while (wanted > 0) {
+        wanted--;
+        const { id } = await this.create(fields);
+        if (id) ids.push(id);
+        else {
+          if (Date.now() > deadline) throw new Error(`Not acknowledged: ${this.ledger.summary()}.`);
+          wanted++;
+          await delay(100);
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(4, count) }, one));
+    return ids;
+  }
+
+  /** Cancels or deletes; a 2xx goes into the ledger. */
+  async end(id: string, kind: 'canceled' | 'deleted'): Promise<Answer> {
+    const path = `/v1/sd/text-to-image/${id}`;
+    const answer =
+      kind === 'canceled' ? await this.request('POST', `${path}/cancel`) : await this.request('DELETE', path);
+    const entry = this.ledger.entries.get(id);
+    if (entry && answer.status >= 200 && answer.status < 300) entry.ending = { kind, at: Date.now() };
+    return answer;
+  }
+}

@@ -1,0 +1,21 @@
+/**
+ * Loaded into a process before all else: two names resolve as an attacker's would. `rebind.test` is a public address when it
+ * is asked for first and loopback the next time, and so on; `mixed.test` is both at once.
+ */
+const dns = require('node:dns');
+const { syncBuiltinESMExports } = require('node:module');
+
+/** Of a block that was given to nobody: public by its form, and nowhere. */
+const outside = { address: '4000::1', family: 6 };
+const loopback = { address: '127.0.0.1', family: 4 };
+const lookup = dns.lookup;
+let asked = 0;
+
+dns.lookup = (hostname, options, callback) => {
+  if (!['rebind.test', 'mixed.test'].includes(hostname)) return lookup(hostname, options, callback);
+  const answers = hostname === 'mixed.test' ? [outside, loopback] : [asked++ % 2 ? loopback : outside];
+  const answer = typeof options === 'function' ? options : callback;
+  if (options.all) process.nextTick(answer, null, answers);
+  else process.nextTick(answer, null, answers[0].address, answers[0].family);
+};
+syncBuiltinESMExports();

@@ -1,0 +1,69 @@
+import { until } from '../../support/until';
+import { audit, comeToRest } from '../audit';
+import type { Caller } from '../caller';
+import type { Row } from '../row';
+import type { ServiceProcess } from '../service-process';
+import type { Site } from '../site';
+
+const workerPoints = ['after-claim', 'after-file-write', 'before-commit', 'after-commit'];
+
+/** Processes die between two steps of a job, at every step; only a death right after a webhook was sent may repeat it. */
+export const crashPoints: Row = {
+  name: 'crash-points',
+  title: 'crash at each named point',
+  async run(site, size) {
+    const rounds = size === 'long' ? 20 : 1;
+    const api = await site.startApi();
+    const caller = await site.newCaller(api);
+    const problems: string[] = [];
+    for (let round = 0; round < rounds; round++)
+      for (const point of workerPoints) {
+        await caller.createMany(2, { webhook: site.receiver.url });
+        const worker = await site.startWorker({ DARKROOM_CRASH_AT: `${point}:${1 + (round % 3)}` });
+        problems.push(...(await crash(site, caller, worker, point)));
+      }
+    const survivor = await site.startWorker();
+    problems.push(...(await comeToRest(site)));
+    const before = await audit(site, { problems });
+    const beforeWebhooks = site.receiver.received.length;
+
+    for (let round = 0; round < rounds; round++) {
+      const doomed = await site.startApi({ env: { DARKROOM_CRASH_AT: 'after-webhook-send' } });
+      problems.push(...(await crash(site, caller, doomed.process, 'after-webhook-send')));
+    }
+    problems.push(...(await comeToRest(site)));
+    await survivor.end('SIGTERM');
+    const after = await audit(site, { problems, mayRepeatWebhooks: true });
+    const records = new Set(site.receiver.received.map(({ headers }) => headers['webhook-id'])).size;
+    const repeats = site.receiver.received.length - records;
+    if (repeats > rounds) after.problems.push(`${repeats} webhooks were repeated after ${rounds} crashes`);
+    return {
+      figures: { ...after.figures, duplicates: before.figures.duplicates + after.figures.duplicates },
+      problems: [...new Set([...before.problems, ...after.problems])],
+      notes: {
+        ...after.notes,
+        crashes: rounds * (workerPoints.length + 1),
+        'webhooks repeated after the last point': repeats,
+        'webhooks before it': beforeWebhooks,
+      },
+    };
+  },
+};
+
+/** Gives a process that is to crash enough work to get there. */
+async function crash(site: Site, caller: Caller, doomed: ServiceProcess, point: string): Promise<string[]> {
+  await until(
+    async () => {
+      if (!doomed.isRunning) return true;
+      const [{ open }] = await site.query<{ open: number }>(
+        `SELECT count(*)::int AS open FROM image_tasks WHERE status = 'queued'`,
+      );
+      if (open < 2) await caller.create({ webhook: site.receiver.url });
+      return false;
+    },
+    `a process crashed ${point}`,
+    60_000,
+  );
+  const how = await doomed.ended;
+  return how === 'SIGKILL' ? [] : [`${point}: the process ended with ${how}: ${doomed.output.slice(-500)}`];
+}

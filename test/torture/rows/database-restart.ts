@@ -1,0 +1,57 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { EmbeddedPostgres, migrate } from '@app/database';
+import { audit, comeToRest } from '../audit';
+import type { Row } from '../row';
+import { freePort } from '../service-process';
+
+/** How long the api may need to be ready after its database is back. */
+const readyLimitMs = 10_000;
+/** So long the database is away. */
+const outageMs = 1_500;
+
+/** PostgreSQL is ended fast and by kill -9 while pictures are asked for and drawn. */
+export const databaseRestart: Row = {
+  name: 'database-restart',
+  title: 'PostgreSQL restarted (fast, -9) three times',
+  async run(site, size) {
+    const jobs = size === 'long' ? 100 : 12;
+    const port = await freePort();
+    let postgres = await EmbeddedPostgres.start(site.dataDir, { port });
+    site.finally(() => postgres.stop());
+    await migrate(postgres.url);
+    await site.moveTo(postgres.url);
+    const api = await site.startApi();
+    const workers = await Promise.all([site.startWorker(), site.startWorker()]);
+    const caller = await site.newCaller(api);
+    const problems: string[] = [];
+    const readyMs: number[] = [];
+    let isOver = false;
+    const asking = (async () => {
+      for (; !isOver || site.ledger.entries.size < jobs; await delay(isOver ? 10 : 100))
+        if (site.ledger.entries.size < jobs) await caller.create({ webhook: site.receiver.url });
+        else await caller.request('GET', '/v1/sd/text-to-image?limit=1');
+    })();
+
+    for (const how of ['fast', 'kill -9', 'fast']) {
+      await delay(1_500);
+      const [{ pid }] = await site.query<{ pid: number }>(
+        `SELECT split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int AS pid`,
+      );
+      if (how === 'kill -9') process.kill(pid, 'SIGKILL');
+      await postgres.stop();
+      await delay(outageMs);
+      postgres = await EmbeddedPostgres.start(site.dataDir, { port });
+      const backAt = Date.now();
+      await api.process.ready(`${api.url}/health/ready`);
+      readyMs.push(Date.now() - backAt);
+    }
+    isOver = true;
+    await asking;
+    problems.push(...(await comeToRest(site)));
+    if ([api.process, ...workers].some(({ isRunning }) => !isRunning))
+      problems.push('a process ended with its database');
+    if (Math.max(...readyMs) > readyLimitMs) problems.push(`ready only after ${Math.max(...readyMs)} ms`);
+    if (site.ledger.statuses.get(0)) problems.push(`${site.ledger.statuses.get(0)} requests without an answer`);
+    return audit(site, { problems, mayBeUnavailable: true, notes: { 'ready again after ms': readyMs.join(', ') } });
+  },
+};

@@ -1,0 +1,68 @@
+import { execFile } from 'node:child_process';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { until } from '../../support/until';
+import { audit, comeToRest } from '../audit';
+import type { GenerationBody } from '../caller';
+import type { Row } from '../row';
+
+const run = promisify(execFile);
+/** Room for a few pictures of some hundred kB. */
+const diskMb = 4;
+
+/** The pictures' file system has no room left; then it has again. */
+export const diskFull: Row = {
+  name: 'disk-full',
+  title: 'image disk full',
+  async run(site, size) {
+    const images = join(site.dataDir, 'images');
+    await mkdir(images, { recursive: true });
+    try {
+      await run('mount', ['-t', 'tmpfs', '-o', `size=${diskMb}m`, 'tmpfs', images]);
+    } catch (error) {
+      const reason = (error as Error).message.trim().split('\n').at(-1);
+      return audit(site, { skipped: `this process may not mount a small file system (${reason})` });
+    }
+    site.finally(() => run('umount', ['-l', images]));
+    const problems: string[] = [];
+    const api = await site.startApi();
+    await site.startWorker();
+    const caller = await site.newCaller(api);
+    const ballast = join(images, 'ballast');
+    const fill = (): Promise<void> => writeFile(ballast, Buffer.alloc(diskMb * 2 ** 20)).catch(() => undefined);
+
+    await fill();
+    const ids = await caller.createMany(2, { webhook: site.receiver.url });
+    await until(
+      async () => (await site.query(`SELECT FROM image_tasks WHERE status = 'queued' AND attempt >= 1`)).length > 0,
+      'a picture could not be stored',
+      60_000,
+    );
+    const [shown] = await Promise.all(ids.map((id) => caller.request('GET', `/v1/sd/text-to-image/${id}`)));
+    if ((JSON.parse(shown.text) as GenerationBody).images.length > 0) problems.push('a picture is shown without room');
+    await rm(ballast);
+    problems.push(...(await comeToRest(site)));
+    for (const id of ids) {
+      const { text } = await caller.request('GET', `/v1/sd/text-to-image/${id}`);
+      const { status, images: urls } = JSON.parse(text) as GenerationBody;
+      if (status !== 'succeeded') problems.push(`with room again it ${status}`);
+      for (const url of urls) {
+        const bytes = Buffer.from(await (await fetch(url)).arrayBuffer());
+        if (!bytes.subarray(-8, -4).equals(Buffer.from('IEND'))) problems.push(`${url} is half a picture`);
+      }
+    }
+
+    if (size === 'long') {
+      await fill();
+      const [id] = await caller.createMany(1, { webhook: site.receiver.url });
+      problems.push(...(await comeToRest(site)));
+      const { text } = await caller.request('GET', `/v1/sd/text-to-image/${id}`);
+      const { status, error } = JSON.parse(text) as GenerationBody;
+      if (status !== 'failed' || !/storage is full/.test(error ?? ''))
+        problems.push(`without room: ${status}, ${error}`);
+    }
+    await rm(ballast, { force: true });
+    return audit(site, { problems, mayFail: /storage is full/ });
+  },
+};

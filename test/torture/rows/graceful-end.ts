@@ -1,0 +1,39 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { EmbeddedPostgres } from '@app/database';
+import { processesOf } from '../../support/running-launcher';
+import { audit, comeToRest } from '../audit';
+import type { Row } from '../row';
+import { freePort } from '../service-process';
+
+/** The launcher gives its processes 30 s, and PostgreSQL some more. */
+const deadlineMs = 35_000;
+
+/** SIGTERM while pictures are drawn and many more wait; afterwards it is started again. */
+export const gracefulEnd: Row = {
+  name: 'graceful-end',
+  title: 'SIGTERM with jobs running and queued',
+  async run(site, size) {
+    const { rounds, jobs } = size === 'long' ? { rounds: 5, jobs: 120 } : { rounds: 1, jobs: 12 };
+    const port = await freePort();
+    const problems: string[] = [];
+    const endMs: number[] = [];
+    let service = await site.startLauncher(port);
+    await site.moveTo(EmbeddedPostgres.runningUrl(site.dataDir)!);
+    const caller = await site.newCaller(service);
+    for (let round = 0; round < rounds; round++) {
+      await caller.createMany(Math.ceil(jobs / rounds), { webhook: site.receiver.url });
+      await delay(Math.random() * 500);
+      const startedAt = Date.now();
+      const code = await service.process.end('SIGTERM');
+      endMs.push(Date.now() - startedAt);
+      if (code !== 0) problems.push(`it exits with ${code}`);
+      const orphans = processesOf(site.dataDir);
+      if (orphans.length > 0) problems.push(`${orphans.length} processes are left: ${orphans[0].command}`);
+      service = await site.startLauncher(port);
+      await site.moveTo(EmbeddedPostgres.runningUrl(site.dataDir)!);
+    }
+    if (Math.max(...endMs) > deadlineMs) problems.push(`it took ${Math.max(...endMs)} ms to end`);
+    problems.push(...(await comeToRest(site)));
+    return audit(site, { problems, notes: { 'ended after ms': endMs.join(', ') } });
+  },
+};

@@ -1,0 +1,29 @@
+import type { Row } from '../row';
+import { apiKill } from './api-kill';
+import { crashPoints } from './crash-points';
+import { databaseRestart } from './database-restart';
+import { diskFull } from './disk-full';
+import { frozenWorker } from './frozen-worker';
+import { garbage } from './garbage';
+import { gracefulEnd } from './graceful-end';
+import { launcherKill } from './launcher-kill';
+import { receivers } from './receivers';
+import { randomEndings } from './random-endings';
+import { sameKey } from './same-key';
+import { workerKill } from './worker-kill';
+
+/** Every fault. */
+export const rows: readonly Row[] = [
+  crashPoints,
+  frozenWorker,
+  workerKill,
+  databaseRestart,
+  launcherKill,
+  receivers,
+  diskFull,
+  gracefulEnd,
+  apiKill,
+  randomEndings,
+  sameKey,
+  garbage,
+];

@@ -1,0 +1,54 @@
+import { readdirSync, readFileSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { EmbeddedPostgres } from '@app/database';
+import { audit, comeToRest } from '../audit';
+import type { Row } from '../row';
+import { freePort } from '../service-process';
+
+/** What `npm start` runs is killed and started again at once, while its children still find out. */
+export const launcherKill: Row = {
+  name: 'launcher-kill',
+  title: 'parent kill -9 with the embedded database',
+  async run(site, size) {
+    const kills = size === 'long' ? 20 : 2;
+    const port = await freePort();
+    const problems: string[] = [];
+    const startMs: number[] = [];
+    let service = await site.startLauncher(port);
+    await site.moveTo(EmbeddedPostgres.runningUrl(site.dataDir)!);
+    const caller = await site.newCaller(service);
+    for (let kill = 0; kill < kills; kill++) {
+      await caller.createMany(3, { webhook: site.receiver.url });
+      await delay(Math.random() * 500);
+      await service.process.end('SIGKILL');
+      const killedAt = Date.now();
+      service = await site.startLauncher(port);
+      startMs.push(Date.now() - killedAt);
+      await site.moveTo(EmbeddedPostgres.runningUrl(site.dataDir)!);
+      const servers = postmasters(realpathSync(join(site.dataDir, 'postgres', 'data')));
+      if (servers !== 1) problems.push(`${servers} postmasters after kill ${kill + 1}`);
+    }
+    problems.push(...(await comeToRest(site)));
+    const outcome = await audit(site, {
+      problems,
+      notes: { starts: `${startMs.length} of ${kills}`, 'slowest start ms': Math.max(...startMs) },
+    });
+    const code = await service.process.end('SIGTERM');
+    if (code !== 0) outcome.problems.push(`at the end it exits with ${code}`);
+    return outcome;
+  },
+};
+
+/** How many PostgreSQL servers have a cluster open: their own processes are not counted, for they have other words. */
+function postmasters(data: string): number {
+  return readdirSync('/proc').filter((entry) => {
+    if (!/^\d+$/.test(entry)) return false;
+    try {
+      const [program, ...words] = readFileSync(`/proc/${entry}/cmdline`, 'utf8').split('\0');
+      return program.endsWith('/postgres') && words.includes(data);
+    } catch {
+      return false;
+    }
+  }).length;
+}

@@ -1,0 +1,37 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { audit, comeToRest } from '../audit';
+import type { Row } from '../row';
+
+/** Records are canceled and deleted while they wait, are drawn, are encoded, and afterwards. */
+export const randomEndings: Row = {
+  name: 'random-endings',
+  title: 'cancel or delete at random times',
+  async run(site, size) {
+    const jobs = size === 'long' ? 200 : 24;
+    const api = await site.startApi();
+    await Promise.all([site.startWorker(), site.startWorker()]);
+    const caller = await site.newCaller(api);
+    const problems: string[] = [];
+    const counts = { canceled: 0, deleted: 0, 'too late': 0 };
+    // The first ones also load the model.
+    await caller.createMany(2, { webhook: site.receiver.url });
+    const one = async (i: number): Promise<void> => {
+      const { id } = await caller.create({ webhook: site.receiver.url, steps: 2 + (i % 3) });
+      if (!id) return void problems.push('a request was not acknowledged');
+      await delay(Math.random() * 1_500);
+      const kind = i % 2 ? 'canceled' : 'deleted';
+      const { status } = await caller.end(id, kind);
+      if (status === 200 || status === 201) counts[kind]++;
+      else if (status === 409 && kind === 'canceled') counts['too late']++;
+      else problems.push(`${kind}: answered ${status}`);
+    };
+    let next = 0;
+    await Promise.all(
+      Array.from({ length: 4 }, async () => {
+        while (next < jobs) await one(next++);
+      }),
+    );
+    problems.push(...(await comeToRest(site)));
+    return audit(site, { problems, notes: counts });
+  },
+};

@@ -1,0 +1,185 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { until } from '../../support/until';
+import { audit } from '../audit';
+import type { Caller } from '../caller';
+import type { Row } from '../row';
+import { freePort, root } from '../service-process';
+import type { Site } from '../site';
+
+/** What the api may keep of a hundred replies without an end. */
+const memoryLimitBytes = 64 * 2 ** 20;
+const privateAddress = /private, loopback or link-local/;
+
+/** The loopback address in thirteen spellings, and names that lead to it. */
+const hidden = [
+  '127.0.0.1',
+  'localhost',
+  'LOCALHOST.',
+  '127.1',
+  '127.0.1',
+  '2130706433',
+  '0x7f000001',
+  '0177.0.0.1',
+  '0x7f.0.0.1',
+  '0.0.0.0',
+  '[::1]',
+  '[::ffff:127.0.0.1]',
+  '①②⑦.0.0.1',
+  'mixed.test',
+  'rebind.test',
+];
+
+/** One try as the log has it. */
+interface Try {
+  status: string;
+  tries: number;
+  status_code: number | null;
+  error: string | null;
+  wait_s: number;
+}
+
+/** Receivers that are down, slow, broken, endless or a trap. */
+export const receivers: Row = {
+  name: 'receivers',
+  title: 'receivers of every bad kind',
+  async run(site, size) {
+    const endless = size === 'long' ? 100 : 12;
+    const problems: string[] = [];
+    const canary = await startCanary(site);
+    const bad = await startBad(site, canary.port);
+    const api = await site.startApi();
+    const caller = await site.newCaller(api);
+
+    const expect = async (id: string, what: string, isRight: (found: Try) => boolean): Promise<void> => {
+      let found: Try | undefined;
+      await until(async () => {
+        found = await lastTry(site, id);
+        return found && isRight(found);
+      }, what).catch(() => problems.push(`${what}: ${JSON.stringify(found)}`));
+    };
+    const owe = (webhook: string): Promise<string> => terminated(site, caller, webhook);
+    const down = `http://127.0.0.1:${await freePort()}/`;
+    const slow = await owe(`${bad.url}/slow`);
+    const soundAt = Date.now();
+    const sound = await caller.create({ webhook: site.receiver.url });
+    await caller.end(sound.id!, 'canceled');
+    await site.receiver.next(1);
+    const soundMs = Date.now() - soundAt;
+    await Promise.all([
+      owe(down).then((id) => expect(id, 'down: tried again', ({ tries, error }) => tries >= 2 && !!error)),
+      owe(`${bad.url}/500`).then((id) =>
+        expect(id, '500: tried again', (found) => found.tries >= 2 && found.status_code === 500),
+      ),
+      owe(`${bad.url}/410`).then((id) =>
+        expect(id, '410: given up', (found) => found.status === 'failed' && found.tries === 1),
+      ),
+      owe(`${bad.url}/429`).then((id) =>
+        expect(id, '429: waits as asked', ({ status_code, wait_s }) => status_code === 429 && wait_s > 90),
+      ),
+      owe(`${bad.url}/redirect`).then((id) =>
+        expect(id, 'redirect: a failure', ({ status, status_code }) => status_code === 302 && status === 'pending'),
+      ),
+      expect(slow, 'slow: cut off', ({ error }) => /within 15 seconds/.test(error ?? '')),
+    ]);
+    const before = api.process.residentBytes();
+    const flood = await Promise.all(Array.from({ length: endless }, () => owe(`${bad.url}/endless`)));
+    for (const id of flood) await expect(id, 'endless: over', ({ status }) => status === 'delivered');
+    const grownBytes = api.process.residentBytes() - before;
+    if (grownBytes > memoryLimitBytes) problems.push(`memory grew by ${Math.round(grownBytes / 2 ** 20)} MB`);
+    await api.process.end('SIGTERM');
+
+    const guarded = await site.startApi({
+      env: { WEBHOOK_ALLOW_PRIVATE: 'off' },
+      nodeOptions: ['--require', join(root, 'test', 'torture', 'resolver.cjs')],
+    });
+    let refused = 0;
+    await Promise.all(
+      hidden.map(async (host) => {
+        const id = await terminated(site, caller.to(guarded.url), `http://${host}:${canary.port}/`);
+        if (id)
+          await expect(id, host, ({ error, status }) => privateAddress.test(error ?? '') && status !== 'delivered');
+        else refused++;
+      }),
+    );
+    if (canary.hits() > 0) problems.push(`the canary was hit ${canary.hits()} times`);
+    return audit(site, {
+      problems,
+      notes: {
+        'canary hits': canary.hits(),
+        spellings: hidden.length,
+        'refused at once': refused,
+        'a sound receiver beside a slow one ms': soundMs,
+        'memory grew by MB': Math.round(grownBytes / 2 ** 20),
+      },
+    });
+  },
+};
+
+/** Makes a record, cancels it, and so owes its webhook. Empty: the URL was refused with a 400. */
+async function terminated(site: Site, caller: Caller, webhook: string): Promise<string> {
+  const { id, answer } = await caller.create({ webhook });
+  if (!id) {
+    if (answer.status !== 400) throw new Error(`${webhook}: ${answer.status} ${answer.text}`);
+    return '';
+  }
+  await caller.end(id, 'canceled');
+  // It is not the site's receiver that gets it.
+  site.ledger.entries.get(id)!.hasWebhook = false;
+  return id;
+}
+
+async function lastTry(site: Site, generationId: string): Promise<Try | undefined> {
+  const [found] = await site.query<Try & Record<string, unknown>>(
+    `SELECT delivery.status, attempts AS tries, status_code, error,
+            coalesce(extract(epoch FROM next_attempt_at - now()), 0)::float AS wait_s
+     FROM webhook_deliveries delivery JOIN webhook_attempts attempt ON attempt.delivery_id = delivery.id
+     WHERE generation_id = $1 ORDER BY started_at DESC LIMIT 1`,
+    [generationId],
+  );
+  return found;
+}
+
+/** Listens on every address of this machine and counts who comes. */
+async function startCanary(site: Site): Promise<{ port: number; hits: () => number }> {
+  let hits = 0;
+  const server = createServer((_, response) => response.end());
+  server.on('connection', () => hits++);
+  server.listen(0, '::');
+  await once(server, 'listening').catch(() => once(server.listen(0, '0.0.0.0'), 'listening'));
+  site.finally(async () => void server.close());
+  return { port: (server.address() as AddressInfo).port, hits: () => hits };
+}
+
+async function startBad(site: Site, canaryPort: number): Promise<{ url: string }> {
+  const answers: Record<string, (response: ServerResponse) => void> = {
+    '/slow': () => undefined,
+    '/500': (response) => response.writeHead(500).end('broken'),
+    '/410': (response) => response.writeHead(410).end(),
+    '/429': (response) => response.writeHead(429, { 'retry-after': '120' }).end(),
+    '/redirect': (response) => response.writeHead(302, { location: `http://127.0.0.1:${canaryPort}/` }).end(),
+    '/endless': (response) => {
+      const chunk = Buffer.alloc(64 * 1024, 'x');
+      const pour = (): void => {
+        while (!response.destroyed && response.write(chunk));
+      };
+      response.on('drain', pour).writeHead(200);
+      pour();
+    },
+  };
+  const server = createServer((request, response) => {
+    request.resume();
+    response.on('error', () => undefined);
+    answers[request.url ?? '']?.(response);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  site.finally(async () => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+}

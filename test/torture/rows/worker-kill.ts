@@ -1,0 +1,89 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { until } from '../../support/until';
+import { audit, comeToRest } from '../audit';
+import type { Row } from '../row';
+import { p95 } from '../row';
+import type { Site } from '../site';
+
+/** How long a killed job may take to be drawn again, at the 95th percentile. */
+const restartLimitMs = 20_000;
+
+/** Two workers draw; again and again one of them is killed and replaced. */
+export const workerKill: Row = {
+  name: 'worker-kill',
+  title: 'kill -9 of a random worker',
+  async run(site, size) {
+    const { jobs, kills } = size === 'long' ? { jobs: 200, kills: 20 } : { jobs: 14, kills: 2 };
+    const api = await site.startApi();
+    const caller = await site.newCaller(api);
+    const workers = await Promise.all([site.startWorker(), site.startWorker()]);
+    const watch = new RestartWatch(site);
+    const webhook = site.receiver.url;
+    for (let kill = 1; kill <= kills; kill++) {
+      // So much work at a time that the killed one has some in its hands.
+      await caller.createMany(Math.floor((kill * jobs) / kills) - site.ledger.entries.size, { webhook });
+      await until(() => isDrawing(site), 'a picture is being drawn');
+      await delay(Math.random() * 100);
+      const victim = Math.floor(Math.random() * workers.length);
+      await workers[victim].end('SIGKILL');
+      await watch.note(Date.now());
+      workers[victim] = await site.startWorker();
+    }
+    const problems = await comeToRest(site);
+    const restartsMs = await watch.stop();
+    // A short run on a busy machine says little about time: there it is told, not judged.
+    if (size === 'long' && p95(restartsMs) > restartLimitMs)
+      problems.push(`killed jobs restart in ${p95(restartsMs)} ms (p95)`);
+    return audit(site, {
+      problems,
+      notes: { kills, 'jobs killed': restartsMs.length, 'restart p95 ms': p95(restartsMs) },
+    });
+  },
+};
+
+async function isDrawing(site: Site): Promise<boolean> {
+  const rows = await site.query(`SELECT FROM image_tasks WHERE status = 'processing' LIMIT 1`);
+  return rows.length > 0;
+}
+
+/** Measures, by looking at the rows, how long a job whose worker was killed waits until it is drawn again. */
+class RestartWatch {
+  private readonly waiting = new Map<string, { attempt: number; killedAt: number }>();
+  private readonly restartsMs: number[] = [];
+  private readonly watching: Promise<void>;
+  private stopped = false;
+
+  constructor(private readonly site: Site) {
+    this.watching = this.watch();
+  }
+
+  /** Takes down what was being drawn when a worker was killed; what the other one had ends without another attempt. */
+  async note(killedAt: number): Promise<void> {
+    const rows = await this.site.query<{ id: string; attempt: number }>(
+      `SELECT id, attempt FROM image_tasks WHERE status = 'processing'`,
+    );
+    for (const { id, attempt } of rows) this.waiting.set(id, { attempt, killedAt });
+  }
+
+  async stop(): Promise<number[]> {
+    this.stopped = true;
+    await this.watching;
+    return this.restartsMs;
+  }
+
+  private async watch(): Promise<void> {
+    for (; !this.stopped; await delay(100)) {
+      if (this.waiting.size === 0) continue;
+      const rows = await this.site.query<{ id: string; attempt: number }>(
+        'SELECT id, attempt FROM image_tasks WHERE id = ANY($1)',
+        [[...this.waiting.keys()]],
+      );
+      for (const { id, attempt } of rows) {
+        const noted = this.waiting.get(id);
+        if (!noted || attempt === noted.attempt) continue;
+        this.restartsMs.push(Date.now() - noted.killedAt);
+        this.waiting.delete(id);
+      }
+    }
+  }
+}

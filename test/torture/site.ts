@@ -1,0 +1,152 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { newApiKeySecret, newIdentifier, newWebhookSecret } from '@app/domain';
+import { Pool } from 'pg';
+import type { QueryResultRow } from 'pg';
+import type { Receiver } from '../support/receiver';
+import { startReceiver } from '../support/receiver';
+import { Caller } from './caller';
+import { Ledger } from './ledger';
+import { freePort, root, ServiceProcess } from './service-process';
+
+type Environment = Record<string, string>;
+
+/** An api process and where it listens. */
+export interface RunningApi {
+  process: ServiceProcess;
+  url: string;
+}
+
+/** Where one row happens: a database, a data folder, the service's processes, a receiver of webhooks, and the ledger. */
+export class Site {
+  readonly ledger = new Ledger();
+  private pool: Pool;
+  private readonly processes: ServiceProcess[] = [];
+  private readonly atEnd: (() => Promise<unknown>)[] = [];
+
+  private constructor(
+    readonly dataDir: string,
+    public databaseUrl: string,
+    readonly receiver: Receiver,
+    /** When each webhook came, in ms since the epoch, in the order of the receiver's list. */
+    readonly receivedAt: readonly number[],
+  ) {
+    this.pool = connect(databaseUrl);
+  }
+
+  static async open(dataDir: string, databaseUrl: string, drop: () => Promise<void>): Promise<Site> {
+    const receivedAt: number[] = [];
+    const receiver = await startReceiver((_, response) => {
+      receivedAt.push(Date.now());
+      response.writeHead(204).end();
+    });
+    const site = new Site(dataDir, databaseUrl, receiver, receivedAt);
+    site.finally(() => rm(dataDir, { recursive: true, force: true }));
+    site.finally(drop);
+    site.finally(() => receiver.close());
+    return site;
+  }
+
+  /** Uses another database from now on. */
+  async moveTo(databaseUrl: string): Promise<void> {
+    await this.pool.end();
+    this.databaseUrl = databaseUrl;
+    this.pool = connect(databaseUrl);
+  }
+
+  /** What is to be undone when the row is over, last first, after the processes have ended. */
+  finally(undo: () => Promise<unknown>): void {
+    this.atEnd.unshift(undo);
+  }
+
+  /** Reads the database, from outside of the service. */
+  async query<T extends QueryResultRow>(text: string, values: unknown[] = []): Promise<T[]> {
+    return (await this.pool.query<T>(text, values)).rows;
+  }
+
+  /** Makes a key, as the command line does. */
+  async newCaller(api: Pick<RunningApi, 'url'>): Promise<Caller> {
+    const { token, prefix, secretHash } = newApiKeySecret();
+    await this.query(
+      `INSERT INTO api_keys (id, name, prefix, secret_hash, webhook_secret, created_at)
+       VALUES ($1, 'torture', $2, $3, $4, now())`,
+      [newIdentifier(), prefix, secretHash, newWebhookSecret()],
+    );
+    return new Caller(api.url, token, this.ledger);
+  }
+
+  /** Starts an api and waits until it serves. One that crashes on purpose meanwhile is no error. */
+  async startApi({
+    env = {},
+    port,
+    nodeOptions = [],
+  }: { env?: Environment; port?: number; nodeOptions?: string[] } = {}): Promise<RunningApi> {
+    const url = `http://127.0.0.1:${port ?? (await freePort())}`;
+    const started = this.start('api', { PORT: new URL(url).port, PUBLIC_URL: url, ...env }, nodeOptions);
+    if (!(await started.ready(`${url}/health/ready`)) && !env.DARKROOM_CRASH_AT)
+      throw new Error(`The api ended:\n${started.output.slice(-2_000)}`);
+    return { process: started, url };
+  }
+
+  /** Starts a worker and waits until it draws. One that crashes on purpose meanwhile is no error. */
+  async startWorker(env: Environment = {}): Promise<ServiceProcess> {
+    const healthPort = await freePort();
+    const started = this.start('inference', { INFERENCE_HEALTH_PORT: String(healthPort), ...env });
+    if (!(await started.ready(`http://127.0.0.1:${healthPort}/health/ready`)) && !env.DARKROOM_CRASH_AT)
+      throw new Error(`The worker ended:\n${started.output.slice(-2_000)}`);
+    return started;
+  }
+
+  /** Starts all of the service, with a database of its own; resolves when it serves. */
+  async startLauncher(port: number): Promise<RunningApi> {
+    const started = this.start('launcher', { PORT: String(port), DATABASE_URL: '' });
+    const url = `http://127.0.0.1:${port}`;
+    if (!(await started.ready(`${url}/health/ready`)))
+      throw new Error(`The launcher ended:\n${started.output.slice(-2_000)}`);
+    return { process: started, url };
+  }
+
+  private start(name: ServiceProcess['name'], env: Environment, nodeOptions: string[] = []): ServiceProcess {
+    const started = new ServiceProcess(
+      name,
+      {
+        DATABASE_URL: this.databaseUrl,
+        DATA_DIR: this.dataDir,
+        MODELS_DIR: join(root, 'models'),
+        MODEL_FALLBACK: 'on',
+        WEBHOOK_ALLOW_PRIVATE: 'on',
+        DEVICE: 'cpu',
+        INFERENCE_THREADS: '1',
+        INFERENCE_MEMORY_MB: '2048',
+        ...env,
+      },
+      nodeOptions,
+    );
+    this.processes.push(started);
+    return started;
+  }
+
+  /** The last words of every process, for the report of a failure. */
+  lastWords(): string {
+    return this.processes
+      .map(({ name, pid, output }) => `--- ${name} ${pid}\n${output.slice(-1_500)}`)
+      .slice(-4)
+      .join('\n');
+  }
+
+  async close(): Promise<void> {
+    for (const running of this.processes.filter(({ isRunning }) => isRunning)) {
+      running.signal('SIGCONT');
+      await running.end('SIGKILL');
+    }
+    await this.pool.end();
+    for (const undo of this.atEnd) await undo();
+  }
+}
+
+function connect(databaseUrl: string): Pool {
+  const pool = new Pool({ connectionString: databaseUrl, max: 4, application_name: 'torture' });
+  // The next query says it; between queries a database may well go away here.
+  pool.on('error', () => undefined);
+  return pool;
+}
