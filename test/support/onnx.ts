@@ -1,4 +1,13 @@
-import { bytesField, varintField } from '../../libs/diffusion/src/weights/protobuf';
+import type { Field } from '../../libs/diffusion/src/weights/protobuf';
+import {
+  asMessage,
+  BufferSource,
+  bytesField,
+  readFields,
+  readInt,
+  readText,
+  varintField,
+} from '../../libs/diffusion/src/weights/protobuf';
 
 /** What a test wants in a graph; field numbers below are those of onnx.proto. */
 export interface GraphToWrite {
@@ -34,6 +43,36 @@ export function encodeOnnx({ nodes, initializers = [], inputs = [], valueInfos =
     ...valueInfos.map((name) => bytesField(13, bytesField(1, name))),
   ]);
   return Buffer.concat([varintField(1, 8), bytesField(7, graph), bytesField(8, varintField(2, 17))]);
+}
+
+/** A copy of an ONNX model that declares other shapes for inputs and outputs, by name: numbers are fixed, names are free. */
+export function withShapes(model: Buffer, shapes: Record<string, readonly (number | string)[]>): Buffer {
+  const source = new BufferSource(model);
+  const edit = (field: Field, change: (inner: Field) => Buffer | undefined): Buffer =>
+    Buffer.concat(
+      [...readFields(source, asMessage(field).begin, field.end)].map(
+        (inner) => change(inner) ?? model.subarray(inner.tagBegin, inner.end),
+      ),
+    );
+  const child = (field: Field, number: number): Field =>
+    [...readFields(source, field.begin, field.end)].find((inner) => inner.number === number)!;
+  const declare = (value: Field): Buffer | undefined => {
+    const name = readText(source, child(value, 1));
+    if (!(name in shapes)) return undefined;
+    const dims = shapes[name].map((dim) =>
+      bytesField(1, typeof dim === 'number' ? varintField(1, dim) : bytesField(2, dim)),
+    );
+    const elementType = readInt(source, child(child(child(value, 2), 1), 1));
+    const tensor = Buffer.concat([varintField(1, elementType), bytesField(2, Buffer.concat(dims))]);
+    return Buffer.concat([bytesField(1, name), bytesField(2, bytesField(1, tensor))]);
+  };
+  const ofGraph = (field: Field): Buffer | undefined => {
+    if (field.number !== 11 && field.number !== 12) return undefined;
+    const declared = declare(field);
+    return declared && bytesField(field.number, declared);
+  };
+  const whole: Field = { number: 0, wire: 'bytes', tagBegin: 0, begin: 0, end: model.length };
+  return edit(whole, (field) => (field.number === 7 ? bytesField(7, edit(field, ofGraph)) : undefined));
 }
 
 function encodeInitializer({ name, dims, dataType, raw, packedFloats, external }: InitializerToWrite): Buffer {

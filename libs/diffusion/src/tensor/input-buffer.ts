@@ -30,6 +30,13 @@ export class InputBuffer {
       for (let i = 0; i < storage.length; i++) storage[i] = BigInt(Math.round(this.values[i]));
     return this.tensor;
   }
+
+  /** `count` entries of the first axis, beginning with `first`, as they were committed: the same memory, and no copy. */
+  rows(first: number, count: number): Tensor {
+    const { dims, type } = this.tensor;
+    const size = this.values.length / dims[0];
+    return new Tensor(type, this.#storage.subarray(first * size, (first + count) * size), [count, ...dims.slice(1)]);
+  }
 }
 
 const storages = { float16: Uint16Array, int32: Int32Array, int64: BigInt64Array };

@@ -58,17 +58,18 @@ export class ClipTextEncoder {
 
   async #run(rows: ReadonlyMap<string, readonly number[]>): Promise<Map<string, Float32Array>> {
     const encoded = new Map<string, Float32Array>();
-    // A graph with a fixed batch is given its rows one by one.
-    const batch = this.#ids.shape[0] === 1 ? 1 : rows.size;
+    // A graph with a fixed number of rows is given so many at a time, the last ones filled up with zeros.
+    const [fixed] = this.#ids.shape;
+    const batch = typeof fixed === 'number' && fixed > 0 ? fixed : rows.size;
     const all = [...rows];
     for (let from = 0; from < all.length; from += batch) {
       const group = all.slice(from, from + batch);
       const length = group[0][1].length;
-      const ids = new InputBuffer(this.#idType, [group.length, length]);
+      const ids = new InputBuffer(this.#idType, [batch, length]);
       group.forEach(([, inputIds], row) => ids.values.set(inputIds, row * length));
       const output = await this.session.run({ [this.#ids.name]: ids.commit() }, this.#output.name);
       const values = toFloat32(output);
-      const size = values.length / group.length;
+      const size = values.length / batch;
       group.forEach(([key, inputIds], row) => {
         const embedding = values.slice(row * size, (row + 1) * size);
         this.#cache.set(inputIds, embedding);

@@ -1,3 +1,4 @@
+import type { Tensor } from 'onnxruntime-node';
 import { ModelFolderError } from '../session/errors';
 import { elementType } from '../session/model-session';
 import type { ModelSession, ValueFacts } from '../session/model-session';
@@ -42,9 +43,6 @@ export class Unet {
     const other = session.inputs.find((value) => !known.includes(value));
     if (other)
       throw new ModelFolderError(session.file, `takes ${other.name}, which Stable Diffusion 1.x and 2.x do not have`);
-    const [batch] = this.#sample.shape;
-    if (typeof batch === 'number')
-      throw new ModelFolderError(session.file, `was exported for ${batch} rows only, where the number must be free`);
     if (this.#timestep.shape.length > 1)
       throw new ModelFolderError(session.file, `takes a timestep of rank ${this.#timestep.shape.length}`);
     this.#output = session.output('out_sample');
@@ -63,15 +61,23 @@ export class Unet {
     };
   }
 
+  /** Rows of every call, where the graph was exported for so many and no others. */
+  get fixedRows(): number | undefined {
+    const [rows] = this.#sample.shape;
+    return typeof rows === 'number' && rows > 0 ? rows : undefined;
+  }
+
   /** Whether rows of one call may have different timesteps. */
   get takesTimestepPerRow(): boolean {
     return this.#timestep.shape.length === 1 && this.#timestep.shape[0] === this.#sample.shape[0];
   }
 
-  /** Allocates the inputs of a call. */
-  createBatch(rows: number, shape: LatentShape, tokens: number, hiddenWidth: number): UnetBatch {
+  /** Allocates the inputs of a call: at least so many rows, and as many more as a graph with a fixed number of them needs. */
+  createBatch(atLeast: number, shape: LatentShape, tokens: number, hiddenWidth: number): UnetBatch {
     const type = <T extends ElementType>(value: ValueFacts, allowed: readonly T[]) =>
       elementType(this.session.file, value, allowed);
+    const multiple = this.fixedRows ?? 1;
+    const rows = Math.ceil(atLeast / multiple) * multiple;
     const [steps] = this.#timestep.shape;
     const timesteps = this.takesTimestepPerRow ? rows : typeof steps === 'number' ? steps : 1;
     return {
@@ -83,11 +89,20 @@ export class Unet {
 
   /** The prediction [rows, channels, height, width] for what was written into the batch and committed. */
   async predict({ sample, timestep, promptEmbeds }: UnetBatch): Promise<Float32Array> {
-    const feeds = {
-      [this.#sample.name]: sample.tensor,
-      [this.#timestep.name]: timestep.tensor,
-      [this.#prompt.name]: promptEmbeds.tensor,
-    };
+    const [rows] = sample.tensor.dims;
+    const rowsOfCall = this.fixedRows ?? rows;
+    if (rowsOfCall === rows) return this.#call(sample.tensor, timestep.tensor, promptEmbeds.tensor);
+    const prediction = new Float32Array(sample.values.length);
+    for (let row = 0; row < rows; row += rowsOfCall) {
+      const timesteps = this.takesTimestepPerRow ? timestep.rows(row, rowsOfCall) : timestep.tensor;
+      const part = await this.#call(sample.rows(row, rowsOfCall), timesteps, promptEmbeds.rows(row, rowsOfCall));
+      prediction.set(part, row * (prediction.length / rows));
+    }
+    return prediction;
+  }
+
+  async #call(sample: Tensor, timestep: Tensor, promptEmbeds: Tensor): Promise<Float32Array> {
+    const feeds = { [this.#sample.name]: sample, [this.#timestep.name]: timestep, [this.#prompt.name]: promptEmbeds };
     return toFloat32(await this.session.run(feeds, this.#output.name));
   }
 }

@@ -31,12 +31,14 @@ export class VaeDecoder {
   /** Decodes latents [channels, height, width] to values in [-1, 1], [3, height, width] at the picture's size. */
   async decodePlanes(latents: Float32Array, shape: LatentShape) {
     const { factor, shift } = this.scaling;
-    const input = new InputBuffer(this.#inputType, [1, ...shape]);
+    // A graph with a fixed number of rows gets the other ones as zeros.
+    const [fixed] = this.#latents.shape;
+    const input = new InputBuffer(this.#inputType, [typeof fixed === 'number' && fixed > 0 ? fixed : 1, ...shape]);
     for (let i = 0; i < latents.length; i++) input.values[i] = latents[i] / factor + shift;
     const output = await this.session.run({ [this.#latents.name]: input.commit() }, this.#output.name);
     const [, channels, height, width] = output.dims;
     if (channels !== 3) throw new ModelFolderError(this.session.file, `gives ${channels} channels in place of 3`);
-    return { planes: toFloat32(output), width, height };
+    return { planes: toFloat32(output).subarray(0, channels * height * width), width, height };
   }
 
   /** Decodes latents [channels, height, width] to a picture. */
