@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { JsonLogger } from '@app/logging';
 import type { JobData } from '@app/queue';
-import { ImageTaskLifeCycle, queueNames } from '@app/queue';
+import { ClockWatch, ImageTaskLifeCycle, queueNames } from '@app/queue';
 import { OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullmq';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Inject } from '@nestjs/common';
@@ -26,8 +26,10 @@ import { SHUTDOWN_DEADLINE_MS } from './tokens';
 export class GenerationProcessor extends WorkerHost implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly shutdown = new AbortController();
   private stopping = false;
+  private ungovern = (): unknown => undefined;
 
   constructor(
+    private readonly clock: ClockWatch,
     private readonly engines: Engines,
     private readonly lifeCycle: ImageTaskLifeCycle,
     private readonly drawings: DrawingService,
@@ -41,13 +43,15 @@ export class GenerationProcessor extends WorkerHost implements OnApplicationBoot
   onApplicationBootstrap(): void {
     // One more than there are devices: it waits for a device while another task's pictures are encoded.
     this.worker.concurrency = this.engines.devices.length + 1;
-    this.worker.run().catch((error: unknown) => this.logger.error('the queue is not consumed any more', error));
+    this.ungovern = this.clock.govern(this.worker, (error) =>
+      this.logger.error('the queue is not consumed any more', error),
+    );
   }
 
   override async process(job: Job<JobData['images']>, token?: string): Promise<void> {
     const loan = await this.engines.borrow();
     try {
-      if (this.stopping) {
+      if (this.stopping || !this.clock.agrees) {
         await job.moveToWait(token);
         throw new WaitingError();
       }
@@ -69,6 +73,7 @@ export class GenerationProcessor extends WorkerHost implements OnApplicationBoot
   /** Stops claiming, lets what is being drawn finish within the deadline, and gives the rest back. */
   async beforeApplicationShutdown(): Promise<void> {
     this.stopping = true;
+    this.ungovern();
     await this.worker.pause(true);
     const finished = this.worker.close();
     const deadline = new AbortController();

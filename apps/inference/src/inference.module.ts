@@ -99,7 +99,7 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
           provide: Engines,
           inject: [InferenceMetrics],
           useFactory: (metrics: InferenceMetrics) =>
-            Engines.start(config, logger, threadFile, (loaded) => metrics.modelLoaded(loaded)),
+            Engines.start(config, logger, threadFile, (loaded, device) => metrics.modelLoaded(loaded, device)),
         },
         {
           provide: StopListener,
@@ -138,7 +138,7 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
                 database: () => dataSource.query('SELECT 1'),
                 queue: () => jobs.counts('images'),
                 storage: remembering(() => storage.check(), storageCheckMs),
-                engine: async () => engines.alive,
+                engine: () => engines.alive(),
                 clock: async () => clock.agrees,
               },
               metrics,

@@ -1,1 +1,3 @@
 export { JsonLogger } from './json-logger';
+export { withLogFields } from './log-context';
+export { Metrics, requestBuckets, stepBuckets } from './metrics';

@@ -1,6 +1,7 @@
 import type { Config } from '@app/config';
 import type { LoggerService } from '@nestjs/common';
 import pino from 'pino';
+import { currentLogFields } from './log-context';
 
 /** Fields that go with a log line. Never a key, a webhook secret or (above debug) a prompt. */
 export type LogFields = Record<string, unknown>;
@@ -50,7 +51,7 @@ export class JsonLogger implements LoggerService {
 
   /** Nest passes its context as the last string; ours pass one object of fields. */
   private write(level: pino.Level, message: unknown, rest: unknown[]): void {
-    const fields: LogFields = {};
+    const fields: LogFields = { ...currentLogFields() };
     for (const item of rest) {
       if (item instanceof Error) fields.err = pino.stdSerializers.err(item);
       else if (typeof item === 'string') fields[item.includes('\n') ? 'stack' : 'context'] = item;

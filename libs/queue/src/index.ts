@@ -6,6 +6,8 @@ import { RedisBackEnd } from './redis-back-end';
 
 export { changeChannel, progressChannel, stopChannel } from './channels';
 export type { StepMessage } from './channels';
+export { ClockWatch, databaseNow } from './clock-watch';
+export type { ClockWatchOptions } from './clock-watch';
 export { claimDueStatement } from './fair-queue';
 export * from './image-task-life-cycle';
 export { queueConnection } from './job-back-end';

@@ -15,7 +15,9 @@ export interface JobData {
 export type QueueName = keyof JobData;
 
 /** Names under which the queues stand in the back end. */
-export const queueNames = { images: 'images', sandbox: 'sandbox', webhooks: 'webhooks' } as const satisfies { [Q in QueueName]: Q };
+export const queueNames = { images: 'images', sandbox: 'sandbox', webhooks: 'webhooks' } as const satisfies {
+  [Q in QueueName]: Q;
+};
 
 /** A job to add. Its id never repeats: a finished job of the same id would swallow it. */
 export interface NewJob<Q extends QueueName> {

@@ -8,6 +8,7 @@ import { DrawingAbortedError } from '../engine/engine';
 import type { DrawRequest } from '../engine/engine-protocol';
 import type { EngineLoan } from '../engine/engines';
 import { seedOf } from '../engine/seed';
+import { InferenceMetrics } from '../metrics/inference-metrics';
 import type { StoredPicture } from '../pictures/picture-store';
 import { PictureStore } from '../pictures/picture-store';
 import { serviceVersion } from '../service-version';
@@ -31,6 +32,7 @@ export class DrawingService {
     private readonly progress: ProgressPublisher,
     private readonly stops: StopListener,
     private readonly failures: FailureService,
+    private readonly metrics: InferenceMetrics,
     private readonly logger: JsonLogger,
   ) {}
 
@@ -46,6 +48,7 @@ export class DrawingService {
       await this.draw(task, loan, hold);
     } catch (error) {
       loan.giveBack();
+      this.metrics.drawingEnded('unfinished');
       await this.failures.settle(task, error, hold);
     } finally {
       hold.end();
@@ -93,6 +96,7 @@ export class DrawingService {
         throw new DrawingAbortedError('The task is no longer this attempt’s.');
       }
       crashPoint('after-commit');
+      this.metrics.drawingEnded('succeeded', computeSeconds);
       this.logger.log('succeeded', { taskId: task.id, attempt: task.attempt, images: images.length, computeSeconds });
     } catch (error) {
       await Promise.allSettled([saved, noted]);

@@ -5,6 +5,7 @@ import { Injectable } from '@nestjs/common';
 import sharp from 'sharp';
 import { DataSource } from 'typeorm';
 import type { DrawingProgress, RgbPicture } from '../engine/engine-protocol';
+import { InferenceMetrics } from '../metrics/inference-metrics';
 
 const intervalMs = 100;
 /** PostgreSQL refuses a notification of 8000 bytes. */
@@ -15,6 +16,7 @@ const maxPreviewLength = 7_500;
 export class ProgressPublisher {
   constructor(
     private readonly dataSource: DataSource,
+    private readonly metrics: InferenceMetrics,
     private readonly logger: JsonLogger,
   ) {}
 
@@ -23,6 +25,7 @@ export class ProgressPublisher {
     let toldAt = -Infinity;
     let preview: RgbPicture | undefined;
     return ({ step, total, ...progress }) => {
+      this.metrics.stepDone(progress);
       preview = progress.preview ?? preview;
       const now = performance.now();
       if (step < total && now - toldAt < intervalMs) return;

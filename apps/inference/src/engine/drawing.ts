@@ -44,6 +44,7 @@ export async function drawPictures(
     if (done === 0) hooks.started({ promptChunks, scheduler: request.scheduler ?? painter.facts.scheduler });
     for (let more = true; more;) {
       check();
+      const startedAt = performance.now();
       more = await painter.step(denoising);
       const now = performance.now();
       const isPreviewDue = more && now - previewedAt >= previewIntervalMs;
@@ -51,6 +52,8 @@ export async function drawPictures(
       hooks.progress({
         step: done * totalSteps + denoising.stepIndex,
         total: batches.length * totalSteps,
+        batch: size,
+        stepMs: now - startedAt,
         ...(isPreviewDue && { preview: painter.preview(denoising, 0) }),
       });
     }

@@ -89,6 +89,9 @@ export interface DrawingProgress {
   /** Calls of the U-Net done, of how many for all pictures together. */
   step: number;
   total: number;
+  /** Pictures that this call advanced, and how long it took. */
+  batch: number;
+  stepMs: number;
   /** What the first picture of the batch will look like, now and then: one pixel for one position of the latents. */
   preview?: RgbPicture;
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Config } from '@app/config';
 import type { Device } from './device';
 import { Engine } from './engine';
+import type { ModelLoaded } from './engine-protocol';
 
 /** What of the configuration decides the engines. */
 export type EnginesConfig = Pick<Config, 'devices' | 'inferenceThreads' | 'inferenceMemoryMb' | 'dataDir'>;
@@ -26,7 +27,12 @@ export class Engines {
   }
 
   /** Starts an engine for each device, and says in one line which there are. */
-  static async start(config: EnginesConfig, logger: JsonLogger, threadFile?: string): Promise<Engines> {
+  static async start(
+    config: EnginesConfig,
+    logger: JsonLogger,
+    threadFile?: string,
+    onLoaded: (loaded: ModelLoaded, device: Device | 'auto') => void = () => undefined,
+  ): Promise<Engines> {
     const wanted = config.devices === 'auto' ? (['auto'] as const) : config.devices;
     const engines = new Map<Device, Engine>();
     for (const device of wanted) {
@@ -37,8 +43,11 @@ export class Engines {
         ...(config.inferenceMemoryMb && { memoryBytes: config.inferenceMemoryMb * 2 ** 20 }),
         cacheDir: join(config.dataDir, 'cache'),
         ...(threadFile && { threadFile }),
-        onLoaded: ({ key, loadMs, modelBytes, totalBytes, evicted }) =>
-          logger.log('model loaded', { device, model: key, loadMs, ...megabytes({ modelBytes, totalBytes }), evicted }),
+        onLoaded: (loaded) => {
+          const { key, loadMs, modelBytes, totalBytes, evicted } = loaded;
+          onLoaded(loaded, device);
+          logger.log('model loaded', { device, model: key, loadMs, ...megabytes({ modelBytes, totalBytes }), evicted });
+        },
         onCrash: (error) => logger.error('engine thread ended', error, { device }),
       });
       const chosen = await engine.start();
@@ -63,6 +72,11 @@ export class Engines {
       else this.free.push(engine);
     };
     return { engine, giveBack };
+  }
+
+  /** Resolves when the thread of each engine runs; one that ended is started again. */
+  async alive(): Promise<void> {
+    await Promise.all(this.engines.map((engine) => engine.start()));
   }
 
   /** Ends every engine; what they draw is given up. */

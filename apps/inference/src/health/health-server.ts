@@ -2,20 +2,34 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Metrics } from '@app/logging';
 
-/** What of the process is well, by name. */
-export type HealthChecks = Readonly<Record<string, () => Promise<boolean>>>;
+/** What has to be well, by name: a check that rejects, says false or takes too long has failed. */
+export type HealthChecks = Readonly<Record<string, () => Promise<unknown>>>;
 
-/** Answers `/health/live` and `/health/ready` for whoever watches over this process. */
+/** What a check may take. */
+const patienceMs = 3_000;
+
+interface Answer {
+  status: number;
+  type: string;
+  body: string;
+}
+
+/** Answers `/health/live`, `/health/ready` and `/metrics` for whoever watches over this process. */
 export class HealthServer {
   private readonly server: Server;
   private stopping = false;
 
-  constructor(private readonly checks: HealthChecks) {
+  constructor(
+    private readonly checks: HealthChecks,
+    private readonly metrics?: Pick<Metrics, 'contentType' | 'text'>,
+  ) {
     this.server = createServer((request, response) => {
-      void this.answer(request.url ?? '').then(({ status, body }) => {
-        response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' });
-        response.end(JSON.stringify(body));
+      void this.answer(request.url ?? '').then(({ status, type, body }) => {
+        response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' });
+        response.end(body);
       });
     });
   }
@@ -39,13 +53,27 @@ export class HealthServer {
     await once(this.server, 'close');
   }
 
-  private async answer(url: string): Promise<{ status: number; body: object }> {
-    if (url === '/health/live') return { status: 200, body: { status: 'ok' } };
-    if (url !== '/health/ready') return { status: 404, body: { status: 'not found' } };
+  private async answer(url: string): Promise<Answer> {
+    if (url === '/health/live') return json(200, { status: 'ok' });
+    if (url === '/metrics' && this.metrics)
+      return { status: 200, type: this.metrics.contentType, body: await this.metrics.text() };
+    if (url !== '/health/ready') return json(404, { status: 'not found' });
     const names = Object.keys(this.checks);
-    const results = await Promise.all(names.map((name) => this.checks[name]().catch(() => false)));
+    const results = await Promise.all(names.map((name) => passes(this.checks[name])));
     const checks = Object.fromEntries(names.map((name, i) => [name, results[i]]));
     const isReady = !this.stopping && results.every(Boolean);
-    return { status: isReady ? 200 : 503, body: { status: isReady ? 'ok' : 'unavailable', checks } };
+    return json(isReady ? 200 : 503, { status: isReady ? 'ok' : 'unavailable', checks });
   }
+}
+
+function json(status: number, body: object): Answer {
+  return { status, type: 'application/json', body: JSON.stringify(body) };
+}
+
+async function passes(check: () => Promise<unknown>): Promise<boolean> {
+  const deadline = new AbortController();
+  const late = delay(patienceMs, false, { signal: deadline.signal }).catch(() => false);
+  const result = await Promise.race([check().catch(() => false), late]);
+  deadline.abort();
+  return result !== false;
 }

@@ -1,0 +1,56 @@
+import { Metrics, stepBuckets } from '@app/logging';
+import { Injectable } from '@nestjs/common';
+import type { DrawingProgress, ModelLoaded } from '../engine/engine-protocol';
+
+/** How a drawing ended; an `unfinished` one failed, was canceled, or is drawn again. */
+export type DrawingOutcome = 'succeeded' | 'unfinished';
+
+/** What a worker measures of its drawing. */
+@Injectable()
+export class InferenceMetrics {
+  private readonly steps;
+  private readonly batches;
+  private readonly loads;
+  private readonly loadSeconds;
+  private readonly drawings;
+  private readonly computeSeconds;
+
+  constructor(metrics: Metrics) {
+    this.steps = metrics.histogram('step_seconds', {
+      help: 'Time of one step of the denoising loop.',
+      buckets: stepBuckets,
+    });
+    this.batches = metrics.histogram('batch_pictures', {
+      help: 'Pictures that one step advances.',
+      buckets: [1, 2, 3, 4, 6, 8],
+    });
+    this.loads = metrics.counter('model_loads_total', {
+      help: 'Models loaded into a device.',
+      labels: ['model', 'device'],
+    });
+    this.loadSeconds = metrics.counter('model_load_seconds_total', {
+      help: 'Time spent on loading models.',
+      labels: ['model', 'device'],
+    });
+    this.drawings = metrics.counter('drawings_total', {
+      help: 'Drawings that this process ended.',
+      labels: ['outcome'],
+    });
+    this.computeSeconds = metrics.counter('compute_seconds_total', { help: 'Time of drawings that succeeded.' });
+  }
+
+  stepDone({ batch, stepMs }: Pick<DrawingProgress, 'batch' | 'stepMs'>): void {
+    this.steps.observe(stepMs / 1000);
+    this.batches.observe(batch);
+  }
+
+  modelLoaded({ key: model, loadMs }: Pick<ModelLoaded, 'key' | 'loadMs'>, device: string): void {
+    this.loads.inc({ model, device });
+    this.loadSeconds.inc({ model, device }, loadMs / 1000);
+  }
+
+  drawingEnded(outcome: DrawingOutcome, computeSeconds = 0): void {
+    this.drawings.inc({ outcome });
+    this.computeSeconds.inc(computeSeconds);
+  }
+}

@@ -1,0 +1,117 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { ClockWatch } from '@app/queue';
+import type { INestApplicationContext } from '@nestjs/common';
+import { createInference } from '../../apps/inference/src/create-inference';
+import type { InferenceBench } from '../support/inference';
+import { createInferenceBench, threadFile } from '../support/inference';
+import { until } from '../support/until';
+
+interface Ready {
+  status: string;
+  checks: Record<string, boolean>;
+}
+
+describe('the health of a worker', () => {
+  let bench: InferenceBench;
+  let worker: INestApplicationContext;
+  /** By how much the worker's clock is ahead, in milliseconds. */
+  let ahead = 60_000;
+
+  beforeAll(async () => {
+    bench = await createInferenceBench();
+    worker = await createInference({ ...bench, threadFile, now: () => Date.now() + ahead });
+  });
+
+  afterAll(async () => {
+    await worker.close();
+    await bench.close();
+  });
+
+  const ask = (path: string): Promise<Response> => {
+    const { healthPort } = bench.logged.find(({ msg }) => msg === 'inference is ready') ?? {};
+    return fetch(`http://127.0.0.1:${healthPort as number}${path}`);
+  };
+  const ready = async (): Promise<{ status: number; body: Ready }> => {
+    const response = await ask('/health/ready');
+    return { status: response.status, body: (await response.json()) as Ready };
+  };
+
+  it('takes nothing while its clock is wrong, says so, and goes on when the clock is right', async () => {
+    const { id } = await bench.addTask();
+    expect(bench.logged).toContainEqual(
+      expect.objectContaining({ msg: expect.stringMatching(/^The clock is 60\.0 s ahead/) as string, agrees: false }),
+    );
+    expect(await ready()).toMatchObject({ status: 503, body: { checks: { clock: false, database: true } } });
+    expect((await ask('/health/live')).status).toBe(200);
+    expect((await bench.taskOf(id)).status).toBe('queued');
+    ahead = 0;
+    await worker.get(ClockWatch).check();
+    expect((await bench.terminated(id)).status).toBe('succeeded');
+    // Nothing was claimed before the clock was right.
+    const lines = bench.logged.map(({ msg }) => msg);
+    const corrected = lines.findIndex((msg) => msg.startsWith('The clock agrees'));
+    expect(corrected).toBeGreaterThan(0);
+    expect(lines.indexOf('drawing')).toBeGreaterThan(corrected);
+    expect(await ready()).toMatchObject({
+      status: 200,
+      body: { status: 'ok', checks: { clock: true, database: true, engine: true, queue: true, storage: true } },
+    });
+  });
+
+  it('halts when the clock goes wrong later on', async () => {
+    ahead = -60_000;
+    await worker.get(ClockWatch).check();
+    const { id } = await bench.addTask();
+    expect((await ready()).status).toBe(503);
+    ahead = 0;
+    await worker.get(ClockWatch).check();
+    expect((await bench.terminated(id)).status).toBe('succeeded');
+  });
+
+  it('measures steps, batches, loads and drawings', async () => {
+    const { id } = await bench.addTask({ numImages: 2, steps: 2 });
+    await bench.terminated(id);
+    const response = await ask('/metrics');
+    expect(response.headers.get('content-type')).toMatch(/^text\/plain/);
+    const text = await response.text();
+    const valueOf = (name: string): number =>
+      Number(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'm').exec(text)?.[1]);
+    expect(valueOf('darkroom_step_seconds_count')).toBeGreaterThanOrEqual(8);
+    expect(valueOf('darkroom_step_seconds_sum')).toBeGreaterThan(0);
+    expect(valueOf('darkroom_batch_pictures_sum')).toBeGreaterThan(valueOf('darkroom_batch_pictures_count'));
+    expect(valueOf('darkroom_model_loads_total')).toBeGreaterThanOrEqual(1);
+    expect(valueOf('darkroom_drawings_total')).toBeGreaterThanOrEqual(3);
+    expect(valueOf('darkroom_compute_seconds_total')).toBeGreaterThan(0);
+    expect(text).toMatch(/^process_resident_memory_bytes /m);
+  });
+
+  it('is not ready when it cannot store what it draws', async () => {
+    const { other, close } = await startOther();
+    try {
+      await rm(other.imagesDir, { recursive: true, force: true });
+      await mkdir(other.config.dataDir, { recursive: true });
+      await writeFile(other.imagesDir, '');
+      const { healthPort } = await until(
+        async () => other.logged.find(({ msg }) => msg === 'inference is ready'),
+        'it listens',
+      );
+      const response = await fetch(`http://127.0.0.1:${healthPort as number}/health/ready`);
+      expect(response.status).toBe(503);
+      expect((await response.json()) as Ready).toMatchObject({ checks: { storage: false, database: true } });
+    } finally {
+      await close();
+    }
+  });
+});
+
+async function startOther(): Promise<{ other: InferenceBench; close(): Promise<void> }> {
+  const other = await createInferenceBench();
+  const worker = await createInference({ ...other, threadFile });
+  return {
+    other,
+    async close() {
+      await worker.close();
+      await other.close();
+    },
+  };
+}
