@@ -18,6 +18,8 @@ const { values: options } = parseArgs({
     threads: { type: 'string', default: '2' },
     steps: { type: 'string', default: '20' },
     model: { type: 'string', default: 'shapes' },
+    /** Only scenarios with this in their name. */
+    only: { type: 'string', default: '' },
   },
 });
 
@@ -60,7 +62,7 @@ async function main(): Promise<void> {
   };
 
   console.log(['scenario', 'pictures', 'seconds', 'p50 ms', 'p99 ms', 'max ms', 'own max ms', 'memory +MB'].join('\t'));
-  for (const { name, tasks, values } of scenarios) {
+  for (const { name, tasks, values } of scenarios.filter(({ name }) => name.includes(options.only))) {
     const delays = monitorEventLoopDelay({ resolution: resolutionMs });
     const memory = watchMemory();
     const turns = watchTurns();
