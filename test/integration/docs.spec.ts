@@ -1,6 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Application } from 'express';
+import { errorCodes } from '../../apps/api/src/docs/responses';
 import { serializeDocument } from '../../apps/api/src/docs/serialize-document';
 import type { TestApi } from '../support/api';
 import { startTestApi } from '../support/api';
@@ -65,6 +66,24 @@ describe('Documentation', () => {
     for (const { security } of operations) expect(security).toEqual([{ bearer: [] }]);
     const used = new Set(operations.flatMap((operation) => operation.tags));
     expect(tags.map(({ name }) => name).sort()).toEqual([...used].sort());
+  });
+
+  it('knows every code that the api answers with, but for those no documented route has', () => {
+    const folders = ['apps/api/src', 'libs/diffusion/src/weights'].map((folder) => join(__dirname, '..', '..', folder));
+    const files = folders.flatMap((folder) =>
+      readdirSync(folder, { recursive: true, encoding: 'utf8' })
+        .filter((file) => /(?<!spec)\.ts$/.test(file))
+        .map((file) => readFileSync(join(folder, file), 'utf8')),
+    );
+    const thrown = files.flatMap((source) =>
+      [...source.matchAll(/(\w+)\(\s*(?:\d+,\s*)?'([A-Z][a-z]+\w*)'/g)].flatMap(([, call, word]) => {
+        if (call === 'NotFoundError') return [`${word}NotFound`];
+        return /Error$|^super$|^notFoundInBody$/.test(call) ? [word] : [];
+      }),
+    );
+    const undocumented = [...new Set(thrown)].filter((code) => !errorCodes.has(code));
+    expect(undocumented.sort()).toEqual(['ImageNotFound', 'MethodNotAllowed', 'RouteNotFound']);
+    expect(thrown.length).toBeGreaterThan(30);
   });
 
   it('is readable at /docs, the only place where a page may carry styles', async () => {

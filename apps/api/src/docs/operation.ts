@@ -12,7 +12,7 @@ import {
   getSchemaPath,
 } from '@nestjs/swagger';
 import { ProblemDto } from './problem.dto';
-import { ApiProblem, errorsOfAll, linkHeader, replayedHeader, requestIdHeader } from './responses';
+import { ApiProblem, errorsOfAll, linkHeader, rateHeaders, replayedHeader, requestIdHeader } from './responses';
 
 type Model = new () => object;
 
@@ -51,6 +51,7 @@ function operation(id: string, summary: string, success: number, options: Operat
       description: 'Done.',
       headers: {
         ...requestIdHeader,
+        ...rateHeaders,
         ...(isList && linkHeader),
         ...(success === 201 && replayedHeader),
       },

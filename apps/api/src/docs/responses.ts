@@ -8,7 +8,8 @@ type HeadersObject = NonNullable<ApiResponseOptions['headers']>;
 interface ErrorText {
   /** What the status means here. */
   description: string;
-  code: string;
+  /** What `code` may be; the first one stands in the example, with `detail`. */
+  codes: readonly string[];
   detail: string;
   headers?: HeadersObject;
 }
@@ -24,63 +25,92 @@ const retryAfter: HeadersObject = {
 const errorTexts: Readonly<Record<number, ErrorText>> = {
   400: {
     description: 'The request is malformed or a field is invalid.',
-    code: 'ValidationFailed',
+    codes: [
+      'ValidationFailed',
+      'MalformedBody',
+      'PromptMissing',
+      'FineTuneNameMissing',
+      'FineTuneImagesMissing',
+      'FineTuneImagesNotEnough',
+      'IdempotencyKeyInvalid',
+      'BadRequest',
+    ],
     detail: '"/cfg" must be from 1 to 20, got 25.',
   },
   401: {
     description: 'The API key is missing, unknown or revoked.',
-    code: 'Unauthorized',
+    codes: ['Unauthorized'],
     detail: 'A valid API key is needed: Authorization: Bearer <API_KEY>.',
     headers: {
       'WWW-Authenticate': { description: 'How to present a key.', required: true, schema: { type: 'string' } },
     },
   },
   403: {
-    description: 'It is public: readable by you, changed by nobody.',
-    code: 'PublicCollection',
-    detail: 'The Collection is public: it can be read and applied, not changed.',
+    description: 'The key lacks the scope, or it is public: readable by you, changed by nobody.',
+    codes: ['ScopeMissing', 'PublicCollection'],
+    detail: 'This needs an API key with the scope "write".',
   },
   404: {
     description: 'There is nothing of yours with this id.',
-    code: 'GenerationNotFound',
+    codes: [
+      'GenerationNotFound',
+      'FineTuneNotFound',
+      'PromptNotFound',
+      'CollectionNotFound',
+      'StyleNotFound',
+      'DeliveryNotFound',
+    ],
     detail: 'There is no Generation with this id.',
   },
   409: {
     description: 'It conflicts with the present state.',
-    code: 'GenerationTerminated',
+    codes: ['GenerationTerminated', 'IdempotencyKeyInUse'],
     detail: 'The Generation has succeeded and cannot be canceled.',
   },
   413: {
     description: 'The body is too large.',
-    code: 'BodyTooLarge',
+    codes: ['BodyTooLarge'],
     detail: 'The body must be at most 1000000 bytes.',
   },
   415: {
     description: 'The body is of another type.',
-    code: 'UnsupportedMediaType',
+    codes: ['UnsupportedMediaType'],
     detail: 'The body must be JSON in UTF-8 (Content-Type: application/json), got text/plain.',
   },
   422: {
     description: 'Well-formed, but impossible.',
-    code: 'ModelNotInstalled',
+    codes: [
+      'ModelNotInstalled',
+      'ModelBroken',
+      'PromptDoesNotIncludeFineTuneName',
+      'PromptNotFound',
+      'StyleNotFound',
+      'PromptTooLong',
+      'TooManyPrompts',
+      'WeightsMalformed',
+      'WeightsDoNotFitModel',
+      'WeightsKindUnsupported',
+      'WeightsTooComplex',
+      'IdempotencyKeyReused',
+    ],
     detail: 'The model "sdxl" is not installed; GET /v1/models lists those that are.',
   },
   429: {
-    description: 'Too many requests.',
-    code: 'TooManyRequests',
-    detail: 'There were too many requests. Try again shortly.',
+    description: 'Too many requests, or too many Generations and Prompts waiting.',
+    codes: ['RateLimited', 'QueueFull'],
+    detail: 'This API key may make 600 requests a minute. Try again in 3 s.',
     headers: retryAfter,
   },
   503: {
     description: 'A dependency is down.',
-    code: 'ServiceUnavailable',
+    codes: ['ServiceUnavailable'],
     detail: 'The service cannot reach its database. Try again shortly.',
     headers: retryAfter,
   },
 };
 
 /** Errors that any route may answer with. */
-export const errorsOfAll: readonly number[] = [401, 429, 503];
+export const errorsOfAll: readonly number[] = [401, 403, 429, 503];
 
 /** On every answer. */
 export const requestIdHeader: HeadersObject = {
@@ -90,6 +120,15 @@ export const requestIdHeader: HeadersObject = {
     schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,128}$' },
   },
 };
+
+/** On the answers to a key whose requests are counted. */
+export const rateHeaders: HeadersObject = Object.fromEntries(
+  [
+    ['Limit', 'Requests that the key may make in a minute.'],
+    ['Remaining', 'Those that are left now.'],
+    ['Reset', 'Seconds until all are there again.'],
+  ].map(([name, description]) => [`RateLimit-${name}`, { description, schema: { type: 'integer', minimum: 0 } }]),
+);
 
 /** On a page of a list that is not the last. */
 export const linkHeader: HeadersObject = {
@@ -108,22 +147,25 @@ export const replayedHeader: HeadersObject = {
   },
 };
 
+/** Every `code` that the document knows. */
+export const errorCodes: ReadonlySet<string> = new Set(Object.values(errorTexts).flatMap(({ codes }) => codes));
+
 /** Documents an error of a route: its headers and its body, with an example. */
 export function ApiProblem(status: number): MethodDecorator {
-  const { description, code, detail, headers } = errorTexts[status];
+  const { description, codes, detail, headers } = errorTexts[status];
   const example = {
     type: 'about:blank',
     title: STATUS_CODES[status],
     status,
     detail,
     instance: '0f5a8d0e-7a5c-4b0e-9a53-3a8a2f2f7f4c',
-    code,
+    code: codes[0],
     ...(status === 400 && { errors: [{ pointer: '/cfg', message: 'must be from 1 to 20, got 25' }] }),
   };
   return ApiResponse({
     status,
-    description,
-    headers: { ...requestIdHeader, ...headers },
+    description: `${description} Codes: ${codes.map((code) => `\`${code}\``).join(', ')}.`,
+    headers: { ...requestIdHeader, ...(status !== 401 && rateHeaders), ...headers },
     content: { 'application/problem+json': { schema: { $ref: getSchemaPath(ProblemDto) }, example } },
   });
 }

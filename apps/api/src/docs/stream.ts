@@ -9,7 +9,7 @@ import {
   getSchemaPath,
 } from '@nestjs/swagger';
 import { ProblemDto } from './problem.dto';
-import { ApiProblem, errorsOfAll, requestIdHeader } from './responses';
+import { ApiProblem, errorsOfAll, rateHeaders, requestIdHeader } from './responses';
 
 type Properties = Record<string, object>;
 
@@ -66,7 +66,7 @@ export function ApiStreams(id: string, summary: string, record: new () => object
     ApiResponse({
       status: 200,
       description: 'The stream.',
-      headers: requestIdHeader,
+      headers: { ...requestIdHeader, ...rateHeaders },
       content: { 'text/event-stream': { schema: { oneOf: events } } },
     }),
     ...[...errorsOfAll, 404].map(ApiProblem),
