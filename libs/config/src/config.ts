@@ -31,6 +31,8 @@ export interface Config {
   inferenceThreads: number;
   /** Megabytes that models and drawing may take on each device; undefined: half of the machine's memory, most of a GPU's. */
   inferenceMemoryMb?: number;
+  /** Megabytes of disk that models with a Fine-Tune's weights merged in may take; those not used for longest go first. */
+  mergedCacheMb: number;
   /** Whether the bundled demonstration model may stand in for one that is not installed. */
   modelFallback: boolean;
   webhookAllowPrivate: boolean;
@@ -125,6 +127,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     storage,
     devices: devices(),
     inferenceThreads: integer('INFERENCE_THREADS', availableParallelism(), 1, 1024),
+    mergedCacheMb: integer('MERGED_CACHE_MB', 20_000, 0, 2 ** 31),
     modelFallback: flag('MODEL_FALLBACK', databaseUrl === undefined),
     webhookAllowPrivate: flag('WEBHOOK_ALLOW_PRIVATE', false),
     rateLimitPerMinute: integer('RATE_LIMIT_PER_MINUTE', 600, 0, 1_000_000),

@@ -61,6 +61,8 @@ export interface EngineSettings {
   memoryBytes?: number;
   /** Folder for optimised graphs and merged models. */
   cacheDir: string;
+  /** Bytes of disk that merged models may take; undefined: as many as there are. */
+  mergedCacheBytes?: number;
 }
 
 /** What the service's thread asks of an engine thread. One drawing at a time. */

@@ -25,11 +25,15 @@ export class EngineWork {
 
   /** Chooses the device and reports `ready`. */
   static async start(settings: EngineSettings, report: (message: EngineReport) => void): Promise<EngineWork> {
-    const { intraOpNumThreads, cacheDir } = settings;
+    const { intraOpNumThreads, cacheDir, mergedCacheBytes } = settings;
     const chosen = await chooseDevice(settings.device);
     const memoryBytes = settings.memoryBytes ?? (await defaultMemoryBytes(chosen.device));
     report({ type: 'ready', ...chosen });
-    return new EngineWork({ device: chosen.device, intraOpNumThreads, cacheDir }, memoryBytes, report);
+    return new EngineWork(
+      { device: chosen.device, intraOpNumThreads, cacheDir, mergedCacheBytes },
+      memoryBytes,
+      report,
+    );
   }
 
   /** Draws, and reports how it went; never throws. */

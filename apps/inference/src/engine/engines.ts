@@ -6,7 +6,10 @@ import { Engine } from './engine';
 import type { ModelLoaded } from './engine-protocol';
 
 /** What of the configuration decides the engines. */
-export type EnginesConfig = Pick<Config, 'devices' | 'inferenceThreads' | 'inferenceMemoryMb' | 'dataDir'>;
+export type EnginesConfig = Pick<
+  Config,
+  'devices' | 'inferenceThreads' | 'inferenceMemoryMb' | 'mergedCacheMb' | 'dataDir'
+>;
 
 /** An engine on loan; given back as soon as the pictures are drawn, while they are still being encoded. */
 export interface EngineLoan {
@@ -42,6 +45,7 @@ export class Engines {
         intraOpNumThreads: config.inferenceThreads,
         ...(config.inferenceMemoryMb && { memoryBytes: config.inferenceMemoryMb * 2 ** 20 }),
         cacheDir: join(config.dataDir, 'cache'),
+        mergedCacheBytes: config.mergedCacheMb * 2 ** 20,
         ...(threadFile && { threadFile }),
         onLoaded: (loaded) => {
           const { key, loadMs, modelBytes, totalBytes, evicted } = loaded;

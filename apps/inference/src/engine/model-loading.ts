@@ -1,6 +1,12 @@
 import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { mergeLora, mergeTextualInversion, readModelFolder, StableDiffusionPipeline } from '@app/diffusion';
+import {
+  mergeLora,
+  mergeTextualInversion,
+  pruneMerged,
+  readModelFolder,
+  StableDiffusionPipeline,
+} from '@app/diffusion';
 import type { Device } from './device';
 import type { ModelSource, UpscalerSource } from './engine-protocol';
 import type { ModelRegistry } from './model-registry';
@@ -16,16 +22,22 @@ export interface LoadingOptions {
   device: Device;
   intraOpNumThreads: number;
   cacheDir: string;
+  /** Bytes of disk that merged models may take; undefined: as many as there are. */
+  mergedCacheBytes?: number;
 }
 
 /** The pipeline of a model, a Fine-Tune's weights merged in. @throws what the diffusion library throws of folders and weights */
 export function loadPipeline(
   registry: ModelRegistry,
   source: ModelSource,
-  { cacheDir, ...options }: LoadingOptions,
+  { cacheDir, mergedCacheBytes, ...options }: LoadingOptions,
 ): Promise<StableDiffusionPipeline> {
   return registry.get(source.key, async () => {
-    const folder = await mergedFolder(source, join(cacheDir, 'finetunes'));
+    const merges = join(cacheDir, 'finetunes');
+    const folder = await mergedFolder(source, merges);
+    // What cannot be removed now is tried again after the next merge; it is no reason not to draw.
+    if (source.weights && mergedCacheBytes !== undefined)
+      await pruneMerged(merges, mergedCacheBytes).catch(() => undefined);
     const { textEncoder, unet, vaeDecoder } = await readModelFolder(folder, options.device);
     const files = [textEncoder, unet, vaeDecoder].flatMap(({ path, externalFiles }) => [
       path,
@@ -33,7 +45,12 @@ export function loadPipeline(
     ]);
     return {
       bytes: memoryOf(await sizeOf(files)),
-      load: () => StableDiffusionPipeline.load(folder, { ...options, optimizedModelDir: join(cacheDir, 'graphs') }),
+      // An optimised graph is a whole copy of the weights, where a merge keeps those that it changed: one model is worth it.
+      load: () =>
+        StableDiffusionPipeline.load(folder, {
+          ...options,
+          ...(!source.weights && { optimizedModelDir: join(cacheDir, 'graphs') }),
+        }),
     };
   });
 }
