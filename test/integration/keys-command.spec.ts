@@ -44,7 +44,7 @@ describe('npm run keys', () => {
     const { stdout: made } = await keys('create', '--name', 'camera');
     const [key] = await stored();
     const { stdout: list } = await keys('list');
-    expect(list).toMatch(new RegExp(`${key.id} +dr_${key.prefix} +camera +read,write +`));
+    expect(list).toMatch(new RegExp(`${key.id} +dr_${key.prefix} +camera +read,write +engine +`));
     expect(list).not.toContain(field(made, 'token'));
     expect(list).not.toContain(key.webhookSecret);
     expect(field((await keys('show', key.id)).stdout, 'webhook secret')).toBe(key.webhookSecret);
@@ -70,6 +70,52 @@ describe('npm run keys', () => {
       code: 1,
       stderr: expect.stringContaining('There is no API key "-abc"') as string,
     });
+  });
+
+  it('makes a sandbox key', async () => {
+    const { stdout } = await keys('create', '--name', 'tests', '--sandbox');
+    const [key] = await stored();
+    expect(key.sandbox).toBe(true);
+    expect(field((await keys('show', field(stdout, 'id'))).stdout, 'drawn by')).toBe('sandbox');
+  });
+
+  it('sets limits and takes them back', async () => {
+    const id = field((await keys('create', '--name', 'camera')).stdout, 'id');
+    await keys('limit', id, '--rate', '60', '--queued', '0', '--concurrent', '2', '--retention', '30');
+    const limits = { rateLimitPerMinute: 60, maxQueued: 0, maxConcurrent: 2, retentionDays: 30 };
+    await expect(stored()).resolves.toMatchObject([limits]);
+    const { stdout } = await keys('limit', id, '--rate', 'default', '--retention', 'keep');
+    await expect(stored()).resolves.toMatchObject([{ ...limits, rateLimitPerMinute: null, retentionDays: null }]);
+    expect(stdout).toBe('requests/minute default\nqueued          no limit\nconcurrent      2\nkept for        ever\n');
+    await expect(keys('limit', id, '--queued', '-1')).resolves.toMatchObject({ code: 2 });
+    await expect(keys('limit', id, '--retention', '0')).resolves.toMatchObject({ code: 2 });
+  });
+
+  it('rotates the secret of a key, and keeps the one before for a day or as long as is said', async () => {
+    const made = await keys('create', '--name', 'camera');
+    const id = field(made.stdout, 'id');
+    const hashOf = (stdout: string) => parseApiKeyToken(field(stdout, 'token'))!;
+    const rotated = await keys('rotate', id);
+    const [key] = await stored();
+    expect(hashOf(rotated.stdout).prefix).toBe(key.prefix);
+    expect(key.accepts(hashOf(rotated.stdout).secretHash)).toBe(true);
+    expect(key.accepts(hashOf(made.stdout).secretHash)).toBe(true);
+    const inDays = (days: number) => new Date(Date.now() + days * 86_400_000);
+    expect(key.accepts(hashOf(made.stdout).secretHash, inDays(0.99))).toBe(true);
+    expect(key.accepts(hashOf(made.stdout).secretHash, inDays(1.01))).toBe(false);
+    const again = await keys('rotate', id, '--grace', '0');
+    const [now] = await stored();
+    expect(now.accepts(hashOf(again.stdout).secretHash)).toBe(true);
+    expect(now.accepts(hashOf(rotated.stdout).secretHash)).toBe(false);
+  });
+
+  it('rotates the secret that signs webhooks', async () => {
+    const id = field((await keys('create', '--name', 'camera')).stdout, 'id');
+    const [{ webhookSecret: before }] = await stored();
+    const { stdout } = await keys('rotate-webhook-secret', id);
+    const [key] = await stored();
+    expect(key.signingSecrets()).toEqual([field(stdout, 'webhook secret'), before]);
+    expect(field(stdout, 'webhook secret')).not.toBe(before);
   });
 
   it.each([

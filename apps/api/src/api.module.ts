@@ -7,13 +7,15 @@ import { CollectionsModule } from './collections/collections.module';
 import { EventsModule } from './events/events.module';
 import { FinetunePromptsModule } from './finetune-prompts/finetune-prompts.module';
 import { FinetunesModule } from './finetunes/finetunes.module';
-import { HealthController } from './health/health.controller';
 import { JsonBodyInterceptor } from './http/json-body.interceptor';
 import { ProblemFilter } from './http/problem.filter';
 import { IdempotencyInterceptor } from './idempotency/idempotency.interceptor';
 import { ImagesModule } from './images/images.module';
 import { InfrastructureModule } from './infrastructure/infrastructure.module';
 import { ModelsModule } from './models/models.module';
+import { RetentionModule } from './retention/retention.module';
+import { SandboxModule } from './sandbox/sandbox.module';
+import { ObservabilityModule } from './observability/observability.module';
 import { TextToImageModule } from './text-to-image/text-to-image.module';
 import { UsageModule } from './usage/usage.module';
 import { WebhooksModule } from './webhooks/webhooks.module';
@@ -31,8 +33,10 @@ import { WebhooksModule } from './webhooks/webhooks.module';
     UsageModule,
     EventsModule,
     ModelsModule,
+    ObservabilityModule,
+    RetentionModule,
+    SandboxModule,
   ],
-  controllers: [HealthController],
   providers: [
     { provide: APP_FILTER, useClass: ProblemFilter },
     { provide: APP_INTERCEPTOR, useClass: JsonBodyInterceptor },

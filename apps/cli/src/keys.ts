@@ -2,9 +2,10 @@ import 'reflect-metadata';
 import { loadConfig } from '@app/config';
 import { createDataSource, newApiKey } from '@app/database';
 import type { ApiKeyScope } from '@app/domain';
-import { ApiKey, apiKeyScopes, limits } from '@app/domain';
-import { Command, InvalidArgumentError } from 'commander';
+import { ApiKey, apiKeyScopes } from '@app/domain';
+import { Command, Option } from 'commander';
 import type { Repository } from 'typeorm';
+import { inHours, readCount, readDays, readGrace, readName, readScopes } from './key-options';
 import { withDatabase } from './open-database';
 import { CliError, runProgram } from './run-program';
 
@@ -22,19 +23,6 @@ function withKeys<T>(use: (keys: Repository<ApiKey>) => Promise<T>): Promise<T> 
 
 const print = (...lines: string[]): void => void process.stdout.write(`${lines.join('\n')}\n`);
 
-function readName(text: string): string {
-  const name = text.trim();
-  if (name && name.length <= limits.nameLength) return name;
-  throw new InvalidArgumentError(`It must have 1 to ${limits.nameLength} characters.`);
-}
-
-function readScopes(text: string): ApiKeyScope[] {
-  const words = text.split(',').map((word) => word.trim());
-  const scopes = apiKeyScopes.filter((scope) => words.includes(scope));
-  if (scopes.length === words.length) return scopes;
-  throw new InvalidArgumentError(`It must be one or more of ${apiKeyScopes.join(', ')}, with commas.`);
-}
-
 /** A key by its id or by the public part of its token, `dr_<prefix>_…`. */
 async function find(keys: Repository<ApiKey>, name: string): Promise<ApiKey> {
   const key = await keys.findOneBy([{ id: name }, { prefix: name.replace(/^dr_/, '').split('_')[0] }]);
@@ -42,9 +30,10 @@ async function find(keys: Repository<ApiKey>, name: string): Promise<ApiKey> {
   return key;
 }
 
-async function create({ name, scopes }: { name: string; scopes: ApiKeyScope[] }): Promise<void> {
+async function create(options: { name: string; scopes: ApiKeyScope[]; sandbox: boolean }): Promise<void> {
+  const { name, scopes, sandbox } = options;
   const { apiKey, token } = newApiKey(name, scopes);
-  await withKeys((keys) => keys.save(apiKey));
+  await withKeys((keys) => keys.save(Object.assign(apiKey, { sandbox })));
   print(
     `id              ${apiKey.id}`,
     `token           ${token}`,
@@ -62,11 +51,12 @@ async function list(): Promise<void> {
     `dr_${key.prefix}`,
     key.name,
     key.scopes.join(','),
+    key.sandbox ? 'sandbox' : 'engine',
     moment(key.createdAt),
     moment(key.lastUsedAt),
     moment(key.revokedAt),
   ]);
-  const table = [['ID', 'PREFIX', 'NAME', 'SCOPES', 'CREATED', 'LAST USED', 'REVOKED'], ...rows];
+  const table = [['ID', 'PREFIX', 'NAME', 'SCOPES', 'DRAWN BY', 'CREATED', 'LAST USED', 'REVOKED'], ...rows];
   const widths = table[0].map((_, column) => Math.max(...table.map((row) => row[column].length)));
   print(
     ...table.map((row) =>
@@ -85,11 +75,69 @@ async function show(name: string): Promise<void> {
     `prefix          dr_${key.prefix}`,
     `name            ${key.name}`,
     `scopes          ${key.scopes.join(', ')}`,
+    `drawn by        ${key.sandbox ? 'sandbox' : 'engine'}`,
+    ...limitLines(key),
     `created         ${moment(key.createdAt)}`,
     `last used       ${moment(key.lastUsedAt)}`,
     `revoked         ${moment(key.revokedAt)}`,
     `webhook secret  ${key.webhookSecret}`,
   );
+}
+
+function limitLines(key: ApiKey): string[] {
+  const count = (value: number | null): string => (value === null ? 'default' : value === 0 ? 'no limit' : `${value}`);
+  return [
+    `requests/minute ${count(key.rateLimitPerMinute)}`,
+    `queued          ${count(key.maxQueued)}`,
+    `concurrent      ${count(key.maxConcurrent)}`,
+    `kept for        ${key.retentionDays === null ? 'ever' : `${key.retentionDays} days`}`,
+  ];
+}
+
+interface LimitOptions {
+  rate?: number | 'default';
+  queued?: number | 'default';
+  concurrent?: number | 'default';
+  retention?: number | 'keep';
+}
+
+const stored = (value: number | string): number | null => (typeof value === 'number' ? value : null);
+
+async function limit(name: string, { rate, queued, concurrent, retention }: LimitOptions): Promise<void> {
+  const key = await withKeys(async (keys) => {
+    const found = await find(keys, name);
+    if (rate !== undefined) found.rateLimitPerMinute = stored(rate);
+    if (queued !== undefined) found.maxQueued = stored(queued);
+    if (concurrent !== undefined) found.maxConcurrent = stored(concurrent);
+    if (retention !== undefined) found.retentionDays = stored(retention);
+    return keys.save(found);
+  });
+  print(...limitLines(key));
+}
+
+async function rotate(name: string, { grace }: { grace: Date }): Promise<void> {
+  const token = await withKeys(async (keys) => {
+    const key = await find(keys, name);
+    if (key.revokedAt) throw new CliError(`The key "${key.name}" is revoked.`);
+    const fresh = key.rotateSecret(grace);
+    await keys.save(key);
+    return fresh;
+  });
+  print(
+    `token           ${token}`,
+    '',
+    'The token is shown this once and cannot be had again.',
+    `The one before is accepted until ${moment(grace)}.`,
+  );
+}
+
+async function rotateWebhookSecret(name: string, { grace }: { grace: Date }): Promise<void> {
+  const key = await withKeys(async (keys) => {
+    const found = await find(keys, name);
+    found.rotateWebhookSecret(grace);
+    return keys.save(found);
+  });
+  print(`webhook secret  ${key.webhookSecret}`, '', `The one before signs beside it until ${moment(grace)}.`);
 }
 
 async function revoke(name: string): Promise<void> {
@@ -113,6 +161,11 @@ program
   .description('make a key; prints its token once')
   .requiredOption('--name <name>', 'what it is for', readName)
   .option('--scopes <scopes>', `of ${apiKeyScopes.join(', ')}`, readScopes, ['read', 'write'] satisfies ApiKeyScope[])
+  .option(
+    '--sandbox',
+    'its pictures are drawn by no engine: marked ones at once, failures and delays on request',
+    false,
+  )
   .action(create);
 program.command('list').description('all keys').action(list);
 program
@@ -121,6 +174,29 @@ program
   .argument('<id>', 'its id or prefix')
   .action(show);
 program.command('revoke').description('refuse a key from now on').argument('<id>', 'its id or prefix').action(revoke);
+program
+  .command('limit')
+  .description('set the limits of a key; 0 is no limit, "default" that of the service')
+  .argument('<id>', 'its id or prefix')
+  .option('--rate <count>', 'requests per minute', readCount)
+  .option('--queued <count>', 'Generations and Prompts that may wait', readCount)
+  .option('--concurrent <count>', 'those that may be drawn at once', readCount)
+  .option('--retention <days>', 'days after which what has finished is deleted, or "keep"', readDays)
+  .action(limit);
+for (const [name, what, action] of [
+  ['rotate', 'give a key a new secret', rotate],
+  ['rotate-webhook-secret', 'give a key a new secret for its webhooks', rotateWebhookSecret],
+] as const)
+  program
+    .command(name)
+    .description(`${what}; the one before is good for a while yet`)
+    .argument('<id>', 'its id or prefix')
+    .addOption(
+      new Option('--grace <hours>', 'how long the one before is still good')
+        .argParser(readGrace)
+        .default(inHours(24), '24'),
+    )
+    .action(action);
 // An id may begin with a dash, which would read as an option.
 for (const command of program.commands) if (command.name() !== 'create') command.allowUnknownOption();
 

@@ -3,6 +3,7 @@ import { InferenceWorkers1795300000000 } from './1795300000000-inference-workers
 import { Idempotency1795400000000 } from './1795400000000-idempotency';
 import { FairQueue1795500000000 } from './1795500000000-fair-queue';
 import { KeyLimits1795510000000 } from './1795510000000-key-limits';
+import { Retention1795520000000 } from './1795520000000-retention';
 
 /** Every migration in order; a new one is added at the end. */
 export const migrations = [
@@ -11,4 +12,5 @@ export const migrations = [
   Idempotency1795400000000,
   FairQueue1795500000000,
   KeyLimits1795510000000,
+  Retention1795520000000,
 ];

@@ -19,6 +19,7 @@ export type OutputFormat = (typeof outputFormats)[number];
 @Check('image_tasks_kind_check', `"kind" IN ('generation', 'prompt')`)
 @Index('image_tasks_open_idx', ['status', 'createdAt'], { where: `"status" IN ('queued', 'processing')` })
 @Index('image_tasks_owner_idx', ['ownerId', 'status'])
+@Index('image_tasks_completed_idx', ['ownerId', 'completedAt'], { where: `"completed_at" IS NOT NULL` })
 @Index('image_tasks_queued_idx', ['ownerId', 'createdAt', 'id'], { where: `"status" = 'queued' AND NOT "sandbox"` })
 @Index('image_tasks_ticket_idx', ['ticket'], { where: `"status" = 'processing'` })
 @Index('image_tasks_slot_idx', ['ownerId', 'slot'], { unique: true, where: `"status" = 'processing'` })

@@ -1,0 +1,135 @@
+import { JsonLogger } from '@app/logging';
+import { ImageTaskLifeCycle, Transactions } from '@app/queue';
+import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { replayHours } from '../idempotency/idempotency.interceptor';
+import { StoredFiles } from '../records/stored-files';
+import { ThumbnailsService } from '../styles/thumbnails.service';
+
+const intervalMs = 10 * 60_000;
+/** Records that one transaction deletes. */
+const batchSize = 200;
+/** Advisory lock under which one of all processes deletes: "RETE" in ASCII. */
+export const retentionLock = 0x52455445;
+
+/** What a round deleted. */
+export interface RetentionCounts {
+  records: number;
+  replies: number;
+}
+
+/**
+ * Deletes what has had its time: finished Generations and Prompts of keys that keep them for a number of days, with pictures and
+ * deliveries, and replies kept for an Idempotency-Key. A record whose webhook is still being delivered waits for that.
+ */
+@Injectable()
+export class RetentionService implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private timer?: NodeJS.Timeout;
+  private running: Promise<unknown> = Promise.resolve();
+  private stopping = false;
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly transactions: Transactions,
+    private readonly lifeCycle: ImageTaskLifeCycle,
+    private readonly thumbnails: ThumbnailsService,
+    private readonly files: StoredFiles,
+    private readonly logger: JsonLogger,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    this.schedule();
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    this.stopping = true;
+    clearTimeout(this.timer);
+    await this.running;
+  }
+
+  /** Deletes all that is due, batch by batch. @returns undefined while another process is at it. */
+  async run(): Promise<RetentionCounts | undefined> {
+    const session = this.dataSource.createQueryRunner();
+    try {
+      const [{ ours }] = (await session.query('SELECT pg_try_advisory_lock($1) AS ours', [retentionLock])) as [
+        { ours: boolean },
+      ];
+      if (!ours) return undefined;
+      try {
+        const counts = {
+          records: await this.repeat(() => this.removeRecords()),
+          replies: await this.repeat(() => this.removeReplies()),
+        };
+        if (counts.records + counts.replies > 0) this.logger.log('deleted after their time', { ...counts });
+        return counts;
+      } finally {
+        await session.query('SELECT pg_advisory_unlock($1)', [retentionLock]);
+      }
+    } finally {
+      await session.release();
+    }
+  }
+
+  private async repeat(removeBatch: () => Promise<number>): Promise<number> {
+    let sum = 0;
+    for (let count = batchSize; count === batchSize && !this.stopping; sum += count) count = await removeBatch();
+    return sum;
+  }
+
+  private async removeRecords(): Promise<number> {
+    const removed = await this.transactions.run(async (transaction) => {
+      const { manager } = transaction;
+      const due = await manager.query<{ id: string; kind: string }[]>(
+        `SELECT task.id, task.kind FROM image_tasks task JOIN api_keys caller ON caller.id = task.owner_id
+         WHERE caller.retention_days IS NOT NULL
+           AND task.completed_at < now() - caller.retention_days * interval '1 day'
+           AND task.status IN ('succeeded', 'failed', 'canceled')
+           AND NOT EXISTS (
+             SELECT 1 FROM webhook_deliveries delivery
+             WHERE delivery.generation_id = task.id AND delivery.status = 'pending'
+           )
+         ORDER BY task.completed_at LIMIT $1 FOR UPDATE OF task SKIP LOCKED`,
+        [batchSize],
+      );
+      // Whoever deletes a Prompt locks its row first and its task after: one that is locked is being deleted anyway.
+      const prompts = await manager.query<{ id: string }[]>(
+        'SELECT id FROM finetune_prompts WHERE id = ANY($1) FOR UPDATE SKIP LOCKED',
+        [due.filter(({ kind }) => kind === 'prompt').map(({ id }) => id)],
+      );
+      await this.thumbnails.makeFor(
+        manager,
+        prompts.map(({ id }) => id),
+      );
+      const ids = [...due.filter(({ kind }) => kind !== 'prompt'), ...prompts].map(({ id }) => id);
+      await this.lifeCycle.removeAll(transaction, ids);
+      return ids;
+    });
+    await this.files.removeAll(removed);
+    return removed.length;
+  }
+
+  private async removeReplies(): Promise<number> {
+    const [, count] = await this.dataSource.query<[unknown[], number]>(
+      `DELETE FROM idempotent_replies WHERE (owner_id, key) IN (
+         SELECT owner_id, key FROM idempotent_replies
+         WHERE created_at < now() - $1 * interval '1 hour' ORDER BY created_at LIMIT $2
+       )`,
+      [replayHours, batchSize],
+    );
+    return count;
+  }
+
+  private schedule(): void {
+    if (this.stopping) return;
+    this.timer = setTimeout(
+      () => {
+        this.running = this.run()
+          .catch((error: Error) => this.logger.warn('deleting after their time failed', { reason: error.message }))
+          .finally(() => this.schedule());
+      },
+      intervalMs * (0.75 + Math.random() / 2),
+    );
+    this.timer.unref();
+  }
+}

@@ -1,0 +1,18 @@
+import { ImageTask } from '@app/domain';
+import { BullModule } from '@nestjs/bullmq';
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { SandboxProcessor } from './sandbox.processor';
+import { SandboxService } from './sandbox.service';
+import { SandboxSweeper } from './sandbox.sweeper';
+
+/** Tasks of sandbox keys: marked pictures, failures and delays on request. */
+@Module({
+  imports: [
+    TypeOrmModule.forFeature([ImageTask]),
+    // Without a queue of its own, for the processor only: jobs are added in transactions.
+    BullModule.registerQueue(),
+  ],
+  providers: [SandboxService, SandboxProcessor, SandboxSweeper],
+})
+export class SandboxModule {}

@@ -1,0 +1,43 @@
+import { JsonLogger } from '@app/logging';
+import type { JobData } from '@app/queue';
+import { queueNames } from '@app/queue';
+import { OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullmq';
+import type { Job } from 'bullmq';
+import { DelayedError } from 'bullmq';
+import { SandboxService } from './sandbox.service';
+
+/** Consumes the jobs of sandbox keys, in the api: they need no worker. */
+@Processor(queueNames.sandbox, {
+  concurrency: 4,
+  lockDuration: 15_000,
+  stalledInterval: 5_000,
+  maxStalledCount: 10,
+  runRetryDelay: 1000,
+  removeOnComplete: { count: 100 },
+  removeOnFail: { count: 1000 },
+})
+export class SandboxProcessor extends WorkerHost {
+  constructor(
+    private readonly sandbox: SandboxService,
+    private readonly logger: JsonLogger,
+  ) {
+    super();
+  }
+
+  override async process(job: Job<JobData['sandbox']>, token?: string): Promise<void> {
+    const { waitMs } = await this.sandbox.settle(job.data.taskId);
+    if (waitMs === undefined) return;
+    await job.moveToDelayed(Date.now() + waitMs, token);
+    throw new DelayedError();
+  }
+
+  @OnWorkerEvent('error')
+  onError(error: Error): void {
+    this.logger.warn('sandbox queue failed', { reason: error.message });
+  }
+
+  @OnWorkerEvent('failed')
+  onFailed(job: Job<JobData['sandbox']> | undefined, error: Error): void {
+    this.logger.error('a sandbox job failed, the sweeper will make another', { taskId: job?.data.taskId }, error);
+  }
+}

@@ -1,0 +1,64 @@
+import { ImageTask } from '@app/domain';
+import { JsonLogger } from '@app/logging';
+import type { JobBackEnd } from '@app/queue';
+import { heartbeatTimeoutMs, ImageTaskLifeCycle, jobIdOf } from '@app/queue';
+import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { Repository } from 'typeorm';
+import { JOB_BACK_END } from '../infrastructure/infrastructure.module';
+
+const intervalMs = 15_000;
+/** A row this young may have a job that is not to be seen yet. */
+const graceMs = 5_000;
+/** The queue itself hands a dead process's job to another long before. */
+const abandonedMs = 3 * heartbeatTimeoutMs;
+const maxAttempts = 5;
+const liveStates: ReadonlySet<string> = new Set(['waiting', 'active', 'delayed', 'prioritized']);
+
+/** Gives sandbox tasks that have lost their job another, and ends those that fail again and again. */
+@Injectable()
+export class SandboxSweeper implements OnApplicationBootstrap, OnApplicationShutdown {
+  private timer?: NodeJS.Timeout;
+
+  constructor(
+    @InjectRepository(ImageTask) private readonly tasks: Repository<ImageTask>,
+    @Inject(JOB_BACK_END) private readonly jobs: JobBackEnd,
+    private readonly lifeCycle: ImageTaskLifeCycle,
+    private readonly logger: JsonLogger,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    this.timer = setInterval(() => {
+      this.sweep().catch((error: Error) => this.logger.warn('sweep of the sandbox failed', { reason: error.message }));
+    }, intervalMs).unref();
+  }
+
+  onApplicationShutdown(): void {
+    clearInterval(this.timer);
+  }
+
+  /** @returns how many tasks got a new job or were ended. */
+  async sweep(): Promise<number> {
+    const open = await this.tasks
+      .createQueryBuilder('task')
+      .where('task.sandbox')
+      .andWhere(
+        `(task.status = 'queued' AND task.created_at < now() - :graceMs * interval '1 ms'
+          OR task.status = 'processing' AND task.heartbeat_at < now() - :abandonedMs * interval '1 ms')`,
+        { graceMs, abandonedMs },
+      )
+      .orderBy('task.createdAt', 'ASC')
+      .limit(500)
+      .getMany();
+    let moved = 0;
+    for (const task of open)
+      if (task.status === 'processing' && task.attempt >= maxAttempts) {
+        const error = 'The picture could not be made because of an internal error.';
+        if (await this.lifeCycle.settle(task, { status: 'failed', error })) moved++;
+      } else if (!liveStates.has(await this.jobs.presence('sandbox', jobIdOf(task.id, task.enqueued))))
+        if (await this.lifeCycle.requeue(task)) moved++;
+    if (moved > 0) this.logger.warn('sandbox tasks had lost their jobs', { moved });
+    return moved;
+  }
+}

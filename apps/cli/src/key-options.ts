@@ -1,0 +1,44 @@
+import type { ApiKeyScope } from '@app/domain';
+import { apiKeyScopes, limits } from '@app/domain';
+import { InvalidArgumentError } from 'commander';
+
+/** The name of a key. */
+export function readName(text: string): string {
+  const name = text.trim();
+  if (name && name.length <= limits.nameLength) return name;
+  throw new InvalidArgumentError(`It must have 1 to ${limits.nameLength} characters.`);
+}
+
+/** Scopes with commas between them. */
+export function readScopes(text: string): ApiKeyScope[] {
+  const words = text.split(',').map((word) => word.trim());
+  const scopes = apiKeyScopes.filter((scope) => words.includes(scope));
+  if (scopes.length === words.length) return scopes;
+  throw new InvalidArgumentError(`It must be one or more of ${apiKeyScopes.join(', ')}, with commas.`);
+}
+
+/** A number of something, or `default`. */
+export function readCount(text: string): number | 'default' {
+  if (text === 'default') return text;
+  const count = Number(text);
+  if (/^\d+$/.test(text) && count <= 1_000_000) return count;
+  throw new InvalidArgumentError('It must be an integer from 0 to 1000000, or "default".');
+}
+
+/** A number of days, or `keep`. */
+export function readDays(text: string): number | 'keep' {
+  if (text === 'keep') return text;
+  const days = Number(text);
+  if (/^\d+$/.test(text) && days >= 1 && days <= 36_500) return days;
+  throw new InvalidArgumentError('It must be an integer from 1 to 36500, or "keep".');
+}
+
+/** The end of a grace of so many hours. */
+export function readGrace(text: string): Date {
+  const hours = Number(text);
+  if (/^\d+(\.\d+)?$/.test(text) && hours <= 8760) return inHours(hours);
+  throw new InvalidArgumentError('It must be a number of hours from 0 to 8760.');
+}
+
+/** The moment in so many hours. */
+export const inHours = (hours: number): Date => new Date(Date.now() + hours * 3_600_000);

@@ -1,0 +1,121 @@
+import { Finetune, FinetunePrompt, Generation, IdempotentReply, ImageTask, WebhookDelivery } from '@app/domain';
+import { RetentionService, retentionLock } from '../../apps/api/src/retention/retention.service';
+import type { TestApi, TestKey } from '../support/api';
+import { startTestApi } from '../support/api';
+import { drawTask, makeFinetune, makePrompts, storedKeys } from '../support/factories';
+import { startReceiver } from '../support/receiver';
+
+describe(RetentionService.name, () => {
+  let api: TestApi;
+  let key: TestKey;
+  let retention: RetentionService;
+
+  beforeEach(async () => {
+    api = await startTestApi();
+    key = await api.createKey({ retentionDays: 7 });
+    retention = api.app.get(RetentionService);
+  });
+
+  afterEach(() => api.close());
+
+  const draw = async (owner = key, body: object = {}): Promise<string> => {
+    const reply = await api.request<{ id: string }>('POST', '/v1/sd/text-to-image', {
+      key: owner,
+      body: { prompt: 'a star', ...body },
+    });
+    return reply.body.id;
+  };
+  const age = (id: string, days: number) =>
+    api.dataSource.query(`UPDATE image_tasks SET completed_at = now() - $2 * interval '1 day' WHERE id = $1`, [
+      id,
+      days,
+    ]);
+  const idsOf = async (entity: typeof Generation | typeof FinetunePrompt): Promise<string[]> =>
+    (await api.dataSource.manager.find<Generation | FinetunePrompt>(entity)).map(({ id }) => id).sort();
+
+  it('deletes finished records that are older than their key keeps them, with their files', async () => {
+    const [old, young, open] = [await draw(), await draw(), await draw()];
+    const other = await draw(await api.createKey());
+    for (const id of [old, young, other]) await drawTask(api, id);
+    for (const id of [old, other]) await age(id, 8);
+    await age(young, 6);
+    await api.dataSource.query(`UPDATE image_tasks SET created_at = now() - interval '9 days' WHERE id = $1`, [open]);
+    expect(await retention.run()).toEqual({ records: 1, replies: 0 });
+    expect(await idsOf(Generation)).toEqual([young, open, other].sort());
+    const pictures = (await storedKeys(api)).filter((name) => !name.startsWith('thumbnails/'));
+    expect(pictures).toEqual([`${young}/1/0.png`, `${other}/1/0.png`].sort());
+    expect(await api.dataSource.manager.countBy(ImageTask, { id: old })).toBe(0);
+    expect(await retention.run()).toEqual({ records: 0, replies: 0 });
+  });
+
+  it('deletes in batches until nothing is due', async () => {
+    const id = await draw();
+    await api.request('POST', `/v1/sd/text-to-image/${id}/cancel`, { key });
+    await api.dataSource.query(
+      `INSERT INTO image_tasks (id, kind, owner_id, prompt, cfg, steps, seed, model, aspect_ratio, high_resolution,
+         num_images, status, created_at, completed_at)
+       SELECT lpad(n::text, 24, '0'), 'generation', $1, 'a star', 7.5, 30, 1, 'shapes', 'square', false,
+         1, 'failed', now(), now() - interval '8 days' FROM generate_series(1, 450) n`,
+      [key.id],
+    );
+    expect(await retention.run()).toEqual({ records: 450, replies: 0 });
+    expect(await idsOf(Generation)).toEqual([id]);
+  });
+
+  it('deletes deliveries with their record, but not before they are over', async () => {
+    const receiver = await startReceiver((_, response) => response.writeHead(500).end());
+    try {
+      const id = await draw(key, { webhook: receiver.url });
+      await api.request('POST', `/v1/sd/text-to-image/${id}/cancel`, { key });
+      await receiver.next(1);
+      await age(id, 8);
+      expect(await retention.run()).toEqual({ records: 0, replies: 0 });
+      const { manager } = api.dataSource;
+      await manager.update(WebhookDelivery, { generationId: id }, { status: 'failed' });
+      expect(await retention.run()).toEqual({ records: 1, replies: 0 });
+      expect(await manager.count(WebhookDelivery)).toBe(0);
+    } finally {
+      await receiver.close();
+    }
+  });
+
+  it('deletes Prompts, keeps their Fine-Tune, and leaves a Style its thumbnail', async () => {
+    const finetune = await makeFinetune(api, key);
+    const [prompt] = await makePrompts(api, key, finetune.id);
+    const collection = await api.request<{ id: string }>('POST', '/v1/prompts/collections', {
+      key,
+      body: { name: 'mine', styles: [{ id: prompt.id, name: 'plain' }] },
+    });
+    await drawTask(api, prompt.id);
+    await age(prompt.id, 8);
+    expect(await retention.run()).toEqual({ records: 1, replies: 0 });
+    expect(await idsOf(FinetunePrompt)).toEqual([]);
+    expect(await api.dataSource.manager.count(Finetune)).toBe(1);
+    const found = await api.request<{ thumbnail: string }>('GET', `/v1/prompts/collections/${collection.body.id}`, {
+      key,
+    });
+    const picture = await fetch(`${api.baseUrl}${new URL(found.body.thumbnail).pathname}`);
+    expect(picture.status).toBe(200);
+  });
+
+  it('forgets replies after a day', async () => {
+    const { manager } = api.dataSource;
+    const reply = { ownerId: key.id, fingerprint: '', status: 201, body: '{}' };
+    const ago = (hours: number): Date => new Date(Date.now() - hours * 3_600_000);
+    await manager.insert(IdempotentReply, [
+      { ...reply, key: 'old', createdAt: ago(25) },
+      { ...reply, key: 'young', createdAt: ago(23) },
+    ]);
+    expect(await retention.run()).toEqual({ records: 0, replies: 1 });
+    expect((await manager.find(IdempotentReply)).map((row) => row.key)).toEqual(['young']);
+  });
+
+  it('works in one process at a time', async () => {
+    const other = api.dataSource.createQueryRunner();
+    await other.query('SELECT pg_advisory_lock($1)', [retentionLock]);
+    expect(await retention.run()).toBeUndefined();
+    await other.query('SELECT pg_advisory_unlock($1)', [retentionLock]);
+    await other.release();
+    expect(await retention.run()).toEqual({ records: 0, replies: 0 });
+  });
+});

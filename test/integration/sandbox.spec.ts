@@ -1,0 +1,176 @@
+import { ImageTask, newIdentifier } from '@app/domain';
+import type { JobBackEnd } from '@app/queue';
+import { ImageTaskLifeCycle, jobIdOf, Transactions } from '@app/queue';
+import sharp from 'sharp';
+import { JOB_BACK_END } from '../../apps/api/src/infrastructure/infrastructure.module';
+import { SandboxSweeper } from '../../apps/api/src/sandbox/sandbox.sweeper';
+import type { TestApi, TestKey } from '../support/api';
+import { startTestApi } from '../support/api';
+import { startReceiver } from '../support/receiver';
+import { until } from '../support/until';
+
+interface Record {
+  id: string;
+  status: string;
+  error: string | null;
+  images: string[];
+  served_by: string | null;
+  code?: string;
+  errors?: { pointer: string }[];
+}
+
+describe('Sandbox keys', () => {
+  let api: TestApi;
+  let key: TestKey;
+
+  beforeAll(async () => {
+    api = await startTestApi();
+    key = await api.createKey({ sandbox: true });
+  });
+
+  afterAll(() => api.close());
+
+  const draw = (body: object = {}, owner = key) =>
+    api.request<Record>('POST', '/v1/sd/text-to-image', {
+      key: owner,
+      body: { prompt: 'a star over Berlin', ...body },
+    });
+  const terminated = (id: string): Promise<Record> =>
+    until(async () => {
+      const { body } = await api.request<Record>('GET', `/v1/sd/text-to-image/${id}`, { key });
+      return ['succeeded', 'failed', 'canceled'].includes(body.status) && body;
+    }, 'the Generation has terminated');
+  const pictureAt = async (url: string) => {
+    const response = await fetch(`${api.baseUrl}${new URL(url).pathname}`);
+    return { type: response.headers.get('content-type'), file: Buffer.from(await response.arrayBuffer()) };
+  };
+
+  it('get marked pictures of the right number, size and format, with no engine running', async () => {
+    const { body: made } = await draw({ num_generations: 2, aspect_ratio: 'portrait', output_format: 'webp', seed: 7 });
+    expect(made).toMatchObject({ status: 'queued', images: [] });
+    const done = await terminated(made.id);
+    expect(done).toMatchObject({ status: 'succeeded', served_by: 'sandbox', error: null });
+    expect(done.images).toHaveLength(2);
+    const pictures = await Promise.all(done.images.map(pictureAt));
+    for (const { type, file } of pictures) {
+      expect(type).toBe('image/webp');
+      expect(await sharp(file).metadata()).toMatchObject({ format: 'webp', width: 512, height: 768 });
+    }
+    expect(pictures[0].file.equals(pictures[1].file)).toBe(false);
+  });
+
+  it('say SANDBOX in red letters over the hatching', async () => {
+    const { body } = await draw({ seed: 200 });
+    const [url] = (await terminated(body.id)).images;
+    const { data, info } = await sharp((await pictureAt(url)).file)
+      .raw()
+      .toBuffer({ resolveWithObject: true });
+    const isRed = (x: number, y: number): boolean => {
+      const at = (y * info.width + x) * info.channels;
+      return data[at] > 150 && data[at + 1] < 60 && data[at + 2] < 90;
+    };
+    const rows = Array.from(
+      { length: info.height },
+      (_, y) => Array.from({ length: info.width }, (_, x) => isRed(x, y)).filter(Boolean).length,
+    );
+    const marked = rows.flatMap((count, y) => (count > 0 ? [y] : []));
+    expect([marked[0], marked.at(-1)]).toEqual([176, 245]);
+    expect(rows.reduce((sum, count) => sum + count, 0)).toBeGreaterThan(8_000);
+  });
+
+  it('get 4096 pixels where high resolution is asked for', async () => {
+    const { body } = await draw({ high_resolution: true, aspect_ratio: 'landscape' });
+    const done = await terminated(body.id);
+    const { width, height } = await sharp((await pictureAt(done.images[0])).file).metadata();
+    expect([width, height]).toEqual([4096, 2731]);
+  });
+
+  it('fail on request, with the message that was asked for and a real webhook', async () => {
+    const receiver = await startReceiver();
+    try {
+      const { body } = await draw({ webhook: receiver.url, metadata: { sandbox: { fail: 'Out of paint.' } } });
+      const delivered = JSON.parse((await receiver.next(1)).body) as Record;
+      expect(delivered).toMatchObject({ id: body.id, status: 'failed', error: 'Out of paint.', images: [] });
+    } finally {
+      await receiver.close();
+    }
+  });
+
+  it('wait as long as is asked, and can be canceled meanwhile', async () => {
+    const { body } = await draw({ metadata: { sandbox: { delay_ms: 600_000 } } });
+    expect(await api.app.get<JobBackEnd>(JOB_BACK_END).presence('sandbox', jobIdOf(body.id, 1))).toBe('delayed');
+    const canceled = await api.request<Record>('POST', `/v1/sd/text-to-image/${body.id}/cancel`, { key });
+    expect(canceled.body.status).toBe('canceled');
+    const { body: short } = await draw({ metadata: { sandbox: { delay_ms: 300 } } });
+    const started = Date.now();
+    expect((await terminated(short.id)).status).toBe('succeeded');
+    expect(Date.now() - started).toBeGreaterThanOrEqual(200);
+  });
+
+  it.each([
+    [{ sandbox: true }, '/metadata/sandbox'],
+    [{ sandbox: { fail: '' } }, '/metadata/sandbox/fail'],
+    [{ sandbox: { fail: 3 } }, '/metadata/sandbox/fail'],
+    [{ sandbox: { delay_ms: -1 } }, '/metadata/sandbox/delay_ms'],
+    [{ sandbox: { delay_ms: 600_001 } }, '/metadata/sandbox/delay_ms'],
+    [{ sandbox: { delay_ms: '5' } }, '/metadata/sandbox/delay_ms'],
+    [{ sandbox: { 'a/b': 1 } }, '/metadata/sandbox/a~1b'],
+  ])('refuse %j', async (metadata, pointer) => {
+    const { status, body } = await draw({ metadata });
+    expect(status).toBe(400);
+    expect(body).toMatchObject({ code: 'ValidationFailed', errors: [{ pointer }] });
+    const plain = await api.createKey();
+    expect((await draw({ metadata }, plain)).status).toBe(201);
+  });
+
+  it('draw Prompts too', async () => {
+    const finetune = await api.request<Record>('POST', '/v1/finetunes', { key, body: { name: 'robot' } });
+    const path = `/v1/finetunes/${finetune.body.id}/prompts`;
+    const body = [{ prompt: 'a robot' }, { prompt: 'a robot', metadata: { sandbox: { fail: 'Rusty.' } } }];
+    await api.request('POST', path, { key, body });
+    const [failed, drawn] = await until(async () => {
+      const reply = await api.request<{ images: string[]; error_message: string | null }[]>('GET', path, { key });
+      return reply.body.every(({ images, error_message }) => images.length > 0 || error_message) && reply.body;
+    }, 'both Prompts have terminated');
+    expect(failed.error_message).toBe('Rusty.');
+    expect(drawn.images).toHaveLength(1);
+  });
+
+  it('are never claimed for an engine, and count as no usage', async () => {
+    const { body } = await draw({ metadata: { sandbox: { delay_ms: 600_000 } } });
+    const plain = await draw({}, await api.createKey());
+    const lifeCycle = api.app.get(ImageTaskLifeCycle);
+    const claimed: ImageTask[] = [];
+    for (
+      let claim = await lifeCycle.claimDue('1');
+      claim.kind === 'claimed';
+      claim = await lifeCycle.claimDue(newIdentifier())
+    )
+      claimed.push(claim.task);
+    expect(claimed.map(({ id }) => id)).toContain(plain.body.id);
+    expect(claimed.filter(({ sandbox }) => sandbox)).toEqual([]);
+    expect((await api.request<Record>('GET', `/v1/sd/text-to-image/${body.id}`, { key })).body.status).toBe('queued');
+    const usage = await api.dataSource.query<unknown[]>('SELECT * FROM daily_usage WHERE owner_id = $1', [key.id]);
+    expect(usage).toEqual([]);
+  });
+
+  it('lose nothing to a process that dies between the claim and the end', async () => {
+    const { body } = await draw({ metadata: { sandbox: { delay_ms: 600_000 } } });
+    const { manager } = api.dataSource;
+    await api.app.get(ImageTaskLifeCycle).claim(body.id);
+    await manager.query(`DELETE FROM bullmq.job WHERE id = $1`, [jobIdOf(body.id, 1)]);
+    await manager.query(`UPDATE image_tasks SET heartbeat_at = now() - interval '31 s' WHERE id = $1`, [body.id]);
+    expect(await api.app.get(SandboxSweeper).sweep()).toBe(1);
+    expect(await terminated(body.id)).toMatchObject({ status: 'succeeded' });
+    expect(await manager.findOneByOrFail(ImageTask, { id: body.id })).toMatchObject({ attempt: 2, enqueued: 2 });
+  });
+
+  it('give a queued task that lost its job another', async () => {
+    const { body } = await draw({ metadata: { sandbox: { delay_ms: 600_000 } } });
+    await api.app.get(Transactions).manager.query(`DELETE FROM bullmq.job WHERE id = $1`, [jobIdOf(body.id, 1)]);
+    expect(await api.app.get(SandboxSweeper).sweep()).toBe(0);
+    await api.dataSource.query(`UPDATE image_tasks SET created_at = now() - interval '6 s' WHERE id = $1`, [body.id]);
+    expect(await api.app.get(SandboxSweeper).sweep()).toBe(1);
+    expect(await terminated(body.id)).toMatchObject({ status: 'succeeded' });
+  });
+});
