@@ -28,8 +28,8 @@ describe('the health of a worker', () => {
   });
 
   const ask = (path: string): Promise<Response> => {
-    const { healthPort } = bench.logged.find(({ msg }) => msg === 'inference is ready') ?? {};
-    return fetch(`http://127.0.0.1:${healthPort as number}${path}`);
+    const line = bench.logged.find(({ msg }) => msg === 'inference is ready');
+    return fetch(`http://127.0.0.1:${line?.healthPort as number}${path}`);
   };
   const ready = async (): Promise<{ status: number; body: Ready }> => {
     const response = await ask('/health/ready');
@@ -86,7 +86,8 @@ describe('the health of a worker', () => {
   });
 
   it('is not ready when it cannot store what it draws', async () => {
-    const { other, close } = await startOther();
+    const other = await createInferenceBench();
+    const otherWorker = await createInference({ ...other, threadFile });
     try {
       await rm(other.imagesDir, { recursive: true, force: true });
       await mkdir(other.config.dataDir, { recursive: true });
@@ -99,19 +100,8 @@ describe('the health of a worker', () => {
       expect(response.status).toBe(503);
       expect((await response.json()) as Ready).toMatchObject({ checks: { storage: false, database: true } });
     } finally {
-      await close();
+      await otherWorker.close();
+      await other.close();
     }
   });
 });
-
-async function startOther(): Promise<{ other: InferenceBench; close(): Promise<void> }> {
-  const other = await createInferenceBench();
-  const worker = await createInference({ ...other, threadFile });
-  return {
-    other,
-    async close() {
-      await worker.close();
-      await other.close();
-    },
-  };
-}

@@ -11,6 +11,8 @@ import { serveDocs } from './docs/serve-docs';
 import { requestId } from './http/request-id';
 import { securityHeaders } from './http/security-headers';
 import { databaseUrlOf } from './infrastructure/infrastructure.module';
+import { HttpObserver } from './observability/http-observer';
+import { Drain } from './shutdown/drain';
 
 /** Builds the api without listening yet. */
 export async function createApi(config: Config): Promise<NestExpressApplication> {
@@ -24,7 +26,11 @@ export async function createApi(config: Config): Promise<NestExpressApplication>
   app.useLogger(app.get(JsonLogger));
   app.disable('x-powered-by');
   app.set('query parser', 'simple');
+  const drain = app.get(Drain);
+  const observer = app.get(HttpObserver);
+  app.use(drain.observe.bind(drain));
   app.use(requestId);
+  app.use(observer.observe.bind(observer));
   app.use(securityHeaders);
   serveDocs(app, config.publicUrl);
   app.enableShutdownHooks();

@@ -1,6 +1,6 @@
 import type { Config } from '@app/config';
 import { createDataSource } from '@app/database';
-import { JsonLogger, Metrics } from '@app/logging';
+import { JsonLogger, Metrics, remembering } from '@app/logging';
 import { ModelStore } from '@app/model-store';
 import type { JobBackEnd } from '@app/queue';
 import { ClockWatch, databaseNow, ImageTaskLifeCycle, openJobBackEnd, queueConnection, Transactions } from '@app/queue';
@@ -19,7 +19,6 @@ import { Upscalers } from './drawing/upscalers';
 import { Engines } from './engine/engines';
 import { GenerationProcessor } from './generation.processor';
 import { HealthServer } from './health/health-server';
-import { remembering } from './health/remembering';
 import { InferenceMetrics } from './metrics/inference-metrics';
 import { WorkerPresence } from './health/worker-presence';
 import { PictureStore } from './pictures/picture-store';

@@ -1,3 +1,6 @@
+export { runChecks } from './checks';
+export type { HealthChecks } from './checks';
 export { JsonLogger } from './json-logger';
 export { withLogFields } from './log-context';
 export { Metrics, requestBuckets, stepBuckets } from './metrics';
+export { remembering } from './remembering';

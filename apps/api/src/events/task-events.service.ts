@@ -10,6 +10,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import { CONFIG } from '../config.token';
 import { databaseUrlOf } from '../infrastructure/infrastructure.module';
+import { Drain } from '../shutdown/drain';
 
 /** Hears of one task. */
 export interface TaskWatcher {
@@ -29,8 +30,13 @@ export class TaskEventsService implements OnApplicationBootstrap, OnApplicationS
   constructor(
     @InjectRepository(ImageTask) private readonly tasks: Repository<ImageTask>,
     @Inject(CONFIG) config: Config,
+    private readonly drain: Drain,
     logger: JsonLogger,
   ) {
+    // A stream that ends is opened again by its client, at another process; one that did not end would keep this one.
+    drain.onBegin(() => {
+      for (const group of this.watchers.values()) for (const watcher of group) watcher.onEnd();
+    });
     this.listener = new NotificationListener(
       databaseUrlOf(config),
       {
@@ -49,7 +55,6 @@ export class TaskEventsService implements OnApplicationBootstrap, OnApplicationS
   }
 
   async onApplicationShutdown(): Promise<void> {
-    for (const group of this.watchers.values()) for (const watcher of group) watcher.onEnd();
     await this.listener.close();
   }
 
@@ -57,6 +62,7 @@ export class TaskEventsService implements OnApplicationBootstrap, OnApplicationS
   watch(taskId: string, watcher: TaskWatcher): () => void {
     const group = this.watchers.get(taskId) ?? new Set();
     this.watchers.set(taskId, group.add(watcher));
+    if (this.drain.isDraining) setImmediate(() => watcher.onEnd());
     return () => {
       group.delete(watcher);
       if (group.size === 0) this.watchers.delete(taskId);

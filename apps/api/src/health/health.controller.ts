@@ -1,26 +1,54 @@
-import { Controller, Get } from '@nestjs/common';
+import type { HealthChecks } from '@app/logging';
+import { remembering, runChecks } from '@app/logging';
+import type { JobBackEnd } from '@app/queue';
+import { ClockWatch } from '@app/queue';
+import type { ImageStorage } from '@app/storage';
+import { Controller, Get, Inject } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import { DataSource } from 'typeorm';
 import { Public } from '../auth/api-key.guard';
 import { ServiceUnavailableError } from '../http/http-errors';
+import { JOB_BACK_END } from '../infrastructure/infrastructure.module';
+import { Drain } from '../shutdown/drain';
+import { IMAGE_STORAGE } from '../storage.token';
+
+/** Writing to a remote store to see whether it can be written costs something. */
+const storageCheckMs = 15_000;
 
 /** Whether the process lives, and whether it can serve. */
 @ApiExcludeController()
 @Public()
 @Controller('health')
 export class HealthController {
-  constructor(private readonly dataSource: DataSource) {}
+  private readonly checks: HealthChecks;
+
+  constructor(
+    dataSource: DataSource,
+    @Inject(JOB_BACK_END) jobs: JobBackEnd,
+    @Inject(IMAGE_STORAGE) storage: ImageStorage,
+    clock: ClockWatch,
+    private readonly drain: Drain,
+  ) {
+    this.checks = {
+      database: () => dataSource.query('SELECT 1'),
+      queue: () => jobs.counts('webhooks'),
+      storage: remembering(() => storage.check(), storageCheckMs),
+      clock: async () => clock.agrees,
+    };
+  }
 
   @Get('live')
   live(): { status: 'ok' } {
     return { status: 'ok' };
   }
 
+  /** @throws ServiceUnavailableError naming what is not well. */
   @Get('ready')
-  async ready(): Promise<{ status: 'ok' }> {
-    await this.dataSource.query('SELECT 1').catch(() => {
-      throw new ServiceUnavailableError('The service cannot reach its database.');
-    });
-    return { status: 'ok' };
+  async ready(): Promise<{ status: 'ok'; checks: Record<string, boolean> }> {
+    if (this.drain.isDraining) throw new ServiceUnavailableError('The service is ending.');
+    const checks = await runChecks(this.checks);
+    const failed = Object.keys(checks).filter((name) => !checks[name]);
+    if (failed.length > 0) throw new ServiceUnavailableError(`The service is not ready: ${failed.join(', ')}.`);
+    return { status: 'ok', checks };
   }
 }

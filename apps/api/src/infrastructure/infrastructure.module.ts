@@ -2,10 +2,10 @@ import type { Config } from '@app/config';
 import { dataSourceOptions } from '@app/database';
 import { JsonLogger } from '@app/logging';
 import type { JobBackEnd } from '@app/queue';
-import { ImageTaskLifeCycle, openJobBackEnd, queueConnection, Transactions } from '@app/queue';
+import { ClockWatch, databaseNow, ImageTaskLifeCycle, openJobBackEnd, queueConnection, Transactions } from '@app/queue';
 import { openImageStorage } from '@app/storage';
 import { BullModule } from '@nestjs/bullmq';
-import type { DynamicModule, OnApplicationShutdown } from '@nestjs/common';
+import type { BeforeApplicationShutdown, DynamicModule, OnApplicationShutdown } from '@nestjs/common';
 import { Global, Inject, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
@@ -78,15 +78,34 @@ class ConfigModule {
       useFactory: (transactions: Transactions, { maxConcurrentPerKey }: Config) =>
         new ImageTaskLifeCycle(transactions, maxConcurrentPerKey),
     },
+    {
+      provide: ClockWatch,
+      inject: [DataSource, JsonLogger],
+      useFactory: async (dataSource: DataSource, logger: JsonLogger) => {
+        const clock = new ClockWatch({
+          databaseNow: () => databaseNow(dataSource),
+          say: (sentence, details) => logger.warn(sentence, details),
+        });
+        await clock.start();
+        return clock;
+      },
+    },
   ],
-  exports: [JOB_BACK_END, Transactions, ImageTaskLifeCycle],
+  exports: [JOB_BACK_END, Transactions, ImageTaskLifeCycle, ClockWatch],
 })
-export class InfrastructureModule implements OnApplicationShutdown {
+export class InfrastructureModule implements BeforeApplicationShutdown, OnApplicationShutdown {
   static forRoot(config: Config): DynamicModule {
     return { module: InfrastructureModule, imports: [ConfigModule.forRoot(config)] };
   }
 
-  constructor(@Inject(JOB_BACK_END) private readonly jobs: JobBackEnd) {}
+  constructor(
+    @Inject(JOB_BACK_END) private readonly jobs: JobBackEnd,
+    private readonly clock: ClockWatch,
+  ) {}
+
+  beforeApplicationShutdown(): void {
+    this.clock.stop();
+  }
 
   async onApplicationShutdown(): Promise<void> {
     await this.jobs.close();

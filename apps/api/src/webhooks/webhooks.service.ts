@@ -1,7 +1,7 @@
 import { crashPoint } from '@app/config';
 import type { WebhookDeliveryStatus } from '@app/domain';
 import { ApiKey, newIdentifier, WebhookAttempt, WebhookDelivery } from '@app/domain';
-import { JsonLogger } from '@app/logging';
+import { JsonLogger, Metrics, requestBuckets } from '@app/logging';
 import type { JobData } from '@app/queue';
 import { jobIdOf, Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
@@ -21,6 +21,9 @@ const longestWaitMs = 4 * 24 * 3_600_000;
 /** Makes the tries of deliveries and keeps their log. */
 @Injectable()
 export class WebhooksService {
+  private readonly tries;
+  private readonly seconds;
+
   constructor(
     @InjectRepository(WebhookDelivery) private readonly deliveries: Repository<WebhookDelivery>,
     @InjectRepository(ApiKey) private readonly apiKeys: Repository<ApiKey>,
@@ -29,7 +32,17 @@ export class WebhooksService {
     private readonly gate: ReceiverGate,
     private readonly transactions: Transactions,
     private readonly logger: JsonLogger,
-  ) {}
+    metrics: Metrics,
+  ) {
+    this.tries = metrics.counter('webhook_tries_total', {
+      help: 'Tries by what they made of their delivery; pending: it is tried again.',
+      labels: ['outcome'],
+    });
+    this.seconds = metrics.histogram('webhook_try_seconds', {
+      help: 'Time that receivers took to answer.',
+      buckets: requestBuckets,
+    });
+  }
 
   /**
    * One try of a pending delivery. What has been settled, deleted or given another job meanwhile is left alone.
@@ -105,6 +118,8 @@ export class WebhooksService {
       return { attemptCount, status };
     });
     if (!made) return;
+    this.tries.inc({ outcome: made.status });
+    this.seconds.observe(durationMs / 1000);
     this.logger.log('webhook tried', {
       deliveryId: seen.id,
       generationId: seen.generationId,

@@ -2,14 +2,8 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
-import type { Metrics } from '@app/logging';
-
-/** What has to be well, by name: a check that rejects, says false or takes too long has failed. */
-export type HealthChecks = Readonly<Record<string, () => Promise<unknown>>>;
-
-/** What a check may take. */
-const patienceMs = 3_000;
+import type { HealthChecks, Metrics } from '@app/logging';
+import { runChecks } from '@app/logging';
 
 interface Answer {
   status: number;
@@ -58,22 +52,12 @@ export class HealthServer {
     if (url === '/metrics' && this.metrics)
       return { status: 200, type: this.metrics.contentType, body: await this.metrics.text() };
     if (url !== '/health/ready') return json(404, { status: 'not found' });
-    const names = Object.keys(this.checks);
-    const results = await Promise.all(names.map((name) => passes(this.checks[name])));
-    const checks = Object.fromEntries(names.map((name, i) => [name, results[i]]));
-    const isReady = !this.stopping && results.every(Boolean);
+    const checks = await runChecks(this.checks);
+    const isReady = !this.stopping && Object.values(checks).every(Boolean);
     return json(isReady ? 200 : 503, { status: isReady ? 'ok' : 'unavailable', checks });
   }
 }
 
 function json(status: number, body: object): Answer {
   return { status, type: 'application/json', body: JSON.stringify(body) };
-}
-
-async function passes(check: () => Promise<unknown>): Promise<boolean> {
-  const deadline = new AbortController();
-  const late = delay(patienceMs, false, { signal: deadline.signal }).catch(() => false);
-  const result = await Promise.race([check().catch(() => false), late]);
-  deadline.abort();
-  return result !== false;
 }

@@ -1,0 +1,65 @@
+import { JsonLogger, Metrics, requestBuckets, withLogFields } from '@app/logging';
+import { Injectable } from '@nestjs/common';
+import type { NextFunction, Request, Response } from 'express';
+
+declare module 'express-serve-static-core' {
+  interface Request {
+    /** Ids of the records that the request made. */
+    createdIds?: readonly string[];
+  }
+}
+
+/** The client went before it had its answer. */
+const clientClosedRequest = 499;
+/** Asked for again and again by machines. */
+const quiet = /^\/(health|metrics)(\/|$)/;
+
+/** One log line and one measurement for each request, and the request's id on every line that is logged for it. */
+@Injectable()
+export class HttpObserver {
+  private readonly requests;
+  private readonly seconds;
+
+  constructor(
+    metrics: Metrics,
+    private readonly logger: JsonLogger,
+  ) {
+    this.requests = metrics.counter('http_requests_total', {
+      help: 'Requests by what they were answered; 499: the client did not wait.',
+      labels: ['route', 'method', 'status'],
+    });
+    this.seconds = metrics.histogram('http_request_seconds', {
+      help: 'Time from the request to the end of its answer.',
+      labels: ['route', 'method'],
+      buckets: requestBuckets,
+    });
+  }
+
+  /** Middleware, after the one that names the request. */
+  observe(request: Request, response: Response, next: NextFunction): void {
+    const startedAt = performance.now();
+    response.once('close', () => this.note(request, response, performance.now() - startedAt));
+    withLogFields({ requestId: request.id }, next);
+  }
+
+  private note(request: Request, response: Response, ms: number): void {
+    const { method, apiKey, createdIds } = request;
+    // A path that is no route's may be anything: it is no label.
+    const route = (request.route as { path?: string } | undefined)?.path ?? 'none';
+    const status = response.writableFinished ? response.statusCode : clientClosedRequest;
+    this.requests.inc({ route, method, status });
+    this.seconds.observe({ route, method }, ms / 1000);
+    const line = {
+      method,
+      route,
+      ...(Object.keys(request.params ?? {}).length > 0 && { params: request.params }),
+      status,
+      ms: Math.round(ms),
+      requestId: request.id,
+      ...(apiKey && { keyId: apiKey.id }),
+      ...(createdIds?.length && { created: createdIds }),
+    };
+    if (quiet.test(route)) this.logger.debug('request', line);
+    else this.logger.log('request', line);
+  }
+}

@@ -1,0 +1,129 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ClockWatch } from '@app/queue';
+import type { TestApi, TestKey } from '../support/api';
+import { startTestApi } from '../support/api';
+import { startReceiver } from '../support/receiver';
+import { until } from '../support/until';
+
+interface Health {
+  status: string;
+  checks: Record<string, boolean>;
+  detail: string;
+}
+
+describe('What can be seen of the api', () => {
+  let api: TestApi;
+  let key: TestKey;
+
+  beforeEach(async () => {
+    api = await startTestApi();
+    key = await api.createKey();
+  });
+
+  afterEach(() => api.close());
+
+  const create = async (webhook?: string): Promise<string> => {
+    const body = { prompt: 'a secret prompt', ...(webhook && { webhook }) };
+    return (await api.request<{ id: string }>('POST', '/v1/sd/text-to-image', { key, body })).body.id;
+  };
+
+  /** A value by its metric and labels; undefined when it is not told. */
+  const read = async (): Promise<(series: string) => number | undefined> => {
+    const { text } = await api.request('GET', '/metrics');
+    const values = new Map(
+      text
+        .split('\n')
+        .filter((line) => line && !line.startsWith('#'))
+        .map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]),
+    );
+    return (series) => values.get(series);
+  };
+
+  it('counts requests by route, method and status, and never by path', async () => {
+    const id = await create();
+    await api.request('GET', `/v1/sd/text-to-image/${id}`, { key });
+    await api.request('GET', `/v1/sd/text-to-image/${id}`);
+    await api.request('GET', `/nothing/${id}`);
+    const valueOf = await read();
+    const of = (route: string, method: string, status: number) =>
+      valueOf(`darkroom_http_requests_total{route="${route}",method="${method}",status="${status}"}`);
+    expect(of('/v1/sd/text-to-image', 'POST', 201)).toBe(1);
+    expect(of('/v1/sd/text-to-image/:id', 'GET', 200)).toBe(1);
+    expect(of('/v1/sd/text-to-image/:id', 'GET', 401)).toBe(1);
+    expect(of('none', 'GET', 404)).toBe(1);
+    expect(valueOf('darkroom_http_request_seconds_count{route="/v1/sd/text-to-image",method="POST"}')).toBe(1);
+    expect((await api.request('GET', '/metrics')).text).not.toContain(id);
+  });
+
+  it('tells how much waits and for how long', async () => {
+    await create();
+    await create();
+    await api.dataSource.query(`UPDATE image_tasks SET created_at = now() - interval '90 seconds'`);
+    const valueOf = await read();
+    expect(valueOf('darkroom_queue_depth{queue="images"}')).toBe(2);
+    expect(valueOf('darkroom_queue_oldest_seconds{queue="images"}')).toBeGreaterThanOrEqual(90);
+    expect(valueOf('darkroom_queue_depth{queue="webhooks"}')).toBe(0);
+    expect(valueOf('darkroom_queue_jobs{queue="images",state="waiting"}')).toBe(2);
+    expect(valueOf('darkroom_tasks_processing')).toBe(0);
+    expect(valueOf('process_resident_memory_bytes')).toBeGreaterThan(0);
+  });
+
+  it('counts tries of webhooks by what came of them', async () => {
+    const receiver = await startReceiver((_, response, count) => response.writeHead(count === 1 ? 410 : 200).end());
+    try {
+      for (let i = 0; i < 2; i++) {
+        await api.request('POST', `/v1/sd/text-to-image/${await create(receiver.url)}/cancel`, { key });
+        await receiver.next(i + 1);
+      }
+      await until(async () => {
+        const valueOf = await read();
+        return (
+          valueOf('darkroom_webhook_tries_total{outcome="failed"}') === 1 &&
+          valueOf('darkroom_webhook_tries_total{outcome="delivered"}') === 1
+        );
+      }, 'both tries are counted');
+    } finally {
+      await receiver.close();
+    }
+  });
+
+  it('still answers when the database is away', async () => {
+    await api.dataSource.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()');
+    expect((await api.request('GET', '/metrics')).status).toBe(200);
+    expect((await api.request('GET', '/health/live')).status).toBe(200);
+  });
+
+  describe('ready', () => {
+    const ready = () => api.request<Health>('GET', '/health/ready');
+
+    it('is true when all it needs is there', async () => {
+      const { status, body } = await ready();
+      expect(status).toBe(200);
+      expect(body).toEqual({ status: 'ok', checks: { database: true, queue: true, storage: true, clock: true } });
+    });
+
+    it('is false without the queue’s tables', async () => {
+      await api.dataSource.query('ALTER SCHEMA bullmq RENAME TO elsewhere');
+      const { status, body } = await ready();
+      expect([status, body.detail]).toEqual([503, 'The service is not ready: queue.']);
+      await api.dataSource.query('ALTER SCHEMA elsewhere RENAME TO bullmq');
+    });
+
+    it('is false when pictures cannot be stored', async () => {
+      await rm(join(api.config.dataDir, 'images'), { recursive: true, force: true });
+      await writeFile(join(api.config.dataDir, 'images'), '');
+      const { status, body, headers } = await ready();
+      expect([status, body.detail]).toEqual([503, 'The service is not ready: storage.']);
+      expect(headers.get('retry-after')).toBe('2');
+    });
+
+    it('is false while the clock is wrong', async () => {
+      const clock = api.app.get(ClockWatch);
+      Object.assign(clock, { now: () => Date.parse('2020-01-01') });
+      await clock.check();
+      const { status, body } = await ready();
+      expect([status, body.detail]).toEqual([503, 'The service is not ready: clock.']);
+    });
+  });
+});
