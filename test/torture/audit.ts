@@ -201,7 +201,7 @@ export async function audit(site: Site, options: AuditOptions = {}): Promise<Out
 
 /** Lists the files, lets the sweeper remove what it would in time, and lists what is left. */
 async function compareFiles(site: Site): Promise<{ orphans: number; leaked: string[]; missing: string[] }> {
-  const storage = openImageStorage(loadConfig({ DATA_DIR: site.dataDir }));
+  const storage = openImageStorage(loadConfig({ ...site.env, DATA_DIR: site.dataDir }));
   const list = async (): Promise<Map<string, number>> => {
     const keys = new Map<string, number>();
     for await (const { key, bytes } of storage.list()) if (!notPictures.test(key)) keys.set(key, bytes);

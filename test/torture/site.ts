@@ -20,6 +20,12 @@ export interface RunningApi {
 /** Where one row happens: a database, a data folder, the service's processes, a receiver of webhooks, and the ledger. */
 export class Site {
   readonly ledger = new Ledger();
+  /** What every process of this row gets, besides its own. */
+  readonly env: Environment = {
+    // Where a row does not test the limits they would be in its way.
+    RATE_LIMIT_PER_MINUTE: '0',
+    MAX_QUEUED_PER_KEY: '0',
+  };
   private pool: Pool;
   private readonly processes: ServiceProcess[] = [];
   private readonly atEnd: (() => Promise<unknown>)[] = [];
@@ -118,6 +124,7 @@ export class Site {
         DEVICE: 'cpu',
         INFERENCE_THREADS: '1',
         INFERENCE_MEMORY_MB: '2048',
+        ...this.env,
         ...env,
       },
       nodeOptions,

@@ -45,6 +45,7 @@ export const crashPoints: Row = {
         crashes: rounds * (workerPoints.length + 1),
         'webhooks repeated after the last point': repeats,
         'webhooks before it': beforeWebhooks,
+        'left to the sweeper': Number(before.notes['left to the sweeper']) + Number(after.notes['left to the sweeper']),
       },
     };
   },

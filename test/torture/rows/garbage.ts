@@ -78,7 +78,8 @@ const chance = (share: number): boolean => Math.random() < share;
 
 const ids = ['', 'x', '..', '%00', '%2e%2e%2f', '%ff', 'A'.repeat(24), 'a'.repeat(5_000), "' OR 1=1 --", '😀', '{}'];
 const paths = [
-  '/v1/sd/text-to-image',
+  // The one behind which most lies comes up most often.
+  ...Array.from({ length: 8 }, () => '/v1/sd/text-to-image'),
   '/v1/finetunes',
   '/v1/prompts/collections',
   '/v1/usage',

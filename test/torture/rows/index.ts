@@ -8,13 +8,17 @@ import { garbage } from './garbage';
 import { gracefulEnd } from './graceful-end';
 import { launcherKill } from './launcher-kill';
 import { receivers } from './receivers';
+import { overload } from './overload';
+import { queueLoss } from './queue-loss';
 import { randomEndings } from './random-endings';
 import { sameKey } from './same-key';
+import { storeFaults } from './store-faults';
 import { workerKill } from './worker-kill';
 
 /** Every fault. */
 export const rows: readonly Row[] = [
   crashPoints,
+  queueLoss,
   frozenWorker,
   workerKill,
   databaseRestart,
@@ -25,5 +29,7 @@ export const rows: readonly Row[] = [
   apiKill,
   randomEndings,
   sameKey,
+  storeFaults,
+  overload,
   garbage,
 ];

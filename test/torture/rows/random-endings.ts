@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { until } from '../../support/until';
 import { audit, comeToRest } from '../audit';
 import type { Row } from '../row';
 
@@ -18,7 +19,17 @@ export const randomEndings: Row = {
     const one = async (i: number): Promise<void> => {
       const { id } = await caller.create({ webhook: site.receiver.url, steps: 2 + (i % 3) });
       if (!id) return void problems.push('a request was not acknowledged');
-      await delay(Math.random() * 1_500);
+      const isThere = [() => true, (status: string) => status !== 'queued', (status: string) => status === 'succeeded'];
+      await until(
+        async () => {
+          const [row] = await site.query<{ status: string }>('SELECT status FROM image_tasks WHERE id = $1', [id]);
+          return isThere[next % 3](row.status);
+        },
+        'the record has come far enough to be ended',
+        120_000,
+      );
+      // From the first step over the encoding to a while after the end.
+      await delay(Math.random() * 600);
       const kind = i % 2 ? 'canceled' : 'deleted';
       const { status } = await caller.end(id, kind);
       if (status === 200 || status === 201) counts[kind]++;

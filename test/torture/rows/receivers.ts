@@ -18,7 +18,7 @@ const privateAddress = /private, loopback or link-local/;
 const hidden = [
   '127.0.0.1',
   'localhost',
-  'LOCALHOST.',
+  'LocalHost',
   '127.1',
   '127.0.1',
   '2130706433',
