@@ -2,6 +2,7 @@ import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { StableDiffusionPipeline } from '@app/diffusion';
+import { cpu } from '../support/cpu';
 import { largestDifference } from '../support/golden';
 import { withShapes } from '../support/onnx';
 
@@ -27,7 +28,7 @@ beforeEach(async () => {
 afterEach(() => rm(scratch, { recursive: true }));
 
 async function draw(path: string) {
-  const pipeline = await StableDiffusionPipeline.load(path, { device: 'cpu', intraOpNumThreads: 1 });
+  const pipeline = await StableDiffusionPipeline.load(path, cpu);
   try {
     const { facts, spent } = pipeline;
     const before = spent.unet.runs;

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { AbortError, schedulerNames, StableDiffusionPipeline } from '@app/diffusion';
+import { cpu } from '../support/cpu';
 import { recordGolden } from '../support/golden';
 import { psnr } from '../support/psnr';
 
-const load = (folder: string) =>
-  StableDiffusionPipeline.load(join(__dirname, folder), { device: 'cpu', intraOpNumThreads: 2 });
+const load = (folder: string) => StableDiffusionPipeline.load(join(__dirname, folder), cpu);
 
 /** Tolerance: 60 dB between a picture drawn alone and the same one drawn among others. */
 describe('a picture in a batch', () => {

@@ -16,6 +16,7 @@ import {
   WeightsError,
 } from '@app/diffusion';
 import type { TextToImageRequest } from '@app/diffusion';
+import { cpu } from '../support/cpu';
 import { largestDifference, loadGolden, loadGoldenTable, recordGolden } from '../support/golden';
 import { encodeOnnx } from '../support/onnx';
 import { psnr } from '../support/psnr';
@@ -39,14 +40,21 @@ const robot = (format: string) => join(__dirname, 'models/lora', `zwx-robot-${fo
 /** Final latents within 2e-3 of diffusers', pictures at 45 dB or more. */
 const tolerance = { latents: 2e-3, decibels: 45 };
 
+/** A folder for each test; merges of the large base are made once for all that only read them. */
 let cacheDir: string;
+let sharedCacheDir: string;
+const makeFolder = () => mkdtemp(join(tmpdir(), 'darkroom-lora-'));
+beforeAll(async () => {
+  sharedCacheDir = await makeFolder();
+});
 beforeEach(async () => {
-  cacheDir = await mkdtemp(join(tmpdir(), 'darkroom-lora-'));
+  cacheDir = await makeFolder();
 });
 afterEach(() => rm(cacheDir, { recursive: true }));
+afterAll(() => rm(sharedCacheDir, { recursive: true }));
 
 async function draw(folder: string, request: TextToImageRequest) {
-  const pipeline = await StableDiffusionPipeline.load(folder, { device: 'cpu', intraOpNumThreads: 2 });
+  const pipeline = await StableDiffusionPipeline.load(folder, cpu);
   try {
     return await pipeline.generate(request);
   } finally {
@@ -80,7 +88,7 @@ describe('mergeLora', () => {
     it.each(cases.map((one) => [`"${one.prompt}" at scale ${one.scale}, ${one.width} x ${one.height}`, one] as const))(
       'draws %s as diffusers does',
       async (_, { index, prompt, steps, cfg, seed, width, height, scale }) => {
-        const options = { baseFolder: shapes, lora: robot('diffusers'), scale, cacheDir };
+        const options = { baseFolder: shapes, lora: robot('diffusers'), scale, cacheDir: sharedCacheDir };
         const folder = scale === 0 ? shapes : (await mergeLora(options)).folder;
         const request = { prompt, width, height, numInferenceSteps: steps, guidanceScale: cfg, seeds: [seed] };
         const { images, latents } = await draw(folder, request);
@@ -98,7 +106,7 @@ describe('mergeLora', () => {
     );
 
     it("changes the same weights alike from diffusers' and from kohya's keys, and no others", async () => {
-      const options = { baseFolder: shapes, scale: 1, cacheDir };
+      const options = { baseFolder: shapes, scale: 1, cacheDir: sharedCacheDir };
       const [one, other] = [
         await mergeLora({ ...options, lora: robot('diffusers') }),
         await mergeLora({ ...options, lora: robot('kohya') }),
@@ -120,7 +128,12 @@ describe('mergeLora', () => {
     });
 
     it('writes changed weights only, and links the rest', async () => {
-      const { folder } = await mergeLora({ baseFolder: shapes, lora: robot('kohya'), scale: 1, cacheDir });
+      const { folder } = await mergeLora({
+        baseFolder: shapes,
+        lora: robot('kohya'),
+        scale: 1,
+        cacheDir: sharedCacheDir,
+      });
       const [graph, base, original] = await Promise.all(
         [join(folder, 'unet/model.onnx'), join(folder, 'unet/base.weights'), join(shapes, 'unet/model.onnx')].map(
           (path) => stat(path),
@@ -140,7 +153,7 @@ describe('mergeLora', () => {
     });
 
     it('merges onto a merged folder', async () => {
-      const options = { lora: robot('diffusers'), cacheDir };
+      const options = { lora: robot('diffusers'), cacheDir: sharedCacheDir };
       const half = await mergeLora({ ...options, baseFolder: shapes, scale: 0.5 });
       const twice = await mergeLora({ ...options, baseFolder: half.folder, scale: 0.5 });
       const once = await mergeLora({ ...options, baseFolder: shapes, scale: 1 });
@@ -149,8 +162,32 @@ describe('mergeLora', () => {
     });
   });
 
+  /** Layers of the tiny models: nodes whose weight lost its name, a layer that is not square, a kernel, the text encoder. */
+  const layers = [
+    { key: 'unet.down_blocks.1.attentions.0.transformer_blocks.0.attn1.to_q', weight: [32, 32], part: 'unet' },
+    { key: 'unet.mid_block.attentions.0.transformer_blocks.0.ff.net.2', weight: [32, 128], part: 'unet' },
+    { key: 'unet.down_blocks.0.resnets.0.conv1', weight: [16, 16, 3, 3], part: 'unet' },
+    { key: 'text_encoder.text_model.encoder.layers.0.self_attn.v_proj', weight: [32, 32], part: 'text_encoder' },
+  ];
+  const rank = 2;
+  const wave = (shape: number[], seed: number): TensorToWrite => ({
+    shape,
+    values: Array.from({ length: shape.reduce((a, b) => a * b) }, (_, i) => Math.fround(Math.sin(seed + i * 0.7) / 8)),
+  });
+  const tensors = Object.fromEntries(
+    layers.flatMap(({ key, weight: [out, input, ...kernel] }, i) => [
+      [`${key}.lora_A.weight`, wave([rank, input, ...kernel], i)],
+      [`${key}.lora_B.weight`, wave([out, rank, ...kernel.map(() => 1)], i + 10)],
+    ]),
+  );
+  let lora: string;
+  beforeAll(async () => {
+    lora = join(sharedCacheDir, 'lora.safetensors');
+    await writeFile(lora, encodeSafetensors(tensors));
+  });
+
   describe('in the cache', () => {
-    const options = () => ({ baseFolder: shapes, lora: robot('diffusers'), scale: 1, cacheDir });
+    const options = () => ({ baseFolder: tiny('sd15-fp16'), lora, scale: 1, cacheDir });
 
     it('keeps what is merged, and merges once where two ask at once', async () => {
       const [one, other] = await Promise.all([mergeLora(options()), mergeLora(options())]);
@@ -172,7 +209,7 @@ describe('mergeLora', () => {
     });
 
     it('leaves nothing of a merge that fails', async () => {
-      await expect(mergeLora({ ...options(), baseFolder: tiny('sd15-diffusers') })).rejects.toThrow(WeightsError);
+      await expect(mergeLora({ ...options(), lora: robot('diffusers') })).rejects.toThrow(WeightsError);
       expect((await readdir(cacheDir)).filter((name) => name !== 'bases')).toEqual([]);
     });
 
@@ -183,12 +220,12 @@ describe('mergeLora', () => {
       const base = join(cacheDir, 'base');
       await cp(tiny('sd15-diffusers'), base, { recursive: true });
       await spoil(join(base, 'unet/weights.pb'));
-      const lora = join(cacheDir, 'lora.safetensors');
+      const own = join(cacheDir, 'lora.safetensors');
       const factor = { shape: [1, 32], values: new Array<number>(32).fill(0) };
       const key = 'unet.down_blocks.1.attentions.0.transformer_blocks.0.attn1.to_q';
       const up = { ...factor, shape: [32, 1] };
-      await writeFile(lora, encodeSafetensors({ [`${key}.lora_A.weight`]: factor, [`${key}.lora_B.weight`]: up }));
-      const merge = mergeLora({ baseFolder: base, lora, scale: 1, cacheDir });
+      await writeFile(own, encodeSafetensors({ [`${key}.lora_A.weight`]: factor, [`${key}.lora_B.weight`]: up }));
+      const merge = mergeLora({ baseFolder: base, lora: own, scale: 1, cacheDir });
       await expect(merge).rejects.toThrow(OnnxModelError);
       await expect(merge).rejects.toThrow(sentence);
     });
@@ -211,7 +248,9 @@ describe('mergeLora', () => {
     });
 
     it('gives up those not used for longest when it is too large, and none that is in use', async () => {
-      const merges = [0.1, 0.2, 0.3].map((scale) => mergeLora({ ...options(), scale }));
+      // Of a large base, so that changed weights are most of what a merge has of its own.
+      const large = { ...options(), baseFolder: shapes, lora: robot('diffusers') };
+      const merges = [0.1, 0.2, 0.3].map((scale) => mergeLora({ ...large, scale }));
       const [oldest, newest, inUse] = (await Promise.all(merges)).map(({ folder }) => folder);
       const anHour = 3600;
       const usedBefore = async (folder: string, seconds: number) => {
@@ -237,7 +276,7 @@ describe('mergeLora', () => {
     (hasOtherDevice ? it : it.skip)('copies a base on another device once for all merges', async () => {
       const away = await mkdtemp(join(otherDevice, 'darkroom-base-'));
       try {
-        await cp(shapes, away, { recursive: true });
+        await cp(tiny('sd15-fp16'), away, { recursive: true });
         const one = await mergeLora({ ...options(), baseFolder: away });
         const other = await mergeLora({ ...options(), baseFolder: away, scale: 0.5 });
         for (const file of ['unet/base.weights', 'vae_decoder/model.onnx']) {
@@ -255,25 +294,6 @@ describe('mergeLora', () => {
     });
   });
 
-  /** Layers of the tiny models: nodes whose weight lost its name, a layer that is not square, a kernel, the text encoder. */
-  const layers = [
-    { key: 'unet.down_blocks.1.attentions.0.transformer_blocks.0.attn1.to_q', weight: [32, 32], part: 'unet' },
-    { key: 'unet.mid_block.attentions.0.transformer_blocks.0.ff.net.2', weight: [32, 128], part: 'unet' },
-    { key: 'unet.down_blocks.0.resnets.0.conv1', weight: [16, 16, 3, 3], part: 'unet' },
-    { key: 'text_encoder.text_model.encoder.layers.0.self_attn.v_proj', weight: [32, 32], part: 'text_encoder' },
-  ];
-  const rank = 2;
-  const wave = (shape: number[], seed: number): TensorToWrite => ({
-    shape,
-    values: Array.from({ length: shape.reduce((a, b) => a * b) }, (_, i) => Math.fround(Math.sin(seed + i * 0.7) / 8)),
-  });
-  const tensors = Object.fromEntries(
-    layers.flatMap(({ key, weight: [out, input, ...kernel] }, i) => [
-      [`${key}.lora_A.weight`, wave([rank, input, ...kernel], i)],
-      [`${key}.lora_B.weight`, wave([out, rank, ...kernel.map(() => 1)], i + 10)],
-    ]),
-  );
-
   describe.each([
     ['sd15-diffusers', 'float32 in an external file', 1e-6],
     ['sd21-optimum', 'float32 in an external file', 1e-6],
@@ -286,14 +306,9 @@ describe('mergeLora', () => {
       [layers[3].key]: { node: '/encoder/layers.0/self_attn/v_proj/MatMul', transposed: true },
     };
     const scale = 0.8;
-    let lora: string;
-    beforeEach(async () => {
-      lora = join(cacheDir, 'lora.safetensors');
-      await writeFile(lora, encodeSafetensors(tensors));
-    });
 
     it.each(layers)('adds up x down to $key', async ({ key, part, weight: [out, ...rest] }) => {
-      const { folder } = await mergeLora({ baseFolder: tiny(name), lora, scale, cacheDir });
+      const { folder } = await mergeLora({ baseFolder: tiny(name), lora, scale, cacheDir: sharedCacheDir });
       const { node, transposed } = sites[key];
       const model = OnnxModel.open(join(tiny(name), part, 'model.onnx'));
       const stored = model.nodes.find((one) => one.name === node)!.inputs[1];
@@ -315,7 +330,7 @@ describe('mergeLora', () => {
         prompt: 'a red circle',
         width: 64,
         height: 64,
-        numInferenceSteps: 3,
+        numInferenceSteps: 2,
         guidanceScale: 5,
         seeds: [1],
       };

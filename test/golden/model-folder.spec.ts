@@ -14,10 +14,10 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ModelFolderError, ProviderUnavailableError, StableDiffusionPipeline } from '@app/diffusion';
-import type { LoadOptions, ModelFacts } from '@app/diffusion';
+import type { ModelFacts } from '@app/diffusion';
+import { cpu } from '../support/cpu';
 
 const models = { tiny: join(__dirname, 'models/tiny'), shapes: join(__dirname, '../../models/shapes') };
-const cpu: LoadOptions = { device: 'cpu', intraOpNumThreads: 1 };
 
 /** What is done to a good folder, by paths inside it. */
 class Folder {

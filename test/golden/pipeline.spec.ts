@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { StableDiffusionPipeline } from '@app/diffusion';
 import type { LoadOptions, RgbImage, SchedulerName } from '@app/diffusion';
+import { cpu } from '../support/cpu';
 import { largestDifference, loadGolden, loadGoldenTable, recordGolden } from '../support/golden';
 import { psnr } from '../support/psnr';
 
@@ -39,7 +40,7 @@ const models: Golden[] = [
 ];
 
 describe.each(models)('StableDiffusionPipeline on the CPU, $name', (golden) => {
-  drawsGoldens(golden, { device: 'cpu', intraOpNumThreads: 2 });
+  drawsGoldens(golden, cpu);
 });
 
 /** Convolutions on CUDA are computed with the ten bits of mantissa of float16 (TF32), so its tolerance holds there for all. */

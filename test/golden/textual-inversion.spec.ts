@@ -9,6 +9,7 @@ import {
   OnnxModel,
   StableDiffusionPipeline,
 } from '@app/diffusion';
+import { cpu } from '../support/cpu';
 import { largestDifference } from '../support/golden';
 import { encodeSafetensors } from '../support/safetensors';
 
@@ -40,15 +41,26 @@ async function embeddingFile(base: string, key: string, words: string[]): Promis
   return path;
 }
 
-async function latentsOf(model: string, prompt: string): Promise<Float32Array> {
-  const pipeline = await StableDiffusionPipeline.load(model, { device: 'cpu', intraOpNumThreads: 2 });
-  try {
-    const size = pipeline.facts.vaeScaleFactor * 8;
-    const request = { prompt, width: size, height: size, numInferenceSteps: 3, guidanceScale: 5, seeds: [3] };
-    return (await pipeline.generate(request)).latents[0];
-  } finally {
+/** Pipelines by folder: each of a test's folders is loaded once, and the bundled model's once for all tests. */
+const loaded = new Map<string, StableDiffusionPipeline>();
+const release = async (unwanted: (model: string) => boolean) => {
+  for (const [model, pipeline] of [...loaded]) {
+    if (!unwanted(model)) continue;
+    loaded.delete(model);
     await pipeline.release();
   }
+};
+afterEach(() => release((model) => model !== shapes));
+afterAll(() => release(() => true));
+
+async function latentsOf(model: string, prompt: string): Promise<Float32Array> {
+  const pipeline = loaded.get(model) ?? (await StableDiffusionPipeline.load(model, cpu));
+  loaded.set(model, pipeline);
+  const size = pipeline.facts.vaeScaleFactor * 8;
+  const request = { prompt, width: size, height: size, numInferenceSteps: 1, guidanceScale: 5, seeds: [3] };
+  const denoising = await pipeline.prepare(request);
+  while (await pipeline.step(denoising));
+  return denoising.images[0].latents;
 }
 
 describe('mergeTextualInversion', () => {

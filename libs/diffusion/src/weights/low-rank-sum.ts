@@ -1,12 +1,15 @@
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { bytesField, varintField } from './protobuf';
 
+/** Threads sleep between two sums: reading and writing weights takes most of the time, and they would spin meanwhile. */
+const waiting: InferenceSession.SessionOptions = { extra: { session: { intra_op: { allow_spinning: '0' } } } };
+
 /** Adds low-rank products to weights on all cores: the products of a rank 128 LoRA for SD 1.5 are some 70 billion multiplications. */
 export class LowRankSum {
   private constructor(private readonly session: InferenceSession) {}
 
   static async create(): Promise<LowRankSum> {
-    return new LowRankSum(await InferenceSession.create(gemmModel()));
+    return new LowRankSum(await InferenceSession.create(gemmModel(), waiting));
   }
 
   /** weight [rows, columns] + left [rows, rank] x right [rank, columns], all row-major. */
