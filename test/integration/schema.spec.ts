@@ -1,7 +1,7 @@
 import type { TestDatabase } from '../support/database';
 import { createTestDatabase } from '../support/database';
 
-describe('The migrations', () => {
+describe('the schema', () => {
   let database: TestDatabase;
 
   beforeAll(async () => {
@@ -10,8 +10,17 @@ describe('The migrations', () => {
 
   afterAll(() => database.drop());
 
-  it('make the schema that the entities describe', async () => {
+  const drift = async (): Promise<string[]> => {
     const { upQueries } = await database.dataSource.driver.createSchemaBuilder().log();
-    expect(upQueries.map(({ query }) => query)).toEqual([]);
+    return upQueries.map(({ query }) => query);
+  };
+
+  it('is after all migrations what the entities say', async () => {
+    expect(await drift()).toEqual([]);
+  });
+
+  it('is found to differ when it does', async () => {
+    await database.dataSource.query('ALTER TABLE styles ALTER COLUMN name DROP NOT NULL');
+    expect(await drift()).not.toEqual([]);
   });
 });
