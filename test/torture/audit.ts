@@ -14,8 +14,8 @@ import type { Site } from './site';
 const sweepAheadMs = 3_600_000;
 /** A webhook that was on its way when its record was deleted may still arrive. */
 const flightMs = 1_500;
-/** What else lies in the storage. */
-const notPictures = /^(thumbnails|weights)\//;
+/** `<task id>/…`; thumbnails and weights lie beside them. */
+const pictureKey = /^[\w-]{24}\//;
 /** So many problems of one kind are named. */
 const named = 3;
 
@@ -204,7 +204,7 @@ async function compareFiles(site: Site): Promise<{ orphans: number; leaked: stri
   const storage = openImageStorage(loadConfig({ ...site.env, DATA_DIR: site.dataDir }));
   const list = async (): Promise<Map<string, number>> => {
     const keys = new Map<string, number>();
-    for await (const { key, bytes } of storage.list()) if (!notPictures.test(key)) keys.set(key, bytes);
+    for await (const { key, bytes } of storage.list()) if (pictureKey.test(key)) keys.set(key, bytes);
     return keys;
   };
   const rows = await site.query<{ storage_key: string; bytes: number }>('SELECT storage_key, bytes FROM images');

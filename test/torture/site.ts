@@ -95,9 +95,12 @@ export class Site {
   }
 
   /** Starts a worker and waits until it draws. One that crashes on purpose meanwhile is no error. */
-  async startWorker(env: Environment = {}): Promise<ServiceProcess> {
+  async startWorker({
+    env = {},
+    nodeOptions = [],
+  }: { env?: Environment; nodeOptions?: string[] } = {}): Promise<ServiceProcess> {
     const healthPort = await freePort();
-    const started = this.start('inference', { INFERENCE_HEALTH_PORT: String(healthPort), ...env });
+    const started = this.start('inference', { INFERENCE_HEALTH_PORT: String(healthPort), ...env }, nodeOptions);
     if (!(await started.ready(`http://127.0.0.1:${healthPort}/health/ready`)) && !env.DARKROOM_CRASH_AT)
       throw new Error(`The worker ended:\n${started.output.slice(-2_000)}`);
     return started;

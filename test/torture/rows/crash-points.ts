@@ -19,7 +19,7 @@ export const crashPoints: Row = {
     for (let round = 0; round < rounds; round++)
       for (const point of workerPoints) {
         await caller.createMany(2, { webhook: site.receiver.url });
-        const worker = await site.startWorker({ DARKROOM_CRASH_AT: `${point}:${1 + (round % 3)}` });
+        const worker = await site.startWorker({ env: { DARKROOM_CRASH_AT: `${point}:${1 + (round % 3)}` } });
         problems.push(...(await crash(site, caller, worker, point)));
       }
     const survivor = await site.startWorker();

@@ -13,6 +13,7 @@ import { queueLoss } from './queue-loss';
 import { randomEndings } from './random-endings';
 import { sameKey } from './same-key';
 import { storeFaults } from './store-faults';
+import { wrongClock } from './wrong-clock';
 import { workerKill } from './worker-kill';
 
 /** Every fault. */
@@ -31,5 +32,6 @@ export const rows: readonly Row[] = [
   sameKey,
   storeFaults,
   overload,
+  wrongClock,
   garbage,
 ];
