@@ -91,7 +91,12 @@ describe('the inference worker', () => {
     expect(info).toMatchObject({ width: 512, height: 512, channels: 3 });
     expect(new Set(data).size).toBeGreaterThan(16);
     expect(await readdir(join(folderOf(task), '1'))).toEqual(['0.png']);
-    expect(steps.filter((step) => step.id === id).at(-1)).toEqual({ id, attempt: 1, step: 3, total: 3 });
+    // A step is told beside the work, and may be heard after the end.
+    const last = await until(
+      async () => steps.find((step) => step.id === id && step.step === 3),
+      'the last step is heard',
+    );
+    expect(last).toEqual({ id, attempt: 1, step: 3, total: 3 });
   });
 
   it('draws every picture of a task in its shape and format, and counts what it drew', async () => {
