@@ -208,13 +208,13 @@ describe('the inference worker', () => {
 
   it('hears of cancellations again after its connection dropped', async () => {
     await bench.dataSource.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'darkroom-stop'`,
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'darkroom-listen'`,
     );
     await until(
       async () =>
         (
           await bench.dataSource.query<unknown[]>(
-            `SELECT 1 FROM pg_stat_activity WHERE application_name = 'darkroom-stop' AND query = 'LISTEN ${stopChannel}'`,
+            `SELECT 1 FROM pg_stat_activity WHERE application_name = 'darkroom-listen' AND query = 'LISTEN ${stopChannel}'`,
           )
         ).length > 0,
       'the worker listens again',

@@ -1,38 +1,26 @@
-import { stopChannel } from '@app/queue';
+import { NotificationListener } from '@app/database';
 import type { JsonLogger } from '@app/logging';
-import { Client } from 'pg';
-
-const reconnectDelayMs = 2_000;
+import { stopChannel } from '@app/queue';
 
 /**
- * Hears at once that a task was canceled or deleted, on a connection of its own. It comes back when it drops; what is said
- * meanwhile is missed, and the task's next heartbeat finds out.
+ * Hears at once that a task was canceled or deleted. What is said while the connection is away is missed, and the task's
+ * next heartbeat finds out.
  */
 export class StopListener {
   private readonly handlers = new Map<string, () => void>();
-  private client?: Client;
-  private retry?: NodeJS.Timeout;
-  private closed = false;
+  private readonly listener: NotificationListener;
 
-  constructor(
-    private readonly databaseUrl: string,
-    private readonly logger: JsonLogger,
-  ) {}
+  constructor(databaseUrl: string, logger: JsonLogger) {
+    this.listener = new NotificationListener(
+      databaseUrl,
+      { [stopChannel]: (taskId) => this.handlers.get(taskId)?.() },
+      (reason) => logger.warn('the connection that hears of cancellations dropped', { reason }),
+    );
+  }
 
   /** Resolves when it listens; rejects when the first connection fails. */
-  async start(): Promise<void> {
-    const client = new Client({
-      connectionString: this.databaseUrl,
-      application_name: 'darkroom-stop',
-      keepAlive: true,
-      connectionTimeoutMillis: 10_000,
-    });
-    client.on('error', (error) => this.reconnect(client, error));
-    client.on('end', () => this.reconnect(client));
-    client.on('notification', ({ payload }) => this.handlers.get(payload ?? '')?.());
-    await client.connect();
-    await client.query(`LISTEN ${stopChannel}`);
-    this.client = client;
+  start(): Promise<void> {
+    return this.listener.start();
   }
 
   /** Calls `handler` when the task is to be stopped, until the returned function is called. One handler a task. */
@@ -43,25 +31,7 @@ export class StopListener {
     };
   }
 
-  async close(): Promise<void> {
-    this.closed = true;
-    clearTimeout(this.retry);
-    await this.client?.end();
-  }
-
-  private reconnect(client: Client, error?: Error): void {
-    if (this.closed || this.client !== client) return;
-    this.client = undefined;
-    this.logger.warn('the connection that hears of cancellations dropped', { reason: error?.message ?? 'ended' });
-    client.end().catch(() => undefined);
-    this.connectLater();
-  }
-
-  private connectLater(): void {
-    this.retry = setTimeout(() => {
-      this.start().catch(() => {
-        if (!this.closed) this.connectLater();
-      });
-    }, reconnectDelayMs);
+  close(): Promise<void> {
+    return this.listener.close();
   }
 }
