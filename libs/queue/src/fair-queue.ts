@@ -1,3 +1,4 @@
+import type { ImageTask } from '@app/domain';
 import { aspectRatios, sizeOf } from '@app/domain';
 import type { EntityManager } from 'typeorm';
 import { changeChannel } from './channels';
@@ -18,13 +19,16 @@ const relativeArea = aspectRatios.map((ratio) => `WHEN '${ratio}' THEN ${areaOf(
 const cost = `task.num_images * CASE task.aspect_ratio ${relativeArea} ELSE 1 END * ${secondsPerStep}
   * (task.steps + ${fixedSteps} + CASE WHEN task.high_resolution THEN ${enlargingSteps} ELSE 0 END)`;
 
-/** The owners with a queued task, one step down the index for each, however many rows each has. */
+/**
+ * The owners with a queued task, one step down the index for each, however many rows each has. The order is that of
+ * `image_tasks_queued_idx`, which has no row of another status to pass over.
+ */
 const waiting = `waiting (owner_id) AS (
-  (SELECT owner_id FROM image_tasks WHERE status = 'queued' AND NOT sandbox ORDER BY owner_id LIMIT 1)
+  (SELECT owner_id FROM image_tasks WHERE status = 'queued' AND NOT sandbox ORDER BY owner_id, created_at, id LIMIT 1)
   UNION ALL
   SELECT next.owner_id FROM waiting CROSS JOIN LATERAL (
     SELECT owner_id FROM image_tasks
-    WHERE status = 'queued' AND NOT sandbox AND owner_id > waiting.owner_id ORDER BY owner_id LIMIT 1
+    WHERE status = 'queued' AND NOT sandbox AND owner_id > waiting.owner_id ORDER BY owner_id, created_at, id LIMIT 1
   ) next
 )`;
 
@@ -105,6 +109,39 @@ export async function countWaiting(database: Queryable, most: number): Promise<n
     [most],
   );
   return count;
+}
+
+/**
+ * How many tasks are likely to be drawn before a queued one: those of its owner that are older, and as many of every other
+ * owner, as if all were equally dear; one more of an owner whose turn is before.
+ */
+export async function queuePosition(
+  database: Queryable,
+  { id, ownerId, createdAt }: Pick<ImageTask, 'id' | 'ownerId' | 'createdAt'>,
+): Promise<number> {
+  const [{ position }] = await database.query<{ position: number }[]>(
+    `WITH RECURSIVE ${waiting},
+     own AS (
+       SELECT count(*) AS older, coalesce((SELECT virtual_time FROM fair_shares WHERE owner_id = $1), 0) AS virtual_time
+       FROM image_tasks
+       WHERE owner_id = $1 AND status = 'queued' AND NOT sandbox AND (created_at, id) < ($2::timestamptz, $3)
+     )
+     SELECT (own.older + coalesce(sum(theirs.count), 0))::integer AS position
+     FROM own
+     LEFT JOIN waiting ON waiting.owner_id <> $1
+     LEFT JOIN fair_shares share ON share.owner_id = waiting.owner_id
+     LEFT JOIN LATERAL (
+       SELECT count(*) FROM (
+         SELECT 1 FROM image_tasks task
+         WHERE task.owner_id = waiting.owner_id AND task.status = 'queued' AND NOT task.sandbox
+         LIMIT own.older
+           + CASE WHEN (coalesce(share.virtual_time, 0), waiting.owner_id) < (own.virtual_time, $1) THEN 1 ELSE 0 END
+       ) counted
+     ) theirs ON true
+     GROUP BY own.older`,
+    [ownerId, createdAt, id],
+  );
+  return position;
 }
 
 /**

@@ -3,7 +3,7 @@ import { NotificationListener } from '@app/database';
 import { ImageTask } from '@app/domain';
 import { JsonLogger } from '@app/logging';
 import type { StepMessage } from '@app/queue';
-import { changeChannel, progressChannel } from '@app/queue';
+import { changeChannel, progressChannel, queuePosition } from '@app/queue';
 import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
@@ -69,12 +69,9 @@ export class TaskEventsService implements OnApplicationBootstrap, OnApplicationS
     };
   }
 
-  /** How many tasks are drawn before this one, itself excluded; 0 for the next. */
-  async queuePosition(task: Pick<ImageTask, 'id' | 'createdAt'>): Promise<number> {
-    return this.tasks
-      .createQueryBuilder('task')
-      .where(`task.status = 'queued' AND (task.created_at, task.id) < (:createdAt, :id)`, task)
-      .getCount();
+  /** How many tasks are likely to be drawn before this one, itself excluded; 0 for the next and for one that no engine draws. */
+  async queuePosition(task: ImageTask): Promise<number> {
+    return task.sandbox ? 0 : queuePosition(this.tasks.manager, task);
   }
 
   private each(id: string, tell: (watcher: TaskWatcher) => void): void {
