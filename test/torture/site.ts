@@ -98,10 +98,11 @@ export class Site {
   async startWorker({
     env = {},
     nodeOptions = [],
-  }: { env?: Environment; nodeOptions?: string[] } = {}): Promise<ServiceProcess> {
+    health = 'ready',
+  }: { env?: Environment; nodeOptions?: string[]; health?: 'ready' | 'live' } = {}): Promise<ServiceProcess> {
     const healthPort = await freePort();
     const started = this.start('inference', { INFERENCE_HEALTH_PORT: String(healthPort), ...env }, nodeOptions);
-    if (!(await started.ready(`http://127.0.0.1:${healthPort}/health/ready`)) && !env.DARKROOM_CRASH_AT)
+    if (!(await started.ready(`http://127.0.0.1:${healthPort}/health/${health}`)) && !env.DARKROOM_CRASH_AT)
       throw new Error(`The worker ended:\n${started.output.slice(-2_000)}`);
     return started;
   }

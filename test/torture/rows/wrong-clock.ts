@@ -13,7 +13,9 @@ export const wrongClock: Row = {
     const api = await site.startApi();
     const nodeOptions = ['--require', join(root, 'test', 'torture', 'clock.cjs')];
     const wrong = await Promise.all(
-      [offMs, -offMs].map((ms) => site.startWorker({ env: { TORTURE_CLOCK_MS: String(ms) }, nodeOptions })),
+      [offMs, -offMs].map((ms) =>
+        site.startWorker({ env: { TORTURE_CLOCK_MS: String(ms) }, nodeOptions, health: 'live' }),
+      ),
     );
     await site.startWorker();
     const caller = await site.newCaller(api);
