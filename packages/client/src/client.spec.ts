@@ -1,0 +1,181 @@
+import { createClient } from './client';
+import { DarkroomError, GenerationFailedError, WaitTimeoutError } from './errors';
+
+interface Sent {
+  method: string;
+  url: string;
+  headers: Record<string, string>;
+  body?: unknown;
+}
+
+type Answer = Response | Error | ((sent: Sent) => Response | Promise<Response>);
+
+const problem = (status: number, headers: Record<string, string> = {}) =>
+  new Response(JSON.stringify({ detail: 'Not now.', code: 'RateLimited', status, instance: 'abc' }), {
+    status,
+    headers: { 'content-type': 'application/problem+json', ...headers },
+  });
+const json = (body: unknown) => new Response(JSON.stringify(body), { headers: { 'content-type': 'application/json' } });
+
+/** A service that gives some answers in their order, and the last one for ever. */
+class FakeService {
+  readonly sent: Sent[] = [];
+
+  constructor(private readonly answers: Answer[]) {}
+
+  readonly fetch = async (url: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
+    init.signal?.throwIfAborted();
+    const sent = {
+      method: init.method ?? 'GET',
+      url: new URL(url).href,
+      headers: init.headers as Record<string, string>,
+      body: init.body,
+    };
+    this.sent.push(sent);
+    const answer = this.answers[Math.min(this.sent.length, this.answers.length) - 1];
+    if (answer instanceof Error) throw answer;
+    return typeof answer === 'function' ? answer(sent) : answer.clone();
+  };
+}
+
+const clientOf = (service: FakeService) =>
+  createClient({ baseUrl: 'https://darkroom.example/', apiKey: 'dr_key', fetch: service.fetch });
+const generation = (status: string) => ({
+  id: 'g',
+  status,
+  completed_at: status === 'queued' ? null : 'now',
+  error: null,
+});
+
+describe(createClient.name, () => {
+  beforeEach(() => {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  /** Lets time pass until a promise is settled; how much, in milliseconds. */
+  async function elapsed(work: Promise<unknown>): Promise<number> {
+    const start = Date.now();
+    let settled = false;
+    const end = () => (settled = true);
+    work.then(end, end);
+    for (let n = 0; !settled && n < 5000; n++) await jest.advanceTimersByTimeAsync(10);
+    return Date.now() - start;
+  }
+
+  it('sends the key, the query and the body', async () => {
+    const service = new FakeService([() => json([])]);
+    await clientOf(service).generations.list({ limit: 10 });
+    await clientOf(service).generations.create({ prompt: 'a circle' });
+    expect(service.sent[0]).toMatchObject({
+      method: 'GET',
+      url: 'https://darkroom.example/v1/sd/text-to-image?limit=10',
+      headers: { Authorization: 'Bearer dr_key' },
+    });
+    expect(service.sent[1]).toMatchObject({
+      method: 'POST',
+      body: '{"prompt":"a circle"}',
+      headers: { 'Content-Type': 'application/json', 'Idempotency-Key': expect.any(String) as string },
+    });
+  });
+
+  it('tries again after as long as the service says, with the same Idempotency-Key', async () => {
+    const service = new FakeService([problem(429, { 'retry-after': '7' }), problem(503), new Error('reset'), json({})]);
+    const took = await elapsed(clientOf(service).generations.create({ prompt: 'a circle' }));
+    expect(took).toBeGreaterThanOrEqual(7000);
+    expect(took).toBeLessThan(9000);
+    expect(service.sent).toHaveLength(4);
+    expect(new Set(service.sent.map(({ headers }) => headers['Idempotency-Key'])).size).toBe(1);
+  });
+
+  it('gives up in the end, with what the service said', async () => {
+    const service = new FakeService([() => problem(429)]);
+    const work = clientOf(service).models.list();
+    await elapsed(work);
+    await expect(work).rejects.toMatchObject({
+      status: 429,
+      code: 'RateLimited',
+      requestId: 'abc',
+      message: 'Not now.',
+    });
+    expect(service.sent).toHaveLength(5);
+  });
+
+  it('does not send a DELETE again that may have been carried out', async () => {
+    const service = new FakeService([new Error('reset')]);
+    const work = clientOf(service).generations.delete('g');
+    await elapsed(work);
+    await expect(work).rejects.toMatchObject({ status: 0 });
+    await expect(work).rejects.toBeInstanceOf(DarkroomError);
+    expect(service.sent).toHaveLength(1);
+  });
+
+  it('does not repeat what was refused', async () => {
+    const service = new FakeService([() => problem(422)]);
+    await expect(clientOf(service).generations.get('g')).rejects.toMatchObject({ status: 422 });
+    expect(service.sent).toHaveLength(1);
+  });
+
+  it('understands an error that is not the service’s', async () => {
+    const service = new FakeService([
+      new Response('<html>', { status: 404, headers: { 'content-type': 'text/html' } }),
+    ]);
+    const error: unknown = await clientOf(service)
+      .generations.get('g')
+      .catch((caught: unknown) => caught);
+    expect(error).toMatchObject({ status: 404, code: undefined, errors: [] });
+  });
+
+  describe('generate', () => {
+    it('asks less and less often until the pictures are there', async () => {
+      const waiting = Array<() => Response>(12).fill(() => json(generation('queued')));
+      const service = new FakeService([...waiting, () => json(generation('succeeded'))]);
+      const asked: number[] = [];
+      const client = createClient({
+        baseUrl: 'https://darkroom.example',
+        apiKey: 'dr_key',
+        fetch: (url, init) => {
+          asked.push(Date.now());
+          return service.fetch(url, init);
+        },
+      });
+      const work = client.generate({ prompt: 'a circle' });
+      await elapsed(work);
+      await expect(work).resolves.toMatchObject({ status: 'succeeded' });
+      const gaps = asked.slice(2).map((at, index) => at - asked[index + 1]);
+      expect(gaps[0]).toBeLessThanOrEqual(210);
+      expect(Math.max(...gaps)).toBeLessThanOrEqual(3010);
+      expect(gaps.at(-1)).toBeGreaterThan(2000);
+    });
+
+    it.each(['failed', 'canceled'])('throws when the Generation has %s', async (status) => {
+      const service = new FakeService([() => json(generation(status))]);
+      await expect(clientOf(service).generate({ prompt: 'x' })).rejects.toThrow(GenerationFailedError);
+    });
+
+    it('ends with the reason of an aborted signal, and asks no more', async () => {
+      const service = new FakeService([() => json(generation('queued'))]);
+      const controller = new AbortController();
+      const work = clientOf(service).generate({ prompt: 'x' }, { signal: controller.signal });
+      const rejected = expect(work).rejects.toThrow('enough');
+      await jest.advanceTimersByTimeAsync(1000);
+      controller.abort(new Error('enough'));
+      await rejected;
+      const { length } = service.sent;
+      await jest.advanceTimersByTimeAsync(10_000);
+      expect(service.sent).toHaveLength(length);
+    });
+
+    it('names what it waited for when the time is over', async () => {
+      const service = new FakeService([() => json(generation('queued'))]);
+      jest.useRealTimers();
+      const error: unknown = await clientOf(service)
+        .generate({ prompt: 'x' }, { timeoutMs: 30 })
+        .catch((caught: unknown) => caught);
+      expect(error).toBeInstanceOf(WaitTimeoutError);
+      expect(error).toMatchObject({ id: 'g' });
+    });
+  });
+});

@@ -1,0 +1,142 @@
+import type { ClientOptions, RequestOptions } from './connection';
+import { Connection } from './connection';
+import { GenerationFailedError } from './errors';
+import type {
+  Collection,
+  CreatedPrompt,
+  Deleted,
+  Finetune,
+  Generation,
+  Model,
+  NewCollection,
+  NewFinetune,
+  NewGeneration,
+  NewPrompt,
+  NewStyle,
+  PartialPrompt,
+  Prompt,
+  QueryOf,
+  Style,
+  StyleToApply,
+  Usage,
+  WebhookDelivery,
+} from './types';
+import type { WaitOptions } from './wait';
+import { waitUntil } from './wait';
+
+export type Client = ReturnType<typeof createClient>;
+
+const generationsPath = '/v1/sd/text-to-image';
+const finetunesPath = '/v1/finetunes';
+const collectionsPath = '/v1/prompts/collections';
+
+/** A client of one service with one key. Every method throws DarkroomError where the service refuses. */
+export function createClient(options: ClientOptions) {
+  const connection = new Connection(options);
+  const get = <T>(path: string, query: Query = {}, more?: RequestOptions) =>
+    connection.send<T>('GET', path, { ...more, query });
+  const post = <T>(path: string, json: unknown, more?: RequestOptions) =>
+    connection.send<T>('POST', path, { ...more, json });
+  const remove = (path: string, more?: RequestOptions) => connection.send<Deleted>('DELETE', path, more);
+
+  const generations = {
+    create: (body: NewGeneration, more?: RequestOptions) => post<Generation>(generationsPath, body, more),
+    list: (query?: QueryOf<'listGenerations'>, more?: RequestOptions) =>
+      get<Generation[]>(generationsPath, query, more),
+    get: (id: string, more?: RequestOptions) => get<Generation>(`${generationsPath}/${id}`, {}, more),
+    cancel: (id: string, more?: RequestOptions) => post<Generation>(`${generationsPath}/${id}/cancel`, undefined, more),
+    delete: (id: string, more?: RequestOptions) => remove(`${generationsPath}/${id}`, more),
+    /** The log of what was sent to its webhook. */
+    deliveries: (id: string, more?: RequestOptions) =>
+      get<WebhookDelivery[]>(`${generationsPath}/${id}/deliveries`, {}, more),
+    redeliver: (id: string, deliveryId: string, more?: RequestOptions) =>
+      post<WebhookDelivery>(`${generationsPath}/${id}/deliveries/${deliveryId}/redeliver`, undefined, more),
+    /** Waits until it has terminated, however it does. */
+    wait: (id: string, wait?: WaitOptions) =>
+      waitUntil(
+        (signal) => generations.get(id, { signal }),
+        ({ completed_at }) => completed_at !== null,
+        id,
+        wait,
+      ),
+  };
+
+  const finetunes = {
+    create: (body: NewFinetune, more?: RequestOptions) => post<Finetune>(finetunesPath, body, more),
+    list: (query?: QueryOf<'listFinetunes'>, more?: RequestOptions) => get<Finetune[]>(finetunesPath, query, more),
+    get: (id: string, more?: RequestOptions) => get<Finetune>(`${finetunesPath}/${id}`, {}, more),
+    delete: (id: string, more?: RequestOptions) => remove(`${finetunesPath}/${id}`, more),
+    /** @param weights a safetensors file: a LoRA or a textual inversion. */
+    uploadWeights: (
+      id: string,
+      weights: Uint8Array | Blob,
+      query?: QueryOf<'putFinetuneWeights'>,
+      more?: RequestOptions,
+    ) => connection.send<Finetune>('PUT', `${finetunesPath}/${id}/weights`, { ...more, query, bytes: weights }),
+    /** One Prompt for each Style; the id of a Collection stands for all of its Styles. */
+    applyStyles: (id: string, styles: StyleToApply[], more?: RequestOptions) =>
+      post<PartialPrompt[]>(`${finetunesPath}/${id}/styles`, styles, more),
+  };
+
+  const promptsPath = (finetuneId: string) => `${finetunesPath}/${finetuneId}/prompts`;
+  const prompts = {
+    create: (finetuneId: string, body: NewPrompt[], more?: RequestOptions) =>
+      post<CreatedPrompt[]>(promptsPath(finetuneId), body, more),
+    list: (finetuneId: string, query?: QueryOf<'listPrompts'>, more?: RequestOptions) =>
+      get<Prompt[]>(promptsPath(finetuneId), query, more),
+    get: (finetuneId: string, id: string, more?: RequestOptions) =>
+      get<Prompt>(`${promptsPath(finetuneId)}/${id}`, {}, more),
+    delete: (finetuneId: string, id: string, more?: RequestOptions) => remove(`${promptsPath(finetuneId)}/${id}`, more),
+    /** Waits until it has pictures or an error message. */
+    wait: (finetuneId: string, id: string, wait?: WaitOptions) =>
+      waitUntil(
+        (signal) => prompts.get(finetuneId, id, { signal }),
+        ({ images, error_message }) => images.length > 0 || error_message !== null,
+        id,
+        wait,
+      ),
+  };
+
+  const collections = {
+    create: (body: NewCollection, more?: RequestOptions) => post<Collection>(collectionsPath, body, more),
+    list: (query?: QueryOf<'listCollections'>, more?: RequestOptions) =>
+      get<Collection[]>(collectionsPath, query, more),
+    get: (id: string, more?: RequestOptions) => get<Collection>(`${collectionsPath}/${id}`, {}, more),
+    delete: (id: string, more?: RequestOptions) => remove(`${collectionsPath}/${id}`, more),
+  };
+
+  const stylesPath = (collectionId: string) => `${collectionsPath}/${collectionId}/styles`;
+  const styles = {
+    create: (collectionId: string, body: NewStyle[], more?: RequestOptions) =>
+      post<Style[]>(stylesPath(collectionId), body, more),
+    list: (collectionId: string, query?: QueryOf<'listStyles'>, more?: RequestOptions) =>
+      get<Style[]>(stylesPath(collectionId), query, more),
+    get: (collectionId: string, id: string, more?: RequestOptions) =>
+      get<Style>(`${stylesPath(collectionId)}/${id}`, {}, more),
+    delete: (collectionId: string, id: string, more?: RequestOptions) =>
+      remove(`${stylesPath(collectionId)}/${id}`, more),
+  };
+
+  return {
+    generations,
+    finetunes,
+    prompts,
+    collections,
+    styles,
+    models: { list: (more?: RequestOptions) => get<Model[]>('/v1/models', {}, more) },
+    usage: { list: (query?: QueryOf<'listUsage'>, more?: RequestOptions) => get<Usage[]>('/v1/usage', query, more) },
+
+    /**
+     * Draws pictures and waits for them.
+     * @throws GenerationFailedError when it failed or was canceled; WaitTimeoutError; the reason of an aborted signal.
+     */
+    async generate(body: NewGeneration, wait: WaitOptions & RequestOptions = {}): Promise<Generation> {
+      const { id } = await generations.create(body, wait);
+      const generation = await generations.wait(id, wait);
+      if (generation.status !== 'succeeded') throw new GenerationFailedError(generation);
+      return generation;
+    },
+  };
+}
+
+type Query = Readonly<Record<string, string | number | undefined>>;

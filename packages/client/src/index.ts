@@ -1,0 +1,10 @@
+export { createClient } from './client';
+export type { Client } from './client';
+export type { ClientOptions, RequestOptions } from './connection';
+export { DarkroomError, GenerationFailedError, WaitTimeoutError } from './errors';
+export type { components, operations, paths } from './schema';
+export type * from './types';
+export type { WaitOptions } from './wait';
+export { verifyWebhook } from './webhook';
+export type { WebhookHeaders } from './webhook';
+export { WebhookVerificationError } from 'standardwebhooks';

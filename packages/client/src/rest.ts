@@ -1,0 +1,24 @@
+/**
+ * Waits, unless or until the signal is aborted.
+ * @throws the signal's reason.
+ */
+export function rest(milliseconds: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted();
+    const stop = () => {
+      clearTimeout(timer);
+      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the caller's own reason
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', stop);
+      resolve();
+    }, milliseconds);
+    signal?.addEventListener('abort', stop, { once: true });
+  });
+}
+
+/** The n-th wait (from 0) of a series that starts at `firstMs` and grows by half up to `mostMs`, less up to a fifth at random. */
+export function backOffMs(n: number, firstMs: number, mostMs: number): number {
+  return Math.min(mostMs, firstMs * 1.5 ** n) * (1 - Math.random() / 5);
+}

@@ -1,0 +1,25 @@
+import type { components, operations } from './schema';
+
+type Schemas = components['schemas'];
+
+export type Generation = Schemas['Generation'];
+export type Finetune = Schemas['Finetune'];
+export type Prompt = Schemas['Prompt'];
+export type CreatedPrompt = Schemas['CreatedPrompt'];
+export type PartialPrompt = Schemas['PartialPrompt'];
+export type Collection = Schemas['Collection'];
+export type Style = Schemas['Style'];
+export type Model = Schemas['Model'];
+export type Usage = Schemas['Usage'];
+export type WebhookDelivery = Schemas['WebhookDelivery'];
+export type Deleted = Schemas['Deleted'];
+export type Problem = Schemas['Problem'];
+export type NewGeneration = Schemas['CreateGeneration'];
+export type NewFinetune = Schemas['CreateFinetune'];
+export type NewPrompt = Schemas['CreatePrompt'];
+export type NewCollection = Schemas['CreateCollection'];
+export type NewStyle = Schemas['CreateStyle'];
+export type StyleToApply = Schemas['ApplyStyle'];
+
+/** The query parameters of an operation. */
+export type QueryOf<Name extends keyof operations> = NonNullable<operations[Name]['parameters']['query']>;
