@@ -15,6 +15,8 @@ interface Program {
   argv0: string;
 }
 
+const installer = 'apt-get';
+
 const isOnPath = (name: string): boolean => spawnSync(name, ['--version'], { stdio: 'ignore' }).error === undefined;
 
 function find(): Program | undefined {
@@ -25,9 +27,9 @@ function find(): Program | undefined {
 
 /** Debian's package, where this is Debian and we may; quietly, and not for long. */
 function install(): void {
-  if (process.getuid?.() !== 0 || !isOnPath('apt-get')) return;
+  if (process.getuid?.() !== 0 || !isOnPath(installer)) return;
   spawnSync(
-    'apt-get',
+    installer,
     ['install', '-y', '-qq', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=45', 'redis-tools'],
     {
       stdio: 'ignore',
