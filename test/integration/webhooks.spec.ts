@@ -163,7 +163,7 @@ describeOnBackEnds('Webhooks', (startBackEnd) => {
       ];
       const ids = await Promise.all(hosts.map((host) => terminate(`http://${host}:${port}/`, strict, owner)));
       for (const id of ids) {
-        const delivery = await deliveryOf(id, ({ attemptCount }) => attemptCount === 1, strict);
+        const delivery = await deliveryOf(id, ({ attemptCount }) => attemptCount > 0, strict);
         const attempt = await strict.dataSource.manager.findOneByOrFail(WebhookAttempt, { deliveryId: delivery.id });
         expect(attempt.error).toMatch(/not allowed/);
       }
