@@ -181,7 +181,7 @@ function anyBody(): string {
   const value = (): unknown => pick(odd)();
   const object = Object.fromEntries(Array.from({ length: randomInt(5) }, () => [pick(fields), value()]));
   // One bad field in an otherwise sound request gets furthest.
-  if (chance(0.2))
+  if (chance(0.4))
     return JSON.stringify({ prompt: 'a red circle', model: 'shapes', steps: 2, [pick(fields)]: value() });
   const whole: unknown = chance(0.7) ? object : chance(0.5) ? [object] : value();
   const text = JSON.stringify(whole) ?? '';
