@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 
 /**
  * `install` makes a virtual environment with schemathesis in `.cache`; exit status 77 says that Python or PyPI is out of reach.
- * `run <url of the service>` tests the service against its own document, with the key in DARKROOM_API_KEY.
+ * `run <url of the service>` tests the service against its own document, with the key in DARKROOM_API_KEY and, in DARKROOM_WORLD, ids of what that key has (see test/support/world.ts).
  * Without either (`npm run schemathesis`) the test of the suite runs for as long as SCHEMATHESIS_SECONDS says, ten minutes by default.
  */
 const version = '4.32.5';
