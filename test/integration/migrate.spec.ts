@@ -90,7 +90,7 @@ describe(migrate.name, () => {
     const dataSource = await new DataSource({
       ...options,
       migrations: [...(options.migrations as never[]), Good1999000000000, Bad1999100000000],
-    } as typeof options).initialize();
+    }).initialize();
     await expect(dataSource.runMigrations()).rejects.toThrow('nowhere');
     await dataSource.destroy();
     expect(await schema()).toBe(before);

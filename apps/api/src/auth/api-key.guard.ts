@@ -22,9 +22,6 @@ export const Public = () => SetMetadata(isPublic, true);
 /** The caller's id, which owns what the request makes and finds. */
 export const OwnerId = createParamDecorator((_: unknown, context: ExecutionContext): string => caller(context).id);
 
-/** The caller's key. */
-export const Caller = createParamDecorator((_: unknown, context: ExecutionContext): ApiKey => caller(context));
-
 function caller(context: ExecutionContext): ApiKey {
   const { apiKey } = context.switchToHttp().getRequest<Request>();
   if (!apiKey) throw new UnauthorizedError();
