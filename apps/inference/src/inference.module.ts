@@ -93,7 +93,17 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
           useFactory: (transactions: Transactions) => new ImageTaskLifeCycle(transactions, config.maxConcurrentPerKey),
         },
         { provide: IMAGE_STORAGE, useFactory: () => openImageStorage(config) },
-        { provide: ModelStore, useFactory: () => new ModelStore(config.modelsDir) },
+        {
+          provide: ModelStore,
+          useFactory: async () => {
+            const store = new ModelStore(config.modelsDir);
+            // The first look reads every graph, which is for now and not for while pictures are drawn.
+            await store
+              .list()
+              .catch((error: Error) => logger.warn('models were not listed', { reason: error.message }));
+            return store;
+          },
+        },
         {
           provide: Engines,
           inject: [InferenceMetrics],
