@@ -15,6 +15,7 @@ interface OperationJson {
 interface DocumentJson {
   servers?: { url: string }[];
   tags: { name: string }[];
+  components: { schemas: Record<string, { properties?: Record<string, { type?: string; items?: object }> }> };
   paths: Record<string, Record<string, OperationJson>>;
 }
 
@@ -66,6 +67,18 @@ describe('Documentation', () => {
     for (const { security } of operations) expect(security).toEqual([{ bearer: [] }]);
     const used = new Set(operations.flatMap((operation) => operation.tags));
     expect(tags.map(({ name }) => name).sort()).toEqual([...used].sort());
+  });
+
+  it('shows by an example what each field holds', () => {
+    const { components } = JSON.parse(committed) as DocumentJson;
+    const speaksForItself = (property: object) =>
+      ['example', 'enum', '$ref', 'allOf', 'anyOf', 'oneOf', 'default'].some((name) => name in property);
+    const bare = Object.entries(components.schemas).flatMap(([schema, { properties = {} }]) =>
+      Object.entries(properties).flatMap(([field, property]) =>
+        speaksForItself(property) || property.type === 'boolean' || property.items ? [] : [`${schema}.${field}`],
+      ),
+    );
+    expect(bare).toEqual([]);
   });
 
   it('knows every code that the api answers with, but for those no documented route has', () => {

@@ -372,45 +372,85 @@ export interface components {
         /** @enum {string} */
         OutputFormat: "png" | "jpeg" | "webp";
         Generation: {
+            /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
             id: string;
+            /** @example a red circle on a blue background */
             prompt: string;
+            /** @example blurry */
             negative_prompt: string | null;
             aspect_ratio: components["schemas"]["AspectRatio"];
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @example https://example.com/hooks/darkroom
+             */
             webhook: string | null;
-            /** @description The model that was asked for. */
+            /**
+             * @description The model that was asked for.
+             * @example sd1.5
+             */
             model: string;
+            /** @example 1 */
             num_generations: number;
+            /**
+             * @example {
+             *       "order": 42
+             *     }
+             */
             metadata: {
                 [key: string]: unknown;
             } | null;
-            /** @description Why it failed, in plain words. */
+            /**
+             * @description Why it failed, in plain words.
+             * @example null
+             */
             error: string | null;
             /**
              * Format: date-time
              * @description When the request was accepted.
+             * @example 2026-11-20T09:21:33.123Z
              */
             started_at: string;
             status: components["schemas"]["GenerationStatus"];
-            /** @description URLs of the pictures, in order of their seeds. */
+            /**
+             * @description URLs of the pictures, in order of their seeds.
+             * @example [
+             *       "https://darkroom.example/images/Zk3vR8wq1TnYc5bLx0JdGm7s.png"
+             *     ]
+             */
             images: string[];
+            /** @example 7.5 */
             cfg: number;
+            /** @example 30 */
             steps: number;
+            /** @example 1234567890 */
             seed: number;
-            /** @description The sampling method that was asked for; null for the model's own. */
+            /**
+             * @description The sampling method that was asked for; null for the model's own.
+             * @example euler
+             */
             scheduler: string | null;
             high_resolution: boolean;
             output_format: components["schemas"]["OutputFormat"];
             prompt_weighting: boolean;
-            /** @description Chunks of 75 tokens in which the prompt was read, once drawing has started. */
+            /**
+             * @description Chunks of 75 tokens in which the prompt was read, once drawing has started.
+             * @example 1
+             */
             prompt_chunks: number | null;
-            /** @description What enlarged a high-resolution picture. */
+            /**
+             * @description What enlarged a high-resolution picture.
+             * @example null
+             */
             upscaler: string | null;
-            /** @description Name and hash of the weights that draw it, once drawing has started. */
+            /**
+             * @description Name and hash of the weights that draw it, once drawing has started.
+             * @example shapes@0123456789ab
+             */
             served_by: string | null;
             /**
              * Format: date-time
              * @description When it terminated.
+             * @example 2026-11-20T09:21:33.123Z
              */
             completed_at: string | null;
         };
@@ -430,8 +470,12 @@ export interface components {
             title: string;
             /** @example 400 */
             status: number;
+            /** @example "/cfg" must be from 1 to 20, got 25. */
             detail: string;
-            /** @description The id of the request. */
+            /**
+             * @description The id of the request.
+             * @example 0f5a8d0e-7a5c-4b0e-9a53-3a8a2f2f7f4c
+             */
             instance: string;
             /**
              * @description Stable name of the error.
@@ -451,7 +495,10 @@ export interface components {
              * @example a red circle on a blue background
              */
             prompt: string;
-            /** @description What the picture must not show. */
+            /**
+             * @description What the picture must not show.
+             * @example blurry
+             */
             negative_prompt?: string | null;
             /**
              * @description Shape of the picture: square 512x512, portrait 512x768, landscape 768x512.
@@ -467,11 +514,13 @@ export interface components {
             /**
              * @description Name of an installed model: sd1.5, sd2.1, shapes, or another that GET /v1/models lists.
              * @default sd1.5
+             * @example sd1.5
              */
             model?: string;
             /**
              * @description How many pictures; picture i has the seed `seed + i`.
              * @default 1
+             * @example 1
              */
             num_generations?: number;
             /**
@@ -486,16 +535,24 @@ export interface components {
             /**
              * @description Guidance scale: how closely the picture follows the prompt.
              * @default 7.5
+             * @example 7.5
              */
             cfg?: number;
             /**
              * @description Denoising steps.
              * @default 30
+             * @example 30
              */
             steps?: number;
-            /** @description Seed of the first picture; random when left out. */
+            /**
+             * @description Seed of the first picture; random when left out.
+             * @example 1234567890
+             */
             seed?: number;
-            /** @description Sampling method; the model's own when left out. */
+            /**
+             * @description Sampling method; the model's own when left out.
+             * @example euler
+             */
             scheduler?: components["schemas"]["Scheduler"] | null;
             /**
              * @description Long edge of exactly 4096 pixels.
@@ -535,14 +592,24 @@ export interface components {
              * @example cuda:0
              */
             device: string | null;
-            /** @description First 12 digits of the content hash of its files, as in `served_by`; null for a model that cannot be read. */
+            /**
+             * @description First 12 digits of the content hash of its files, as in `served_by`; null for a model that cannot be read.
+             * @example 0123456789ab
+             */
             hash: string | null;
+            /** @example 1734000000 */
             bytes: number;
             /** @description Whether it can be drawn with on a GPU only. */
             requires_cuda: boolean;
-            /** @description Names of models that are not installed and that it draws for. */
+            /**
+             * @description Names of models that are not installed and that it draws for.
+             * @example []
+             */
             stands_in_for: string[];
-            /** @description Why it cannot be drawn with. */
+            /**
+             * @description Why it cannot be drawn with.
+             * @example null
+             */
             problem: string | null;
         };
         /**
@@ -551,20 +618,38 @@ export interface components {
          */
         FinetuneStatus: "registered" | "ready" | "failed";
         Finetune: {
+            /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
             id: string;
+            /** @example My tin robot */
             title: string | null;
-            /** @description The class noun that every Prompt must include. */
+            /**
+             * @description The class noun that every Prompt must include.
+             * @example robot
+             */
             name: string;
-            /** @description The word that calls the object. */
+            /**
+             * @description The word that calls the object.
+             * @example zwx
+             */
             token: string;
+            /** @example sd1.5 */
             model: string;
             /** @description registered: drawn by the model alone; ready: its weights are there. */
             status: components["schemas"]["FinetuneStatus"];
+            /**
+             * @example {
+             *       "order": 42
+             *     }
+             */
             metadata: {
                 [key: string]: unknown;
             } | null;
+            /** @example null */
             error_message: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @example 2026-11-20T09:21:33.123Z
+             */
             created_at: string;
         };
         CreateFinetune: {
@@ -581,11 +666,13 @@ export interface components {
             /**
              * @description The word that calls the object; written right before the name where a Prompt lacks it.
              * @default zwx
+             * @example zwx
              */
             token?: string;
             /**
              * @description Name of the model that the weights were trained on.
              * @default sd1.5
+             * @example sd1.5
              */
             model?: string;
             /**
@@ -597,49 +684,89 @@ export interface components {
             metadata?: {
                 [key: string]: unknown;
             } | null;
-            /** @description Pictures of the object. They are checked and not kept: training happens elsewhere, and PUT /v1/finetunes/{id}/weights takes its result. */
+            /**
+             * @description Pictures of the object. They are checked and not kept: training happens elsewhere, and PUT /v1/finetunes/{id}/weights takes its result.
+             * @example [
+             *       "https://example.com/robot-1.jpg",
+             *       "https://example.com/robot-2.jpg",
+             *       "https://example.com/robot-3.jpg",
+             *       "https://example.com/robot-4.jpg"
+             *     ]
+             */
             images_url?: string[];
         };
         Style: {
+            /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
             id: string;
+            /** @example Neon night */
             name: string;
             /**
              * Format: uri
              * @description URL of the first picture of the Prompt it was made from, 256 x 256 pixels; null until there is one.
+             * @example https://darkroom.example/images/Zk3vR8wq1TnYc5bLx0JdGm7s.png
              */
             thumbnail: string | null;
         };
         CreateStyle: {
-            /** @description Identifier of the Prompt it is made from. */
+            /**
+             * @description Identifier of the Prompt it is made from.
+             * @example 4f2kQ0yq8S3zVn1xRb7TdA9w
+             */
             id: string;
             /**
              * @description Name of the Style.
              * @example Neon night
              */
             name: string;
-            /** @description Guidance scale; the Prompt's when left out. */
+            /**
+             * @description Guidance scale; the Prompt's when left out.
+             * @example 7.5
+             */
             cfg?: number;
-            /** @description Denoising steps; the Prompt's when left out. */
+            /**
+             * @description Denoising steps; the Prompt's when left out.
+             * @example 30
+             */
             steps?: number;
         };
         CreatedPrompt: {
+            /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
             id: string;
-            /** @description The text as it was sent. */
+            /**
+             * @description The text as it was sent.
+             * @example a red circle on a blue background
+             */
             prompt: string;
+            /** @example blurry */
             negative_prompt: string | null;
+            /** @example 30 */
             steps: number;
             high_resolution: boolean;
             aspect_ratio: components["schemas"]["AspectRatio"];
-            /** @description URLs of its pictures; empty until it is drawn. */
+            /**
+             * @description URLs of its pictures; empty until it is drawn.
+             * @example [
+             *       "https://darkroom.example/images/Zk3vR8wq1TnYc5bLx0JdGm7s.png"
+             *     ]
+             */
             images: string[];
+            /**
+             * @example {
+             *       "order": 42
+             *     }
+             */
             metadata: {
                 [key: string]: unknown;
             } | null;
-            /** @description Why it failed, in plain words. */
+            /**
+             * @description Why it failed, in plain words.
+             * @example null
+             */
             error_message: string | null;
             /**
              * Format: date-time
              * @description When the request was accepted.
+             * @example 2026-11-20T09:21:33.123Z
              */
             created_at: string;
             /**
@@ -656,19 +783,27 @@ export interface components {
              * @example a robot on a striped background
              */
             prompt: string;
-            /** @description What the picture must not show. */
+            /**
+             * @description What the picture must not show.
+             * @example blurry
+             */
             negative_prompt?: string | null;
             /**
              * @description Guidance scale: how closely the picture follows the prompt.
              * @default 7.5
+             * @example 7.5
              */
             cfg?: number;
             /**
              * @description Denoising steps.
              * @default 30
+             * @example 30
              */
             steps?: number;
-            /** @description Seed of the picture; random when left out. */
+            /**
+             * @description Seed of the picture; random when left out.
+             * @example 1234567890
+             */
             seed?: number;
             /**
              * @description Long edge of exactly 4096 pixels.
@@ -691,22 +826,44 @@ export interface components {
             } | null;
         };
         PartialPrompt: {
+            /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
             id: string;
+            /** @example null */
             error_message: string | null;
+            /**
+             * @example [
+             *       "https://darkroom.example/images/Zk3vR8wq1TnYc5bLx0JdGm7s.png"
+             *     ]
+             */
             images: string[];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @example 2026-11-20T09:21:33.123Z
+             */
             created_at: string;
+            /** @example 1234567890 */
             seed?: number;
             high_resolution?: boolean;
             aspect_ratio?: ("square" | "portrait" | "landscape") | ("square" | "portrait" | "landscape")[];
+            /**
+             * @example {
+             *       "order": 42
+             *     }
+             */
             metadata?: {
                 [key: string]: unknown;
             } | null;
         };
         ApplyStyle: {
-            /** @description A Style, or a Collection, which applies each of its Styles in their order. */
+            /**
+             * @description A Style, or a Collection, which applies each of its Styles in their order.
+             * @example 4f2kQ0yq8S3zVn1xRb7TdA9w
+             */
             id: string;
-            /** @description Seed of each picture; random when left out. */
+            /**
+             * @description Seed of each picture; random when left out.
+             * @example 1234567890
+             */
             seed?: number;
             /**
              * @description Long edge of exactly 4096 pixels.
@@ -729,34 +886,59 @@ export interface components {
             } | null;
         };
         Prompt: {
+            /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
             id: string;
-            /** @description The text as it was sent. */
+            /**
+             * @description The text as it was sent.
+             * @example a red circle on a blue background
+             */
             prompt: string;
+            /** @example blurry */
             negative_prompt: string | null;
+            /** @example 30 */
             steps: number;
             high_resolution: boolean;
             aspect_ratio: components["schemas"]["AspectRatio"];
-            /** @description URLs of its pictures; empty until it is drawn. */
+            /**
+             * @description URLs of its pictures; empty until it is drawn.
+             * @example [
+             *       "https://darkroom.example/images/Zk3vR8wq1TnYc5bLx0JdGm7s.png"
+             *     ]
+             */
             images: string[];
+            /**
+             * @example {
+             *       "order": 42
+             *     }
+             */
             metadata: {
                 [key: string]: unknown;
             } | null;
-            /** @description Why it failed, in plain words. */
+            /**
+             * @description Why it failed, in plain words.
+             * @example null
+             */
             error_message: string | null;
             /**
              * Format: date-time
              * @description When the request was accepted.
+             * @example 2026-11-20T09:21:33.123Z
              */
             created_at: string;
+            /** @example 7.5 */
             cfg: number;
+            /** @example 1234567890 */
             seed: number;
         };
         Collection: {
+            /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
             id: string;
+            /** @example Night scenes */
             name: string;
             /**
              * Format: uri
              * @description URL of its main image: the thumbnail of its first Style; null until there is one.
+             * @example https://darkroom.example/images/Zk3vR8wq1TnYc5bLx0JdGm7s.png
              */
             thumbnail: string | null;
         };
@@ -766,24 +948,48 @@ export interface components {
              * @example Night scenes
              */
             name: string;
-            /** @description Its Styles in their order, each made from one of your Prompts. */
+            /**
+             * @description Its Styles in their order, each made from one of your Prompts.
+             * @example [
+             *       {
+             *         "id": "4f2kQ0yq8S3zVn1xRb7TdA9w",
+             *         "name": "Neon night"
+             *       }
+             *     ]
+             */
             styles: components["schemas"]["CreateStyle"][];
         };
         /** @enum {string} */
         WebhookDeliveryStatus: "pending" | "delivered" | "failed";
         WebhookAttempt: {
-            /** @description What the receiver answered; null when no answer came. */
+            /**
+             * @description What the receiver answered; null when no answer came.
+             * @example 204
+             */
             status_code: number | null;
-            /** @description Why it was no success, in plain words. */
+            /**
+             * @description Why it was no success, in plain words.
+             * @example null
+             */
             error: string | null;
+            /** @example 84 */
             duration_ms: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @example 2026-11-20T09:21:33.123Z
+             */
             started_at: string;
         };
         WebhookDelivery: {
-            /** @description Also the `webhook-id` header of every try. */
+            /**
+             * @description Also the `webhook-id` header of every try.
+             * @example 4f2kQ0yq8S3zVn1xRb7TdA9w
+             */
             id: string;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @example https://example.com/hooks/darkroom
+             */
             url: string;
             status: components["schemas"]["WebhookDeliveryStatus"];
             /** @description In the order in which they were made. */
@@ -791,13 +997,18 @@ export interface components {
             /**
              * Format: date-time
              * @description When it is tried next.
+             * @example null
              */
             next_attempt_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @example 2026-11-20T09:21:33.123Z
+             */
             created_at: string;
             /**
              * Format: date-time
              * @description When it succeeded or was given up.
+             * @example 2026-11-20T09:21:33.123Z
              */
             completed_at: string | null;
         };
@@ -805,17 +1016,33 @@ export interface components {
             /**
              * Format: date
              * @description UTC day.
+             * @example 2026-11-20
              */
             day?: string;
-            /** @description The model that was asked for. */
+            /**
+             * @description The model that was asked for.
+             * @example sd1.5
+             */
             model?: string;
-            /** @description Id of the Fine-Tune; null without one. */
+            /**
+             * @description Id of the Fine-Tune; null without one.
+             * @example 4f2kQ0yq8S3zVn1xRb7TdA9w
+             */
             finetune?: string | null;
-            /** @description Finished pictures. */
+            /**
+             * @description Finished pictures.
+             * @example 41
+             */
             images: number;
-            /** @description Denoising steps of these pictures. */
+            /**
+             * @description Denoising steps of these pictures.
+             * @example 30
+             */
             steps: number;
-            /** @description Seconds of drawing. */
+            /**
+             * @description Seconds of drawing.
+             * @example 61.5
+             */
             compute_seconds: number;
         };
     };

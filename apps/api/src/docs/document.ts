@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { INestApplication } from '@nestjs/common';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
+import { withExamples } from './examples';
 
 type Schemas = NonNullable<NonNullable<OpenAPIObject['components']>['schemas']>;
 type Responses = NonNullable<NonNullable<OpenAPIObject['components']>['responses']>;
@@ -47,7 +48,7 @@ export function createDocument(app: INestApplication, serverUrl?: string): OpenA
     ...(serverUrl && { servers: [{ url: serverUrl }] }),
     tags: document.tags,
     paths: document.paths,
-    components: { ...document.components, schemas: closed(document.components?.schemas), responses },
+    components: { ...document.components, schemas: withExamples(closed(document.components?.schemas)), responses },
   } as OpenAPIObject;
 }
 

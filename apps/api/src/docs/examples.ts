@@ -1,0 +1,69 @@
+import type { OpenAPIObject } from '@nestjs/swagger';
+
+type Schemas = NonNullable<NonNullable<OpenAPIObject['components']>['schemas']>;
+type Schema = Schemas[string];
+
+const id = '4f2kQ0yq8S3zVn1xRb7TdA9w';
+const image = 'https://darkroom.example/images/Zk3vR8wq1TnYc5bLx0JdGm7s.png';
+const moment = '2026-11-20T09:21:33.123Z';
+
+/** What a field may hold, by its name: fields of one name mean the same in all schemas, but for those named with a schema. */
+const examples: Readonly<Record<string, unknown>> = {
+  id,
+  prompt: 'a red circle on a blue background',
+  negative_prompt: 'blurry',
+  webhook: 'https://example.com/hooks/darkroom',
+  url: 'https://example.com/hooks/darkroom',
+  model: 'sd1.5',
+  num_generations: 1,
+  metadata: { order: 42 },
+  error: null,
+  error_message: null,
+  cfg: 7.5,
+  steps: 30,
+  seed: 1234567890,
+  scheduler: 'euler',
+  images: [image],
+  thumbnail: image,
+  prompt_chunks: 1,
+  upscaler: null,
+  served_by: 'shapes@0123456789ab',
+  created_at: moment,
+  started_at: moment,
+  completed_at: moment,
+  next_attempt_at: null,
+  title: 'My tin robot',
+  token: 'zwx',
+  day: '2026-11-20',
+  finetune: id,
+  compute_seconds: 61.5,
+  hash: '0123456789ab',
+  bytes: 1734000000,
+  stands_in_for: [],
+  problem: null,
+  status_code: 204,
+  duration_ms: 84,
+  detail: '"/cfg" must be from 1 to 20, got 25.',
+  instance: '0f5a8d0e-7a5c-4b0e-9a53-3a8a2f2f7f4c',
+  images_url: [1, 2, 3, 4].map((n) => `https://example.com/robot-${n}.jpg`),
+  'CreateCollection.styles': [{ id, name: 'Neon night' }],
+  'Collection.name': 'Night scenes',
+  'Style.name': 'Neon night',
+  'Finetune.name': 'robot',
+  'Usage.images': 41,
+};
+
+/** Gives every field of the document an example that has none of its own. */
+export function withExamples(schemas: Schemas): Schemas {
+  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, exemplified(name, schema)]));
+}
+
+function exemplified(name: string, schema: Schema): Schema {
+  if (!('properties' in schema)) return schema;
+  const properties = Object.entries(schema.properties ?? {}).map(([field, property]): [string, Schema] => {
+    const example = examples[`${name}.${field}`] ?? examples[field];
+    const isPlain = !('$ref' in property) && property.example === undefined && example !== undefined;
+    return [field, isPlain ? { ...property, example } : property];
+  });
+  return { ...schema, properties: Object.fromEntries(properties) };
+}
