@@ -31,7 +31,7 @@ const statusOf: Readonly<Record<DomainErrorKind, number>> = {
 /** Connection failures of the database driver: its own names and PostgreSQL's error classes. */
 const outage = /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|57P0[1-5]|08...|53300|53[12]00)$/;
 const outageMessage =
-  /terminated unexpectedly|Connection terminated|timeout exceeded when trying to connect|not queryable|Driver not Connected/i;
+  /terminated unexpectedly|Connection terminated|timeout exceeded when trying to connect|not queryable|Driver not Connected|Transaction is not started|Query runner already released/i;
 
 /** Turns every thrown error into problem+json; an unknown one into a 500 without detail, logged with the request's id. */
 @Catch()
