@@ -4,7 +4,8 @@ import { createPostgresBackend, Queue } from 'bullmq';
 import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
 import type { JobBackEnd, JobPresence } from './job-back-end';
-import { type NewJob, type QueueName, queueNames } from './jobs';
+import type { NewJob, QueueName } from './jobs';
+import { Queues } from './queues';
 
 type Query = (text: string, params?: readonly unknown[]) => Promise<{ rows: unknown[]; rowCount?: number | null }>;
 
@@ -16,7 +17,7 @@ export class PostgresBackEnd implements JobBackEnd {
   private readonly pool: Pool;
   /** Set while a transaction adds jobs: every query of the queue then goes to that transaction. */
   private readonly transaction = new AsyncLocalStorage<Query>();
-  private readonly queues: { [Q in QueueName]: Queue };
+  private readonly queues: Queues;
 
   constructor(databaseUrl: string, onError: (error: Error) => void) {
     this.pool = new Pool({
@@ -28,15 +29,9 @@ export class PostgresBackEnd implements JobBackEnd {
     this.pool.on('error', onError);
     const open = (name: QueueName): Queue => {
       const connection = this.forwardingPool() as unknown as QueueOptions['connection'];
-      const queue = new Queue(name, { connection, skipMetasUpdate: true }, createPostgresBackend as never);
-      queue.on('error', onError);
-      return queue;
+      return new Queue(name, { connection, skipMetasUpdate: true }, createPostgresBackend as never);
     };
-    this.queues = {
-      images: open(queueNames.images),
-      sandbox: open(queueNames.sandbox),
-      webhooks: open(queueNames.webhooks),
-    };
+    this.queues = new Queues(open, onError);
   }
 
   async add<Q extends QueueName>(
@@ -44,39 +39,30 @@ export class PostgresBackEnd implements JobBackEnd {
     queue: Q,
     jobs: readonly NewJob<Q>[],
   ): Promise<() => Promise<void>> {
-    const target = this.queues[queue];
     // The schema check must not run inside the caller's transaction, and must have run before it.
-    await target.waitUntilReady();
+    await this.queues.ready(queue);
     const runner = manager.queryRunner;
     if (!runner?.isTransactionActive) throw new Error('Jobs are added inside a transaction.');
     const client = (await runner.connect()) as { query: Query };
     await client.query(`SET LOCAL search_path = ${searchPath}`);
     await this.transaction.run(
       (text, params) => client.query(text, params),
-      () =>
-        target.addBulk(
-          jobs.map(({ id, data, delayMs }) => ({
-            name: queue,
-            data,
-            opts: { jobId: id, ...(delayMs && { delay: delayMs }) },
-          })),
-        ),
+      () => this.queues.add(queue, jobs),
     );
     await client.query('SET LOCAL search_path TO DEFAULT');
     return async () => undefined;
   }
 
-  async presence(queue: QueueName, jobId: string): Promise<JobPresence> {
-    const job = await this.queues[queue].getJob(jobId);
-    return job ? await job.getState() : 'missing';
+  presence(queue: QueueName, jobId: string): Promise<JobPresence> {
+    return this.queues.presence(queue, jobId);
   }
 
   counts(queue: QueueName): Promise<Record<string, number>> {
-    return this.queues[queue].getJobCounts('waiting', 'active', 'delayed', 'prioritized');
+    return this.queues.counts(queue);
   }
 
   async close(): Promise<void> {
-    await Promise.all(Object.values(this.queues).map((queue) => queue.close()));
+    await this.queues.close();
     await this.pool.end();
   }
 

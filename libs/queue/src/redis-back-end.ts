@@ -1,14 +1,15 @@
 import { Queue } from 'bullmq';
 import type { EntityManager } from 'typeorm';
 import type { JobBackEnd, JobPresence, QueueConnection } from './job-back-end';
-import { type NewJob, type QueueName, queueNames } from './jobs';
+import type { NewJob, QueueName } from './jobs';
+import { Queues } from './queues';
 
 /** A caller waits this long for Redis; the sweeper adds the job when it is back. */
 const patienceMs = 2_000;
 
 /** Jobs in Redis or Valkey, for many machines. A job is added after its row is committed; the sweeper closes the gap. */
 export class RedisBackEnd implements JobBackEnd {
-  private readonly queues: { [Q in QueueName]: Queue };
+  private readonly queues: Queues;
 
   constructor({ connection, factory }: QueueConnection, onError: (error: Error) => void) {
     const open = (name: QueueName): Queue => {
@@ -19,15 +20,9 @@ export class RedisBackEnd implements JobBackEnd {
         enableOfflineQueue: false,
         commandTimeout: patienceMs,
       };
-      const queue = new Queue(name, { connection: impatient }, factory) as unknown as Queue;
-      queue.on('error', onError);
-      return queue;
+      return new Queue(name, { connection: impatient }, factory) as unknown as Queue;
     };
-    this.queues = {
-      images: open(queueNames.images),
-      sandbox: open(queueNames.sandbox),
-      webhooks: open(queueNames.webhooks),
-    };
+    this.queues = new Queues(open, onError);
   }
 
   async add<Q extends QueueName>(
@@ -35,27 +30,18 @@ export class RedisBackEnd implements JobBackEnd {
     queue: Q,
     jobs: readonly NewJob<Q>[],
   ): Promise<() => Promise<void>> {
-    return async () => {
-      await this.queues[queue].addBulk(
-        jobs.map(({ id, data, delayMs }) => ({
-          name: queue,
-          data,
-          opts: { jobId: id, ...(delayMs && { delay: delayMs }) },
-        })),
-      );
-    };
+    return () => this.queues.add(queue, jobs);
   }
 
-  async presence(queue: QueueName, jobId: string): Promise<JobPresence> {
-    const job = await this.queues[queue].getJob(jobId);
-    return job ? await job.getState() : 'missing';
+  presence(queue: QueueName, jobId: string): Promise<JobPresence> {
+    return this.queues.presence(queue, jobId);
   }
 
   counts(queue: QueueName): Promise<Record<string, number>> {
-    return this.queues[queue].getJobCounts('waiting', 'active', 'delayed', 'prioritized');
+    return this.queues.counts(queue);
   }
 
-  async close(): Promise<void> {
-    await Promise.all(Object.values(this.queues).map((queue) => queue.close()));
+  close(): Promise<void> {
+    return this.queues.close();
   }
 }
