@@ -5,3 +5,4 @@ export { ModelStore } from './model-store';
 export type { InstalledModel } from './model-store';
 export { ModelStoreError } from './model-store-error';
 export type { VerifyReport } from './verify-model';
+export { standIn, standInFor } from './stand-in';

@@ -3,16 +3,12 @@ import type { ModelDto } from '@app/domain';
 import { UnprocessableError } from '@app/domain';
 import { JsonLogger } from '@app/logging';
 import type { InstalledModel } from '@app/model-store';
-import { ModelStore, shortHash } from '@app/model-store';
+import { ModelStore, shortHash, standIn, standInFor } from '@app/model-store';
 import { LiveWorkers } from '@app/queue';
 import type { OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 import { CONFIG } from '../config.token';
 import { readModelFacts } from './model-facts';
-
-/** The bundled model, and the names that it may stand in for. */
-const standIn = 'shapes';
-const standInFor: readonly string[] = ['sd1.5', 'sd2.1'];
 
 /** Which models this installation draws with. */
 @Injectable()

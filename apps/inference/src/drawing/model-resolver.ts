@@ -2,17 +2,13 @@ import type { Config } from '@app/config';
 import type { ImageTask } from '@app/domain';
 import { Finetune } from '@app/domain';
 import type { InstalledModel } from '@app/model-store';
-import { ModelStore, shortHash } from '@app/model-store';
+import { ModelStore, shortHash, standIn, standInFor } from '@app/model-store';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { FinetuneWeights, ModelSource } from '../engine/engine-protocol';
 import { CONFIG, IMAGE_STORAGE } from '../tokens';
 import { TaskRefusedError } from './task-refused-error';
-
-/** The bundled demonstration model, and the names that it may stand in for. */
-const standIn = 'shapes';
-const standInFor: ReadonlySet<string> = new Set(['sd1.5', 'sd2.1']);
 
 /** The weights of a task and what its record says of them. */
 export interface ResolvedModel {
@@ -45,7 +41,7 @@ export class ModelResolver {
   private async installed(name: string): Promise<InstalledModel> {
     const wanted = await this.models.find(name);
     if (wanted) return wanted;
-    const other = this.config.modelFallback && standInFor.has(name) ? await this.models.find(standIn) : undefined;
+    const other = this.config.modelFallback && standInFor.includes(name) ? await this.models.find(standIn) : undefined;
     if (other) return other;
     throw new TaskRefusedError(`The model ${name} is not installed.`);
   }
