@@ -5,6 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** The clone, whether this file runs from its source or from what is built of it. */
@@ -14,6 +15,9 @@ export const root = [2, 3]
 
 /** So much of what a process said is kept, for the report of a failure. */
 const keptCharacters = 20_000;
+const keptErrors = 5;
+/** How the log begins a line of an error. */
+const errorLine = '{"level":50';
 const startTimeoutMs = 60_000;
 
 export type ServiceName = 'api' | 'inference' | 'launcher';
@@ -21,6 +25,8 @@ export type ServiceName = 'api' | 'inference' | 'launcher';
 /** One process of the service, built and started as it is in production. It ends with this one. */
 export class ServiceProcess {
   output = '';
+  /** What it called an error, the first few. */
+  readonly errors: string[] = [];
   /** The exit code, or the signal that ended it. */
   readonly ended: Promise<number | string>;
   private readonly child: ChildProcess;
@@ -36,8 +42,12 @@ export class ServiceProcess {
       env: { PATH: process.env.PATH, ...env },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
-    for (const stream of [this.child.stdout!, this.child.stderr!])
+    for (const stream of [this.child.stdout!, this.child.stderr!]) {
       stream.on('data', (chunk: Buffer) => (this.output = (this.output + chunk.toString()).slice(-keptCharacters)));
+      createInterface(stream).on('line', (line) => {
+        if (this.errors.length < keptErrors && line.startsWith(errorLine)) this.errors.push(line);
+      });
+    }
     this.ended = once(this.child, 'exit').then(
       ([code, signal]: (number | string | null)[]) => signal ?? code ?? 'no code',
     );

@@ -137,10 +137,10 @@ export class Site {
     return started;
   }
 
-  /** The last words of every process, for the report of a failure. */
+  /** The errors and last words of the last processes, for the report of a failure. */
   lastWords(): string {
     return this.processes
-      .map(({ name, pid, output }) => `--- ${name} ${pid}\n${output.slice(-1_500)}`)
+      .map(({ name, pid, errors, output }) => [`--- ${name} ${pid}`, ...errors, '…', output.slice(-1_500)].join('\n'))
       .slice(-4)
       .join('\n');
   }

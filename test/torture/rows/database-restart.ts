@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { EmbeddedPostgres, migrate } from '@app/database';
 import { audit, comeToRest } from '../audit';
@@ -8,6 +9,18 @@ import { freePort } from '../service-process';
 const readyLimitMs = 10_000;
 /** So long the database is away. */
 const outageMs = 1_500;
+
+/** Reads and writes of every kind that need no worker. */
+const otherRequests: [string, string, object?][] = [
+  ['GET', '/v1/sd/text-to-image?limit=10'],
+  ['GET', '/v1/usage'],
+  ['GET', '/v1/models'],
+  ['GET', '/v1/prompts/collections?limit=10'],
+  ['POST', '/v1/finetunes', { name: 'torture', model: 'shapes' }],
+  ['GET', '/v1/finetunes?limit=10'],
+];
+const keyed = (method: string): Record<string, string> =>
+  method === 'POST' ? { 'idempotency-key': randomUUID() } : {};
 
 /** PostgreSQL is ended fast and by kill -9 while pictures are asked for and drawn. */
 export const databaseRestart: Row = {
@@ -31,6 +44,10 @@ export const databaseRestart: Row = {
         if (site.ledger.entries.size < jobs) await caller.create({ webhook: site.receiver.url });
         else await caller.request('GET', '/v1/sd/text-to-image?limit=1');
     })();
+    // Whatever else is asked for meanwhile must not break in another way.
+    const others = [...otherRequests, ...otherRequests].map(async ([method, path, body]) => {
+      for (; !isOver; await delay(20)) await caller.request(method, path, body, keyed(method));
+    });
 
     for (const how of ['fast', 'kill -9', 'fast']) {
       await delay(1_500);
@@ -46,12 +63,15 @@ export const databaseRestart: Row = {
       readyMs.push(Date.now() - backAt);
     }
     isOver = true;
-    await asking;
+    await Promise.all([asking, ...others]);
     problems.push(...(await comeToRest(site)));
     if ([api.process, ...workers].some(({ isRunning }) => !isRunning))
       problems.push('a process ended with its database');
     if (Math.max(...readyMs) > readyLimitMs) problems.push(`ready only after ${Math.max(...readyMs)} ms`);
-    if (site.ledger.statuses.get(0)) problems.push(`${site.ledger.statuses.get(0)} requests without an answer`);
-    return audit(site, { problems, mayBeUnavailable: true, notes: { 'ready again after ms': readyMs.join(', ') } });
+    const odd = [...site.ledger.statuses.keys()].filter((status) => ![200, 201, 503].includes(status));
+    if (odd.length > 0) problems.push(`answered otherwise than with 200, 201 or 503: ${site.ledger.summary()}`);
+    const notes = { 'ready again after ms': readyMs.join(', ') };
+    // What a receiver said while there was no database to write it down is asked for again, with the same id.
+    return audit(site, { problems, mayBeUnavailable: true, mayRepeatWebhooks: true, notes });
   },
 };

@@ -6,6 +6,11 @@ import { StorageUnavailableError } from '@app/storage';
 import type { ArgumentsHost, ExceptionFilter } from '@nestjs/common';
 import { Catch, HttpException, Inject } from '@nestjs/common';
 import type { Request, Response } from 'express';
+import {
+  QueryRunnerAlreadyReleasedError,
+  QueryRunnerProviderAlreadyReleasedError,
+  TransactionNotStartedError,
+} from 'typeorm';
 import { allowedMethods } from './allowed-methods';
 import { HttpError, MethodNotAllowedError, RouteNotFoundError, ServiceUnavailableError } from './http-errors';
 
@@ -31,7 +36,14 @@ const statusOf: Readonly<Record<DomainErrorKind, number>> = {
 /** Connection failures of the database driver: its own names and PostgreSQL's error classes. */
 const outage = /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|57P0[1-5]|08...|53300|53[12]00)$/;
 const outageMessage =
-  /terminated unexpectedly|Connection terminated|timeout exceeded when trying to connect|not queryable|Driver not Connected|Transaction is not started|Query runner already released/i;
+  /terminated unexpectedly|Connection terminated|timeout exceeded when trying to connect|not queryable|Driver not Connected/i;
+
+/** What TypeORM says to a transaction whose connection broke between two of its statements. */
+const brokenTransactions = [
+  QueryRunnerProviderAlreadyReleasedError,
+  QueryRunnerAlreadyReleasedError,
+  TransactionNotStartedError,
+];
 
 /** Turns every thrown error into problem+json; an unknown one into a 500 without detail, logged with the request's id. */
 @Catch()
@@ -127,6 +139,7 @@ function isOutage(error: unknown): boolean {
   return (
     (code !== undefined && outage.test(code)) ||
     outageMessage.test(error.message) ||
+    brokenTransactions.some((kind) => error instanceof kind) ||
     Boolean(errors?.some(isOutage)) ||
     (driverError !== error && isOutage(driverError)) ||
     isOutage(cause)

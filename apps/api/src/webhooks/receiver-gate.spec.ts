@@ -1,30 +1,40 @@
-import type { Admission } from './receiver-gate';
-import { failuresToOpen, hostConcurrency, ReceiverGate } from './receiver-gate';
+import type { Admission, Try } from './receiver-gate';
+import { failuresToOpen, hostConcurrency, ownerConcurrency, ReceiverGate } from './receiver-gate';
 
 const place = (admission: Admission): ((alive: boolean) => void) => {
   if (!('leave' in admission)) throw new Error(`It was sent away for ${admission.waitMs} ms.`);
   return admission.leave;
 };
+const to = (host: string, ownerId = 'owner'): Try => ({ host, ownerId });
 const waitOf = (admission: Admission): number | undefined => ('waitMs' in admission ? admission.waitMs : undefined);
 
 describe(ReceiverGate.name, () => {
   const fail = (gate: ReceiverGate, times: number, host = 'dead'): void => {
-    for (let i = 0; i < times; i++) place(gate.enter(host))(false);
+    for (let i = 0; i < times; i++) place(gate.enter(to(host)))(false);
   };
 
   it('gives a host a few places and others theirs', () => {
     const gate = new ReceiverGate();
-    const leaves = Array.from({ length: hostConcurrency }, () => place(gate.enter('slow')));
-    expect(waitOf(gate.enter('slow'))).toBeGreaterThan(0);
-    expect(waitOf(gate.enter('other'))).toBeUndefined();
+    const leaves = Array.from({ length: hostConcurrency }, () => place(gate.enter(to('slow'))));
+    expect(waitOf(gate.enter(to('slow')))).toBeGreaterThan(0);
+    expect(waitOf(gate.enter(to('other')))).toBeUndefined();
     leaves[0](true);
-    expect(waitOf(gate.enter('slow'))).toBeUndefined();
+    expect(waitOf(gate.enter(to('slow')))).toBeUndefined();
+  });
+
+  it('gives a caller so many places that others have some left, whatever hosts it names', () => {
+    const gate = new ReceiverGate();
+    const leaves = Array.from({ length: ownerConcurrency }, (_, i) => place(gate.enter(to(`slow ${i}`))));
+    expect(waitOf(gate.enter(to('one more')))).toBeGreaterThan(0);
+    expect(waitOf(gate.enter(to('one more', 'another owner')))).toBeUndefined();
+    leaves[0](true);
+    expect(waitOf(gate.enter(to('one more')))).toBeUndefined();
   });
 
   it('lets those that it sends away come back one after the other, and not later than in half a minute', () => {
     const gate = new ReceiverGate();
-    for (let i = 0; i < hostConcurrency; i++) gate.enter('slow', { now: 0 });
-    const waits = Array.from({ length: 1000 }, () => waitOf(gate.enter('slow', { now: 0 })) ?? Number.NaN);
+    for (let i = 0; i < hostConcurrency; i++) gate.enter(to('slow'), 0);
+    const waits = Array.from({ length: 1000 }, () => waitOf(gate.enter(to('slow'), 0)) ?? Number.NaN);
     expect(waits).toEqual([...waits].sort((a, b) => a - b));
     expect(new Set(waits.slice(0, 100)).size).toBe(100);
     expect(waits.at(-1)).toBe(30_000);
@@ -33,36 +43,36 @@ describe(ReceiverGate.name, () => {
   it('leaves a host alone that failed again and again, longer each time', () => {
     const gate = new ReceiverGate();
     fail(gate, failuresToOpen - 1);
-    expect(waitOf(gate.enter('other'))).toBeUndefined();
+    expect(waitOf(gate.enter(to('other')))).toBeUndefined();
     fail(gate, 1);
-    const first = waitOf(gate.enter('dead')) ?? Number.NaN;
+    const first = waitOf(gate.enter(to('dead'))) ?? Number.NaN;
     expect(first).toBeGreaterThan(9_000);
     const later = Date.now() + first + 1;
-    place(gate.enter('dead', { now: later }))(false);
-    expect(waitOf(gate.enter('dead', { now: later }))).toBeGreaterThan(19_000);
+    place(gate.enter(to('dead'), later))(false);
+    expect(waitOf(gate.enter(to('dead'), later))).toBeGreaterThan(19_000);
   });
 
   it('lets a single try find out whether the host is back', () => {
     const gate = new ReceiverGate();
     fail(gate, failuresToOpen);
     const later = Date.now() + 11_000;
-    const leave = place(gate.enter('dead', { now: later }));
-    expect(waitOf(gate.enter('dead', { now: later }))).toBeGreaterThan(0);
+    const leave = place(gate.enter(to('dead'), later));
+    expect(waitOf(gate.enter(to('dead'), later))).toBeGreaterThan(0);
     leave(true);
-    expect(waitOf(gate.enter('dead', { now: later }))).toBeUndefined();
+    expect(waitOf(gate.enter(to('dead'), later))).toBeUndefined();
   });
 
   it('counts failures in a row only', () => {
     const gate = new ReceiverGate();
     fail(gate, failuresToOpen - 1);
-    place(gate.enter('dead'))(true);
+    place(gate.enter(to('dead')))(true);
     fail(gate, failuresToOpen - 1);
-    expect(waitOf(gate.enter('dead'))).toBeUndefined();
+    expect(waitOf(gate.enter(to('dead')))).toBeUndefined();
   });
 
   it('tries a host that is left alone when a person asks for it', () => {
     const gate = new ReceiverGate();
     fail(gate, failuresToOpen);
-    expect(waitOf(gate.enter('dead', { asked: true }))).toBeUndefined();
+    expect(waitOf(gate.enter({ ...to('dead'), asked: true }))).toBeUndefined();
   });
 });

@@ -2,6 +2,8 @@ import { Injectable } from '@nestjs/common';
 
 /** Tries that one host gets at once, of all that this process makes at once. */
 export const hostConcurrency = 4;
+/** Tries that one caller gets at once, however many hosts its webhooks name. */
+export const ownerConcurrency = 20;
 /** Consecutive failures after which a host is left alone for a while. */
 export const failuresToOpen = 5;
 
@@ -13,74 +15,102 @@ const shortestQueueMs = 250;
 /** Hosts kept in mind; beyond that, those that are neither busy nor shut are forgotten. */
 const maxHosts = 10_000;
 
-interface Host {
-  running: number;
-  /** Failures since the last answer. */
-  failures: number;
-  /** Milliseconds since the epoch; the host is left alone until then. */
-  shutUntil: number;
+/** A few places, and how those that find none come back. */
+class Places {
+  running = 0;
   /** What a try has taken of late. */
-  typicalMs: number;
-  /** Up to here the places have been promised to those that were sent away. */
-  promisedUntil: number;
+  private typicalMs = 1_000;
+  /** Milliseconds since the epoch; up to here the places have been promised to those that were sent away. */
+  private promisedUntil = 0;
+
+  constructor(private readonly count: number) {}
+
+  get areTaken(): boolean {
+    return this.running >= this.count;
+  }
+
+  leave(tookMs: number): void {
+    this.running--;
+    this.typicalMs = 0.7 * this.typicalMs + 0.3 * tookMs;
+  }
+
+  /** Those that are sent away come back one after the other, at the pace at which places become free. */
+  promise(now: number): number {
+    this.promisedUntil = Math.max(now, this.promisedUntil) + this.typicalMs / this.count;
+    return Math.round(Math.min(Math.max(this.promisedUntil - now, shortestQueueMs), longestQueueMs));
+  }
+}
+
+class Host extends Places {
+  /** Failures since the last answer. */
+  failures = 0;
+  /** Milliseconds since the epoch; the host is left alone until then. */
+  shutUntil = 0;
 }
 
 /** Either a place, to be left with how it went, or how long to stay away. */
 export type Admission = { leave: (alive: boolean) => void } | { waitMs: number };
 
+/** One try that looks for a place. */
+export interface Try {
+  host: string;
+  /** Whose webhook it is. */
+  ownerId: string;
+  /** Whether a person waits for this very try: a host that is left alone is tried all the same. */
+  asked?: boolean;
+}
+
 /**
- * Keeps a slow or dead receiver from delaying others: each host has a few places, and one that has failed again and again
- * is left alone for a growing while, after which a single try finds out whether it is back.
+ * Keeps slow or dead receivers from delaying others: each host and each caller has a few places, and a host that has
+ * failed again and again is left alone for a growing while, after which a single try finds out whether it is back.
  * Known to this process only: it protects this process's own places, and a lost memory costs a few tries.
  */
 @Injectable()
 export class ReceiverGate {
   private readonly hosts = new Map<string, Host>();
+  private readonly owners = new Map<string, Places>();
 
-  /** @param asked whether a person waits for this very try: a host that is left alone is tried all the same. */
-  enter(host: string, { asked = false, now = Date.now() } = {}): Admission {
-    const state = this.hostOf(host, now);
-    const shut = state.failures >= failuresToOpen;
+  enter({ host, ownerId, asked = false }: Try, now = Date.now()): Admission {
+    const hostPlaces = this.hostOf(host, now);
+    const shut = hostPlaces.failures >= failuresToOpen;
     if (shut && !asked) {
-      if (now < state.shutUntil) return { waitMs: state.shutUntil - now };
-      if (state.running > 0) return { waitMs: firstWaitMs };
+      if (now < hostPlaces.shutUntil) return { waitMs: hostPlaces.shutUntil - now };
+      if (hostPlaces.running > 0) return { waitMs: firstWaitMs };
     }
-    if (state.running >= hostConcurrency) return { waitMs: this.promise(state, now) };
-    state.running++;
+    const ownerPlaces = this.owners.get(ownerId) ?? new Places(ownerConcurrency);
+    for (const places of [hostPlaces, ownerPlaces]) if (places.areTaken) return { waitMs: places.promise(now) };
+    this.owners.set(ownerId, ownerPlaces);
+    hostPlaces.running++;
+    ownerPlaces.running++;
     let left = false;
     return {
       leave: (alive) => {
         if (left) return;
         left = true;
-        this.leave(host, state, alive, now);
+        const endedAt = Math.max(Date.now(), now);
+        ownerPlaces.leave(endedAt - now);
+        if (ownerPlaces.running === 0) this.owners.delete(ownerId);
+        hostPlaces.leave(endedAt - now);
+        this.judge(host, hostPlaces, alive, endedAt);
       },
     };
   }
 
-  /** Those that are sent away come back one after the other, at the pace at which places become free. */
-  private promise(state: Host, now: number): number {
-    state.promisedUntil = Math.max(now, state.promisedUntil) + state.typicalMs / hostConcurrency;
-    return Math.round(Math.min(Math.max(state.promisedUntil - now, shortestQueueMs), longestQueueMs));
+  private judge(name: string, host: Host, alive: boolean, now: number): void {
+    host.failures = alive ? 0 : host.failures + 1;
+    if (host.failures >= failuresToOpen)
+      host.shutUntil = now + Math.min(firstWaitMs * 2 ** (host.failures - failuresToOpen), longestWaitMs);
+    if (host.running === 0 && host.failures === 0) this.hosts.delete(name);
   }
 
-  private leave(host: string, state: Host, alive: boolean, startedAt: number): void {
-    const now = Math.max(Date.now(), startedAt);
-    state.running--;
-    state.typicalMs = 0.7 * state.typicalMs + 0.3 * (now - startedAt);
-    state.failures = alive ? 0 : state.failures + 1;
-    if (state.failures >= failuresToOpen)
-      state.shutUntil = now + Math.min(firstWaitMs * 2 ** (state.failures - failuresToOpen), longestWaitMs);
-    if (state.running === 0 && state.failures === 0) this.hosts.delete(host);
-  }
-
-  private hostOf(host: string, now: number): Host {
-    const known = this.hosts.get(host);
+  private hostOf(name: string, now: number): Host {
+    const known = this.hosts.get(name);
     if (known) return known;
     if (this.hosts.size >= maxHosts)
-      for (const [name, { running, shutUntil }] of this.hosts)
-        if (running === 0 && shutUntil < now) this.hosts.delete(name);
-    const fresh = { running: 0, failures: 0, shutUntil: 0, typicalMs: 1000, promisedUntil: 0 };
-    this.hosts.set(host, fresh);
+      for (const [other, { running, shutUntil }] of this.hosts)
+        if (running === 0 && shutUntil < now) this.hosts.delete(other);
+    const fresh = new Host(hostConcurrency);
+    this.hosts.set(name, fresh);
     return fresh;
   }
 }

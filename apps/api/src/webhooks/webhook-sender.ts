@@ -16,6 +16,8 @@ const replyTimeoutMs = 1_000;
 /** Characters of a failed answer that are kept in the log. */
 const excerptLength = 200;
 
+const notAllowed = 'The address is private, loopback or link-local, which is not allowed.';
+
 /** What a receiver made of one try. */
 export interface Receipt {
   statusCode: number | null;
@@ -23,6 +25,8 @@ export interface Receipt {
   durationMs: number;
   /** Wait it asked for, in milliseconds. */
   retryAfterMs: number;
+  /** Whether there is no reason to leave its host alone; also where the address was refused here and nobody was asked. */
+  isReceiverAlive: boolean;
 }
 
 /** A signed message for a receiver. */
@@ -67,6 +71,7 @@ export class WebhookSender {
       error,
       durationMs: Date.now() - started,
       retryAfterMs: retryAfterMs(header),
+      isReceiverAlive: statusCode === null ? error === notAllowed : statusCode < 500,
     });
     try {
       const response = await this.http.axiosRef.post<Readable>(url, Buffer.from(body), {
@@ -128,7 +133,6 @@ function reasonOf(error: unknown): string {
   if (isAxiosError(error) && (error.code === 'ERR_CANCELED' || error.code === 'ECONNABORTED'))
     return `The receiver did not answer within ${timeoutMs / 1000} seconds.`;
   const message = error instanceof Error ? error.message : String(error);
-  if (/is not allowed|private IP|Meta IP/i.test(message))
-    return 'The address is private, loopback or link-local, which is not allowed.';
+  if (/is not allowed|private IP|Meta IP/i.test(message)) return notAllowed;
   return `The receiver could not be reached: ${(error as { code?: string }).code ?? message}.`;
 }

@@ -51,7 +51,7 @@ export class WebhooksService {
   async attempt({ deliveryId, asked }: JobData['webhooks'], jobId: string): Promise<{ waitMs?: number }> {
     const delivery = await this.deliveries.findOneBy({ id: deliveryId, status: 'pending' });
     if (!delivery || jobIdOf(delivery.id, delivery.enqueued) !== jobId) return {};
-    const admission = this.gate.enter(new URL(delivery.url).host, { asked });
+    const admission = this.gate.enter({ host: new URL(delivery.url).host, ownerId: delivery.ownerId, asked });
     if ('waitMs' in admission) {
       const now = Date.now();
       const { waitMs } = admission;
@@ -77,7 +77,7 @@ export class WebhooksService {
         secrets: owner.signingSecrets(),
       });
       crashPoint('after-webhook-send');
-      alive = receipt.statusCode !== null && receipt.statusCode < 500;
+      alive = receipt.isReceiverAlive;
       await this.log(delivery, startedAt, receipt);
       return {};
     } finally {
