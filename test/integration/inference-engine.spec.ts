@@ -40,6 +40,7 @@ describe(Engine.name, () => {
   const settings = (): ConstructorParameters<typeof Engine>[0] => ({
     device: 'cpu',
     intraOpNumThreads: 1,
+    stallMs: 60_000,
     cacheDir,
     threadFile,
     onLoaded: (report) => loaded.push(report),

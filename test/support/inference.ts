@@ -21,6 +21,9 @@ export const threadFile = join(root, 'dist', 'apps', 'inference', 'src', 'engine
 /** An entry whose thread dies in the middle of its first drawing; the file that it leaves makes the next thread whole. */
 export const dyingThreadFile = join(__dirname, 'dying-engine-thread.cjs');
 
+/** An entry whose thread hangs in the middle of its first drawing, for some seconds. */
+export const hangingThreadFile = join(__dirname, 'hanging-engine-thread.cjs');
+
 /** A log line; `msg` is what it says. */
 export type LoggedLine = Record<string, unknown> & { msg: string };
 

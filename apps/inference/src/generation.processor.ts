@@ -51,7 +51,7 @@ export class GenerationProcessor extends WorkerHost implements OnApplicationBoot
   override async process(job: Job<JobData['images']>, token?: string): Promise<void> {
     const loan = await this.engines.borrow();
     try {
-      if (this.stopping || !this.clock.agrees) {
+      if (this.stopping || !this.clock.agrees || loan.engine.isStalled) {
         await job.moveToWait(token);
         throw new WaitingError();
       }

@@ -36,6 +36,8 @@ export interface InferenceOptions {
   threadFile?: string;
   /** What a drawing may take to finish once the process is asked to end; then it is given back. */
   shutdownDeadlineMs?: number;
+  /** An engine hangs: the process is to end, for nothing else ends its thread. */
+  onStall?: () => void;
   /** This machine's clock, in milliseconds since the epoch. */
   now?: () => number;
 }
@@ -56,7 +58,7 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
   ) {}
 
   static forRoot(options: InferenceOptions): DynamicModule {
-    const { config, databaseUrl, logger, threadFile, shutdownDeadlineMs = 6_000, now } = options;
+    const { config, databaseUrl, logger, threadFile, shutdownDeadlineMs = 6_000, now, onStall } = options;
     return {
       module: InferenceModule,
       imports: [
@@ -108,7 +110,11 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
           provide: Engines,
           inject: [InferenceMetrics],
           useFactory: (metrics: InferenceMetrics) =>
-            Engines.start(config, logger, threadFile, (loaded, device) => metrics.modelLoaded(loaded, device)),
+            Engines.start(config, logger, {
+              ...(threadFile && { threadFile }),
+              ...(onStall && { onStall }),
+              onLoaded: (loaded, device) => metrics.modelLoaded(loaded, device),
+            }),
         },
         {
           provide: StopListener,

@@ -9,8 +9,15 @@ async function main(): Promise<void> {
   const config = loadConfig(process.env);
   const { databaseUrl } = config;
   if (!databaseUrl) throw new ConfigError(['DATABASE_URL is needed; "npm start" brings a database of its own.']);
-  const context = await createInference({ config, databaseUrl, logger: new JsonLogger('inference', config.logLevel) });
+  const logger = new JsonLogger('inference', config.logLevel);
+  const context = await createInference({ config, databaseUrl, logger, onStall: () => void end() });
   context.enableShutdownHooks();
+
+  /** Gives back what other engines draw, and ends by force: a regular exit would wait for the thread that hangs. */
+  async function end(): Promise<void> {
+    await context.close().catch((error: Error) => logger.error('the process did not end in order', error));
+    process.kill(process.pid, 'SIGKILL');
+  }
 }
 
 main().catch((error: Error & { code?: string }) => {

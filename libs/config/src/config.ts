@@ -29,6 +29,8 @@ export interface Config {
   /** `auto`, or the devices to draw on, one engine thread each. */
   devices: 'auto' | ('cpu' | `cuda:${number}`)[];
   inferenceThreads: number;
+  /** Seconds without a word from an engine that draws or loads a model, after which the worker ends so as to be started anew. */
+  engineStallSeconds: number;
   /** Megabytes that models and drawing may take on each device; undefined: half of the machine's memory, most of a GPU's. */
   inferenceMemoryMb?: number;
   /** Megabytes of disk that models with a Fine-Tune's weights merged in may take; those not used for longest go first. */
@@ -127,6 +129,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     storage,
     devices: devices(),
     inferenceThreads: integer('INFERENCE_THREADS', availableParallelism(), 1, 1024),
+    engineStallSeconds: integer('ENGINE_STALL_SECONDS', 900, 1, 86_400),
     mergedCacheMb: integer('MERGED_CACHE_MB', 20_000, 0, 2 ** 31),
     modelFallback: flag('MODEL_FALLBACK', databaseUrl === undefined),
     webhookAllowPrivate: flag('WEBHOOK_ALLOW_PRIVATE', false),

@@ -114,6 +114,8 @@ export type EngineReport =
   | ({ type: 'loaded' } & ModelLoaded)
   | ({ type: 'started'; id: number } & DrawingStarted)
   | ({ type: 'progress'; id: number } & DrawingProgress)
+  /** A drawing goes on, though there is nothing to tell of it. */
+  | { type: 'busy'; id: number }
   | { type: 'picture'; id: number; index: number; picture: RgbPicture; upscaled: boolean }
   | { type: 'done'; id: number; computeMs: number }
   | { type: 'failed'; id: number; failure: DrawFailure; message: string; stack?: string };

@@ -75,8 +75,12 @@ export class EngineWork {
     aborted: () => boolean,
   ): Promise<void> {
     const upscaler = await loadUpscaler(this.registry, source, this.options);
+    const atTile = (): boolean => {
+      this.report({ type: 'busy', id });
+      return aborted();
+    };
     for (const [index, original] of drawn.entries()) {
-      const picture = await upscaler.enlarge(original, source.maxLongEdge, aborted);
+      const picture = await upscaler.enlarge(original, source.maxLongEdge, atTile);
       this.report({ type: 'picture', id, index, picture, upscaled: picture !== original });
     }
   }

@@ -14,6 +14,8 @@ import type {
   UpscalerSource,
 } from './engine-protocol';
 
+const longestWatchIntervalMs = 10_000;
+
 /** Pictures to draw, with what, and who hears how it goes. */
 export interface Drawing {
   model: ModelSource;
@@ -47,6 +49,10 @@ export interface EngineOptions extends EngineSettings {
   threadFile?: string;
   onLoaded?: (loaded: ModelLoaded) => void;
   onCrash?: (error: Error) => void;
+  /** A drawing from which nothing is heard for so long, in milliseconds, is taken for hung. */
+  stallMs: number;
+  /** The thread hangs inside the runtime, where nothing can end it but the end of the process. */
+  onStall?: (error: Error) => void;
 }
 
 interface RunningThread {
@@ -68,8 +74,15 @@ export class Engine {
   private pending?: Pending;
   private nextId = 1;
   private closing = false;
+  private heardAt = 0;
+  private stall?: EngineBrokenError;
 
   constructor(private readonly options: EngineOptions) {}
+
+  /** Whether the thread hangs: it never draws again. */
+  get isStalled(): boolean {
+    return this.stall !== undefined;
+  }
 
   /** Starts the thread, and says which device it draws on and why that is not the one asked for where it is not. */
   async start(): Promise<{ device: Device; fallback?: string }> {
@@ -92,6 +105,8 @@ export class Engine {
     if (signal?.aborted) stop();
     signal?.addEventListener('abort', stop, { once: true });
     const command: EngineCommand = { type: 'draw', id, model, request, cancel, ...(upscaler && { upscaler }) };
+    this.heardAt = performance.now();
+    const watch = setInterval(() => this.lookForStall(), Math.min(this.options.stallMs / 4, longestWatchIntervalMs));
     try {
       return await new Promise((resolve, reject) => {
         this.pending = { id, drawing, resolve, reject };
@@ -99,6 +114,7 @@ export class Engine {
       });
     } finally {
       this.pending = undefined;
+      clearInterval(watch);
       signal?.removeEventListener('abort', stop);
     }
   }
@@ -122,12 +138,21 @@ export class Engine {
     });
   }
 
+  private lookForStall(): void {
+    const silentMs = performance.now() - this.heardAt;
+    if (!this.pending || this.stall || silentMs < this.options.stallMs) return;
+    this.stall = new EngineBrokenError(`The engine has said nothing for ${Math.round(silentMs / 1000)} s.`);
+    this.options.onStall?.(this.stall);
+    this.pending.reject(this.stall);
+  }
+
   private running(): Promise<RunningThread> {
+    if (this.stall) return Promise.reject(this.stall);
     return (this.thread ??= this.startThread());
   }
 
   private startThread(): Promise<RunningThread> {
-    const { threadFile, onLoaded: _onLoaded, onCrash, ...workerData } = this.options;
+    const { threadFile, onLoaded: _onLoaded, onCrash, stallMs: _stallMs, onStall: _onStall, ...workerData } = this.options;
     return new Promise((resolve, reject) => {
       const worker = new Worker(threadFile ?? join(__dirname, 'engine-thread.js'), { workerData });
       let cause: unknown;
@@ -147,6 +172,7 @@ export class Engine {
   }
 
   private hear(report: Exclude<EngineReport, { type: 'ready' }>): void {
+    this.heardAt = performance.now();
     if (report.type === 'loaded') return this.options.onLoaded?.(report);
     const pending = this.pending;
     // What an aborted drawing still said is of no interest to the next one.
@@ -156,7 +182,7 @@ export class Engine {
     else if (report.type === 'progress') drawing.onProgress?.(report);
     else if (report.type === 'picture') drawing.onPicture(report.index, report.picture, report.upscaled);
     else if (report.type === 'done') pending.resolve({ computeMs: report.computeMs });
-    else pending.reject(failureError(report));
+    else if (report.type === 'failed') pending.reject(failureError(report));
   }
 }
 

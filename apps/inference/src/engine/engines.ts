@@ -8,8 +8,17 @@ import type { ModelLoaded } from './engine-protocol';
 /** What of the configuration decides the engines. */
 export type EnginesConfig = Pick<
   Config,
-  'devices' | 'inferenceThreads' | 'inferenceMemoryMb' | 'mergedCacheMb' | 'dataDir'
+  'devices' | 'inferenceThreads' | 'inferenceMemoryMb' | 'mergedCacheMb' | 'dataDir' | 'engineStallSeconds'
 >;
+
+/** How the engines' threads are found, and who hears of them. */
+export interface EnginesOptions {
+  /** Compiled entry of the threads; tests name the one in `dist`. */
+  threadFile?: string;
+  onLoaded?: (loaded: ModelLoaded, device: Device | 'auto') => void;
+  /** One hangs, and the process has to end for it. */
+  onStall?: () => void;
+}
 
 /** An engine on loan; given back as soon as the pictures are drawn, while they are still being encoded. */
 export interface EngineLoan {
@@ -33,8 +42,7 @@ export class Engines {
   static async start(
     config: EnginesConfig,
     logger: JsonLogger,
-    threadFile?: string,
-    onLoaded: (loaded: ModelLoaded, device: Device | 'auto') => void = () => undefined,
+    { threadFile, onLoaded, onStall }: EnginesOptions = {},
   ): Promise<Engines> {
     const wanted = config.devices === 'auto' ? (['auto'] as const) : config.devices;
     const engines = new Map<Device, Engine>();
@@ -49,10 +57,15 @@ export class Engines {
         ...(threadFile && { threadFile }),
         onLoaded: (loaded) => {
           const { key, loadMs, modelBytes, totalBytes, evicted } = loaded;
-          onLoaded(loaded, device);
+          onLoaded?.(loaded, device);
           logger.log('model loaded', { device, model: key, loadMs, ...megabytes({ modelBytes, totalBytes }), evicted });
         },
         onCrash: (error) => logger.error('engine thread ended', error, { device }),
+        stallMs: config.engineStallSeconds * 1000,
+        onStall: (error) => {
+          logger.fatal('engine hangs', error, { device });
+          onStall?.();
+        },
       });
       const chosen = await engine.start();
       if (chosen.fallback) logger.warn(chosen.fallback);
@@ -78,7 +91,10 @@ export class Engines {
     return { engine, giveBack };
   }
 
-  /** Resolves when the thread of each engine runs; one that ended is started again. */
+  /**
+   * Resolves when the thread of each engine runs; one that ended is started again.
+   * @throws EngineBrokenError if one hangs
+   */
   async alive(): Promise<void> {
     await Promise.all(this.engines.map((engine) => engine.start()));
   }

@@ -1,0 +1,26 @@
+import type { INestApplicationContext } from '@nestjs/common';
+import { createInference } from '../../apps/inference/src/create-inference';
+import { createInferenceBench, hangingThreadFile, threadFile } from '../support/inference';
+import { until } from '../support/until';
+
+it('a worker whose engine hangs says so, gives its task back, and draws nothing more', async () => {
+  const bench = await createInferenceBench({ ENGINE_STALL_SECONDS: '1' });
+  let stalls = 0;
+  let sound: INestApplicationContext | undefined;
+  const hung = await createInference({ ...bench, threadFile: hangingThreadFile, onStall: () => stalls++ });
+  try {
+    const { id } = await bench.addTask();
+    await until(async () => stalls === 1, 'the engine is found to hang');
+    const { healthPort } = bench.logged.find(({ msg }) => msg === 'inference is ready')!;
+    const response = await fetch(`http://127.0.0.1:${healthPort as number}/health/ready`);
+    expect([response.status, await response.json()]).toMatchObject([503, { checks: { engine: false, queue: true } }]);
+    expect((await bench.taskOf(id)).status).toBe('queued');
+    sound = await createInference({ ...bench, threadFile });
+    expect(await bench.terminated(id)).toMatchObject({ status: 'succeeded', attempt: 2 });
+    expect(bench.logged).toContainEqual(expect.objectContaining({ msg: 'engine hangs', device: 'cpu' }));
+  } finally {
+    await hung.close();
+    await sound?.close();
+    await bench.close();
+  }
+});
