@@ -1,4 +1,5 @@
 import { JsonLogger } from '@app/logging';
+import { databaseNow } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
@@ -38,8 +39,12 @@ export class WeightsSweeper implements OnApplicationBootstrap, BeforeApplication
     await this.round;
   }
 
-  /** @returns how many files were removed. */
-  async sweep(now = Date.now()): Promise<number> {
+  /**
+   * @param at milliseconds since the epoch; the database's time unless given, for the machine's clock may be wrong.
+   * @returns how many files were removed.
+   */
+  async sweep(at?: number): Promise<number> {
+    const now = at ?? (await databaseNow(this.dataSource));
     const old: string[] = [];
     for await (const { key, modifiedAt } of this.storage.list(weightsFolder))
       if (now - modifiedAt.getTime() > strayAfterMs) old.push(key);

@@ -1,5 +1,6 @@
 import { isIdentifier } from '@app/domain';
 import { JsonLogger } from '@app/logging';
+import { databaseNow } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
@@ -43,14 +44,16 @@ export class ThumbnailsSweeper implements OnApplicationBootstrap, BeforeApplicat
 
   /**
    * Removes thumbnails without a Style: what a crash left between a deletion's commit and its files.
+   * @param at milliseconds since the epoch; the database's time unless given, for the machine's clock may be wrong.
    * @returns how many; 0 while another process is at it.
    */
-  removeStrays(now = Date.now()): Promise<number> {
+  removeStrays(at?: number): Promise<number> {
     return this.dataSource.transaction(async (manager) => {
       const [{ ours }] = await manager.query<{ ours: boolean }[]>('SELECT pg_try_advisory_xact_lock($1) AS ours', [
         strayLock,
       ]);
       if (!ours) return 0;
+      const now = at ?? (await databaseNow(manager));
       const old: string[] = [];
       for await (const { key, modifiedAt } of this.storage.list(thumbnailFolder))
         if (now - modifiedAt.getTime() > strayAfterMs) old.push(key);

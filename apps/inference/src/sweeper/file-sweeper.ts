@@ -1,5 +1,6 @@
 import { Image, ImageTask } from '@app/domain';
 import { JsonLogger } from '@app/logging';
+import { databaseNow } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource, In } from 'typeorm';
@@ -27,8 +28,12 @@ export class FileSweeper {
     private readonly logger: JsonLogger,
   ) {}
 
-  /** @returns how many folders were removed */
-  async sweep(now = Date.now()): Promise<number> {
+  /**
+   * @param at milliseconds since the epoch; the database's time unless given, for a machine whose clock is wrong may sweep too
+   * @returns how many folders were removed
+   */
+  async sweep(at?: number): Promise<number> {
+    const now = at ?? (await databaseNow(this.dataSource));
     const folders = new Map<string, AttemptFolder>();
     let removed = 0;
     for await (const { key, modifiedAt } of this.storage.list()) {
@@ -48,11 +53,12 @@ export class FileSweeper {
     if (folders.size === 0) return 0;
     const ids = [...new Set([...folders.values()].map(({ taskId }) => taskId))];
     const { manager } = this.dataSource;
-    const images = await manager.find(Image, { select: { id: true, storageKey: true }, where: { taskId: In(ids) } });
+    // In this order: what was being drawn a moment ago has its rows by now.
     const tasks = await manager.find(ImageTask, {
       select: { id: true, attempt: true },
       where: { id: In(ids), status: 'processing' },
     });
+    const images = await manager.find(Image, { select: { id: true, storageKey: true }, where: { taskId: In(ids) } });
     const kept = new Set([
       ...images.map(({ storageKey }) => storageKey.split('/', 2).join('/')),
       // What is being drawn has files before it has rows, however long it takes.
