@@ -16,7 +16,8 @@ import { SHUTDOWN_DEADLINE_MS } from './tokens';
 @Processor(queueNames.images, {
   autorun: false,
   lockDuration: 10_000,
-  stalledInterval: 5_000,
+  // One look marks a job without a lock, the next one takes it.
+  stalledInterval: 2_500,
   // More than a task is tried: a job that took down that many workers is ended here, with a word to its owner.
   maxStalledCount: 2 * maxAttempts,
   runRetryDelay: 1_500,

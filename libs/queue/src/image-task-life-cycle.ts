@@ -10,7 +10,7 @@ import type { JobTransaction, Transactions } from './transactions';
 export const heartbeatTimeoutMs = 10_000;
 
 /** A task that another worker holds is looked at again after this; by then its worker has said that it lives, or has not. */
-const heldRetryMs = heartbeatTimeoutMs / 2;
+const heldRetryMs = heartbeatTimeoutMs / 5;
 /**
  * When tasks wait but none may be drawn, its ticket comes again after this for each of them: the tickets of a key at its cap
  * come 20 times a second, however many they are, within these bounds.
