@@ -1,4 +1,5 @@
 import type { Config } from '@app/config';
+import { endSignals } from '@app/config';
 import { assertMigrated } from '@app/database';
 import { JsonLogger } from '@app/logging';
 import { queueConnection } from '@app/queue';
@@ -33,6 +34,6 @@ export async function createApi(config: Config): Promise<NestExpressApplication>
   app.use(observer.observe.bind(observer));
   app.use(securityHeaders);
   serveDocs(app, config.publicUrl);
-  app.enableShutdownHooks();
+  app.enableShutdownHooks(endSignals);
   return app;
 }

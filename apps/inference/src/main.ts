@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { ConfigError, exitWithParent, loadConfig } from '@app/config';
+import { ConfigError, endSignals, exitWithParent, loadConfig } from '@app/config';
 import { NotMigratedError } from '@app/database';
 import { JsonLogger } from '@app/logging';
 import { createInference } from './create-inference';
@@ -11,7 +11,7 @@ async function main(): Promise<void> {
   if (!databaseUrl) throw new ConfigError(['DATABASE_URL is needed; "npm start" brings a database of its own.']);
   const logger = new JsonLogger('inference', config.logLevel);
   const context = await createInference({ config, databaseUrl, logger, onStall: () => void end() });
-  context.enableShutdownHooks();
+  context.enableShutdownHooks(endSignals);
 
   /** Gives back what other engines draw, and ends by force: a regular exit would wait for the thread that hangs. */
   async function end(): Promise<void> {

@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { performance } from 'node:perf_hooks';
-import { ConfigError, loadConfig } from '@app/config';
+import { ConfigError, endSignals, loadConfig } from '@app/config';
 import { Launcher } from './launcher';
 import { AlreadyRunningError, StartError } from './start-error';
 import { welcome } from './welcome';
@@ -17,7 +17,7 @@ async function main(): Promise<void> {
     leaving ??= stopped.then(() => process.exit(exitCode));
     return leaving;
   };
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+  for (const signal of endSignals)
     process.on(signal, () => {
       say(leaving ? 'Ending at once.' : 'Ending: the api and the worker finish what they do …');
       void leave(0);

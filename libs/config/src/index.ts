@@ -1,4 +1,5 @@
 export { ConfigError, loadConfig } from './config';
 export type { Config, S3Config } from './config';
 export { crashPoint } from './crash-point';
+export { endSignals } from './end-signals';
 export { exitWithParent } from './parent';
