@@ -15,6 +15,9 @@ interface Enclosing {
   afterCommit: (() => Promise<void>)[];
 }
 
+const deadlockDetected = '40P01';
+const deadlockRepeats = 3;
+
 const enclosing = new AsyncLocalStorage<Enclosing>();
 
 /** Runs work in one transaction of rows and jobs. */
@@ -32,42 +35,61 @@ export class Transactions {
     return this.dataSource.manager;
   }
 
-  /** Commits what `work` wrote and the jobs it made; an error of `work` undoes both. Inside `enclose` it is a part of that. */
+  /**
+   * Commits what `work` wrote and the jobs it made; an error of `work` undoes both. Inside `enclose` it is a part of that.
+   * After a deadlock `work` is done once more: it must leave nothing behind but what is undone.
+   */
   async run<T>(work: (transaction: JobTransaction) => Promise<T>): Promise<T> {
     const outer = enclosing.getStore();
-    const afterCommit: (() => Promise<void>)[] = [];
-    const result = await this.dataSource.transaction((manager) =>
-      work({
-        manager,
-        enqueue: async (queue, ...jobs) => {
-          if (jobs.length > 0) afterCommit.push(await this.jobs.add(manager, queue, jobs));
-        },
-      }),
-    );
-    if (outer) outer.afterCommit.push(...afterCommit);
-    else await this.finish(afterCommit);
-    return result;
+    const once = async (): Promise<T> => {
+      const afterCommit: (() => Promise<void>)[] = [];
+      const result = await this.dataSource.transaction((manager) =>
+        work({
+          manager,
+          enqueue: async (queue, ...jobs) => {
+            if (jobs.length > 0) afterCommit.push(await this.jobs.add(manager, queue, jobs));
+          },
+        }),
+      );
+      if (outer) outer.afterCommit.push(...afterCommit);
+      else await this.finish(afterCommit);
+      return result;
+    };
+    return outer ? once() : repeatAfterDeadlock(once);
   }
 
   /**
    * Makes every query that `work` makes through the data source, its repositories and `run` a part of one transaction,
    * committed when `work` is done. For one call at a time on one connection: `work` must not query in parallel.
+   * After a deadlock it is done once more, as in `run`.
    */
-  async enclose<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
-    const afterCommit: (() => Promise<void>)[] = [];
-    const result = await this.dataSource.transaction((manager) => {
-      const runner = manager.queryRunner;
-      if (!runner) throw new Error('A transaction has a connection of its own.');
-      return enclosing.run({ runner, afterCommit }, () => work(manager));
+  enclose<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
+    return repeatAfterDeadlock(async () => {
+      const afterCommit: (() => Promise<void>)[] = [];
+      const result = await this.dataSource.transaction((manager) => {
+        const runner = manager.queryRunner;
+        if (!runner) throw new Error('A transaction has a connection of its own.');
+        return enclosing.run({ runner, afterCommit }, () => work(manager));
+      });
+      await this.finish(afterCommit);
+      return result;
     });
-    await this.finish(afterCommit);
-    return result;
   }
 
   /** The rows are committed: a job that could not be added now is the sweeper's to add, not the caller's failure. */
   private async finish(afterCommit: readonly (() => Promise<void>)[]): Promise<void> {
     for (const add of afterCommit) await add().catch(this.onError);
   }
+}
+
+/** PostgreSQL ends one of the transactions that wait for each other; the others go on, and so it has its way the next time. */
+async function repeatAfterDeadlock<T>(transaction: () => Promise<T>): Promise<T> {
+  for (let left = deadlockRepeats; ; left--)
+    try {
+      return await transaction();
+    } catch (error) {
+      if ((error as { code?: string }).code !== deadlockDetected || left === 0) throw error;
+    }
 }
 
 /** Hands out the enclosing transaction's connection where there is one; only the transaction itself gives it back. */

@@ -97,14 +97,17 @@ export class WebhooksService {
       const attemptCount = row.attemptCount + 1;
       const attempt = { startedAt, statusCode, error, durationMs };
       await manager.insert(WebhookAttempt, { id: newIdentifier(), deliveryId: seen.id, ...attempt });
-      await manager.update(WebhookDelivery, { id: seen.id }, { attemptCount });
+      // One update: a second one would look at the Generation as well, and wait for whoever deletes it and waits for this row.
+      const write = (values: DeliveryChange): Promise<unknown> =>
+        manager.update(WebhookDelivery, { id: seen.id }, { attemptCount, ...values });
       // Asked for again meanwhile, or made by another process as well: the log has it, the later job decides.
-      if (row.enqueued !== seen.enqueued || row.status !== 'pending') return { attemptCount, status: row.status };
+      if (row.enqueued !== seen.enqueued || row.status !== 'pending') {
+        await write({});
+        return { attemptCount, status: row.status };
+      }
       const { status, waitMs } = outcomeOf(receipt, attemptCount);
       const enqueued = row.enqueued + 1;
-      await manager.update(
-        WebhookDelivery,
-        { id: seen.id },
+      await write(
         waitMs === undefined
           ? { status, nextAttemptAt: null, completedAt: new Date() }
           : { enqueued, nextAttemptAt: new Date(Date.now() + waitMs) },
@@ -137,6 +140,8 @@ function outcomeOf({ error, statusCode, retryAfterMs }: Receipt, made: number): 
   const waitMs = statusCode === gone ? undefined : nextWaitMs(made, retryAfterMs);
   return waitMs === undefined ? { status: 'failed' } : { status: 'pending', waitMs };
 }
+
+type DeliveryChange = Partial<Pick<WebhookDelivery, 'status' | 'enqueued' | 'nextAttemptAt' | 'completedAt'>>;
 
 interface Outcome {
   status: WebhookDeliveryStatus;

@@ -1,0 +1,67 @@
+import { ImageTask } from '@app/domain';
+import type { EntityManager } from 'typeorm';
+import type { InferenceBench } from '../support/inference';
+import { createInferenceBench } from '../support/inference';
+
+describe('two transactions that wait for each other', () => {
+  let bench: InferenceBench;
+
+  beforeAll(async () => {
+    bench = await createInferenceBench();
+  });
+
+  afterAll(() => bench.close());
+
+  /** Two pieces of work that change the same rows in opposite order, and meet in the middle the first time. */
+  async function oppositeWork() {
+    const ids = [await addTask(), await addTask()];
+    let arrived = 0;
+    let meet = (): void => undefined;
+    const met = new Promise<void>((resolve) => (meet = resolve));
+    let tries = 0;
+    const change = (name: string, order: readonly string[]) => async (manager: EntityManager) => {
+      tries++;
+      await manager.update(ImageTask, { id: order[0] }, { prompt: name });
+      if (++arrived === 2) meet();
+      await met;
+      await manager.update(ImageTask, { id: order[1] }, { prompt: name });
+    };
+    return {
+      works: [change('first', ids), change('second', [...ids].reverse())],
+      prompts: async () => (await Promise.all(ids.map((id) => bench.taskOf(id)))).map(({ prompt }) => prompt),
+      tries: () => tries,
+    };
+  }
+
+  const addTask = async (): Promise<string> => (await bench.addTask({}, { withJob: false })).id;
+
+  it.each(['run', 'enclose'] as const)('are both done by %s, one of them in a second try', async (method) => {
+    const { works, prompts, tries } = await oppositeWork();
+    const perform = (work: (manager: EntityManager) => Promise<void>): Promise<void> =>
+      method === 'run'
+        ? bench.transactions.run(({ manager }) => work(manager))
+        : bench.transactions.enclose(() => work(bench.transactions.manager));
+    await Promise.all(works.map(perform));
+    expect(tries()).toBe(3);
+    const [first, second] = await prompts();
+    expect(first).toBe(second);
+  });
+
+  it('make their jobs once', async () => {
+    const { works, tries } = await oppositeWork();
+    const jobsBefore = await jobCount();
+    await Promise.all([
+      bench.transactions.run(async (transaction) => {
+        await transaction.enqueue('images', { id: 'deadlock', data: { taskId: 'deadlock' } });
+        await works[0](transaction.manager);
+      }),
+      bench.transactions.run(({ manager }) => works[1](manager)),
+    ]);
+    expect(tries()).toBe(3);
+    expect((await jobCount()) - jobsBefore).toBe(1);
+  });
+
+  async function jobCount(): Promise<number> {
+    return Object.values(await bench.jobs.counts('images')).reduce((sum, count) => sum + count, 0);
+  }
+});
