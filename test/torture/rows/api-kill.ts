@@ -52,6 +52,8 @@ export const apiKill: Row = {
     const rowCount = rows.reduce((sum, { count }) => sum + count, 0);
     return audit(site, {
       problems,
+      // One may have been on its way when the api was killed.
+      mayRepeatWebhooks: true,
       notes: {
         kills: rounds,
         'asked again with their key': unanswered.length,

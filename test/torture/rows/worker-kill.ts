@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '../../support/until';
 import { audit, comeToRest } from '../audit';
 import type { Row } from '../row';
-import { p95 } from '../row';
+import { p95, quantile } from '../row';
 import type { Site } from '../site';
 
 /** How long a killed job may take to be drawn again, at the 95th percentile. */
@@ -36,7 +36,12 @@ export const workerKill: Row = {
       problems.push(`killed jobs restart in ${p95(restartsMs)} ms (p95)`);
     return audit(site, {
       problems,
-      notes: { kills, 'jobs killed': restartsMs.length, 'restart p95 ms': p95(restartsMs) },
+      notes: {
+        kills,
+        'jobs killed': restartsMs.length,
+        'restart median ms': quantile(restartsMs, 0.5),
+        'restart p95 ms': p95(restartsMs),
+      },
     });
   },
 };

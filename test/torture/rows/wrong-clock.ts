@@ -1,31 +1,47 @@
 import { join } from 'node:path';
+import { until } from '../../support/until';
 import { audit, comeToRest } from '../audit';
 import type { Row } from '../row';
+import type { ServiceProcess } from '../service-process';
 import { root } from '../service-process';
 
 const offMs = 60_000;
+/** A claim takes no longer than this. */
+const claimMs = 1_000;
+const halted = /nothing is taken from the queues/;
 
-/** Two workers whose clocks are wrong, one by a minute early and one late, stand beside a sound one. */
+/**
+ * Beside a sound worker two stand whose clocks are wrong by a minute, one early and one late, and two whose clocks jump
+ * by as much while they draw.
+ */
 export const wrongClock: Row = {
   name: 'wrong-clock',
   title: 'clock +-60 s',
   async run(site, size) {
+    const jobs = size === 'long' ? 100 : 12;
     const api = await site.startApi();
-    const nodeOptions = ['--require', join(root, 'test', 'torture', 'clock.cjs')];
-    const wrong = await Promise.all(
-      [offMs, -offMs].map((ms) =>
-        site.startWorker({ env: { TORTURE_CLOCK_MS: String(ms) }, nodeOptions, health: 'live' }),
-      ),
-    );
-    await site.startWorker();
     const caller = await site.newCaller(api);
-    await caller.createMany(size === 'long' ? 100 : 8, { webhook: site.receiver.url });
+    const nodeOptions = ['--require', join(root, 'test', 'torture', 'clock.cjs')];
+    const both = (variable: string, health: 'live' | 'ready'): Promise<ServiceProcess[]> =>
+      Promise.all(
+        [offMs, -offMs].map((ms) => site.startWorker({ env: { [variable]: String(ms) }, nodeOptions, health })),
+      );
+    const wrong = await both('TORTURE_CLOCK_MS', 'live');
+    const jumping = await both('TORTURE_CLOCK_JUMP_MS', 'ready');
+    await site.startWorker();
+    await caller.createMany(jobs / 2, { webhook: site.receiver.url });
+    for (const worker of jumping) worker.signal('SIGUSR2');
+    await caller.createMany(jobs / 2, { webhook: site.receiver.url });
     const problems = await comeToRest(site);
-    for (const { output } of wrong) {
-      if (!/nothing is taken from the queues/.test(output))
-        problems.push('a worker does not say that its clock is wrong');
+    for (const worker of [...wrong, ...jumping])
+      await until(async () => halted.test(worker.output), 'a worker says that its clock is wrong').catch(
+        ({ message }: Error) => problems.push(message),
+      );
+    for (const { output } of wrong)
       if (/"msg":"drawing"/.test(output)) problems.push('a worker draws though its clock is wrong');
-    }
+    // It claims no more once it has said so, though what it was claiming just then is drawn.
+    for (const { output } of jumping)
+      if (drawsAfterHalt(output)) problems.push('a worker draws after its clock has jumped');
     const [{ stolen }] = await site.query<{ stolen: number }>(
       'SELECT count(*)::int AS stolen FROM image_tasks WHERE attempt <> 1',
     );
@@ -33,3 +49,10 @@ export const wrongClock: Row = {
     return audit(site, { problems, notes: { 'clocks wrong by s': `${offMs / 1000}, -${offMs / 1000}` } });
   },
 };
+
+function drawsAfterHalt(output: string): boolean {
+  const lines = output.split('\n').filter((line) => line.startsWith('{') && line.endsWith('}'));
+  const said = lines.map((line) => JSON.parse(line) as { time: string; msg: string });
+  const haltedAt = said.find(({ msg }) => halted.test(msg))?.time ?? '';
+  return said.some(({ msg, time }) => msg === 'drawing' && Date.parse(time) > Date.parse(haltedAt) + claimMs);
+}
