@@ -1,5 +1,5 @@
 import { ImageTask, newIdentifier } from '@app/domain';
-import { claimDueStatement, ImageTaskLifeCycle, jobIdOf, queuePosition } from '@app/queue';
+import { claimDueStatement, heartbeatTimeoutMs, ImageTaskLifeCycle, jobIdOf, queuePosition } from '@app/queue';
 import type { InferenceBench } from '../support/inference';
 import { createInferenceBench } from '../support/inference';
 
@@ -30,6 +30,9 @@ describe('the fair claim', () => {
     const found = await lifeCycle.claimDue(`ticket-${++tickets}`);
     return found.kind === 'claimed' ? found.task : undefined;
   };
+
+  const silence = (id: string): Promise<unknown> =>
+    bench.dataSource.query(`UPDATE image_tasks SET heartbeat_at = now() - interval '11 s' WHERE id = $1`, [id]);
 
   /** Draws one task after the other, each in `seconds` of its owner; counts how many seconds each owner got. */
   async function serve(rounds: number, seconds: (task: ImageTask) => number): Promise<Map<string, number>> {
@@ -159,10 +162,37 @@ describe('the fair claim', () => {
     await queue(owner, 3);
     const first = await bench.lifeCycle.claimDue('one');
     expect(first).toMatchObject({ kind: 'claimed', task: { attempt: 1 } });
-    expect(await bench.lifeCycle.claimDue('one')).toEqual({ kind: 'wait', retryMs: 5_000 });
+    expect(await bench.lifeCycle.claimDue('one')).toEqual({ kind: 'wait', retryMs: 2_000 });
     const { id } = first.kind === 'claimed' ? first.task : { id: '' };
-    await bench.dataSource.query(`UPDATE image_tasks SET heartbeat_at = now() - interval '11 s' WHERE id = $1`, [id]);
+    await silence(id);
     expect(await bench.lifeCycle.claimDue('one')).toMatchObject({ kind: 'claimed', task: { id, attempt: 2 } });
+  });
+
+  it('takes what a silent worker left before all that waits, once, and charges its owner no second time', async () => {
+    const owner = newIdentifier();
+    await queue(owner, 1);
+    const left = await claim();
+    if (!left) throw new Error('Nothing was claimed.');
+    await queue(newIdentifier(), 20);
+    const charged = () => bench.dataSource.query('SELECT virtual_time FROM fair_shares WHERE owner_id = $1', [owner]);
+    const before: unknown = await charged();
+    expect((await claim())?.id).not.toBe(left.id);
+    await silence(left.id);
+    const claims = await Promise.all([claim(), claim(), claim()]);
+    expect(claims.filter((task) => task?.id === left.id)).toEqual([expect.objectContaining({ attempt: 2, deaths: 1 })]);
+    expect(new Set(claims.map((task) => task?.id)).size).toBe(3);
+    expect(await charged()).toEqual(before);
+    expect(await bench.lifeCycle.heartbeat(left)).toBe(false);
+  });
+
+  it('keeps a key within its cap when its silent task is taken', async () => {
+    const lifeCycle = new ImageTaskLifeCycle(bench.transactions, 1);
+    await queue(newIdentifier(), 2);
+    const left = await claim(lifeCycle);
+    if (!left) throw new Error('Nothing was claimed.');
+    await silence(left.id);
+    expect(await claim(lifeCycle)).toMatchObject({ id: left.id, slot: 1 });
+    expect(await claim(lifeCycle)).toBeUndefined();
   });
 
   it('ends a ticket quietly when nothing is queued', async () => {
@@ -200,6 +230,7 @@ describe('the fair claim', () => {
       'explained',
       0,
       'channel',
+      heartbeatTimeoutMs,
     ]);
     const text = plan.map((line) => line['QUERY PLAN']).join('\n');
     expect(text).not.toMatch(/Seq Scan on image_tasks/);

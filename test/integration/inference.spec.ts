@@ -130,6 +130,19 @@ describe('the inference worker', () => {
     });
   });
 
+  it('gives up a task that its workers did not survive', async () => {
+    const silent = { status: 'processing', attempt: 5, heartbeatAt: new Date(Date.now() - 60_000) } as const;
+    const { id: deadly } = await bench.addTask({ ...silent, deaths: 4 });
+    expect(await bench.terminated(deadly)).toMatchObject({
+      status: 'failed',
+      error: 'The picture could not be drawn: its worker ended unexpectedly in 5 tries.',
+      deaths: 5,
+      images: [],
+    });
+    const { id: unlucky } = await bench.addTask({ ...silent, deaths: 3 });
+    expect(await bench.terminated(unlucky)).toMatchObject({ status: 'succeeded', attempt: 6, deaths: 4 });
+  });
+
   it('fails a task that asks for an unknown scheduler without trying again', async () => {
     const { id } = await bench.addTask({ scheduler: 'quick' });
     const task = await bench.terminated(id);

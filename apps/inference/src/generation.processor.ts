@@ -15,10 +15,11 @@ import { SHUTDOWN_DEADLINE_MS } from './tokens';
 /** Consumes the drawing jobs: claims the task that is due for each and has it drawn. */
 @Processor(queueNames.images, {
   autorun: false,
-  lockDuration: 10_000,
+  // The heartbeats decide whose a task is; this only says when the queue hands a dead worker’s ticket to another.
+  lockDuration: 5_000,
   // One look marks a job without a lock, the next one takes it.
-  stalledInterval: 2_500,
-  // More than a task is tried: a job that took down that many workers is ended here, with a word to its owner.
+  stalledInterval: 1_500,
+  // More than a task is tried: one that takes down its workers is ended here, with a word to its owner.
   maxStalledCount: 2 * maxAttempts,
   runRetryDelay: 1_500,
   removeOnComplete: { count: 100 },
@@ -62,9 +63,7 @@ export class GenerationProcessor extends WorkerHost implements OnApplicationBoot
         throw new DelayedError();
       }
       if (claim.kind === 'none') return;
-      // A ticket keeps to one task while its workers die, so that the deaths it counts are that task's as long as the claims are.
-      const isDeadly = job.stalledCounter >= maxAttempts && claim.task.attempt > maxAttempts;
-      if (isDeadly) await this.failures.endDeadly(claim.task);
+      if (claim.task.deaths >= maxAttempts) await this.failures.endDeadly(claim.task);
       else await this.drawings.run(claim.task, loan, this.shutdown.signal);
     } finally {
       loan.giveBack();

@@ -33,14 +33,20 @@ const waiting = `waiting (owner_id) AS (
 )`;
 
 /**
- * Claims the oldest task of the owner who has had the least compute time: deficit round robin with a quantum that goes to
+ * Claims a task whose worker has gone silent, which has waited and been paid for already; else the oldest task of the owner who has had the least compute time: deficit round robin with a quantum that goes to
  * nothing, which is start-time fair queuing (Goyal, Vin, Cheng 1996). Each owner's virtual time is what it was charged; the
  * charge is the estimate until the task ends. One statement, so that a worker that freezes holds no lock. Rows that another
  * claim has in hand are skipped. A key's cap is the number of its slots, and a unique index keeps two tasks out of one.
- * Parameters: the ticket, the cap of keys without their own (0: none), the channel of changes.
+ * Parameters: the ticket, the cap of keys without their own (0: none), the channel of changes, the milliseconds of silence.
  */
 export const claimDueStatement = `
 WITH RECURSIVE ${waiting},
+abandoned AS (
+  SELECT id, slot FROM image_tasks
+  WHERE status = 'processing' AND NOT sandbox AND heartbeat_at < now() - $4 * interval '1 ms'
+  ORDER BY heartbeat_at LIMIT 1
+  FOR UPDATE SKIP LOCKED
+),
 owners AS MATERIALIZED (
   SELECT waiting.owner_id, place.slot
   FROM waiting
@@ -56,9 +62,10 @@ owners AS MATERIALIZED (
     )
     LIMIT 1
   ) place
+  WHERE NOT EXISTS (SELECT FROM abandoned)
   ORDER BY coalesce(share.virtual_time, 0), waiting.owner_id
 ),
-due AS (
+next AS (
   SELECT oldest.id, owners.slot FROM owners CROSS JOIN LATERAL (
     SELECT id FROM image_tasks
     WHERE owner_id = owners.owner_id AND status = 'queued' AND NOT sandbox
@@ -68,15 +75,19 @@ due AS (
   ) oldest
   LIMIT 1
 ),
+due AS (
+  SELECT id, slot, true AS again FROM abandoned UNION ALL SELECT id, slot, false FROM next
+),
 claimed AS (
   UPDATE image_tasks task SET
     status = 'processing', attempt = attempt + 1, started_at = coalesce(started_at, now()), heartbeat_at = now(),
-    ticket = $1, slot = due.slot, not_before = NULL, charged_seconds = ${cost}
+    ticket = $1, slot = due.slot, not_before = NULL, deaths = deaths + due.again::integer,
+    charged_seconds = CASE WHEN due.again THEN charged_seconds ELSE ${cost} END
   FROM due WHERE task.id = due.id
-  RETURNING task.id, task.owner_id, task.charged_seconds
+  RETURNING task.id, task.owner_id, CASE WHEN due.again THEN 0 ELSE task.charged_seconds END AS charge
 ),
 charged AS (
-  INSERT INTO fair_shares (owner_id, virtual_time) SELECT owner_id, charged_seconds FROM claimed
+  INSERT INTO fair_shares (owner_id, virtual_time) SELECT owner_id, charge FROM claimed
   ON CONFLICT (owner_id) DO UPDATE SET virtual_time = fair_shares.virtual_time + excluded.virtual_time
 )
 SELECT id, pg_notify($3, id) FROM claimed`;
@@ -89,11 +100,11 @@ const uniqueViolation = '23505';
 export async function claimDue(
   database: Queryable,
   ticket: string,
-  maxConcurrent: number,
+  { maxConcurrent, silenceMs }: { maxConcurrent: number; silenceMs: number },
 ): Promise<string | undefined> {
   for (let left = claimTries; ; left--)
     try {
-      const parameters = [ticket, maxConcurrent, changeChannel];
+      const parameters = [ticket, maxConcurrent, changeChannel, silenceMs];
       const [claimed] = await database.query<{ id: string }[]>(claimDueStatement, parameters);
       return claimed?.id;
     } catch (error) {

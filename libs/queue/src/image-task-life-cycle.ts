@@ -68,8 +68,8 @@ export class ImageTaskLifeCycle {
   }
 
   /**
-   * Takes the task that is due: the one that this ticket claimed before, if the worker that took it is gone, else the oldest
-   * of the owner who has had the least compute time and is below the cap.
+   * Takes the task that is due: the one that this ticket claimed before, if the worker that took it is gone, else any whose
+   * worker is gone, else the oldest of the owner who has had the least compute time and is below the cap.
    * @param ticket id of the job.
    */
   async claimDue(ticket: string): Promise<DueClaim> {
@@ -78,7 +78,8 @@ export class ImageTaskLifeCycle {
     const claim = own && (await this.claim(own.id));
     if (claim?.kind === 'claimed') return claim;
     if (claim?.kind === 'held') return { kind: 'wait', retryMs: heldRetryMs };
-    const id = await claimDue(manager, ticket, this.maxConcurrent);
+    const limits = { maxConcurrent: this.maxConcurrent, silenceMs: heartbeatTimeoutMs };
+    const id = await claimDue(manager, ticket, limits);
     const task = id === undefined ? null : await manager.findOneBy(ImageTask, { id, ticket, status: 'processing' });
     if (task) return { kind: 'claimed', task };
     const { each, least, most } = waitingRetryMs;
@@ -100,6 +101,7 @@ export class ImageTaskLifeCycle {
           attempt: () => 'attempt + 1',
           startedAt: () => `coalesce(started_at, now())`,
           heartbeatAt: () => 'now()',
+          deaths: () => `deaths + (status = 'processing')::integer`,
         })
         .where('id = :taskId', { taskId })
         .andWhere(
@@ -207,7 +209,8 @@ export class ImageTaskLifeCycle {
       const row = await lock(transaction.manager, seen.id);
       if (!row || row.status !== seen.status || row.attempt !== seen.attempt || row.enqueued !== seen.enqueued)
         return false;
-      await requeue(transaction, row);
+      const deaths = row.deaths + (row.status === 'processing' ? 1 : 0);
+      await requeue(transaction, Object.assign(row, { deaths }));
       return true;
     });
   }
@@ -244,6 +247,7 @@ async function requeue(transaction: JobTransaction, row: ImageTask, delayMs = 0)
     {
       status: 'queued',
       enqueued,
+      deaths: row.deaths,
       heartbeatAt: () => 'NULL',
       ticket: () => 'NULL',
       slot: () => 'NULL',

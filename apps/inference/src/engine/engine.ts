@@ -152,7 +152,14 @@ export class Engine {
   }
 
   private startThread(): Promise<RunningThread> {
-    const { threadFile, onLoaded: _onLoaded, onCrash, stallMs: _stallMs, onStall: _onStall, ...workerData } = this.options;
+    const {
+      threadFile,
+      onLoaded: _onLoaded,
+      onCrash,
+      stallMs: _stallMs,
+      onStall: _onStall,
+      ...workerData
+    } = this.options;
     return new Promise((resolve, reject) => {
       const worker = new Worker(threadFile ?? join(__dirname, 'engine-thread.js'), { workerData });
       let cause: unknown;

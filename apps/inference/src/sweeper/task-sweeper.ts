@@ -32,7 +32,7 @@ export class TaskSweeper {
   async sweep(): Promise<{ requeued: number; ended: number }> {
     const counts = { requeued: 0, ended: 0 };
     for (const task of await this.abandoned()) {
-      if (task.attempt >= maxAttempts) {
+      if (task.deaths + 1 >= maxAttempts) {
         await this.failures.endDeadly(task);
         counts.ended++;
         continue;

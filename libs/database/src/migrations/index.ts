@@ -4,6 +4,7 @@ import { Idempotency1795400000000 } from './1795400000000-idempotency';
 import { FairQueue1795500000000 } from './1795500000000-fair-queue';
 import { KeyLimits1795510000000 } from './1795510000000-key-limits';
 import { Retention1795520000000 } from './1795520000000-retention';
+import { Deaths1795530000000 } from './1795530000000-deaths';
 
 /** Every migration in order; a new one is added at the end. */
 export const migrations = [
@@ -13,4 +14,5 @@ export const migrations = [
   FairQueue1795500000000,
   KeyLimits1795510000000,
   Retention1795520000000,
+  Deaths1795530000000,
 ];

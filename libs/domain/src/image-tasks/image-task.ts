@@ -83,6 +83,10 @@ export class ImageTask {
   @Column('integer', { name: 'attempt', default: 0 })
   attempt: number;
 
+  /** Counts the claims that ended without a word, as when the worker died. */
+  @Column('integer', { name: 'deaths', default: 0 })
+  deaths: number;
+
   /** Counts the jobs made for this task; the job id is `<id>-<enqueued>`. */
   @Column('integer', { name: 'enqueued', default: 1 })
   enqueued: number;
