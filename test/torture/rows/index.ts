@@ -3,6 +3,7 @@ import { apiKill } from './api-kill';
 import { crashPoints } from './crash-points';
 import { databaseRestart } from './database-restart';
 import { diskFull } from './disk-full';
+import { fleetEnd } from './fleet-end';
 import { frozenWorker } from './frozen-worker';
 import { garbage } from './garbage';
 import { gracefulEnd } from './graceful-end';
@@ -27,6 +28,7 @@ export const rows: readonly Row[] = [
   receivers,
   diskFull,
   gracefulEnd,
+  fleetEnd,
   apiKill,
   randomEndings,
   sameKey,

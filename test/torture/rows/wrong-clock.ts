@@ -53,6 +53,7 @@ export const wrongClock: Row = {
 function drawsAfterHalt(output: string): boolean {
   const lines = output.split('\n').filter((line) => line.startsWith('{') && line.endsWith('}'));
   const said = lines.map((line) => JSON.parse(line) as { time: string; msg: string });
-  const haltedAt = said.find(({ msg }) => halted.test(msg))?.time ?? '';
-  return said.some(({ msg, time }) => msg === 'drawing' && Date.parse(time) > Date.parse(haltedAt) + claimMs);
+  const since = said.slice(said.findIndex(({ msg }) => halted.test(msg)));
+  const afterMs = ({ time }: { time: string }): number => Date.parse(time) - Date.parse(since[0].time);
+  return since.some((line) => line.msg === 'drawing' && afterMs(line) > claimMs);
 }

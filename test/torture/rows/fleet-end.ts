@@ -1,0 +1,52 @@
+import { processesOf } from '../../support/running-launcher';
+import { until } from '../../support/until';
+import { audit, comeToRest } from '../audit';
+import type { Row } from '../row';
+
+/** What the worker, and the api, take at most to end in order. */
+const deadlineMs = 35_000;
+
+/** SIGTERM to an api and all its workers at once, each of which has a picture in its hands, while many more wait. */
+export const fleetEnd: Row = {
+  name: 'fleet-end',
+  title: 'SIGTERM to a fleet, running and queued',
+  async run(site, size) {
+    const { running, queued } = size === 'long' ? { running: 20, queued: 100 } : { running: 3, queued: 6 };
+    const problems: string[] = [];
+    const api = await site.startApi();
+    const workers = await Promise.all(Array.from({ length: running }, () => site.startWorker()));
+    const caller = await site.newCaller(api);
+    // Many steps, so that each still draws its first one when the last of them has begun.
+    const drawn = await caller.createMany(running, { webhook: site.receiver.url, steps: 50 });
+    await until(
+      async () => {
+        const rows = await site.query(`SELECT FROM image_tasks WHERE status = 'processing'`);
+        return rows.length === drawn.length;
+      },
+      `${running} pictures are being drawn`,
+      60_000,
+    );
+    await caller.createMany(queued, { webhook: site.receiver.url });
+    const startedAt = Date.now();
+    const endMs: number[] = [];
+    await Promise.all(
+      [api.process, ...workers].map(async (each) => {
+        const how = await each.end('SIGTERM');
+        endMs.push(Date.now() - startedAt);
+        // The hooks of Nest end a process by the signal that asked for it.
+        if (how !== 'SIGTERM' && how !== 0) problems.push(`${each.name} ended with ${how}`);
+      }),
+    );
+    if (Math.max(...endMs) > deadlineMs) problems.push(`it took ${Math.max(...endMs)} ms to end`);
+    const orphans = processesOf(site.dataDir);
+    if (orphans.length > 0) problems.push(`${orphans.length} processes are left: ${orphans[0].command}`);
+    const [held] = await site.query<{ count: number }>(
+      `SELECT count(*)::int AS count FROM image_tasks WHERE status = 'processing'`,
+    );
+    if (held.count > 0) problems.push(`${held.count} pictures were not given back`);
+    await site.startApi({ port: Number(new URL(api.url).port) });
+    await Promise.all([site.startWorker(), site.startWorker()]);
+    problems.push(...(await comeToRest(site)));
+    return audit(site, { problems, notes: { running, queued, 'all ended after ms': Math.max(...endMs) } });
+  },
+};
