@@ -4,7 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ImageTask } from '@app/domain';
 import { Finetune, newIdentifier } from '@app/domain';
-import { progressChannel, stopChannel } from '@app/queue';
+import { jobIdOf, progressChannel, stopChannel } from '@app/queue';
 import type { INestApplicationContext } from '@nestjs/common';
 import { Client } from 'pg';
 import sharp from 'sharp';
@@ -130,6 +130,22 @@ describe('the inference worker', () => {
     });
   });
 
+  it('leaves to another worker what it has no engine for', async () => {
+    const first = await bench.addTask(long);
+    await stepOf(first);
+    const second = await bench.addTask({ steps: 1 });
+    // The busy worker has a job in hand for when it is free.
+    await until(async () => (await bench.jobs.counts('images')).active === 2, 'both jobs are taken');
+    const other = await createInference({ ...bench, threadFile });
+    try {
+      await bench.terminated(second.id);
+      expect((await bench.taskOf(first.id)).status).toBe('processing');
+    } finally {
+      await bench.transactions.run((transaction) => bench.lifeCycle.cancel(transaction, first.id));
+      await other.close();
+    }
+  });
+
   it('gives up a task that its workers did not survive', async () => {
     const silent = { status: 'processing', attempt: 5, heartbeatAt: new Date(Date.now() - 60_000) } as const;
     const { id: deadly } = await bench.addTask({ ...silent, deaths: 4 });
@@ -213,7 +229,9 @@ describe('the inference worker', () => {
   });
 
   it('leaves a task alone that another worker holds, and takes it once that one is silent', async () => {
-    const task = await bench.addTask({ status: 'processing', attempt: 1, heartbeatAt: new Date(Date.now() - 7_000) });
+    const id = newIdentifier();
+    const heartbeatAt = new Date(Date.now() - 7_000);
+    const task = await bench.addTask({ id, status: 'processing', attempt: 1, ticket: jobIdOf(id, 1), heartbeatAt });
     const drawn = await bench.terminated(task.id);
     expect(drawn).toMatchObject({ status: 'succeeded', attempt: 2 });
     expect(drawn.completedAt!.getTime() - task.heartbeatAt!.getTime()).toBeGreaterThan(10_000);

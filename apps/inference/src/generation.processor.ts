@@ -12,6 +12,10 @@ import { FailureService, maxAttempts } from './drawing/failure.service';
 import { Engines } from './engine/engines';
 import { SHUTDOWN_DEADLINE_MS } from './tokens';
 
+/** A ticket waits here for an engine so long; then another worker, which may have one, gets its chance for a moment. */
+const patienceMs = 1_000;
+const restMs = 100;
+
 /** Consumes the drawing jobs: claims the task that is due for each and has it drawn. */
 @Processor(queueNames.images, {
   autorun: false,
@@ -51,7 +55,12 @@ export class GenerationProcessor extends WorkerHost implements OnApplicationBoot
   }
 
   override async process(job: Job<JobData['images']>, token?: string): Promise<void> {
-    const loan = await this.engines.borrow();
+    const loan = await this.engines.borrow(patienceMs);
+    if (!loan) {
+      await job.moveToWait(token);
+      await delay(restMs);
+      throw new WaitingError();
+    }
     try {
       if (this.stopping || !this.clock.agrees || loan.engine.isStalled) {
         await job.moveToWait(token);

@@ -77,9 +77,13 @@ export class Engines {
     return new Engines([...engines.values()], devices);
   }
 
-  /** Lends the next engine that is free. What is borrowed has to be given back; doing so twice is the same as once. */
-  async borrow(): Promise<EngineLoan> {
-    const engine = this.free.pop() ?? (await new Promise<Engine>((resolve) => this.waiting.push(resolve)));
+  /**
+   * Lends the next engine that is free; undefined when none is within `patienceMs`. What is borrowed has to be given back;
+   * doing so twice is the same as once.
+   */
+  async borrow(patienceMs: number): Promise<EngineLoan | undefined> {
+    const engine = this.free.pop() ?? (await this.nextFree(patienceMs));
+    if (!engine) return undefined;
     let out = true;
     const giveBack = (): void => {
       if (!out) return;
@@ -89,6 +93,20 @@ export class Engines {
       else this.free.push(engine);
     };
     return { engine, giveBack };
+  }
+
+  private nextFree(patienceMs: number): Promise<Engine | undefined> {
+    return new Promise((resolve) => {
+      const take = (engine: Engine): void => {
+        clearTimeout(timer);
+        resolve(engine);
+      };
+      const timer = setTimeout(() => {
+        this.waiting.splice(this.waiting.indexOf(take), 1);
+        resolve(undefined);
+      }, patienceMs);
+      this.waiting.push(take);
+    });
   }
 
   /**
