@@ -12,9 +12,10 @@ import { FailureService, maxAttempts } from './drawing/failure.service';
 import { Engines } from './engine/engines';
 import { SHUTDOWN_DEADLINE_MS } from './tokens';
 
-/** A ticket waits here for an engine so long; then another worker, which may have one, gets its chance for a moment. */
-const patienceMs = 1_000;
-const restMs = 100;
+/** A ticket waits here for an engine so long; then it is for another worker, which may have one. */
+const patienceMs = 250;
+/** So long none is fetched after that, unless an engine becomes free. Both together: less than half of a job's lock. */
+const restMs = 1_000;
 
 /** Consumes the drawing jobs: claims the task that is due for each and has it drawn. */
 @Processor(queueNames.images, {
@@ -58,7 +59,7 @@ export class GenerationProcessor extends WorkerHost implements OnApplicationBoot
     const loan = await this.engines.borrow(patienceMs);
     if (!loan) {
       await job.moveToWait(token);
-      await delay(restMs);
+      (await this.engines.borrow(restMs))?.giveBack();
       throw new WaitingError();
     }
     try {
