@@ -1,0 +1,32 @@
+import { Bench } from '../torture/bench';
+import { rows } from '../torture/rows';
+import type { Report } from '../torture/run';
+import { startRows } from '../torture/run';
+
+// Rows wait for locks to run out more than they work, so a few go on at once.
+const atOnce = 4;
+jest.setTimeout(600_000);
+
+describe('the job contract holds when there is', () => {
+  let bench: Bench;
+  let reports: Map<string, Promise<Report>>;
+
+  beforeAll(async () => {
+    bench = await Bench.start();
+    const running = startRows(bench, rows, 'short', atOnce);
+    reports = new Map(rows.map(({ name }, i) => [name, running[i]]));
+  });
+
+  afterAll(async () => {
+    await Promise.all(reports.values());
+    await bench.close();
+  });
+
+  it.each(rows)('$name: $title', async ({ name }) => {
+    const { problems, figures, log, skipped } = (await reports.get(name))!;
+    expect({ problems, log }).toEqual({ problems: [] });
+    expect(figures).toMatchObject({ duplicates: 0, lost: 0, leaked: 0, serverErrors: 0 });
+    expect(figures.terminated).toBe(figures.acknowledged);
+    if (!skipped) expect(figures.acknowledged).toBeGreaterThan(0);
+  });
+});
