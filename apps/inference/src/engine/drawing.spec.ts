@@ -1,5 +1,6 @@
 import type { Denoising, RgbImage, TextToImageRequest } from '@app/diffusion';
-import { AbortError } from '@app/diffusion';
+import { AbortError, schedulerNames as drawnSchedulerNames } from '@app/diffusion';
+import { schedulerNames } from '@app/domain';
 import type { DrawingHooks, Painter } from './drawing';
 import { drawPictures } from './drawing';
 import type { DrawingProgress, DrawRequest } from './engine-protocol';
@@ -100,4 +101,8 @@ describe(drawPictures.name, () => {
     await expect(drawPictures(painter, request, 8, hooksOf(() => true).hooks)).rejects.toThrow(AbortError);
     expect(painter.prepared).toEqual([]);
   });
+});
+
+it('knows the schedulers that the API offers', () => {
+  expect([...drawnSchedulerNames].sort()).toEqual([...schedulerNames].sort());
 });
