@@ -31,19 +31,12 @@ onRedis(`The api and the worker on Redis and S3${whyNoRedis ? ` (${whyNoRedis})`
   let key: TestKey;
   let receiver: Receiver;
   let workerDir: string;
+  let env: Record<string, string>;
 
-  beforeAll(async () => {
-    redis = await startRedis();
-    s3 = await startS3();
-    receiver = await startReceiver();
-    const env = { QUEUE_BACKEND: 'redis', REDIS_URL: redis.url, ...s3.env };
-    api = await startTestApi(env);
-    key = await api.createKey();
-    workerDir = await mkdtemp(join(tmpdir(), 'darkroom-worker-'));
-    // Another machine: it shares nothing with the api but the database, Redis and the store.
+  /** Another machine: it shares nothing with the api but the database, Redis and the store. */
+  const startWorker = (): Promise<INestApplicationContext> => {
     const config = loadConfig({
       ...env,
-      DATABASE_URL: api.config.databaseUrl,
       DATA_DIR: workerDir,
       MODELS_DIR: api.config.modelsDir,
       MODEL_FALLBACK: 'on',
@@ -52,7 +45,19 @@ onRedis(`The api and the worker on Redis and S3${whyNoRedis ? ` (${whyNoRedis})`
       LOG_LEVEL: 'silent',
     });
     const logger = new JsonLogger('inference', 'silent');
-    worker = await createInference({ config, databaseUrl: api.config.databaseUrl ?? '', logger, threadFile });
+    return createInference({ config, databaseUrl: api.config.databaseUrl ?? '', logger, threadFile });
+  };
+
+  beforeAll(async () => {
+    redis = await startRedis();
+    s3 = await startS3();
+    receiver = await startReceiver();
+    env = { QUEUE_BACKEND: 'redis', REDIS_URL: redis.url, ...s3.env };
+    api = await startTestApi(env);
+    key = await api.createKey();
+    env = { ...env, DATABASE_URL: api.config.databaseUrl ?? '' };
+    workerDir = await mkdtemp(join(tmpdir(), 'darkroom-worker-'));
+    worker = await startWorker();
   });
 
   afterAll(async () => {
@@ -64,8 +69,8 @@ onRedis(`The api and the worker on Redis and S3${whyNoRedis ? ` (${whyNoRedis})`
     await rm(workerDir, { recursive: true, force: true });
   });
 
-  const create = async (): Promise<string> => {
-    const { status, body } = await api.request<GenerationDto>('POST', '/v1/sd/text-to-image', {
+  const create = async (target = api): Promise<string> => {
+    const { status, body } = await target.request<GenerationDto>('POST', '/v1/sd/text-to-image', {
       key,
       body: { prompt: 'a red circle', model: 'shapes', steps: 2, webhook: receiver.url },
     });
@@ -91,6 +96,17 @@ onRedis(`The api and the worker on Redis and S3${whyNoRedis ? ` (${whyNoRedis})`
     await worker.get(TaskSweeper).sweep();
     await api.app.get(DeliveriesSweeper).sweep(new Date(Date.now() + 60_000));
   };
+
+  /** Redis has come back; it takes a moment until everybody knows. */
+  const sweepAgain = (): Promise<boolean> =>
+    until(
+      () =>
+        sweep().then(
+          () => true,
+          () => false,
+        ),
+      'the sweepers reach Redis again',
+    );
 
   it('draw a picture, serve it and tell the receiver', async () => {
     const id = await create();
@@ -139,16 +155,34 @@ onRedis(`The api and the worker on Redis and S3${whyNoRedis ? ` (${whyNoRedis})`
     const ids = [await create(), await create()];
     expect(performance.now() - startedAt).toBeLessThan(6_000);
     await redis.start();
-    await until(
-      () =>
-        sweep().then(
-          () => true,
-          () => false,
-        ),
-      'the sweepers reach Redis again',
-    );
+    await sweepAgain();
     for (const id of ids) expect((await terminated(id)).status).toBe('succeeded');
     await sweep();
     await Promise.all(ids.map(told));
+  });
+
+  it('start, accept work and end while Redis is away', async () => {
+    await redis.kill();
+    const otherApi = await startTestApi(env);
+    const otherWorker = await startWorker();
+    const id = await create(otherApi);
+    await otherWorker.close();
+    await otherApi.close();
+    await redis.start();
+    await sweepAgain();
+    expect((await terminated(id)).status).toBe('succeeded');
+  });
+
+  it('end when Redis goes away, and when it has just come back', async () => {
+    for (const isBack of [false, true]) {
+      const otherApi = await startTestApi(env);
+      const otherWorker = await startWorker();
+      await redis.kill();
+      expect((await otherApi.request('GET', '/health/ready')).status).toBe(503);
+      if (isBack) await redis.start();
+      await otherWorker.close();
+      await otherApi.close();
+      if (!isBack) await redis.start();
+    }
   });
 });

@@ -1,6 +1,5 @@
 import type { Config } from '@app/config';
 import type { JobBackEnd } from './job-back-end';
-import { queueConnection } from './job-back-end';
 import { PostgresBackEnd } from './postgres-back-end';
 import { RedisBackEnd } from './redis-back-end';
 
@@ -24,6 +23,6 @@ export function openJobBackEnd(
   onError: (error: Error) => void,
 ): JobBackEnd {
   return config.queueBackend === 'redis'
-    ? new RedisBackEnd(queueConnection(config, databaseUrl), onError)
+    ? new RedisBackEnd(config.redisUrl ?? '', onError)
     : new PostgresBackEnd(databaseUrl, onError);
 }

@@ -1,7 +1,8 @@
 import type { Config } from '@app/config';
 import type { BackendFactory, JobState, QueueOptions } from 'bullmq';
-import { createPostgresBackend, createRedisBackend } from 'bullmq';
+import { createPostgresBackend } from 'bullmq';
 import type { EntityManager } from 'typeorm';
+import { createClosableRedisBackend } from './closable-redis-backend';
 import type { NewJob, QueueName } from './jobs';
 
 /** State of a job as the back end sees it; `missing` when it knows no such job. */
@@ -38,7 +39,7 @@ export function queueConnection(
   if (config.queueBackend === 'redis')
     return {
       connection: { url: config.redisUrl, maxRetriesPerRequest: null },
-      factory: createRedisBackend,
+      factory: createClosableRedisBackend,
     };
   return {
     connection: {

@@ -1,28 +1,40 @@
+import { once } from 'node:events';
 import { Queue } from 'bullmq';
+import { Redis } from 'ioredis';
 import type { EntityManager } from 'typeorm';
-import type { JobBackEnd, JobPresence, QueueConnection } from './job-back-end';
+import { createClosableRedisBackend } from './closable-redis-backend';
+import type { JobBackEnd, JobPresence } from './job-back-end';
 import type { NewJob, QueueName } from './jobs';
 import { Queues } from './queues';
 
 /** A caller waits this long for Redis; the sweeper adds the job when it is back. */
 const patienceMs = 2_000;
+const reconnectMs = 1_000;
 
 /** Jobs in Redis or Valkey, for many machines. A job is added after its row is committed; the sweeper closes the gap. */
 export class RedisBackEnd implements JobBackEnd {
+  private readonly client: Redis;
   private readonly queues: Queues;
+  private connecting?: Promise<unknown>;
 
-  constructor({ connection, factory }: QueueConnection, onError: (error: Error) => void) {
-    const open = (name: QueueName): Queue => {
-      // Fails at once while Redis is away, instead of keeping what it is told until Redis is back.
-      const impatient = {
-        ...connection,
-        maxRetriesPerRequest: 1,
-        enableOfflineQueue: false,
-        commandTimeout: patienceMs,
-      };
-      return new Queue(name, { connection: impatient }, factory) as unknown as Queue;
-    };
-    this.queues = new Queues(open, onError);
+  constructor(redisUrl: string, onError: (error: Error) => void) {
+    // Fails at once while Redis is away, instead of keeping what it is told until Redis is back.
+    this.client = new Redis(redisUrl, {
+      maxRetriesPerRequest: 1,
+      retryStrategy: () => reconnectMs,
+      enableOfflineQueue: false,
+      connectTimeout: patienceMs,
+      commandTimeout: patienceMs,
+    });
+    // A queue that waited for its connection would let its callers wait for as long.
+    const options = { connection: this.client, skipWaitingForReady: true, skipVersionCheck: true };
+    const open = (name: QueueName): Queue => new Queue(name, options, createClosableRedisBackend);
+    // Each queue tells of each error of their connection.
+    let told: Error | undefined;
+    this.queues = new Queues(open, (error) => {
+      if (error !== told) onError(error);
+      told = error;
+    });
   }
 
   async add<Q extends QueueName>(
@@ -30,18 +42,33 @@ export class RedisBackEnd implements JobBackEnd {
     queue: Q,
     jobs: readonly NewJob<Q>[],
   ): Promise<() => Promise<void>> {
-    return () => this.queues.add(queue, jobs);
+    return async () => {
+      await this.connected();
+      await this.queues.add(queue, jobs);
+    };
   }
 
-  presence(queue: QueueName, jobId: string): Promise<JobPresence> {
+  async presence(queue: QueueName, jobId: string): Promise<JobPresence> {
+    await this.connected();
     return this.queues.presence(queue, jobId);
   }
 
-  counts(queue: QueueName): Promise<Record<string, number>> {
+  async counts(queue: QueueName): Promise<Record<string, number>> {
+    await this.connected();
     return this.queues.counts(queue);
   }
 
-  close(): Promise<void> {
-    return this.queues.close();
+  async close(): Promise<void> {
+    await this.queues.close();
+    await this.client.quit().catch(() => this.client.disconnect());
+  }
+
+  /** Waits for a connection that is being made; rejects when it fails. One that is lost is not waited for. */
+  private async connected(): Promise<void> {
+    if (!['connecting', 'connect'].includes(this.client.status)) return;
+    this.connecting ??= once(this.client, 'ready', { signal: AbortSignal.timeout(patienceMs) }).finally(() => {
+      this.connecting = undefined;
+    });
+    await this.connecting;
   }
 }
