@@ -14,13 +14,52 @@ const database = {
   globalTeardown: '<rootDir>/test/support/global-teardown.cjs',
 };
 
-/** unit: milliseconds, no I/O. golden: arrays recorded from diffusers. integration: real PostgreSQL and queue. e2e: both apps as processes. */
+/** Spec files of `integration` and `e2e` in which a job waits, a message is heard or an object is stored. */
+const scaleOut = [
+  'integration/collections',
+  'integration/collections-public',
+  'integration/collections-story',
+  'integration/collections-thumbnails',
+  'integration/deletion',
+  'integration/deliveries',
+  'integration/events',
+  'integration/fair-queue',
+  'integration/finetune-prompts',
+  'integration/finetune-styles',
+  'integration/finetune-weights',
+  'integration/finetunes',
+  'integration/generations',
+  'integration/idempotency',
+  'integration/inference',
+  'integration/inference-health',
+  'integration/inference-stall',
+  'integration/inference-sweeper',
+  'integration/inference-upscaler',
+  'integration/limits',
+  'integration/observability',
+  'integration/retention',
+  'integration/sandbox',
+  'integration/shutdown',
+  'integration/tenants',
+  'integration/transactions',
+  'integration/usage',
+  'integration/webhooks',
+  'e2e/story',
+  'e2e/text-to-image',
+];
+
+/** unit: milliseconds, no I/O. golden: arrays recorded from diffusers. integration: real PostgreSQL and queue. e2e: both apps as processes. scale-out: some of both again, on Redis and S3. */
 export default {
   projects: [
     project('unit', ['<rootDir>/{apps,libs,packages}/**/*.spec.ts']),
     project('golden', ['<rootDir>/test/golden/**/*.spec.ts']),
     project('integration', ['<rootDir>/test/integration/**/*.spec.ts'], database),
     project('e2e', ['<rootDir>/test/e2e/**/*.spec.ts'], database),
+    project(
+      'scale-out',
+      scaleOut.map((name) => `<rootDir>/test/${name}.spec.ts`),
+      { ...database, setupFilesAfterEnv: ['<rootDir>/test/support/scale-out.setup.ts'] },
+    ),
   ],
   testTimeout: 60_000,
 };

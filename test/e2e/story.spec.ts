@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import type { TestKey } from '../support/api';
@@ -83,9 +83,7 @@ describe('The story of a robot', () => {
     const owned = await service.dataSource.query<unknown[]>(
       'SELECT id FROM collections WHERE owner_id IS NOT NULL UNION SELECT id FROM styles WHERE owner_id IS NOT NULL',
     );
-    const entries = await readdir(join(service.dataDir, 'images'), { recursive: true, withFileTypes: true });
-    const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-    return { rows: [...rows, owned].map(({ length }) => length), files: files.sort() };
+    return { rows: [...rows, owned].map(({ length }) => length), files: await service.backEnds.storage.contents() };
   };
 
   it('is trained, drawn, made a Style, drawn as another, and forgotten', async () => {

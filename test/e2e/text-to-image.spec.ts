@@ -1,5 +1,3 @@
-import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import { ImageTask } from '@app/domain';
 import sharp from 'sharp';
 import { Webhook } from 'standardwebhooks';
@@ -137,7 +135,7 @@ describe('From a prompt to a picture', () => {
     expect((await fetchImage(done.images[0])).status).toBe(200);
     await service.request('DELETE', `/v1/sd/text-to-image/${done.id}`, { key });
     expect((await fetchImage(done.images[0])).status).toBe(404);
-    expect(await readdir(join(service.dataDir, 'images'))).not.toContain(done.id);
+    expect(await service.backEnds.storage.contents(done.id)).toEqual([]);
   });
 
   it('shows no picture and posts no success once a drawing is canceled', async () => {
@@ -153,7 +151,7 @@ describe('From a prompt to a picture', () => {
     const next = await terminated((await create({ prompt: 'a heart', steps: 2 })).id);
     expect(next.status).toBe('succeeded');
     expect(await find(id)).toEqual(reply.body);
-    expect(await readdir(join(service.dataDir, 'images'))).not.toContain(id);
+    expect(await service.backEnds.storage.contents(id)).toEqual([]);
     const posts = receiver.received.filter(({ path }) => path === '/canceled');
     expect(posts.map(({ body }) => (JSON.parse(body) as GenerationJson).status)).toEqual(['canceled']);
   });
@@ -180,7 +178,9 @@ describe('From a prompt to a picture', () => {
     expect(done.images).toHaveLength(4);
     const { attempt } = await service.dataSource.manager.findOneByOrFail(ImageTask, { id });
     expect(attempt).toBeGreaterThan(1);
-    expect(await readdir(join(service.dataDir, 'images', id))).toEqual([String(attempt)]);
+    expect(await service.backEnds.storage.contents(id)).toEqual(
+      [0, 1, 2, 3].map((index) => `${id}/${attempt}/${index}.png`),
+    );
     await until(async () => receiver.received.some(({ path }) => path === '/killed'), 'the webhook was told');
     expect(receiver.received.filter(({ path }) => path === '/killed')).toHaveLength(1);
   });

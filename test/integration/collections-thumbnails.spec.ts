@@ -1,30 +1,55 @@
-import { mkdtemp, rm, utimes } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { loadConfig } from '@app/config';
 import type { Finetune } from '@app/domain';
 import { Collection, ImageTask, newIdentifier, Style } from '@app/domain';
 import { JsonLogger } from '@app/logging';
-import type { ImageStorage } from '@app/storage';
-import { FileImageStorage } from '@app/storage';
+import type { ImageStorage, StoredObject } from '@app/storage';
+import { openImageStorage } from '@app/storage';
 import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import sharp from 'sharp';
 import type { EntityManager } from 'typeorm';
 import { ThumbnailsService } from '../../apps/api/src/styles/thumbnails.service';
 import { ThumbnailsSweeper } from '../../apps/api/src/styles/thumbnails.sweeper';
+import type { RunningStorage } from '../support/back-ends';
+import { startStorage } from '../support/back-ends';
 import type { TestDatabase } from '../support/database';
 import { createTestDatabase } from '../support/database';
 import { insertFinetune, insertPicture, insertPrompt, storedStyle } from '../support/prompt-rows';
 
 /** Counts writes, and fails them on demand as a full disk does. */
-class WatchedStorage extends FileImageStorage {
+class WatchedStorage implements ImageStorage {
   readonly written: string[] = [];
   full = false;
 
-  override async write(key: string, data: Uint8Array | Readable): Promise<void> {
+  constructor(private readonly storage: ImageStorage) {}
+
+  async write(key: string, data: Uint8Array | Readable): Promise<void> {
     if (this.full) throw new Error('no space left on device');
-    await super.write(key, data);
+    await this.storage.write(key, data);
     this.written.push(key);
+  }
+
+  read(key: string): ReturnType<ImageStorage['read']> {
+    return this.storage.read(key);
+  }
+
+  removeAll(prefix: string): Promise<void> {
+    return this.storage.removeAll(prefix);
+  }
+
+  list(prefix?: string): AsyncIterable<StoredObject> {
+    return this.storage.list(prefix);
+  }
+
+  localPath(key: string): Promise<string> {
+    return this.storage.localPath(key);
+  }
+
+  check(): Promise<void> {
+    return this.storage.check();
   }
 }
 
@@ -33,6 +58,7 @@ describe('thumbnails of Styles', () => {
   let database: TestDatabase;
   let manager: EntityManager;
   let folder: string;
+  let running: RunningStorage;
   let storage: WatchedStorage;
   let thumbnails: ThumbnailsService;
   let finetune: Finetune;
@@ -45,10 +71,14 @@ describe('thumbnails of Styles', () => {
 
   beforeEach(async () => {
     await manager.query('TRUNCATE styles, collections, image_tasks, finetunes CASCADE');
-    storage = new WatchedStorage(await mkdtemp(join(folder, 'images-')));
+    const dataDir = await mkdtemp(join(folder, 'data-'));
+    running = await startStorage(dataDir);
+    storage = new WatchedStorage(openImageStorage(loadConfig({ DATA_DIR: dataDir, ...running.env })));
     thumbnails = service(storage);
     finetune = await insertFinetune(manager, newIdentifier());
   });
+
+  afterEach(() => running.close());
 
   afterAll(async () => {
     await database.drop();
@@ -208,10 +238,7 @@ describe('thumbnails of Styles', () => {
 
   describe(ThumbnailsSweeper.name, () => {
     const sweeper = () => new ThumbnailsSweeper(thumbnails, database.dataSource, storage, logger);
-    const age = async (key: string) => {
-      const old = new Date(Date.now() - 2 * 3_600_000);
-      await utimes(await storage.localPath(key), old, old);
-    };
+    const age = (key: string) => running.age(key, new Date(Date.now() - 2 * 3_600_000));
 
     it('removes old objects without a Style, unfinished files too, and nothing else', async () => {
       const source = await prompt();
@@ -224,9 +251,7 @@ describe('thumbnails of Styles', () => {
       for (const key of [kept[1], ...strays]) await storage.write(key, Buffer.from('x'));
       for (const key of [kept[0], kept[2], ...strays]) await age(key);
       expect(await sweeper().removeStrays()).toBe(strays.length);
-      const left: string[] = [];
-      for await (const { key } of storage.list()) left.push(key);
-      expect(left.sort()).toEqual(kept.sort());
+      expect(await running.contents()).toEqual(kept.sort());
     });
 
     it('leaves the work to a process that is at it', async () => {

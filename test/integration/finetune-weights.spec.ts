@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { readdir, readFile, utimes } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { request as httpRequest } from 'node:http';
 import { createHash } from 'node:crypto';
@@ -201,7 +201,7 @@ describe('weights of a Fine-Tune', () => {
       const [stray, young] = [`weights/${id}/stray.safetensors`, `weights/${id}/young.safetensors`];
       for (const name of [stray, young]) await storage.write(name, Buffer.from('x'));
       const old = new Date(Date.now() - 7_200_000);
-      for (const name of [kept, stray]) await utimes(await storage.localPath(name), old, old);
+      for (const name of [kept, stray]) await api.backEnds.storage.age(name, old);
       expect(await api.app.get(WeightsSweeper).sweep()).toBe(1);
       expect(await ownFiles()).toEqual([kept, young].sort());
     });

@@ -1,4 +1,7 @@
 import { IdempotentReply, ImageTask } from '@app/domain';
+import type { JobBackEnd } from '@app/queue';
+import { jobIdOf } from '@app/queue';
+import { JOB_BACK_END } from '../../apps/api/src/infrastructure/infrastructure.module';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 
@@ -29,9 +32,9 @@ describe('Idempotency-Key', () => {
     expect(first.headers.get('idempotency-replayed')).toBeNull();
     expect(again.headers.get('idempotency-replayed')).toBe('true');
     expect(await api.dataSource.manager.count(ImageTask)).toBe(before + 1);
-    expect(await api.dataSource.query(`SELECT id FROM bullmq.job WHERE id = $1`, [`${first.body.id}-1`])).toHaveLength(
-      1,
-    );
+    const jobs = api.app.get<JobBackEnd>(JOB_BACK_END);
+    expect(await jobs.presence('images', jobIdOf(first.body.id, 1))).toBe('waiting');
+    expect(await jobs.counts('images')).toMatchObject({ waiting: before + 1 });
   });
 
   it('refuses another body under the same key', async () => {

@@ -1,4 +1,3 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { ClockWatch } from '@app/queue';
 import type { INestApplicationContext } from '@nestjs/common';
 import { createInference } from '../../apps/inference/src/create-inference';
@@ -89,9 +88,7 @@ describe('the health of a worker', () => {
     const other = await createInferenceBench();
     const otherWorker = await createInference({ ...other, threadFile });
     try {
-      await rm(other.imagesDir, { recursive: true, force: true });
-      await mkdir(other.config.dataDir, { recursive: true });
-      await writeFile(other.imagesDir, '');
+      await other.backEnds.storage.breakDown();
       const { healthPort } = await until(
         async () => other.logged.find(({ msg }) => msg === 'inference is ready'),
         'it listens',

@@ -14,7 +14,7 @@ it('a worker whose engine hangs says so, gives its task back, and draws nothing 
     const { healthPort } = bench.logged.find(({ msg }) => msg === 'inference is ready')!;
     const response = await fetch(`http://127.0.0.1:${healthPort as number}/health/ready`);
     expect([response.status, await response.json()]).toMatchObject([503, { checks: { engine: false, queue: true } }]);
-    expect((await bench.taskOf(id)).status).toBe('queued');
+    await until(async () => (await bench.taskOf(id)).status === 'queued', 'its task is given back');
     sound = await createInference({ ...bench, threadFile });
     expect(await bench.terminated(id)).toMatchObject({ status: 'succeeded', attempt: 2 });
     expect(bench.logged).toContainEqual(expect.objectContaining({ msg: 'engine hangs', device: 'cpu' }));

@@ -1,6 +1,3 @@
-import { existsSync } from 'node:fs';
-import { mkdir, utimes, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
 import type { ImageTask } from '@app/domain';
 import { Image, newIdentifier } from '@app/domain';
 import { jobIdOf, queueConnection, queueNames } from '@app/queue';
@@ -84,8 +81,8 @@ describe('sweeping', () => {
     });
 
     it('looks for the job that claimed an abandoned task', async () => {
-      await bench.addTask();
-      const [{ id: ticket }] = await bench.dataSource.query<{ id: string }[]>('SELECT id FROM bullmq.job');
+      const { id: ticketed, enqueued } = await bench.addTask();
+      const ticket = jobIdOf(ticketed, enqueued);
       const stale = { createdAt: ago(60), status: 'processing', attempt: 1, heartbeatAt: ago(31) } as const;
       await bench.addTask({ ...stale, ticket }, { withJob: false });
       const { id: lost } = await bench.addTask({ ...stale, ticket: 'gone' });
@@ -115,19 +112,17 @@ describe('sweeping', () => {
   });
 
   describe(FileSweeper.name, () => {
-    /** Makes a file as old as it has to be. */
+    /** Stores a file that is as old as it has to be. */
     async function file(key: string, date = ago(3600)): Promise<string> {
-      const path = join(bench.imagesDir, key);
-      await mkdir(dirname(path), { recursive: true });
-      await writeFile(path, 'x');
-      await utimes(path, date, date);
-      return path;
+      await bench.storage.write(key, Buffer.from('x'));
+      await bench.backEnds.storage.age(key, date);
+      return key;
     }
 
     it('removes old files of attempts without a row', async () => {
-      const gone = await file(`${newIdentifier()}/1/0.png`);
+      await file(`${newIdentifier()}/1/0.png`);
       const { id } = await bench.addTask({ status: 'succeeded', attempt: 2 });
-      const earlier = await file(`${id}/1/0.png.0a1b2c.part`);
+      await file(`${id}/1/0.png.0a1b2c.part`);
       const kept = await file(`${id}/2/0.png`);
       await bench.dataSource.manager.insert(Image, {
         id: newIdentifier(),
@@ -141,7 +136,7 @@ describe('sweeping', () => {
         bytes: 1,
       });
       expect(await files.sweep()).toBe(2);
-      expect([gone, earlier, kept].map((path) => existsSync(path))).toEqual([false, false, true]);
+      expect(await bench.backEnds.storage.contents()).toEqual([kept]);
     });
 
     it('keeps what is young, what is being drawn, and what is no picture', async () => {
@@ -153,7 +148,7 @@ describe('sweeping', () => {
         await file(`weights/${newIdentifier()}/1/lora.safetensors`),
       ];
       expect(await files.sweep()).toBe(0);
-      expect(kept.filter((path) => !existsSync(path))).toEqual([]);
+      expect(await bench.backEnds.storage.contents()).toEqual(kept.sort());
     });
 
     it('has nothing to do where nothing was ever stored', async () => {

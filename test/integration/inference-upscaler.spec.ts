@@ -7,6 +7,7 @@ import { createInference } from '../../apps/inference/src/create-inference';
 import type { RgbPicture } from '../../apps/inference/src/engine/engine-protocol';
 import { TiledUpscaler, UpscalerError } from '../../apps/inference/src/engine/tiled-upscaler';
 import { createInferenceBench, threadFile } from '../support/inference';
+import { bytesOf } from '../support/stored-objects';
 import { encodeUpscaler } from '../support/upscaler-model';
 
 const root = join(__dirname, '..', '..');
@@ -132,7 +133,7 @@ describe('high resolution', () => {
 
     for (const { images } of [stretched, enlarged]) {
       expect(images[0]).toMatchObject({ width: 2731, height: 4096 });
-      const file = join(bench.imagesDir, images[0].storageKey);
+      const file = await bytesOf(bench.storage, images[0].storageKey);
       expect(await sharp(file).metadata()).toMatchObject({ width: 2731, height: 4096, format: 'jpeg' });
     }
     await worker.close();

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ImageTask } from '@app/domain';
 import { Finetune, newIdentifier } from '@app/domain';
@@ -12,6 +11,7 @@ import { createInference } from '../../apps/inference/src/create-inference';
 import type { InferenceBench } from '../support/inference';
 import { createInferenceBench, dyingThreadFile, threadFile } from '../support/inference';
 import { psnr } from '../support/psnr';
+import { bytesOf } from '../support/stored-objects';
 import { until } from '../support/until';
 
 interface Step {
@@ -51,7 +51,7 @@ describe('the inference worker', () => {
     );
   const said = (task: ImageTask, msg: RegExp): Promise<object> =>
     until(async () => bench.logged.find((line) => line.taskId === task.id && msg.test(line.msg)), `${msg} is logged`);
-  const folderOf = ({ id }: ImageTask): string => join(bench.imagesDir, id);
+  const filesOf = ({ id }: ImageTask): Promise<string[]> => bench.backEnds.storage.contents(id);
 
   async function addFinetune(weightsKey: string, content: Buffer): Promise<string> {
     const id = newIdentifier();
@@ -86,11 +86,11 @@ describe('the inference worker', () => {
         height: 512,
       }),
     ]);
-    const file = join(bench.imagesDir, task.images[0].storageKey);
+    const file = await bytesOf(bench.storage, task.images[0].storageKey);
     const { data, info } = await sharp(file).raw().toBuffer({ resolveWithObject: true });
     expect(info).toMatchObject({ width: 512, height: 512, channels: 3 });
     expect(new Set(data).size).toBeGreaterThan(16);
-    expect(await readdir(join(folderOf(task), '1'))).toEqual(['0.png']);
+    expect(await filesOf(task)).toEqual([`${id}/1/0.png`]);
     // A step is told beside the work, and may be heard after the end.
     const last = await until(
       async () => steps.find((step) => step.id === id && step.step === 3),
@@ -104,7 +104,7 @@ describe('the inference worker', () => {
     const { images, ownerId } = await bench.terminated(id);
     expect(images.map(({ storageKey }) => storageKey).sort()).toEqual([0, 1, 2].map((i) => `${id}/1/${i}.webp`));
     for (const { storageKey } of images)
-      expect(await sharp(join(bench.imagesDir, storageKey)).metadata()).toMatchObject({
+      expect(await sharp(await bytesOf(bench.storage, storageKey)).metadata()).toMatchObject({
         format: 'webp',
         width: 768,
         height: 512,
@@ -181,11 +181,11 @@ describe('the inference worker', () => {
     const hash = createHash('sha256').update(lora).digest('hex');
     expect(task).toMatchObject({ status: 'succeeded', error: null });
     expect(task.servedBy).toMatch(new RegExp(`^shapes@[0-9a-f]{12}\\+${hash.slice(0, 12)}$`));
-    const read = async (file: string) => {
+    const read = async (file: string | Buffer) => {
       const { data, info } = await sharp(file).removeAlpha().raw().toBuffer({ resolveWithObject: true });
       return { data, width: info.width, height: info.height };
     };
-    const drawn = await read(join(bench.imagesDir, task.images[0].storageKey));
+    const drawn = await read(await bytesOf(bench.storage, task.images[0].storageKey));
     expect(psnr(drawn, await read(join(__dirname, '../golden/data/lora/0.png')))).toBeGreaterThanOrEqual(45);
   });
 
@@ -195,7 +195,7 @@ describe('the inference worker', () => {
     const task = await bench.terminated(id);
     expect(task).toMatchObject({ status: 'failed', attempt: 1 });
     expect(task.error).toMatch(/^The weights of the Fine-Tune cannot be used: /);
-    expect(task.error).not.toContain(bench.imagesDir);
+    expect(task.error).not.toContain(bench.config.dataDir);
   });
 
   it('stops within a step when the task is canceled, and leaves no file', async () => {
@@ -206,7 +206,7 @@ describe('the inference worker', () => {
     expect(await bench.taskOf(task.id)).toMatchObject({ status: 'canceled', images: [] });
     const last = steps.filter(({ id }) => id === task.id).at(-1)!;
     expect(last.step).toBeLessThan(last.total / 2);
-    expect(existsSync(folderOf(task))).toBe(false);
+    expect(await filesOf(task)).toEqual([]);
   });
 
   it('stops when the task is deleted', async () => {
@@ -214,7 +214,7 @@ describe('the inference worker', () => {
     await stepOf(task);
     await bench.transactions.run((transaction) => bench.lifeCycle.remove(transaction, task.id));
     await said(task, /given up/);
-    expect(existsSync(folderOf(task))).toBe(false);
+    expect(await filesOf(task)).toEqual([]);
   });
 
   it('throws its pictures away when another worker has taken the task', async () => {
@@ -225,7 +225,7 @@ describe('the inference worker', () => {
     ]);
     await said(task, /given up/);
     expect(await bench.taskOf(task.id)).toMatchObject({ status: 'processing', attempt: 2, images: [] });
-    expect(existsSync(folderOf(task))).toBe(false);
+    expect(await filesOf(task)).toEqual([]);
   });
 
   it('leaves a task alone that another worker holds, and takes it once that one is silent', async () => {
@@ -239,13 +239,15 @@ describe('the inference worker', () => {
 
   it('hears of cancellations again after its connection dropped', async () => {
     await bench.dataSource.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'darkroom-listen'`,
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE datname = current_database() AND application_name = 'darkroom-listen'`,
     );
     await until(
       async () =>
         (
           await bench.dataSource.query<unknown[]>(
-            `SELECT 1 FROM pg_stat_activity WHERE application_name = 'darkroom-listen' AND query = 'LISTEN ${stopChannel}'`,
+            `SELECT 1 FROM pg_stat_activity
+             WHERE datname = current_database() AND application_name = 'darkroom-listen' AND query = 'LISTEN ${stopChannel}'`,
           )
         ).length > 0,
       'the worker listens again',
@@ -254,7 +256,7 @@ describe('the inference worker', () => {
     await stepOf(task);
     await bench.transactions.run((transaction) => bench.lifeCycle.cancel(transaction, task.id));
     await said(task, /given up/);
-    expect(existsSync(folderOf(task))).toBe(false);
+    expect(await filesOf(task)).toEqual([]);
   });
 });
 
@@ -273,10 +275,12 @@ describe('the inference worker in trouble', () => {
     const task = await bench.terminated(id);
     expect(task).toMatchObject({ status: 'succeeded', attempt: 2, error: null });
     expect(bench.logged.map(({ msg }) => msg)).toContain('engine thread ended');
-    expect(await readdir(join(bench.imagesDir, id))).toEqual(['2']);
+    expect(await bench.backEnds.storage.contents(id)).toEqual([`${id}/2/0.png`]);
     const untroubled = await bench.terminated((await bench.addTask({ steps: 5 })).id);
-    const pixels = ({ images }: ImageTask): Promise<Buffer> =>
-      sharp(join(bench.imagesDir, images[0].storageKey)).raw().toBuffer();
+    const pixels = async ({ images }: ImageTask): Promise<Buffer> =>
+      sharp(await bytesOf(bench.storage, images[0].storageKey))
+        .raw()
+        .toBuffer();
     expect(Buffer.compare(await pixels(task), await pixels(untroubled))).toBe(0);
     await worker.close();
   });
@@ -287,7 +291,7 @@ describe('the inference worker in trouble', () => {
     await until(async () => (await bench.taskOf(task.id)).servedBy !== null, 'drawing has begun');
     await first.close();
     expect(await bench.taskOf(task.id)).toMatchObject({ status: 'queued', attempt: 1, enqueued: 2, images: [] });
-    expect(existsSync(join(bench.imagesDir, task.id))).toBe(false);
+    expect(await bench.backEnds.storage.contents(task.id)).toEqual([]);
     const second = await createInference({ ...bench, threadFile });
     expect(await bench.terminated(task.id)).toMatchObject({ status: 'succeeded', attempt: 2 });
     await second.close();

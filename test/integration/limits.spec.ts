@@ -69,7 +69,11 @@ describe('Limits', () => {
     });
 
     it('are shared by all api processes', async () => {
-      const other = await start({ DATABASE_URL: api.config.databaseUrl ?? '', RATE_LIMIT_PER_MINUTE: '20' });
+      const other = await start({
+        ...api.backEnds.env,
+        DATABASE_URL: api.config.databaseUrl ?? '',
+        RATE_LIMIT_PER_MINUTE: '20',
+      });
       const key = await api.createKey();
       await Promise.all(Array.from({ length: 10 }, () => Promise.all([list(key), list(key, other)])));
       const [here, there] = [await list(key), await list(key, other)];

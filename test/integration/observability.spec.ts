@@ -1,5 +1,3 @@
-import { rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { ClockWatch } from '@app/queue';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
@@ -89,7 +87,10 @@ describe('What can be seen of the api', () => {
   });
 
   it('still answers when the database is away', async () => {
-    await api.dataSource.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()');
+    await api.dataSource.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+    );
     expect((await api.request('GET', '/metrics')).status).toBe(200);
     expect((await api.request('GET', '/health/live')).status).toBe(200);
   });
@@ -103,16 +104,15 @@ describe('What can be seen of the api', () => {
       expect(body).toEqual({ status: 'ok', checks: { database: true, queue: true, storage: true, clock: true } });
     });
 
-    it('is false without the queue’s tables', async () => {
-      await api.dataSource.query('ALTER SCHEMA bullmq RENAME TO elsewhere');
+    it('is false without the queue', async () => {
+      const repair = await api.backEnds.queue.breakDown();
       const { status, body } = await ready();
       expect([status, body.detail]).toEqual([503, 'The service is not ready: queue.']);
-      await api.dataSource.query('ALTER SCHEMA elsewhere RENAME TO bullmq');
+      await repair();
     });
 
     it('is false when pictures cannot be stored', async () => {
-      await rm(join(api.config.dataDir, 'images'), { recursive: true, force: true });
-      await writeFile(join(api.config.dataDir, 'images'), '');
+      await api.backEnds.storage.breakDown();
       const { status, body, headers } = await ready();
       expect([status, body.detail]).toEqual([503, 'The service is not ready: storage.']);
       expect(headers.get('retry-after')).toBe('2');

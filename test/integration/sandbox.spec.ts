@@ -1,6 +1,6 @@
 import { ImageTask, newIdentifier } from '@app/domain';
 import type { JobBackEnd } from '@app/queue';
-import { ImageTaskLifeCycle, jobIdOf, Transactions } from '@app/queue';
+import { ImageTaskLifeCycle, jobIdOf } from '@app/queue';
 import sharp from 'sharp';
 import { JOB_BACK_END } from '../../apps/api/src/infrastructure/infrastructure.module';
 import { SandboxSweeper } from '../../apps/api/src/sandbox/sandbox.sweeper';
@@ -158,7 +158,7 @@ describe('Sandbox keys', () => {
     const { body } = await draw({ metadata: { sandbox: { delay_ms: 600_000 } } });
     const { manager } = api.dataSource;
     await api.app.get(ImageTaskLifeCycle).claim(body.id);
-    await manager.query(`DELETE FROM bullmq.job WHERE id = $1`, [jobIdOf(body.id, 1)]);
+    await api.backEnds.queue.loseJob('sandbox', jobIdOf(body.id, 1));
     await manager.query(`UPDATE image_tasks SET heartbeat_at = now() - interval '31 s' WHERE id = $1`, [body.id]);
     expect(await api.app.get(SandboxSweeper).sweep()).toBe(1);
     expect(await terminated(body.id)).toMatchObject({ status: 'succeeded' });
@@ -167,7 +167,7 @@ describe('Sandbox keys', () => {
 
   it('give a queued task that lost its job another', async () => {
     const { body } = await draw({ metadata: { sandbox: { delay_ms: 600_000 } } });
-    await api.app.get(Transactions).manager.query(`DELETE FROM bullmq.job WHERE id = $1`, [jobIdOf(body.id, 1)]);
+    await api.backEnds.queue.loseJob('sandbox', jobIdOf(body.id, 1));
     expect(await api.app.get(SandboxSweeper).sweep()).toBe(0);
     await api.dataSource.query(`UPDATE image_tasks SET created_at = now() - interval '6 s' WHERE id = $1`, [body.id]);
     expect(await api.app.get(SandboxSweeper).sweep()).toBe(1);

@@ -6,7 +6,6 @@ import { isTerminated, WebhookDelivery } from '@app/domain';
 import { loadConfig } from '@app/config';
 import { JsonLogger } from '@app/logging';
 import type { INestApplicationContext } from '@nestjs/common';
-import sharp from 'sharp';
 import { DeliveriesSweeper } from '../../apps/api/src/webhooks/deliveries.sweeper';
 import { createInference } from '../../apps/inference/src/create-inference';
 import { TaskSweeper } from '../../apps/inference/src/sweeper/task-sweeper';
@@ -107,22 +106,6 @@ onRedis(`The api and the worker on Redis and S3${whyNoRedis ? ` (${whyNoRedis})`
         ),
       'the sweepers reach Redis again',
     );
-
-  it('draw a picture, serve it and tell the receiver', async () => {
-    const id = await create();
-    const generation = await terminated(id);
-    expect(generation).toMatchObject({ status: 'succeeded', images: [expect.stringContaining('/images/') as string] });
-    expect([...s3.objects.keys()].filter((name) => name.startsWith(id))).toEqual([`${id}/1/0.png`]);
-    const response = await fetch(`${api.baseUrl}${new URL(generation.images[0]).pathname}`);
-    expect(response.headers.get('content-type')).toBe('image/png');
-    expect(await sharp(Buffer.from(await response.arrayBuffer())).metadata()).toMatchObject({
-      width: 512,
-      height: 512,
-    });
-    await told(id);
-    await api.request('DELETE', `/v1/sd/text-to-image/${id}`, { key });
-    expect([...s3.objects.keys()].filter((name) => name.startsWith(id))).toEqual([]);
-  });
 
   it('serve no half picture while the store is away, and say so', async () => {
     const { images } = await terminated(await create());

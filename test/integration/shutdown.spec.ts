@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { ApiKey, newApiKeySecret, newIdentifier, newWebhookSecret } from '@app/domain';
+import type { RunningBackEnds } from '../support/back-ends';
+import { startBackEnds } from '../support/back-ends';
 import type { TestDatabase } from '../support/database';
 import { createTestDatabase } from '../support/database';
 import type { RunningApi } from '../support/running-api';
@@ -19,12 +21,14 @@ interface Answer {
 describe('An api that is asked to end', () => {
   let database: TestDatabase;
   let dataDir: string;
+  let backEnds: RunningBackEnds;
   let token: string;
   const running: RunningApi[] = [];
 
   beforeAll(async () => {
     database = await createTestDatabase();
     dataDir = await mkdtemp(join(tmpdir(), 'darkroom-shutdown-'));
+    backEnds = await startBackEnds(database, dataDir);
     const secret = newApiKeySecret();
     token = secret.token;
     await database.dataSource.manager.insert(ApiKey, {
@@ -41,6 +45,7 @@ describe('An api that is asked to end', () => {
   });
 
   afterAll(async () => {
+    await backEnds.close();
     await database.drop();
     await rm(dataDir, { recursive: true, force: true });
   });
@@ -51,6 +56,7 @@ describe('An api that is asked to end', () => {
       DATA_DIR: dataDir,
       MODELS_DIR: join(process.cwd(), 'models'),
       MODEL_FALLBACK: 'on',
+      ...backEnds.env,
     });
     running.push(api);
     return api;

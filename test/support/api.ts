@@ -8,6 +8,8 @@ import { createApi } from '../../apps/api/src/create-api';
 import { WeightsInspector } from '../../apps/api/src/finetunes/weights-inspector';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { DataSource } from 'typeorm';
+import type { RunningBackEnds } from './back-ends';
+import { startBackEnds } from './back-ends';
 import { createTestDatabase } from './database';
 
 /** A caller of a test. */
@@ -40,6 +42,8 @@ export interface TestApi {
   baseUrl: string;
   config: Config;
   dataSource: DataSource;
+  /** Its queue and its storage; another api on the same database is given their `env`. */
+  backEnds: RunningBackEnds;
   createKey(overrides?: Partial<ApiKey>): Promise<TestKey>;
   request<T = Record<string, unknown>>(method: string, path: string, options?: RequestOptions): Promise<Reply<T>>;
   close(): Promise<void>;
@@ -51,6 +55,7 @@ export async function startTestApi(env: Record<string, string> = {}): Promise<Te
   WeightsInspector.threadFile = join(process.cwd(), 'dist/apps/api/src/finetunes/inspection-thread.js');
   const database = await createTestDatabase();
   const dataDir = await mkdtemp(join(tmpdir(), 'darkroom-api-'));
+  const backEnds = await startBackEnds(database, dataDir);
   const config = loadConfig({
     DATABASE_URL: database.url,
     DATA_DIR: dataDir,
@@ -62,6 +67,7 @@ export async function startTestApi(env: Record<string, string> = {}): Promise<Te
     // What a test asks for, it may have.
     RATE_LIMIT_PER_MINUTE: '0',
     MAX_QUEUED_PER_KEY: '0',
+    ...backEnds.env,
     ...env,
   });
   const app = await createApi(config);
@@ -72,6 +78,7 @@ export async function startTestApi(env: Record<string, string> = {}): Promise<Te
     baseUrl,
     config,
     dataSource: database.dataSource,
+    backEnds,
     async createKey(overrides = {}) {
       const { token, prefix, secretHash } = newApiKeySecret();
       const key = {
@@ -88,6 +95,7 @@ export async function startTestApi(env: Record<string, string> = {}): Promise<Te
     request: (method, path, options) => request(baseUrl, method, path, options),
     async close() {
       await app.close();
+      await backEnds.close();
       await database.drop();
       await rm(dataDir, { recursive: true, force: true });
     },

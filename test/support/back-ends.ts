@@ -1,49 +1,152 @@
-import type { DataSource } from 'typeorm';
-import { startRedis, whyNoRedis } from './redis';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, rm, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { QueueName } from '@app/queue';
+import { queueConnection, queueNames } from '@app/queue';
+import { Queue } from 'bullmq';
+import type { TestDatabase } from './database';
+import { startRedis } from './redis';
+import { startS3 } from './s3-server';
 
-/** A back end of the queues while a spec file runs on it. */
-export interface RunningBackEnd {
+/** Whether the tests of this process run on Redis and S3; scale-out.setup.ts sets the variable. */
+const isScaledOut = (): boolean => process.env.TEST_SCALE_OUT === 'true';
+
+/** Where the jobs of a test wait: in its PostgreSQL, or in a Redis of its own. */
+export interface RunningQueue {
   /** What makes the service use it. */
   env: Record<string, string>;
   /** Loses every job, as a restart or an operator may. */
-  loseJobs(dataSource: DataSource): Promise<void>;
+  loseJobs(): Promise<void>;
+  /** Loses one job that nobody has taken. */
+  loseJob(queue: QueueName, jobId: string): Promise<void>;
+  /** Makes it unusable. The function that comes back repairs it. */
+  breakDown(): Promise<() => Promise<void>>;
   close(): Promise<void>;
 }
 
-interface BackEnd {
-  name: string;
-  start(): Promise<RunningBackEnd>;
+/** Where the pictures of a test lie: in its data folder, or in an S3 server of its own. */
+export interface RunningStorage {
+  /** What makes the service use it. */
+  env: Record<string, string>;
+  /** What lies under a prefix, or everything, sorted: keys, and on a disk also each empty folder, with a slash at its end. */
+  contents(prefix?: string): Promise<string[]>;
+  /** Makes an object as old as it has to be. */
+  age(key: string, modifiedAt: Date): Promise<void>;
+  /** Makes it unusable. */
+  breakDown(): Promise<void>;
+  close(): Promise<void>;
 }
 
-const postgres: BackEnd = {
-  name: 'PostgreSQL',
-  start: async () => ({
+/** What the processes of one service share beside its database. */
+export interface RunningBackEnds {
+  /** What makes the service use both. */
+  env: Record<string, string>;
+  queue: RunningQueue;
+  storage: RunningStorage;
+  close(): Promise<void>;
+}
+
+/** Starts what the project of the spec file asks for. */
+export async function startBackEnds(
+  database: Pick<TestDatabase, 'url' | 'dataSource'>,
+  dataDir: string,
+): Promise<RunningBackEnds> {
+  const queue = isScaledOut() ? await startRedisQueue() : postgresQueue(database);
+  const storage = await startStorage(dataDir);
+  return {
+    env: { ...queue.env, ...storage.env },
+    queue,
+    storage,
+    async close() {
+      await queue.close();
+      await storage.close();
+    },
+  };
+}
+
+/** Starts the storage alone. */
+export async function startStorage(dataDir: string): Promise<RunningStorage> {
+  return isScaledOut() ? startS3Storage() : diskStorage(join(dataDir, 'images'));
+}
+
+function postgresQueue({ url, dataSource }: Pick<TestDatabase, 'url' | 'dataSource'>): RunningQueue {
+  return {
     env: {},
-    loseJobs: async (dataSource) => void (await dataSource.query('DELETE FROM bullmq.job')),
+    loseJobs: async () => void (await dataSource.query('DELETE FROM bullmq.job')),
+    loseJob: (queue, jobId) => removeJob({ queueBackend: 'postgres' }, url, queue, jobId),
+    async breakDown() {
+      await dataSource.query('ALTER SCHEMA bullmq RENAME TO elsewhere');
+      return async () => void (await dataSource.query('ALTER SCHEMA elsewhere RENAME TO bullmq'));
+    },
     close: async () => undefined,
-  }),
-};
+  };
+}
 
-const redis: BackEnd = {
-  name: 'Redis',
-  async start() {
-    const server = await startRedis();
-    return {
-      env: { QUEUE_BACKEND: 'redis', REDIS_URL: server.url },
-      loseJobs: () => server.flush(),
-      close: () => server.close(),
-    };
-  },
-};
+async function startRedisQueue(): Promise<RunningQueue> {
+  const server = await startRedis();
+  return {
+    env: { QUEUE_BACKEND: 'redis', REDIS_URL: server.url },
+    loseJobs: () => server.flush(),
+    loseJob: (queue, jobId) => removeJob({ queueBackend: 'redis', redisUrl: server.url }, '', queue, jobId),
+    async breakDown() {
+      await server.kill();
+      return () => server.start();
+    },
+    close: () => server.close(),
+  };
+}
 
-/** Runs the same tests on every back end of the queues; where there is no Redis, those on it are skipped and counted. */
-export function describeOnBackEnds(name: string, tests: (start: () => Promise<RunningBackEnd>) => void): void {
-  for (const backEnd of [postgres, redis]) {
-    const title = `${name} on ${backEnd.name}`;
-    if (backEnd === redis && whyNoRedis)
-      describe(title, () => {
-        it.skip(`is not tested here: ${whyNoRedis}`, () => undefined);
-      });
-    else describe(title, () => tests(() => backEnd.start()));
+async function removeJob(
+  config: Parameters<typeof queueConnection>[0],
+  databaseUrl: string,
+  name: QueueName,
+  jobId: string,
+): Promise<void> {
+  const { connection, factory } = queueConnection(config, databaseUrl);
+  const queue = new Queue(queueNames[name], { connection }, factory);
+  try {
+    if ((await queue.remove(jobId)) !== 1) throw new Error(`There is no job ${jobId} to lose.`);
+  } finally {
+    await queue.close();
   }
+}
+
+function diskStorage(folder: string): RunningStorage {
+  return {
+    env: {},
+    contents: async (prefix = '') => (existsSync(join(folder, prefix)) ? (await leavesOf(folder, prefix)).sort() : []),
+    age: (key, modifiedAt) => utimes(join(folder, key), modifiedAt, modifiedAt),
+    async breakDown() {
+      await rm(folder, { recursive: true, force: true });
+      await mkdir(join(folder, '..'), { recursive: true });
+      await writeFile(folder, '');
+    },
+    close: async () => undefined,
+  };
+}
+
+async function leavesOf(root: string, folder: string): Promise<string[]> {
+  const entries = await readdir(join(root, folder), { withFileTypes: true });
+  if (entries.length === 0) return folder ? [`${folder}/`] : [];
+  const leaves = entries.map(async (entry) => {
+    const path = folder ? `${folder}/${entry.name}` : entry.name;
+    return entry.isDirectory() ? leavesOf(root, path) : [path];
+  });
+  return (await Promise.all(leaves)).flat();
+}
+
+async function startS3Storage(): Promise<RunningStorage> {
+  const server = await startS3();
+  return {
+    env: server.env,
+    contents: async (prefix = '') =>
+      [...server.objects.keys()].filter((key) => !prefix || key.startsWith(`${prefix}/`)).sort(),
+    async age(key, modifiedAt) {
+      const object = server.objects.get(key);
+      if (!object) throw new Error(`There is no ${key} to make old.`);
+      object.modifiedAt = modifiedAt;
+    },
+    breakDown: async () => server.trouble('deny'),
+    close: () => server.close(),
+  };
 }

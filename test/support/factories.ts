@@ -4,6 +4,7 @@ import type { ImageStorage } from '@app/storage';
 import sharp from 'sharp';
 import { IMAGE_STORAGE } from '../../apps/api/src/storage.token';
 import type { TestApi, TestKey } from './api';
+import { keysIn } from './stored-objects';
 
 /** Fields of a Fine-Tune in a reply. */
 export interface FinetuneJson {
@@ -96,7 +97,5 @@ export async function failTask(api: TestApi, taskId: string, error: string): Pro
 
 /** Keys of everything in the storage, sorted. */
 export async function storedKeys(api: TestApi): Promise<string[]> {
-  const keys: string[] = [];
-  for await (const { key } of api.app.get<ImageStorage>(IMAGE_STORAGE).list()) keys.push(key);
-  return keys.sort();
+  return keysIn(api.app.get<ImageStorage>(IMAGE_STORAGE));
 }

@@ -24,6 +24,11 @@ module.exports = async function globalSetup() {
   const url = new URL(postgres.url);
   url.pathname = template;
   await migrate(url.href);
+  const { whyNoRedis } = require('./redis');
+  if (whyNoRedis) {
+    console.warn(`The tests on Redis are skipped: ${whyNoRedis}.`);
+    process.env.TEST_WITHOUT_REDIS = 'true';
+  }
   // Spec files run in other processes, which inherit the environment.
   process.env.TEST_DATABASE_URL = postgres.url;
   process.env.TEST_DATABASE_TEMPLATE = template;

@@ -10,6 +10,8 @@ import { ImageTaskLifeCycle, openJobBackEnd, Transactions } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import { openImageStorage } from '@app/storage';
 import type { DataSource } from 'typeorm';
+import type { RunningBackEnds } from './back-ends';
+import { startBackEnds } from './back-ends';
 import { createTestDatabase } from './database';
 import { until } from './until';
 
@@ -39,8 +41,8 @@ export interface InferenceBench {
   /** What was logged, in order. */
   logged: LoggedLine[];
   storage: ImageStorage;
-  /** Folder of the pictures. */
-  imagesDir: string;
+  /** Where the jobs and the pictures are. */
+  backEnds: RunningBackEnds;
   /** Inserts a queued task and, unless told otherwise, its job. */
   addTask(values?: Partial<ImageTask>, options?: { withJob?: boolean }): Promise<ImageTask>;
   taskOf(id: string): Promise<ImageTask>;
@@ -53,12 +55,14 @@ export interface InferenceBench {
 export async function createInferenceBench(environment: Record<string, string> = {}): Promise<InferenceBench> {
   const database = await createTestDatabase();
   const dataDir = await mkdtemp(join(tmpdir(), 'darkroom-inference-'));
+  const backEnds = await startBackEnds(database, dataDir);
   const config = loadConfig({
     DEVICE: 'cpu',
     INFERENCE_THREADS: '1',
     DATA_DIR: dataDir,
     MODELS_DIR: join(root, 'models'),
     LOG_LEVEL: 'debug',
+    ...backEnds.env,
     ...environment,
   });
   const logged: LoggedLine[] = [];
@@ -81,7 +85,7 @@ export async function createInferenceBench(environment: Record<string, string> =
     logger,
     logged,
     storage: openImageStorage(config),
-    imagesDir: join(dataDir, 'images'),
+    backEnds,
     taskOf,
     async addTask(values = {}, { withJob = true } = {}) {
       const task = imageTask(values);
@@ -102,6 +106,7 @@ export async function createInferenceBench(environment: Record<string, string> =
       ),
     async close() {
       await jobs.close();
+      await backEnds.close();
       await database.drop();
       await rm(dataDir, { recursive: true, force: true });
     },

@@ -8,6 +8,8 @@ import { ApiKey, newApiKeySecret, newIdentifier, newWebhookSecret } from '@app/d
 import type { DataSource } from 'typeorm';
 import type { Reply, RequestOptions, TestKey } from './api';
 import { request } from './api';
+import type { RunningBackEnds } from './back-ends';
+import { startBackEnds } from './back-ends';
 import { createTestDatabase } from './database';
 import { until } from './until';
 
@@ -22,11 +24,12 @@ export interface ServiceProcess {
   kill: (signal: NodeJS.Signals) => Promise<void>;
 }
 
-/** The api and workers as processes of their own, on a database and a data folder of their own. */
+/** The api and workers as processes of their own, on a database, a queue and a storage of their own. */
 export interface TestService {
   baseUrl: string;
-  dataDir: string;
   dataSource: DataSource;
+  /** Their queue and their storage. */
+  backEnds: RunningBackEnds;
   api: ServiceProcess;
   workers: ServiceProcess[];
   startWorker: (env?: Record<string, string>) => Promise<ServiceProcess>;
@@ -39,6 +42,7 @@ export interface TestService {
 export async function startTestService({ env = {}, workers = 1 } = {}): Promise<TestService> {
   const database = await createTestDatabase();
   const dataDir = await mkdtemp(join(tmpdir(), 'darkroom-service-'));
+  const backEnds = await startBackEnds(database, dataDir);
   const shared = {
     PATH: process.env.PATH ?? '',
     DATABASE_URL: database.url,
@@ -50,11 +54,14 @@ export async function startTestService({ env = {}, workers = 1 } = {}): Promise<
     MAX_QUEUED_PER_KEY: '0',
     PORT: '0',
     HOST: '127.0.0.1',
+    ...backEnds.env,
     ...env,
   };
   const started: ServiceProcess[] = [];
   const start = async (app: string, pattern: RegExp, more: Record<string, string> = {}): Promise<ServiceProcess> => {
-    const child = await startProcess(join(dist, app, 'src', 'main.js'), { ...shared, ...more }, pattern);
+    // Machines that share a remote store share no disk.
+    const own = backEnds.env.STORAGE === 's3' ? { DATA_DIR: await mkdtemp(join(dataDir, `${app}-`)) } : {};
+    const child = await startProcess(join(dist, app, 'src', 'main.js'), { ...shared, ...own, ...more }, pattern);
     started.push(child);
     return child;
   };
@@ -63,8 +70,8 @@ export async function startTestService({ env = {}, workers = 1 } = {}): Promise<
   const running = await Promise.all(Array.from({ length: workers }, () => startWorker()));
   return {
     baseUrl: api.url,
-    dataDir,
     dataSource: database.dataSource,
+    backEnds,
     api,
     workers: running,
     startWorker,
@@ -77,6 +84,7 @@ export async function startTestService({ env = {}, workers = 1 } = {}): Promise<
     request: (method, path, options) => request(api.url, method, path, options),
     async close() {
       await Promise.all(started.map((child) => child.kill('SIGKILL')));
+      await backEnds.close();
       await database.drop();
       await rm(dataDir, { recursive: true, force: true });
     },
