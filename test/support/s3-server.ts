@@ -10,8 +10,8 @@ const accessKeyId = 'test-key';
 const secretAccessKey = 'test-secret';
 const keysPerPage = 3;
 
-/** What the server does instead of its work; `breakOff` sends half of an object and drops the connection. */
-export type S3Trouble = 'deny' | 'unavailable' | 'silent' | 'breakOff';
+/** What the server does instead of its work; `reset` drops the connection, `breakOff` does so after half of an object. */
+export type S3Trouble = 'deny' | 'unavailable' | 'silent' | 'reset' | 'breakOff';
 
 /** A small S3-compatible store that checks every signature and can be told to misbehave. */
 export interface S3Server {
@@ -38,6 +38,7 @@ export async function startS3(): Promise<S3Server> {
     const kind = trouble.left > 0 ? trouble.kind : undefined;
     if (kind) trouble.left--;
     if (kind === 'silent') return;
+    if (kind === 'reset') return void request.socket.resetAndDestroy();
     if (kind === 'unavailable') return fail(response, 503, 'SlowDown');
     if (kind === 'deny' || !isSigned(request, url, body)) return fail(response, 403, 'AccessDenied');
     const [, name, ...rest] = url.pathname.split('/');

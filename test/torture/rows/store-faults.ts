@@ -5,12 +5,13 @@ import { audit, comeToRest } from '../audit';
 import type { GenerationBody } from '../caller';
 import type { Row } from '../row';
 
-/** The S3 store answers 503, 403, or nothing, while pictures are to be stored; then it is well again. */
+const troubles: readonly S3Trouble[] = ['unavailable', 'deny', 'reset', 'silent'];
+
+/** The S3 store answers 503, 403, or nothing, or drops the connection, while pictures are to be stored; then it is well again. */
 export const storeFaults: Row = {
   name: 'store-faults',
   title: 'S3 down, slow, 403',
   async run(site, size) {
-    const rounds = size === 'long' ? 3 : 1;
     const s3 = await startS3();
     site.finally(() => s3.close());
     Object.assign(site.env, s3.env);
@@ -27,7 +28,7 @@ export const storeFaults: Row = {
     const [picture] = await pictures(first);
     let unavailable = 0;
 
-    for (const kind of Array.from({ length: rounds }, (): S3Trouble[] => ['unavailable', 'deny', 'silent']).flat()) {
+    for (const kind of size === 'long' ? [...troubles, ...troubles, ...troubles] : troubles) {
       s3.trouble(kind);
       const [id] = await caller.createMany(1, { webhook: site.receiver.url });
       const met = s3.requests.length;
