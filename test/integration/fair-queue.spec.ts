@@ -31,8 +31,11 @@ describe('the fair claim', () => {
     return found.kind === 'claimed' ? found.task : undefined;
   };
 
-  const silence = (id: string): Promise<unknown> =>
-    bench.dataSource.query(`UPDATE image_tasks SET heartbeat_at = now() - interval '11 s' WHERE id = $1`, [id]);
+  const silence = (id: string, seconds = 11): Promise<unknown> =>
+    bench.dataSource.query(`UPDATE image_tasks SET heartbeat_at = now() - $2 * interval '1 s' WHERE id = $1`, [
+      id,
+      seconds,
+    ]);
 
   /** Draws one task after the other, each in `seconds` of its owner; counts how many seconds each owner got. */
   async function serve(rounds: number, seconds: (task: ImageTask) => number): Promise<Map<string, number>> {
@@ -183,6 +186,22 @@ describe('the fair claim', () => {
     expect(new Set(claims.map((task) => task?.id)).size).toBe(3);
     expect(await charged()).toEqual(before);
     expect(await bench.lifeCycle.heartbeat(left)).toBe(false);
+  });
+
+  it.each([
+    [1, 9, 11],
+    [2, 19, 21],
+    [4, 79, 81],
+  ])('takes what %i workers left after more than %i s of silence', async (deaths, tooSoon, late) => {
+    await queue(newIdentifier(), 1);
+    const left = await claim();
+    if (!left) throw new Error('Nothing was claimed.');
+    await bench.dataSource.manager.update(ImageTask, { id: left.id }, { deaths });
+    await silence(left.id, tooSoon);
+    expect(await claim()).toBeUndefined();
+    expect(await bench.lifeCycle.claim(left.id)).toEqual({ kind: 'held' });
+    await silence(left.id, late);
+    expect(await claim()).toMatchObject({ id: left.id, deaths: deaths + 1 });
   });
 
   it('keeps a key within its cap when its silent task is taken', async () => {

@@ -100,7 +100,7 @@ describe('sweeping', () => {
     });
 
     it('ends a task that lost its worker in every try', async () => {
-      const { id } = await bench.addTask({ status: 'processing', deaths: maxAttempts - 1, heartbeatAt: ago(31) });
+      const { id } = await bench.addTask({ status: 'processing', deaths: maxAttempts - 1, heartbeatAt: ago(241) });
       expect(await tasks.sweep()).toEqual({ requeued: 0, ended: 1 });
       const task = await bench.taskOf(id);
       expect(task).toMatchObject({

@@ -20,6 +20,12 @@ const cost = `task.num_images * CASE task.aspect_ratio ${relativeArea} ELSE 1 EN
   * (task.steps + ${fixedSteps} + CASE WHEN task.high_resolution THEN ${enlargingSteps} ELSE 0 END)`;
 
 /**
+ * Factor of the silence after which a task is taken from its worker, in SQL: twice as long after the second death, and so on.
+ * One that takes its workers down is so kept apart from all others, and one that was only near is not given up for it.
+ */
+export const silenceFactor = 'power(2, greatest(0, deaths - 1))';
+
+/**
  * The owners with a queued task, one step down the index for each, however many rows each has. The order is that of
  * `image_tasks_queued_idx`, which has no row of another status to pass over.
  */
@@ -43,7 +49,7 @@ export const claimDueStatement = `
 WITH RECURSIVE ${waiting},
 abandoned AS (
   SELECT id, slot FROM image_tasks
-  WHERE status = 'processing' AND NOT sandbox AND heartbeat_at < now() - $4 * interval '1 ms'
+  WHERE status = 'processing' AND NOT sandbox AND heartbeat_at < now() - $4 * ${silenceFactor} * interval '1 ms'
   ORDER BY heartbeat_at LIMIT 1
   FOR UPDATE SKIP LOCKED
 ),

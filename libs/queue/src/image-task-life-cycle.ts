@@ -2,7 +2,7 @@ import type { TerminatedStatus } from '@app/domain';
 import { Generation, Image, ImageTask, isTerminated, newIdentifier, WebhookDelivery } from '@app/domain';
 import type { EntityManager } from 'typeorm';
 import { changeChannel, stopChannel } from './channels';
-import { claimDue, correctCharge, countWaiting, joinQueue } from './fair-queue';
+import { claimDue, correctCharge, countWaiting, joinQueue, silenceFactor } from './fair-queue';
 import { jobIdOf } from './jobs';
 import type { JobTransaction, Transactions } from './transactions';
 
@@ -105,7 +105,7 @@ export class ImageTaskLifeCycle {
         })
         .where('id = :taskId', { taskId })
         .andWhere(
-          `(status = 'queued' OR (status = 'processing' AND heartbeat_at < now() - :timeout * interval '1 ms'))`,
+          `(status = 'queued' OR (status = 'processing' AND heartbeat_at < now() - :timeout * ${silenceFactor} * interval '1 ms'))`,
           {
             timeout: heartbeatTimeoutMs,
           },

@@ -7,7 +7,7 @@ export { changeChannel, progressChannel, stopChannel } from './channels';
 export type { StepMessage } from './channels';
 export { ClockWatch, databaseNow } from './clock-watch';
 export type { ClockWatchOptions } from './clock-watch';
-export { claimDueStatement, queuePosition } from './fair-queue';
+export { claimDueStatement, queuePosition, silenceFactor } from './fair-queue';
 export * from './image-task-life-cycle';
 export { queueConnection } from './job-back-end';
 export type { JobBackEnd, JobPresence, QueueConnection } from './job-back-end';

@@ -7,8 +7,8 @@ import type { Site } from '../site';
 
 const workerPoints = ['after-claim', 'after-file-write', 'before-commit', 'after-commit'];
 
-/** Of one picture, before a worker that does not crash draws it; two more happen before they are counted. */
-const mostDeaths = 2;
+/** Of one picture, before a worker that does not crash draws it. */
+const mostDeaths = 3;
 
 /** Processes die between two steps of a job, at every step; only a death right after a webhook was sent may repeat it. */
 export const crashPoints: Row = {
@@ -65,7 +65,7 @@ async function spare(site: Site): Promise<void> {
   };
   if (!(await areInDanger())) return;
   const sound = await site.startWorker();
-  await until(async () => !(await areInDanger()), 'the pictures in danger are drawn');
+  await until(async () => !(await areInDanger()), 'the pictures in danger are drawn', 180_000);
   await sound.end('SIGTERM');
 }
 

@@ -1,7 +1,7 @@
 import { ImageTask } from '@app/domain';
 import { JsonLogger } from '@app/logging';
 import type { JobBackEnd } from '@app/queue';
-import { heartbeatTimeoutMs, ImageTaskLifeCycle, jobIdOf } from '@app/queue';
+import { heartbeatTimeoutMs, ImageTaskLifeCycle, jobIdOf, silenceFactor } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { FailureService, maxAttempts } from '../drawing/failure.service';
@@ -68,7 +68,8 @@ export class TaskSweeper {
   }
 
   private abandoned(): Promise<ImageTask[]> {
-    return this.open(`status = 'processing' AND heartbeat_at < now() - :age * interval '1 ms'`, abandonedMs, batch);
+    const silent = `heartbeat_at < now() - :age * ${silenceFactor} * interval '1 ms'`;
+    return this.open(`status = 'processing' AND ${silent}`, abandonedMs, batch);
   }
 
   private open(condition: string, age: number, limit: number): Promise<ImageTask[]> {
