@@ -32,6 +32,8 @@ export const launcherKill: Row = {
     problems.push(...(await comeToRest(site)));
     const outcome = await audit(site, {
       problems,
+      // One may have been on its way when everything was killed.
+      mayRepeatWebhooks: true,
       notes: { starts: `${startMs.length} of ${kills}`, 'slowest start ms': Math.max(...startMs) },
     });
     const code = await service.process.end('SIGTERM');
