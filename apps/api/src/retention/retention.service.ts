@@ -1,3 +1,4 @@
+import { Recurring } from '@app/config';
 import { JsonLogger } from '@app/logging';
 import { ImageTaskLifeCycle, Transactions } from '@app/queue';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
@@ -25,9 +26,7 @@ export interface RetentionCounts {
  */
 @Injectable()
 export class RetentionService implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private timer?: NodeJS.Timeout;
-  private running: Promise<unknown> = Promise.resolve();
-  private stopping = false;
+  private readonly rounds: Recurring;
 
   constructor(
     private readonly dataSource: DataSource,
@@ -36,20 +35,25 @@ export class RetentionService implements OnApplicationBootstrap, BeforeApplicati
     private readonly thumbnails: ThumbnailsService,
     private readonly files: StoredFiles,
     private readonly logger: JsonLogger,
-  ) {}
-
-  onApplicationBootstrap(): void {
-    this.schedule();
+  ) {
+    this.rounds = new Recurring({
+      intervalMs,
+      work: (signal) => this.run(signal),
+      onError: ({ message }) => this.logger.warnSparingly('deleting after their time failed', { reason: message }),
+    });
   }
 
-  async beforeApplicationShutdown(): Promise<void> {
-    this.stopping = true;
-    clearTimeout(this.timer);
-    await this.running;
+  onApplicationBootstrap(): void {
+    this.rounds.start();
+  }
+
+  /** Ends before the database connection does. */
+  beforeApplicationShutdown(): Promise<void> {
+    return this.rounds.stop();
   }
 
   /** Deletes all that is due, batch by batch. @returns undefined while another process is at it. */
-  async run(): Promise<RetentionCounts | undefined> {
+  async run(signal?: AbortSignal): Promise<RetentionCounts | undefined> {
     const session = this.dataSource.createQueryRunner();
     try {
       const [{ ours }] = (await session.query('SELECT pg_try_advisory_lock($1) AS ours', [retentionLock])) as [
@@ -58,8 +62,8 @@ export class RetentionService implements OnApplicationBootstrap, BeforeApplicati
       if (!ours) return undefined;
       try {
         const counts = {
-          records: await this.repeat(() => this.removeRecords()),
-          replies: await this.repeat(() => this.removeReplies()),
+          records: await repeat(() => this.removeRecords(), signal),
+          replies: await repeat(() => this.removeReplies(), signal),
         };
         if (counts.records + counts.replies > 0) this.logger.log('deleted after their time', { ...counts });
         return counts;
@@ -69,12 +73,6 @@ export class RetentionService implements OnApplicationBootstrap, BeforeApplicati
     } finally {
       await session.release();
     }
-  }
-
-  private async repeat(removeBatch: () => Promise<number>): Promise<number> {
-    let sum = 0;
-    for (let count = batchSize; count === batchSize && !this.stopping; sum += count) count = await removeBatch();
-    return sum;
   }
 
   private async removeRecords(): Promise<number> {
@@ -119,17 +117,11 @@ export class RetentionService implements OnApplicationBootstrap, BeforeApplicati
     );
     return count;
   }
+}
 
-  private schedule(): void {
-    if (this.stopping) return;
-    this.timer = setTimeout(
-      () => {
-        this.running = this.run()
-          .catch((error: Error) => this.logger.warn('deleting after their time failed', { reason: error.message }))
-          .finally(() => this.schedule());
-      },
-      intervalMs * (0.75 + Math.random() / 2),
-    );
-    this.timer.unref();
-  }
+/** @returns how many were deleted, batch after batch. */
+async function repeat(removeBatch: () => Promise<number>, signal?: AbortSignal): Promise<number> {
+  let sum = 0;
+  for (let count = batchSize; count === batchSize && !signal?.aborted; sum += count) count = await removeBatch();
+  return sum;
 }
