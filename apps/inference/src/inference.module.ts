@@ -79,14 +79,16 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
         {
           provide: JOB_BACK_END,
           useFactory: () =>
-            openJobBackEnd(config, databaseUrl, ({ message }) => logger.warn('the queue failed', { reason: message })),
+            openJobBackEnd(config, databaseUrl, ({ message }) =>
+              logger.warnSparingly('the queue failed', { reason: message }),
+            ),
         },
         {
           provide: Transactions,
           inject: [DataSource, JOB_BACK_END],
           useFactory: (dataSource: DataSource, jobs: JobBackEnd) =>
             new Transactions(dataSource, jobs, (error) =>
-              logger.warn('a job is left to the sweeper', { reason: String(error) }),
+              logger.warnSparingly('a job is left to the sweeper', { reason: String(error) }),
             ),
         },
         {

@@ -103,14 +103,14 @@ export class ProblemFilter implements ExceptionFilter {
     if (error instanceof URIError || (error as { status?: number }).status === 400)
       return { status: 400, code: 'BadRequest', detail: 'The request line cannot be read.', headers: {} };
     if (error instanceof StorageUnavailableError) {
-      this.logger.warn('the storage is down', { requestId: request.id, reason: error.message });
+      this.logger.warnSparingly('the storage is down', { requestId: request.id, reason: error.message });
       return this.describe(
         new ServiceUnavailableError('The service cannot reach its storage. Try again shortly.'),
         request,
       );
     }
     if (isOutage(error)) {
-      this.logger.warn('a dependency is down', { requestId: request.id, reason: (error as Error).message });
+      this.logger.warnSparingly('a dependency is down', { requestId: request.id, reason: (error as Error).message });
       return this.describe(
         new ServiceUnavailableError('The service cannot reach its database. Try again shortly.'),
         request,

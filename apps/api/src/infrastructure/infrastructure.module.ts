@@ -61,7 +61,7 @@ class ConfigModule {
       inject: [CONFIG, JsonLogger],
       useFactory: (config: Config, logger: JsonLogger) =>
         openJobBackEnd(config, databaseUrlOf(config), (error) =>
-          logger.warn('queue connection failed', { reason: error.message }),
+          logger.warnSparingly('queue connection failed', { reason: error.message }),
         ),
     },
     {
@@ -69,7 +69,7 @@ class ConfigModule {
       inject: [DataSource, JOB_BACK_END, JsonLogger],
       useFactory: (dataSource: DataSource, jobs: JobBackEnd, logger: JsonLogger) =>
         new Transactions(dataSource, jobs, (error) =>
-          logger.warn('a job is left for the sweeper', { reason: String(error) }),
+          logger.warnSparingly('a job is left for the sweeper', { reason: String(error) }),
         ),
     },
     {
