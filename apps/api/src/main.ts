@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { ConfigError, exitWithParent, loadConfig } from '@app/config';
+import { ConfigError, exitWithParent, keepDataPrivate, loadConfig } from '@app/config';
 import { NotMigratedError } from '@app/database';
 import { JsonLogger } from '@app/logging';
 import { createApi } from './create-api';
@@ -7,6 +7,7 @@ import { createApi } from './create-api';
 async function main(): Promise<void> {
   exitWithParent();
   const config = loadConfig(process.env);
+  keepDataPrivate(config.dataDir);
   const app = await createApi(config);
   await app.listen(config.port, config.host);
   app.get(JsonLogger).log('api is listening', { url: await app.getUrl() });

@@ -159,6 +159,7 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
                 clock: async () => clock.agrees,
               },
               metrics,
+              config.metricsToken,
             ),
         },
         DrawingService,

@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { ConfigError, endSignals, exitWithParent, loadConfig } from '@app/config';
+import { ConfigError, endSignals, exitWithParent, keepDataPrivate, loadConfig } from '@app/config';
 import { NotMigratedError } from '@app/database';
 import { JsonLogger } from '@app/logging';
 import { createInference } from './create-inference';
@@ -7,6 +7,7 @@ import { createInference } from './create-inference';
 async function main(): Promise<void> {
   exitWithParent();
   const config = loadConfig(process.env);
+  keepDataPrivate(config.dataDir);
   const { databaseUrl } = config;
   if (!databaseUrl) throw new ConfigError(['DATABASE_URL is needed; "npm start" brings a database of its own.']);
   const logger = new JsonLogger('inference', config.logLevel);

@@ -32,7 +32,12 @@ const checked =
   (connect: Connect): Connect =>
   (options, callback) => {
     const host = options.host ?? '';
-    if (isIP(host) !== 0 && isRefusedAddress(host)) return new Socket().destroy(new AddressRefusedError());
+    if (isIP(host) !== 0 && isRefusedAddress(host)) {
+      const error = new AddressRefusedError();
+      // The agent takes the first word that it gets: a socket that was returned would fail before anybody listens to it.
+      if (callback) callback(error, new Socket());
+      return callback ? undefined : new Socket().destroy(error);
+    }
     return connect({ ...options, lookup: checkedLookup }, callback);
   };
 
