@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { ConfigError, exitWithParent, keepDataPrivate, loadConfig } from '@app/config';
-import { NotMigratedError } from '@app/database';
+import { DatabaseUnusableError } from '@app/database';
 import { JsonLogger } from '@app/logging';
 import { createApi } from './create-api';
 
@@ -14,7 +14,7 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: Error & { code?: string }) => {
-  const isPlain = error instanceof ConfigError || error instanceof NotMigratedError || error.code !== undefined;
+  const isPlain = error instanceof ConfigError || error instanceof DatabaseUnusableError || error.code !== undefined;
   process.stderr.write(`The api could not start: ${isPlain ? error.message : error.stack}\n`);
   process.exit(1);
 });

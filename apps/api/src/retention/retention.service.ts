@@ -3,6 +3,7 @@ import { JsonLogger } from '@app/logging';
 import { ImageTaskLifeCycle, Transactions } from '@app/queue';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
 import { DataSource } from 'typeorm';
 import { replayHours } from '../idempotency/idempotency.interceptor';
 import { StoredFiles } from '../records/stored-files';
@@ -76,28 +77,15 @@ export class RetentionService implements OnApplicationBootstrap, BeforeApplicati
   }
 
   private async removeRecords(): Promise<number> {
+    const doomed = await this.due(this.dataSource.manager);
+    await this.thumbnails.makeFor(doomed.filter(({ kind }) => kind === 'prompt').map(({ id }) => id));
     const removed = await this.transactions.run(async (transaction) => {
       const { manager } = transaction;
-      const due = await manager.query<{ id: string; kind: string }[]>(
-        `SELECT task.id, task.kind FROM image_tasks task JOIN api_keys caller ON caller.id = task.owner_id
-         WHERE caller.retention_days IS NOT NULL
-           AND task.completed_at < now() - caller.retention_days * interval '1 day'
-           AND task.status IN ('succeeded', 'failed', 'canceled')
-           AND NOT EXISTS (
-             SELECT 1 FROM webhook_deliveries delivery
-             WHERE delivery.generation_id = task.id AND delivery.status = 'pending'
-           )
-         ORDER BY task.completed_at LIMIT $1 FOR UPDATE OF task SKIP LOCKED`,
-        [batchSize],
-      );
+      const due = await this.due(manager, 'FOR UPDATE OF task SKIP LOCKED');
       // Whoever deletes a Prompt locks its row first and its task after: one that is locked is being deleted anyway.
       const prompts = await manager.query<{ id: string }[]>(
         'SELECT id FROM finetune_prompts WHERE id = ANY($1) FOR UPDATE SKIP LOCKED',
         [due.filter(({ kind }) => kind === 'prompt').map(({ id }) => id)],
-      );
-      await this.thumbnails.makeFor(
-        manager,
-        prompts.map(({ id }) => id),
       );
       const ids = [...due.filter(({ kind }) => kind !== 'prompt'), ...prompts].map(({ id }) => id);
       await this.lifeCycle.removeAll(transaction, ids);
@@ -105,6 +93,22 @@ export class RetentionService implements OnApplicationBootstrap, BeforeApplicati
     });
     await this.files.removeAll(removed);
     return removed.length;
+  }
+
+  /** The oldest records that have had their time. */
+  private due(manager: EntityManager, lock = ''): Promise<{ id: string; kind: string }[]> {
+    return manager.query(
+      `SELECT task.id, task.kind FROM image_tasks task JOIN api_keys caller ON caller.id = task.owner_id
+       WHERE caller.retention_days IS NOT NULL
+         AND task.completed_at < now() - caller.retention_days * interval '1 day'
+         AND task.status IN ('succeeded', 'failed', 'canceled')
+         AND NOT EXISTS (
+           SELECT 1 FROM webhook_deliveries delivery
+           WHERE delivery.generation_id = task.id AND delivery.status = 'pending'
+         )
+       ORDER BY task.completed_at LIMIT $1 ${lock}`,
+      [batchSize],
+    );
   }
 
   private async removeReplies(): Promise<number> {

@@ -31,8 +31,8 @@ export interface ClusterHome {
 /**
  * Finds or makes the home of the cluster of a data folder: `<dataDir>/postgres`.
  * PostgreSQL refuses to run as root, so root hands it to an unprivileged user, whose group may pass through the data folder and see
- * nothing of it. Where that user cannot reach the data folder (a clone in /root), the home lies in /var/lib/darkroom and `<dataDir>/postgres` is a symbolic link to it; programs that
- * this user cannot reach are copied there as well.
+ * nothing of it. Where that user cannot reach the data folder (a clone in /root), the home lies in /var/lib/darkroom and
+ * `<dataDir>/postgres` is a symbolic link to it; programs that this user cannot reach are copied there as well.
  */
 export async function prepareClusterHome(dataDir: string): Promise<ClusterHome> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
@@ -66,7 +66,8 @@ async function makeHome(path: string, user: SystemUser): Promise<string> {
 }
 
 async function letPass(dataDir: string, user: SystemUser): Promise<void> {
-  await chown(dataDir, process.getuid?.() ?? 0, user.gid);
+  const { uid } = await stat(dataDir);
+  await chown(dataDir, uid, user.gid);
   await chmod(dataDir, 0o710);
 }
 
