@@ -1,3 +1,4 @@
+import type { QueryConfig } from 'pg';
 import { Client } from 'pg';
 import { DatabaseUnusableError } from './database-unusable-error';
 import { migrations } from './migrations';
@@ -5,6 +6,7 @@ import { migrations } from './migrations';
 const oldestVersion = 14;
 /** Statements by which a pooler that hands out its connections in turn is found out. */
 const looks = 4;
+const sessionTimeoutMs = 10_000;
 
 /** A connection for a question or two. */
 export async function withClient<T>(databaseUrl: string, use: (client: Client) => Promise<T>): Promise<T> {
@@ -52,10 +54,13 @@ async function assertOwnSession(databaseUrl: string, client: Client): Promise<vo
   const look = async (): Promise<void> => void own.add(await backendOf(client));
   for (let i = 0; i < looks; i++) await look();
   await withClient(databaseUrl, async (other) => {
-    const isPooledByStatement = await other.query('BEGIN').then(
-      () => false,
-      () => true,
-    );
+    // Refused by a pooler that works by the statement; one that has no second session to give lets it wait.
+    const isPooledByStatement = await other
+      .query({ text: 'BEGIN', query_timeout: sessionTimeoutMs } as QueryConfig)
+      .then(
+        () => false,
+        () => true,
+      );
     const theirs = isPooledByStatement ? undefined : await backendOf(other);
     // While the other's transaction holds on to its session, a shared one cannot be had again.
     if (theirs === undefined || own.has(theirs)) throw new PooledError();
