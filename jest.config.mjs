@@ -3,7 +3,7 @@ const base = {
   testEnvironment: '<rootDir>/test/support/node-environment.cjs',
   transform: { '^.+\\.(t|mj|j)s$': '@swc/jest' },
   transformIgnorePatterns: [
-    '/node_modules/(?!(@nestjs|request-filtering-agent|file-type|strtok3|token-types|uint8array-extras|@tokenizer|@borewit)/)',
+    '/node_modules/(?!(@nestjs|file-type|strtok3|token-types|uint8array-extras|@tokenizer|@borewit)/)',
   ],
   moduleNameMapper: { '^@app/([^/]+)$': '<rootDir>/libs/$1/src/index.ts' },
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.darkroom/'],

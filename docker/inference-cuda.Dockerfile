@@ -34,6 +34,8 @@ RUN useradd --uid 1000 --create-home node && install -d -o node -g node /data
 USER node
 VOLUME /data
 EXPOSE 9100
-HEALTHCHECK --interval=10s --timeout=5s --start-period=60s \
-  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.INFERENCE_HEALTH_PORT}/health/ready`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+# One that hangs is killed by the check itself, and started again where the container is run with --init and a restart policy, as
+# docker/compose.yaml does: Docker alone only notes that a container is not healthy.
+HEALTHCHECK --interval=5s --timeout=10s --start-period=60s \
+  CMD ["node", "dist/apps/cli/src/health-check.js", "dist/apps/inference/src/main.js", "INFERENCE_HEALTH_PORT"]
 CMD ["node", "--enable-source-maps", "dist/apps/inference/src/main.js"]

@@ -1,5 +1,15 @@
 import { execFile } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
@@ -9,6 +19,14 @@ import { promisify } from 'node:util';
 import sharp from 'sharp';
 import { processesOf, RunningLauncher, untilNobodyIsLeft } from '../support/running-launcher';
 import { until } from '../support/until';
+
+/** What lies in a folder, at any depth, and is not for its user alone. */
+function openEntries(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => {
+    const status = lstatSync(join(folder, name), { throwIfNoEntry: false });
+    return status && !status.isSymbolicLink() && (status.mode & 0o077) !== 0;
+  });
+}
 
 const demo = resolve(__dirname, '..', '..', 'dist', 'apps', 'cli', 'src', 'demo.js');
 
@@ -51,7 +69,12 @@ describe('npm start', () => {
     const url = await launcher.url();
     await expect(call(url, '/v1/sd/text-to-image')).resolves.toEqual([]);
     expect(statSync(join(dataDir, 'api-key')).mode & 0o777).toBe(0o600);
-    expect(launcher.output).toContain(`Bearer ${token()}`);
+    expect(launcher.output).toContain(`Bearer $(cat ${join(dataDir, 'api-key')})`);
+    expect(launcher.output).not.toContain(token());
+    // Root hands PostgreSQL to another user, whose group has to pass.
+    const expected = process.getuid?.() === 0 ? 0o710 : 0o700;
+    expect(statSync(dataDir).mode & 0o777).toBe(expected);
+    expect(openEntries(dataDir)).toEqual([]);
 
     const second = launch();
     await expect(second.ended).resolves.toBe(0);
@@ -109,6 +132,25 @@ describe('npm start', () => {
     await expect(call(url, '/v1/sd/text-to-image')).resolves.toEqual([]);
     await expect(launcher.end('SIGINT')).resolves.toBe(0);
     expect(processesOf(folder)).toEqual([]);
+  });
+
+  it('kills and starts again what hangs, and says why', async () => {
+    const launcher = launch();
+    const url = await launcher.url();
+    const apiPids = (): number[] =>
+      processesOf(folder).flatMap(({ pid, command }) => (command.includes('apps/api/src/main') ? [pid] : []));
+    const [hanging] = apiPids();
+    // The launcher has to have heard of it once.
+    await until(async () => (await fetch(`${url}/health/live`)).ok, 'the api lives');
+    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    process.kill(hanging, 'SIGSTOP');
+    await until(async () => apiPids().length > 0 && !apiPids().includes(hanging), 'another api runs', 60_000);
+    await until(async () => (await fetch(`${url}/health/ready`).catch(() => undefined))?.ok, 'it serves', 60_000);
+    await expect(call(url, '/v1/sd/text-to-image')).resolves.toEqual([]);
+    const sentence = 'The api ended (killed, for it had answered nothing for 15 s) and is started again in 0.5 s.';
+    expect(launcher.output).toContain(sentence);
+    expect(readFileSync(join(dataDir, 'logs', 'api.log'), 'utf8')).toContain(sentence);
+    await expect(launcher.end('SIGTERM')).resolves.toBe(0);
   });
 
   describe('says in one sentence what is in the way, and fails', () => {

@@ -195,12 +195,10 @@ describe('thumbnails of Styles', () => {
   });
 
   describe('makeFor', () => {
-    const remove = (promptId: string) =>
-      database.dataSource.transaction(async (transaction) => {
-        await transaction.query('SELECT FROM finetune_prompts WHERE id = $1 FOR UPDATE', [promptId]);
-        await thumbnails.makeFor(transaction, [promptId]);
-        await transaction.delete(ImageTask, { id: promptId });
-      });
+    const remove = async (promptId: string): Promise<void> => {
+      await thumbnails.makeFor([promptId]);
+      await manager.delete(ImageTask, { id: promptId });
+    };
 
     it('lets every Style keep a thumbnail when its Prompt goes', async () => {
       const source = await prompt();

@@ -155,6 +155,32 @@ describe('The webhook log', () => {
       expect(status).toBe('delivered');
     });
 
+    it('has its try however old the delivery is and however busy its receiver', async () => {
+      let isSlow = false;
+      const held: (() => void)[] = [];
+      const { url } = await receiver((_, response) => {
+        if (isSlow) held.push(() => response.writeHead(200).end());
+        else response.writeHead(410).end();
+      });
+      const id = await terminate(url);
+      const failed = await deliveryOf(id, ({ status }) => status === 'failed');
+      const fiveDaysAgo = new Date(Date.now() - 5 * 24 * 3_600_000);
+      await api.dataSource.manager.update(WebhookDelivery, { id: failed.id }, { createdAt: fiveDaysAgo });
+      isSlow = true;
+      for (let i = 0; i < hostConcurrency; i++) await terminate(url);
+      await until(async () => held.length === hostConcurrency, 'the receiver has all it may have at once');
+      await redeliver(id, failed.id);
+      // Put off for want of a place: nothing is given up.
+      await until(async () => {
+        const row = await api.dataSource.manager.findOneByOrFail(WebhookDelivery, { id: failed.id });
+        return row.status !== 'pending' || (row.nextAttemptAt?.getTime() ?? 0) > Date.now();
+      }, 'it has looked for a place');
+      isSlow = false;
+      for (const answer of held) answer();
+      const tried = await deliveryOf(id, ({ attempts }) => attempts.length === 2);
+      expect(tried.attempts[1].status_code).toBe(410);
+    });
+
     it('answers 404 for what is not there and for what is another caller’s', async () => {
       const { url } = await receiver();
       const id = await terminate(url);

@@ -1,6 +1,9 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import type { ChildProcess } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Script } from 'node:vm';
 
 const root = process.cwd();
 const folder = join(root, 'docker');
@@ -90,15 +93,72 @@ describe.each(dockerfiles)('%s', (name) => {
     expect([source, existsSync(join(root, source))]).toEqual([source, true]);
   });
 
-  it('asks at the port that it opens whether it is ready', () => {
+  it('asks at the port that it opens whether the program lives', () => {
     const check = one('HEALTHCHECK');
-    const port = one('EXPOSE');
-    const variable = /process\.env\.(\w+)/.exec(check)?.[1] ?? 'none';
-    expect(check).toContain('/health/ready');
-    expect(one('ENV')).toContain(`${variable}=${port}`);
-    // The command is JSON with a program that Node can read.
     const words = JSON.parse(check.slice(check.indexOf('['))) as string[];
-    expect(() => new Script(words[2])).not.toThrow();
+    expect(words.slice(0, 2)).toEqual(['node', 'dist/apps/cli/src/health-check.js']);
+    expect(one('CMD')).toContain(words[2]);
+    expect(one('ENV')).toContain(`${words[3]}=${one('EXPOSE')}`);
+  });
+});
+
+describe('health-check', () => {
+  let place: string;
+  let server: ChildProcess;
+  let port: string;
+
+  beforeEach(async () => {
+    place = mkdtempSync(join(tmpdir(), 'darkroom-health-'));
+    const main = join(place, 'main.js');
+    writeFileSync(
+      main,
+      `require('http').createServer((_, r) => r.end()).listen(0, '127.0.0.1', function () { console.log(this.address().port); });`,
+    );
+    server = spawn('node', [main], { stdio: ['ignore', 'pipe', 'inherit'] });
+    port = String((await once(server.stdout!, 'data'))[0]).trim();
+  });
+
+  afterEach(() => {
+    server.kill('SIGKILL');
+    rmSync(place, { recursive: true });
+  });
+
+  const check = (): number | null =>
+    spawnSync(process.execPath, [join(root, 'dist/apps/cli/src/health-check.js'), join(place, 'main.js'), 'PORT'], {
+      env: { PORT: port, TMPDIR: place },
+    }).status;
+  const remember = (ago: { askedMs: number; silentMs?: number }): void =>
+    writeFileSync(
+      join(place, 'darkroom-health.json'),
+      JSON.stringify({
+        pid: server.pid,
+        askedAt: Date.now() - ago.askedMs,
+        ...(ago.silentMs && { silentSince: Date.now() - ago.silentMs }),
+      }),
+    );
+
+  it('is well while the program answers', () => {
+    expect(check()).toBe(0);
+  });
+
+  it('kills a program that has been silent for 15 seconds, and not before', async () => {
+    expect(check()).toBe(0);
+    server.kill('SIGSTOP');
+    expect(check()).toBe(1);
+    expect(server.signalCode).toBeNull();
+    remember({ askedMs: 5_000, silentMs: 15_000 });
+    const ended = once(server, 'exit');
+    expect(check()).toBe(1);
+    await expect(ended).resolves.toEqual([null, 'SIGKILL']);
+  });
+
+  it('leaves alone what still starts, and what was silent while the machine slept', async () => {
+    server.kill('SIGSTOP');
+    expect(check()).toBe(1);
+    remember({ askedMs: 3_600_000, silentMs: 3_600_000 });
+    expect(check()).toBe(1);
+    server.kill('SIGCONT');
+    expect(check()).toBe(0);
   });
 });
 
@@ -131,6 +191,11 @@ describe('compose.yaml', () => {
 
   it('leaves a process longer to end than it takes', () => {
     for (const service of ['api', 'inference']) expect(bodyOf(service)).toContain('stop_grace_period: 30s');
+  });
+
+  it('starts again what the health check killed, which is no first process', () => {
+    for (const service of ['api', 'inference'])
+      for (const line of ['restart: unless-stopped', 'init: true']) expect(bodyOf(service)).toContain(line);
   });
 
   it('keeps every job', () => {

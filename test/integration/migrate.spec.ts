@@ -1,24 +1,32 @@
 import { randomBytes } from 'node:crypto';
-import { assertMigrated, createDataSource, migrate, NotMigratedError } from '@app/database';
+import {
+  assertMigrated,
+  createDataSource,
+  createIndexConcurrently,
+  DatabaseUnusableError,
+  migrate,
+  NotMigratedError,
+} from '@app/database';
 import { runMigrations as runQueueMigrations } from 'bullmq';
 import { Client } from 'pg';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { DataSource } from 'typeorm';
-
-class Good1999000000000 implements MigrationInterface {
-  name = 'Good1999000000000';
-  async up(queryRunner: QueryRunner): Promise<void> {
-    await queryRunner.query('CREATE TABLE newcomer (id integer)');
-    await queryRunner.query('ALTER TABLE styles ADD COLUMN mood text');
-  }
-  async down(): Promise<void> {}
-}
+import { until } from '../support/until';
 
 class Bad1999100000000 implements MigrationInterface {
   name = 'Bad1999100000000';
   async up(queryRunner: QueryRunner): Promise<void> {
     await queryRunner.query('CREATE TABLE latecomer (id integer)');
     await queryRunner.query('ALTER TABLE nowhere ADD COLUMN mood text');
+  }
+  async down(): Promise<void> {}
+}
+
+class Index1999200000000 implements MigrationInterface {
+  name = 'Index1999200000000';
+  transaction = false as const;
+  async up(queryRunner: QueryRunner): Promise<void> {
+    await createIndexConcurrently(queryRunner, 'styles_name_idx', '"styles" ("name")');
   }
   async down(): Promise<void> {}
 }
@@ -83,19 +91,65 @@ describe(migrate.name, () => {
     expect(await schema()).toBe(before);
   });
 
-  it('leaves the schema as it was when one of several migrations fails', async () => {
-    await migrate(url);
-    const before = await schema();
+  const runExtra = async (...extra: unknown[]): Promise<void> => {
     const { options } = createDataSource(url);
     const dataSource = await new DataSource({
       ...options,
-      migrations: [...(options.migrations as never[]), Good1999000000000, Bad1999100000000],
+      migrations: [...(options.migrations as never[]), ...(extra as never[])],
     }).initialize();
-    await expect(dataSource.runMigrations()).rejects.toThrow('nowhere');
-    await dataSource.destroy();
+    try {
+      await dataSource.runMigrations();
+    } finally {
+      await dataSource.destroy();
+    }
+  };
+
+  it('leaves nothing of a migration that fails', async () => {
+    await migrate(url);
+    const before = await schema();
+    await expect(runExtra(Bad1999100000000)).rejects.toThrow('nowhere');
     expect(await schema()).toBe(before);
-    expect(before).not.toMatch(/newcomer|mood/);
+    expect(before).not.toMatch(/latecomer|mood/);
     await expect(assertMigrated(url)).resolves.toBeUndefined();
+  });
+
+  it('makes an index while the table is written, and anew where an earlier try left an invalid one', async () => {
+    await migrate(url);
+    await client.query('CREATE INDEX styles_name_idx ON styles (id)');
+    await client.query(`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'styles_name_idx'::regclass`);
+    await runExtra(Index1999200000000);
+    const { rows } = await client.query<{ indexdef: string; valid: boolean }>(
+      `SELECT indexdef, indisvalid AS valid FROM pg_indexes JOIN pg_index ON indexrelid = indexname::regclass
+       WHERE indexname = 'styles_name_idx'`,
+    );
+    expect(rows).toEqual([{ indexdef: expect.stringContaining('(name)') as string, valid: true }]);
+  });
+
+  describe('a table that somebody has locked', () => {
+    beforeEach(async () => {
+      await migrate(url);
+      await client.query('ALTER TABLE webhook_deliveries DROP COLUMN asked_at');
+      await client.query(`DELETE FROM migrations WHERE name = 'Redelivery1795660000000'`);
+      await client.query('BEGIN');
+      await client.query('LOCK TABLE webhook_deliveries IN ACCESS SHARE MODE');
+    });
+
+    it('is waited for a few times, and then it is said in one sentence', async () => {
+      const migrating = migrate(url, { lockTimeoutMs: 100, tries: 2 });
+      await expect(migrating).rejects.toThrow(DatabaseUnusableError);
+      await expect(migrating).rejects.toThrow(/^A migration waited in vain for a table .*\.$/);
+      await client.query('ROLLBACK');
+    });
+
+    it('is changed as soon as it is free', async () => {
+      const migrating = migrate(url, { lockTimeoutMs: 100, tries: 20 });
+      await until(async () => {
+        const { rows } = await client.query(`SELECT FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock'`);
+        return rows.length > 0;
+      }, 'the migration waits');
+      await client.query('ROLLBACK');
+      await expect(migrating).resolves.toEqual(['Redelivery1795660000000']);
+    });
   });
 
   it('takes every migration back, and forth again', async () => {

@@ -1,6 +1,7 @@
 import { WebhookAttempt, WebhookDelivery } from '@app/domain';
 import { Webhook } from 'standardwebhooks';
 import { DeliveriesSweeper } from '../../apps/api/src/webhooks/deliveries.sweeper';
+import { WebhookSender } from '../../apps/api/src/webhooks/webhook-sender';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import type { Receiver } from '../support/receiver';
@@ -133,36 +134,70 @@ describe('Webhooks', () => {
     await deliveryOf(id, ({ status }) => status === 'delivered');
   });
 
-  it('reaches no private address in any spelling unless the operator allows it', async () => {
-    const strict = await startTestApi({ WEBHOOK_ALLOW_PRIVATE: 'false' });
-    try {
-      const owner = await strict.createKey();
-      const canary = await receiver();
-      const { port } = new URL(canary.url);
-      const hosts = [
-        '127.0.0.1',
-        'localhost',
-        '127.1',
-        '2130706433',
-        '0x7f000001',
-        '0177.0.0.1',
-        '[::1]',
-        '[::ffff:127.0.0.1]',
-        '0.0.0.0',
-        '[::]',
-        '10.0.0.1',
-        '192.168.0.1',
-        '169.254.169.254',
-      ];
-      const ids = await Promise.all(hosts.map((host) => terminate(`http://${host}:${port}/`, strict, owner)));
-      for (const id of ids) {
-        const delivery = await deliveryOf(id, ({ attemptCount }) => attemptCount > 0, strict);
-        const attempt = await strict.dataSource.manager.findOneByOrFail(WebhookAttempt, { deliveryId: delivery.id });
-        expect(attempt.error).toMatch(/not allowed/);
-      }
+  describe('where the operator does not allow private addresses', () => {
+    let strict: TestApi;
+    let owner: TestKey;
+    let canary: Receiver;
+
+    beforeAll(async () => {
+      strict = await startTestApi({ WEBHOOK_ALLOW_PRIVATE: 'false' });
+      owner = await strict.createKey();
+      canary = await receiver();
+    });
+
+    afterAll(() => strict.close());
+
+    const literals = [
+      ...['127.0.0.1', '127.1', '2130706433', '0x7f000001', '0177.0.0.1', '0.0.0.0', '10.0.0.1', '192.168.0.1'],
+      ...['169.254.169.254', '168.63.129.16', '[::1]', '[::]', '[::ffff:127.0.0.1]', '[::127.0.0.1]'],
+      ...['[64:ff9b::7f00:1]', '[2002:7f00:1::]', '[2001:0:4136:e378:8000:63bf:3fff:fdd2]'],
+    ];
+    const urlTo = (host: string): string => `http://${host}:${new URL(canary.url).port}/`;
+
+    it.each(literals)('refuses %s when the Generation is made', async (host) => {
+      const { status, body } = await strict.request('POST', '/v1/sd/text-to-image', {
+        key: owner,
+        body: { prompt: 'a star', webhook: urlTo(host) },
+      });
+      expect({ status, ...body }).toMatchObject({
+        status: 422,
+        code: 'WebhookAddressRefused',
+        detail: expect.stringContaining('WEBHOOK_ALLOW_PRIVATE') as string,
+        errors: [{ pointer: '/webhook' }],
+      });
+    });
+
+    it('delivers nothing there either, for what was made while it was allowed', async () => {
+      const sender = strict.app.get(WebhookSender);
+      for (const host of literals)
+        for (const scheme of ['http', 'https']) {
+          const url = urlTo(host).replace('http', scheme);
+          const message = { id: 'x', url, body: '{}', secrets: [owner.webhookSecret] };
+          await expect(sender.send(message)).resolves.toMatchObject({
+            statusCode: null,
+            answer: 'not asked',
+            error: expect.stringContaining('not allowed') as string,
+          });
+        }
       expect(canary.received).toHaveLength(0);
-    } finally {
-      await strict.close();
-    }
+    });
+
+    it.each(['localhost', 'LocalHost'])('takes the name %s, and refuses its address at delivery', async (name) => {
+      const id = await terminate(urlTo(name), strict, owner);
+      const delivery = await deliveryOf(id, ({ attemptCount }) => attemptCount > 0, strict);
+      const attempt = await strict.dataSource.manager.findOneByOrFail(WebhookAttempt, { deliveryId: delivery.id });
+      expect(attempt.error).toMatch(/not allowed/);
+      expect(canary.received).toHaveLength(0);
+    });
+  });
+
+  it('leaves the circuit of a host alone whose name cannot be looked up', async () => {
+    const sender = api.app.get(WebhookSender);
+    const message = { id: 'x', body: '{}', secrets: [key.webhookSecret] };
+    await expect(sender.send({ ...message, url: 'http://nowhere.invalid/' })).resolves.toMatchObject({
+      answer: 'not asked',
+      error: expect.stringMatching(/could not be reached: (ENOTFOUND|EAI_AGAIN)/) as string,
+    });
+    await expect(sender.send({ ...message, url: 'http://127.0.0.1:1/' })).resolves.toMatchObject({ answer: 'failed' });
   });
 });

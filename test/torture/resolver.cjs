@@ -6,7 +6,7 @@ const dns = require('node:dns');
 const { syncBuiltinESMExports } = require('node:module');
 
 /** Of a block that was given to nobody: public by its form, and nowhere. */
-const outside = { address: '4000::1', family: 6 };
+const outside = { address: '3ffe::1', family: 6 };
 const loopback = { address: '127.0.0.1', family: 4 };
 const lookup = dns.lookup;
 let asked = 0;

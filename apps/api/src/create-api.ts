@@ -9,6 +9,7 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import { setDefaultBackendFactory } from 'bullmq';
 import { ApiModule } from './api.module';
 import { serveDocs } from './docs/serve-docs';
+import { privateJson } from './http/private-json';
 import { requestId } from './http/request-id';
 import { securityHeaders } from './http/security-headers';
 import { databaseUrlOf } from './infrastructure/infrastructure.module';
@@ -32,7 +33,8 @@ export async function createApi(config: Config): Promise<NestExpressApplication>
   app.use(drain.observe.bind(drain));
   app.use(requestId);
   app.use(observer.observe.bind(observer));
-  app.use(securityHeaders);
+  app.use(securityHeaders(config.publicUrl));
+  app.use(privateJson);
   serveDocs(app, config.publicUrl);
   app.enableShutdownHooks(endSignals);
   return app;

@@ -1,4 +1,5 @@
 import type { Config } from '@app/config';
+import { keepDataPrivate } from '@app/config';
 import { EmbeddedPostgres, LockHeldError, migrate } from '@app/database';
 
 const waitMs = 10_000;
@@ -11,6 +12,7 @@ export async function withDatabase<T>(config: Config, use: (databaseUrl: string)
   const { dataDir } = config;
   const url = config.databaseUrl ?? EmbeddedPostgres.runningUrl(dataDir);
   if (url) return use(url);
+  keepDataPrivate(dataDir);
   let postgres: EmbeddedPostgres;
   try {
     postgres = await EmbeddedPostgres.start(dataDir, { waitMs });

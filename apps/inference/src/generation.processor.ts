@@ -95,7 +95,7 @@ export class GenerationProcessor extends WorkerHost implements OnApplicationBoot
 
   @OnWorkerEvent('error')
   onError(error: Error): void {
-    this.logger.warn('the queue of drawings failed', { reason: error.message });
+    this.logger.warnSparingly('the queue of drawings failed', { reason: error.message });
   }
 
   @OnWorkerEvent('failed')

@@ -1,5 +1,5 @@
 import type { Config } from '@app/config';
-import { createDataSource } from '@app/database';
+import { createDataSource, probeWrite } from '@app/database';
 import { JsonLogger, Metrics, remembering } from '@app/logging';
 import { ModelStore } from '@app/model-store';
 import type { JobBackEnd } from '@app/queue';
@@ -44,6 +44,8 @@ export interface InferenceOptions {
 
 /** Writing to a remote store to see whether it can be written costs something. */
 const storageCheckMs = 15_000;
+/** However many ask, the database is written once in a while. */
+const databaseCheckMs = 1_000;
 
 /** The GPU worker: consumes the queue of drawings, sweeps, and answers for its health. */
 @Module({})
@@ -79,14 +81,16 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
         {
           provide: JOB_BACK_END,
           useFactory: () =>
-            openJobBackEnd(config, databaseUrl, ({ message }) => logger.warn('the queue failed', { reason: message })),
+            openJobBackEnd(config, databaseUrl, ({ message }) =>
+              logger.warnSparingly('the queue failed', { reason: message }),
+            ),
         },
         {
           provide: Transactions,
           inject: [DataSource, JOB_BACK_END],
           useFactory: (dataSource: DataSource, jobs: JobBackEnd) =>
             new Transactions(dataSource, jobs, (error) =>
-              logger.warn('a job is left to the sweeper', { reason: String(error) }),
+              logger.warnSparingly('a job is left to the sweeper', { reason: String(error) }),
             ),
         },
         {
@@ -150,13 +154,14 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
           ) =>
             new HealthServer(
               {
-                database: () => dataSource.query('SELECT 1'),
+                database: remembering(() => probeWrite(dataSource), databaseCheckMs),
                 queue: () => jobs.counts('images'),
                 storage: remembering(() => storage.check(), storageCheckMs),
                 engine: () => engines.alive(),
                 clock: async () => clock.agrees,
               },
               metrics,
+              config.metricsToken,
             ),
         },
         DrawingService,

@@ -1,12 +1,13 @@
 import 'reflect-metadata';
-import { ConfigError, endSignals, exitWithParent, loadConfig } from '@app/config';
-import { NotMigratedError } from '@app/database';
+import { ConfigError, endSignals, exitWithParent, keepDataPrivate, loadConfig } from '@app/config';
+import { DatabaseUnusableError } from '@app/database';
 import { JsonLogger } from '@app/logging';
 import { createInference } from './create-inference';
 
 async function main(): Promise<void> {
   exitWithParent();
   const config = loadConfig(process.env);
+  keepDataPrivate(config.dataDir);
   const { databaseUrl } = config;
   if (!databaseUrl) throw new ConfigError(['DATABASE_URL is needed; "npm start" brings a database of its own.']);
   const logger = new JsonLogger('inference', config.logLevel);
@@ -21,7 +22,7 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: Error & { code?: string }) => {
-  const isPlain = error instanceof ConfigError || error instanceof NotMigratedError || error.code !== undefined;
+  const isPlain = error instanceof ConfigError || error instanceof DatabaseUnusableError || error.code !== undefined;
   process.stderr.write(`The inference process could not start: ${isPlain ? error.message : error.stack}\n`);
   process.exit(1);
 });

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Config } from '@app/config';
+import { keepDataPrivate } from '@app/config';
 import { EmbeddedPostgres, FileLock, LockHeldError, migrate } from '@app/database';
 import type { KeptKey } from './first-key';
 import { ensureFirstKey } from './first-key';
@@ -46,6 +47,7 @@ export class Launcher {
     const { config, say } = this;
     prepareDataFolder(config.dataDir);
     this.lock = acquire(join(config.dataDir, 'launcher.lock'));
+    keepDataPrivate(config.dataDir);
     requireModel(config.modelsDir);
     const port = await requirePort(config.port, config.host, this.lock.takenOver ? leftoverMs : 0);
     const healthPort = await requirePort(config.inferenceHealthPort, '127.0.0.1', this.lock.takenOver ? leftoverMs : 0);
@@ -68,8 +70,8 @@ export class Launcher {
     };
     say('Starting the api and the worker …');
     this.processes = [
-      this.supervise('api', env, `${local}/health/ready`),
-      this.supervise('inference', env, `http://127.0.0.1:${healthPort}/health/ready`),
+      this.supervise('api', env, `${local}/health`),
+      this.supervise('inference', env, `http://127.0.0.1:${healthPort}/health`),
     ];
     await Promise.all(this.processes.map((process) => process.start()));
     if (this.isStopping) throw new StartError('It was ended while it started.');
@@ -118,9 +120,11 @@ export class Launcher {
     }
   }
 
-  private supervise(name: string, env: NodeJS.ProcessEnv, readyUrl: string): SupervisedProcess {
+  private supervise(name: string, env: NodeJS.ProcessEnv, healthUrl: string): SupervisedProcess {
     const log = new LogFile(join(this.config.dataDir, 'logs', `${name}.log`));
-    return new SupervisedProcess({ name, main: join(apps, name, 'src', 'main.js'), env, readyUrl }, log, this.say);
+    const main = join(apps, name, 'src', 'main.js');
+    const urls = { readyUrl: `${healthUrl}/ready`, liveUrl: `${healthUrl}/live` };
+    return new SupervisedProcess({ name, main, env, ...urls }, log, this.say);
   }
 }
 

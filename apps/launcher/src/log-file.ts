@@ -11,7 +11,7 @@ export class LogFile {
   private bytes: number;
 
   constructor(readonly path: string) {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o711 });
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     this.bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
     this.stream = this.open();
   }

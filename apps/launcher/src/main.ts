@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { performance } from 'node:perf_hooks';
 import { ConfigError, endSignals, loadConfig } from '@app/config';
+import { DatabaseUnusableError } from '@app/database';
 import { Launcher } from './launcher';
 import { AlreadyRunningError, StartError } from './start-error';
 import { welcome } from './welcome';
@@ -43,7 +44,8 @@ async function main(): Promise<void> {
 
 /** One plain sentence where the cause is known, everything where it is not. */
 function explain(error: Error): string {
-  return error instanceof StartError || error instanceof ConfigError ? error.message : (error.stack ?? error.message);
+  const isPlain = [StartError, ConfigError, DatabaseUnusableError].some((kind) => error instanceof kind);
+  return isPlain ? error.message : (error.stack ?? error.message);
 }
 
 main().catch((error: Error) => {

@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { StartError } from './start-error';
 
-/** Makes the data folder. Others may pass through it, as the user PostgreSQL runs as must, but not list it. */
+/** Makes the data folder. @throws StartError when it cannot be written. */
 export function prepareDataFolder(dataDir: string): void {
   const probe = join(dataDir, '.writable');
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o711 });
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
     writeFileSync(probe, '');
     rmSync(probe);
   } catch (error) {

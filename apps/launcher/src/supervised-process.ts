@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LogFile } from './log-file';
+import { LifeWatch, patienceMs } from './life-watch';
 import { readLogLine } from './log-line';
 import { StartError } from './start-error';
 
@@ -23,9 +24,11 @@ export interface ProcessDescription {
   env: NodeJS.ProcessEnv;
   /** Answers 200 when the process can do its work. */
   readyUrl: string;
+  /** Answers as long as the process's event loop turns. */
+  liveUrl: string;
 }
 
-/** A child process that is started again when it ends unasked. */
+/** A child process that is started again when it ends unasked, and killed and started again when it falls silent. */
 export class SupervisedProcess {
   private child?: ChildProcess;
   private ended?: Promise<unknown>;
@@ -85,7 +88,9 @@ export class SupervisedProcess {
         return;
       }
       const waitMs = Math.min(firstRestartMs * 2 ** (crashes - 1), longestRestartMs);
-      this.say(`The ${name} ended (${reason}) and is started again in ${waitMs / 1000} s.`);
+      const sentence = `The ${name} ended (${reason}) and is started again in ${waitMs / 1000} s.`;
+      this.say(sentence);
+      this.log.write(JSON.stringify({ level: 50, time: new Date().toISOString(), process: 'launcher', msg: sentence }));
       await delay(waitMs, undefined, { signal: this.stopping.signal }).catch(() => undefined);
     }
   }
@@ -106,8 +111,18 @@ export class SupervisedProcess {
       (error: Error) => error.message,
     );
     this.ended = ended;
+    let isSilent = false;
+    const watch = new LifeWatch(this.description.liveUrl, () => {
+      isSilent = true;
+      // Its event loop would not hear of SIGTERM.
+      child.kill('SIGKILL');
+    });
+    watch.start();
+    this.stopping.signal.addEventListener('abort', () => watch.stop(), { once: true });
     for (const stream of [stdout, stderr]) createInterface({ input: stream }).on('line', (line) => this.hear(line));
-    return ended;
+    const reason = await ended;
+    watch.stop();
+    return isSilent ? `killed, for it had answered nothing for ${patienceMs / 1000} s` : reason;
   }
 
   /** Everything goes to the log; what happens at start and what needs attention goes to the terminal too. */

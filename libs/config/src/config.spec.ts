@@ -56,6 +56,13 @@ describe(loadConfig.name, () => {
     }
   });
 
+  it('takes no token of metrics that is easily guessed', () => {
+    expect(loadConfig({}).metricsToken).toBeUndefined();
+    expect(loadConfig({ METRICS_TOKEN: '0123456789abcdef' }).metricsToken).toBe('0123456789abcdef');
+    for (const token of ['short', 'with a space in the midst of it'])
+      expect(() => loadConfig({ METRICS_TOKEN: token })).toThrow('METRICS_TOKEN');
+  });
+
   it('takes no crash point that does not exist', () => {
     for (const point of ['after-claim', 'before-commit:12'])
       expect(() => loadConfig({ DARKROOM_CRASH_AT: point })).not.toThrow();

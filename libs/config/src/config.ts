@@ -38,6 +38,8 @@ export interface Config {
   /** Whether the bundled demonstration model may stand in for one that is not installed. */
   modelFallback: boolean;
   webhookAllowPrivate: boolean;
+  /** Whoever has it may read `/metrics` from anywhere; without it only this machine may. */
+  metricsToken?: string;
   /** Requests that one key may make in a minute; of this and the two below, 0 is no limit, and a key may have its own. */
   rateLimitPerMinute: number;
   /** Generations and Prompts of one key that may wait to be drawn. */
@@ -108,6 +110,10 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     return 'auto';
   };
 
+  const metricsToken = text('METRICS_TOKEN');
+  if (metricsToken !== undefined && !/^[\x21-\x7e]{16,}$/.test(metricsToken))
+    problems.push('METRICS_TOKEN must be at least 16 visible ASCII characters.');
+
   const crashAt = text('DARKROOM_CRASH_AT');
   if (crashAt !== undefined && !parseCrashPoint(crashAt))
     problems.push(`DARKROOM_CRASH_AT must be one of ${crashPoints.join(', ')}, with :<n> or without.`);
@@ -140,6 +146,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     inferenceHealthPort: integer('INFERENCE_HEALTH_PORT', 0, 0, 65535),
     hubEndpoint: url('HF_ENDPOINT', ['http:', 'https:']) ?? 'https://huggingface.co',
     ...(text('INFERENCE_MEMORY_MB') && { inferenceMemoryMb: integer('INFERENCE_MEMORY_MB', 256, 256, 2 ** 24) }),
+    ...(metricsToken && { metricsToken }),
     ...(databaseUrl && { databaseUrl }),
     ...(redisUrl && { redisUrl }),
     ...(s3 && { s3 }),

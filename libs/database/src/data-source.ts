@@ -3,15 +3,25 @@ import type { DataSourceOptions } from 'typeorm';
 import { DataSource } from 'typeorm';
 import { migrations } from './migrations';
 
+export interface ConnectionOptions {
+  poolSize?: number;
+  applicationName?: string;
+  /** What one statement may take; any time by default. */
+  statementTimeoutMs?: number;
+  /** How long a statement waits for a lock; any time by default. */
+  lockTimeoutMs?: number;
+}
+
 /** TypeORM's options for the service's database. The schema moves by migrations only. */
-export function dataSourceOptions(databaseUrl: string, options: { poolSize?: number; applicationName?: string } = {}) {
+export function dataSourceOptions(databaseUrl: string, options: ConnectionOptions = {}) {
   return {
     type: 'postgres',
     url: databaseUrl,
     entities,
     migrations,
     migrationsTableName: 'migrations',
-    migrationsTransactionMode: 'all',
+    // A migration whose statement is not allowed in a transaction says so itself.
+    migrationsTransactionMode: 'each',
     synchronize: false,
     poolSize: options.poolSize ?? 10,
     applicationName: options.applicationName ?? 'darkroom',
@@ -20,11 +30,13 @@ export function dataSourceOptions(databaseUrl: string, options: { poolSize?: num
       keepAlive: true,
       // A process that freezes in a transaction must not hold its locks against the others.
       idle_in_transaction_session_timeout: 60_000,
+      ...(options.statementTimeoutMs && { statement_timeout: options.statementTimeoutMs }),
+      ...(options.lockTimeoutMs && { lock_timeout: options.lockTimeoutMs }),
     },
   } as const satisfies DataSourceOptions;
 }
 
 /** A data source that is not connected yet. */
-export function createDataSource(databaseUrl: string, options?: Parameters<typeof dataSourceOptions>[1]): DataSource {
+export function createDataSource(databaseUrl: string, options?: ConnectionOptions): DataSource {
   return new DataSource(dataSourceOptions(databaseUrl, options));
 }

@@ -1,9 +1,12 @@
-export { assertMigrated, NotMigratedError } from './assert-migrated';
+export { assertMigrated } from './assert-migrated';
 export { createDataSource, dataSourceOptions } from './data-source';
+export { DatabaseUnusableError, NotMigratedError } from './database-unusable-error';
 export { EmbeddedPostgres } from './embedded/embedded-postgres';
 export type { EmbeddedPostgresOptions } from './embedded/embedded-postgres';
 export { FileLock, LockHeldError } from './embedded/file-lock';
 export type { LockHolder } from './embedded/file-lock';
 export { migrate } from './migrate';
+export { createIndexConcurrently } from './migrations/index-concurrently';
 export { NotificationListener } from './notification-listener';
 export { newApiKey } from './new-api-key';
+export { probeWrite } from './write-probe';

@@ -1,6 +1,8 @@
+import { BackOff } from '@app/config';
 import { Client } from 'pg';
 
-const reconnectDelayMs = 1_000;
+/** A connection that held for so long was sound: the wait before the next one is the shortest again. */
+const steadyMs = 30_000;
 
 /**
  * Hears PostgreSQL's notifications on a connection of its own, and comes back when that drops. What is said while it is away
@@ -8,8 +10,11 @@ const reconnectDelayMs = 1_000;
  */
 export class NotificationListener {
   private client?: Client;
+  private listeningSince = 0;
+  private opening?: { client: Client; done: Promise<void> };
   private retry?: NodeJS.Timeout;
   private closed = false;
+  private readonly backOff = new BackOff(1_000, 30_000);
 
   /**
    * @param handlers what to do with a payload, by channel.
@@ -22,7 +27,7 @@ export class NotificationListener {
   ) {}
 
   /** Resolves when it listens; rejects when the first connection fails. */
-  async start(): Promise<void> {
+  start(): Promise<void> {
     const client = new Client({
       connectionString: this.databaseUrl,
       application_name: 'darkroom-listen',
@@ -32,15 +37,31 @@ export class NotificationListener {
     client.on('error', (error) => this.drop(client, error.message));
     client.on('end', () => this.drop(client, 'ended'));
     client.on('notification', ({ channel, payload }) => this.handlers[channel]?.(payload ?? ''));
-    await client.connect();
-    for (const channel of Object.keys(this.handlers)) await client.query(`LISTEN ${channel}`);
-    this.client = client;
+    const done = this.listenOn(client).finally(() => (this.opening = undefined));
+    this.opening = { client, done };
+    return done;
   }
 
+  /** Resolves when no connection is left, one that is just being made included. */
   async close(): Promise<void> {
     this.closed = true;
     clearTimeout(this.retry);
-    await this.client?.end();
+    const { opening } = this;
+    opening?.client.end().catch(() => undefined);
+    await Promise.all([opening?.done.catch(() => undefined), this.client?.end()]);
+  }
+
+  private async listenOn(client: Client): Promise<void> {
+    try {
+      await client.connect();
+      for (const channel of Object.keys(this.handlers)) await client.query(`LISTEN ${channel}`);
+      if (this.closed) throw new Error('The listener was closed.');
+    } catch (error) {
+      await client.end().catch(() => undefined);
+      throw error;
+    }
+    this.client = client;
+    this.listeningSince = performance.now();
   }
 
   private drop(client: Client, reason: string): void {
@@ -48,6 +69,7 @@ export class NotificationListener {
     this.client = undefined;
     this.onDropped(reason);
     client.end().catch(() => undefined);
+    if (performance.now() - this.listeningSince > steadyMs) this.backOff.reset();
     this.connectLater();
   }
 
@@ -56,6 +78,6 @@ export class NotificationListener {
       this.start().catch(() => {
         if (!this.closed) this.connectLater();
       });
-    }, reconnectDelayMs);
+    }, this.backOff.next());
   }
 }

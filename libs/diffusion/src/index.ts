@@ -5,7 +5,7 @@ export { StableDiffusionPipeline } from './pipelines/stable-diffusion-pipeline';
 export type { GeneratedImages, GenerateHooks, TextToImageRequest } from './pipelines/text-to-image-request';
 export { schedulerNames } from './schedulers';
 export type { SchedulerName } from './schedulers';
-export { AbortError, ModelFolderError, ProviderUnavailableError } from './session/errors';
+export { AbortError, ModelFolderError, NotFiniteError, ProviderUnavailableError } from './session/errors';
 export { readModelFolder } from './session/model-folder';
 export type { ModelFolder } from './session/model-folder';
 export type { LoadOptions } from './session/model-session';

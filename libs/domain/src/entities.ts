@@ -9,6 +9,7 @@ import { Image } from './image-tasks/image';
 import { ImageTask } from './image-tasks/image-task';
 import { InferenceWorker } from './inference-workers/inference-worker';
 import { RateBucket } from './rate-limits/rate-bucket';
+import { ReadinessProbe } from './readiness/readiness-probe';
 import { Style } from './styles/style';
 import { DailyUsage } from './usage/daily-usage';
 import { WebhookAttempt } from './webhooks/webhook-attempt';
@@ -28,6 +29,7 @@ export const entities = [
   ImageTask,
   InferenceWorker,
   RateBucket,
+  ReadinessProbe,
   Style,
   WebhookAttempt,
   WebhookDelivery,

@@ -2,6 +2,7 @@ import type { Config } from '@app/config';
 import type { LoggerService } from '@nestjs/common';
 import pino from 'pino';
 import { currentLogFields } from './log-context';
+import { Repetitions } from './repetitions';
 
 /** Fields that go with a log line. Never a key, a webhook secret or (above debug) a prompt. */
 export type LogFields = Record<string, unknown>;
@@ -18,6 +19,7 @@ const framework: ReadonlySet<string> = new Set([
 /** JSON log lines on standard output, for Nest and for our own services. */
 export class JsonLogger implements LoggerService {
   private readonly pino: pino.Logger;
+  private readonly repetitions = new Repetitions();
 
   constructor(process: string, level: Config['logLevel'], destination?: pino.DestinationStream) {
     const options: pino.LoggerOptions = { level, base: { process }, timestamp: pino.stdTimeFunctions.isoTime };
@@ -35,6 +37,13 @@ export class JsonLogger implements LoggerService {
 
   warn(message: unknown, ...rest: unknown[]): void {
     this.write('warn', message, rest);
+  }
+
+  /** For what may come a thousand times a second while something is away: the same message and reason once in a while, with a count. */
+  warnSparingly(message: string, fields: LogFields & { reason: string }): void {
+    this.repetitions.write(`${message} ${fields.reason}`, (repeated) =>
+      this.warn(message, { ...fields, ...(repeated > 0 && { repeated }) }),
+    );
   }
 
   debug(message: unknown, ...rest: unknown[]): void {

@@ -1,9 +1,11 @@
 import type { Config } from '@app/config';
 import type { BackendFactory, JobState, QueueOptions } from 'bullmq';
 import { createPostgresBackend } from 'bullmq';
+import type { ClientBase } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { createClosableRedisBackend } from './closable-redis-backend';
 import type { NewJob, QueueName } from './jobs';
+import { restrained } from './restrained-backend';
 
 /** State of a job as the back end sees it; `missing` when it knows no such job. */
 export type JobPresence = JobState | 'unknown' | 'missing';
@@ -28,6 +30,14 @@ export interface QueueConnection {
   factory: BackendFactory;
 }
 
+/** The queue's tables live in a schema of their own. */
+export const searchPath = 'bullmq, public';
+
+/** Said in a statement too: a pooler in session mode passes no startup parameter on. */
+export async function useQueueSchema(client: ClientBase): Promise<void> {
+  await client.query(`SET search_path = ${searchPath}`);
+}
+
 /**
  * The connection of a worker or queue on the configured back end. Each owns a small pool of its own.
  * @param databaseUrl of the service's PostgreSQL.
@@ -39,14 +49,15 @@ export function queueConnection(
   if (config.queueBackend === 'redis')
     return {
       connection: { url: config.redisUrl, maxRetriesPerRequest: null },
-      factory: createClosableRedisBackend,
+      factory: restrained(createClosableRedisBackend) as unknown as BackendFactory,
     };
   return {
     connection: {
       connectionString: databaseUrl,
       max: 3,
       application_name: 'darkroom-queue',
+      onConnect: useQueueSchema,
     },
-    factory: createPostgresBackend as unknown as BackendFactory,
+    factory: restrained(createPostgresBackend) as unknown as BackendFactory,
   };
 }

@@ -4,13 +4,11 @@ import { createPostgresBackend, Queue } from 'bullmq';
 import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
 import type { JobBackEnd, JobPresence } from './job-back-end';
+import { searchPath, useQueueSchema } from './job-back-end';
 import type { NewJob, QueueName } from './jobs';
 import { Queues } from './queues';
 
 type Query = (text: string, params?: readonly unknown[]) => Promise<{ rows: unknown[]; rowCount?: number | null }>;
-
-/** The queue's tables live in a schema of their own. */
-const searchPath = 'bullmq, public';
 
 /** Jobs in the service's own PostgreSQL, added in the transaction that writes their rows. */
 export class PostgresBackEnd implements JobBackEnd {
@@ -23,7 +21,7 @@ export class PostgresBackEnd implements JobBackEnd {
     this.pool = new Pool({
       connectionString: databaseUrl,
       max: 3,
-      options: `-c search_path=${searchPath.replace(' ', '')}`,
+      onConnect: useQueueSchema,
       application_name: 'darkroom-queue',
     });
     this.pool.on('error', onError);

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { BackOff } from '@app/config';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import type { EntityManager } from 'typeorm';
@@ -9,7 +10,9 @@ import { Queues } from './queues';
 
 /** A caller waits this long for Redis; the sweeper adds the job when it is back. */
 const patienceMs = 2_000;
-const reconnectMs = 1_000;
+/** Waits between tries to connect, which grow. */
+const firstReconnectMs = 250;
+const longestReconnectMs = 5_000;
 
 /** Jobs in Redis or Valkey, for many machines. A job is added after its row is committed; the sweeper closes the gap. */
 export class RedisBackEnd implements JobBackEnd {
@@ -18,14 +21,16 @@ export class RedisBackEnd implements JobBackEnd {
   private connecting?: Promise<unknown>;
 
   constructor(redisUrl: string, onError: (error: Error) => void) {
+    const backOff = new BackOff(firstReconnectMs, longestReconnectMs);
     // Fails at once while Redis is away, instead of keeping what it is told until Redis is back.
     this.client = new Redis(redisUrl, {
       maxRetriesPerRequest: 1,
-      retryStrategy: () => reconnectMs,
+      retryStrategy: () => backOff.next(),
       enableOfflineQueue: false,
       connectTimeout: patienceMs,
       commandTimeout: patienceMs,
     });
+    this.client.on('ready', () => backOff.reset());
     // A queue that waited for its connection would let its callers wait for as long.
     const options = { connection: this.client, skipWaitingForReady: true, skipVersionCheck: true };
     const open = (name: QueueName): Queue => new Queue(name, options, createClosableRedisBackend);

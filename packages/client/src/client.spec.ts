@@ -10,8 +10,8 @@ interface Sent {
 
 type Answer = Response | Error | ((sent: Sent) => Response | Promise<Response>);
 
-const problem = (status: number, headers: Record<string, string> = {}) =>
-  new Response(JSON.stringify({ detail: 'Not now.', code: 'RateLimited', status, instance: 'abc' }), {
+const problem = (status: number, headers: Record<string, string> = {}, code = 'RateLimited') =>
+  new Response(JSON.stringify({ detail: 'Not now.', code, status, instance: 'abc' }), {
     status,
     headers: { 'content-type': 'application/problem+json', ...headers },
   });
@@ -61,7 +61,7 @@ describe(createClient.name, () => {
     let settled = false;
     const end = () => (settled = true);
     work.then(end, end);
-    for (let n = 0; !settled && n < 5000; n++) await jest.advanceTimersByTimeAsync(10);
+    for (let n = 0; !settled && n < 10_000; n++) await jest.advanceTimersByTimeAsync(10);
     return Date.now() - start;
   }
 
@@ -101,6 +101,32 @@ describe(createClient.name, () => {
       message: 'Not now.',
     });
     expect(service.sent).toHaveLength(5);
+  });
+
+  describe('a POST whose first try is still running', () => {
+    const running = (retryAfter = '2') => problem(409, { 'retry-after': retryAfter }, 'IdempotencyKeyInUse');
+
+    it('is repeated when the service says, more often than a refusal, until the first reply is there', async () => {
+      const service = new FakeService([new Error('reset'), ...Array.from({ length: 8 }, () => running()), json({})]);
+      const took = await elapsed(clientOf(service).generations.create({ prompt: 'a circle' }));
+      expect(took).toBeGreaterThanOrEqual(16_000);
+      expect(service.sent).toHaveLength(10);
+      expect(new Set(service.sent.map(({ headers }) => headers['Idempotency-Key'])).size).toBe(1);
+    });
+
+    it('is given up after a minute, however long the service says', async () => {
+      const service = new FakeService([() => running('3600')]);
+      const work = clientOf(service).generations.create({ prompt: 'a circle' });
+      const took = await elapsed(work);
+      expect([took >= 60_000 && took < 61_000, service.sent.length]).toEqual([true, 2]);
+      await expect(work).rejects.toMatchObject({ status: 409, code: 'IdempotencyKeyInUse' });
+    });
+
+    it('is told from any other conflict', async () => {
+      const service = new FakeService([() => problem(409, {}, 'GenerationTerminated')]);
+      await expect(clientOf(service).generations.cancel('g')).rejects.toMatchObject({ status: 409 });
+      expect(service.sent).toHaveLength(1);
+    });
   });
 
   it('does not send a DELETE again that may have been carried out', async () => {

@@ -36,6 +36,10 @@ interface Message extends RequestOptions {
 /** The service was too busy or restarting, and did nothing. */
 const undone: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
+/** While the first try of a POST still runs, its repeat asks again this long, whatever `retries` says: the answer is on its way. */
+const runningPatienceMs = 60_000;
+const runningRestMs = 1_000;
+
 /** Sends requests, again where that changes nothing. */
 export class Connection {
   private readonly baseUrl: string;
@@ -48,13 +52,22 @@ export class Connection {
   async send<T>(method: Method, path: string, message: Message = {}): Promise<T> {
     const { retries = 4 } = this.options;
     const headers = this.headersOf(method, message);
-    for (let made = 0; ; made++) {
+    let runningUntil: number | undefined;
+    for (let made = 0; ;) {
       const outcome = await this.attempt(method, path, message, headers);
       if (outcome instanceof Response && outcome.ok) return (await outcome.json()) as T;
+      if (await isStillRunning(method, outcome)) {
+        runningUntil ??= Date.now() + runningPatienceMs;
+        const leftMs = runningUntil - Date.now();
+        if (leftMs > 0) {
+          await rest(Math.min(leftMs, retryAfterMs(outcome) || runningRestMs), message.signal);
+          continue;
+        }
+      }
       const last = made >= retries || !mayRepeat(method, outcome);
       if (last) throw outcome instanceof Response ? await refusal(outcome) : unreachable(this.baseUrl, outcome);
       if (outcome instanceof Response) outcome.body?.cancel().catch(() => undefined);
-      await rest(Math.max(backOffMs(made, 300, 8000), retryAfterMs(outcome)), message.signal);
+      await rest(Math.max(backOffMs(made++, 300, 8000), retryAfterMs(outcome)), message.signal);
     }
   }
 
@@ -98,6 +111,16 @@ export class Connection {
 /** Without an answer nobody knows whether a DELETE was done; the others can be repeated, a POST by its key. */
 function mayRepeat(method: Method, outcome: Response | Error): boolean {
   return outcome instanceof Response ? undone.has(outcome.status) : method !== 'DELETE';
+}
+
+/** An earlier try of this POST, whose answer was lost, holds its Idempotency-Key. */
+async function isStillRunning(method: Method, outcome: Response | Error): Promise<boolean> {
+  if (method !== 'POST' || !(outcome instanceof Response) || outcome.status !== 409) return false;
+  const problem: unknown = await outcome
+    .clone()
+    .json()
+    .catch(() => undefined);
+  return (problem as Partial<Problem> | undefined)?.code === 'IdempotencyKeyInUse';
 }
 
 function retryAfterMs(outcome: Response | Error): number {

@@ -92,6 +92,7 @@ const errorTexts: Readonly<Record<number, ErrorText>> = {
       'WeightsKindUnsupported',
       'WeightsTooComplex',
       'IdempotencyKeyReused',
+      'WebhookAddressRefused',
     ],
     detail: 'The model "sdxl" is not installed; GET /v1/models lists those that are.',
   },

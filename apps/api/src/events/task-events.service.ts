@@ -46,7 +46,7 @@ export class TaskEventsService implements OnApplicationBootstrap, OnApplicationS
           this.each(step.id, (watcher) => watcher.onStep(step));
         },
       },
-      (reason) => logger.warn('the connection that hears of progress dropped', { reason }),
+      (reason) => logger.warnSparingly('the connection that hears of progress dropped', { reason }),
     );
   }
 

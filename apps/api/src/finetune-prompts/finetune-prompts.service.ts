@@ -152,13 +152,14 @@ export class FinetunePromptsService {
   /** Cancels it if it has not finished, and removes its row and its pictures; Styles made from it keep a thumbnail. */
   async remove(ownerId: string, finetuneId: string, id: string): Promise<void> {
     await this.finetunes.load(ownerId, finetuneId);
+    const where = { id, finetuneId, ownerId };
+    if (isIdentifier(id) && (await this.transactions.manager.existsBy(FinetunePrompt, where)))
+      await this.thumbnails.makeFor([id]);
     await this.transactions.run(async (transaction) => {
       const { manager } = transaction;
-      const where = { id, finetuneId, ownerId };
       const lock = { mode: 'pessimistic_write' } as const;
       const found = isIdentifier(id) && (await manager.findOne(FinetunePrompt, { where, lock }));
       if (!found) throw new NotFoundError('Prompt');
-      await this.thumbnails.makeFor(manager, [id]);
       await this.lifeCycle.remove(transaction, id);
     });
     await this.files.removeAll([id]);

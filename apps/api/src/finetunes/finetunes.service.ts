@@ -73,6 +73,11 @@ export class FinetunesService {
 
   /** Cancels and removes its Prompts with their pictures, and its weights: the rows together, the files after them. */
   async remove(ownerId: string, id: string): Promise<void> {
+    const doomed: { id: string }[] = await this.transactions.manager.query(
+      'SELECT id FROM finetune_prompts WHERE finetune_id = $1 AND owner_id = $2',
+      [id, ownerId],
+    );
+    await this.thumbnails.makeFor(doomed.map((prompt) => prompt.id));
     const drawn = await this.transactions.run(async (transaction) => {
       const { manager } = transaction;
       await this.lock(manager, ownerId, id, 'pessimistic_write');
@@ -82,7 +87,6 @@ export class FinetunesService {
         [id],
       );
       const promptIds = prompts.map((prompt) => prompt.id);
-      await this.thumbnails.makeFor(manager, promptIds);
       const drawnIds = await this.lifeCycle.removeAll(transaction, promptIds);
       await manager.delete(Finetune, { id });
       return drawnIds;

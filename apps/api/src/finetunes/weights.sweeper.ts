@@ -1,3 +1,4 @@
+import { Recurring } from '@app/config';
 import { JsonLogger } from '@app/logging';
 import { databaseNow } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
@@ -16,40 +17,40 @@ const batchSize = 500;
 /** Removes weights that no Fine-Tune has: what a crash left between a file and its row. */
 @Injectable()
 export class WeightsSweeper implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private timer: NodeJS.Timeout;
-  private round: Promise<unknown> = Promise.resolve();
+  private readonly rounds: Recurring;
 
   constructor(
     @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
     private readonly dataSource: DataSource,
     private readonly logger: JsonLogger,
-  ) {}
+  ) {
+    this.rounds = new Recurring({
+      intervalMs: everyMs,
+      work: (signal) => this.sweep(undefined, signal),
+      onError: ({ message }) => this.logger.warnSparingly('sweep of weights failed', { reason: message }),
+    });
+  }
 
   onApplicationBootstrap(): void {
-    this.timer = setInterval(() => {
-      this.round = this.sweep().catch((error: Error) =>
-        this.logger.warn('sweep of weights failed', { reason: error.message }),
-      );
-    }, everyMs).unref();
+    this.rounds.start();
   }
 
   /** Ends before the database connection does. */
-  async beforeApplicationShutdown(): Promise<void> {
-    clearInterval(this.timer);
-    await this.round;
+  beforeApplicationShutdown(): Promise<void> {
+    return this.rounds.stop();
   }
 
   /**
    * @param at milliseconds since the epoch; the database's time unless given, for the machine's clock may be wrong.
    * @returns how many files were removed.
    */
-  async sweep(at?: number): Promise<number> {
+  async sweep(at?: number, signal?: AbortSignal): Promise<number> {
     const now = at ?? (await databaseNow(this.dataSource));
     const old: string[] = [];
     for await (const { key, modifiedAt } of this.storage.list(weightsFolder))
       if (now - modifiedAt.getTime() > strayAfterMs) old.push(key);
     let removed = 0;
-    for (let start = 0; start < old.length; start += batchSize) {
+    for (let start = 0; start < old.length && !signal?.aborted; start += batchSize) {
       const rows: { key: string }[] = await this.dataSource.query(
         `SELECT key FROM unnest($1::text[]) AS key
          WHERE NOT EXISTS (SELECT FROM finetunes WHERE weights_key = key)`,

@@ -20,6 +20,18 @@ export class UnauthorizedError extends HttpError {
   }
 }
 
+/** 401: metrics are not for everybody. */
+export class MetricsRefusedError extends HttpError {
+  constructor() {
+    super(
+      401,
+      'Unauthorized',
+      'Metrics are for this machine itself, or for Authorization: Bearer <METRICS_TOKEN> where that is set.',
+      { 'WWW-Authenticate': 'Bearer realm="darkroom metrics"' },
+    );
+  }
+}
+
 /** 404 for a path that is no route's. */
 export class RouteNotFoundError extends HttpError {
   constructor(method: string, path: string) {

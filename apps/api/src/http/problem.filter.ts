@@ -33,8 +33,12 @@ const statusOf: Readonly<Record<DomainErrorKind, number>> = {
   unprocessable: 422,
 };
 
-/** Connection failures of the database driver: its own names and PostgreSQL's error classes. */
-const outage = /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|57P0[1-5]|08...|53300|53[12]00)$/;
+/**
+ * What passes: connection failures of the database driver, by its own names, and PostgreSQL's errors of a server that is read-only
+ * (25006), out of reach (08, 57P0), out of room (53), failing to read or write (58030), or that took too long (57014, 55P03, 25P03).
+ */
+const outage =
+  /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|57P0[1-5]|57014|08...|53...|58030|25006|25P03|55P03)$/;
 const outageMessage =
   /terminated unexpectedly|Connection terminated|timeout exceeded when trying to connect|not queryable|Driver not Connected/i;
 
@@ -103,14 +107,14 @@ export class ProblemFilter implements ExceptionFilter {
     if (error instanceof URIError || (error as { status?: number }).status === 400)
       return { status: 400, code: 'BadRequest', detail: 'The request line cannot be read.', headers: {} };
     if (error instanceof StorageUnavailableError) {
-      this.logger.warn('the storage is down', { requestId: request.id, reason: error.message });
+      this.logger.warnSparingly('the storage is down', { requestId: request.id, reason: error.message });
       return this.describe(
         new ServiceUnavailableError('The service cannot reach its storage. Try again shortly.'),
         request,
       );
     }
     if (isOutage(error)) {
-      this.logger.warn('a dependency is down', { requestId: request.id, reason: (error as Error).message });
+      this.logger.warnSparingly('a dependency is down', { requestId: request.id, reason: (error as Error).message });
       return this.describe(
         new ServiceUnavailableError('The service cannot reach its database. Try again shortly.'),
         request,

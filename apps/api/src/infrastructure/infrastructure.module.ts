@@ -15,6 +15,9 @@ import { IMAGE_STORAGE } from '../storage.token';
 /** Injects the back end of the queues. */
 export const JOB_BACK_END = Symbol('JOB_BACK_END');
 
+/** No query of the api may take longer: the caller has gone by then, and others wait for the connection. */
+const statementTimeoutMs = 30_000;
+
 /** The address of the database; the launcher passes that of the embedded one. */
 export function databaseUrlOf(config: Config): string {
   if (!config.databaseUrl) throw new Error('DATABASE_URL is needed; "npm start" brings a database of its own.');
@@ -45,7 +48,11 @@ class ConfigModule {
     TypeOrmModule.forRootAsync({
       inject: [CONFIG],
       useFactory: (config: Config) => ({
-        ...dataSourceOptions(databaseUrlOf(config), { applicationName: 'darkroom-api', poolSize: 20 }),
+        ...dataSourceOptions(databaseUrlOf(config), {
+          applicationName: 'darkroom-api',
+          poolSize: 20,
+          statementTimeoutMs,
+        }),
         retryAttempts: 5,
         retryDelay: 500,
       }),
@@ -61,7 +68,7 @@ class ConfigModule {
       inject: [CONFIG, JsonLogger],
       useFactory: (config: Config, logger: JsonLogger) =>
         openJobBackEnd(config, databaseUrlOf(config), (error) =>
-          logger.warn('queue connection failed', { reason: error.message }),
+          logger.warnSparingly('queue connection failed', { reason: error.message }),
         ),
     },
     {
@@ -69,7 +76,7 @@ class ConfigModule {
       inject: [DataSource, JOB_BACK_END, JsonLogger],
       useFactory: (dataSource: DataSource, jobs: JobBackEnd, logger: JsonLogger) =>
         new Transactions(dataSource, jobs, (error) =>
-          logger.warn('a job is left for the sweeper', { reason: String(error) }),
+          logger.warnSparingly('a job is left for the sweeper', { reason: String(error) }),
         ),
     },
     {

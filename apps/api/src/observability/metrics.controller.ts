@@ -1,18 +1,26 @@
-import { Metrics } from '@app/logging';
-import { Controller, Get, Res } from '@nestjs/common';
+import type { Config } from '@app/config';
+import { mayReadMetrics, Metrics } from '@app/logging';
+import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
-import type { Response } from 'express';
+import type { Request, Response } from 'express';
 import { Public } from '../auth/api-key.guard';
+import { CONFIG } from '../config.token';
+import { MetricsRefusedError } from '../http/http-errors';
 
 /** What the process measures, for Prometheus. */
 @ApiExcludeController()
 @Public()
 @Controller('metrics')
 export class MetricsController {
-  constructor(private readonly metrics: Metrics) {}
+  constructor(
+    private readonly metrics: Metrics,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
 
+  /** @throws MetricsRefusedError */
   @Get()
-  async read(@Res() response: Response): Promise<void> {
+  async read(@Req() request: Request, @Res() response: Response): Promise<void> {
+    if (!mayReadMetrics(request, this.config.metricsToken)) throw new MetricsRefusedError();
     const text = await this.metrics.text();
     response.set({ 'Content-Type': this.metrics.contentType, 'Cache-Control': 'no-store' }).end(text);
   }

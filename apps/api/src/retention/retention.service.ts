@@ -1,7 +1,9 @@
+import { Recurring } from '@app/config';
 import { JsonLogger } from '@app/logging';
 import { ImageTaskLifeCycle, Transactions } from '@app/queue';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
 import { DataSource } from 'typeorm';
 import { replayHours } from '../idempotency/idempotency.interceptor';
 import { StoredFiles } from '../records/stored-files';
@@ -25,9 +27,7 @@ export interface RetentionCounts {
  */
 @Injectable()
 export class RetentionService implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private timer?: NodeJS.Timeout;
-  private running: Promise<unknown> = Promise.resolve();
-  private stopping = false;
+  private readonly rounds: Recurring;
 
   constructor(
     private readonly dataSource: DataSource,
@@ -36,20 +36,25 @@ export class RetentionService implements OnApplicationBootstrap, BeforeApplicati
     private readonly thumbnails: ThumbnailsService,
     private readonly files: StoredFiles,
     private readonly logger: JsonLogger,
-  ) {}
-
-  onApplicationBootstrap(): void {
-    this.schedule();
+  ) {
+    this.rounds = new Recurring({
+      intervalMs,
+      work: (signal) => this.run(signal),
+      onError: ({ message }) => this.logger.warnSparingly('deleting after their time failed', { reason: message }),
+    });
   }
 
-  async beforeApplicationShutdown(): Promise<void> {
-    this.stopping = true;
-    clearTimeout(this.timer);
-    await this.running;
+  onApplicationBootstrap(): void {
+    this.rounds.start();
+  }
+
+  /** Ends before the database connection does. */
+  beforeApplicationShutdown(): Promise<void> {
+    return this.rounds.stop();
   }
 
   /** Deletes all that is due, batch by batch. @returns undefined while another process is at it. */
-  async run(): Promise<RetentionCounts | undefined> {
+  async run(signal?: AbortSignal): Promise<RetentionCounts | undefined> {
     const session = this.dataSource.createQueryRunner();
     try {
       const [{ ours }] = (await session.query('SELECT pg_try_advisory_lock($1) AS ours', [retentionLock])) as [
@@ -58,8 +63,8 @@ export class RetentionService implements OnApplicationBootstrap, BeforeApplicati
       if (!ours) return undefined;
       try {
         const counts = {
-          records: await this.repeat(() => this.removeRecords()),
-          replies: await this.repeat(() => this.removeReplies()),
+          records: await repeat(() => this.removeRecords(), signal),
+          replies: await repeat(() => this.removeReplies(), signal),
         };
         if (counts.records + counts.replies > 0) this.logger.log('deleted after their time', { ...counts });
         return counts;
@@ -71,35 +76,16 @@ export class RetentionService implements OnApplicationBootstrap, BeforeApplicati
     }
   }
 
-  private async repeat(removeBatch: () => Promise<number>): Promise<number> {
-    let sum = 0;
-    for (let count = batchSize; count === batchSize && !this.stopping; sum += count) count = await removeBatch();
-    return sum;
-  }
-
   private async removeRecords(): Promise<number> {
+    const doomed = await this.due(this.dataSource.manager);
+    await this.thumbnails.makeFor(doomed.filter(({ kind }) => kind === 'prompt').map(({ id }) => id));
     const removed = await this.transactions.run(async (transaction) => {
       const { manager } = transaction;
-      const due = await manager.query<{ id: string; kind: string }[]>(
-        `SELECT task.id, task.kind FROM image_tasks task JOIN api_keys caller ON caller.id = task.owner_id
-         WHERE caller.retention_days IS NOT NULL
-           AND task.completed_at < now() - caller.retention_days * interval '1 day'
-           AND task.status IN ('succeeded', 'failed', 'canceled')
-           AND NOT EXISTS (
-             SELECT 1 FROM webhook_deliveries delivery
-             WHERE delivery.generation_id = task.id AND delivery.status = 'pending'
-           )
-         ORDER BY task.completed_at LIMIT $1 FOR UPDATE OF task SKIP LOCKED`,
-        [batchSize],
-      );
+      const due = await this.due(manager, 'FOR UPDATE OF task SKIP LOCKED');
       // Whoever deletes a Prompt locks its row first and its task after: one that is locked is being deleted anyway.
       const prompts = await manager.query<{ id: string }[]>(
         'SELECT id FROM finetune_prompts WHERE id = ANY($1) FOR UPDATE SKIP LOCKED',
         [due.filter(({ kind }) => kind === 'prompt').map(({ id }) => id)],
-      );
-      await this.thumbnails.makeFor(
-        manager,
-        prompts.map(({ id }) => id),
       );
       const ids = [...due.filter(({ kind }) => kind !== 'prompt'), ...prompts].map(({ id }) => id);
       await this.lifeCycle.removeAll(transaction, ids);
@@ -107,6 +93,22 @@ export class RetentionService implements OnApplicationBootstrap, BeforeApplicati
     });
     await this.files.removeAll(removed);
     return removed.length;
+  }
+
+  /** The oldest records that have had their time. */
+  private due(manager: EntityManager, lock = ''): Promise<{ id: string; kind: string }[]> {
+    return manager.query(
+      `SELECT task.id, task.kind FROM image_tasks task JOIN api_keys caller ON caller.id = task.owner_id
+       WHERE caller.retention_days IS NOT NULL
+         AND task.completed_at < now() - caller.retention_days * interval '1 day'
+         AND task.status IN ('succeeded', 'failed', 'canceled')
+         AND NOT EXISTS (
+           SELECT 1 FROM webhook_deliveries delivery
+           WHERE delivery.generation_id = task.id AND delivery.status = 'pending'
+         )
+       ORDER BY task.completed_at LIMIT $1 ${lock}`,
+      [batchSize],
+    );
   }
 
   private async removeReplies(): Promise<number> {
@@ -119,17 +121,11 @@ export class RetentionService implements OnApplicationBootstrap, BeforeApplicati
     );
     return count;
   }
+}
 
-  private schedule(): void {
-    if (this.stopping) return;
-    this.timer = setTimeout(
-      () => {
-        this.running = this.run()
-          .catch((error: Error) => this.logger.warn('deleting after their time failed', { reason: error.message }))
-          .finally(() => this.schedule());
-      },
-      intervalMs * (0.75 + Math.random() / 2),
-    );
-    this.timer.unref();
-  }
+/** @returns how many were deleted, batch after batch. */
+async function repeat(removeBatch: () => Promise<number>, signal?: AbortSignal): Promise<number> {
+  let sum = 0;
+  for (let count = batchSize; count === batchSize && !signal?.aborted; sum += count) count = await removeBatch();
+  return sum;
 }

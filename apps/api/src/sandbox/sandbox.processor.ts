@@ -52,7 +52,7 @@ export class SandboxProcessor extends WorkerHost implements OnApplicationBootstr
 
   @OnWorkerEvent('error')
   onError(error: Error): void {
-    this.logger.warn('sandbox queue failed', { reason: error.message });
+    this.logger.warnSparingly('sandbox queue failed', { reason: error.message });
   }
 
   @OnWorkerEvent('failed')

@@ -1,8 +1,9 @@
+import { Recurring } from '@app/config';
 import { ImageTask } from '@app/domain';
 import { JsonLogger } from '@app/logging';
 import type { JobBackEnd } from '@app/queue';
 import { heartbeatTimeoutMs, ImageTaskLifeCycle, jobIdOf } from '@app/queue';
-import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
+import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
@@ -18,28 +19,33 @@ const liveStates: ReadonlySet<string> = new Set(['waiting', 'active', 'delayed',
 
 /** Gives sandbox tasks that have lost their job another, and ends those that fail again and again. */
 @Injectable()
-export class SandboxSweeper implements OnApplicationBootstrap, OnApplicationShutdown {
-  private timer?: NodeJS.Timeout;
+export class SandboxSweeper implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly rounds: Recurring;
 
   constructor(
     @InjectRepository(ImageTask) private readonly tasks: Repository<ImageTask>,
     @Inject(JOB_BACK_END) private readonly jobs: JobBackEnd,
     private readonly lifeCycle: ImageTaskLifeCycle,
     private readonly logger: JsonLogger,
-  ) {}
-
-  onApplicationBootstrap(): void {
-    this.timer = setInterval(() => {
-      this.sweep().catch((error: Error) => this.logger.warn('sweep of the sandbox failed', { reason: error.message }));
-    }, intervalMs).unref();
+  ) {
+    this.rounds = new Recurring({
+      intervalMs,
+      work: (signal) => this.sweep(signal),
+      onError: ({ message }) => this.logger.warnSparingly('sweep of the sandbox failed', { reason: message }),
+    });
   }
 
-  onApplicationShutdown(): void {
-    clearInterval(this.timer);
+  onApplicationBootstrap(): void {
+    this.rounds.start();
+  }
+
+  /** Ends before the database connection does. */
+  beforeApplicationShutdown(): Promise<void> {
+    return this.rounds.stop();
   }
 
   /** @returns how many tasks got a new job or were ended. */
-  async sweep(): Promise<number> {
+  async sweep(signal?: AbortSignal): Promise<number> {
     const open = await this.tasks
       .createQueryBuilder('task')
       .where('task.sandbox')
@@ -52,12 +58,14 @@ export class SandboxSweeper implements OnApplicationBootstrap, OnApplicationShut
       .limit(500)
       .getMany();
     let moved = 0;
-    for (const task of open)
+    for (const task of open) {
+      if (signal?.aborted) break;
       if (task.status === 'processing' && task.attempt >= maxAttempts) {
         const error = 'The picture could not be made because of an internal error.';
         if (await this.lifeCycle.settle(task, { status: 'failed', error })) moved++;
       } else if (!liveStates.has(await this.jobs.presence('sandbox', jobIdOf(task.id, task.enqueued))))
         if (await this.lifeCycle.requeue(task)) moved++;
+    }
     if (moved > 0) this.logger.warn('sandbox tasks had lost their jobs', { moved });
     return moved;
   }

@@ -5,7 +5,7 @@ import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import sharp from 'sharp';
 import type { EntityManager } from 'typeorm';
-import { DataSource } from 'typeorm';
+import { DataSource, IsNull } from 'typeorm';
 import { IMAGE_STORAGE } from '../storage.token';
 
 /** Width and height of a thumbnail, in pixels. */
@@ -25,7 +25,7 @@ export function thumbnailKeyOf(styleId: string): string {
 
 /**
  * Makes the thumbnails of Styles from the first picture of their Prompts. The key follows from the Style, so that one
- * cut short is written over, and the row is locked meanwhile, so that each is made once.
+ * cut short is written over; two that make the same one write the same, and no row is locked while a picture is read or written.
  */
 @Injectable()
 export class ThumbnailsService {
@@ -41,7 +41,7 @@ export class ThumbnailsService {
     try {
       for (const id of await drawable(this.dataSource.manager, 'style.id = ANY($1)', [styleIds])) {
         if (Date.now() > deadline) return;
-        await this.dataSource.transaction((manager) => this.make(manager, id, 'wait'));
+        await this.make(id);
       }
     } catch (error) {
       this.logger.warn('thumbnails are left for the sweeper', { reason: (error as Error).message });
@@ -49,12 +49,12 @@ export class ThumbnailsService {
   }
 
   /**
-   * Before Prompts are deleted, inside the transaction that deletes them and has locked their rows: the thumbnails of
-   * all Styles made from them. One that cannot be made stays null for good.
+   * Before Prompts are deleted, and before the transaction that does it: the thumbnails of all Styles made from them. One that cannot
+   * be made stays null for good.
    */
-  async makeFor(manager: EntityManager, promptIds: readonly string[]): Promise<void> {
-    for (const id of await drawable(manager, 'style.source_prompt_id = ANY($1)', [promptIds]))
-      await this.make(manager, id, 'wait');
+  async makeFor(promptIds: readonly string[]): Promise<void> {
+    for (const id of await drawable(this.dataSource.manager, 'style.source_prompt_id = ANY($1)', [promptIds]))
+      await this.make(id);
   }
 
   /**
@@ -65,29 +65,33 @@ export class ThumbnailsService {
     await this.giveUpOnMissing();
     let made = 0;
     for (const id of await drawable(this.dataSource.manager, 'true', [], roundSize))
-      made += Number(await this.dataSource.transaction((manager) => this.make(manager, id, 'skip')));
+      made += Number(await this.make(id));
     return made;
   }
 
   /** @returns whether the Style has got its thumbnail from this call. */
-  private async make(manager: EntityManager, styleId: string, whenLocked: 'wait' | 'skip'): Promise<boolean> {
+  private async make(styleId: string): Promise<boolean> {
+    const { manager } = this.dataSource;
     const [source] = await manager.query<{ storage_key: string }[]>(
-      `SELECT image.storage_key ${fromDrawable} AND style.id = $1
-       FOR UPDATE OF style ${whenLocked === 'skip' ? 'SKIP LOCKED' : ''}`,
+      `SELECT image.storage_key ${fromDrawable} AND style.id = $1`,
       [styleId],
     );
     if (!source) return false;
     const key = thumbnailKeyOf(styleId);
+    const still = { id: styleId, thumbnailKey: IsNull() };
     try {
       await this.storage.write(key, await this.draw(source.storage_key));
     } catch (error) {
       const lost = error instanceof LostPictureError;
       this.logger.warn('thumbnail could not be made', { styleId, reason: (error as Error).message, again: !lost });
-      if (lost) await manager.update(Style, { id: styleId }, { sourcePromptId: null });
+      if (lost) await manager.update(Style, still, { sourcePromptId: null });
       return false;
     }
-    await manager.update(Style, { id: styleId }, { thumbnailKey: key, thumbnailToken: newIdentifier() });
-    return true;
+    const { affected } = await manager.update(Style, still, { thumbnailKey: key, thumbnailToken: newIdentifier() });
+    if (affected) return true;
+    // Another process was quicker, or the Style was deleted, whose thumbnail nobody would remove.
+    if (!(await manager.existsBy(Style, { id: styleId }))) await this.storage.removeAll(key);
+    return false;
   }
 
   /** A square cut where most happens, without the metadata of the picture. */

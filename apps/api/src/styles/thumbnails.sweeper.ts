@@ -1,3 +1,4 @@
+import { Recurring } from '@app/config';
 import { isIdentifier } from '@app/domain';
 import { JsonLogger } from '@app/logging';
 import { databaseNow } from '@app/queue';
@@ -21,63 +22,80 @@ const batchSize = 500;
 /** Makes the thumbnails that had to wait for a picture, and removes those that have lost their Style. */
 @Injectable()
 export class ThumbnailsSweeper implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly timers: NodeJS.Timeout[] = [];
-  private readonly running = new Map<string, Promise<void>>();
+  private readonly rounds: readonly Recurring[];
 
   constructor(
     private readonly thumbnails: ThumbnailsService,
     private readonly dataSource: DataSource,
     @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
     private readonly logger: JsonLogger,
-  ) {}
+  ) {
+    this.rounds = [
+      this.every(missingEveryMs, 'thumbnails', () => this.thumbnails.makeMissing()),
+      this.every(straysEveryMs, 'stray thumbnails', (signal) => this.removeStrays(undefined, signal)),
+    ];
+  }
 
   onApplicationBootstrap(): void {
-    this.every(missingEveryMs, 'thumbnails', () => this.thumbnails.makeMissing());
-    this.every(straysEveryMs, 'stray thumbnails', () => this.removeStrays());
+    for (const rounds of this.rounds) rounds.start();
   }
 
   /** Ends before the database connection does. */
   async beforeApplicationShutdown(): Promise<void> {
-    for (const timer of this.timers) clearInterval(timer);
-    await Promise.all(this.running.values());
+    await Promise.all(this.rounds.map((rounds) => rounds.stop()));
   }
 
   /**
-   * Removes thumbnails without a Style: what a crash left between a deletion's commit and its files.
+   * Removes thumbnails without a Style: what a crash left between a deletion's commit and its files. One process at a time does it.
    * @param at milliseconds since the epoch; the database's time unless given, for the machine's clock may be wrong.
    * @returns how many; 0 while another process is at it.
    */
-  removeStrays(at?: number): Promise<number> {
-    return this.dataSource.transaction(async (manager) => {
-      const [{ ours }] = await manager.query<{ ours: boolean }[]>('SELECT pg_try_advisory_xact_lock($1) AS ours', [
-        strayLock,
-      ]);
+  async removeStrays(at?: number, signal?: AbortSignal): Promise<number> {
+    // A lock of the session and no transaction: a slow store must not hold back the vacuum of every table.
+    const session = this.dataSource.createQueryRunner();
+    try {
+      const [{ ours }] = (await session.query('SELECT pg_try_advisory_lock($1) AS ours', [strayLock])) as [
+        { ours: boolean },
+      ];
       if (!ours) return 0;
-      const now = at ?? (await databaseNow(manager));
-      const old: string[] = [];
-      for await (const { key, modifiedAt } of this.storage.list(thumbnailFolder))
-        if (now - modifiedAt.getTime() > strayAfterMs) old.push(key);
-      let removed = 0;
-      for (let start = 0; start < old.length; start += batchSize)
-        for (const key of await strays(manager, old.slice(start, start + batchSize))) {
-          await this.storage.removeAll(key);
-          removed++;
-        }
-      return removed;
-    });
+      try {
+        return await this.removeOlder(at ?? (await databaseNow(this.dataSource)), signal);
+      } finally {
+        await session.query('SELECT pg_advisory_unlock($1)', [strayLock]);
+      }
+    } finally {
+      await session.release();
+    }
   }
 
-  private every(intervalMs: number, what: string, work: () => Promise<number>): void {
-    const run = () => {
-      // A round that takes longer than the interval is not joined by another.
-      if (this.running.has(what)) return;
-      const round = work()
-        .then((count) => (count > 0 ? this.logger.log(`${what} swept`, { count }) : undefined))
-        .catch((error: Error) => this.logger.warn(`sweep of ${what} failed`, { reason: error.message }))
-        .finally(() => this.running.delete(what));
-      this.running.set(what, round);
+  private async removeOlder(now: number, signal?: AbortSignal): Promise<number> {
+    let removed = 0;
+    let old: string[] = [];
+    const removeThose = async (): Promise<void> => {
+      for (const key of await strays(this.dataSource.manager, old)) {
+        await this.storage.removeAll(key);
+        removed++;
+      }
+      old = [];
     };
-    this.timers.push(setInterval(run, intervalMs).unref());
+    for await (const { key, modifiedAt } of this.storage.list(thumbnailFolder)) {
+      if (signal?.aborted) return removed;
+      if (now - modifiedAt.getTime() > strayAfterMs) old.push(key);
+      if (old.length === batchSize) await removeThose();
+    }
+    await removeThose();
+    return removed;
+  }
+
+  private every(intervalMs: number, what: string, work: (signal: AbortSignal) => Promise<number>): Recurring {
+    return new Recurring({
+      intervalMs,
+      work: async (signal) => {
+        const count = await work(signal);
+        if (count > 0) this.logger.log(`${what} swept`, { count });
+      },
+      onError: ({ message }) => this.logger.warnSparingly(`sweep of ${what} failed`, { reason: message }),
+    });
   }
 }
 

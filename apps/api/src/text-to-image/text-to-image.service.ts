@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import type { Config } from '@app/config';
 import { crashPoint } from '@app/config';
 import type { CreateGenerationDto } from '@app/domain';
 import {
@@ -13,15 +14,17 @@ import {
   NotFoundError,
 } from '@app/domain';
 import { ImageTaskLifeCycle, Transactions } from '@app/queue';
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import { AdmissionService } from '../admission/admission.service';
+import { CONFIG } from '../config.token';
 import { ModelsService } from '../models/models.service';
 import { ImageUrls } from '../records/image-urls';
 import type { Page, PageOf } from '../records/page';
 import { fetchPage } from '../records/page';
 import { StoredFiles } from '../records/stored-files';
+import { assertReceiverAllowed } from '../webhooks/receiver-address';
 
 /** A caller's Generations. */
 @Injectable()
@@ -34,10 +37,12 @@ export class TextToImageService {
     private readonly models: ModelsService,
     private readonly urls: ImageUrls,
     private readonly files: StoredFiles,
+    @Inject(CONFIG) private readonly config: Config,
   ) {}
 
   /** Stores the request with every default resolved and the seed chosen, together with its job. */
   async create(ownerId: string, dto: CreateGenerationDto): Promise<GenerationDto> {
+    assertReceiverAllowed(dto.webhook, this.config.webhookAllowPrivate);
     const model = dto.model ?? defaults.model;
     await this.models.assertServed(model);
     const id = newIdentifier();

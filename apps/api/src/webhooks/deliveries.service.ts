@@ -44,7 +44,7 @@ export class DeliveriesService {
       await manager.update(
         WebhookDelivery,
         { id },
-        { status: 'pending', enqueued, nextAttemptAt: new Date(), completedAt: null },
+        { status: 'pending', enqueued, nextAttemptAt: new Date(), askedAt: new Date(), completedAt: null },
       );
       await transaction.enqueue('webhooks', { id: jobIdOf(id, enqueued), data: { deliveryId: id, asked: true } });
     });

@@ -1,8 +1,9 @@
+import { Recurring } from '@app/config';
 import { WebhookDelivery } from '@app/domain';
 import { JsonLogger } from '@app/logging';
 import type { JobBackEnd } from '@app/queue';
 import { jobIdOf, Transactions } from '@app/queue';
-import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
+import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { LessThan, Repository } from 'typeorm';
@@ -15,37 +16,44 @@ const liveStates: ReadonlySet<string> = new Set(['waiting', 'active', 'delayed',
 
 /** Gives deliveries that are due but have lost their job a new one. */
 @Injectable()
-export class DeliveriesSweeper implements OnApplicationBootstrap, OnApplicationShutdown {
-  private timer?: NodeJS.Timeout;
+export class DeliveriesSweeper implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly rounds: Recurring;
 
   constructor(
     @InjectRepository(WebhookDelivery) private readonly deliveries: Repository<WebhookDelivery>,
     @Inject(JOB_BACK_END) private readonly jobs: JobBackEnd,
     private readonly transactions: Transactions,
     private readonly logger: JsonLogger,
-  ) {}
-
-  onApplicationBootstrap(): void {
-    this.timer = setInterval(() => {
-      this.sweep().catch((error: Error) => this.logger.warn('sweep of deliveries failed', { reason: error.message }));
-    }, intervalMs).unref();
+  ) {
+    this.rounds = new Recurring({
+      intervalMs,
+      work: (signal) => this.sweep(new Date(), signal),
+      onError: ({ message }) => this.logger.warnSparingly('sweep of deliveries failed', { reason: message }),
+    });
   }
 
-  onApplicationShutdown(): void {
-    clearInterval(this.timer);
+  onApplicationBootstrap(): void {
+    this.rounds.start();
+  }
+
+  /** Ends before the database connection does. */
+  beforeApplicationShutdown(): Promise<void> {
+    return this.rounds.stop();
   }
 
   /** @returns how many deliveries got a new job. */
-  async sweep(now = new Date()): Promise<number> {
+  async sweep(now = new Date(), signal?: AbortSignal): Promise<number> {
     const due = await this.deliveries.find({
       where: { status: 'pending', nextAttemptAt: LessThan(new Date(now.getTime() - graceMs)) },
       order: { nextAttemptAt: 'ASC' },
       take: 500,
     });
     let revived = 0;
-    for (const delivery of due)
+    for (const delivery of due) {
+      if (signal?.aborted) break;
       if (!liveStates.has(await this.jobs.presence('webhooks', jobIdOf(delivery.id, delivery.enqueued))))
         revived += await this.revive(delivery);
+    }
     if (revived > 0) this.logger.warn('deliveries had lost their jobs', { revived });
     return revived;
   }

@@ -1,7 +1,7 @@
-import type { Admission, Try } from './receiver-gate';
+import type { Admission, ReceiverAnswer, Try } from './receiver-gate';
 import { failuresToOpen, hostConcurrency, ownerConcurrency, ReceiverGate } from './receiver-gate';
 
-const place = (admission: Admission): ((alive: boolean) => void) => {
+const place = (admission: Admission): ((answer: ReceiverAnswer) => void) => {
   if (!('leave' in admission)) throw new Error(`It was sent away for ${admission.waitMs} ms.`);
   return admission.leave;
 };
@@ -10,7 +10,7 @@ const waitOf = (admission: Admission): number | undefined => ('waitMs' in admiss
 
 describe(ReceiverGate.name, () => {
   const fail = (gate: ReceiverGate, times: number, host = 'dead'): void => {
-    for (let i = 0; i < times; i++) place(gate.enter(to(host)))(false);
+    for (let i = 0; i < times; i++) place(gate.enter(to(host)))('failed');
   };
 
   it('gives a host a few places and others theirs', () => {
@@ -18,7 +18,7 @@ describe(ReceiverGate.name, () => {
     const leaves = Array.from({ length: hostConcurrency }, () => place(gate.enter(to('slow'))));
     expect(waitOf(gate.enter(to('slow')))).toBeGreaterThan(0);
     expect(waitOf(gate.enter(to('other')))).toBeUndefined();
-    leaves[0](true);
+    leaves[0]('answered');
     expect(waitOf(gate.enter(to('slow')))).toBeUndefined();
   });
 
@@ -27,7 +27,7 @@ describe(ReceiverGate.name, () => {
     const leaves = Array.from({ length: ownerConcurrency }, (_, i) => place(gate.enter(to(`slow ${i}`))));
     expect(waitOf(gate.enter(to('one more')))).toBeGreaterThan(0);
     expect(waitOf(gate.enter(to('one more', 'another owner')))).toBeUndefined();
-    leaves[0](true);
+    leaves[0]('answered');
     expect(waitOf(gate.enter(to('one more')))).toBeUndefined();
   });
 
@@ -48,7 +48,7 @@ describe(ReceiverGate.name, () => {
     const first = waitOf(gate.enter(to('dead'))) ?? Number.NaN;
     expect(first).toBeGreaterThan(9_000);
     const later = Date.now() + first + 1;
-    place(gate.enter(to('dead'), later))(false);
+    place(gate.enter(to('dead'), later))('failed');
     expect(waitOf(gate.enter(to('dead'), later))).toBeGreaterThan(19_000);
   });
 
@@ -58,16 +58,30 @@ describe(ReceiverGate.name, () => {
     const later = Date.now() + 11_000;
     const leave = place(gate.enter(to('dead'), later));
     expect(waitOf(gate.enter(to('dead'), later))).toBeGreaterThan(0);
-    leave(true);
+    leave('answered');
     expect(waitOf(gate.enter(to('dead'), later))).toBeUndefined();
   });
 
   it('counts failures in a row only', () => {
     const gate = new ReceiverGate();
     fail(gate, failuresToOpen - 1);
-    place(gate.enter(to('dead')))(true);
+    place(gate.enter(to('dead')))('answered');
     fail(gate, failuresToOpen - 1);
     expect(waitOf(gate.enter(to('dead')))).toBeUndefined();
+  });
+
+  it('learns nothing of a host that nobody got to ask', () => {
+    const gate = new ReceiverGate();
+    for (let i = 0; i < 2 * failuresToOpen; i++) place(gate.enter(to('unknown')))('not asked');
+    expect(waitOf(gate.enter(to('unknown')))).toBeUndefined();
+
+    fail(gate, failuresToOpen);
+    const later = Date.now() + 11_000;
+    place(gate.enter(to('dead'), later))('not asked');
+    const probe = place(gate.enter(to('dead'), later));
+    expect(waitOf(gate.enter(to('dead'), later))).toBeGreaterThan(0);
+    probe('failed');
+    expect(waitOf(gate.enter(to('dead'), later))).toBeGreaterThan(19_000);
   });
 
   it('tries a host that is left alone when a person asks for it', () => {

@@ -48,8 +48,11 @@ class Host extends Places {
   shutUntil = 0;
 }
 
+/** What a try says about its host: it answered, it failed to, or nobody got to ask it, which says nothing. */
+export type ReceiverAnswer = 'answered' | 'failed' | 'not asked';
+
 /** Either a place, to be left with how it went, or how long to stay away. */
-export type Admission = { leave: (alive: boolean) => void } | { waitMs: number };
+export type Admission = { leave: (answer: ReceiverAnswer) => void } | { waitMs: number };
 
 /** One try that looks for a place. */
 export interface Try {
@@ -84,21 +87,22 @@ export class ReceiverGate {
     ownerPlaces.running++;
     let left = false;
     return {
-      leave: (alive) => {
+      leave: (answer) => {
         if (left) return;
         left = true;
         const endedAt = Math.max(Date.now(), now);
         ownerPlaces.leave(endedAt - now);
         if (ownerPlaces.running === 0) this.owners.delete(ownerId);
         hostPlaces.leave(endedAt - now);
-        this.judge(host, hostPlaces, alive, endedAt);
+        this.judge(host, hostPlaces, answer, endedAt);
       },
     };
   }
 
-  private judge(name: string, host: Host, alive: boolean, now: number): void {
-    host.failures = alive ? 0 : host.failures + 1;
-    if (host.failures >= failuresToOpen)
+  private judge(name: string, host: Host, answer: ReceiverAnswer, now: number): void {
+    if (answer === 'answered') host.failures = 0;
+    if (answer === 'failed') host.failures++;
+    if (answer === 'failed' && host.failures >= failuresToOpen)
       host.shutUntil = now + Math.min(firstWaitMs * 2 ** (host.failures - failuresToOpen), longestWaitMs);
     if (host.running === 0 && host.failures === 0) this.hosts.delete(name);
   }

@@ -2,10 +2,11 @@ import type { Config } from '@app/config';
 import { HttpService } from '@nestjs/axios';
 import { Inject, Injectable } from '@nestjs/common';
 import { isAxiosError } from 'axios';
-import { RequestFilteringHttpAgent, RequestFilteringHttpsAgent } from 'request-filtering-agent';
 import { Webhook } from 'standardwebhooks';
 import type { Readable } from 'node:stream';
 import { CONFIG } from '../config.token';
+import { AddressRefusedError, receiverAgents } from './receiver-agents';
+import type { ReceiverAnswer } from './receiver-gate';
 import { retryAfterMs } from './retry-schedule';
 
 /** A receiver has this long to answer. */
@@ -16,8 +17,6 @@ const replyTimeoutMs = 1_000;
 /** Characters of a failed answer that are kept in the log. */
 const excerptLength = 200;
 
-const notAllowed = 'The address is private, loopback or link-local, which is not allowed.';
-
 /** What a receiver made of one try. */
 export interface Receipt {
   statusCode: number | null;
@@ -25,8 +24,8 @@ export interface Receipt {
   durationMs: number;
   /** Wait it asked for, in milliseconds. */
   retryAfterMs: number;
-  /** Whether there is no reason to leave its host alone; also where the address was refused here and nobody was asked. */
-  isReceiverAlive: boolean;
+  /** What it says about the receiver's host. */
+  answer: ReceiverAnswer;
 }
 
 /** A signed message for a receiver. */
@@ -45,33 +44,30 @@ export interface WebhookMessage {
  */
 @Injectable()
 export class WebhookSender {
-  private readonly agents: { httpAgent: RequestFilteringHttpAgent; httpsAgent: RequestFilteringHttpsAgent };
+  private readonly agents: ReturnType<typeof receiverAgents>;
 
   constructor(
     private readonly http: HttpService,
     @Inject(CONFIG) config: Config,
   ) {
-    const options = {
-      keepAlive: false,
-      allowPrivateIPAddress: config.webhookAllowPrivate,
-      allowMetaIPAddress: config.webhookAllowPrivate,
-    };
-    this.agents = {
-      httpAgent: new RequestFilteringHttpAgent(options),
-      httpsAgent: new RequestFilteringHttpsAgent(options),
-    };
+    this.agents = receiverAgents(config.webhookAllowPrivate);
   }
 
   /** Never throws for what a receiver or the network does: the receipt says it. */
   async send({ id, url, body, secrets }: WebhookMessage): Promise<Receipt> {
     const started = Date.now();
     const at = new Date(started);
-    const receipt = (statusCode: number | null, error: string | null, header?: unknown): Receipt => ({
+    const receipt = (
+      statusCode: number | null,
+      error: string | null,
+      answer: ReceiverAnswer,
+      header?: unknown,
+    ): Receipt => ({
       statusCode,
       error,
+      answer,
       durationMs: Date.now() - started,
       retryAfterMs: retryAfterMs(header),
-      isReceiverAlive: statusCode === null ? error === notAllowed : statusCode < 500,
     });
     try {
       const response = await this.http.axiosRef.post<Readable>(url, Buffer.from(body), {
@@ -97,10 +93,11 @@ export class WebhookSender {
       return receipt(
         response.status,
         ok ? null : `The receiver answered ${response.status}${reply ? `: ${reply}` : ''}.`,
+        response.status < 500 ? 'answered' : 'failed',
         response.headers['retry-after'],
       );
     } catch (error) {
-      return receipt(null, reasonOf(error));
+      return receipt(null, reasonOf(error), wasAsked(error) ? 'failed' : 'not asked');
     }
   }
 }
@@ -133,6 +130,17 @@ function reasonOf(error: unknown): string {
   if (isAxiosError(error) && (error.code === 'ERR_CANCELED' || error.code === 'ECONNABORTED'))
     return `The receiver did not answer within ${timeoutMs / 1000} seconds.`;
   const message = error instanceof Error ? error.message : String(error);
-  if (/is not allowed|private IP|Meta IP/i.test(message)) return notAllowed;
+  if (causeOf(error) instanceof AddressRefusedError) return message;
   return `The receiver could not be reached: ${(error as { code?: string }).code ?? message}.`;
+}
+
+/** False where it ended before anybody was connected to: the name has no address now, or one that is refused. */
+function wasAsked(error: unknown): boolean {
+  const cause = causeOf(error);
+  return !(cause instanceof AddressRefusedError || (cause as { syscall?: string }).syscall === 'getaddrinfo');
+}
+
+/** What axios has wrapped. */
+function causeOf(error: unknown): unknown {
+  return isAxiosError(error) ? (error.cause ?? error) : error;
 }

@@ -53,7 +53,7 @@ export class WebhooksProcessor extends WorkerHost implements OnApplicationBootst
 
   @OnWorkerEvent('error')
   onError(error: Error): void {
-    this.logger.warn('webhook queue failed', { reason: error.message });
+    this.logger.warnSparingly('webhook queue failed', { reason: error.message });
   }
 
   @OnWorkerEvent('failed')

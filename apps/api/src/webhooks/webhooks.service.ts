@@ -8,6 +8,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import { TextToImageService } from '../text-to-image/text-to-image.service';
+import type { ReceiverAnswer } from './receiver-gate';
 import { ReceiverGate } from './receiver-gate';
 import { maxTries, nextWaitMs } from './retry-schedule';
 import type { Receipt } from './webhook-sender';
@@ -55,7 +56,8 @@ export class WebhooksService {
     if ('waitMs' in admission) {
       const now = Date.now();
       const { waitMs } = admission;
-      const isHopeless = now - delivery.createdAt.getTime() > longestWaitMs;
+      const owedSince = delivery.askedAt ?? delivery.createdAt;
+      const isHopeless = now - owedSince.getTime() > longestWaitMs;
       await this.deliveries.update(
         { id: delivery.id, enqueued: delivery.enqueued, status: 'pending' },
         isHopeless
@@ -64,7 +66,7 @@ export class WebhooksService {
       );
       return isHopeless ? {} : { waitMs };
     }
-    let alive = true;
+    let answer: ReceiverAnswer = 'not asked';
     try {
       const record = await this.textToImage.findForDelivery(delivery.generationId);
       const owner = await this.apiKeys.findOneBy({ id: delivery.ownerId });
@@ -77,11 +79,11 @@ export class WebhooksService {
         secrets: owner.signingSecrets(),
       });
       crashPoint('after-webhook-send');
-      alive = receipt.isReceiverAlive;
+      answer = receipt.answer;
       await this.log(delivery, startedAt, receipt);
       return {};
     } finally {
-      admission.leave(alive);
+      admission.leave(answer);
     }
   }
 

@@ -14,7 +14,7 @@ export class StopListener {
     this.listener = new NotificationListener(
       databaseUrl,
       { [stopChannel]: (taskId) => this.handlers.get(taskId)?.() },
-      (reason) => logger.warn('the connection that hears of cancellations dropped', { reason }),
+      (reason) => logger.warnSparingly('the connection that hears of cancellations dropped', { reason }),
     );
   }
 

@@ -1,4 +1,4 @@
-import { AbortError, ModelFolderError, WeightsError } from '@app/diffusion';
+import { AbortError, ModelFolderError, NotFiniteError, WeightsError } from '@app/diffusion';
 import type { ModelSource } from './engine-protocol';
 import { failureOf } from './failure';
 import { UpscalerError } from './tiled-upscaler';
@@ -40,6 +40,13 @@ describe(failureOf.name, () => {
     expect(failureOf(new RangeError('The width is 500.'), { model })).toMatchObject({
       failure: 'refused',
       message: 'The width is 500.',
+    });
+  });
+
+  it('refuses what would be a black picture, for it would be one again', () => {
+    expect(failureOf(new NotFiniteError('U-Net'), { model })).toMatchObject({
+      failure: 'refused',
+      message: expect.stringMatching(/^The model gave numbers that are not finite .*\.$/) as string,
     });
   });
 

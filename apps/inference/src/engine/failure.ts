@@ -1,5 +1,12 @@
 import { sep } from 'node:path';
-import { AbortError, ModelFolderError, OnnxModelError, SafetensorsError, WeightsError } from '@app/diffusion';
+import {
+  AbortError,
+  ModelFolderError,
+  NotFiniteError,
+  OnnxModelError,
+  SafetensorsError,
+  WeightsError,
+} from '@app/diffusion';
 import type { DrawFailure, ModelSource, UpscalerSource } from './engine-protocol';
 import { UpscalerError } from './tiled-upscaler';
 
@@ -22,6 +29,7 @@ export function failureOf(
     return refused(`The model ${model.name} cannot be drawn with: ${withoutPaths(error.message, model)}`);
   if (error instanceof WeightsError || error instanceof SafetensorsError || error instanceof OnnxModelError)
     return refused(`The weights of the Fine-Tune cannot be used: ${withoutPaths(error.message, model)}`);
+  if (error instanceof NotFiniteError) return refused(error.message);
   if (error instanceof UpscalerError && upscaler)
     return refused(`The upscaler ${upscaler.name} cannot be used: ${error.message}`);
   const { name, message, stack } = error instanceof Error ? error : new Error(String(error));

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { HealthChecks, Metrics } from '@app/logging';
-import { runChecks } from '@app/logging';
+import { mayReadMetrics, runChecks } from '@app/logging';
 
 interface Answer {
   status: number;
@@ -19,9 +19,10 @@ export class HealthServer {
   constructor(
     private readonly checks: HealthChecks,
     private readonly metrics?: Pick<Metrics, 'contentType' | 'text'>,
+    private readonly metricsToken?: string,
   ) {
     this.server = createServer((request, response) => {
-      void this.answer(request.url ?? '').then(({ status, type, body }) => {
+      void this.answer(request).then(({ status, type, body }) => {
         response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' });
         response.end(body);
       });
@@ -47,8 +48,10 @@ export class HealthServer {
     await once(this.server, 'close');
   }
 
-  private async answer(url: string): Promise<Answer> {
+  private async answer(request: IncomingMessage): Promise<Answer> {
+    const { url } = request;
     if (url === '/health/live') return json(200, { status: 'ok' });
+    if (url === '/metrics' && !mayReadMetrics(request, this.metricsToken)) return json(401, { status: 'unauthorized' });
     if (url === '/metrics' && this.metrics)
       return { status: 200, type: this.metrics.contentType, body: await this.metrics.text() };
     if (url !== '/health/ready') return json(404, { status: 'not found' });

@@ -18,7 +18,7 @@ export class WorkerPresence implements OnApplicationBootstrap, BeforeApplication
 
   async onApplicationBootstrap(): Promise<void> {
     this.presence = await new LiveWorkers(this.dataSource).join(this.engines.devices, (error) =>
-      this.logger.warn('the worker could not say that it lives', { reason: String(error) }),
+      this.logger.warnSparingly('the worker could not say that it lives', { reason: String(error) }),
     );
   }
 

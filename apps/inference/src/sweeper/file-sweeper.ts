@@ -32,11 +32,12 @@ export class FileSweeper {
    * @param at milliseconds since the epoch; the database's time unless given, for a machine whose clock is wrong may sweep too
    * @returns how many folders were removed
    */
-  async sweep(at?: number): Promise<number> {
+  async sweep(at?: number, signal?: AbortSignal): Promise<number> {
     const now = at ?? (await databaseNow(this.dataSource));
     const folders = new Map<string, AttemptFolder>();
     let removed = 0;
     for await (const { key, modifiedAt } of this.storage.list()) {
+      if (signal?.aborted) return removed;
       const { id, attempt } = pictureKey.exec(key)?.groups ?? {};
       if (!id || now - modifiedAt.getTime() < graceMs) continue;
       folders.set(`${id}/${attempt}`, { taskId: id, attempt: Number(attempt) });

@@ -1,3 +1,4 @@
+import { Recurring } from '@app/config';
 import { JsonLogger } from '@app/logging';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
@@ -15,30 +16,33 @@ export const sweepLock = 0x53574550;
 /** Sweeps at intervals with some jitter, in one process at a time. */
 @Injectable()
 export class Sweeper implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private timer?: NodeJS.Timeout;
-  private running: Promise<unknown> = Promise.resolve();
+  private readonly rounds: Recurring;
   private filesSweptAt = -Infinity;
-  private stopped = false;
 
   constructor(
     private readonly dataSource: DataSource,
     private readonly tasks: TaskSweeper,
     private readonly files: FileSweeper,
     private readonly logger: JsonLogger,
-  ) {}
-
-  onApplicationBootstrap(): void {
-    this.schedule();
+  ) {
+    this.rounds = new Recurring({
+      intervalMs,
+      work: (signal) => this.sweep(signal),
+      onError: ({ message }) => this.logger.warnSparingly('the sweep failed', { reason: message }),
+    });
   }
 
-  async beforeApplicationShutdown(): Promise<void> {
-    this.stopped = true;
-    clearTimeout(this.timer);
-    await this.running;
+  onApplicationBootstrap(): void {
+    this.rounds.start();
+  }
+
+  /** Ends before the database connection does. */
+  beforeApplicationShutdown(): Promise<void> {
+    return this.rounds.stop();
   }
 
   /** Sweeps now, unless another process does. @returns whether it did */
-  async sweep(): Promise<boolean> {
+  async sweep(signal?: AbortSignal): Promise<boolean> {
     const session = this.dataSource.createQueryRunner();
     try {
       const [{ locked }] = (await session.query('SELECT pg_try_advisory_lock($1) AS locked', [sweepLock])) as [
@@ -46,9 +50,9 @@ export class Sweeper implements OnApplicationBootstrap, BeforeApplicationShutdow
       ];
       if (!locked) return false;
       try {
-        await this.tasks.sweep();
-        if (performance.now() - this.filesSweptAt >= fileSweepIntervalMs) {
-          await this.files.sweep();
+        await this.tasks.sweep(signal);
+        if (!signal?.aborted && performance.now() - this.filesSweptAt >= fileSweepIntervalMs) {
+          await this.files.sweep(undefined, signal);
           this.filesSweptAt = performance.now();
         }
         return true;
@@ -58,18 +62,5 @@ export class Sweeper implements OnApplicationBootstrap, BeforeApplicationShutdow
     } finally {
       await session.release();
     }
-  }
-
-  private schedule(): void {
-    if (this.stopped) return;
-    this.timer = setTimeout(
-      () => {
-        this.running = this.sweep()
-          .catch((error: Error) => this.logger.warn('the sweep failed', { reason: error.message }))
-          .finally(() => this.schedule());
-      },
-      intervalMs * (0.75 + Math.random() / 2),
-    );
-    this.timer.unref();
   }
 }

@@ -29,9 +29,10 @@ export class TaskSweeper {
   ) {}
 
   /** @returns how many tasks were given a new job, and how many were ended */
-  async sweep(): Promise<{ requeued: number; ended: number }> {
+  async sweep(signal?: AbortSignal): Promise<{ requeued: number; ended: number }> {
     const counts = { requeued: 0, ended: 0 };
     for (const task of await this.abandoned()) {
+      if (signal?.aborted) return counts;
       if (task.deaths + 1 >= maxAttempts) {
         await this.failures.endDeadly(task);
         counts.ended++;
@@ -41,7 +42,10 @@ export class TaskSweeper {
       const job = await this.jobs.presence('images', task.ticket ?? jobIdOf(task.id, task.enqueued));
       if (!waitingStates.has(job)) counts.requeued += await this.requeue(task, job);
     }
-    for (const task of await this.withoutTicket()) counts.requeued += await this.requeue(task, 'too few');
+    for (const task of await this.withoutTicket()) {
+      if (signal?.aborted) return counts;
+      counts.requeued += await this.requeue(task, 'too few');
+    }
     return counts;
   }
 

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { chown, cp, lstat, mkdir, realpath, rename, rm, stat, symlink } from 'node:fs/promises';
+import { chmod, chown, cp, lstat, mkdir, realpath, rename, rm, stat, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -10,6 +10,8 @@ const run = promisify(execFile);
 
 /** Where PostgreSQL lives when the folder of the service is closed to the user that runs it. */
 const systemFolder = '/var/lib/darkroom';
+/** Others may pass through it but see nothing of it, whatever mask this process has. */
+const systemFolderMode = 0o711;
 
 /** A user PostgreSQL runs as; undefined means the user of this process. */
 export interface SystemUser {
@@ -28,12 +30,12 @@ export interface ClusterHome {
 
 /**
  * Finds or makes the home of the cluster of a data folder: `<dataDir>/postgres`.
- * PostgreSQL refuses to run as root, so root hands it to an unprivileged user. Where that user cannot reach the data folder
- * (a clone in /root), the home lies in /var/lib/darkroom and `<dataDir>/postgres` is a symbolic link to it; programs that
- * this user cannot reach are copied there as well.
+ * PostgreSQL refuses to run as root, so root hands it to an unprivileged user, whose group may pass through the data folder and see
+ * nothing of it. Where that user cannot reach the data folder (a clone in /root), the home lies in /var/lib/darkroom and
+ * `<dataDir>/postgres` is a symbolic link to it; programs that this user cannot reach are copied there as well.
  */
 export async function prepareClusterHome(dataDir: string): Promise<ClusterHome> {
-  await mkdir(dataDir, { recursive: true });
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const path = join(dataDir, 'postgres');
   const found = await lstat(path).catch(() => undefined);
   if (found && !existsSync(path))
@@ -45,6 +47,7 @@ export async function prepareClusterHome(dataDir: string): Promise<ClusterHome> 
     return { folder: await realpath(path), binaries: packagedBinaries() };
   }
   const user = found ? await ownerOf(path) : await unprivilegedUser();
+  if (!found?.isSymbolicLink()) await letPass(dataDir, user);
   const folder = found ? await realpath(path) : await makeHome(path, user);
   return { folder, binaries: await reachableBinaries(user), user };
 }
@@ -52,11 +55,25 @@ export async function prepareClusterHome(dataDir: string): Promise<ClusterHome> 
 async function makeHome(path: string, user: SystemUser): Promise<string> {
   const reachable = await canEnter(dirname(path), user);
   const folder = reachable ? path : join(systemFolder, randomBytes(6).toString('hex'));
-  await mkdir(dirname(folder), { recursive: true, mode: 0o711 });
+  if (!reachable) {
+    await chmod(dirname(path), 0o700);
+    await makeSystemFolder();
+  }
   await mkdir(folder, { mode: 0o700 });
   await chown(folder, user.uid, user.gid);
   if (!reachable) await symlink(folder, path);
   return realpath(folder);
+}
+
+async function letPass(dataDir: string, user: SystemUser): Promise<void> {
+  const { uid } = await stat(dataDir);
+  await chown(dataDir, uid, user.gid);
+  await chmod(dataDir, 0o710);
+}
+
+async function makeSystemFolder(): Promise<void> {
+  await mkdir(systemFolder, { recursive: true });
+  await chmod(systemFolder, systemFolderMode);
 }
 
 /** The folder of the programs that came with the package for this platform. */
@@ -78,7 +95,7 @@ async function reachableBinaries(user: SystemUser): Promise<string> {
   const copy = join(systemFolder, `postgresql-${/[\d.]+/.exec(stdout)?.[0] ?? 'unknown'}-${process.arch}`);
   if (!(await canRun(join(copy, 'bin'), user))) {
     const unfinished = `${copy}.${randomBytes(6).toString('hex')}`;
-    await mkdir(systemFolder, { recursive: true, mode: 0o711 });
+    await makeSystemFolder();
     await cp(native, unfinished, { recursive: true, verbatimSymlinks: true });
     await rm(copy, { recursive: true, force: true });
     await rename(unfinished, copy);

@@ -168,7 +168,7 @@ async function endAbandonedServer(data: string): Promise<void> {
 
 async function startServer(home: ClusterHome, logFile: string, options: EmbeddedPostgresOptions) {
   const data = join(home.folder, 'data');
-  mkdirSync(dirname(logFile), { recursive: true });
+  mkdirSync(dirname(logFile), { recursive: true, mode: 0o700 });
   if ((statSync(logFile, { throwIfNoEntry: false })?.size ?? 0) > logLimitBytes) renameSync(logFile, `${logFile}.1`);
   for (const deadline = Date.now() + startTimeoutMs; ; await delay(100)) {
     const port = options.port ?? (await freePort());

@@ -5,8 +5,10 @@ import { FairQueue1795500000000 } from './1795500000000-fair-queue';
 import { KeyLimits1795510000000 } from './1795510000000-key-limits';
 import { Retention1795520000000 } from './1795520000000-retention';
 import { Deaths1795530000000 } from './1795530000000-deaths';
+import { Redelivery1795660000000 } from './1795660000000-redelivery';
+import { ReadinessProbes1795660100000 } from './1795660100000-readiness-probes';
 
-/** Every migration in order; a new one is added at the end. */
+/** Every migration in order; a new one is added at the end, an index on a table that may be large with `createIndexConcurrently`. */
 export const migrations = [
   Initial1795200000000,
   InferenceWorkers1795300000000,
@@ -15,4 +17,6 @@ export const migrations = [
   KeyLimits1795510000000,
   Retention1795520000000,
   Deaths1795530000000,
+  Redelivery1795660000000,
+  ReadinessProbes1795660100000,
 ];

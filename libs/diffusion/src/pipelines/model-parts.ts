@@ -72,7 +72,7 @@ async function joinParts(folder: ModelFolder, sessions: ModelParts['sessions']):
   if (prediction.length !== batch.sample.values.length)
     throw new ModelFolderError(folder.unet.path, 'gives a prediction of another shape than its sample');
   const latents = new Float32Array(shape[0] * shape[1] * shape[2]);
-  const decoded = await tried(folder.vaeDecoder, () => vaeDecoder.decode(latents, shape));
+  const decoded = await tried(folder.vaeDecoder, () => vaeDecoder.decodePlanes(latents, shape));
   const vaeScaleFactor = decoded.height / shape[1];
   if (!Number.isInteger(vaeScaleFactor) || decoded.width !== vaeScaleFactor * shape[2])
     throw new ModelFolderError(folder.vaeDecoder.path, 'does not enlarge latents by a whole number');

@@ -3,7 +3,7 @@ import { createScheduler } from '../schedulers';
 import { alphasCumprod } from '../schedulers/noise-schedule';
 import { predictedData } from '../schedulers/prediction';
 import { readSchedulerConfig } from '../schedulers/scheduler-config';
-import { AbortError } from '../session/errors';
+import { AbortError, assertFinite } from '../session/errors';
 import type { LoadOptions } from '../session/model-session';
 import { chunkPrompt, padChunks } from '../tokenizer/prompt-chunks';
 import type { RgbImage } from '../tensor/rgb-image';
@@ -82,24 +82,32 @@ export class StableDiffusionPipeline {
     return !denoising.done;
   }
 
-  /** The pictures as they stand, decoded one by one: the decoder's memory grows with the batch, its speed does not. */
+  /**
+   * The pictures as they stand, decoded one by one: the decoder's memory grows with the batch, its speed does not.
+   * @throws NotFiniteError if one is none
+   */
   async decode({ images, shape }: Pick<Denoising, 'images' | 'shape'>): Promise<RgbImage[]> {
     const decoded: RgbImage[] = [];
-    for (const { latents } of images) decoded.push(await this.parts.vaeDecoder.decode(latents, shape));
+    for (const { latents } of images) {
+      assertFinite(latents, 'U-Net');
+      decoded.push(await this.parts.vaeDecoder.decode(latents, shape));
+    }
     return decoded;
   }
 
   /**
    * What an image will look like, from the U-Net's last prediction and without the VAE: one pixel for one position of the latents,
    * in the model's colours if its folder has a `preview.json`.
+   * @throws NotFiniteError if it has no more picture to become
    */
   preview(denoising: Denoising, index: number): RgbImage {
     const image = denoising.images[index];
     const latents = denoising.done ? image.latents : this.#predictedLatents(denoising, image);
+    assertFinite(latents, 'U-Net');
     return previewLatents(latents, denoising.shape, this.parts.preview);
   }
 
-  /** @throws AbortError if `hooks.signal` was aborted; @throws RangeError as `prepare` does */
+  /** @throws AbortError if `hooks.signal` was aborted; @throws RangeError as `prepare` does, NotFiniteError as `decode` does */
   async generate(request: TextToImageRequest, hooks: GenerateHooks = {}): Promise<GeneratedImages> {
     const check = () => {
       if (hooks.signal?.aborted) throw new AbortError();

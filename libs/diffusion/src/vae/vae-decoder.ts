@@ -1,4 +1,4 @@
-import { ModelFolderError } from '../session/errors';
+import { assertFinite, ModelFolderError } from '../session/errors';
 import { elementType } from '../session/model-session';
 import type { ModelSession, ValueFacts } from '../session/model-session';
 import { InputBuffer, toFloat32 } from '../tensor/input-buffer';
@@ -41,9 +41,10 @@ export class VaeDecoder {
     return { planes: toFloat32(output).subarray(0, channels * height * width), width, height };
   }
 
-  /** Decodes latents [channels, height, width] to a picture. */
+  /** Decodes latents [channels, height, width] to a picture. @throws NotFiniteError */
   async decode(latents: Float32Array, shape: LatentShape): Promise<RgbImage> {
     const { planes, width, height } = await this.decodePlanes(latents, shape);
+    assertFinite(planes, 'VAE decoder');
     return fromPlanes(planes, width, height, (value) => (value / 2 + 0.5) * 255);
   }
 }

@@ -46,6 +46,10 @@ export class WebhookDelivery {
   @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
   createdAt: Date;
 
+  /** When a person last asked for it again; from then on it has its time once more. */
+  @Column({ type: 'timestamptz', name: 'asked_at', precision: 3, nullable: true })
+  askedAt: Date | null;
+
   @Column({ type: 'timestamptz', name: 'completed_at', precision: 3, nullable: true })
   completedAt: Date | null;
 

@@ -1,0 +1,62 @@
+import { BlockList, isIP } from 'node:net';
+import { UnprocessableError } from '@app/domain';
+
+/** IPv4 blocks that are not of the public internet (IANA, special-purpose addresses), and Azure's host, which hands out secrets. */
+const closedV4 = [
+  ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24'],
+  ...['192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24'],
+  ...['224.0.0.0/4', '240.0.0.0/4', '168.63.129.16/32'],
+];
+/** Blocks inside 2000::/3 that are not of the public internet, those of Teredo and 6to4, which carry an IPv4 address, included. */
+const closedV6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'];
+
+const blocksOf = (subnets: readonly string[]): BlockList => {
+  const blocks = new BlockList();
+  for (const [address, prefix] of subnets.map((subnet) => subnet.split('/')))
+    blocks.addSubnet(address, Number(prefix), address.includes(':') ? 'ipv6' : 'ipv4');
+  return blocks;
+};
+const closed = blocksOf([...closedV4, ...closedV6]);
+/** All unicast addresses of IPv6 that were ever given out. */
+const publicV6 = blocksOf(['2000::/3']);
+/** An IPv4 address as IPv6 has it: mapped, or behind a translator (RFC 6052), as a network without IPv4 reaches every IPv4 host. */
+const carriesV4 = blocksOf(['::ffff:0:0/96', '64:ff9b::/96']);
+
+/**
+ * Whether nothing is sent to an address unless the operator allows it: it is private, loopback, link-local, multicast, reserved, or
+ * carries an IPv4 address that is.
+ * @param address of IPv4 in four decimal parts, or of IPv6 without brackets; whatever else is refused.
+ */
+export function isRefusedAddress(address: string): boolean {
+  const [plain] = address.split('%');
+  const version = isIP(plain);
+  if (version === 4) return closed.check(plain, 'ipv4');
+  if (version !== 6) return true;
+  if (carriesV4.check(plain, 'ipv6')) return closed.check(lastFourBytes(plain), 'ipv4');
+  return !publicV6.check(plain, 'ipv6') || closed.check(plain, 'ipv6');
+}
+
+/**
+ * Refuses a webhook whose host is such an address, however it is spelled; a name is looked up when it is delivered.
+ * @throws UnprocessableError
+ */
+export function assertReceiverAllowed(webhook: string | null | undefined, allowPrivate: boolean): void {
+  if (!webhook || allowPrivate) return;
+  // A URL brings every spelling of IPv4 (decimal, octal, hexadecimal, short) into the usual one.
+  const host = new URL(webhook).hostname.replace(/^\[|\]$/g, '');
+  if (isIP(host) === 0 || !isRefusedAddress(host)) return;
+  const message = `The webhook's host ${host} is a private, loopback, link-local or reserved address, to which nothing is delivered unless the operator sets WEBHOOK_ALLOW_PRIVATE.`;
+  throw new UnprocessableError('WebhookAddressRefused', message, [
+    { pointer: '/webhook', message: 'must not be a private, loopback, link-local or reserved address' },
+  ]);
+}
+
+/** The last four bytes of an IPv6 address, as an IPv4 address. */
+function lastFourBytes(address: string): string {
+  const dotted = /[\d.]+$/.exec(address)?.[0] ?? '';
+  if (dotted.includes('.')) return dotted;
+  // The URL parser writes an address in its shortest form: at most one "::", and each part without leading zeros.
+  const parts = new URL(`http://[${address}]`).hostname.slice(1, -1).split(':');
+  const [high, low] = [parts.at(-2) || '0', parts.at(-1) || '0'].map((part) => parseInt(part, 16));
+  return [high >> 8, high & 255, low >> 8, low & 255].join('.');
+}

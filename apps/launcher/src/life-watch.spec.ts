@@ -1,0 +1,76 @@
+import { LifeWatch, patienceMs } from './life-watch';
+
+describe(LifeWatch.name, () => {
+  beforeEach(() => jest.useFakeTimers());
+  afterEach(() => jest.useRealTimers());
+
+  const start = () => {
+    const world = { lives: false, now: 0, silences: 0 };
+    const watch = new LifeWatch('http://127.0.0.1:1/health/live', () => world.silences++, {
+      ask: async () => world.lives,
+      now: () => world.now,
+    });
+    watch.start();
+    /** Second after second, as long as this process runs. */
+    const pass = async (milliseconds: number): Promise<void> => {
+      for (let gone = 0; gone < milliseconds; gone += 1000) {
+        world.now += 1000;
+        await jest.advanceTimersByTimeAsync(1000);
+      }
+    };
+    return { world, watch, pass };
+  };
+
+  it('tells of a process that answered and then is silent for the whole patience, once', async () => {
+    const { world, pass } = start();
+    world.lives = true;
+    await pass(60_000);
+    world.lives = false;
+    await pass(patienceMs - 1000);
+    expect(world.silences).toBe(0);
+    await pass(2_000);
+    expect(world.silences).toBe(1);
+    await pass(60_000);
+    expect(world.silences).toBe(1);
+  });
+
+  it('leaves a process alone that still starts, however long that takes', async () => {
+    const { world, pass } = start();
+    await pass(600_000);
+    expect(world.silences).toBe(0);
+  });
+
+  it('forgives a silence that ends in time', async () => {
+    const { world, pass } = start();
+    for (let i = 0; i < 5; i++) {
+      world.lives = true;
+      await pass(2_000);
+      world.lives = false;
+      await pass(patienceMs - 2_000);
+    }
+    expect(world.silences).toBe(0);
+  });
+
+  it('waits a whole period anew after this process was away itself', async () => {
+    const { world, pass } = start();
+    world.lives = true;
+    await pass(5_000);
+    world.lives = false;
+    await pass(10_000);
+    world.now += 3_600_000;
+    await pass(patienceMs - 1000);
+    expect(world.silences).toBe(0);
+    await pass(2_000);
+    expect(world.silences).toBe(1);
+  });
+
+  it('is over when it is stopped', async () => {
+    const { world, watch, pass } = start();
+    world.lives = true;
+    await pass(2_000);
+    world.lives = false;
+    watch.stop();
+    await pass(60_000);
+    expect(world.silences).toBe(0);
+  });
+});

@@ -1,0 +1,71 @@
+/** A process that is silent for so long hangs. */
+export const patienceMs = 15_000;
+const askEveryMs = 1_000;
+/** One question; it is asked again within the patience. */
+const answerMs = 4_000;
+/** A beat of our own that comes this late means that nobody ran: the machine slept, or this process was halted. */
+const lateMs = 3_000;
+
+/** What the watch needs of the world outside. */
+export interface LifeWatchOptions {
+  /** Whether the process answers. */
+  ask: (url: string) => Promise<boolean>;
+  /** Milliseconds that never go back, and stand still while the machine sleeps. */
+  now: () => number;
+}
+
+const real: LifeWatchOptions = {
+  ask: async (url) => {
+    const answer = await fetch(url, { signal: AbortSignal.timeout(answerMs) });
+    await answer.body?.cancel();
+    return true;
+  },
+  now: () => performance.now(),
+};
+
+/**
+ * Finds out that a process hangs: nobody answers at its address for `patienceMs`. Not before the first answer, since a start may take
+ * as long as it takes, and not after a pause of our own, in which nobody could have answered: then the patience begins anew.
+ */
+export class LifeWatch {
+  private heardAt?: number;
+  private beatAt = 0;
+  private timer?: NodeJS.Timeout;
+  private isAsking = false;
+
+  /** @param onSilence called once. */
+  constructor(
+    private readonly url: string,
+    private readonly onSilence: () => void,
+    private readonly options: LifeWatchOptions = real,
+  ) {}
+
+  start(): void {
+    this.beatAt = this.options.now();
+    this.timer = setInterval(() => this.beat(), askEveryMs).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.timer);
+    this.timer = undefined;
+  }
+
+  private beat(): void {
+    const now = this.options.now();
+    const wasAway = now - this.beatAt > askEveryMs + lateMs;
+    this.beatAt = now;
+    if (wasAway && this.heardAt !== undefined) this.heardAt = now;
+    if (this.heardAt !== undefined && now - this.heardAt >= patienceMs) {
+      this.stop();
+      return this.onSilence();
+    }
+    if (!this.isAsking) void this.ask();
+  }
+
+  private async ask(): Promise<void> {
+    this.isAsking = true;
+    const answers = await this.options.ask(this.url).catch(() => false);
+    this.isAsking = false;
+    if (answers) this.heardAt = this.options.now();
+  }
+}

@@ -1,0 +1,102 @@
+import type { QueryConfig } from 'pg';
+import { Client } from 'pg';
+import { DatabaseUnusableError } from './database-unusable-error';
+import { migrations } from './migrations';
+
+const oldestVersion = 14;
+/** Statements by which a pooler that hands out its connections in turn is found out. */
+const looks = 4;
+const sessionTimeoutMs = 10_000;
+
+/** A connection for a question or two. */
+export async function withClient<T>(databaseUrl: string, use: (client: Client) => Promise<T>): Promise<T> {
+  const client = new Client({ connectionString: databaseUrl, connectionTimeoutMillis: 10_000 });
+  // A connection that drops rejects the query under way; the event has nobody else to tell.
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    // No startup parameter: a pooler refuses those it does not know before it can be recognised.
+    await client.query(`SET lock_timeout = '10s'`);
+    return await use(client);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+/**
+ * Looks at what no migration can mend: the server's version, the database's encoding, a pooler in between, tables of a newer version.
+ * @throws DatabaseUnusableError
+ */
+export async function assertUsable(databaseUrl: string): Promise<void> {
+  await withClient(databaseUrl, async (client) => {
+    const { rows } = await client.query<{ version: number; encoding: string; shown: string }>(
+      `SELECT current_setting('server_version_num')::integer AS version, current_setting('server_version') AS shown,
+              current_setting('server_encoding') AS encoding`,
+    );
+    const [{ version, encoding, shown }] = rows;
+    if (version < oldestVersion * 10_000)
+      throw new DatabaseUnusableError(`The database is PostgreSQL ${shown}; ${oldestVersion} or later is needed.`);
+    if (encoding !== 'UTF8')
+      throw new DatabaseUnusableError(
+        `The database has the encoding ${encoding}, which cannot hold every text: make one with ENCODING 'UTF8'.`,
+      );
+    await assertOwnSession(databaseUrl, client);
+    await assertNotNewer(client);
+  });
+}
+
+/**
+ * A pooler that lends a server's session for a transaction or a statement at a time loses LISTEN, advisory locks and settings, on which
+ * the queue and the migrations rest. It is known by two connections that share a session, or one that has several.
+ */
+async function assertOwnSession(databaseUrl: string, client: Client): Promise<void> {
+  const own = new Set<number>();
+  const look = async (): Promise<void> => void own.add(await backendOf(client));
+  for (let i = 0; i < looks; i++) await look();
+  await withClient(databaseUrl, async (other) => {
+    // Refused by a pooler that works by the statement; one that has no second session to give lets it wait.
+    const isPooledByStatement = await other
+      .query({ text: 'BEGIN', query_timeout: sessionTimeoutMs } as QueryConfig)
+      .then(
+        () => false,
+        () => true,
+      );
+    const theirs = isPooledByStatement ? undefined : await backendOf(other);
+    // While the other's transaction holds on to its session, a shared one cannot be had again.
+    if (theirs === undefined || own.has(theirs)) throw new PooledError();
+    for (let i = 0; i < looks; i++) await look();
+    await other.query('ROLLBACK');
+  });
+  if (own.size > 1) throw new PooledError();
+}
+
+class PooledError extends DatabaseUnusableError {
+  constructor() {
+    super(
+      'DATABASE_URL leads to a pooler in transaction or statement mode, such as PgBouncer’s: the service needs sessions of its own, so name PostgreSQL itself or a pooler in session mode.',
+    );
+  }
+}
+
+async function backendOf(client: Client): Promise<number> {
+  const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  return rows[0].pid;
+}
+
+async function assertNotNewer(client: Client): Promise<void> {
+  const applied = await appliedMigrations(client);
+  const known = new Set(migrations.map(({ name }) => name));
+  const unknown = applied?.find((name) => !known.has(name));
+  if (unknown)
+    throw new DatabaseUnusableError(
+      `The database was migrated by a newer version of Darkroom (${unknown} is not known here): run that version, or restore a backup from before.`,
+    );
+}
+
+/** Names of our migrations that the database has; undefined where it has no table of them. */
+export async function appliedMigrations(client: Client): Promise<string[] | undefined> {
+  const { rows } = await client.query<{ found: string | null }>(`SELECT to_regclass('public.migrations') AS found`);
+  if (!rows[0].found) return undefined;
+  const applied = await client.query<{ name: string }>('SELECT name FROM public.migrations ORDER BY id');
+  return applied.rows.map(({ name }) => name);
+}

@@ -1,0 +1,14 @@
+import type { QueryRunner } from 'typeorm';
+
+/**
+ * Makes an index on a table that may be large, which stays writable meanwhile. For a migration that has `transaction = false as const`
+ * and does nothing else: PostgreSQL takes the statement in no transaction. What an interrupted one left is invalid and made anew.
+ * @param on what follows ON: the table, its columns and a condition.
+ */
+export async function createIndexConcurrently(queryRunner: QueryRunner, name: string, on: string): Promise<void> {
+  // It blocks nobody, and waits for every transaction that is open: a time limit would only make it start over.
+  await queryRunner.query('SET lock_timeout = 0');
+  await queryRunner.query(`DROP INDEX CONCURRENTLY IF EXISTS "public"."${name}"`);
+  await queryRunner.query(`CREATE INDEX CONCURRENTLY "${name}" ON ${on}`);
+  await queryRunner.query('RESET lock_timeout');
+}

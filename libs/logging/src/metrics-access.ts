@@ -1,0 +1,25 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { BlockList } from 'node:net';
+
+const loopback = new BlockList();
+loopback.addSubnet('127.0.0.0', 8, 'ipv4');
+loopback.addAddress('::1', 'ipv6');
+/** What a proxy on this machine adds, through which anybody may ask. */
+const proxyHeaders = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip'];
+
+/** Whether metrics may be read: by whoever asks from this machine and through no proxy, and by whoever has the token. */
+export function mayReadMetrics(request: Pick<IncomingMessage, 'headers' | 'socket'>, token?: string): boolean {
+  const { headers, socket } = request;
+  const given = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
+  if (token !== undefined && given !== undefined && isSame(given, token)) return true;
+  if (proxyHeaders.some((name) => headers[name] !== undefined)) return false;
+  const { remoteAddress = '', remoteFamily } = socket;
+  return remoteAddress !== '' && loopback.check(remoteAddress, remoteFamily === 'IPv6' ? 'ipv6' : 'ipv4');
+}
+
+/** In a time that says nothing of where they differ. */
+function isSame(one: string, other: string): boolean {
+  const [first, second] = [one, other].map((text) => createHash('sha256').update(text).digest());
+  return timingSafeEqual(first, second);
+}

@@ -1,0 +1,58 @@
+import { BackOff } from '@app/config';
+import type { BackendFactory, IQueueBackend } from 'bullmq';
+
+const firstRestMs = 250;
+const longestRestMs = 5_000;
+
+/**
+ * A worker whose back end fails (a read-only database, a disk that is full) asks for a job again at once, thousands of times a second.
+ * Here each failure in a row makes it wait longer before it hears of it; the end of the worker cuts the wait short.
+ */
+export function restrained<B extends IQueueBackend>(create: BackendFactory<B>): BackendFactory<B> {
+  return (...parameters) => {
+    const backend = create(...parameters);
+    const resting = new Set<() => void>();
+    let isEnding = false;
+    const rest = (milliseconds: number): Promise<void> =>
+      new Promise((resolve) => {
+        if (isEnding) return resolve();
+        const wake = (): void => {
+          clearTimeout(timer);
+          resting.delete(wake);
+          resolve();
+        };
+        const timer = setTimeout(wake, milliseconds);
+        resting.add(wake);
+      });
+    const restrain = <A extends unknown[], T>(call: (...args: A) => Promise<T>): ((...args: A) => Promise<T>) => {
+      const backOff = new BackOff(firstRestMs, longestRestMs);
+      return async (...args) => {
+        try {
+          const result = await call(...args);
+          backOff.reset();
+          return result;
+        } catch (error) {
+          await rest(backOff.next());
+          throw error;
+        }
+      };
+    };
+    const end = (): void => {
+      isEnding = true;
+      for (const wake of resting) wake();
+    };
+    backend.moveToActive = restrain(backend.moveToActive.bind(backend));
+    backend.waitForJob = restrain(backend.waitForJob.bind(backend));
+    const disconnectBlocking = backend.disconnectBlocking.bind(backend);
+    backend.disconnectBlocking = (wait) => {
+      end();
+      return disconnectBlocking(wait);
+    };
+    const close = backend.close.bind(backend);
+    backend.close = (force) => {
+      end();
+      return close(force);
+    };
+    return backend;
+  };
+}

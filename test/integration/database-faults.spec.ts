@@ -1,0 +1,214 @@
+import { randomBytes } from 'node:crypto';
+import { assertMigrated, DatabaseUnusableError, migrate, NotificationListener } from '@app/database';
+import { Client } from 'pg';
+import type { TestApi, TestKey } from '../support/api';
+import { startTestApi } from '../support/api';
+import { pgBouncer, startPgBouncer } from '../support/pg-bouncer';
+import { until } from '../support/until';
+
+const ifPgBouncer = pgBouncer ? describe : describe.skip;
+
+describe('A database that fails', () => {
+  let api: TestApi;
+  let key: TestKey;
+
+  beforeEach(async () => {
+    api = await startTestApi();
+    key = await api.createKey();
+  });
+
+  afterEach(() => api.close());
+
+  const set = (setting: string) => api.dataSource.query(`ALTER DATABASE ${databaseOf(api)} SET ${setting}`);
+  /** New connections take up the new setting. */
+  const dropConnections = () =>
+    api.dataSource
+      .query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()`)
+      .catch(() => undefined);
+  const create = () => api.request('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'a star' } });
+  const ready = () => api.request('GET', '/health/ready');
+
+  it('is not ready while it is read-only, answers a POST with 503, and is itself again afterwards', async () => {
+    expect((await ready()).status).toBe(200);
+    await set('default_transaction_read_only = on');
+    await dropConnections();
+    const refused = await until(async () => {
+      const { status, headers } = await create();
+      return status === 503 && headers.get('retry-after');
+    }, 'a POST is refused');
+    expect(Number(refused)).toBeGreaterThan(0);
+    await until(async () => (await ready()).status === 503, 'it is not ready');
+    expect((await ready()).text).toContain('database');
+    expect((await api.request('GET', '/health/live')).status).toBe(200);
+    const client = new Client({ connectionString: api.config.databaseUrl });
+    await client.connect();
+    await client.query('SET default_transaction_read_only = off');
+    await client.query(`ALTER DATABASE ${databaseOf(api)} RESET default_transaction_read_only`);
+    await client.end();
+    await dropConnections();
+    await until(async () => (await ready()).status === 200, 'it is ready again');
+    expect((await until(async () => (await create()).status === 201, 'it takes work')) && true).toBe(true);
+  });
+
+  it('answers 503 where a statement took too long', async () => {
+    const holder = new Client({ connectionString: api.config.databaseUrl });
+    await holder.connect();
+    await set(`statement_timeout = '300ms'`);
+    await api.dataSource.query('SELECT 1');
+    await holder.query('BEGIN');
+    await holder.query('LOCK TABLE generations IN ACCESS EXCLUSIVE MODE');
+    try {
+      // As an operator who cancels it would.
+      const asked = create();
+      await until(async () => {
+        const { rows } = await holder.query(
+          `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+           WHERE datname = current_database() AND wait_event_type = 'Lock' AND application_name = 'darkroom-api'`,
+        );
+        return rows.length > 0;
+      }, 'the query was canceled');
+      const { status, body } = await asked;
+      expect([status, body.code]).toEqual([503, 'ServiceUnavailable']);
+    } finally {
+      await holder.query('ROLLBACK');
+      await holder.end();
+    }
+  });
+});
+
+describe('A database that cannot be used', () => {
+  const made: string[] = [];
+  const administrate = async (statement: string, database?: string): Promise<void> => {
+    const admin = new Client({ connectionString: urlOf(database) });
+    await admin.connect();
+    await admin.query(statement);
+    await admin.end();
+  };
+  const urlOf = (database?: string, user?: string): string => {
+    const address = new URL(process.env.TEST_DATABASE_URL ?? '');
+    if (database) address.pathname = database;
+    if (user) Object.assign(address, { username: user, password: user });
+    return address.href;
+  };
+  const newDatabase = async (options = ''): Promise<string> => {
+    const name = `faults_${randomBytes(6).toString('hex')}`;
+    await administrate(`CREATE DATABASE ${name} ${options}`);
+    made.push(name);
+    return name;
+  };
+
+  afterAll(async () => {
+    for (const name of made) await administrate(`DROP DATABASE ${name} WITH (FORCE)`);
+  });
+
+  /** By `npm run migrate`, and by the start of the api and the worker. */
+  const refusals = async (url: string): Promise<void> => {
+    for (const look of [migrate, assertMigrated]) await expect(look(url)).rejects.toThrow(DatabaseUnusableError);
+  };
+
+  it('is refused for another encoding than UTF8', async () => {
+    const url = urlOf(
+      await newDatabase(`TEMPLATE template0 ENCODING 'LATIN1' LOCALE_PROVIDER libc LC_COLLATE 'C' LC_CTYPE 'C'`),
+    );
+    await refusals(url);
+    await expect(migrate(url)).rejects.toThrow(/^The database has the encoding LATIN1, .*UTF8.*\.$/);
+  });
+
+  it('is refused for a server older than 14', async () => {
+    const name = await newDatabase();
+    // A function that is found before the server's own stands for the older server.
+    await administrate(
+      `CREATE FUNCTION public.current_setting(name text) RETURNS text LANGUAGE sql AS
+       $$ SELECT CASE name WHEN 'server_version_num' THEN '130012' WHEN 'server_version' THEN '13.12'
+          ELSE pg_catalog.current_setting(name) END $$`,
+      name,
+    );
+    await administrate(`ALTER DATABASE ${name} SET search_path = public, pg_catalog`);
+    await refusals(urlOf(name));
+    await expect(migrate(urlOf(name))).rejects.toThrow('The database is PostgreSQL 13.12; 14 or later is needed.');
+  });
+
+  it('is refused when a newer version has migrated it', async () => {
+    const name = await newDatabase();
+    await migrate(urlOf(name));
+    await administrate(`INSERT INTO migrations (timestamp, name) VALUES (1999000000000, 'Future1999000000000')`, name);
+    await refusals(urlOf(name));
+    await expect(migrate(urlOf(name))).rejects.toThrow(/newer version of Darkroom \(Future1999000000000 .*\.$/);
+  });
+
+  it('is refused when its user may not make tables', async () => {
+    const name = await newDatabase();
+    const user = `reader_${randomBytes(4).toString('hex')}`;
+    await administrate(`CREATE ROLE ${user} LOGIN PASSWORD '${user}'`);
+    try {
+      await refusals(urlOf(name, user));
+      await expect(migrate(urlOf(name, user))).rejects.toThrow(/^The user of DATABASE_URL may not make .*\.$/);
+    } finally {
+      await administrate(`DROP ROLE ${user}`);
+    }
+  });
+
+  it('is refused at migrate when it is read-only', async () => {
+    const name = await newDatabase();
+    await administrate(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
+    await expect(migrate(urlOf(name))).rejects.toThrow(/^The database is read-only, .*\.$/);
+  });
+
+  ifPgBouncer('behind PgBouncer', () => {
+    it.each(['transaction', 'statement'] as const)('is refused in %s mode', async (mode) => {
+      const name = await newDatabase();
+      for (const settings of ['', 'server_round_robin = 1', 'default_pool_size = 1']) {
+        const bouncer = await startPgBouncer(urlOf(name), mode, settings);
+        try {
+          await refusals(bouncer.url);
+          await expect(migrate(bouncer.url)).rejects.toThrow(/^DATABASE_URL leads to a pooler in transaction or .*\.$/);
+        } finally {
+          await bouncer.stop();
+        }
+      }
+    });
+
+    it('is migrated in session mode', async () => {
+      const name = await newDatabase();
+      const ignored =
+        'ignore_startup_parameters = extra_float_digits, options, statement_timeout, lock_timeout, idle_in_transaction_session_timeout';
+      const bouncer = await startPgBouncer(urlOf(name), 'session', ignored);
+      try {
+        await migrate(bouncer.url);
+        await expect(assertMigrated(bouncer.url)).resolves.toBeUndefined();
+      } finally {
+        await bouncer.stop();
+      }
+    });
+  });
+});
+
+describe(NotificationListener.name, () => {
+  it('leaves no connection behind that was being made when it was closed', async () => {
+    const name = `listener_${randomBytes(6).toString('hex')}`;
+    const admin = new Client({ connectionString: process.env.TEST_DATABASE_URL });
+    await admin.connect();
+    await admin.query(`CREATE DATABASE ${name}`);
+    const address = new URL(process.env.TEST_DATABASE_URL ?? '');
+    address.pathname = name;
+    const count = async (): Promise<number> =>
+      (await admin.query(`SELECT FROM pg_stat_activity WHERE datname = $1`, [name])).rows.length;
+    try {
+      for (const waitMs of [0, 1, 2, 5, 10, 20]) {
+        const listener = new NotificationListener(address.href, { darkroom_test: () => undefined }, () => undefined);
+        const started = listener.start().catch(() => undefined);
+        await new Promise((resolve) => setTimeout(resolve, waitMs));
+        await listener.close();
+        await started;
+      }
+      await until(async () => (await count()) === 0, 'no connection is left', 5_000);
+    } finally {
+      await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
+      await admin.end();
+    }
+  });
+});
+
+function databaseOf(api: TestApi): string {
+  return new URL(api.config.databaseUrl ?? '').pathname.slice(1);
+}
