@@ -28,6 +28,11 @@ export class WorkError extends Error {
   ) {
     super(message);
   }
+
+  /** Whether the order itself is the reason, and would be again. */
+  get isOfTheWork(): boolean {
+    return this.failure === 'failed' || this.failure === 'time' || this.failure === 'memory';
+  }
 }
 
 /** What a child may take. */
