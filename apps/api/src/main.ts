@@ -1,3 +1,4 @@
+import './thread-pool';
 import 'reflect-metadata';
 import { ConfigError, exitWithParent, loadConfig } from '@app/config';
 import { NotMigratedError } from '@app/database';
