@@ -44,6 +44,20 @@ const direction = Object.entries(allowed).map(([folder, names]) => ({
     ],
   },
 }));
+/** Files of the api that run in its picture process. */
+const pictureProcess = ['picture-child', 'sandbox-picture', 'thumbnail'].map(
+  (name) => `apps/api/src/pictures/${name}.ts`,
+);
+const requests = {
+  files: ['apps/api/**/*.ts'],
+  ignores: pictureProcess,
+  rules: {
+    '@typescript-eslint/no-restricted-imports': [
+      'error',
+      { paths: [{ name: 'sharp', message: 'Pictures are drawn, decoded and encoded in the picture process.' }] },
+    ],
+  },
+};
 const apps = ['api', 'inference', 'launcher', 'cli'].map((app) => ({
   files: [`apps/${app}/**/*.ts`],
   rules: {
@@ -105,4 +119,5 @@ export default tseslint.config(
   },
   ...direction,
   ...apps,
+  requests,
 );

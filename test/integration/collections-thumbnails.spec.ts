@@ -11,11 +11,13 @@ import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import sharp from 'sharp';
 import type { EntityManager } from 'typeorm';
+import { PicturesService } from '../../apps/api/src/pictures/pictures.service';
 import { ThumbnailsService } from '../../apps/api/src/styles/thumbnails.service';
 import { ThumbnailsSweeper } from '../../apps/api/src/styles/thumbnails.sweeper';
 import type { RunningStorage } from '../support/back-ends';
 import { startStorage } from '../support/back-ends';
 import type { TestDatabase } from '../support/database';
+import { pictureChildFile } from '../support/api';
 import { createTestDatabase } from '../support/database';
 import { insertFinetune, insertPicture, insertPrompt, storedStyle } from '../support/prompt-rows';
 
@@ -61,9 +63,12 @@ describe('thumbnails of Styles', () => {
   let running: RunningStorage;
   let storage: WatchedStorage;
   let thumbnails: ThumbnailsService;
+  let pictures: PicturesService;
   let finetune: Finetune;
 
   beforeAll(async () => {
+    PicturesService.childFile = pictureChildFile;
+    pictures = new PicturesService(logger);
     database = await createTestDatabase();
     manager = database.dataSource.manager;
     folder = await mkdtemp(join(tmpdir(), 'darkroom-thumbnails-'));
@@ -81,11 +86,12 @@ describe('thumbnails of Styles', () => {
   afterEach(() => running.close());
 
   afterAll(async () => {
+    pictures.onApplicationShutdown();
     await database.drop();
     await rm(folder, { recursive: true });
   });
 
-  const service = (from: ImageStorage) => new ThumbnailsService(database.dataSource, from, logger);
+  const service = (from: ImageStorage) => new ThumbnailsService(database.dataSource, from, pictures, logger);
 
   /** Styles made from one new Prompt. */
   async function stylesOf(promptId: string, count = 1): Promise<string[]> {

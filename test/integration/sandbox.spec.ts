@@ -1,11 +1,16 @@
 import { ImageTask, newIdentifier } from '@app/domain';
+import { JsonLogger } from '@app/logging';
 import type { JobBackEnd } from '@app/queue';
 import { ImageTaskLifeCycle, jobIdOf } from '@app/queue';
 import sharp from 'sharp';
+import { In } from 'typeorm';
 import { JOB_BACK_END } from '../../apps/api/src/infrastructure/infrastructure.module';
+import { PicturesService } from '../../apps/api/src/pictures/pictures.service';
+import { SandboxPace } from '../../apps/api/src/sandbox/sandbox-pace';
 import { SandboxSweeper } from '../../apps/api/src/sandbox/sandbox.sweeper';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
+import { openEvents } from '../support/event-source';
 import { startReceiver } from '../support/receiver';
 import { until } from '../support/until';
 
@@ -105,6 +110,81 @@ describe('Sandbox keys', () => {
     const started = Date.now();
     expect((await terminated(short.id)).status).toBe('succeeded');
     expect(Date.now() - started).toBeGreaterThanOrEqual(200);
+  });
+
+  it('tell the steps over the delay, and the record at its end', async () => {
+    const delayMs = 3000;
+    const asked = Date.now();
+    const { body } = await draw({ steps: 6, metadata: { sandbox: { delay_ms: delayMs } } });
+    const stream = await openEvents(`${api.baseUrl}/v1/sd/text-to-image/${body.id}/events`, key.token);
+    const heard: { event: string; step?: number; at: number }[] = [];
+    for (let event = await stream.next(); event; event = await stream.next())
+      heard.push({ event: event.event, step: (event.data as { step?: number }).step, at: Date.now() - asked });
+    const steps = heard.filter(({ event }) => event === 'progress');
+    expect(steps.map(({ step }) => step)).toEqual([1, 2, 3, 4, 5, 6]);
+    for (const { step = 0, at } of steps) expect(at).toBeGreaterThanOrEqual((step * delayMs) / 6 - 100);
+    expect(steps[0].at).toBeLessThan(delayMs / 2);
+    expect(heard.at(-1)).toMatchObject({ event: 'terminated' });
+    expect(await api.dataSource.manager.findOneByOrFail(ImageTask, { id: body.id })).toMatchObject({ deaths: 0 });
+  });
+
+  it('can be canceled between two steps, after which none is told', async () => {
+    const { body } = await draw({ steps: 50, metadata: { sandbox: { delay_ms: 60_000 } } });
+    await until(
+      async () =>
+        (await api.request<Record>('GET', `/v1/sd/text-to-image/${body.id}`, { key })).body.status === 'processing',
+      'it is processing',
+    );
+    const canceled = await api.request<Record>('POST', `/v1/sd/text-to-image/${body.id}/cancel`, { key });
+    expect(canceled.body).toMatchObject({ status: 'canceled', images: [] });
+    const pace = api.app.get(SandboxPace);
+    await until(async () => !pace.has(body.id), 'its steps are told no more');
+  });
+
+  it('keep nobody waiting for the tasks of a key that take long', async () => {
+    const slow = await api.createKey({ sandbox: true });
+    const order = { steps: 10, metadata: { sandbox: { delay_ms: 20_000 } } };
+    const made = await Promise.all(Array.from({ length: 40 }, () => draw(order, slow)));
+    await until(async () => {
+      const ids = made.map(({ body }) => body.id);
+      return (await api.dataSource.manager.countBy(ImageTask, { id: In(ids), status: 'processing' })) === 40;
+    }, 'all 40 are processing at once');
+    const { body } = await draw({});
+    expect((await terminated(body.id)).status).toBe('succeeded');
+    const ids = made.map(({ body: { id } }) => id);
+    expect(await api.dataSource.manager.countBy(ImageTask, { id: In(ids), status: 'processing' })).toBe(40);
+  });
+
+  it('settle once though the picture process is killed', async () => {
+    const { body } = await draw({ num_generations: 8, high_resolution: true });
+    const pictures = api.app.get(PicturesService);
+    const pid = await until(async () => pictures.pid, 'the picture process runs');
+    process.kill(pid, 'SIGKILL');
+    const done = await terminated(body.id);
+    expect(done).toMatchObject({ status: 'succeeded', error: null });
+    expect(done.images).toHaveLength(8);
+  });
+
+  it('are held by nobody while they wait, and settled by whichever process gets their job', async () => {
+    const { body } = await draw({ steps: 4, metadata: { sandbox: { delay_ms: 1500 } } });
+    const { manager } = api.dataSource;
+    await until(async () => api.app.get(SandboxPace).has(body.id), 'its steps are told');
+    expect(await manager.findOneByOrFail(ImageTask, { id: body.id })).toMatchObject({
+      status: 'processing',
+      attempt: 1,
+    });
+    expect(await terminated(body.id)).toMatchObject({ status: 'succeeded' });
+    expect(await manager.findOneByOrFail(ImageTask, { id: body.id })).toMatchObject({ attempt: 2, enqueued: 1 });
+  });
+
+  it('have their steps told by a process that starts when the one that did so is gone', async () => {
+    const { body } = await draw({ steps: 50, metadata: { sandbox: { delay_ms: 60_000 } } });
+    await until(async () => api.app.get(SandboxPace).has(body.id), 'its steps are told');
+    const next = new SandboxPace(api.dataSource, new JsonLogger('test', 'silent'));
+    next.onApplicationBootstrap();
+    await until(async () => next.has(body.id), 'the other process tells them');
+    await next.beforeApplicationShutdown();
+    await api.request('POST', `/v1/sd/text-to-image/${body.id}/cancel`, { key });
   });
 
   it.each([

@@ -6,11 +6,15 @@ import { loadConfig } from '@app/config';
 import { ApiKey, newApiKeySecret, newIdentifier, newWebhookSecret } from '@app/domain';
 import { createApi } from '../../apps/api/src/create-api';
 import { WeightsInspector } from '../../apps/api/src/finetunes/weights-inspector';
+import { PicturesService } from '../../apps/api/src/pictures/pictures.service';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { DataSource } from 'typeorm';
 import type { RunningBackEnds } from './back-ends';
 import { startBackEnds } from './back-ends';
 import { createTestDatabase } from './database';
+
+/** Compiled entry of the picture process. */
+export const pictureChildFile = join(process.cwd(), 'dist/apps/api/src/pictures/picture-child.js');
 
 /** A caller of a test. */
 export interface TestKey {
@@ -51,8 +55,9 @@ export interface TestApi {
 
 /** Starts the api in this process. `env` overrides the test's variables. */
 export async function startTestApi(env: Record<string, string> = {}): Promise<TestApi> {
-  // A thread runs compiled code; the global set-up of the integration tests builds it.
+  // Threads and processes run compiled code; the global set-up of the integration tests builds it.
   WeightsInspector.threadFile = join(process.cwd(), 'dist/apps/api/src/finetunes/inspection-thread.js');
+  PicturesService.childFile = pictureChildFile;
   const database = await createTestDatabase();
   const dataDir = await mkdtemp(join(tmpdir(), 'darkroom-api-'));
   const backEnds = await startBackEnds(database, dataDir);

@@ -1,3 +1,4 @@
+import './thread-pool';
 import 'reflect-metadata';
 import { ConfigError, exitWithParent, keepDataPrivate, loadConfig } from '@app/config';
 import { DatabaseUnusableError } from '@app/database';

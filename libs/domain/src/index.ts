@@ -32,6 +32,7 @@ export * from './inference-workers/inference-worker';
 export * from './models/model.dto';
 export * from './rate-limits/rate-bucket';
 export * from './sandbox/sandbox-order';
+export * from './sandbox/sandbox-pace';
 export * from './styles/create-style.dto';
 export * from './styles/style';
 export * from './styles/style.dto';

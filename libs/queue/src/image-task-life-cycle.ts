@@ -17,6 +17,11 @@ const heldRetryMs = heartbeatTimeoutMs / 5;
  */
 const waitingRetryMs = { each: 50, least: 500, most: 30_000 };
 
+/** A task that was left alone is due this long after its heartbeat, so that no clock that is a little behind holds it any longer. */
+const leadMs = 2 * heartbeatTimeoutMs;
+/** Until when a task was left alone, in SQL. */
+export const leftUntil = `heartbeat_at + ${leadMs} * interval '1 ms'`;
+
 /** How a task ended and what came of it. */
 export interface Settlement {
   status: TerminatedStatus;
@@ -101,7 +106,8 @@ export class ImageTaskLifeCycle {
           attempt: () => 'attempt + 1',
           startedAt: () => `coalesce(started_at, now())`,
           heartbeatAt: () => 'now()',
-          deaths: () => `deaths + (status = 'processing')::integer`,
+          // No engine can be the reason where none draws.
+          deaths: () => `deaths + (status = 'processing' AND NOT sandbox)::integer`,
         })
         .where('id = :taskId', { taskId })
         .andWhere(
@@ -123,6 +129,14 @@ export class ImageTaskLifeCycle {
   /** Says that the worker of this attempt is alive. False: the task is no longer its own (canceled, deleted, taken over). */
   heartbeat(task: Pick<ImageTask, 'id' | 'attempt'>): Promise<boolean> {
     return this.update(task, { heartbeatAt: () => 'now()' });
+  }
+
+  /**
+   * Says that nobody does anything for the task for the next `ms` milliseconds, after which any process may claim it.
+   * False as for `heartbeat`.
+   */
+  leave(task: Pick<ImageTask, 'id' | 'attempt'>, ms: number): Promise<boolean> {
+    return this.update(task, { heartbeatAt: () => `now() + ${Math.round(ms) - leadMs} * interval '1 ms'` });
   }
 
   /** Notes which weights draw the task and in how many chunks its prompt was encoded. False as for `heartbeat`. */

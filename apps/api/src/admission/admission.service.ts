@@ -1,6 +1,6 @@
 import type { Config } from '@app/config';
 import type { Metadata } from '@app/domain';
-import { ApiKey, ImageTask, InvalidError, readSandboxOrder } from '@app/domain';
+import { ApiKey, ImageTask, InvalidError, readSandboxOrder, sandboxWaitMs } from '@app/domain';
 import { Inject, Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { CONFIG } from '../config.token';
@@ -13,7 +13,7 @@ export interface NewOrder {
   pointer: string;
 }
 
-/** What the key makes of it: no engine draws what is `sandbox`, and it is settled after `delayMs`. */
+/** What the key makes of it: no engine draws what is `sandbox`, and it is looked at after `delayMs`. */
 export interface Admission {
   sandbox: boolean;
   delayMs: number;
@@ -46,6 +46,6 @@ export class AdmissionService {
     const problems = read.flatMap((each) => each.problems);
     if (problems.length > 0)
       throw new InvalidError('ValidationFailed', `"${problems[0].pointer}" ${problems[0].message}.`, problems);
-    return read.map(({ order: { delayMs } }) => ({ sandbox, delayMs }));
+    return read.map(({ order }) => ({ sandbox, delayMs: sandboxWaitMs(order.delayMs) }));
   }
 }

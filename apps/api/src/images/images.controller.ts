@@ -4,19 +4,27 @@ import { Controller, Get, Param, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Public } from '../auth/api-key.guard';
+import { ServiceUnavailableError } from '../http/http-errors';
 import { ImagesService } from './images.service';
+import { PictureReaders } from './picture-readers';
 
 /** Pictures by their unguessable URL, without a header. */
 @ApiExcludeController()
 @Public()
 @Controller('images')
 export class ImagesController {
+  private readonly readers = new PictureReaders();
+
   constructor(private readonly images: ImagesService) {}
 
   @Get(':file')
   async findOne(@Param('file') file: string, @Res() response: Response): Promise<void> {
     const image = await this.images.open(file);
     if (!image) throw new NotFoundError('Image');
+    if (!this.readers.add(image.stream, () => response.destroy())) {
+      image.stream.destroy();
+      throw new ServiceUnavailableError('Too many pictures are being read. Try again shortly.');
+    }
     response.set({
       'Content-Type': image.contentType,
       'Content-Length': String(image.bytes),

@@ -2,6 +2,8 @@ import { ImageTask } from '@app/domain';
 import { BullModule } from '@nestjs/bullmq';
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { PicturesModule } from '../pictures/pictures.module';
+import { SandboxPace } from './sandbox-pace';
 import { SandboxProcessor } from './sandbox.processor';
 import { SandboxService } from './sandbox.service';
 import { SandboxSweeper } from './sandbox.sweeper';
@@ -10,9 +12,10 @@ import { SandboxSweeper } from './sandbox.sweeper';
 @Module({
   imports: [
     TypeOrmModule.forFeature([ImageTask]),
+    PicturesModule,
     // Without a queue of its own, for the processor only: jobs are added in transactions.
     BullModule.registerQueue(),
   ],
-  providers: [SandboxService, SandboxProcessor, SandboxSweeper],
+  providers: [SandboxService, SandboxPace, SandboxProcessor, SandboxSweeper],
 })
 export class SandboxModule {}

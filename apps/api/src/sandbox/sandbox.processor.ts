@@ -8,10 +8,17 @@ import { DelayedError, WaitingError } from 'bullmq';
 import { Drain } from '../shutdown/drain';
 import { SandboxService } from './sandbox.service';
 
-/** Consumes the jobs of sandbox keys, in the api: they need no worker. */
+/** Jobs at a time, of one key and of all. */
+const perKey = 4;
+const concurrency = 16;
+/** The jobs of a key that has as many under way come again so far apart, however many they are, within a bound. */
+const apartMs = 20;
+const longestWaitMs = 30_000;
+
+/** Consumes the jobs of sandbox keys, in the api: they need no worker. The jobs of one key leave room for those of others. */
 @Processor(queueNames.sandbox, {
   autorun: false,
-  concurrency: 4,
+  concurrency,
   lockDuration: 15_000,
   stalledInterval: 5_000,
   maxStalledCount: 10,
@@ -20,6 +27,9 @@ import { SandboxService } from './sandbox.service';
   removeOnFail: { count: 1000 },
 })
 export class SandboxProcessor extends WorkerHost implements OnApplicationBootstrap {
+  /** Of each key with jobs under way: how many, and when the last of those that were put off comes again. */
+  private readonly keys = new Map<string, { running: number; nextAt: number }>();
+
   constructor(
     private readonly sandbox: SandboxService,
     private readonly clock: ClockWatch,
@@ -44,10 +54,23 @@ export class SandboxProcessor extends WorkerHost implements OnApplicationBootstr
       await job.moveToWait(token);
       throw new WaitingError();
     }
-    const { waitMs } = await this.sandbox.settle(job.data.taskId);
-    if (waitMs === undefined) return;
-    await job.moveToDelayed(Date.now() + waitMs, token);
-    throw new DelayedError();
+    const { taskId } = job.data;
+    const ownerId = await this.sandbox.ownerOf(taskId);
+    if (ownerId === undefined) return;
+    const key = this.keys.get(ownerId) ?? { running: 0, nextAt: 0 };
+    const now = Date.now();
+    if (key.running >= perKey) {
+      key.nextAt = Math.min(Math.max(key.nextAt, now) + apartMs, now + longestWaitMs);
+      return putOff(job, key.nextAt, token);
+    }
+    this.keys.set(ownerId, key);
+    key.running++;
+    try {
+      const { waitMs } = await this.sandbox.settle(taskId, job.timestamp);
+      if (waitMs !== undefined) await putOff(job, Date.now() + waitMs, token);
+    } finally {
+      if (--key.running === 0) this.keys.delete(ownerId);
+    }
   }
 
   @OnWorkerEvent('error')
@@ -59,4 +82,10 @@ export class SandboxProcessor extends WorkerHost implements OnApplicationBootstr
   onFailed(job: Job<JobData['sandbox']> | undefined, error: Error): void {
     this.logger.error('a sandbox job failed, the sweeper will make another', { taskId: job?.data.taskId }, error);
   }
+}
+
+/** Lets the same job come again. */
+async function putOff(job: Job, at: number, token?: string): Promise<never> {
+  await job.moveToDelayed(at, token);
+  throw new DelayedError();
 }

@@ -1,12 +1,13 @@
-import type { Image, ImageTask, Metadata } from '@app/domain';
-import { FinetunePrompt, Generation, limits, newIdentifier, readSandboxOrder } from '@app/domain';
+import type { Image, Metadata } from '@app/domain';
+import { FinetunePrompt, Generation, ImageTask, limits, newIdentifier, readSandboxOrder } from '@app/domain';
 import { JsonLogger } from '@app/logging';
 import { heartbeatTimeoutMs, ImageTaskLifeCycle, progressChannel } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { PicturesService } from '../pictures/pictures.service';
 import { IMAGE_STORAGE } from '../storage.token';
-import { drawSandboxPicture } from './sandbox-picture';
+import { SandboxPace } from './sandbox-pace';
 
 /** Stands in `served_by` and `upscaler` of what no engine drew. */
 export const sandboxName = 'sandbox';
@@ -18,30 +19,56 @@ export class SandboxService {
     private readonly dataSource: DataSource,
     private readonly lifeCycle: ImageTaskLifeCycle,
     @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
+    private readonly pictures: PicturesService,
+    private readonly pace: SandboxPace,
     private readonly logger: JsonLogger,
   ) {}
 
-  /** @returns `waitMs` when another process holds the task: the same job is to come again after it. */
-  async settle(taskId: string): Promise<{ waitMs?: number }> {
+  /** Whose task it is; undefined when there is none any more. */
+  async ownerOf(taskId: string): Promise<string | undefined> {
+    const task = await this.dataSource.manager.findOne(ImageTask, {
+      select: { id: true, ownerId: true },
+      where: { id: taskId },
+    });
+    return task?.ownerId;
+  }
+
+  /**
+   * @param askedAt when its job was made, in milliseconds since the epoch.
+   * @returns `waitMs` when the task is to take longer, or another process holds it: the same job is to come again after it.
+   */
+  async settle(taskId: string, askedAt: number): Promise<{ waitMs?: number }> {
     const claim = await this.lifeCycle.claim(taskId);
     if (claim.kind === 'held') return { waitMs: heartbeatTimeoutMs / 2 };
     if (claim.kind === 'settled') return {};
     const { task } = claim;
-    const { fail } = readSandboxOrder(await this.metadataOf(task)).order;
-    if (fail === undefined) await this.draw(task);
+    const { fail, delayMs } = readSandboxOrder(await this.metadataOf(task)).order;
+    // A job that the sweeper made comes in place of one that has waited.
+    const isPaced = delayMs > 0 && task.enqueued === 1;
+    const waitMs = isPaced ? askedAt + delayMs - Date.now() : 0;
+    if (waitMs > 0) {
+      await this.lifeCycle.drawingStarted(task, { servedBy: sandboxName });
+      if (!(await this.lifeCycle.leave(task, waitMs))) return {};
+      this.pace.add({ ...task, startAt: askedAt, endAt: askedAt + delayMs });
+      return { waitMs };
+    }
+    if (fail === undefined) await this.draw(task, isPaced ? task.steps : 1);
     else await this.lifeCycle.settle(task, { status: 'failed', error: fail });
     this.logger.log('sandbox task settled', { taskId, attempt: task.attempt, failed: fail !== undefined });
     return {};
   }
 
-  private async draw(task: ImageTask): Promise<void> {
+  /** @param step the first that was not told before. */
+  private async draw(task: ImageTask, step: number): Promise<void> {
     const folder = `${task.id}/${task.attempt}`;
     const images: Omit<Image, 'task' | 'taskId'>[] = [];
     let isOurs = await this.lifeCycle.drawingStarted(task, { servedBy: sandboxName });
+    // The pictures of other keys have their turns between two of these.
+    const beat = setInterval(() => void this.lifeCycle.heartbeat(task).catch(() => undefined), heartbeatTimeoutMs / 4);
     try {
-      await this.tellSteps(task);
+      await this.tellSteps(task, step);
       for (let index = 0; index < task.numImages && isOurs; index++) {
-        const picture = await drawSandboxPicture(task, (task.seed + index) % (limits.seed + 1));
+        const picture = await this.pictures.drawSandbox(task, (task.seed + index) % (limits.seed + 1));
         const { file, extension, ...facts } = picture;
         const storageKey = `${folder}/${index}.${extension}`;
         await this.storage.write(storageKey, file);
@@ -55,16 +82,17 @@ export class SandboxService {
       isOurs = false;
       throw error;
     } finally {
+      clearInterval(beat);
       if (!isOurs) await this.storage.removeAll(folder);
     }
   }
 
   /** What a worker would tell those who watch, all at once. */
-  private async tellSteps({ id, attempt, steps }: ImageTask): Promise<void> {
+  private async tellSteps({ id, attempt, steps }: ImageTask, first: number): Promise<void> {
     await this.dataSource.query(
       `SELECT pg_notify($1, json_build_object('id', $2::text, 'attempt', $3::integer, 'step', step, 'total', $4::integer)::text)
-       FROM generate_series(1, $4::integer) step`,
-      [progressChannel, id, attempt, steps],
+       FROM generate_series($5::integer, $4::integer) step`,
+      [progressChannel, id, attempt, steps, first],
     );
   }
 

@@ -2,6 +2,7 @@ import { Collection, Style } from '@app/domain';
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { CollectionsRepository } from '../collections/collections.repository';
+import { PicturesModule } from '../pictures/pictures.module';
 import { RecordsModule } from '../records/records.module';
 import { StylesController } from './styles.controller';
 import { StylesService } from './styles.service';
@@ -10,7 +11,7 @@ import { ThumbnailsSweeper } from './thumbnails.sweeper';
 
 /** Styles and their thumbnails. */
 @Module({
-  imports: [TypeOrmModule.forFeature([Collection, Style]), RecordsModule],
+  imports: [TypeOrmModule.forFeature([Collection, Style]), RecordsModule, PicturesModule],
   controllers: [StylesController],
   providers: [CollectionsRepository, StylesService, ThumbnailsService, ThumbnailsSweeper],
   exports: [CollectionsRepository, StylesService, ThumbnailsService],

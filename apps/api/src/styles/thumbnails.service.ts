@@ -1,15 +1,14 @@
-import { buffer } from 'node:stream/consumers';
 import { newIdentifier, Style } from '@app/domain';
 import { JsonLogger } from '@app/logging';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
-import sharp from 'sharp';
 import type { EntityManager } from 'typeorm';
 import { DataSource, IsNull } from 'typeorm';
+import { PicturesService } from '../pictures/pictures.service';
 import { IMAGE_STORAGE } from '../storage.token';
+import { FairTurns } from '../work/fair-turns';
+import { WorkError } from '../work/work-process';
 
-/** Width and height of a thumbnail, in pixels. */
-const edge = 256;
 /** Where thumbnails lie in the storage. */
 export const thumbnailFolder = 'thumbnails';
 
@@ -17,6 +16,8 @@ export const thumbnailFolder = 'thumbnails';
 const patienceMs = 2000;
 /** Styles that one round of the sweeper looks at. */
 const roundSize = 200;
+/** Thumbnails that are made at a time: each holds a connection to the database until its picture is drawn. */
+const concurrency = 2;
 
 /** Key of a Style's thumbnail. */
 export function thumbnailKeyOf(styleId: string): string {
@@ -29,9 +30,12 @@ export function thumbnailKeyOf(styleId: string): string {
  */
 @Injectable()
 export class ThumbnailsService {
+  private readonly turns = new FairTurns({ concurrency, perKey: 100, total: 1000 });
+
   constructor(
     private readonly dataSource: DataSource,
     @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
+    private readonly pictures: PicturesService,
     private readonly logger: JsonLogger,
   ) {}
 
@@ -39,9 +43,11 @@ export class ThumbnailsService {
   async makeNew(styleIds: readonly string[]): Promise<void> {
     const deadline = Date.now() + patienceMs;
     try {
-      for (const id of await drawable(this.dataSource.manager, 'style.id = ANY($1)', [styleIds])) {
+      for (const { id, ownerId } of await drawable(this.dataSource.manager, 'style.id = ANY($1)', [styleIds])) {
         if (Date.now() > deadline) return;
-        await this.make(id);
+        await this.turns.run(ownerId, async () => {
+          if (Date.now() <= deadline) await this.make(id);
+        });
       }
     } catch (error) {
       this.logger.warn('thumbnails are left for the sweeper', { reason: (error as Error).message });
@@ -53,7 +59,7 @@ export class ThumbnailsService {
    * be made stays null for good.
    */
   async makeFor(promptIds: readonly string[]): Promise<void> {
-    for (const id of await drawable(this.dataSource.manager, 'style.source_prompt_id = ANY($1)', [promptIds]))
+    for (const { id } of await drawable(this.dataSource.manager, 'style.source_prompt_id = ANY($1)', [promptIds]))
       await this.make(id);
   }
 
@@ -64,23 +70,25 @@ export class ThumbnailsService {
   async makeMissing(): Promise<number> {
     await this.giveUpOnMissing();
     let made = 0;
-    for (const id of await drawable(this.dataSource.manager, 'true', [], roundSize))
-      made += Number(await this.make(id));
+    for (const { id, ownerId } of await drawable(this.dataSource.manager, 'true', [], roundSize))
+      await this.turns.run(ownerId, async () => {
+        made += Number(await this.make(id));
+      });
     return made;
   }
 
   /** @returns whether the Style has got its thumbnail from this call. */
   private async make(styleId: string): Promise<boolean> {
     const { manager } = this.dataSource;
-    const [source] = await manager.query<{ storage_key: string }[]>(
-      `SELECT image.storage_key ${fromDrawable} AND style.id = $1`,
+    const [source] = await manager.query<{ storage_key: string; owner_id: string }[]>(
+      `SELECT image.storage_key, style.owner_id ${fromDrawable} AND style.id = $1`,
       [styleId],
     );
     if (!source) return false;
     const key = thumbnailKeyOf(styleId);
     const still = { id: styleId, thumbnailKey: IsNull() };
     try {
-      await this.storage.write(key, await this.draw(source.storage_key));
+      await this.storage.write(key, await this.draw(source.owner_id, source.storage_key));
     } catch (error) {
       const lost = error instanceof LostPictureError;
       this.logger.warn('thumbnail could not be made', { styleId, reason: (error as Error).message, again: !lost });
@@ -94,18 +102,18 @@ export class ThumbnailsService {
     return false;
   }
 
-  /** A square cut where most happens, without the metadata of the picture. */
-  private async draw(storageKey: string): Promise<Buffer> {
-    const picture = await this.storage.read(storageKey);
-    if (!picture) throw new LostPictureError(`There is no picture ${storageKey}.`);
-    const bytes = await buffer(picture.stream);
-    return sharp(bytes)
-      .resize(edge, edge, { fit: 'cover', position: sharp.strategy.attention })
-      .png({ compressionLevel: 9 })
-      .toBuffer()
-      .catch((error: Error) => {
-        throw new LostPictureError(`${storageKey} cannot be read: ${error.message}.`);
-      });
+  /** @throws LostPictureError for a picture that no thumbnail can be made of, now or later. */
+  private async draw(ownerId: string, storageKey: string): Promise<Uint8Array> {
+    const path = (): Promise<string> => this.storage.localPath(storageKey);
+    try {
+      return await this.pictures.drawThumbnail(ownerId, storageKey, path);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT')
+        throw new LostPictureError(`There is no picture ${storageKey}.`);
+      if (error instanceof WorkError && error.isOfTheWork)
+        throw new LostPictureError(`${storageKey} cannot be read: ${error.message}`);
+      throw error;
+    }
   }
 
   /** Keeps the list of missing ones short: a Prompt that is gone, or ended without a picture, will never have one. */
@@ -133,10 +141,9 @@ async function drawable(
   condition: string,
   parameters: unknown[],
   limit?: number,
-): Promise<string[]> {
-  const rows = await manager.query<{ id: string }[]>(
-    `SELECT style.id ${fromDrawable} AND ${condition} ORDER BY style.seq ${limit ? `LIMIT ${limit}` : ''}`,
+): Promise<{ id: string; ownerId: string }[]> {
+  return manager.query<{ id: string; ownerId: string }[]>(
+    `SELECT style.id, style.owner_id AS "ownerId" ${fromDrawable} AND ${condition} ORDER BY style.seq ${limit ? `LIMIT ${limit}` : ''}`,
     parameters,
   );
-  return rows.map(({ id }) => id);
 }

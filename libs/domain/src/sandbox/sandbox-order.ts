@@ -5,7 +5,7 @@ import type { FieldProblem } from '../errors/domain-error';
 export interface SandboxOrder {
   /** Lets the task fail with this message. */
   fail?: string;
-  /** Wait before it is settled. */
+  /** Time until it is settled; its steps are spread over it. */
   delayMs: number;
 }
 

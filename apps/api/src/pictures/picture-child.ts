@@ -1,0 +1,13 @@
+import sharp from 'sharp';
+import { serveWork } from '../work/serve-work';
+import type { PictureOrder } from './picture-order';
+import { drawSandboxPicture } from './sandbox-picture';
+import { drawThumbnail } from './thumbnail';
+
+// One picture at a time, on one thread: requests have the other cores. Nothing is read twice.
+sharp.concurrency(1);
+sharp.cache(false);
+
+serveWork<PictureOrder, Uint8Array>((order) =>
+  order.kind === 'sandbox' ? drawSandboxPicture(order) : drawThumbnail(order),
+);

@@ -1,0 +1,135 @@
+import type { ImageTask } from '@app/domain';
+import { JsonLogger } from '@app/logging';
+import { leftUntil, progressChannel } from '@app/queue';
+import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+
+const everyMs = 100;
+/** Steps of one key that are told at a time, of its tasks in turn; one that comes too late is passed over. */
+const stepsPerKey = 50;
+/** Tasks of one key, and of all, whose steps are told. The others are settled in time without. */
+const tasksPerKey = 1_000;
+const tasksInAll = 20_000;
+
+/** A task whose steps are spread over a time, in milliseconds since the epoch. */
+export interface PacedTask extends Pick<ImageTask, 'id' | 'ownerId' | 'attempt' | 'steps'> {
+  startAt: number;
+  endAt: number;
+}
+
+interface Paced extends PacedTask {
+  /** Steps that were told. */
+  told: number;
+}
+
+/**
+ * Tells the steps of sandbox tasks that take a while, all with one statement now and then. Nothing depends on it: the tasks' jobs
+ * settle them. A process that starts goes on with what another may have left; who hears a step twice passes over it.
+ */
+@Injectable()
+export class SandboxPace implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  /** Of each key, its tasks. */
+  private readonly keys = new Map<string, Map<string, Paced>>();
+  private count = 0;
+  private timer?: NodeJS.Timeout;
+  private telling?: Promise<void>;
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly logger: JsonLogger,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    this.takeOver().catch((error: Error) =>
+      this.logger.warn('steps of earlier sandbox tasks are not told', { reason: error.message }),
+    );
+  }
+
+  /** Tells the steps of a task from now on, but the last, which comes with the pictures. */
+  add(task: PacedTask): void {
+    const tasks = this.keys.get(task.ownerId) ?? new Map<string, Paced>();
+    if (!tasks.has(task.id) && (tasks.size >= tasksPerKey || this.count >= tasksInAll)) return;
+    if (!tasks.has(task.id)) this.count++;
+    this.keys.set(task.ownerId, tasks.set(task.id, { ...task, told: 0 }));
+    this.timer ??= setInterval(() => this.tick(), everyMs).unref();
+  }
+
+  /** Whether the steps of a task are told. */
+  has(id: string): boolean {
+    return [...this.keys.values()].some((tasks) => tasks.has(id));
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    clearInterval(this.timer);
+    await this.telling;
+  }
+
+  private async takeOver(): Promise<void> {
+    const rows = await this.dataSource.query<(Omit<PacedTask, 'startAt' | 'endAt'> & { start: Date; end: Date })[]>(
+      `SELECT id, owner_id AS "ownerId", attempt, steps, created_at AS start, ${leftUntil} AS end
+       FROM image_tasks WHERE sandbox AND status = 'processing' AND heartbeat_at > now() ORDER BY created_at LIMIT $1`,
+      [tasksInAll],
+    );
+    for (const { start, end, ...task } of rows) this.add({ ...task, startAt: start.getTime(), endAt: end.getTime() });
+  }
+
+  /** A round that takes longer than the interval is not joined by another. */
+  private tick(): void {
+    this.telling ??= this.tell()
+      .catch((error: Error) => this.logger.warn('steps of sandbox tasks were not told', { reason: error.message }))
+      .finally(() => (this.telling = undefined));
+  }
+
+  private async tell(): Promise<void> {
+    const due = [...this.keys.values()].flatMap((tasks) => this.dueOf(tasks, Date.now()));
+    if (due.length > 0) {
+      // What was canceled, deleted or taken over is left out, and not looked at again.
+      const live = await this.dataSource.query<{ id: string }[]>(
+        `SELECT task.id, pg_notify($1, message)
+         FROM unnest($2::text[], $3::integer[], $4::text[]) WITH ORDINALITY AS due (id, attempt, message, place)
+         JOIN image_tasks task ON task.id = due.id AND task.attempt = due.attempt AND task.status = 'processing'
+         ORDER BY place`,
+        [
+          progressChannel,
+          due.map(({ task }) => task.id),
+          due.map(({ task }) => task.attempt),
+          due.map(({ task: { id, attempt, steps: total }, step }) => JSON.stringify({ id, attempt, step, total })),
+        ],
+      );
+      const found = new Set(live.map(({ id }) => id));
+      for (const { task } of due) if (!found.has(task.id)) this.drop(task);
+    }
+    if (this.count > 0) return;
+    clearInterval(this.timer);
+    this.timer = undefined;
+  }
+
+  private dueOf(tasks: Map<string, Paced>, now: number): { task: Paced; step: number }[] {
+    const due: { task: Paced; step: number }[] = [];
+    for (const task of [...tasks.values()]) {
+      const last = Math.min(stepAt(task, now), task.steps - 1);
+      if (due.length < stepsPerKey && last > task.told) {
+        const from = Math.max(task.told + 1, last - (stepsPerKey - due.length) + 1);
+        for (let step = from; step <= last; step++) due.push({ task, step });
+        task.told = last;
+        // Behind the key's others, for the next round.
+        tasks.delete(task.id);
+        tasks.set(task.id, task);
+      }
+      if (now >= task.endAt || task.told >= task.steps - 1) this.drop(task);
+    }
+    return due;
+  }
+
+  private drop({ id, ownerId }: Paced): void {
+    const tasks = this.keys.get(ownerId);
+    if (!tasks?.delete(id)) return;
+    this.count--;
+    if (tasks.size === 0) this.keys.delete(ownerId);
+  }
+}
+
+function stepAt({ startAt, endAt, steps }: PacedTask, at: number): number {
+  return Math.max(0, Math.floor(((at - startAt) * steps) / (endAt - startAt)));
+}
