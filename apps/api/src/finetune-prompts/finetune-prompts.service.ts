@@ -1,13 +1,14 @@
-import type { ApplyStyleDto, CreatePromptDto, Finetune, PartialPromptDto } from '@app/domain';
+import type { ApplyStyleDto, CreatePromptDto, Finetune, PartialPromptDto, Style } from '@app/domain';
 import {
   applyTemplate,
   CreatedPromptDto,
+  FieldProblems,
   FinetunePrompt,
   ImageTask,
-  includesPhrase,
   isIdentifier,
   limits,
   NotFoundError,
+  Phrase,
   PromptDto,
   UnprocessableError,
 } from '@app/domain';
@@ -89,8 +90,7 @@ export class FinetunePromptsService {
         'TooManyPrompts',
         `One request may make at most ${limits.appliedPrompts} Prompts; these Styles would make ${count}.`,
       );
-    const texts = styles.map((each) => each.map(({ template }) => applyTemplate(template, finetune)));
-    refuseTooLong(texts);
+    const texts = fillIn(styles, finetune);
     const createdAt = new Date();
     const made = dtos.flatMap((dto, index) =>
       styles[index].map((style, place) => ({
@@ -189,21 +189,26 @@ export class FinetunePromptsService {
   }
 }
 
-/** A template may have its place-holder many times, and the Fine-Tune a long name. */
-function refuseTooLong(texts: readonly string[][]): void {
+/** The Style's text with the Fine-Tune's token and name. A template may have its place-holder many times, and the Fine-Tune a long name. */
+function fillIn(styles: readonly Style[][], finetune: Finetune): string[][] {
+  const problems = new FieldProblems();
   const message = `makes a text of more than ${limits.promptLength} characters with this Fine-Tune's token and name`;
-  const fields = texts.flatMap((each, index) =>
-    each.some((text) => [...text].length > limits.promptLength) ? [{ pointer: `/${index}/id`, message }] : [],
-  );
-  if (fields.length > 0) throw new UnprocessableError('PromptTooLong', `"${fields[0].pointer}" ${message}.`, fields);
+  const texts = styles.map((each, index) => {
+    const filled = each.map(({ template }) => applyTemplate(template, finetune, limits.promptLength));
+    if (filled.includes(undefined)) problems.add(`/${index}`, 'id', message);
+    return filled.map((text) => text ?? '');
+  });
+  if (problems.count > 0) throw new UnprocessableError('PromptTooLong', problems.sentence(), problems.list());
+  return texts;
 }
 
 function refuseWithoutName({ name }: Finetune, dtos: readonly CreatePromptDto[]): void {
-  const message = `must include the Fine-Tune's name "${name}" as a word`;
-  const fields = dtos.flatMap(({ prompt }, index) =>
-    includesPhrase(prompt, name) ? [] : [{ pointer: `/${index}/prompt`, message }],
-  );
-  if (fields.length === 0) return;
-  const rest = fields.length > 1 ? `, and ${fields.length - 1} more` : '';
-  throw new UnprocessableError('PromptDoesNotIncludeFineTuneName', `"${fields[0].pointer}" ${message}${rest}.`, fields);
+  const problems = new FieldProblems();
+  const phrase = new Phrase(name);
+  dtos.forEach(({ prompt }, index) => {
+    if (!phrase.isIn(prompt))
+      problems.add(`/${index}`, 'prompt', `must include the Fine-Tune's name "${name}" as a word`);
+  });
+  if (problems.count > 0)
+    throw new UnprocessableError('PromptDoesNotIncludeFineTuneName', problems.sentence(), problems.list());
 }

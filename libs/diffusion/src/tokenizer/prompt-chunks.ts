@@ -33,6 +33,13 @@ export function chunkPrompt(prompt: string, tokenizer: ClipTokenizer, weighting 
   return chunks;
 }
 
+/** How many rows `chunkPrompt` makes of a prompt, without making them. */
+export function countChunks(prompt: string, tokenizer: ClipTokenizer, weighting = false): number {
+  const texts = weighting ? parsePromptWeights(prompt).map(({ text }) => text) : [prompt];
+  const tokens = texts.reduce((sum, text) => sum + tokenizer.tokenize(text).length, 0);
+  return Math.max(1, Math.ceil(tokens / (tokenizer.maxLength - 2)));
+}
+
 /** Lengthens a list of chunks with empty ones, so that a prompt and its negative have equally many. */
 export function padChunks(chunks: readonly PromptChunk[], count: number, tokenizer: ClipTokenizer): PromptChunk[] {
   const empty = { inputIds: tokenizer.frame([]) };
