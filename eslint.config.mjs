@@ -14,7 +14,10 @@ const allowed = {
   'libs/model-store': ['config', 'diffusion'],
 };
 const libs = ['config', 'database', 'diffusion', 'domain', 'logging', 'model-store', 'queue', 'storage'];
-const deep = { group: ['@app/*/*', '**/libs/*'], message: 'Import a library through its index: @app/<name>.' };
+const deep = {
+  group: ['@app/*/*', '!@app/diffusion/files', '**/libs/*'],
+  message: 'Import a library through its index: @app/<name>.',
+};
 const direction = Object.entries(allowed).map(([folder, names]) => ({
   files: [`${folder}/**/*.ts`],
   rules: {

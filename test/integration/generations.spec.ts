@@ -56,7 +56,7 @@ describe('Generations', () => {
         high_resolution: false,
         output_format: 'png',
         prompt_weighting: false,
-        prompt_chunks: null,
+        prompt_chunks: 1,
         upscaler: null,
         served_by: null,
         completed_at: null,

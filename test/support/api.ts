@@ -5,6 +5,7 @@ import type { Config } from '@app/config';
 import { loadConfig } from '@app/config';
 import { ApiKey, newApiKeySecret, newIdentifier, newWebhookSecret } from '@app/domain';
 import { createApi } from '../../apps/api/src/create-api';
+import { TokenCounter } from '../../apps/api/src/models/token-counter';
 import { WeightsInspector } from '../../apps/api/src/finetunes/weights-inspector';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { DataSource } from 'typeorm';
@@ -51,7 +52,8 @@ export interface TestApi {
 
 /** Starts the api in this process. `env` overrides the test's variables. */
 export async function startTestApi(env: Record<string, string> = {}): Promise<TestApi> {
-  // A thread runs compiled code; the global set-up of the integration tests builds it.
+  // Threads run compiled code; the global set-up of the integration tests builds it.
+  TokenCounter.threadFile = join(process.cwd(), 'dist/apps/api/src/models/counting-thread.js');
   WeightsInspector.threadFile = join(process.cwd(), 'dist/apps/api/src/finetunes/inspection-thread.js');
   const database = await createTestDatabase();
   const dataDir = await mkdtemp(join(tmpdir(), 'darkroom-api-'));

@@ -20,6 +20,7 @@ import type { NewOrder } from '../admission/admission.service';
 import { AdmissionService } from '../admission/admission.service';
 import { FinetunesService } from '../finetunes/finetunes.service';
 import { ModelsService } from '../models/models.service';
+import { PromptLengths } from '../models/prompt-lengths.service';
 import { ImageUrls } from '../records/image-urls';
 import type { Page, PageOf } from '../records/page';
 import { fetchPage } from '../records/page';
@@ -41,6 +42,7 @@ export class FinetunePromptsService {
     private readonly lifeCycle: ImageTaskLifeCycle,
     private readonly admissions: AdmissionService,
     private readonly models: ModelsService,
+    private readonly lengths: PromptLengths,
     private readonly urls: ImageUrls,
     private readonly files: StoredFiles,
   ) {}
@@ -70,7 +72,7 @@ export class FinetunePromptsService {
       ),
     );
     const orders = dtos.map(({ metadata }, index) => ({ metadata, pointer: `/${index}/metadata` }));
-    await this.insert(finetune, prompts, orders);
+    await this.insert(finetune, prompts, orders, (index, field) => `/${index}/${field}`);
     return prompts.map((prompt) => CreatedPromptDto.from(prompt));
   }
 
@@ -96,6 +98,7 @@ export class FinetunePromptsService {
       styles[index].map((style, place) => ({
         dto,
         order: { metadata: dto.metadata, pointer: `/${index}/metadata` },
+        pointer: `/${index}/id`,
         prompt: newPrompt(
           finetune,
           {
@@ -116,6 +119,7 @@ export class FinetunePromptsService {
       finetune,
       made.map(({ prompt }) => prompt),
       made.map(({ order }) => order),
+      (index) => made[index].pointer,
     );
     // What was sent is what stands in the DTO: a field that was left out is not there at all.
     return made.map(({ dto: { id: _styleId, ...sent }, prompt: { id } }) => ({
@@ -164,18 +168,29 @@ export class FinetunePromptsService {
     await this.files.removeAll([id]);
   }
 
-  /** Rows, tasks and jobs of all of them in one transaction, under a Fine-Tune that stays until it ends. */
+  /**
+   * Rows, tasks and jobs of all of them in one transaction, under a Fine-Tune that stays until it ends.
+   * @param pointerTo the field of the body that a text came from.
+   */
   private async insert(
-    { ownerId, id, model }: Finetune,
+    finetune: Finetune,
     prompts: readonly NewPrompt[],
     orders: readonly NewOrder[],
+    pointerTo: (index: number, field: string) => string,
   ): Promise<void> {
-    await this.models.served(model);
+    const { ownerId, id, model } = finetune;
+    const served = await this.models.served(model);
     if (prompts.length === 0) return;
+    const texts = prompts.map(({ task }) => task);
+    const chunks = await this.lengths.check(served, texts, pointerTo, finetune);
     await this.transactions.run(async (transaction) => {
       await this.finetunes.lock(transaction.manager, ownerId, id, 'for_key_share');
       const admissions = await this.admissions.admit(transaction.manager, ownerId, orders);
-      const tasks = prompts.map(({ task }, index) => ({ ...task, sandbox: admissions[index].sandbox }));
+      const tasks = prompts.map(({ task }, index) => ({
+        ...task,
+        promptChunks: chunks[index],
+        sandbox: admissions[index].sandbox,
+      }));
       await transaction.manager.insert(ImageTask, tasks);
       await transaction.manager.insert(
         FinetunePrompt,

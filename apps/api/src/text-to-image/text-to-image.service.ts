@@ -18,6 +18,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import { AdmissionService } from '../admission/admission.service';
 import { ModelsService } from '../models/models.service';
+import { PromptLengths } from '../models/prompt-lengths.service';
 import { ImageUrls } from '../records/image-urls';
 import type { Page, PageOf } from '../records/page';
 import { fetchPage } from '../records/page';
@@ -32,6 +33,7 @@ export class TextToImageService {
     private readonly lifeCycle: ImageTaskLifeCycle,
     private readonly admissions: AdmissionService,
     private readonly models: ModelsService,
+    private readonly lengths: PromptLengths,
     private readonly urls: ImageUrls,
     private readonly files: StoredFiles,
   ) {}
@@ -39,7 +41,7 @@ export class TextToImageService {
   /** Stores the request with every default resolved and the seed chosen, together with its job. */
   async create(ownerId: string, dto: CreateGenerationDto): Promise<GenerationDto> {
     const model = dto.model ?? defaults.model;
-    await this.models.assertServed(model);
+    const served = await this.models.served(model, '/model');
     const id = newIdentifier();
     const task = {
       id,
@@ -61,10 +63,11 @@ export class TextToImageService {
       status: 'queued',
       createdAt: new Date(),
     } as const;
+    const [promptChunks] = await this.lengths.check(served, [task], (_, field) => `/${field}`);
     await this.transactions.run(async (transaction) => {
       const order = { metadata: dto.metadata, pointer: '/metadata' };
       const [{ sandbox, delayMs }] = await this.admissions.admit(transaction.manager, ownerId, [order]);
-      await transaction.manager.insert(ImageTask, { ...task, sandbox });
+      await transaction.manager.insert(ImageTask, { ...task, promptChunks, sandbox });
       await transaction.manager.insert(Generation, {
         id,
         ownerId,

@@ -84,6 +84,11 @@ export class ClipTokenizer {
     );
   }
 
+  /** Whether there are words that take more tokens than they have bytes. */
+  get hasAddedWords(): boolean {
+    return this.#addedTokens !== undefined;
+  }
+
   /** The same with one word more, which stands for so many vectors, as `mergeTextualInversion` makes it. */
   withWord(word: string, vectors: number): ClipTokenizer {
     const known = wordsWith(this.added, word.toLowerCase(), vectors, this.vocabularySize);

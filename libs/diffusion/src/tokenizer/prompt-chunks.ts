@@ -1,6 +1,9 @@
 import type { ClipTokenizer } from './clip-tokenizer';
 import { parsePromptWeights } from './prompt-weighting';
 
+/** Rows that a prompt may take. Memory and time of each step grow with them, and no model is trained with so many. */
+export const maxChunks = 32;
+
 /** One row for the text encoder: `maxLength` ids, and a weight for each where any differs from 1. */
 export interface PromptChunk {
   inputIds: readonly number[];
