@@ -5,7 +5,10 @@ const base = {
   transformIgnorePatterns: [
     '/node_modules/(?!(@nestjs|file-type|strtok3|token-types|uint8array-extras|@tokenizer|@borewit)/)',
   ],
-  moduleNameMapper: { '^@app/([^/]+)$': '<rootDir>/libs/$1/src/index.ts' },
+  moduleNameMapper: {
+    '^@app/([^/]+)$': '<rootDir>/libs/$1/src/index.ts',
+    '^@app/diffusion/files$': '<rootDir>/libs/diffusion/src/files.ts',
+  },
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.darkroom/'],
 };
 const project = (displayName, testMatch, extra = {}) => ({ ...base, displayName, testMatch, ...extra });

@@ -89,7 +89,7 @@ describe('Documentation', () => {
         .map((file) => readFileSync(join(folder, file), 'utf8')),
     );
     const thrown = files.flatMap((source) =>
-      [...source.matchAll(/(\w+)\(\s*(?:\d+,\s*)?'([A-Z][a-z]+\w*)'/g)].flatMap(([, call, word]) => {
+      [...source.matchAll(/(?<!\w)(\w+)\(\s*(?:\d+,\s*)?'([A-Z][a-z]\w*)'/g)].flatMap(([, call, word]) => {
         if (call === 'NotFoundError') return [`${word}NotFound`];
         return /Error$|^super$|^notFoundInBody$/.test(call) ? [word] : [];
       }),

@@ -249,7 +249,7 @@ describe('Prompts', () => {
       const list = (query: string) => api.request<PromptJson[] & ProblemJson>('GET', `${path}${query}`, { key });
       const first = await list('?limit=2');
       expect(first.body.map(({ prompt }) => prompt)).toEqual(['robot 3', 'robot 2']);
-      const next = /<[^>]*(\?[^>]*)>; rel="next"/.exec(first.headers.get('link') ?? '')?.[1];
+      const next = /^<[^>?]*(\?[^>]*)>; rel="next"/.exec(first.headers.get('link') ?? '')?.[1];
       const second = await list(next!);
       expect([second.body.map(({ id }) => id), second.headers.get('link')]).toEqual([[made[0].id], null]);
       const [elsewhere] = (await api.request<PromptJson[]>('GET', `/v1/finetunes/${other.id}/prompts`, { key })).body;

@@ -106,7 +106,7 @@ describe('Fine-Tunes', () => {
       expect((await list()).body.map(({ id }) => id)).toEqual(ids);
       const first = await list('?limit=2');
       expect(first.body.map(({ id }) => id)).toEqual(ids.slice(0, 2));
-      const next = /<[^>]*(\?[^>]*)>; rel="next"/.exec(first.headers.get('link') ?? '')?.[1];
+      const next = /^<[^>?]*(\?[^>]*)>; rel="next"/.exec(first.headers.get('link') ?? '')?.[1];
       expect((await list(next)).body.map(({ id }) => id)).toEqual(ids.slice(2));
       expect((await list(`?after=${ids[2]}`)).headers.get('link')).toBeNull();
     });

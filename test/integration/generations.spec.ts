@@ -56,7 +56,7 @@ describe('Generations', () => {
         high_resolution: false,
         output_format: 'png',
         prompt_weighting: false,
-        prompt_chunks: null,
+        prompt_chunks: 1,
         upscaler: null,
         served_by: null,
         completed_at: null,
@@ -361,7 +361,7 @@ describe('Generations', () => {
       while (path) {
         const page: Reply<GenerationJson[]> = await api.request<GenerationJson[]>('GET', path, { key: reader });
         paged.push(...page.body.map(({ id }) => id));
-        const next: string | undefined = /<([^>]+)>; rel="next"/.exec(page.headers.get('link') ?? '')?.[1];
+        const next: string | undefined = /^<([^>]+)>; rel="next"/.exec(page.headers.get('link') ?? '')?.[1];
         path = next && new URL(next).pathname + new URL(next).search;
       }
       expect(paged).toEqual(ids);

@@ -5,6 +5,7 @@ import type { Config } from '@app/config';
 import { loadConfig } from '@app/config';
 import { ApiKey, newApiKeySecret, newIdentifier, newWebhookSecret } from '@app/domain';
 import { createApi } from '../../apps/api/src/create-api';
+import { TokenCounter } from '../../apps/api/src/models/token-counter';
 import { WeightsInspector } from '../../apps/api/src/finetunes/weights-inspector';
 import { PicturesService } from '../../apps/api/src/pictures/pictures.service';
 import type { NestExpressApplication } from '@nestjs/platform-express';
@@ -56,6 +57,7 @@ export interface TestApi {
 /** Starts the api in this process. `env` overrides the test's variables. */
 export async function startTestApi(env: Record<string, string> = {}): Promise<TestApi> {
   // Threads and processes run compiled code; the global set-up of the integration tests builds it.
+  TokenCounter.threadFile = join(process.cwd(), 'dist/apps/api/src/models/counting-thread.js');
   WeightsInspector.threadFile = join(process.cwd(), 'dist/apps/api/src/finetunes/inspection-thread.js');
   PicturesService.childFile = pictureChildFile;
   const database = await createTestDatabase();

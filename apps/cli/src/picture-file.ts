@@ -14,7 +14,7 @@ export function pictureFile(prompt: string, seed: number, extension: string, exi
     .replace(/\p{Mark}+/gu, '')
     .replace(/[^\p{Letter}\p{Number}]+/gu, '-')
     .slice(0, longestName)
-    .replace(/^-+|-+$/g, '');
+    .replace(/^-+|(?<!-)-+$/g, '');
   return unusedFile(`${words || 'picture'}-${seed}.${extension}`, exists);
 }
 

@@ -96,7 +96,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
   const url = (name: string, protocols: readonly string[]): string | undefined => {
     const raw = text(name);
     if (raw === undefined) return undefined;
-    if (URL.canParse(raw) && protocols.includes(new URL(raw).protocol)) return raw.replace(/\/+$/, '');
+    if (URL.canParse(raw) && protocols.includes(new URL(raw).protocol)) return raw.replace(/(?<!\/)\/+$/, '');
     problems.push(`${name} must be a ${protocols.map((protocol) => `${protocol}//`).join(' or ')} URL.`);
     return undefined;
   };

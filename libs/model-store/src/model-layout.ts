@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
-import { ModelFolderError, readModelFolder } from '@app/diffusion';
+import { ModelFolderError, readModelFolder } from '@app/diffusion/files';
 import { graphParts, isSafePath, selectModelFiles } from './model-files';
 import { ModelStoreError } from './model-store-error';
 

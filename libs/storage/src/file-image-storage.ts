@@ -43,7 +43,7 @@ export class FileImageStorage implements ImageStorage {
   }
 
   async removeAll(prefix: string): Promise<void> {
-    const path = this.pathOf(prefix.replace(/\/+$/, ''));
+    const path = this.pathOf(prefix.replace(/(?<!\/)\/+$/, ''));
     await rm(path, { recursive: true, force: true });
     // An empty parent is of no use; one that is not empty, or gone already, is left.
     if (dirname(path) !== this.root) await rmdir(dirname(path)).catch(() => undefined);

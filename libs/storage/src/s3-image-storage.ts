@@ -58,7 +58,7 @@ export class S3ImageStorage implements ImageStorage {
   }
 
   async removeAll(prefix: string): Promise<void> {
-    const root = prefix.replace(/\/+$/, '');
+    const root = prefix.replace(/(?<!\/)\/+$/, '');
     assertKey(root);
     let keys: string[] = [];
     const remove = async (): Promise<void> => {
@@ -73,7 +73,7 @@ export class S3ImageStorage implements ImageStorage {
   }
 
   async *list(prefix = ''): AsyncIterable<StoredObject> {
-    yield* this.listStarting(prefix && `${prefix.replace(/\/+$/, '')}/`);
+    yield* this.listStarting(prefix && `${prefix.replace(/(?<!\/)\/+$/, '')}/`);
   }
 
   async localPath(key: string): Promise<string> {

@@ -45,7 +45,7 @@ export class Connection {
   private readonly baseUrl: string;
 
   constructor(private readonly options: ClientOptions) {
-    this.baseUrl = options.baseUrl.replace(/\/+$/, '');
+    this.baseUrl = options.baseUrl.replace(/(?<!\/)\/+$/, '');
   }
 
   /** @throws DarkroomError, or the reason of an aborted signal. */

@@ -1,6 +1,6 @@
 import type { Config } from '@app/config';
 import type { Metadata } from '@app/domain';
-import { ApiKey, ImageTask, InvalidError, readSandboxOrder, sandboxWaitMs } from '@app/domain';
+import { ApiKey, FieldProblems, ImageTask, InvalidError, readSandboxOrder, sandboxWaitMs } from '@app/domain';
 import { Inject, Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { CONFIG } from '../config.token';
@@ -42,10 +42,9 @@ export class AdmissionService {
       if (queued + orders.length > cap) throw new QueueFullError(cap, queued, orders.length);
     }
     if (!sandbox) return orders.map(() => ({ sandbox, delayMs: 0 }));
-    const read = orders.map(({ metadata, pointer }) => readSandboxOrder(metadata, pointer));
-    const problems = read.flatMap((each) => each.problems);
-    if (problems.length > 0)
-      throw new InvalidError('ValidationFailed', `"${problems[0].pointer}" ${problems[0].message}.`, problems);
+    const problems = new FieldProblems();
+    const read = orders.map(({ metadata, pointer }) => readSandboxOrder(metadata, pointer, problems));
+    if (problems.count > 0) throw new InvalidError('ValidationFailed', problems.sentence(), problems.list());
     return read.map(({ order }) => ({ sandbox, delayMs: sandboxWaitMs(order.delayMs) }));
   }
 }

@@ -1,13 +1,14 @@
-import type { ApplyStyleDto, CreatePromptDto, Finetune, PartialPromptDto } from '@app/domain';
+import type { ApplyStyleDto, CreatePromptDto, Finetune, PartialPromptDto, Style } from '@app/domain';
 import {
   applyTemplate,
   CreatedPromptDto,
+  FieldProblems,
   FinetunePrompt,
   ImageTask,
-  includesPhrase,
   isIdentifier,
   limits,
   NotFoundError,
+  Phrase,
   PromptDto,
   UnprocessableError,
 } from '@app/domain';
@@ -19,6 +20,7 @@ import type { NewOrder } from '../admission/admission.service';
 import { AdmissionService } from '../admission/admission.service';
 import { FinetunesService } from '../finetunes/finetunes.service';
 import { ModelsService } from '../models/models.service';
+import { PromptLengths } from '../models/prompt-lengths.service';
 import { ImageUrls } from '../records/image-urls';
 import type { Page, PageOf } from '../records/page';
 import { fetchPage } from '../records/page';
@@ -40,6 +42,7 @@ export class FinetunePromptsService {
     private readonly lifeCycle: ImageTaskLifeCycle,
     private readonly admissions: AdmissionService,
     private readonly models: ModelsService,
+    private readonly lengths: PromptLengths,
     private readonly urls: ImageUrls,
     private readonly files: StoredFiles,
   ) {}
@@ -69,7 +72,7 @@ export class FinetunePromptsService {
       ),
     );
     const orders = dtos.map(({ metadata }, index) => ({ metadata, pointer: `/${index}/metadata` }));
-    await this.insert(finetune, prompts, orders);
+    await this.insert(finetune, prompts, orders, (index, field) => `/${index}/${field}`);
     return prompts.map((prompt) => CreatedPromptDto.from(prompt));
   }
 
@@ -89,13 +92,13 @@ export class FinetunePromptsService {
         'TooManyPrompts',
         `One request may make at most ${limits.appliedPrompts} Prompts; these Styles would make ${count}.`,
       );
-    const texts = styles.map((each) => each.map(({ template }) => applyTemplate(template, finetune)));
-    refuseTooLong(texts);
+    const texts = fillIn(styles, finetune);
     const createdAt = new Date();
     const made = dtos.flatMap((dto, index) =>
       styles[index].map((style, place) => ({
         dto,
         order: { metadata: dto.metadata, pointer: `/${index}/metadata` },
+        pointer: `/${index}/id`,
         prompt: newPrompt(
           finetune,
           {
@@ -116,6 +119,7 @@ export class FinetunePromptsService {
       finetune,
       made.map(({ prompt }) => prompt),
       made.map(({ order }) => order),
+      (index) => made[index].pointer,
     );
     // What was sent is what stands in the DTO: a field that was left out is not there at all.
     return made.map(({ dto: { id: _styleId, ...sent }, prompt: { id } }) => ({
@@ -165,18 +169,29 @@ export class FinetunePromptsService {
     await this.files.removeAll([id]);
   }
 
-  /** Rows, tasks and jobs of all of them in one transaction, under a Fine-Tune that stays until it ends. */
+  /**
+   * Rows, tasks and jobs of all of them in one transaction, under a Fine-Tune that stays until it ends.
+   * @param pointerTo the field of the body that a text came from.
+   */
   private async insert(
-    { ownerId, id, model }: Finetune,
+    finetune: Finetune,
     prompts: readonly NewPrompt[],
     orders: readonly NewOrder[],
+    pointerTo: (index: number, field: string) => string,
   ): Promise<void> {
-    await this.models.served(model);
+    const { ownerId, id, model } = finetune;
+    const served = await this.models.served(model);
     if (prompts.length === 0) return;
+    const texts = prompts.map(({ task }) => task);
+    const chunks = await this.lengths.check(served, texts, pointerTo, finetune);
     await this.transactions.run(async (transaction) => {
       await this.finetunes.lock(transaction.manager, ownerId, id, 'for_key_share');
       const admissions = await this.admissions.admit(transaction.manager, ownerId, orders);
-      const tasks = prompts.map(({ task }, index) => ({ ...task, sandbox: admissions[index].sandbox }));
+      const tasks = prompts.map(({ task }, index) => ({
+        ...task,
+        promptChunks: chunks[index],
+        sandbox: admissions[index].sandbox,
+      }));
       await transaction.manager.insert(ImageTask, tasks);
       await transaction.manager.insert(
         FinetunePrompt,
@@ -190,21 +205,26 @@ export class FinetunePromptsService {
   }
 }
 
-/** A template may have its place-holder many times, and the Fine-Tune a long name. */
-function refuseTooLong(texts: readonly string[][]): void {
+/** The Style's text with the Fine-Tune's token and name. A template may have its place-holder many times, and the Fine-Tune a long name. */
+function fillIn(styles: readonly Style[][], finetune: Finetune): string[][] {
+  const problems = new FieldProblems();
   const message = `makes a text of more than ${limits.promptLength} characters with this Fine-Tune's token and name`;
-  const fields = texts.flatMap((each, index) =>
-    each.some((text) => [...text].length > limits.promptLength) ? [{ pointer: `/${index}/id`, message }] : [],
-  );
-  if (fields.length > 0) throw new UnprocessableError('PromptTooLong', `"${fields[0].pointer}" ${message}.`, fields);
+  const texts = styles.map((each, index) => {
+    const filled = each.map(({ template }) => applyTemplate(template, finetune, limits.promptLength));
+    if (filled.includes(undefined)) problems.add(`/${index}`, 'id', message);
+    return filled.map((text) => text ?? '');
+  });
+  if (problems.count > 0) throw new UnprocessableError('PromptTooLong', problems.sentence(), problems.list());
+  return texts;
 }
 
 function refuseWithoutName({ name }: Finetune, dtos: readonly CreatePromptDto[]): void {
-  const message = `must include the Fine-Tune's name "${name}" as a word`;
-  const fields = dtos.flatMap(({ prompt }, index) =>
-    includesPhrase(prompt, name) ? [] : [{ pointer: `/${index}/prompt`, message }],
-  );
-  if (fields.length === 0) return;
-  const rest = fields.length > 1 ? `, and ${fields.length - 1} more` : '';
-  throw new UnprocessableError('PromptDoesNotIncludeFineTuneName', `"${fields[0].pointer}" ${message}${rest}.`, fields);
+  const problems = new FieldProblems();
+  const phrase = new Phrase(name);
+  dtos.forEach(({ prompt }, index) => {
+    if (!phrase.isIn(prompt))
+      problems.add(`/${index}`, 'prompt', `must include the Fine-Tune's name "${name}" as a word`);
+  });
+  if (problems.count > 0)
+    throw new UnprocessableError('PromptDoesNotIncludeFineTuneName', problems.sentence(), problems.list());
 }

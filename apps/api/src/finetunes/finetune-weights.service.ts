@@ -65,11 +65,11 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
         maxBytes: limits.weightsBytes,
         declaredBytes: Number(request.headers['content-length'] ?? 0),
       });
-      const kind = await this.inspector.inspect(path, folder);
+      const { kind, tokens: vectors = null } = await this.inspector.inspect(path, folder);
       // The same file sent twice has two keys, so that removing the one can never take the other's.
       const key = `${weightsFolderOf(id)}/${uploadId}-${hash}.safetensors`;
       await onDisk(this.storage.write(key, createReadStream(path)));
-      return await this.assign(ownerId, id, { kind, hash, key, scale });
+      return await this.assign(ownerId, id, { kind, vectors, hash, key, scale });
     } finally {
       await rm(path, { force: true });
     }
@@ -78,12 +78,19 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
   private async assign(
     ownerId: string,
     id: string,
-    { kind, hash, key, scale }: { kind: FinetuneWeightsKind; hash: string; key: string; scale: number },
+    file: { kind: FinetuneWeightsKind; vectors: number | null; hash: string; key: string; scale: number },
   ): Promise<FinetuneDto> {
+    const { kind, vectors, hash, key, scale } = file;
     try {
       const { finetune, oldKey } = await this.dataSource.transaction(async (manager) => {
         const before = await this.finetunes.lock(manager, ownerId, id, 'pessimistic_write');
-        const weights = { weightsKind: kind, weightsHash: hash, weightsKey: key, weightsScale: scale };
+        const weights = {
+          weightsKind: kind,
+          weightsVectors: vectors,
+          weightsHash: hash,
+          weightsKey: key,
+          weightsScale: scale,
+        };
         const change = { ...weights, status: 'ready', errorMessage: null } as const;
         await manager.update(Finetune, { id }, change);
         return { finetune: Object.assign(new Finetune(), before, change), oldKey: before.weightsKey };

@@ -9,15 +9,16 @@ export interface InspectionOrder {
 
 /** What the thread answers, once. */
 export type Inspection =
-  | { outcome: 'accepted'; kind: 'lora' | 'textual_inversion' }
+  /** `tokens`: embeddings of a textual inversion. */
+  | { outcome: 'accepted'; kind: 'lora' | 'textual_inversion'; tokens?: number }
   | { outcome: 'refused'; code: string; message: string }
   | { outcome: 'tooLarge' }
   | { outcome: 'failed'; error: unknown };
 
 async function inspect({ path, modelFolder }: InspectionOrder): Promise<Inspection> {
   try {
-    const { kind } = await inspectWeights(path, modelFolder);
-    return { outcome: 'accepted', kind };
+    const { kind, tokens } = await inspectWeights(path, modelFolder);
+    return { outcome: 'accepted', kind, ...(tokens !== undefined && { tokens }) };
   } catch (error) {
     if (error instanceof WeightsError) return { outcome: 'refused', code: error.code, message: error.message };
     if (error instanceof OnnxModelError)

@@ -4,6 +4,9 @@ import { UnprocessableError } from '@app/domain';
 import { Injectable } from '@nestjs/common';
 import type { Inspection, InspectionOrder } from './inspection-thread';
 
+/** What accepted weights are. */
+export type AcceptedWeights = Extract<Inspection, { outcome: 'accepted' }>;
+
 /** Longer than any honest file takes; one that is made to take long is given up. */
 const timeoutMs = 60_000;
 
@@ -23,13 +26,13 @@ export class WeightsInspector {
    * @throws UnprocessableError `WeightsMalformed`, `WeightsDoNotFitModel` or `WeightsKindUnsupported`; `WeightsTooComplex`
    * for a file that takes too much time or memory; `ModelBroken`
    */
-  inspect(path: string, modelFolder: string): Promise<'lora' | 'textual_inversion'> {
+  inspect(path: string, modelFolder: string): Promise<AcceptedWeights> {
     const result = this.last.then(() => this.run({ path, modelFolder }));
     this.last = result.catch(() => undefined);
     return result;
   }
 
-  private async run(workerData: InspectionOrder): Promise<'lora' | 'textual_inversion'> {
+  private async run(workerData: InspectionOrder): Promise<AcceptedWeights> {
     const worker = new Worker(WeightsInspector.threadFile, { workerData });
     const timer = setTimeout(() => void worker.terminate(), timeoutMs);
     try {
@@ -38,7 +41,7 @@ export class WeightsInspector {
         worker.once('error', reject);
         worker.once('exit', () => reject(tooComplex()));
       });
-      if (found.outcome === 'accepted') return found.kind;
+      if (found.outcome === 'accepted') return found;
       if (found.outcome === 'refused') throw new UnprocessableError(found.code, found.message);
       if (found.outcome === 'tooLarge') throw tooComplex();
       throw new Error('Weights could not be inspected.', { cause: found.error });

@@ -1,16 +1,27 @@
+import { isUtf8 } from 'node:buffer';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
-import { limits } from '@app/domain';
+import { InvalidError, limits } from '@app/domain';
 import type { Request, Response } from 'express';
 import { json } from 'express';
 import type { Observable } from 'rxjs';
 import { BodyTooLargeError, MalformedBodyError, UnsupportedMediaTypeError } from './http-errors';
 
-const parse = json({ limit: limits.bodyBytes, strict: false, type: () => true });
+/** Far deeper than any body that is valid, and not too deep for code that calls itself for each level. */
+const maxLevels = 1000;
+
+const parse = json({
+  limit: limits.bodyBytes,
+  strict: false,
+  type: () => true,
+  verify: (_request, _response, bytes, encoding) => {
+    if (encoding === 'utf-8' && !isUtf8(bytes)) throw new Error('it is not UTF-8');
+  },
+});
 
 /**
  * Reads a JSON body after the guards have let the caller in, so that a stranger's body is never read.
- * @throws UnsupportedMediaTypeError, BodyTooLargeError or MalformedBodyError
+ * @throws UnsupportedMediaTypeError, BodyTooLargeError or MalformedBodyError; InvalidError for one that is too deep
  */
 @Injectable()
 export class JsonBodyInterceptor implements NestInterceptor {
@@ -24,6 +35,10 @@ export class JsonBodyInterceptor implements NestInterceptor {
       await new Promise<void>((resolve, reject) =>
         parse(request, response, (error?: unknown) => (error ? reject(toDomain(error)) : resolve())),
       );
+      if (isDeeperThan(maxLevels, request.body)) {
+        const message = `must have at most ${maxLevels} levels`;
+        throw new InvalidError('ValidationFailed', `The body ${message}.`, [{ pointer: '', message }]);
+      }
     }
     return next.handle();
   }
@@ -32,6 +47,22 @@ export class JsonBodyInterceptor implements NestInterceptor {
 /** An upload of weights is streamed by its own route. */
 function isBinary(request: Request): boolean {
   return request.method === 'PUT' && request.path.endsWith('/weights');
+}
+
+/** Looks at each value once, level by level. */
+function isDeeperThan(levels: number, root: unknown): boolean {
+  let level: unknown[] = [root];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > levels) return true;
+    const below: unknown[] = [];
+    for (const node of level) {
+      if (typeof node !== 'object' || node === null) continue;
+      const children = Array.isArray(node) ? (node as unknown[]) : Object.values(node);
+      for (const child of children) if (typeof child === 'object' && child !== null) below.push(child);
+    }
+    level = below;
+  }
+  return false;
 }
 
 function toDomain(error: unknown): Error {

@@ -6,12 +6,16 @@ import { DataSource } from 'typeorm';
 import { CONFIG } from '../config.token';
 import { ModelsController } from './models.controller';
 import { ModelsService } from './models.service';
+import { PromptLengths } from './prompt-lengths.service';
+import { TokenCounter } from './token-counter';
 
 /** Installed models, and the workers that draw with them. */
 @Module({
   controllers: [ModelsController],
   providers: [
     ModelsService,
+    PromptLengths,
+    TokenCounter,
     { provide: ModelStore, inject: [CONFIG], useFactory: (config: Config) => new ModelStore(config.modelsDir) },
     {
       provide: LiveWorkers,
@@ -19,6 +23,6 @@ import { ModelsService } from './models.service';
       useFactory: (dataSource: DataSource) => new LiveWorkers(dataSource),
     },
   ],
-  exports: [ModelsService],
+  exports: [ModelsService, PromptLengths],
 })
 export class ModelsModule {}

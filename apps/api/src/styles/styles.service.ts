@@ -1,6 +1,7 @@
-import type { CreateStyleDto, FieldProblem, StyleDto } from '@app/domain';
+import type { CreateStyleDto, StyleDto } from '@app/domain';
 import {
   Collection,
+  FieldProblems,
   FinetunePrompt,
   isIdentifier,
   limits,
@@ -57,11 +58,11 @@ export class StylesService {
   ): Promise<string[]> {
     const { ownerId, id: collectionId } = collection;
     const prompts = await this.lockPrompts(manager, ownerId, dtos);
-    const unknown: FieldProblem[] = [];
+    const unknown = new FieldProblems();
     const createdAt = new Date();
     const rows = dtos.flatMap((dto, index) => {
       const prompt = prompts.get(dto.id);
-      if (!prompt) unknown.push({ pointer: `${pointer}/${index}/id`, message: 'is no Prompt of yours' });
+      if (!prompt) unknown.add(`${pointer}/${index}`, 'id', 'is no Prompt of yours');
       return prompt
         ? [
             {
@@ -79,7 +80,7 @@ export class StylesService {
           ]
         : [];
     });
-    if (unknown.length > 0) throw notFoundInBody('PromptNotFound', 'There is no Prompt with this id', unknown);
+    if (unknown.count > 0) throw notFoundInBody('PromptNotFound', unknown);
     if (rows.length > 0) await manager.insert(Style, rows);
     return rows.map(({ id }) => id);
   }
@@ -145,9 +146,11 @@ export class StylesService {
       byId.set(style.id, [style]);
     }
     const message = 'is no Style or Collection of yours, and no public one';
-    const unknown = ids.flatMap((id, index) => (byId.has(id) ? [] : [{ pointer: `/${index}/id`, message }]));
-    if (unknown.length > 0)
-      throw notFoundInBody('StyleNotFound', 'There is no Style or Collection with this id', unknown);
+    const unknown = new FieldProblems();
+    ids.forEach((id, index) => {
+      if (!byId.has(id)) unknown.add(`/${index}`, 'id', message);
+    });
+    if (unknown.count > 0) throw notFoundInBody('StyleNotFound', unknown);
     return ids.map((id) => byId.get(id) ?? []);
   }
 
@@ -191,7 +194,6 @@ export async function removeStyles(
   return { count: rows.length, thumbnailKeys: rows.flatMap((row) => row.thumbnail_key ?? []) };
 }
 
-function notFoundInBody(code: string, what: string, fields: FieldProblem[]): UnprocessableError {
-  const rest = fields.length > 1 ? `, and ${fields.length - 1} more` : '';
-  return new UnprocessableError(code, `${what}: "${fields[0].pointer}"${rest}.`, fields);
+function notFoundInBody(code: string, unknown: FieldProblems): UnprocessableError {
+  return new UnprocessableError(code, unknown.sentence(), unknown.list());
 }

@@ -20,6 +20,7 @@ import { Repository } from 'typeorm';
 import { AdmissionService } from '../admission/admission.service';
 import { CONFIG } from '../config.token';
 import { ModelsService } from '../models/models.service';
+import { PromptLengths } from '../models/prompt-lengths.service';
 import { ImageUrls } from '../records/image-urls';
 import type { Page, PageOf } from '../records/page';
 import { fetchPage } from '../records/page';
@@ -35,6 +36,7 @@ export class TextToImageService {
     private readonly lifeCycle: ImageTaskLifeCycle,
     private readonly admissions: AdmissionService,
     private readonly models: ModelsService,
+    private readonly lengths: PromptLengths,
     private readonly urls: ImageUrls,
     private readonly files: StoredFiles,
     @Inject(CONFIG) private readonly config: Config,
@@ -44,7 +46,7 @@ export class TextToImageService {
   async create(ownerId: string, dto: CreateGenerationDto): Promise<GenerationDto> {
     assertReceiverAllowed(dto.webhook, this.config.webhookAllowPrivate);
     const model = dto.model ?? defaults.model;
-    await this.models.assertServed(model);
+    const served = await this.models.served(model, '/model');
     const id = newIdentifier();
     const task = {
       id,
@@ -66,10 +68,11 @@ export class TextToImageService {
       status: 'queued',
       createdAt: new Date(),
     } as const;
+    const [promptChunks] = await this.lengths.check(served, [task], (_, field) => `/${field}`);
     await this.transactions.run(async (transaction) => {
       const order = { metadata: dto.metadata, pointer: '/metadata' };
       const [{ sandbox, delayMs }] = await this.admissions.admit(transaction.manager, ownerId, [order]);
-      await transaction.manager.insert(ImageTask, { ...task, sandbox });
+      await transaction.manager.insert(ImageTask, { ...task, promptChunks, sandbox });
       await transaction.manager.insert(Generation, {
         id,
         ownerId,

@@ -43,5 +43,8 @@ function withoutPaths(message: string, { folder, weights }: ModelSource): string
   const relative = message.replaceAll(`${folder}${sep}`, '').replaceAll(folder, 'the folder');
   const named = weights ? relative.replaceAll(weights.file, 'the file') : relative;
   // A merged model lies in the cache, under a name of no meaning to the caller.
-  return named.replace(/(\/[^\s/]+)+\/(?=(text_encoder|unet|vae_decoder|tokenizer|scheduler)\/)/g, '');
+  return named.replace(/\S+/g, (word) => {
+    const inside = [...word.matchAll(/\/(?=(?:text_encoder|unet|vae_decoder|tokenizer|scheduler)\/)/g)].at(-1);
+    return inside ? word.slice(0, word.indexOf('/')) + word.slice(inside.index + 1) : word;
+  });
 }

@@ -61,7 +61,7 @@ describe('encodePicture', () => {
     const metadata = await sharp(join(file)).metadata();
     expect(metadata).toMatchObject({ format, width: 24, height: 16 });
     const exif = metadata.exif?.toString('latin1') ?? '';
-    const found = [...exif.matchAll(/\{.*?\}/g)].map(([json]) => JSON.parse(json) as unknown);
+    const found = [...exif.matchAll(/\{[^{}]*\}/g)].map(([json]) => JSON.parse(json) as unknown);
     expect(found).toEqual([parameters, parameters]);
   });
 

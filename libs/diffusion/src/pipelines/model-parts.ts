@@ -118,6 +118,6 @@ async function tried<T>({ path }: GraphFile, run: () => Promise<T>): Promise<T> 
   } catch (error) {
     if (error instanceof ModelFolderError || error instanceof ProviderUnavailableError) throw error;
     const [line] = (error as Error).message.trim().split('\n');
-    throw new ModelFolderError(path, `failed on a trial run: ${line.replace(/\.+$/, '').slice(0, 300)}`);
+    throw new ModelFolderError(path, `failed on a trial run: ${line.replace(/(?<!\.)\.+$/, '').slice(0, 300)}`);
   }
 }

@@ -5,7 +5,7 @@ import { predictedData } from '../schedulers/prediction';
 import { readSchedulerConfig } from '../schedulers/scheduler-config';
 import { AbortError, assertFinite } from '../session/errors';
 import type { LoadOptions } from '../session/model-session';
-import { chunkPrompt, padChunks } from '../tokenizer/prompt-chunks';
+import { chunkPrompt, maxChunks, padChunks } from '../tokenizer/prompt-chunks';
 import type { RgbImage } from '../tensor/rgb-image';
 import type { LatentShape, UnetBatch } from '../unet/unet';
 import { previewLatents } from '../vae/latent-preview';
@@ -137,6 +137,10 @@ export class StableDiffusionPipeline {
     const texts = guided ? [request.negativePrompt ?? '', request.prompt] : [request.prompt];
     const chunked = texts.map((text) => chunkPrompt(text, tokenizer, request.promptWeighting));
     const promptChunks = Math.max(...chunked.map((chunks) => chunks.length));
+    if (promptChunks > maxChunks)
+      throw new RangeError(
+        `The prompt takes ${promptChunks} chunks of ${this.facts.maxTokens - 2} tokens; at most ${maxChunks} can be drawn.`,
+      );
     const embeddings = await textEncoder.encode(
       chunked.flatMap((chunks) => padChunks(chunks, promptChunks, tokenizer)),
     );

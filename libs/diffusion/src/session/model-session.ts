@@ -131,7 +131,7 @@ function firstLine({ message }: Error): string {
   const [line] = message.trim().split('\n');
   return line
     .replace(/^.*? failed: ?/, '')
-    .replace(/\S*\.cc:\d+ \S+\(.*?\) /g, '')
-    .replace(/\.+$/, '')
+    .replace(/(?<!\S)\S+\.cc:\d+ [^\s(]+\((?:[^)]|\)(?! ))*\) /g, '')
+    .replace(/(?<!\.)\.+$/, '')
     .slice(0, 300);
 }

@@ -4,7 +4,7 @@ import * as tokenizers from '@huggingface/tokenizers';
 import { ModelFolderError } from '../session/errors';
 import { readJsonFile } from '../session/json-file';
 import type { JsonObject } from '../session/json-file';
-import { AddedTokens } from './added-tokens';
+import { AddedTokens, wordsWith } from './added-tokens';
 
 /** The package's own declarations import one another without extensions, which TypeScript's Node resolution cannot follow. */
 interface BytePairTokenizer {
@@ -40,8 +40,8 @@ export class ClipTokenizer {
   readonly #addedTokens: AddedTokens | undefined;
 
   private constructor(
-    { vocab, merges }: Vocabulary,
-    added: Readonly<Record<string, number>>,
+    tokenizer: BytePairTokenizer,
+    private readonly added: Readonly<Record<string, number>>,
     /** Ids of the special tokens. */
     readonly bos: number,
     readonly eos: number,
@@ -51,33 +51,8 @@ export class ClipTokenizer {
     /** One more than the largest id. */
     readonly vocabularySize: number,
   ) {
+    this.#tokenizer = tokenizer;
     this.#addedTokens = Object.keys(added).length > 0 ? new AddedTokens(added) : undefined;
-    this.#tokenizer = new Tokenizer(
-      {
-        version: '1.0',
-        // With no added tokens nothing that a user types can match one.
-        added_tokens: [],
-        normalizer: {
-          type: 'Sequence',
-          normalizers: [
-            { type: 'NFC' },
-            { type: 'Replace', pattern: { Regex: '\\s+' }, content: ' ' },
-            { type: 'Lowercase' },
-          ],
-        },
-        pre_tokenizer: {
-          type: 'Sequence',
-          pretokenizers: [
-            { type: 'Split', pattern: { Regex: words }, behavior: 'Removed', invert: true },
-            { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true, use_regex: false },
-          ],
-        },
-        post_processor: null,
-        decoder: null,
-        model: { type: 'BPE', unk_token: endOfText, end_of_word_suffix: '</w>', vocab, merges },
-      },
-      {},
-    );
   }
 
   /** @throws ModelFolderError if the folder holds no usable CLIP vocabulary */
@@ -97,7 +72,7 @@ export class ClipTokenizer {
     const added = await readAddedTokens(folder, vocabulary);
     const ids = [...Object.values(vocabulary.vocab), ...Object.values(added)];
     return new ClipTokenizer(
-      vocabulary,
+      bytePairTokenizer(vocabulary),
       added,
       id('bos_token', beginOfText),
       id('eos_token', endOfText),
@@ -107,6 +82,18 @@ export class ClipTokenizer {
         : defaultMaxLength,
       ids.reduce((largest, value) => Math.max(largest, value), 0) + 1,
     );
+  }
+
+  /** Whether there are words that take more tokens than they have bytes. */
+  get hasAddedWords(): boolean {
+    return this.#addedTokens !== undefined;
+  }
+
+  /** The same with one word more, which stands for so many vectors, as `mergeTextualInversion` makes it. */
+  withWord(word: string, vectors: number): ClipTokenizer {
+    const known = wordsWith(this.added, word.toLowerCase(), vectors, this.vocabularySize);
+    const { bos, eos, pad, maxLength, vocabularySize } = this;
+    return new ClipTokenizer(this.#tokenizer, known, bos, eos, pad, maxLength, vocabularySize + vectors);
   }
 
   /** Ids of the text alone, with no special token and of any length. */
@@ -126,6 +113,35 @@ export class ClipTokenizer {
     const padding = new Array<number>(this.maxLength - 2 - ids.length).fill(this.pad);
     return [this.bos, ...ids, this.eos, ...padding];
   }
+}
+
+function bytePairTokenizer({ vocab, merges }: Vocabulary): BytePairTokenizer {
+  return new Tokenizer(
+    {
+      version: '1.0',
+      // With no added tokens nothing that a user types can match one.
+      added_tokens: [],
+      normalizer: {
+        type: 'Sequence',
+        normalizers: [
+          { type: 'NFC' },
+          { type: 'Replace', pattern: { Regex: '\\s+' }, content: ' ' },
+          { type: 'Lowercase' },
+        ],
+      },
+      pre_tokenizer: {
+        type: 'Sequence',
+        pretokenizers: [
+          { type: 'Split', pattern: { Regex: words }, behavior: 'Removed', invert: true },
+          { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true, use_regex: false },
+        ],
+      },
+      post_processor: null,
+      decoder: null,
+      model: { type: 'BPE', unk_token: endOfText, end_of_word_suffix: '</w>', vocab, merges },
+    },
+    {},
+  );
 }
 
 async function readVocabulary(folder: string): Promise<Vocabulary> {

@@ -1,6 +1,9 @@
 import type { ClipTokenizer } from './clip-tokenizer';
 import { parsePromptWeights } from './prompt-weighting';
 
+/** Rows that a prompt may take. Memory and time of each step grow with them, and no model is trained with so many. */
+export const maxChunks = 32;
+
 /** One row for the text encoder: `maxLength` ids, and a weight for each where any differs from 1. */
 export interface PromptChunk {
   inputIds: readonly number[];
@@ -31,6 +34,13 @@ export function chunkPrompt(prompt: string, tokenizer: ClipTokenizer, weighting 
     );
   }
   return chunks;
+}
+
+/** How many rows `chunkPrompt` makes of a prompt, without making them. */
+export function countChunks(prompt: string, tokenizer: ClipTokenizer, weighting = false): number {
+  const texts = weighting ? parsePromptWeights(prompt).map(({ text }) => text) : [prompt];
+  const tokens = texts.reduce((sum, text) => sum + tokenizer.tokenize(text).length, 0);
+  return Math.max(1, Math.ceil(tokens / (tokenizer.maxLength - 2)));
 }
 
 /** Lengthens a list of chunks with empty ones, so that a prompt and its negative have equally many. */

@@ -8,7 +8,7 @@ export interface WeightedText {
 const step = 1.1;
 /** Beyond this, float32 embeddings lose their meaning long before they overflow. */
 const largestWeight = 10;
-const explicitWeight = /^:\s*([+-]?(?:\d+\.?\d*|\.\d+))\s*\)/;
+const explicitWeight = /^:\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+))\s*\)/;
 
 /**
  * Reads the attention syntax of desktop tools: `(word)` is 1.1, `(word:1.3)` is 1.3, `[word]` is 1 / 1.1; brackets nest and
@@ -16,40 +16,76 @@ const explicitWeight = /^:\s*([+-]?(?:\d+\.?\d*|\.\d+))\s*\)/;
  * was never opened is text. Weights are held within -10..10.
  */
 export function parsePromptWeights(prompt: string): WeightedText[] {
-  const pieces: WeightedText[] = [];
-  const open: { bracket: '(' | '['; from: number }[] = [];
+  const texts: string[] = [];
+  const round = new Brackets(step);
+  const square = new Brackets(1 / step);
   let text = '';
-
   const flush = () => {
-    if (text !== '') pieces.push({ text, weight: 1 });
+    if (text !== '') texts.push(text);
     text = '';
-  };
-  /** Closes the innermost bracket of a kind, whatever else was left open inside it. */
-  const close = (bracket: '(' | '[', factor: number): boolean => {
-    const index = open.findLastIndex((entry) => entry.bracket === bracket);
-    if (index < 0) return false;
-    flush();
-    for (const piece of pieces.slice(open[index].from)) piece.weight *= factor;
-    open.splice(index, 1);
-    return true;
   };
 
   for (let i = 0; i < prompt.length; i++) {
     const char = prompt[i];
-    const explicit = char === ':' ? explicitWeight.exec(prompt.slice(i, i + 32)) : null;
+    const explicit = char === ':' && round.isOpen ? explicitWeight.exec(prompt.slice(i, i + 32)) : null;
     if (char === '\\' && '()[]\\'.includes(prompt[i + 1] ?? ' ')) text += prompt[++i];
     else if (char === '(' || char === '[') {
       flush();
-      open.push({ bracket: char, from: pieces.length });
-    } else if (explicit && close('(', Number(explicit[1]))) i += explicit[0].length - 1;
-    else if (char === ')' && close('(', step)) continue;
-    else if (char === ']' && close('[', 1 / step)) continue;
-    else text += char;
+      (char === '(' ? round : square).open(texts.length);
+    } else if (explicit) {
+      flush();
+      round.close(texts.length, Number(explicit[1]));
+      i += explicit[0].length - 1;
+    } else if ((char === ')' && round.isOpen) || (char === ']' && square.isOpen)) {
+      flush();
+      (char === ')' ? round : square).close(texts.length);
+    } else text += char;
   }
   flush();
-  for (const { bracket, from } of open)
-    for (const piece of pieces.slice(from)) piece.weight *= bracket === '(' ? step : 1 / step;
-  return join(pieces);
+  const [byRound, bySquare] = [round.products(texts.length), square.products(texts.length)];
+  return join(texts.map((each, i) => ({ text: each, weight: byRound[i] * bySquare[i] })));
+}
+
+/**
+ * The brackets of one kind: what each encloses and multiplies. Those of a kind lie within one another, while a round one and a square one may
+ * overlap, so that each kind is gone through on its own, once.
+ */
+class Brackets {
+  readonly #all: { from: number; to: number; factor: number }[] = [];
+  readonly #open: { from: number; to: number; factor: number }[] = [];
+
+  /** @param factor of a bracket without a weight */
+  constructor(private readonly factor: number) {}
+
+  get isOpen(): boolean {
+    return this.#open.length > 0;
+  }
+
+  /** @param from the first piece inside */
+  open(from: number): void {
+    const bracket = { from, to: Infinity, factor: this.factor };
+    this.#all.push(bracket);
+    this.#open.push(bracket);
+  }
+
+  /** Closes the innermost one. @param to the first piece behind it */
+  close(to: number, factor = this.factor): void {
+    Object.assign(this.#open.pop()!, { to, factor });
+  }
+
+  /** What all brackets round a piece multiply it by, for each piece. */
+  products(pieces: number): number[] {
+    const around: { to: number; product: number }[] = [];
+    let next = 0;
+    return Array.from({ length: pieces }, (_, piece) => {
+      while (around.length > 0 && around[around.length - 1].to <= piece) around.pop();
+      for (; next < this.#all.length && this.#all[next].from <= piece; next++) {
+        const { to, factor } = this.#all[next];
+        if (to > piece) around.push({ to, product: (around.at(-1)?.product ?? 1) * factor });
+      }
+      return around.at(-1)?.product ?? 1;
+    });
+  }
 }
 
 /** Holds weights within bounds and joins neighbours of equal weight, so that plain text stays one piece. */

@@ -1,5 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { wordsWith } from '../tokenizer/added-tokens';
 import { rewriteGraph } from './graph-rewrite';
 import { cachedMerge, FileSharer, hashFile, hashFolder, MERGE_RECORD } from './merged-folder';
 import { FLOAT } from './onnx-proto';
@@ -56,11 +57,8 @@ export async function mergeTextualInversion(
     });
     const config = await readJson(join(baseFolder, CONFIG));
     if (config) await writeJson(join(folder, CONFIG), { ...config, vocab_size: rows + count });
-    const added = Array.from({ length: count }, (_, i) => [i === 0 ? token : `${token}_${i}`, rows + i]);
-    const before = Object.entries((await readJson(join(baseFolder, ADDED_TOKENS))) ?? {});
-    // A word that the base has already is replaced, with all its vectors.
-    const kept = before.filter(([name]) => !(name === token || /^_\d+$/.test(name.replace(token, ''))));
-    await writeJson(join(folder, ADDED_TOKENS), Object.fromEntries([...kept, ...added]));
+    const before = ((await readJson(join(baseFolder, ADDED_TOKENS))) ?? {}) as Record<string, number>;
+    await writeJson(join(folder, ADDED_TOKENS), wordsWith(before, token, count, rows));
     return { merged: count };
   });
 }

@@ -1,12 +1,13 @@
 import { applyDecorators } from '@nestjs/common';
 import type { ApiPropertyOptions } from '@nestjs/swagger';
 import { ApiProperty } from '@nestjs/swagger';
-import { Transform, Type } from 'class-transformer';
-import { ArrayMaxSize, ArrayMinSize, IsArray, ValidateIf, ValidateNested } from 'class-validator';
 import type { AspectRatio } from '../common/aspect-ratio';
 import { aspectRatios } from '../common/aspect-ratio';
 import { limits } from '../common/limits';
-import { Checked, forbiddenKeys, isCleanText, metadataProblem } from './text-rules';
+import type { FieldProblems } from '../errors/field-problems';
+import { Field, readObject } from './field-rule';
+import type { FieldRule } from './field-rule';
+import { characterCount, forbiddenKeys, hasWord, isCleanText, metadataProblem } from './text-rules';
 
 /** What every field of a request body says of itself, once, for the check and for the OpenAPI document. */
 export interface FieldOptions {
@@ -20,8 +21,20 @@ export interface FieldOptions {
   default?: unknown;
 }
 
-function field(options: FieldOptions, schema: ApiPropertyOptions, ...rules: PropertyDecorator[]): PropertyDecorator {
-  const { optional, nullable, ...documented } = options;
+/** Says what is wrong with a value, if anything; without a subject, for the pointer is named before it. */
+type Check = (value: unknown) => string | undefined;
+
+/** A field that the DTO has as it was sent. */
+function plainField(options: FieldOptions, schema: ApiPropertyOptions, check: Check): PropertyDecorator {
+  return field(options, schema, (value, pointer, problems) => {
+    const problem = check(value);
+    if (problem !== undefined) problems.add(pointer, undefined, problem);
+    return value;
+  });
+}
+
+function field(options: FieldOptions, schema: ApiPropertyOptions, read: FieldRule['read']): PropertyDecorator {
+  const { optional = false, nullable = false, ...documented } = options;
   return applyDecorators(
     ApiProperty({
       ...schema,
@@ -29,83 +42,70 @@ function field(options: FieldOptions, schema: ApiPropertyOptions, ...rules: Prop
       required: !optional,
       ...(nullable && { nullable: true }),
     } as ApiPropertyOptions),
-    ValidateIf((_, value) => !((optional && value === undefined) || (nullable && value === null))),
-    ...rules,
+    Field({ optional, nullable, read }),
   );
 }
 
-/** A string of `minLength` (1) to `maxLength` characters without NUL or lone surrogates. */
+/** A string of `minLength` (1) to `maxLength` characters without NUL or lone surrogates; with `word` it has a letter or a digit. */
 export function TextField(
-  options: FieldOptions & { minLength?: number; maxLength: number; pattern?: RegExp; patternMessage?: string },
+  options: FieldOptions & {
+    minLength?: number;
+    maxLength: number;
+    pattern?: RegExp;
+    patternMessage?: string;
+    word?: boolean;
+  },
 ) {
-  const { minLength = 1, maxLength, pattern, patternMessage, ...rest } = options;
+  const { minLength = 1, maxLength, pattern, patternMessage, word = false, ...rest } = options;
   const documented = pattern?.source ?? (minLength > 0 ? String.raw`\S` : undefined);
-  return field(
-    rest,
-    { type: String, minLength, maxLength, ...(documented && { pattern: documented }) },
-    Checked('text', (value) => {
-      if (typeof value !== 'string') return 'must be a string';
-      const length = [...value].length;
-      if (length < minLength || value.trim().length < Math.min(minLength, 1)) return 'must not be empty';
-      if (length > maxLength) return `must be at most ${maxLength} characters, got ${length}`;
-      if (!isCleanText(value)) return 'must not contain a NUL or a lone surrogate';
-      if (pattern && !pattern.test(value)) return patternMessage ?? `must match ${pattern.source}`;
-      return undefined;
-    }),
-  );
+  const schema = { type: String, minLength, maxLength, ...(documented && { pattern: documented }) };
+  return plainField(rest, schema, (value) => {
+    if (typeof value !== 'string') return 'must be a string';
+    const length = characterCount(value);
+    if (length > maxLength) return `must be at most ${maxLength} characters, got ${length}`;
+    if (length < minLength || value.trim().length < Math.min(minLength, 1)) return 'must not be empty';
+    if (!isCleanText(value)) return 'must not contain a NUL or a lone surrogate';
+    if (pattern && !pattern.test(value)) return patternMessage ?? `must match ${pattern.source}`;
+    return word && !hasWord(value) ? 'must have a letter or a digit' : undefined;
+  });
 }
 
 /** A finite number from `min` to `max`; whole when `integer`. */
 export function NumberField(options: FieldOptions & { min: number; max: number; integer?: boolean }) {
   const { min, max, integer, ...rest } = options;
-  return field(
-    rest,
-    { type: integer ? 'integer' : 'number', minimum: min, maximum: max },
-    Checked('number', (value) => {
-      if (typeof value !== 'number' || !Number.isFinite(value))
-        return integer ? 'must be an integer' : 'must be a number';
-      if (integer && !Number.isInteger(value)) return 'must be an integer';
-      return value < min || value > max ? `must be from ${min} to ${max}, got ${value}` : undefined;
-    }),
-  );
+  return plainField(rest, { type: integer ? 'integer' : 'number', minimum: min, maximum: max }, (value) => {
+    if (typeof value !== 'number' || !Number.isFinite(value))
+      return integer ? 'must be an integer' : 'must be a number';
+    if (integer && !Number.isInteger(value)) return 'must be an integer';
+    return value < min || value > max ? `must be from ${min} to ${max}, got ${value}` : undefined;
+  });
 }
 
 /** True or false. */
 export function BooleanField(options: FieldOptions) {
-  return field(
-    options,
-    { type: Boolean },
-    Checked('boolean', (value) => (typeof value === 'boolean' ? undefined : 'must be true or false')),
+  return plainField(options, { type: Boolean }, (value) =>
+    typeof value === 'boolean' ? undefined : 'must be true or false',
   );
 }
 
 /** One of some words. */
 export function EnumField(options: FieldOptions & { values: readonly string[]; name: string }) {
   const { values, name, ...rest } = options;
-  return field(
-    rest,
-    { enum: [...values], enumName: name },
-    Checked('enum', (value) =>
-      typeof value === 'string' && values.includes(value) ? undefined : `must be one of ${values.join(', ')}`,
-    ),
+  return plainField(rest, { enum: [...values], enumName: name }, (value) =>
+    typeof value === 'string' && values.includes(value) ? undefined : `must be one of ${values.join(', ')}`,
   );
 }
 
 /** A shape of picture: one of the three words, or an array that holds one of them. The DTO has the word, or with `asSent` either form. */
 export function AspectRatioField({ asSent = false, ...options }: FieldOptions & { asSent?: boolean }) {
   const word = { type: 'string', enum: [...aspectRatios] };
-  return applyDecorators(
-    ...(asSent ? [] : [Transform(({ value }: { value: unknown }) => onlyElement(value))]),
-    field(
-      options,
-      { oneOf: [word, { type: 'array', items: word, minItems: 1, maxItems: 1 }] },
-      Checked('aspectRatio', (value) =>
-        aspectRatios.includes((asSent ? onlyElement(value) : value) as AspectRatio)
-          ? undefined
-          : `must be one of ${aspectRatios.join(', ')}, or an array holding one of them`,
-      ),
-    ),
-  );
+  const schema: ApiPropertyOptions = { oneOf: [word, { type: 'array', items: word, minItems: 1, maxItems: 1 }] };
+  return field(options, schema, (value, pointer, problems) => {
+    const found = onlyElement(value);
+    if (!aspectRatios.includes(found as AspectRatio))
+      problems.add(pointer, undefined, `must be one of ${aspectRatios.join(', ')}, or an array holding one of them`);
+    return asSent ? value : found;
+  });
 }
 
 function onlyElement(value: unknown): unknown {
@@ -114,51 +114,40 @@ function onlyElement(value: unknown): unknown {
 
 /** A JSON object of the caller's own. */
 export function MetadataField(options: FieldOptions) {
-  return applyDecorators(
-    Transform(({ obj, key }: { obj: Record<string, unknown>; key: string }) => obj[key]),
-    field(
-      options,
-      {
-        type: 'object',
-        additionalProperties: true,
-        propertyNames: { not: { enum: forbiddenKeys } },
-      } as ApiPropertyOptions,
-      Checked('metadata', (value) =>
-        metadataProblem(value, { bytes: limits.metadataBytes, depth: limits.metadataDepth }),
-      ),
-    ),
+  const schema = {
+    type: 'object',
+    additionalProperties: true,
+    propertyNames: { not: { enum: forbiddenKeys } },
+  } as ApiPropertyOptions;
+  return plainField(options, schema, (value) =>
+    metadataProblem(value, { bytes: limits.metadataBytes, depth: limits.metadataDepth }),
   );
 }
 
 /** An absolute http or https URL without credentials. */
 export function UrlField(options: FieldOptions & { maxLength: number }) {
   const { maxLength, ...rest } = options;
-  return field(
-    rest,
-    { type: String, format: 'uri', pattern: '^https?://', maxLength },
-    Checked('url', (value) => urlProblem(value, maxLength)),
+  return plainField(rest, { type: String, format: 'uri', pattern: '^https?://', maxLength }, (value) =>
+    urlProblem(value, maxLength),
   );
 }
 
 /** An array of at most `max` such URLs. `documentedMin` is only written down: the service refuses fewer with a code of its own. */
 export function UrlArrayField(options: FieldOptions & { documentedMin: number; max: number; maxLength: number }) {
   const { documentedMin, max, maxLength, ...rest } = options;
-  return field(
-    rest,
-    {
-      type: 'array',
-      items: { type: 'string', format: 'uri', pattern: '^https?://', maxLength },
-      minItems: documentedMin,
-      maxItems: max,
-    },
-    Checked('urlArray', (value) => {
-      if (!Array.isArray(value)) return 'must be an array of URLs';
-      if (value.length > max) return `must have at most ${max} elements, got ${value.length}`;
-      const problems = value.map((element) => urlProblem(element, maxLength));
-      const first = problems.findIndex((problem) => problem !== undefined);
-      return first < 0 ? undefined : `element ${first} ${problems[first]}`;
-    }),
-  );
+  const schema: ApiPropertyOptions = {
+    type: 'array',
+    items: { type: 'string', format: 'uri', pattern: '^https?://', maxLength },
+    minItems: documentedMin,
+    maxItems: max,
+  };
+  return plainField(rest, schema, (value) => {
+    if (!Array.isArray(value)) return 'must be an array of URLs';
+    if (value.length > max) return `must have at most ${max} elements, got ${value.length}`;
+    const problems = value.map((element) => urlProblem(element, maxLength));
+    const first = problems.findIndex((problem) => problem !== undefined);
+    return first < 0 ? undefined : `element ${first} ${problems[first]}`;
+  });
 }
 
 /** What RFC 3986 lets a URI consist of; `URL` takes more and encodes it. */
@@ -176,19 +165,23 @@ function urlProblem(value: unknown, maxLength: number): string | undefined {
 /** An array of `min` to `max` objects, each checked as `element`. */
 export function ArrayField(options: FieldOptions & { min: number; max: number; element: () => new () => object }) {
   const { min, max, element, ...rest } = options;
-  return applyDecorators(
-    Type(element),
-    // An array is validated as its elements, so that one inside this one would pass.
-    Transform(({ value }: { value: unknown }) =>
-      Array.isArray(value) ? value.map((each: unknown) => (Array.isArray(each) ? null : each)) : value,
-    ),
-    field(
-      rest,
-      { type: () => element(), isArray: true, minItems: min, maxItems: max },
-      IsArray({ message: 'must be an array' }),
-      ArrayMinSize(min, { message: `must have at least ${min} element${min === 1 ? '' : 's'}` }),
-      ArrayMaxSize(max, { message: `must have at most ${max} elements` }),
-      ValidateNested({ each: true, message: 'must be an object' }),
-    ),
+  const schema: ApiPropertyOptions = { type: () => element(), isArray: true, minItems: min, maxItems: max };
+  return field(rest, schema, (value, pointer, problems) =>
+    readArray(element(), value, pointer, problems, { min, max }),
   );
+}
+
+/** An array of `min` to `max` objects as DTOs; of one that is too long, no element is looked at. */
+export function readArray<T extends object>(
+  element: new () => T,
+  value: unknown,
+  pointer: string,
+  problems: FieldProblems,
+  { min, max }: { min: number; max: number },
+): (T | undefined)[] {
+  if (!Array.isArray(value)) problems.add(pointer, undefined, 'must be an array of objects');
+  else if (value.length < min || value.length > max)
+    problems.add(pointer, undefined, `must have ${min} to ${max} elements, got ${value.length}`);
+  else return value.map((each, index) => readObject(element, each, `${pointer}/${index}`, problems));
+  return [];
 }

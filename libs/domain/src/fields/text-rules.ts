@@ -1,5 +1,3 @@
-import { ValidateBy } from 'class-validator';
-
 /** Keys that no metadata has: they mean something to JavaScript. */
 export const forbiddenKeys: readonly string[] = ['__proto__', 'constructor', 'prototype'];
 
@@ -8,30 +6,50 @@ export function isCleanText(value: string): boolean {
   return !value.includes('\0') && value.isWellFormed();
 }
 
-/** Why an object is refused as metadata; undefined when it is fine. */
+/** Whether a string has a letter or a digit of any script. */
+export function hasWord(value: string): boolean {
+  return /[\p{L}\p{N}]/u.test(value);
+}
+
+/** Characters of a string, a surrogate pair as one. */
+export function characterCount(value: string): number {
+  let count = value.length;
+  for (let i = 0; i + 1 < value.length; i++)
+    if ((value.charCodeAt(i) & 0xfc00) === 0xd800 && (value.charCodeAt(i + 1) & 0xfc00) === 0xdc00) {
+      count--;
+      i++;
+    }
+  return count;
+}
+
+/**
+ * Why an object is refused as metadata; undefined when it is fine. The walk ends as soon as what it has seen is more than fits, and
+ * only what it has seen whole is written as JSON for the exact size.
+ */
 export function metadataProblem(value: unknown, bounds: { bytes: number; depth: number }): string | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'must be a JSON object';
+  const tooLarge = `must be at most ${bounds.bytes} bytes of JSON`;
   const open: { node: object; depth: number }[] = [{ node: value, depth: 1 }];
+  // A member takes at least two bytes of JSON: itself and a comma or a bracket.
+  let leastBytes = 0;
   for (let next = open.pop(); next; next = open.pop()) {
-    if (next.depth > bounds.depth) return `must have at most ${bounds.depth} levels`;
-    for (const [key, child] of Object.entries(next.node) as [string, unknown][]) {
+    const { node, depth } = next;
+    if (depth > bounds.depth) return `must have at most ${bounds.depth} levels`;
+    const isArray = Array.isArray(node);
+    const keys = isArray ? undefined : Object.keys(node);
+    const members = isArray ? (node as unknown[]) : Object.values(node as Record<string, unknown>);
+    leastBytes += 2 * members.length;
+    if (leastBytes > bounds.bytes) return tooLarge;
+    for (let i = 0; i < members.length; i++) {
+      const key = keys?.[i] ?? '';
+      const child = members[i];
+      leastBytes += key.length + (typeof child === 'string' ? child.length : 0);
+      if (leastBytes > bounds.bytes) return tooLarge;
       if (forbiddenKeys.includes(key)) return `must not have a key named "${key}"`;
       if (!isCleanText(key)) return 'must not have a key with a NUL or a lone surrogate';
       if (typeof child === 'string' && !isCleanText(child)) return 'must not contain a NUL or a lone surrogate';
-      if (typeof child === 'object' && child !== null) open.push({ node: child, depth: next.depth + 1 });
+      if (typeof child === 'object' && child !== null) open.push({ node: child, depth: depth + 1 });
     }
   }
-  if (Buffer.byteLength(JSON.stringify(value)) > bounds.bytes) return `must be at most ${bounds.bytes} bytes of JSON`;
-  return undefined;
-}
-
-/** A decorator of class-validator from a function that says what is wrong, if anything. */
-export function Checked(name: string, problem: (value: unknown) => string | undefined): PropertyDecorator {
-  return ValidateBy({
-    name,
-    validator: {
-      validate: (value) => problem(value) === undefined,
-      defaultMessage: (args) => problem(args?.value) ?? '',
-    },
-  });
+  return Buffer.byteLength(JSON.stringify(value)) > bounds.bytes ? tooLarge : undefined;
 }

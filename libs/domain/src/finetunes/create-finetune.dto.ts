@@ -5,8 +5,10 @@ import { MetadataField, TextField, UrlArrayField } from '../fields/fields';
 /** Body of `POST /v1/finetunes` that registers a Fine-Tune. */
 export class CreateFinetuneDto {
   @TextField({
-    description: 'The class noun of the object, which every Prompt of the Fine-Tune must include.',
+    description:
+      'The class noun of the object, which every Prompt of the Fine-Tune must include. It has a letter or a digit.',
     maxLength: limits.nameLength,
+    word: true,
     example: 'robot',
   })
   name: string;
@@ -21,8 +23,10 @@ export class CreateFinetuneDto {
   title?: string | null;
 
   @TextField({
-    description: 'The word that calls the object; written right before the name where a Prompt lacks it.',
+    description:
+      'The word that calls the object; written right before the name where a Prompt lacks it. It has a letter or a digit.',
     maxLength: limits.tokenLength,
+    word: true,
     pattern: /^\S+$/,
     patternMessage: 'must be one word without white space',
     optional: true,

@@ -1,19 +1,23 @@
 import { limits } from '../common/limits';
+import { findPhrases, Phrase } from '../styles/phrase';
 import type { FinetuneWords } from '../styles/style-template';
-import { includesPhrase, wholeWords } from '../styles/style-template';
 
 /**
  * The text that is drawn for a Prompt: the token is written right before the name wherever it does not stand beside it.
  * Once the text has the length of the longest Prompt the first place has to do.
  */
 export function writeToken(text: string, { token, name }: FinetuneWords): string {
+  const phrases = [`${token} ${name}`, `${name} ${token}`, name].map((phrase) => new Phrase(phrase));
+  if (new Phrase(token).isIn(name)) return text;
   let { length } = text;
-  let written = 0;
-  return text.replace(wholeWords(`${token} ${name}`, `${name} ${token}`, name), (found) => {
-    if (includesPhrase(found, token)) return found;
-    if (written > 0 && length + token.length + 1 > limits.promptLength) return found;
+  let drawn = '';
+  let rest = 0;
+  for (const { start, index } of findPhrases(text, phrases)) {
+    const isNameAlone = index === 2;
+    if (!isNameAlone || (drawn !== '' && length + token.length + 1 > limits.promptLength)) continue;
+    drawn += `${text.slice(rest, start)}${token} `;
     length += token.length + 1;
-    written++;
-    return `${token} ${found}`;
-  });
+    rest = start;
+  }
+  return drawn + text.slice(rest);
 }

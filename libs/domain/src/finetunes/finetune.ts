@@ -53,6 +53,10 @@ export class Finetune {
   @Column('varchar', { name: 'weights_key', length: 256, nullable: true })
   weightsKey: string | null;
 
+  /** Embeddings that the token of a textual inversion stands for, each of which takes the place of a token. */
+  @Column('integer', { name: 'weights_vectors', nullable: true })
+  weightsVectors: number | null;
+
   @Column('double precision', { name: 'weights_scale', default: 1 })
   weightsScale: number;
 

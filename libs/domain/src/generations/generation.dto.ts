@@ -74,7 +74,8 @@ export class GenerationDto {
   @ApiProperty({
     type: 'integer',
     nullable: true,
-    description: 'Chunks of 75 tokens in which the prompt was read, once drawing has started.',
+    description:
+      'Chunks of 75 tokens in which the longer of prompt and negative prompt is read; null for what was asked for before they were counted.',
   })
   prompt_chunks: number | null;
 

@@ -123,7 +123,7 @@ export class ImageTask {
   @Column('varchar', { name: 'upscaler', length: 128, nullable: true })
   upscaler: string | null;
 
-  /** In how many chunks of 75 tokens the prompt was encoded; more than one for a long prompt. */
+  /** In how many chunks of 75 tokens the prompt is encoded: as the api counts them, and as they were once it is drawn. */
   @Column('integer', { name: 'prompt_chunks', nullable: true })
   promptChunks: number | null;
 

@@ -1,5 +1,5 @@
 import type { Metadata } from '../common/metadata';
-import type { FieldProblem } from '../errors/domain-error';
+import { FieldProblems } from '../errors/field-problems';
 
 /** What a sandbox key may ask of a task, in `metadata.sandbox`. */
 export interface SandboxOrder {
@@ -15,29 +15,29 @@ export const sandboxLimits = { failLength: 1000, delayMs: 600_000 } as const;
 /**
  * Reads `{"sandbox": {"fail": "message", "delay_ms": 2000}}`, every part of which may be left out.
  * @param pointer of the metadata, for the problems.
+ * @param problems to add to.
  */
 export function readSandboxOrder(
   metadata: Metadata | null | undefined,
   pointer = '/metadata',
-): { order: SandboxOrder; problems: FieldProblem[] } {
+  problems = new FieldProblems(),
+): { order: SandboxOrder; problems: FieldProblems } {
   const order: SandboxOrder = { delayMs: 0 };
-  const problems: FieldProblem[] = [];
   const sandbox = metadata?.sandbox;
   if (sandbox === undefined) return { order, problems };
-  const refuse = (at: string, message: string): number =>
-    problems.push({ pointer: `${pointer}/sandbox${at}`, message });
+  const refuse = (at: string | undefined, message: string): void => problems.add(`${pointer}/sandbox`, at, message);
   if (typeof sandbox !== 'object' || sandbox === null || Array.isArray(sandbox))
-    refuse('', 'must be an object with "fail" and "delay_ms"');
+    refuse(undefined, 'must be an object with "fail" and "delay_ms"');
   else
     for (const [name, value] of Object.entries(sandbox as Metadata))
       if (name === 'fail') {
         if (typeof value === 'string' && value.length >= 1 && value.length <= sandboxLimits.failLength)
           order.fail = value;
-        else refuse('/fail', `must be a text of 1 to ${sandboxLimits.failLength} characters`);
+        else refuse('fail', `must be a text of 1 to ${sandboxLimits.failLength} characters`);
       } else if (name === 'delay_ms') {
         if (Number.isInteger(value) && Number(value) >= 0 && Number(value) <= sandboxLimits.delayMs)
           order.delayMs = Number(value);
-        else refuse('/delay_ms', `must be an integer from 0 to ${sandboxLimits.delayMs}`);
-      } else refuse(`/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`, 'is not known; "fail" and "delay_ms" are');
+        else refuse('delay_ms', `must be an integer from 0 to ${sandboxLimits.delayMs}`);
+      } else refuse(name, 'is not known; "fail" and "delay_ms" are');
   return { order, problems };
 }

@@ -1,4 +1,6 @@
 import type { Finetune } from '../finetunes/finetune';
+import { characterCount } from '../fields/text-rules';
+import { findPhrases, Phrase } from './phrase';
 
 /** Stands in a Style's template for the Fine-Tune's token and name. Other braces of a template are doubled. */
 export const stylePlaceholder = '{finetune}';
@@ -12,51 +14,39 @@ export type FinetuneWords = Pick<Finetune, 'token' | 'name'>;
  */
 export function toTemplate(prompt: string, { token, name }: FinetuneWords): string {
   const [first, second] = token.length > name.length ? [token, name] : [name, token];
-  const words = wholeWords(`${token} ${name}`, `${name} ${token}`, first, second);
+  const phrases = [`${token} ${name}`, `${name} ${token}`, first, second].map((phrase) => new Phrase(phrase));
   let template = '';
-  let end = 0;
-  for (const found of prompt.matchAll(words)) {
-    template += escapeBraces(prompt.slice(end, found.index)) + stylePlaceholder;
-    end = found.index + found[0].length;
+  let rest = 0;
+  for (const { start, end } of findPhrases(prompt, phrases)) {
+    template += escapeBraces(prompt.slice(rest, start)) + stylePlaceholder;
+    rest = end;
   }
-  return template + escapeBraces(prompt.slice(end));
+  return template + escapeBraces(prompt.slice(rest));
 }
 
-/** The template's text with the Fine-Tune's token and name at each place-holder. */
-export function applyTemplate(template: string, { token, name }: FinetuneWords): string {
-  return template.replace(/\{\{|\}\}|\{finetune\}/g, (mark) =>
-    mark === stylePlaceholder ? `${token} ${name}` : mark[0],
-  );
+/**
+ * The template's text with the Fine-Tune's token and name at each place-holder.
+ * @param maxLength characters of the text; undefined when it would have more, for each of many place-holders may become a long name.
+ */
+export function applyTemplate(template: string, words: FinetuneWords): string;
+export function applyTemplate(template: string, words: FinetuneWords, maxLength: number): string | undefined;
+export function applyTemplate(template: string, { token, name }: FinetuneWords, maxLength = Infinity) {
+  const written = `${token} ${name}`;
+  let text = '';
+  let rest = 0;
+  // A character is at most two UTF-16 units.
+  for (const { 0: mark, index } of template.matchAll(/\{\{|\}\}|\{finetune\}/g)) {
+    text += template.slice(rest, index) + (mark === stylePlaceholder ? written : mark[0]);
+    if (text.length > 2 * maxLength) return undefined;
+    rest = index + mark.length;
+  }
+  text += template.slice(rest);
+  return characterCount(text) > maxLength ? undefined : text;
 }
 
 /** Whether a text has a phrase as whole words, in any case. Scripts that write no spaces between words need no edges. */
 export function includesPhrase(text: string, phrase: string): boolean {
-  return text.search(wholeWords(phrase)) >= 0;
-}
-
-const wordCharacter = String.raw`[\p{L}\p{M}\p{N}_]`;
-const unspacedScripts = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
-
-/** Finds any of the phrases, the first of them that fits at a place. Their words may be apart by spaces or hyphens. */
-export function wholeWords(...phrases: string[]): RegExp {
-  const alternatives = phrases.map((phrase) => {
-    const characters = [...phrase];
-    const words = phrase
-      .trim()
-      .split(/\s+/)
-      .map(escapePattern)
-      .join(String.raw`[\s-]+`);
-    return `${edge('<!', characters[0])}${words}${edge('!', characters.at(-1))}`;
-  });
-  return new RegExp(alternatives.join('|'), 'giu');
-}
-
-function edge(lookaround: '<!' | '!', character = ''): string {
-  return unspacedScripts.test(character) ? '' : `(?${lookaround}${wordCharacter})`;
-}
-
-function escapePattern(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`);
+  return new Phrase(phrase).isIn(text);
 }
 
 function escapeBraces(text: string): string {

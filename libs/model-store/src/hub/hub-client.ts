@@ -31,7 +31,7 @@ export class HubClient {
 
   constructor(options: HubOptions = {}) {
     const { endpoint = 'https://huggingface.co', token, ...rest } = options;
-    this.endpoint = new URL(`${endpoint.replace(/\/+$/, '')}/`);
+    this.endpoint = new URL(`${endpoint.replace(/(?<!\/)\/+$/, '')}/`);
     this.token = token;
     this.options = { retries: 5, retryDelayMs: 500, idleTimeoutMs: 60_000, concurrency: 4, ...rest };
   }

@@ -1,0 +1,154 @@
+import {
+  ApplyStyleDto,
+  CreateCollectionDto,
+  CreateFinetuneDto,
+  CreateGenerationDto,
+  CreatePromptDto,
+  CreateStyleDto,
+  InvalidError,
+  limits,
+} from '@app/domain';
+import type { PipeTransform } from '@nestjs/common';
+import * as fc from 'fast-check';
+import { FinetuneOrGenerationPipe } from '../finetunes/finetune-body';
+import { BodyPipe } from './body';
+
+const pipes: [string, PipeTransform][] = [
+  ['a Generation', new BodyPipe(CreateGenerationDto)],
+  ['a Fine-Tune', new BodyPipe(CreateFinetuneDto)],
+  ['a Fine-Tune or a Generation', new FinetuneOrGenerationPipe()],
+  ['a Collection', new BodyPipe(CreateCollectionDto)],
+  ['Prompts', new BodyPipe(CreatePromptDto, { array: true })],
+  ['Styles to add', new BodyPipe(CreateStyleDto, { array: true })],
+  ['Styles to apply', new BodyPipe(ApplyStyleDto, { array: true })],
+];
+
+function refusalOf(pipe: PipeTransform, body: unknown): InvalidError | undefined {
+  try {
+    pipe.transform(body, { type: 'body' });
+    return undefined;
+  } catch (error) {
+    if (error instanceof InvalidError) return error;
+    throw error;
+  }
+}
+
+describe(BodyPipe.name, () => {
+  const [[, generation]] = pipes;
+
+  it('has only what was sent in its DTO', () => {
+    const body = { prompt: 'a robot', metadata: null, aspect_ratio: ['portrait'] };
+    const dto: unknown = generation.transform(body, { type: 'body' });
+    expect(dto).toBeInstanceOf(CreateGenerationDto);
+    expect({ ...(dto as object) }).toEqual({ prompt: 'a robot', metadata: null, aspect_ratio: 'portrait' });
+  });
+
+  it('tells twenty problems and how many more there are, in a short answer', () => {
+    const body = Object.fromEntries(Array.from({ length: 90_000 }, (_, i) => [`field${i}`, 1]));
+    const refusal = refusalOf(generation, body)!;
+    expect(refusal).toMatchObject({ code: 'PromptMissing', message: '"/prompt" is required, and 90000 more.' });
+    expect([refusal.fields?.length, refusal.fields?.at(-1)]).toEqual([21, { pointer: '', message: 'and 89981 more' }]);
+  });
+
+  it('repeats no more of a key than it is known by', () => {
+    const refusal = refusalOf(generation, { prompt: 'x', ['k'.repeat(490_000)]: Array(250_000).fill(0) });
+    expect(refusal?.fields?.map(({ pointer }) => pointer)).toEqual([`/${'k'.repeat(100)}…`]);
+  });
+});
+
+/** Values that fill so many bytes of JSON, each in another way. */
+const fillers: Record<string, (bytes: number) => string> = {
+  'a long string': (bytes) => `"${'x'.repeat(bytes)}"`,
+  'surrogate pairs': (bytes) => `"${'𝒳'.repeat(bytes / 4)}"`,
+  zeros: (bytes) =>
+    `[${Array(Math.floor(bytes / 2))
+      .fill('0')
+      .join()}]`,
+  objects: (bytes) =>
+    `[${Array(Math.floor(bytes / 3))
+      .fill('{}')
+      .join()}]`,
+  arrays: (bytes) =>
+    `[${Array(Math.floor(bytes / 3))
+      .fill('[]')
+      .join()}]`,
+  'long words': (bytes) =>
+    `[${Array(Math.floor(bytes / 1003))
+      .fill(`"${'x'.repeat(1000)}"`)
+      .join()}]`,
+  'levels of arrays': (bytes) => '['.repeat(bytes / 2) + ']'.repeat(bytes / 2),
+  'levels of objects': (bytes) => `${'{"a":'.repeat(bytes / 6)}0${'}'.repeat(bytes / 6)}`,
+  'many keys': (bytes) => `{${Array.from({ length: bytes / 11 }, (_, i) => `"k${i}":0`).join()}}`,
+  'one key many times': (bytes) =>
+    `{${Array(Math.floor(bytes / 6))
+      .fill('"a":0')
+      .join()}}`,
+  'a long key': (bytes) =>
+    `{"${'k'.repeat(bytes / 2)}":[${Array(Math.floor(bytes / 4))
+      .fill('0')
+      .join()}]}`,
+  'long keys within one another': (bytes) =>
+    `${`{"${'k'.repeat(bytes / 60)}":`.repeat(50)}[${Array(Math.floor(bytes / 12))
+      .fill('0')
+      .join()}]${'}'.repeat(50)}`,
+  'keys of the prototype': (bytes) =>
+    `{${Array(Math.floor(bytes / 17))
+      .fill('"__proto__":{}')
+      .join()}}`,
+};
+
+const fields = [
+  ...['prompt', 'negative_prompt', 'metadata', 'styles', 'name', 'title', 'token', 'model', 'webhook', 'images_url'],
+  ...['aspect_ratio', 'seed', 'cfg', 'id', 'unknown'],
+];
+
+/** A body of the largest size: one value, a field of one object, or a field of each of many. */
+const bodies = fc
+  .record({
+    filler: fc.constantFrom(...Object.keys(fillers)),
+    field: fc.constantFrom(...fields),
+    elements: fc.constantFrom(0, 1, 2, 60, 100, 30_000),
+    place: fc.constantFrom('whole', 'field', 'elements', 'elements of styles'),
+  })
+  .map(({ filler, field, elements, place }) => {
+    const room = limits.bodyBytes - 100;
+    if (place === 'whole') return fillers[filler](room);
+    if (place === 'field' || elements === 0) return `{"prompt":"x","name":"x","${field}":${fillers[filler](room)}}`;
+    const each = Math.max(6, Math.floor(room / elements) - field.length - 20);
+    const element = `{"id":"x","${field}":${fillers[filler](each)}}`;
+    const array = `[${Array(Math.max(1, Math.min(elements, Math.floor(room / (element.length + 1)))))
+      .fill(element)
+      .join()}]`;
+    return place === 'elements' ? array : `{"name":"x","styles":${array}}`;
+  });
+
+describe('A body of the largest size', () => {
+  /** Milliseconds of the processor; the least of some tries, for others may be at work on the machine. */
+  const cost = (work: () => unknown, goal: number): number => {
+    let least = Infinity;
+    for (let tries = 0; tries < 5 && least > goal; tries++) {
+      const before = process.cpuUsage();
+      work();
+      const { user, system } = process.cpuUsage(before);
+      least = Math.min(least, (user + system) / 1000);
+    }
+    return least;
+  };
+  /** A body that only has to be parsed and written again, and what the processor may take for one besides. */
+  const factor = 10;
+  const slackMs = 30;
+
+  it.each(pipes)('takes time in proportion to its size, whatever it is: %s', (_, pipe) => {
+    fc.assert(
+      fc.property(bodies, (json) => {
+        expect(json.length).toBeLessThanOrEqual(limits.bodyBytes);
+        const body: unknown = JSON.parse(json);
+        const plain = `{"prompt":"${'x '.repeat(json.length / 2)}"}`;
+        const allowed = factor * cost(() => JSON.stringify(JSON.parse(plain)), 0) + slackMs;
+        expect(cost(() => refusalOf(pipe, body), allowed)).toBeLessThanOrEqual(allowed);
+        expect(JSON.stringify(refusalOf(pipe, body)?.fields ?? []).length).toBeLessThan(20_000);
+      }),
+      { numRuns: 40 },
+    );
+  });
+});

@@ -1,0 +1,45 @@
+import { join } from 'node:path';
+import { parentPort } from 'node:worker_threads';
+import { ClipTokenizer, countChunks } from '@app/diffusion/files';
+
+/** Texts to be counted with the tokenizer of a model. */
+export interface CountingOrder {
+  id: number;
+  modelFolder: string;
+  /** Of the folder's content, which decides what the tokenizer is. */
+  modelHash: string;
+  texts: readonly string[];
+  weighting: boolean;
+  /** A word that stands for several tokens. */
+  word?: { text: string; vectors: number };
+}
+
+/** What the thread answers to each order: a number for each text, and the bytes that take one chunk at most. */
+export type Counted = { id: number; chunks: number[]; chunkBytes: number } | { id: number; error: string };
+
+/** Tokenizers kept, a few megabytes each; that of the model used least recently goes first. */
+const kept = 8;
+const tokenizers = new Map<string, Promise<ClipTokenizer>>();
+
+function tokenizerOf({ modelFolder, modelHash }: CountingOrder): Promise<ClipTokenizer> {
+  const tokenizer = tokenizers.get(modelHash) ?? ClipTokenizer.load(join(modelFolder, 'tokenizer'));
+  tokenizers.delete(modelHash);
+  tokenizers.set(modelHash, tokenizer);
+  tokenizer.catch(() => tokenizers.delete(modelHash));
+  if (tokenizers.size > kept) tokenizers.delete(tokenizers.keys().next().value!);
+  return tokenizer;
+}
+
+async function count(order: CountingOrder): Promise<Counted> {
+  try {
+    const plain = await tokenizerOf(order);
+    const { id, word, texts, weighting } = order;
+    const tokenizer = word ? plain.withWord(word.text, word.vectors) : plain;
+    const chunks = texts.map((text) => countChunks(text, tokenizer, weighting));
+    return { id, chunks, chunkBytes: plain.hasAddedWords ? 0 : plain.maxLength - 2 };
+  } catch (error) {
+    return { id: order.id, error: (error as Error).message };
+  }
+}
+
+parentPort?.on('message', (order: CountingOrder) => void count(order).then((counted) => parentPort?.postMessage(counted)));

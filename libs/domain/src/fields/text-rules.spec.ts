@@ -1,0 +1,38 @@
+import * as fc from 'fast-check';
+import { characterCount, metadataProblem } from './text-rules';
+
+describe(characterCount.name, () => {
+  it('counts a surrogate pair as one', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => expect(characterCount(text)).toBe([...text].length)),
+    );
+    expect(characterCount('\ud835\ud835\udcb3\udcb3')).toBe(3);
+  });
+});
+
+describe(metadataProblem.name, () => {
+  const bounds = { bytes: 100, depth: 3 };
+
+  it.each<[string, unknown, string | undefined]>([
+    ['what just fits', { a: 'x'.repeat(92) }, undefined],
+    ['a byte too many', { a: 'x'.repeat(93) }, 'must be at most 100 bytes of JSON'],
+    ['characters that take more bytes than one', { a: 'é'.repeat(47) }, 'must be at most 100 bytes of JSON'],
+    ['many small members', { a: Array(300_000).fill(0) }, 'must be at most 100 bytes of JSON'],
+    ['many empty arrays that just fit', { a: Array(31).fill([]) }, undefined],
+    ['one more of them', { a: Array(32).fill([]) }, 'must be at most 100 bytes of JSON'],
+    ['too many levels', { a: { b: { c: {} } } }, 'must have at most 3 levels'],
+    ['an array', [], 'must be a JSON object'],
+  ])('judges %s', (_, value, problem) => {
+    expect(metadataProblem(value, bounds)).toBe(problem);
+  });
+
+  it('agrees with the size of the JSON that is stored', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 1 })), (value) => {
+        const isTooLarge = Buffer.byteLength(JSON.stringify(value)) > bounds.bytes;
+        fc.pre(metadataProblem(value, { bytes: Infinity, depth: Infinity }) === undefined);
+        expect(metadataProblem(value, { bytes: bounds.bytes, depth: Infinity }) !== undefined).toBe(isTooLarge);
+      }),
+    );
+  });
+});

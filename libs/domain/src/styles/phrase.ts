@@ -1,0 +1,131 @@
+import { foldText } from './folded-text';
+import type { FoldedText } from './folded-text';
+
+/** Where a phrase stands in a text, in UTF-16 units. */
+export interface FoundPhrase {
+  start: number;
+  end: number;
+  /** Which of the phrases it is. */
+  index: number;
+}
+
+const wordCharacter = /[\p{L}\p{M}\p{N}_]/u;
+const unspacedScripts = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
+const blank = /^\s$/u;
+/** Between two words of a phrase, any number of spaces and hyphens. */
+const gap = Symbol('gap');
+
+/**
+ * Words that a text may have, in any case and in Unicode's NFC form. They stand as whole words, but for scripts that write no spaces
+ * between words, and may be apart by spaces or hyphens. Names are a caller's own, and so is the text: it is searched by an automaton
+ * whose states are bits, so that a text takes its length times a 32nd of the phrase's, whatever the two are.
+ * Source: the Shift-And algorithm (Baeza-Yates, Gonnet 1992) with repeatable characters (Navarro, Raffinot 2002).
+ */
+export class Phrase {
+  readonly #forward: Automaton;
+  readonly #backward: Automaton;
+  readonly #needsEdge: { before: boolean; after: boolean };
+
+  constructor(phrase: string) {
+    const symbols: (string | typeof gap)[] = [];
+    for (const unit of foldText(phrase.trim()).units) {
+      if (!blank.test(unit)) symbols.push(unit);
+      else if (symbols.at(-1) !== gap) symbols.push(gap);
+    }
+    const needsEdge = (symbol: string | typeof gap | undefined): boolean =>
+      typeof symbol === 'string' && !unspacedScripts.test(symbol);
+    this.#needsEdge = { before: needsEdge(symbols[0]), after: needsEdge(symbols.at(-1)) };
+    this.#forward = new Automaton(symbols);
+    this.#backward = new Automaton(symbols.reverse());
+  }
+
+  isIn(text: string): boolean {
+    return this.starts(foldText(text)).includes(1);
+  }
+
+  /** For each unit of a text, 1 where the phrase begins. */
+  starts(text: FoldedText): Uint8Array {
+    const starts = new Uint8Array(text.units.length);
+    this.#backward.reset();
+    for (let i = text.units.length - 1; i >= 0; i--)
+      if (this.#backward.step(text.units[i], this.#endsAt(text, i)) && this.#beginsAt(text, i)) starts[i] = 1;
+    return starts;
+  }
+
+  /** The unit behind the nearest end of the phrase that begins at a unit. */
+  endFrom(text: FoldedText, start: number): number {
+    this.#forward.reset();
+    let i = start;
+    while (i < text.units.length && !(this.#forward.step(text.units[i], i === start) && this.#endsAt(text, i))) i++;
+    return i + 1;
+  }
+
+  #beginsAt({ units }: FoldedText, i: number): boolean {
+    return !this.#needsEdge.before || i === 0 || !wordCharacter.test(units[i - 1]);
+  }
+
+  #endsAt({ units }: FoldedText, i: number): boolean {
+    return !this.#needsEdge.after || i === units.length - 1 || !wordCharacter.test(units[i + 1]);
+  }
+}
+
+/** Places of phrases in a text, from the left and without overlap; of several that begin at a place, the first in the list. */
+export function findPhrases(text: string, phrases: readonly Phrase[]): FoundPhrase[] {
+  const folded = foldText(text);
+  const starts = phrases.map((phrase) => phrase.starts(folded));
+  const found: FoundPhrase[] = [];
+  for (let i = 0; i < folded.units.length;) {
+    const index = starts.findIndex((each) => each[i] === 1);
+    if (index < 0) i++;
+    else {
+      const end = phrases[index].endFrom(folded, i);
+      found.push({ start: folded.offsets[i], end: folded.offsets[end], index });
+      i = end;
+    }
+  }
+  return found;
+}
+
+function isSeparator(unit: string): boolean {
+  return unit === ' ' || unit === '-' || blank.test(unit);
+}
+
+/** Reads a text unit by unit and tells where a sequence of symbols ends. State i: the symbols up to the i-th have been read. */
+class Automaton {
+  readonly #masks = new Map<string, Uint32Array>();
+  readonly #gaps: Uint32Array;
+  readonly #state: Uint32Array;
+  readonly #none: Uint32Array;
+  readonly #last: number;
+
+  constructor(symbols: readonly (string | typeof gap)[]) {
+    const words = Math.ceil(symbols.length / 32);
+    [this.#gaps, this.#state, this.#none] = [new Uint32Array(words), new Uint32Array(words), new Uint32Array(words)];
+    this.#last = symbols.length - 1;
+    symbols.forEach((symbol, i) => {
+      let mask = this.#gaps;
+      if (symbol !== gap) this.#masks.set(symbol, (mask = this.#masks.get(symbol) ?? new Uint32Array(words)));
+      mask[i >>> 5] |= 1 << (i & 31);
+    });
+  }
+
+  reset(): void {
+    this.#state.fill(0);
+  }
+
+  /** @param mayBegin whether the sequence may begin with this unit. @returns whether it ends with it */
+  step(unit: string, mayBegin: boolean): boolean {
+    if (this.#last < 0) return false;
+    const state = this.#state;
+    const mask = this.#masks.get(unit) ?? this.#none;
+    const gaps = isSeparator(unit) ? this.#gaps : this.#none;
+    let carry = mayBegin ? 1 : 0;
+    for (let word = 0; word < state.length; word++) {
+      const before = state[word];
+      // A gap is entered like any other symbol, and stays while separators come.
+      state[word] = (((before << 1) | carry) & (mask[word] | gaps[word])) | (before & gaps[word]);
+      carry = before >>> 31;
+    }
+    return (state[this.#last >>> 5] & (1 << (this.#last & 31))) !== 0;
+  }
+}
