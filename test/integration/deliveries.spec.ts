@@ -55,6 +55,18 @@ describe('The webhook log', () => {
       key: as,
     });
 
+  it('shows the last 100 tries of however many', async () => {
+    const id = await terminate('http://127.0.0.1:9/');
+    const { id: deliveryId } = await deliveryOf(id, ({ attempts }) => attempts.length > 0);
+    await api.dataSource.query(
+      `INSERT INTO webhook_attempts (id, delivery_id, started_at, duration_ms, status_code)
+       SELECT 'many-' || i, $1, now() + i * interval '1 hour', i, 500 FROM generate_series(1, 120) AS i`,
+      [deliveryId],
+    );
+    const [{ attempts }] = await logOf(id);
+    expect(attempts.map(({ duration_ms }) => duration_ms)).toEqual(Array.from({ length: 100 }, (_, i) => i + 21));
+  });
+
   it('is empty while nothing is owed', async () => {
     expect(await logOf(await create('http://127.0.0.1:9/'))).toEqual([]);
   });

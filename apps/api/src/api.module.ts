@@ -12,6 +12,7 @@ import { ProblemFilter } from './http/problem.filter';
 import { IdempotencyInterceptor } from './idempotency/idempotency.interceptor';
 import { ImagesModule } from './images/images.module';
 import { InfrastructureModule } from './infrastructure/infrastructure.module';
+import { LongRequestsModule } from './long-requests/long-requests.module';
 import { ModelsModule } from './models/models.module';
 import { RetentionModule } from './retention/retention.module';
 import { SandboxModule } from './sandbox/sandbox.module';
@@ -32,6 +33,7 @@ import { WebhooksModule } from './webhooks/webhooks.module';
     WebhooksModule,
     UsageModule,
     EventsModule,
+    LongRequestsModule,
     ModelsModule,
     ObservabilityModule,
     RetentionModule,

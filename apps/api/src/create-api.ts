@@ -12,7 +12,7 @@ import { serveDocs } from './docs/serve-docs';
 import { privateJson } from './http/private-json';
 import { requestId } from './http/request-id';
 import { securityHeaders } from './http/security-headers';
-import { databaseUrlOf } from './infrastructure/infrastructure.module';
+import { databaseUrlOf } from './infrastructure/database-url';
 import { HttpObserver } from './observability/http-observer';
 import { Drain } from './shutdown/drain';
 

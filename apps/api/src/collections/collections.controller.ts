@@ -1,14 +1,13 @@
-import type { Config } from '@app/config';
 import { CollectionDto, CreateCollectionDto, DeletedDto } from '@app/domain';
-import { Controller, Delete, Get, Inject, Param, Post, Req, Res } from '@nestjs/common';
+import { Controller, Delete, Get, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiQuery, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { OwnerId } from '../auth/api-key.guard';
-import { CONFIG } from '../config.token';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBody } from '../http/body';
+import { Lists } from '../records/lists';
 import type { Page } from '../records/page';
-import { linkNext, PageQuery } from '../records/page';
+import { PageQuery } from '../records/page';
 import { CollectionsService } from './collections.service';
 import { IsPublicQuery } from './scope-query';
 
@@ -18,7 +17,7 @@ import { IsPublicQuery } from './scope-query';
 export class CollectionsController {
   constructor(
     private readonly collections: CollectionsService,
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly lists: Lists,
   ) {}
 
   @Post()
@@ -44,11 +43,9 @@ export class CollectionsController {
     @IsPublicQuery() isPublic: boolean,
     @PageQuery() page: Page,
     @Req() request: Request,
-    @Res({ passthrough: true }) response: Response,
-  ): Promise<CollectionDto[]> {
-    const found = await this.collections.findAll(ownerId, isPublic, page);
-    linkNext(request, response, this.config.publicUrl, found);
-    return found.rows;
+    @Res() response: Response,
+  ): Promise<void> {
+    await this.lists.send(request, response, page, this.collections.list(ownerId, isPublic));
   }
 
   @Get(':id')

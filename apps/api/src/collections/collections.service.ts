@@ -4,8 +4,8 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import { ImageUrls } from '../records/image-urls';
-import type { Page, PageOf } from '../records/page';
-import { fetchPage } from '../records/page';
+import type { List } from '../records/list';
+import { listOf } from '../records/list';
 import { StoredFiles } from '../records/stored-files';
 import { removeStyles, StylesService } from '../styles/styles.service';
 import { ThumbnailsService } from '../styles/thumbnails.service';
@@ -35,12 +35,11 @@ export class CollectionsService {
   }
 
   /** @param isPublic the public ones instead of the caller's. */
-  async findAll(ownerId: string, isPublic: boolean, page: Page): Promise<PageOf<CollectionDto>> {
+  list(ownerId: string, isPublic: boolean): List {
     const query = this.collections.createQueryBuilder('collection');
     if (isPublic) query.where('collection.owner_id IS NULL');
     else query.where('collection.owner_id = :ownerId', { ownerId });
-    const { rows, more } = await fetchPage(query, page);
-    return { rows: await this.present(rows), more };
+    return listOf(query, (rows) => this.present(rows));
   }
 
   /** @throws NotFoundError also for another caller's. */

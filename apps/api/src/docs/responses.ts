@@ -97,8 +97,8 @@ const errorTexts: Readonly<Record<number, ErrorText>> = {
     detail: 'The model "sdxl" is not installed; GET /v1/models lists those that are.',
   },
   429: {
-    description: 'Too many requests, or too many Generations and Prompts waiting.',
-    codes: ['RateLimited', 'QueueFull'],
+    description: 'Too many requests, Generations and Prompts waiting, event streams open, or complete lists running.',
+    codes: ['RateLimited', 'QueueFull', 'TooManyEventStreams', 'ListRunning'],
     detail: 'This API key may make 600 requests a minute. Try again in 3 s.',
     headers: retryAfter,
   },

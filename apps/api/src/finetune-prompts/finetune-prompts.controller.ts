@@ -1,14 +1,13 @@
-import type { Config } from '@app/config';
 import { ApplyStyleDto, CreatedPromptDto, CreatePromptDto, DeletedDto, PartialPromptDto, PromptDto } from '@app/domain';
-import { Controller, Delete, Get, Inject, Param, Post, Req, Res } from '@nestjs/common';
+import { Controller, Delete, Get, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { OwnerId } from '../auth/api-key.guard';
-import { CONFIG } from '../config.token';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBodyArray } from '../http/body';
+import { Lists } from '../records/lists';
 import type { Page } from '../records/page';
-import { linkNext, PageQuery } from '../records/page';
+import { PageQuery } from '../records/page';
 import { FinetunePromptsService } from './finetune-prompts.service';
 
 /** Prompts of a Fine-Tune. */
@@ -17,7 +16,7 @@ import { FinetunePromptsService } from './finetune-prompts.service';
 export class FinetunePromptsController {
   constructor(
     private readonly prompts: FinetunePromptsService,
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly lists: Lists,
   ) {}
 
   @Post('prompts')
@@ -60,11 +59,9 @@ export class FinetunePromptsController {
     @Param('id') id: string,
     @PageQuery() page: Page,
     @Req() request: Request,
-    @Res({ passthrough: true }) response: Response,
-  ): Promise<PromptDto[]> {
-    const found = await this.prompts.findAll(ownerId, id, page);
-    linkNext(request, response, this.config.publicUrl, found);
-    return found.rows;
+    @Res() response: Response,
+  ): Promise<void> {
+    await this.lists.send(request, response, page, await this.prompts.list(ownerId, id));
   }
 
   @Get('prompts/:prompt_id')

@@ -22,8 +22,8 @@ import { FinetunesService } from '../finetunes/finetunes.service';
 import { ModelsService } from '../models/models.service';
 import { PromptLengths } from '../models/prompt-lengths.service';
 import { ImageUrls } from '../records/image-urls';
-import type { Page, PageOf } from '../records/page';
-import { fetchPage } from '../records/page';
+import type { List } from '../records/list';
+import { listOf } from '../records/list';
 import { StoredFiles } from '../records/stored-files';
 import { StylesService } from '../styles/styles.service';
 import { ThumbnailsService } from '../styles/thumbnails.service';
@@ -132,15 +132,16 @@ export class FinetunePromptsService {
   }
 
   /** @throws NotFoundError for the Fine-Tune. */
-  async findAll(ownerId: string, finetuneId: string, page: Page): Promise<PageOf<PromptDto>> {
+  async list(ownerId: string, finetuneId: string): Promise<List> {
     await this.finetunes.load(ownerId, finetuneId);
     const query = this.prompts
       .createQueryBuilder('prompt')
       .innerJoinAndSelect('prompt.task', 'task')
       .where('prompt.owner_id = :ownerId AND prompt.finetune_id = :finetuneId', { ownerId, finetuneId });
-    const { rows, more } = await fetchPage(query, page);
-    const urls = await this.urls.ofTasks(rows.map(({ id }) => id));
-    return { rows: rows.map((row) => PromptDto.from(row, urls.get(row.id) ?? [])), more };
+    return listOf(query, async (rows) => {
+      const urls = await this.urls.ofTasks(rows.map(({ id }) => id));
+      return rows.map((row) => PromptDto.from(row, urls.get(row.id) ?? []));
+    });
   }
 
   /** @throws NotFoundError for the Fine-Tune, else for the Prompt. */

@@ -1,4 +1,3 @@
-import type { Config } from '@app/config';
 import {
   CreateFinetuneDto,
   CreateGenerationDto,
@@ -8,14 +7,15 @@ import {
   GenerationDto,
   limits,
 } from '@app/domain';
-import { Controller, Delete, Get, Inject, Param, Post, Put, Req, Res } from '@nestjs/common';
+import { Controller, Delete, Get, Param, Post, Put, Req, Res, UseInterceptors } from '@nestjs/common';
 import { ApiQuery, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { OwnerId } from '../auth/api-key.guard';
-import { CONFIG } from '../config.token';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves, ApiUploads } from '../docs/operation';
+import { EndsWithKey } from '../long-requests/ends-with-key.interceptor';
+import { Lists } from '../records/lists';
 import type { Page } from '../records/page';
-import { linkNext, PageQuery } from '../records/page';
+import { PageQuery } from '../records/page';
 import { TextToImageService } from '../text-to-image/text-to-image.service';
 import { FinetuneOrGenerationBody } from './finetune-body';
 import { FinetuneWeightsService } from './finetune-weights.service';
@@ -30,7 +30,7 @@ export class FinetunesController {
     private readonly finetunes: FinetunesService,
     private readonly weights: FinetuneWeightsService,
     private readonly textToImage: TextToImageService,
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly lists: Lists,
   ) {}
 
   @Post()
@@ -55,11 +55,9 @@ export class FinetunesController {
     @OwnerId() ownerId: string,
     @PageQuery() page: Page,
     @Req() request: Request,
-    @Res({ passthrough: true }) response: Response,
-  ): Promise<FinetuneDto[]> {
-    const found = await this.finetunes.findAll(ownerId, page);
-    linkNext(request, response, this.config.publicUrl, found);
-    return found.rows;
+    @Res() response: Response,
+  ): Promise<void> {
+    await this.lists.send(request, response, page, this.finetunes.list(ownerId));
   }
 
   @Get(':id')
@@ -69,6 +67,7 @@ export class FinetunesController {
   }
 
   @Put(':id/weights')
+  @UseInterceptors(EndsWithKey)
   @ApiUploads('putFinetuneWeights', 'Upload the weights of a Fine-Tune', {
     description:
       'A safetensors file: a LoRA (diffusers or kohya names) or a textual inversion embedding. It is checked against the model and replaces what was there.',

@@ -15,8 +15,8 @@ import { InjectRepository } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { Repository } from 'typeorm';
 import { ModelsService } from '../models/models.service';
-import type { Page, PageOf } from '../records/page';
-import { fetchPage } from '../records/page';
+import type { List } from '../records/list';
+import { listOf } from '../records/list';
 import { StoredFiles } from '../records/stored-files';
 import { ThumbnailsService } from '../styles/thumbnails.service';
 
@@ -65,10 +65,9 @@ export class FinetunesService {
     return FinetuneDto.from(await this.load(ownerId, id));
   }
 
-  async findAll(ownerId: string, page: Page): Promise<PageOf<FinetuneDto>> {
+  list(ownerId: string): List {
     const query = this.finetunes.createQueryBuilder('finetune').where('finetune.owner_id = :ownerId', { ownerId });
-    const { rows, more } = await fetchPage(query, page);
-    return { rows: rows.map((row) => FinetuneDto.from(row)), more };
+    return listOf(query, (rows) => rows.map((row) => FinetuneDto.from(row)));
   }
 
   /** Cancels and removes its Prompts with their pictures, and its weights: the rows together, the files after them. */

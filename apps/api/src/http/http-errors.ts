@@ -106,6 +106,13 @@ export class QueueFullError extends HttpError {
   }
 }
 
+/** 429: the key has as many requests open of a kind that stays open as it may have. */
+export class TooManyOpenError extends HttpError {
+  constructor(code: 'TooManyEventStreams' | 'ListRunning', message: string, retryAfterSeconds: number) {
+    super(429, code, message, { 'Retry-After': String(retryAfterSeconds) });
+  }
+}
+
 /** 503: something the service needs is down for the moment. */
 export class ServiceUnavailableError extends HttpError {
   constructor(message: string, retryAfterSeconds = 2) {

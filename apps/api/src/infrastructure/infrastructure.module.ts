@@ -11,18 +11,14 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { CONFIG } from '../config.token';
 import { IMAGE_STORAGE } from '../storage.token';
+import { databaseUrlOf } from './database-url';
+import { Notifications } from './notifications';
 
 /** Injects the back end of the queues. */
 export const JOB_BACK_END = Symbol('JOB_BACK_END');
 
 /** No query of the api may take longer: the caller has gone by then, and others wait for the connection. */
 const statementTimeoutMs = 30_000;
-
-/** The address of the database; the launcher passes that of the embedded one. */
-export function databaseUrlOf(config: Config): string {
-  if (!config.databaseUrl) throw new Error('DATABASE_URL is needed; "npm start" brings a database of its own.');
-  return config.databaseUrl;
-}
 
 /** The configuration, for providers and for the dynamic modules below. */
 @Global()
@@ -63,6 +59,7 @@ class ConfigModule {
     }),
   ],
   providers: [
+    Notifications,
     {
       provide: JOB_BACK_END,
       inject: [CONFIG, JsonLogger],
@@ -98,7 +95,7 @@ class ConfigModule {
       },
     },
   ],
-  exports: [JOB_BACK_END, Transactions, ImageTaskLifeCycle, ClockWatch],
+  exports: [Notifications, JOB_BACK_END, Transactions, ImageTaskLifeCycle, ClockWatch],
 })
 export class InfrastructureModule implements BeforeApplicationShutdown, OnApplicationShutdown {
   static forRoot(config: Config): DynamicModule {

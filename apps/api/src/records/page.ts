@@ -2,7 +2,6 @@ import { InvalidError, isIdentifier, limits } from '@app/domain';
 import { Query } from '@nestjs/common';
 import type { PipeTransform } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import type { ObjectLiteral, SelectQueryBuilder } from 'typeorm';
 
 /** Which part of a list is asked for; without `limit`, all of it. */
 export interface Page {
@@ -26,43 +25,10 @@ class PagePipe implements PipeTransform {
   }
 }
 
-/** A page of rows, and whether more follow. */
-export interface PageOf<T> {
-  rows: T[];
-  more: boolean;
-}
-
-/**
- * Newest first by the `seq` column of the query's main alias, from the row after `page.after`.
- * @throws InvalidError when `page.after` is in no row that the query could return.
- */
-export async function fetchPage<T extends ObjectLiteral & { id: string; seq: number }>(
-  query: SelectQueryBuilder<T>,
-  page: Page,
-): Promise<PageOf<T>> {
-  const { alias } = query;
-  if (page.after !== undefined) {
-    const cursor = await query.clone().andWhere(`${alias}.id = :after`, { after: page.after }).getOne();
-    if (!cursor) throw badParameter('after', 'must be the id of an element of this list');
-    query.andWhere(`${alias}.seq < :seq`, { seq: cursor.seq });
-  }
-  query.orderBy(`${alias}.seq`, 'DESC');
-  if (page.limit === undefined) return { rows: await query.getMany(), more: false };
-  const rows = await query.limit(page.limit + 1).getMany();
-  return { rows: rows.slice(0, page.limit), more: rows.length > page.limit };
-}
-
-/** Names the next page in a `Link` header. */
-export function linkNext(
-  request: Request,
-  response: Response,
-  publicUrl: string,
-  { rows, more }: PageOf<{ id: string }>,
-): void {
-  const last = rows.at(-1);
-  if (!more || !last) return;
+/** Names the next page, after the element with the id `last`, in a `Link` header. */
+export function linkNext(request: Request, response: Response, publicUrl: string, last: string): void {
   const url = new URL(request.originalUrl, publicUrl);
-  url.searchParams.set('after', last.id);
+  url.searchParams.set('after', last);
   response.setHeader('Link', `<${publicUrl}${url.pathname}${url.search}>; rel="next"`);
 }
 

@@ -1,14 +1,13 @@
-import type { Config } from '@app/config';
 import { CreateStyleDto, DeletedDto, StyleDto } from '@app/domain';
-import { Controller, Delete, Get, Inject, Param, Post, Req, Res } from '@nestjs/common';
+import { Controller, Delete, Get, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { OwnerId } from '../auth/api-key.guard';
-import { CONFIG } from '../config.token';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBodyArray } from '../http/body';
+import { Lists } from '../records/lists';
 import type { Page } from '../records/page';
-import { linkNext, PageQuery } from '../records/page';
+import { PageQuery } from '../records/page';
 import { StylesService } from './styles.service';
 
 /** Styles of a Collection. */
@@ -17,7 +16,7 @@ import { StylesService } from './styles.service';
 export class StylesController {
   constructor(
     private readonly styles: StylesService,
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly lists: Lists,
   ) {}
 
   @Post()
@@ -43,11 +42,9 @@ export class StylesController {
     @Param('id') id: string,
     @PageQuery() page: Page,
     @Req() request: Request,
-    @Res({ passthrough: true }) response: Response,
-  ): Promise<StyleDto[]> {
-    const found = await this.styles.findAll(ownerId, id, page);
-    linkNext(request, response, this.config.publicUrl, found);
-    return found.rows;
+    @Res() response: Response,
+  ): Promise<void> {
+    await this.lists.send(request, response, page, await this.styles.list(ownerId, id));
   }
 
   @Get(':style_id')

@@ -17,8 +17,8 @@ import type { EntityManager } from 'typeorm';
 import { In, IsNull, Repository } from 'typeorm';
 import { CollectionsRepository } from '../collections/collections.repository';
 import { ImageUrls } from '../records/image-urls';
-import type { Page, PageOf } from '../records/page';
-import { fetchPage } from '../records/page';
+import type { List } from '../records/list';
+import { listOf } from '../records/list';
 import { StoredFiles } from '../records/stored-files';
 import { ThumbnailsService } from './thumbnails.service';
 
@@ -86,13 +86,12 @@ export class StylesService {
   }
 
   /** @throws NotFoundError for a Collection that the caller cannot read. */
-  async findAll(ownerId: string, collectionId: string, page: Page): Promise<PageOf<StyleDto>> {
+  async list(ownerId: string, collectionId: string): Promise<List> {
     await this.collections.findReadable(ownerId, collectionId);
     const query = this.styles
       .createQueryBuilder('style')
       .where('style.collection_id = :collectionId', { collectionId });
-    const { rows, more } = await fetchPage(query, page);
-    return { rows: rows.map((style) => this.present(style)), more };
+    return listOf(query, (rows) => rows.map((style) => this.present(style)));
   }
 
   /** @throws NotFoundError for the Collection, else for the Style. */

@@ -1,14 +1,13 @@
-import type { Config } from '@app/config';
 import { CreateGenerationDto, DeletedDto, GenerationDto } from '@app/domain';
-import { Controller, Delete, Get, Inject, Param, Post, Req, Res } from '@nestjs/common';
+import { Controller, Delete, Get, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { OwnerId } from '../auth/api-key.guard';
-import { CONFIG } from '../config.token';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBody } from '../http/body';
+import { Lists } from '../records/lists';
 import type { Page } from '../records/page';
-import { linkNext, PageQuery } from '../records/page';
+import { PageQuery } from '../records/page';
 import { TextToImageService } from './text-to-image.service';
 
 /** Pictures from a prompt. */
@@ -17,7 +16,7 @@ import { TextToImageService } from './text-to-image.service';
 export class TextToImageController {
   constructor(
     private readonly textToImage: TextToImageService,
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly lists: Lists,
   ) {}
 
   @Post()
@@ -36,11 +35,9 @@ export class TextToImageController {
     @OwnerId() ownerId: string,
     @PageQuery() page: Page,
     @Req() request: Request,
-    @Res({ passthrough: true }) response: Response,
-  ): Promise<GenerationDto[]> {
-    const found = await this.textToImage.findAll(ownerId, page);
-    linkNext(request, response, this.config.publicUrl, found);
-    return found.rows;
+    @Res() response: Response,
+  ): Promise<void> {
+    await this.lists.send(request, response, page, this.textToImage.list(ownerId));
   }
 
   @Get(':id')

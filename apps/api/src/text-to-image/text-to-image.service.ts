@@ -22,8 +22,8 @@ import { CONFIG } from '../config.token';
 import { ModelsService } from '../models/models.service';
 import { PromptLengths } from '../models/prompt-lengths.service';
 import { ImageUrls } from '../records/image-urls';
-import type { Page, PageOf } from '../records/page';
-import { fetchPage } from '../records/page';
+import type { List } from '../records/list';
+import { listOf } from '../records/list';
 import { StoredFiles } from '../records/stored-files';
 import { assertReceiverAllowed } from '../webhooks/receiver-address';
 
@@ -91,14 +91,15 @@ export class TextToImageService {
     return this.present(generation);
   }
 
-  async findAll(ownerId: string, page: Page): Promise<PageOf<GenerationDto>> {
+  list(ownerId: string): List {
     const query = this.generations
       .createQueryBuilder('generation')
       .innerJoinAndSelect('generation.task', 'task')
       .where('generation.owner_id = :ownerId', { ownerId });
-    const { rows, more } = await fetchPage(query, page);
-    const urls = await this.urls.ofTasks(rows.map(({ id }) => id));
-    return { rows: rows.map((row) => GenerationDto.from(row, urls.get(row.id) ?? [])), more };
+    return listOf(query, async (rows) => {
+      const urls = await this.urls.ofTasks(rows.map(({ id }) => id));
+      return rows.map((row) => GenerationDto.from(row, urls.get(row.id) ?? []));
+    });
   }
 
   /** @throws ConflictError when it has succeeded or failed; one that is canceled already stays so. */

@@ -1,4 +1,4 @@
-import { isIdentifier, NotFoundError, WebhookDelivery, WebhookDeliveryDto } from '@app/domain';
+import { isIdentifier, limits, NotFoundError, WebhookAttempt, WebhookDelivery, WebhookDeliveryDto } from '@app/domain';
 import { jobIdOf, Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
@@ -19,10 +19,9 @@ export class DeliveriesService {
     await this.textToImage.findOne(ownerId, generationId);
     const found = await this.deliveries.find({
       where: { generationId, ownerId },
-      relations: { attempts: true },
       order: { createdAt: 'DESC', id: 'DESC' },
     });
-    return found.map((delivery) => WebhookDeliveryDto.from(delivery));
+    return Promise.all(found.map((delivery) => this.present(delivery)));
   }
 
   /**
@@ -48,7 +47,16 @@ export class DeliveriesService {
       );
       await transaction.enqueue('webhooks', { id: jobIdOf(id, enqueued), data: { deliveryId: id, asked: true } });
     });
-    const delivery = await this.deliveries.findOneOrFail({ where: { id }, relations: { attempts: true } });
-    return WebhookDeliveryDto.from(delivery);
+    return this.present(await this.deliveries.findOneByOrFail({ id }));
+  }
+
+  /** With its last tries only: a caller may ask for any number of them. */
+  private async present(delivery: WebhookDelivery): Promise<WebhookDeliveryDto> {
+    const attempts = await this.deliveries.manager.find(WebhookAttempt, {
+      where: { deliveryId: delivery.id },
+      order: { startedAt: 'DESC' },
+      take: limits.shownAttempts,
+    });
+    return WebhookDeliveryDto.from(Object.assign(delivery, { attempts }));
   }
 }

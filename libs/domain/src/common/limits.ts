@@ -22,6 +22,8 @@ export const limits = {
   /** Prompts that one application of Styles may make. */
   appliedPrompts: 1000,
   page: { min: 1, max: 100 },
+  /** Tries of a webhook delivery that its log shows. */
+  shownAttempts: 100,
 } as const;
 
 /** What an omitted control becomes, from the API contract. */

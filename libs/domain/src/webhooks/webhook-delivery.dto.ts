@@ -47,7 +47,11 @@ export class WebhookDeliveryDto {
   @ApiProperty({ enum: [...webhookDeliveryStatuses], enumName: 'WebhookDeliveryStatus' })
   status: WebhookDeliveryStatus;
 
-  @ApiProperty({ type: WebhookAttemptDto, isArray: true, description: 'In the order in which they were made.' })
+  @ApiProperty({
+    type: WebhookAttemptDto,
+    isArray: true,
+    description: 'The last 100, in the order in which they were made.',
+  })
   attempts: WebhookAttemptDto[];
 
   @ApiProperty({ type: String, format: 'date-time', nullable: true, description: 'When it is tried next.' })

@@ -1,0 +1,61 @@
+import { Injectable } from '@nestjs/common';
+import type { Response } from 'express';
+import { TooManyOpenError } from '../http/http-errors';
+
+/** What may stay open for long. */
+export type LongRequestKind = 'event stream' | 'complete list' | 'upload';
+
+/** How many of a kind a key may have open in one api process; uploads are bounded by their own queue. */
+const most: Readonly<Record<LongRequestKind, number>> = { 'event stream': 100, 'complete list': 1, upload: Infinity };
+
+interface LongRequest {
+  kind: LongRequestKind;
+  end: () => void;
+}
+
+/** The requests of this process that may stay open for long: how many a key has, and their end when the key is revoked. */
+@Injectable()
+export class LongRequests {
+  private readonly open = new Map<string, Set<LongRequest>>();
+
+  /**
+   * Counts a request until its response is closed.
+   * @param end what ends it early.
+   * @throws TooManyOpenError
+   */
+  add(ownerId: string, response: Response, kind: LongRequestKind, end: () => void): void {
+    // One whose caller has gone already would never be taken off again.
+    if (response.closed) return;
+    const own = this.open.get(ownerId) ?? new Set();
+    const count = [...own].filter((other) => other.kind === kind).length;
+    if (count >= most[kind]) throw tooMany(kind);
+    const request = { kind, end };
+    this.open.set(ownerId, own.add(request));
+    response.once('close', () => {
+      own.delete(request);
+      if (own.size === 0 && this.open.get(ownerId) === own) this.open.delete(ownerId);
+    });
+  }
+
+  /** Keys that have any open. */
+  owners(): string[] {
+    return [...this.open.keys()];
+  }
+
+  /** Ends all of one key. @returns how many there were. */
+  endAll(ownerId: string): number {
+    const own = [...(this.open.get(ownerId) ?? [])];
+    for (const { end } of own) end();
+    return own.length;
+  }
+}
+
+function tooMany(kind: LongRequestKind): TooManyOpenError {
+  return kind === 'complete list'
+    ? new TooManyOpenError(
+        'ListRunning',
+        'This API key has a complete list running; wait for its end, or ask for pages with ?limit=.',
+        2,
+      )
+    : new TooManyOpenError('TooManyEventStreams', `This API key may have ${most[kind]} event streams open.`, 10);
+}

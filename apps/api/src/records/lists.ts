@@ -1,0 +1,90 @@
+import type { Config } from '@app/config';
+import { Inject, Injectable } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { CONFIG } from '../config.token';
+import { UnauthorizedError } from '../http/http-errors';
+import { LongRequests } from '../long-requests/long-requests';
+import type { List, ListElement } from './list';
+import type { Page } from './page';
+import { badParameter, linkNext } from './page';
+import { Turns } from './turns';
+import { writePiece } from './write-piece';
+
+/** Elements of the first batch: a list that is no longer is answered at once, whatever else the key has running. */
+const firstBatch = 32;
+/** A batch is to come to about so much, in at most so many elements; an element has at most 60 kB. */
+const batchBytes = 512 * 1024;
+const largestBatch = 200;
+/** Written at once; a reader must take each such piece in time. */
+const pieceBytes = 64 * 1024;
+
+/** Answers with lists: pages at once, complete ones as a stream that keeps one batch in memory and no connection while it waits. */
+@Injectable()
+export class Lists {
+  /** One batch is read at a time, so that lists take one connection of the pool, however many there are. */
+  private readonly turns = new Turns();
+
+  constructor(
+    private readonly longRequests: LongRequests,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  /**
+   * Sends a page, or what a request without `limit` asks for: all that follows `after`.
+   * @throws InvalidError for an `after` that is not in the list; TooManyOpenError while the key has a long one running.
+   */
+  async send(request: Request, response: Response, { limit, after }: Page, list: List): Promise<void> {
+    const ownerId = request.apiKey?.id;
+    if (ownerId === undefined) throw new UnauthorizedError();
+    // Nothing is read for a caller who has gone while others of its requests had their turn.
+    const read = (count: number, place?: number) =>
+      this.turns.take(ownerId, async () => (response.closed ? [] : list.read(count, place)));
+    const place = after === undefined ? undefined : await this.turns.take(ownerId, () => list.seqOf(after));
+    if (after !== undefined && place === undefined)
+      throw badParameter('after', 'must be the id of an element of this list');
+    const count = limit ?? firstBatch;
+    const found = await read(count + 1, place);
+    const shown = found.slice(0, count);
+    const hasMore = found.length > count;
+    if (limit !== undefined && hasMore) linkNext(request, response, this.config.publicUrl, shown[count - 1].id);
+    response.type('json');
+    if (limit !== undefined || !hasMore) {
+      response.send(`[${shown.map(({ json }) => json).join()}]`);
+      return;
+    }
+    if (request.method === 'HEAD') {
+      response.end();
+      return;
+    }
+    this.longRequests.add(ownerId, response, 'complete list', () => response.destroy());
+    await stream(response, shown, read);
+  }
+}
+
+/** Writes batch after batch until the list or its reader has ended. A failure is thrown, and the filter cuts the answer off. */
+async function stream(
+  response: Response,
+  first: ListElement[],
+  read: (count: number, place: number) => Promise<ListElement[]>,
+): Promise<void> {
+  let count = first.length;
+  let lead = '[';
+  for (let batch = first; batch.length > 0;) {
+    let bytes = 0;
+    for (let at = 0; at < batch.length;) {
+      let piece = '';
+      for (; at < batch.length && piece.length < pieceBytes; at++) {
+        piece += lead + batch[at].json;
+        lead = ',';
+      }
+      bytes += piece.length;
+      if (!(await writePiece(response, piece))) return;
+    }
+    const place = batch[batch.length - 1].seq;
+    if (batch.length < count) break;
+    // Twice as many at most, for those to come may be longer than those that were.
+    count = Math.max(1, Math.min(largestBatch, 2 * count, Math.floor((batchBytes * batch.length) / bytes)));
+    batch = await read(count, place);
+  }
+  response.end(']');
+}

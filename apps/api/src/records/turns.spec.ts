@@ -1,0 +1,34 @@
+import { setImmediate } from 'node:timers/promises';
+import { Turns } from './turns';
+
+describe(Turns.name, () => {
+  it('does one piece at a time, and lets a key with one piece pass by one with many', async () => {
+    const turns = new Turns();
+    const done: string[] = [];
+    let running = 0;
+    const piece = (key: string, name: string) =>
+      turns.take(key, async () => {
+        expect(++running).toBe(1);
+        await setImmediate();
+        running--;
+        done.push(name);
+      });
+    await Promise.all([
+      ...['a1', 'a2', 'a3', 'a4'].map((name) => piece('a', name)),
+      piece('b', 'b1'),
+      piece('c', 'c1'),
+    ]);
+    expect(done.slice(0, 3).sort()).toEqual(['a1', 'b1', 'c1']);
+    expect(done.slice(3)).toEqual(['a2', 'a3', 'a4']);
+  });
+
+  it('goes on after a piece that failed', async () => {
+    const turns = new Turns();
+    const failing = turns.take('a', async () => {
+      throw new Error('no');
+    });
+    await expect(
+      Promise.all([expect(failing).rejects.toThrow('no'), turns.take('a', async () => 1)]),
+    ).resolves.toContain(1);
+  });
+});
