@@ -1,0 +1,150 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { getPriority } from 'node:os';
+import { join } from 'node:path';
+import { until } from '../support/until';
+import type { WorkError } from '../../apps/api/src/work/work-process';
+import { WorkProcess } from '../../apps/api/src/work/work-process';
+
+interface Order {
+  deed: string;
+  data?: Uint8Array;
+}
+interface Echo {
+  deed: string;
+  data?: Uint8Array;
+  pid: number;
+}
+
+const file = join(process.cwd(), 'test', 'support', 'work-child.cjs');
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+describe(WorkProcess.name, () => {
+  let deaths: string[];
+  let work: WorkProcess<Order, Echo>;
+
+  beforeEach(() => {
+    deaths = [];
+    work = new WorkProcess({
+      name: 'test',
+      file,
+      timeMs: 30_000,
+      heapMb: 64,
+      residentMb: 400,
+      onDeath: (reason) => deaths.push(reason),
+    });
+  });
+
+  afterEach(() => work.close());
+
+  const failureOf = (order: Order, timeMs?: number): Promise<string> =>
+    work.run(order, timeMs).then(
+      () => 'none',
+      (error: WorkError) => error.failure,
+    );
+
+  it('starts with the first order, at low priority, and carries out the next ones in the same process', async () => {
+    expect(work.pid).toBeUndefined();
+    const first = await work.run({ deed: 'echo', data: new Uint8Array([1, 2, 3]) });
+    expect([...(first.data ?? [])]).toEqual([1, 2, 3]);
+    expect(first.pid).toBe(work.pid);
+    expect(getPriority(first.pid)).toBe(getPriority() + 10 > 19 ? 19 : 10);
+    expect((await work.run({ deed: 'echo' })).pid).toBe(first.pid);
+    expect(deaths).toEqual([]);
+  });
+
+  it('knows none of the secrets of its parent', async () => {
+    process.env.S3_SECRET_ACCESS_KEY = 'secret';
+    try {
+      const environment = Object.keys(await work.run({ deed: 'environment' }));
+      expect(environment).toContain('UV_THREADPOOL_SIZE');
+      expect(environment).not.toContain('S3_SECRET_ACCESS_KEY');
+    } finally {
+      delete process.env.S3_SECRET_ACCESS_KEY;
+    }
+  });
+
+  it('tells what went wrong, and goes on', async () => {
+    const { pid } = await work.run({ deed: 'echo' });
+    await expect(work.run({ deed: 'throw' })).rejects.toMatchObject({
+      failure: 'failed',
+      message: 'That does not work.',
+    });
+    expect((await work.run({ deed: 'echo' })).pid).toBe(pid);
+  });
+
+  it.each(['sleep', 'spin'])('ends work that takes too long (%s), and starts anew', async (deed) => {
+    const { pid } = await work.run({ deed: 'echo' });
+    expect(await failureOf({ deed }, 200)).toBe('time');
+    const next = await work.run({ deed: 'echo' });
+    expect(next.pid).not.toBe(pid);
+    expect(isAlive(pid)).toBe(false);
+    expect(deaths).toHaveLength(1);
+  });
+
+  it.each(['buffers', 'objects'])('ends work that takes too much memory (%s)', async (deed) => {
+    expect(await failureOf({ deed })).toBe('memory');
+    expect((await work.run({ deed: 'echo' })).deed).toBe('echo');
+  });
+
+  it('gives work whose process died to another, and gives it up when that dies too', async () => {
+    expect(await failureOf({ deed: 'exit' })).toBe('died');
+    expect(deaths).toEqual(['exit code 3', 'exit code 3']);
+    expect((await work.run({ deed: 'echo' })).deed).toBe('echo');
+  });
+
+  it('carries an order out although its process is killed', async () => {
+    const { pid } = await work.run({ deed: 'echo' });
+    process.kill(pid, 'SIGKILL');
+    expect((await work.run({ deed: 'echo' })).pid).not.toBe(pid);
+  });
+
+  it('says when its process cannot start', async () => {
+    const broken = new WorkProcess({ name: 'test', file: `${file}.none`, timeMs: 1000, heapMb: 64, residentMb: 400 });
+    await expect(broken.run({})).rejects.toMatchObject({ failure: 'died' });
+    broken.close();
+  });
+
+  it('ends a process without work', async () => {
+    work = new WorkProcess({ name: 'test', file, timeMs: 30_000, heapMb: 64, residentMb: 400, idleMs: 50 });
+    const { pid } = await work.run({ deed: 'echo' });
+    await until(async () => !isAlive(pid), 'the idle process has ended');
+    expect((await work.run({ deed: 'echo' })).pid).not.toBe(pid);
+  });
+
+  it('ends with its owner', async () => {
+    const { pid } = await work.run({ deed: 'echo' });
+    const running = failureOf({ deed: 'sleep' });
+    await new Promise(setImmediate);
+    work.close();
+    expect(await running).toBe('closed');
+    expect(await failureOf({ deed: 'echo' })).toBe('closed');
+    await until(async () => !isAlive(pid), 'the process has ended');
+    expect(deaths).toEqual([]);
+  });
+
+  it('ends when its parent is killed, whatever it is at', async () => {
+    const parent = spawn(
+      process.execPath,
+      [
+        '-e',
+        `const { WorkProcess } = require('./dist/apps/api/src/work/work-process.js');
+         const work = new WorkProcess({ name: 't', file: ${JSON.stringify(file)}, timeMs: 60000, heapMb: 64, residentMb: 400 });
+         work.run({ deed: 'echo' }).then(({ pid }) => { console.log(pid); work.run({ deed: 'spin' }); setInterval(() => {}, 1000); });`,
+      ],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
+    );
+    const [chunk] = (await once(parent.stdout, 'data')) as [Buffer];
+    const pid = Number(chunk.toString());
+    expect(isAlive(pid)).toBe(true);
+    parent.kill('SIGKILL');
+    await until(async () => !isAlive(pid), 'the child has ended');
+  });
+});

@@ -1,0 +1,27 @@
+const { join } = require('node:path');
+const { setTimeout: delay } = require('node:timers/promises');
+const { serveWork } = require(join(process.cwd(), 'dist', 'apps', 'api', 'src', 'work', 'serve-work.js'));
+
+const kept = [];
+/** What a test lets the child of a `WorkProcess` do, one word an order. */
+const deeds = {
+  echo: (order) => ({ ...order, pid: process.pid }),
+  environment: () => process.env,
+  throw: () => {
+    throw new Error('That does not work.');
+  },
+  sleep: () => delay(600_000),
+  // Nothing else of the process's loop runs meanwhile.
+  spin: () => {
+    for (;;);
+  },
+  buffers: () => {
+    for (;;) kept.push(new Uint8Array(2 ** 24).fill(1));
+  },
+  objects: () => {
+    for (;;) kept.push({ at: kept.length });
+  },
+  exit: () => process.exit(3),
+};
+
+serveWork((order) => deeds[order.deed](order));
