@@ -51,8 +51,8 @@ export interface TestApi {
 
 /** Starts the api in this process. `env` overrides the test's variables. */
 export async function startTestApi(env: Record<string, string> = {}): Promise<TestApi> {
-  // A thread runs compiled code; the global set-up of the integration tests builds it.
-  WeightsInspector.threadFile = join(process.cwd(), 'dist/apps/api/src/finetunes/inspection-thread.js');
+  // A process runs compiled code; the global set-up of the integration tests builds it.
+  WeightsInspector.processFile = join(process.cwd(), 'dist/apps/api/src/finetunes/inspection-process.js');
   const database = await createTestDatabase();
   const dataDir = await mkdtemp(join(tmpdir(), 'darkroom-api-'));
   const backEnds = await startBackEnds(database, dataDir);

@@ -9,6 +9,8 @@ import { Image } from './image-tasks/image';
 import { ImageTask } from './image-tasks/image-task';
 import { InferenceWorker } from './inference-workers/inference-worker';
 import { RateBucket } from './rate-limits/rate-bucket';
+import { StorageUse } from './storage-use/storage-use';
+import { Upload } from './storage-use/upload';
 import { Style } from './styles/style';
 import { DailyUsage } from './usage/daily-usage';
 import { WebhookAttempt } from './webhooks/webhook-attempt';
@@ -28,7 +30,9 @@ export const entities = [
   ImageTask,
   InferenceWorker,
   RateBucket,
+  StorageUse,
   Style,
+  Upload,
   WebhookAttempt,
   WebhookDelivery,
 ];

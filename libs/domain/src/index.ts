@@ -32,6 +32,8 @@ export * from './inference-workers/inference-worker';
 export * from './models/model.dto';
 export * from './rate-limits/rate-bucket';
 export * from './sandbox/sandbox-order';
+export * from './storage-use/storage-use';
+export * from './storage-use/upload';
 export * from './styles/create-style.dto';
 export * from './styles/style';
 export * from './styles/style.dto';

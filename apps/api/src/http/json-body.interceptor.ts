@@ -4,13 +4,14 @@ import { limits } from '@app/domain';
 import type { Request, Response } from 'express';
 import { json } from 'express';
 import type { Observable } from 'rxjs';
-import { BodyTooLargeError, MalformedBodyError, UnsupportedMediaTypeError } from './http-errors';
+import { bodyTimeoutMs, welcomeBody } from './connections';
+import { BodyTimeoutError, BodyTooLargeError, MalformedBodyError, UnsupportedMediaTypeError } from './http-errors';
 
 const parse = json({ limit: limits.bodyBytes, strict: false, type: () => true });
 
 /**
  * Reads a JSON body after the guards have let the caller in, so that a stranger's body is never read.
- * @throws UnsupportedMediaTypeError, BodyTooLargeError or MalformedBodyError
+ * @throws UnsupportedMediaTypeError, BodyTooLargeError, BodyTimeoutError or MalformedBodyError
  */
 @Injectable()
 export class JsonBodyInterceptor implements NestInterceptor {
@@ -21,9 +22,16 @@ export class JsonBodyInterceptor implements NestInterceptor {
       request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
     if (hasBody && (request.method === 'POST' || request.method === 'PUT') && !isBinary(request)) {
       if (!request.is(['json', '+json'])) throw new UnsupportedMediaTypeError(request.headers['content-type']);
-      await new Promise<void>((resolve, reject) =>
-        parse(request, response, (error?: unknown) => (error ? reject(toDomain(error)) : resolve())),
-      );
+      if (Number(request.headers['content-length'] ?? 0) > limits.bodyBytes) throw new BodyTooLargeError();
+      welcomeBody(request, response);
+      await new Promise<void>((resolve, reject) => {
+        const timer = setTimeout(() => reject(new BodyTimeoutError(bodyTimeoutMs)), bodyTimeoutMs);
+        parse(request, response, (error?: unknown) => {
+          clearTimeout(timer);
+          if (error) reject(toDomain(error));
+          else resolve();
+        });
+      });
     }
     return next.handle();
   }

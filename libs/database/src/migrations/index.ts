@@ -5,6 +5,7 @@ import { FairQueue1795500000000 } from './1795500000000-fair-queue';
 import { KeyLimits1795510000000 } from './1795510000000-key-limits';
 import { Retention1795520000000 } from './1795520000000-retention';
 import { Deaths1795530000000 } from './1795530000000-deaths';
+import { StorageUse1795640000000 } from './1795640000000-storage-use';
 
 /** Every migration in order; a new one is added at the end. */
 export const migrations = [
@@ -15,4 +16,5 @@ export const migrations = [
   KeyLimits1795510000000,
   Retention1795520000000,
   Deaths1795530000000,
+  StorageUse1795640000000,
 ];

@@ -53,6 +53,9 @@ export class Finetune {
   @Column('varchar', { name: 'weights_key', length: 256, nullable: true })
   weightsKey: string | null;
 
+  @Column('bigint', { name: 'weights_bytes', nullable: true, transformer: bigintAsNumber })
+  weightsBytes: number | null;
+
   @Column('double precision', { name: 'weights_scale', default: 1 })
   weightsScale: number;
 
