@@ -5,8 +5,6 @@ import { basename, join } from 'node:path';
 import sharp from 'sharp';
 import {
   inspectWeights,
-  loadLora,
-  loadTextualInversion,
   mergeLora,
   OnnxModel,
   OnnxModelError,
@@ -14,6 +12,8 @@ import {
   removeMerged,
   StableDiffusionPipeline,
   WeightsError,
+  withLora,
+  withTextualInversion,
 } from '@app/diffusion';
 import type { TextToImageRequest } from '@app/diffusion';
 import { cpu } from '../support/cpu';
@@ -393,9 +393,9 @@ describe('inspectWeights', () => {
   });
 });
 
-describe('loadLora', () => {
+describe(withLora.name, () => {
   it('gives every layer with its rank and alpha', async () => {
-    const { modules } = await loadLora(robot('kohya'));
+    const { modules } = await withLora(robot('kohya'), (lora) => lora);
     expect(modules.size).toBe(79);
     for (const { rank, alpha } of modules.values()) expect({ rank, alpha }).toEqual({ rank: 8, alpha: 4 });
   });
@@ -403,7 +403,9 @@ describe('loadLora', () => {
   it('refuses a textual inversion', async () => {
     const path = join(cacheDir, 'embedding.safetensors');
     await writeFile(path, encodeSafetensors({ emb_params: { shape: [1, 2], values: [0, 1] } }));
-    await expect(loadLora(path)).rejects.toMatchObject({ code: 'WeightsKindUnsupported' });
-    await expect(loadTextualInversion(robot('kohya'))).rejects.toMatchObject({ code: 'WeightsKindUnsupported' });
+    await expect(withLora(path, () => undefined)).rejects.toMatchObject({ code: 'WeightsKindUnsupported' });
+    await expect(withTextualInversion(robot('kohya'), () => undefined)).rejects.toMatchObject({
+      code: 'WeightsKindUnsupported',
+    });
   });
 });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
   inspectWeights,
-  loadTextualInversion,
+  withTextualInversion,
   mergeLora,
   mergeTextualInversion,
   OnnxModel,
@@ -126,7 +126,11 @@ describe('inspectWeights', () => {
     const path = await embeddingFile(shapes, key, ['red', 'star']);
     const expected = { kind: 'textual_inversion', format, modules: 0, rank: [], tokens: 2 };
     await expect(inspectWeights(path, shapes)).resolves.toEqual(expected);
-    await expect(loadTextualInversion(path)).resolves.toMatchObject({ format, count: 2, width: 128 });
+    await expect(withTextualInversion(path, (embedding) => embedding)).resolves.toMatchObject({
+      format,
+      count: 2,
+      width: 128,
+    });
   });
 
   it('refuses one of another width, naming both shapes', async () => {

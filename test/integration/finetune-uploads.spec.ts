@@ -16,8 +16,10 @@ describe(receiveFile.name, () => {
   afterEach(() => rm(folder, { recursive: true }));
 
   it('writes what comes and answers with its hash', async () => {
-    const hash = await receiveFile(Readable.from([Buffer.from('a'), Buffer.from('bc')]), path, { maxBytes: 3 });
-    expect(await readFile(path, 'utf8')).toBe('abc');
+    const { hash, bytes } = await receiveFile(Readable.from([Buffer.from('a'), Buffer.from('bc')]), path, {
+      maxBytes: 3,
+    });
+    expect([await readFile(path, 'utf8'), bytes]).toEqual(['abc', 3]);
     // FIPS 180-2, appendix B.1.
     expect(hash).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
   });

@@ -112,12 +112,27 @@ describe('npm run keys', () => {
 
   it('sets limits and takes them back', async () => {
     const id = field((await keys('create', '--name', 'camera')).stdout, 'id');
-    await keys('limit', id, '--rate', '60', '--queued', '0', '--concurrent', '2', '--retention', '30');
-    const limits = { rateLimitPerMinute: 60, maxQueued: 0, maxConcurrent: 2, retentionDays: 30 };
+    await keys(
+      'limit',
+      id,
+      '--rate',
+      '60',
+      '--queued',
+      '0',
+      '--concurrent',
+      '2',
+      '--storage',
+      '500',
+      '--retention',
+      '30',
+    );
+    const limits = { rateLimitPerMinute: 60, maxQueued: 0, maxConcurrent: 2, maxStorageMb: 500, retentionDays: 30 };
     await expect(stored()).resolves.toMatchObject([limits]);
     const { stdout } = await keys('limit', id, '--rate', 'default', '--retention', 'keep');
     await expect(stored()).resolves.toMatchObject([{ ...limits, rateLimitPerMinute: null, retentionDays: null }]);
-    expect(stdout).toBe('requests/minute default\nqueued          no limit\nconcurrent      2\nkept for        ever\n');
+    expect(stdout).toBe(
+      'requests/minute default\nqueued          no limit\nconcurrent      2\nstorage         500 MB\nkept for        ever\n',
+    );
     await expect(keys('limit', id, '--queued', '-1')).resolves.toMatchObject({ code: 2 });
     await expect(keys('limit', id, '--retention', '0')).resolves.toMatchObject({ code: 2 });
   });

@@ -58,7 +58,7 @@ export interface TestApi {
 export async function startTestApi(env: Record<string, string> = {}): Promise<TestApi> {
   // Threads and processes run compiled code; the global set-up of the integration tests builds it.
   TokenCounter.threadFile = join(process.cwd(), 'dist/apps/api/src/models/counting-thread.js');
-  WeightsInspector.threadFile = join(process.cwd(), 'dist/apps/api/src/finetunes/inspection-thread.js');
+  WeightsInspector.processFile = join(process.cwd(), 'dist/apps/api/src/finetunes/inspection-process.js');
   PicturesService.childFile = pictureChildFile;
   const database = await createTestDatabase();
   const dataDir = await mkdtemp(join(tmpdir(), 'darkroom-api-'));

@@ -1,3 +1,4 @@
+import type { Server } from 'node:http';
 import type { Config } from '@app/config';
 import { endSignals } from '@app/config';
 import { assertMigrated } from '@app/database';
@@ -9,6 +10,7 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import { setDefaultBackendFactory } from 'bullmq';
 import { ApiModule } from './api.module';
 import { serveDocs } from './docs/serve-docs';
+import { boundConnections, lingeringClose } from './http/connections';
 import { privateJson } from './http/private-json';
 import { requestId } from './http/request-id';
 import { securityHeaders } from './http/security-headers';
@@ -31,11 +33,13 @@ export async function createApi(config: Config): Promise<NestExpressApplication>
   const drain = app.get(Drain);
   const observer = app.get(HttpObserver);
   app.use(drain.observe.bind(drain));
+  app.use(lingeringClose);
   app.use(requestId);
   app.use(observer.observe.bind(observer));
   app.use(securityHeaders(config.publicUrl));
   app.use(privateJson);
   serveDocs(app, config.publicUrl);
+  boundConnections(app.getHttpServer() as Server);
   app.enableShutdownHooks(endSignals);
   return app;
 }

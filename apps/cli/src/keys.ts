@@ -96,6 +96,7 @@ function limitLines(key: ApiKey): string[] {
     `requests/minute ${count(key.rateLimitPerMinute)}`,
     `queued          ${count(key.maxQueued)}`,
     `concurrent      ${count(key.maxConcurrent)}`,
+    `storage         ${key.maxStorageMb ? `${key.maxStorageMb} MB` : count(key.maxStorageMb)}`,
     `kept for        ${key.retentionDays === null ? 'ever' : `${key.retentionDays} days`}`,
   ];
 }
@@ -104,17 +105,19 @@ interface LimitOptions {
   rate?: number | 'default';
   queued?: number | 'default';
   concurrent?: number | 'default';
+  storage?: number | 'default';
   retention?: number | 'keep';
 }
 
 const stored = (value: number | string): number | null => (typeof value === 'number' ? value : null);
 
-async function limit(name: string, { rate, queued, concurrent, retention }: LimitOptions): Promise<void> {
+async function limit(name: string, { rate, queued, concurrent, storage, retention }: LimitOptions): Promise<void> {
   const key = await withKeys(async (keys) => {
     const found = await find(keys, name);
     if (rate !== undefined) found.rateLimitPerMinute = stored(rate);
     if (queued !== undefined) found.maxQueued = stored(queued);
     if (concurrent !== undefined) found.maxConcurrent = stored(concurrent);
+    if (storage !== undefined) found.maxStorageMb = stored(storage);
     if (retention !== undefined) found.retentionDays = stored(retention);
     return keys.save(found);
   });
@@ -201,6 +204,7 @@ program
   .option('--rate <count>', 'requests per minute', readCount)
   .option('--queued <count>', 'Generations and Prompts that may wait', readCount)
   .option('--concurrent <count>', 'those that may be drawn at once', readCount)
+  .option('--storage <MB>', 'megabytes of pictures and weights', readCount)
   .option('--retention <days>', 'days after which what has finished is deleted, or "keep"', readDays)
   .action(limit);
 for (const [name, what, action] of [

@@ -16,6 +16,7 @@ describe(loadConfig.name, () => {
       rateLimitPerMinute: 600,
       maxQueuedPerKey: 1000,
       maxConcurrentPerKey: 0,
+      storageMbPerKey: 20_000,
       logLevel: 'info',
     });
     expect(config.databaseUrl).toBeUndefined();

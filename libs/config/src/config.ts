@@ -46,6 +46,8 @@ export interface Config {
   maxQueuedPerKey: number;
   /** As many may be drawn at once. */
   maxConcurrentPerKey: number;
+  /** Megabytes (of 10^6 bytes) of one key's pictures and weights, uploads in progress among them; 0 is no limit here too. */
+  storageMbPerKey: number;
   logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
   /** Port of the worker's health endpoint; 0 picks a free one. */
   inferenceHealthPort: number;
@@ -142,6 +144,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     rateLimitPerMinute: integer('RATE_LIMIT_PER_MINUTE', 600, 0, 1_000_000),
     maxQueuedPerKey: integer('MAX_QUEUED_PER_KEY', 1000, 0, 1_000_000),
     maxConcurrentPerKey: integer('MAX_CONCURRENT_PER_KEY', 0, 0, 1000),
+    storageMbPerKey: integer('STORAGE_MB_PER_KEY', 20_000, 0, 1_000_000_000),
     logLevel: oneOf('LOG_LEVEL', 'info', logLevels),
     inferenceHealthPort: integer('INFERENCE_HEALTH_PORT', 0, 0, 65535),
     hubEndpoint: url('HF_ENDPOINT', ['http:', 'https:']) ?? 'https://huggingface.co',

@@ -10,6 +10,8 @@ import { ImageTask } from './image-tasks/image-task';
 import { InferenceWorker } from './inference-workers/inference-worker';
 import { RateBucket } from './rate-limits/rate-bucket';
 import { ReadinessProbe } from './readiness/readiness-probe';
+import { StorageUse } from './storage-use/storage-use';
+import { Upload } from './storage-use/upload';
 import { Style } from './styles/style';
 import { DailyUsage } from './usage/daily-usage';
 import { WebhookAttempt } from './webhooks/webhook-attempt';
@@ -30,7 +32,9 @@ export const entities = [
   InferenceWorker,
   RateBucket,
   ReadinessProbe,
+  StorageUse,
   Style,
+  Upload,
   WebhookAttempt,
   WebhookDelivery,
 ];

@@ -35,6 +35,8 @@ export * from './models/model.dto';
 export * from './rate-limits/rate-bucket';
 export * from './sandbox/sandbox-order';
 export * from './sandbox/sandbox-pace';
+export * from './storage-use/storage-use';
+export * from './storage-use/upload';
 export * from './styles/create-style.dto';
 export * from './styles/phrase';
 export * from './styles/style';

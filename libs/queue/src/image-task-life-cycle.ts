@@ -6,6 +6,7 @@ import { changeChannel, stopChannel } from './channels';
 import { claimDue, correctCharge, countWaiting, joinQueue, silenceFactor } from './fair-queue';
 import { jobIdOf } from './jobs';
 import { oweWebhooks } from './owed-webhooks';
+import { addStored, removeTasksStatement } from './storage-use';
 import type { JobTransaction, Transactions } from './transactions';
 
 /** A worker that has not said it is alive for this long has lost its task. */
@@ -166,6 +167,7 @@ export class ImageTaskLifeCycle {
         );
       if (settlement.status === 'succeeded' && !row.sandbox) await recordUsage(manager, row, settlement);
       await oweWebhooks(transaction, [row]);
+      await addStored(manager, row.ownerId, { pictureBytes: bytesOf(settlement) });
       return true;
     });
   }
@@ -205,7 +207,7 @@ export class ImageTaskLifeCycle {
 
   /** Deletes a task with everything that hangs on it, inside the caller's transaction; a worker that draws it stops. */
   async remove(transaction: JobTransaction, taskId: string): Promise<void> {
-    await transaction.manager.delete(ImageTask, { id: taskId });
+    await transaction.manager.query(removeTasksStatement, [[taskId]]);
     await announce(transaction.manager, changeChannel, taskId);
     await announce(transaction.manager, stopChannel, taskId);
   }
@@ -216,10 +218,9 @@ export class ImageTaskLifeCycle {
    */
   async removeAll(transaction: JobTransaction, taskIds: readonly string[]): Promise<string[]> {
     const { manager } = transaction;
-    const [removed]: [Pick<ImageTask, 'id' | 'attempt' | 'status'>[]] = await manager.query(
-      'DELETE FROM image_tasks WHERE id = ANY($1) RETURNING id, attempt, status',
-      [taskIds],
-    );
+    const removed: Pick<ImageTask, 'id' | 'attempt' | 'status'>[] = await manager.query(removeTasksStatement, [
+      taskIds,
+    ]);
     const open = removed.filter(({ status }) => !isTerminated(status)).map(({ id }) => id);
     await manager.query('SELECT pg_notify(channel, id) FROM unnest($1::text[]) AS channel, unnest($2::text[]) AS id', [
       [changeChannel, stopChannel],
@@ -296,10 +297,15 @@ async function terminate(manager: EntityManager, row: ImageTask, settlement: Set
       error: settlement.error ?? null,
       upscaler: settlement.upscaler ?? null,
       computeSeconds: settlement.computeSeconds ?? null,
+      pictureBytes: bytesOf(settlement),
       completedAt: () => `greatest(date_trunc('milliseconds', clock_timestamp()), created_at)`,
     },
   );
   await announce(manager, changeChannel, row.id);
+}
+
+function bytesOf({ images = [] }: Settlement): number {
+  return images.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 async function recordUsage(manager: EntityManager, row: ImageTask, settlement: Settlement): Promise<void> {

@@ -13,6 +13,7 @@ export { queueConnection } from './job-back-end';
 export type { JobBackEnd, JobPresence, QueueConnection } from './job-back-end';
 export * from './jobs';
 export { LiveWorkers, workerBeatMs } from './live-workers';
+export { addStored, recountStored } from './storage-use';
 export { Transactions } from './transactions';
 export type { JobTransaction } from './transactions';
 

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
+import { StorageUseModule } from '../storage-use/storage-use.module';
 import { AdmissionService } from './admission.service';
 
 /** What a key may have drawn. */
-@Module({ providers: [AdmissionService], exports: [AdmissionService] })
+@Module({ imports: [StorageUseModule], providers: [AdmissionService], exports: [AdmissionService] })
 export class AdmissionModule {}

@@ -3,16 +3,21 @@ import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '@app/config';
 import type { FinetuneWeightsKind } from '@app/domain';
-import { Finetune, FinetuneDto, limits, newIdentifier, NotFoundError } from '@app/domain';
+import { Finetune, FinetuneDto, limits, NotFoundError, UnprocessableError } from '@app/domain';
+import { addStored } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import type { OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 import type { Request } from 'express';
 import { DataSource } from 'typeorm';
 import { CONFIG } from '../config.token';
-import { HttpError } from '../http/http-errors';
+import { welcomeBody } from '../http/connections';
+import { BodyTooLargeError, HttpError } from '../http/http-errors';
 import { ModelsService } from '../models/models.service';
 import { StoredFiles } from '../records/stored-files';
+import { DiskSpace } from '../storage-use/disk-space';
+import type { AdmittedUpload } from '../storage-use/uploads.service';
+import { UploadsService } from '../storage-use/uploads.service';
 import { IMAGE_STORAGE } from '../storage.token';
 import { FinetunesService, weightsFolderOf } from './finetunes.service';
 import { onDisk, receiveFile } from './receive-file';
@@ -20,6 +25,17 @@ import { WeightsInspector } from './weights-inspector';
 
 /** An upload that has not grown for this long belongs to a process that died. */
 const abandonedMs = 3_600_000;
+
+/** A stored file, and what it was found to be. */
+interface NewWeights {
+  kind: FinetuneWeightsKind;
+  /** Embeddings of a textual inversion; null for a LoRA. */
+  vectors: number | null;
+  hash: string;
+  bytes: number;
+  key: string;
+  scale: number;
+}
 
 /** Uploaded weights: received, checked against the model, stored, and only then the Fine-Tune's. */
 @Injectable()
@@ -34,6 +50,8 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
     private readonly models: ModelsService,
     private readonly inspector: WeightsInspector,
     private readonly files: StoredFiles,
+    private readonly uploads: UploadsService,
+    private readonly disk: DiskSpace,
   ) {
     this.uploadsDir = join(config.dataDir, 'uploads');
   }
@@ -50,37 +68,51 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
   /**
    * Takes the request's body as the weights of a Fine-Tune, in place of those it had. Whatever fails leaves it as it was.
    * @param scale by which a LoRA is added to the model.
-   * @throws NotFoundError, UnprocessableError, and what `receiveFile` throws
+   * @throws NotFoundError, UnprocessableError, and what `UploadsService.admit` and `receiveFile` throw
    */
   async replace(ownerId: string, id: string, request: Request, scale: number): Promise<FinetuneDto> {
-    const { model } = await this.finetunes.load(ownerId, id);
+    const { model, weightsBytes } = await this.finetunes.load(ownerId, id);
     if (request.is('multipart'))
       throw new HttpError(415, 'UnsupportedMediaType', 'The body must be the file itself, not a form that has it.');
     const { folder } = await this.models.served(model);
-    const uploadId = newIdentifier();
-    const path = join(this.uploadsDir, uploadId);
-    await onDisk(mkdir(this.uploadsDir, { recursive: true }));
-    try {
-      const hash = await receiveFile(request, path, {
-        maxBytes: limits.weightsBytes,
-        declaredBytes: Number(request.headers['content-length'] ?? 0),
-      });
-      const { kind, tokens: vectors = null } = await this.inspector.inspect(path, folder);
-      // The same file sent twice has two keys, so that removing the one can never take the other's.
-      const key = `${weightsFolderOf(id)}/${uploadId}-${hash}.safetensors`;
-      await onDisk(this.storage.write(key, createReadStream(path)));
-      return await this.assign(ownerId, id, { kind, vectors, hash, key, scale });
-    } finally {
-      await rm(path, { force: true });
-    }
+    const declaredBytes = declaredLength(request);
+    if ((declaredBytes ?? 0) > limits.weightsBytes) throw new BodyTooLargeError(limits.weightsBytes);
+    const room = { replacedBytes: weightsBytes ?? 0, ...(declaredBytes && { declaredBytes }) };
+    return this.uploads.admit(ownerId, room, async (upload) => {
+      const path = join(this.uploadsDir, upload.id);
+      await onDisk(mkdir(this.uploadsDir, { recursive: true }));
+      try {
+        const { hash, bytes } = await this.receive(request, path, upload);
+        const { kind, tokens: vectors = null } = await this.inspector.inspect(ownerId, path, folder);
+        upload.signal.throwIfAborted();
+        // The same file sent twice has two keys, so that removing the one can never take the other's.
+        const key = `${weightsFolderOf(id)}/${upload.id}-${hash}.safetensors`;
+        await this.disk.assertRoom(bytes);
+        await onDisk(this.storage.write(key, createReadStream(path)));
+        return await this.assign(ownerId, id, { kind, vectors, hash, bytes, key, scale });
+      } finally {
+        await rm(path, { force: true });
+      }
+    });
   }
 
-  private async assign(
-    ownerId: string,
-    id: string,
-    file: { kind: FinetuneWeightsKind; vectors: number | null; hash: string; key: string; scale: number },
-  ): Promise<FinetuneDto> {
-    const { kind, vectors, hash, key, scale } = file;
+  private async receive(
+    request: Request,
+    path: string,
+    { maxBytes, boundByQuota, signal }: AdmittedUpload,
+  ): Promise<{ hash: string; bytes: number }> {
+    const assertRoom = (bytes?: number): Promise<void> => this.disk.assertRoom(bytes);
+    await assertRoom(declaredLength(request));
+    if (request.res) welcomeBody(request, request.res);
+    const tooMany = (): Error =>
+      boundByQuota
+        ? new UnprocessableError('StorageFull', `This API key has room for ${maxBytes} bytes; the file is larger.`)
+        : new BodyTooLargeError(maxBytes);
+    return receiveFile(request, path, { maxBytes, tooMany, signal, assertRoom });
+  }
+
+  private async assign(ownerId: string, id: string, file: NewWeights): Promise<FinetuneDto> {
+    const { kind, vectors, hash, bytes, key, scale } = file;
     try {
       const { finetune, oldKey } = await this.dataSource.transaction(async (manager) => {
         const before = await this.finetunes.lock(manager, ownerId, id, 'pessimistic_write');
@@ -89,10 +121,12 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
           weightsVectors: vectors,
           weightsHash: hash,
           weightsKey: key,
+          weightsBytes: bytes,
           weightsScale: scale,
         };
         const change = { ...weights, status: 'ready', errorMessage: null } as const;
         await manager.update(Finetune, { id }, change);
+        await addStored(manager, ownerId, { weightBytes: bytes - (before.weightsBytes ?? 0) });
         return { finetune: Object.assign(new Finetune(), before, change), oldKey: before.weightsKey };
       });
       if (oldKey) await this.files.removeAll([oldKey]);
@@ -103,4 +137,10 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
       throw error;
     }
   }
+}
+
+/** What the sender says of the body's size, if it does. */
+function declaredLength({ headers }: Request): number | undefined {
+  const text = headers['content-length'];
+  return text === undefined ? undefined : Number(text);
 }

@@ -3,6 +3,7 @@ import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { ModelsModule } from '../models/models.module';
 import { RecordsModule } from '../records/records.module';
+import { StorageUseModule } from '../storage-use/storage-use.module';
 import { StylesModule } from '../styles/styles.module';
 import { TextToImageModule } from '../text-to-image/text-to-image.module';
 import { FinetuneWeightsService } from './finetune-weights.service';
@@ -13,7 +14,14 @@ import { WeightsSweeper } from './weights.sweeper';
 
 /** Fine-Tunes of a caller, and their weights. */
 @Module({
-  imports: [TypeOrmModule.forFeature([Finetune]), ModelsModule, RecordsModule, StylesModule, TextToImageModule],
+  imports: [
+    TypeOrmModule.forFeature([Finetune]),
+    ModelsModule,
+    RecordsModule,
+    StorageUseModule,
+    StylesModule,
+    TextToImageModule,
+  ],
   controllers: [FinetunesController],
   providers: [FinetunesService, FinetuneWeightsService, WeightsInspector, WeightsSweeper],
   exports: [FinetunesService],

@@ -9,7 +9,7 @@ import {
   newIdentifier,
   NotFoundError,
 } from '@app/domain';
-import { ImageTaskLifeCycle, Transactions } from '@app/queue';
+import { addStored, ImageTaskLifeCycle, Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
@@ -79,7 +79,7 @@ export class FinetunesService {
     await this.thumbnails.makeFor(doomed.map((prompt) => prompt.id));
     const drawn = await this.transactions.run(async (transaction) => {
       const { manager } = transaction;
-      await this.lock(manager, ownerId, id, 'pessimistic_write');
+      const { weightsBytes } = await this.lock(manager, ownerId, id, 'pessimistic_write');
       // One order for all who lock several, so that no two wait for each other.
       const prompts: { id: string }[] = await manager.query(
         'SELECT id FROM finetune_prompts WHERE finetune_id = $1 ORDER BY id FOR UPDATE',
@@ -88,6 +88,7 @@ export class FinetunesService {
       const promptIds = prompts.map((prompt) => prompt.id);
       const drawnIds = await this.lifeCycle.removeAll(transaction, promptIds);
       await manager.delete(Finetune, { id });
+      await addStored(manager, ownerId, { weightBytes: -(weightsBytes ?? 0) });
       return drawnIds;
     });
     await this.files.removeAll([...drawn, weightsFolderOf(id)]);

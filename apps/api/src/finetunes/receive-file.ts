@@ -1,62 +1,109 @@
 import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
-import { setTimeout } from 'node:timers/promises';
-import { BodyTooLargeError, MalformedBodyError, ServiceUnavailableError } from '../http/http-errors';
+import { BodyTooLargeError, HttpError, MalformedBodyError, ServiceUnavailableError } from '../http/http-errors';
 
-/** How long a sender whose file is refused may go on, so that it reads the answer and not a broken connection. */
-const lingerMs = 1_000;
+/**
+ * An upload has no clock but its progress: the slowest line that could carry a file of weights in a day brings more than this in
+ * the time, and one that brings less only holds a connection and a part of the disk.
+ */
+const progress = { bytes: 64 * 1024, windowMs: 30_000 };
+/** The disk is asked for its room once in so many bytes. */
+const roomEveryBytes = 4 * 1024 * 1024;
+
+/** 408: the sender has fallen all but silent. */
+export class UploadStalledError extends HttpError {
+  constructor({ bytes, windowMs }: typeof progress) {
+    super(408, 'UploadStalled', `Fewer than ${bytes} bytes came in ${windowMs / 1000} s. Send the file again.`);
+  }
+}
+
+export interface ReceiveOptions {
+  maxBytes: number;
+  /** What is thrown where more come. */
+  tooMany?: () => Error;
+  /** What the sender says of its size, if it does. */
+  declaredBytes?: number;
+  /** Ends the upload with its reason. */
+  signal?: AbortSignal;
+  /** Throws where the disk has no room for more. */
+  assertRoom?: (bytes?: number) => Promise<void>;
+  progress?: typeof progress;
+}
 
 /**
  * Writes a request's body to a new file as it comes, and hashes it.
- * @param declaredBytes what the sender says of its size, if it does.
- * @returns SHA-256 in hexadecimal. What a failed call has written is the caller's to remove.
- * @throws BodyTooLargeError, MalformedBodyError when it is empty or breaks off, ServiceUnavailableError on a full disk
+ * @returns its size, and its SHA-256 in hexadecimal. What a failed call has written is the caller's to remove.
+ * @throws BodyTooLargeError, MalformedBodyError when it is empty or breaks off, UploadStalledError, ServiceUnavailableError on a
+ * full disk, and the signal's reason
  */
 export async function receiveFile(
   body: Readable,
   path: string,
-  { maxBytes, declaredBytes = 0 }: { maxBytes: number; declaredBytes?: number },
-): Promise<string> {
+  options: ReceiveOptions,
+): Promise<{ hash: string; bytes: number }> {
+  const { maxBytes, declaredBytes = 0, tooMany = () => new BodyTooLargeError(maxBytes), assertRoom } = options;
   // Its failure is heard where it is read; before that it would end the process.
   body.on('error', () => undefined);
-  try {
-    if (declaredBytes > maxBytes) throw new BodyTooLargeError(maxBytes);
-    return await write(body, path, maxBytes);
-  } catch (error) {
-    await discardRest(body);
-    throw error;
-  }
-}
-
-async function write(body: Readable, path: string, maxBytes: number): Promise<string> {
+  if (declaredBytes > maxBytes) throw tooMany();
+  await assertRoom?.(declaredBytes);
   const hash = createHash('sha256');
   let bytes = 0;
+  let askAt = roomEveryBytes;
   const file = await onDisk(open(path, 'wx'));
   try {
-    // A stream that is destroyed on the way out takes the connection, and so the answer, with it.
-    for await (const chunk of unbroken(body)) {
+    await readAll(body, options, async (chunk) => {
       bytes += chunk.length;
-      if (bytes > maxBytes) throw new BodyTooLargeError(maxBytes);
+      if (bytes > maxBytes) throw tooMany();
+      if (bytes >= askAt) {
+        await assertRoom?.();
+        askAt = bytes + roomEveryBytes;
+      }
       hash.update(chunk);
       await onDisk(file.writeFile(chunk));
-    }
+    });
   } finally {
     await file.close();
   }
   if (bytes === 0) throw new MalformedBodyError('it is empty, and a safetensors file is needed');
-  return hash.digest('hex');
+  return { hash: hash.digest('hex'), bytes };
 }
 
-async function* unbroken(body: Readable): AsyncIterable<Buffer> {
-  const chunks = body.iterator({ destroyOnReturn: false });
-  for (;;) {
-    const next = await (chunks.next() as Promise<IteratorResult<Buffer, undefined>>).catch((error: Error) => {
-      throw new MalformedBodyError(`it broke off (${error.message})`);
-    });
-    if (next.done) return;
-    yield next.value;
-  }
+/** Takes the chunks one by one. A failure stops the reading and leaves the stream whole, for an answer goes over its connection. */
+function readAll(
+  body: Readable,
+  { signal, progress: pace = progress }: ReceiveOptions,
+  take: (chunk: Buffer) => Promise<void>,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let came = 0;
+    let taking: Promise<void> = Promise.resolve();
+    const clock = setInterval(() => {
+      if (came < pace.bytes) settle(new UploadStalledError(pace));
+      came = 0;
+    }, pace.windowMs);
+    const settle = (error?: Error): void => {
+      clearInterval(clock);
+      signal?.removeEventListener('abort', onAbort);
+      body.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onBreak).pause();
+      // The file is not closed under a chunk that is being written.
+      void taking.catch(() => undefined).then(() => (error ? reject(error) : resolve()));
+    };
+    const onData = (chunk: Buffer): void => {
+      came += chunk.length;
+      body.pause();
+      taking = take(chunk);
+      taking.then(() => body.resume(), settle);
+    };
+    const onEnd = (): void => settle();
+    const onBreak = (error: Error): void => settle(new MalformedBodyError(`it broke off (${error.message})`));
+    const onClose = (): void => onBreak(new Error('closed'));
+    const onAbort = (): void => settle(signal?.reason as Error);
+    body.on('data', onData).once('end', onEnd).once('error', onBreak).once('close', onClose);
+    signal?.addEventListener('abort', onAbort);
+    if (signal?.aborted) onAbort();
+    else if (body.destroyed && !body.readableEnded) onClose();
+  });
 }
 
 /** Awaits a write to this machine's disk. @throws ServiceUnavailableError when it is full. */
@@ -69,13 +116,4 @@ export async function onDisk<T>(write: Promise<T>): Promise<T> {
       throw new ServiceUnavailableError('There is no room for the file at the moment.', 60);
     throw error;
   }
-}
-
-async function discardRest(body: Readable): Promise<void> {
-  if (body.readableEnded || body.destroyed) return;
-  const stop = new AbortController();
-  const ended = new Promise<void>((resolve) => body.once('close', resolve).once('end', resolve).once('error', resolve));
-  body.resume();
-  await Promise.race([ended, setTimeout(lingerMs, undefined, { signal: stop.signal }).catch(() => undefined)]);
-  stop.abort();
 }

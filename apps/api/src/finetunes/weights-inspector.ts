@@ -1,58 +1,83 @@
 import { join } from 'node:path';
-import { Worker } from 'node:worker_threads';
 import { UnprocessableError } from '@app/domain';
+import { JsonLogger } from '@app/logging';
+import type { OnModuleDestroy } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
-import type { Inspection, InspectionOrder } from './inspection-thread';
+import { HttpError, ServiceUnavailableError } from '../http/http-errors';
+import { FairTurns, TurnsFullError } from '../work/fair-turns';
+import { WorkError, WorkProcess } from '../work/work-process';
+import type { Inspection, InspectionOrder } from './inspection-process';
 
 /** What accepted weights are. */
 export type AcceptedWeights = Extract<Inspection, { outcome: 'accepted' }>;
 
-/** Longer than any honest file takes; one that is made to take long is given up. */
-const timeoutMs = 60_000;
+/** Ten times what a file of 1 GiB takes on a slow disk whose shapes fit the model; nothing else is read. */
+const timeMs = 30_000;
+/** A header of 8 MiB parsed, a model's graph, and the runtime itself. */
+const heapMb = 384;
+const residentMb = 1024;
+/** Files of one key and of all that may wait to be looked at. */
+const waiting = { perKey: 4, total: 200 };
+const retryAfterSeconds = 10;
+
+/** 429: too many files wait to be looked at. */
+class InspectionsFullError extends HttpError {
+  constructor() {
+    super(429, 'TooManyUploads', 'Too many files wait to be checked. Try again shortly.', {
+      'Retry-After': String(retryAfterSeconds),
+    });
+  }
+}
 
 /**
- * Checks uploaded weights against a model in a thread of its own: every number is read, which would hold up all other
- * requests. One file at a time, for each may take gigabytes of memory.
+ * Checks uploaded weights against a model in a process of its own, with bounds of time and memory. One file at a time, and keys
+ * take turns: who sends many waits for them alone.
  */
 @Injectable()
-export class WeightsInspector {
-  /** Compiled entry of the thread; tests name the one in `dist`. */
-  static threadFile = join(__dirname, 'inspection-thread.js');
+export class WeightsInspector implements OnModuleDestroy {
+  /** Compiled entry of the process; tests name the one in `dist`. */
+  static processFile = join(__dirname, 'inspection-process.js');
 
-  private last: Promise<unknown> = Promise.resolve();
+  private readonly turns = new FairTurns(waiting);
+  private readonly work: WorkProcess<InspectionOrder, Inspection>;
+
+  constructor(logger: JsonLogger) {
+    this.work = new WorkProcess({
+      name: 'inspection',
+      file: WeightsInspector.processFile,
+      timeMs,
+      heapMb,
+      residentMb,
+      onDeath: (reason) => logger.warn('the process that inspects weights was ended', { reason }),
+    });
+  }
+
+  onModuleDestroy(): void {
+    this.work.close();
+  }
 
   /**
    * @param modelFolder that the weights are for.
    * @throws UnprocessableError `WeightsMalformed`, `WeightsDoNotFitModel` or `WeightsKindUnsupported`; `WeightsTooComplex`
-   * for a file that takes too much time or memory; `ModelBroken`
+   * for a file that takes too much time or memory; `ModelBroken`. InspectionsFullError while too many wait.
    */
-  inspect(path: string, modelFolder: string): Promise<AcceptedWeights> {
-    const result = this.last.then(() => this.run({ path, modelFolder }));
-    this.last = result.catch(() => undefined);
-    return result;
-  }
-
-  private async run(workerData: InspectionOrder): Promise<AcceptedWeights> {
-    const worker = new Worker(WeightsInspector.threadFile, { workerData });
-    const timer = setTimeout(() => void worker.terminate(), timeoutMs);
-    try {
-      const found = await new Promise<Inspection>((resolve, reject) => {
-        worker.once('message', resolve);
-        worker.once('error', reject);
-        worker.once('exit', () => reject(tooComplex()));
+  async inspect(ownerId: string, path: string, modelFolder: string): Promise<AcceptedWeights> {
+    const found = await this.turns
+      .run(ownerId, () => this.work.run({ path, modelFolder }))
+      .catch((error: Error) => {
+        if (error instanceof TurnsFullError) throw new InspectionsFullError();
+        throw error instanceof WorkError ? outcomeOf(error) : error;
       });
-      if (found.outcome === 'accepted') return found;
-      if (found.outcome === 'refused') throw new UnprocessableError(found.code, found.message);
-      if (found.outcome === 'tooLarge') throw tooComplex();
-      throw new Error('Weights could not be inspected.', { cause: found.error });
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY') throw tooComplex();
-      throw error;
-    } finally {
-      clearTimeout(timer);
-      await worker.terminate();
-    }
+    if (found.outcome === 'accepted') return found;
+    if (found.outcome === 'refused') throw new UnprocessableError(found.code, found.message);
+    throw tooComplex();
   }
+}
+
+/** A file that ends the process twice is at fault itself, whatever it was that ended it. */
+function outcomeOf(error: WorkError): Error {
+  if (error.failure === 'closed') return new ServiceUnavailableError('The service is ending.');
+  return error.failure === 'failed' ? error : tooComplex();
 }
 
 function tooComplex(): UnprocessableError {

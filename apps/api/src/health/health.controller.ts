@@ -11,6 +11,7 @@ import { Public } from '../auth/api-key.guard';
 import { ServiceUnavailableError } from '../http/http-errors';
 import { JOB_BACK_END } from '../infrastructure/infrastructure.module';
 import { Drain } from '../shutdown/drain';
+import { DiskSpace } from '../storage-use/disk-space';
 import { IMAGE_STORAGE } from '../storage.token';
 
 /** Writing to a remote store to see whether it can be written costs something. */
@@ -30,6 +31,7 @@ export class HealthController {
     @Inject(JOB_BACK_END) jobs: JobBackEnd,
     @Inject(IMAGE_STORAGE) storage: ImageStorage,
     clock: ClockWatch,
+    disk: DiskSpace,
     private readonly drain: Drain,
   ) {
     this.checks = {
@@ -37,6 +39,7 @@ export class HealthController {
       queue: () => jobs.counts('webhooks'),
       storage: remembering(() => storage.check(), storageCheckMs),
       clock: async () => clock.agrees,
+      disk: () => disk.hasRoom(),
     };
   }
 

@@ -73,6 +73,13 @@ export class MalformedBodyError extends HttpError {
   }
 }
 
+/** 408: the body came too slowly. */
+export class BodyTimeoutError extends HttpError {
+  constructor(timeoutMs: number) {
+    super(408, 'BodyTimeout', `The body must come within ${timeoutMs / 1000} s.`);
+  }
+}
+
 /** 403: the key is valid, but not for this. */
 export class ScopeMissingError extends HttpError {
   constructor(scope: string) {

@@ -5,7 +5,8 @@ import { InvalidError, limits } from '@app/domain';
 import type { Request, Response } from 'express';
 import { json } from 'express';
 import type { Observable } from 'rxjs';
-import { BodyTooLargeError, MalformedBodyError, UnsupportedMediaTypeError } from './http-errors';
+import { bodyTimeoutMs, welcomeBody } from './connections';
+import { BodyTimeoutError, BodyTooLargeError, MalformedBodyError, UnsupportedMediaTypeError } from './http-errors';
 
 /** Far deeper than any body that is valid, and not too deep for code that calls itself for each level. */
 const maxLevels = 1000;
@@ -21,7 +22,7 @@ const parse = json({
 
 /**
  * Reads a JSON body after the guards have let the caller in, so that a stranger's body is never read.
- * @throws UnsupportedMediaTypeError, BodyTooLargeError or MalformedBodyError; InvalidError for one that is too deep
+ * @throws UnsupportedMediaTypeError, BodyTooLargeError, BodyTimeoutError or MalformedBodyError; InvalidError for one that is too deep
  */
 @Injectable()
 export class JsonBodyInterceptor implements NestInterceptor {
@@ -32,9 +33,16 @@ export class JsonBodyInterceptor implements NestInterceptor {
       request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
     if (hasBody && (request.method === 'POST' || request.method === 'PUT') && !isBinary(request)) {
       if (!request.is(['json', '+json'])) throw new UnsupportedMediaTypeError(request.headers['content-type']);
-      await new Promise<void>((resolve, reject) =>
-        parse(request, response, (error?: unknown) => (error ? reject(toDomain(error)) : resolve())),
-      );
+      if (Number(request.headers['content-length'] ?? 0) > limits.bodyBytes) throw new BodyTooLargeError();
+      welcomeBody(request, response);
+      await new Promise<void>((resolve, reject) => {
+        const timer = setTimeout(() => reject(new BodyTimeoutError(bodyTimeoutMs)), bodyTimeoutMs);
+        parse(request, response, (error?: unknown) => {
+          clearTimeout(timer);
+          if (error) reject(toDomain(error));
+          else resolve();
+        });
+      });
       if (isDeeperThan(maxLevels, request.body)) {
         const message = `must have at most ${maxLevels} levels`;
         throw new InvalidError('ValidationFailed', `The body ${message}.`, [{ pointer: '', message }]);

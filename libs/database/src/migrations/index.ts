@@ -6,6 +6,7 @@ import { KeyLimits1795510000000 } from './1795510000000-key-limits';
 import { Retention1795520000000 } from './1795520000000-retention';
 import { Deaths1795530000000 } from './1795530000000-deaths';
 import { PromptLengths1795610000000 } from './1795610000000-prompt-lengths';
+import { StorageUse1795640000000 } from './1795640000000-storage-use';
 import { Redelivery1795660000000 } from './1795660000000-redelivery';
 import { ReadinessProbes1795660100000 } from './1795660100000-readiness-probes';
 
@@ -19,6 +20,7 @@ export const migrations = [
   Retention1795520000000,
   Deaths1795530000000,
   PromptLengths1795610000000,
+  StorageUse1795640000000,
   Redelivery1795660000000,
   ReadinessProbes1795660100000,
 ];

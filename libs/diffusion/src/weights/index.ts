@@ -8,15 +8,10 @@ export { mergeTextualInversion } from './merge-textual-inversion';
 export type { MergeTextualInversionOptions } from './merge-textual-inversion';
 export { hashFile, hashFolder, pruneMerged, removeMerged } from './merged-folder';
 export { OnnxModel, OnnxModelError } from './onnx-model';
-export {
-  readSafetensors,
-  readSafetensorsHeader,
-  readSafetensorsSync,
-  SafetensorsError,
-  toFloat32,
-} from './safetensors';
-export type { SafetensorsDtype, SafetensorsEntry, SafetensorsHeader, SafetensorsInfo } from './safetensors';
+export { readSafetensorsSync } from './safetensors';
+export type { SafetensorsDtype } from './safetensors-header';
+export { SafetensorsError } from './safetensors-scan';
 export type { TextualInversion } from './textual-inversion';
 export { WeightsError } from './weights-error';
 export type { WeightsErrorCode } from './weights-error';
-export { loadLora, loadTextualInversion } from './weights-file';
+export { withLora, withTextualInversion } from './weights-file';

@@ -1,8 +1,10 @@
+import { assertFinite } from './lora';
 import { fitLora } from './lora-fit';
 import type { LoraFormat } from './lora-keys';
+import { assertFiniteVectors } from './textual-inversion';
 import type { TextualInversion } from './textual-inversion';
 import { fitTextualInversion } from './token-embedding';
-import { readWeights } from './weights-file';
+import { withWeights } from './weights-file';
 
 /** What an accepted file of weights is. */
 export interface WeightsSummary {
@@ -17,18 +19,22 @@ export interface WeightsSummary {
 }
 
 /**
- * Checks uploaded weights against the model that they are for: every tensor is read, every layer found, every shape compared.
+ * Checks uploaded weights against the model that they are for: first what the header says, every layer found and every shape
+ * compared; only of what fits, the numbers are read, once and in pieces.
  * @throws WeightsError if they are malformed, of another kind, or do not fit the model; OnnxModelError if the model is malformed.
  */
-export async function inspectWeights(path: string, baseFolder: string): Promise<WeightsSummary> {
-  const weights = await readWeights(path);
-  if (weights.kind === 'textual_inversion') {
-    const { format, count } = weights.embedding;
-    await fitTextualInversion(weights.embedding, baseFolder);
-    return { kind: weights.kind, format, modules: 0, rank: [], tokens: count };
-  }
-  const { format, modules } = weights.lora;
-  fitLora(weights.lora, baseFolder);
-  const ranks = new Set([...modules.values()].map(({ rank }) => rank));
-  return { kind: weights.kind, format, modules: modules.size, rank: [...ranks].sort((a, b) => a - b) };
+export function inspectWeights(path: string, baseFolder: string): Promise<WeightsSummary> {
+  return withWeights(path, async (weights, source) => {
+    if (weights.kind === 'textual_inversion') {
+      const { format, count } = weights.embedding;
+      await fitTextualInversion(weights.embedding, baseFolder);
+      assertFiniteVectors(weights.embedding, source);
+      return { kind: weights.kind, format, modules: 0, rank: [], tokens: count };
+    }
+    const { format, modules } = weights.lora;
+    fitLora(weights.lora, baseFolder);
+    assertFinite(weights.lora, source);
+    const ranks = new Set([...modules.values()].map(({ rank }) => rank));
+    return { kind: weights.kind, format, modules: modules.size, rank: [...ranks].sort((a, b) => a - b) };
+  });
 }

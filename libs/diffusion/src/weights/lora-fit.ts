@@ -7,6 +7,15 @@ import { findWeightSites } from './weight-sites';
 import type { WeightSite } from './weight-sites';
 import { quote, shapeText, WeightsError } from './weights-error';
 
+/**
+ * The rank of a layer is at most this, or the shorter side of its weight where that is more: a higher one adds nothing. Published
+ * LoRAs have ranks to 1,024, and this whatever the layer.
+ */
+const MAX_RANK = 1024;
+
+/** Multiplications that a merge may take: four times those of a LoRA of rank 128 on every layer of SD 1.5; some ten seconds of two cores. */
+const MAX_MULTIPLICATIONS = 5e11;
+
 /** A layer of the LoRA and the base's weight that it changes. */
 export interface FittedModule {
   module: LoraModule;
@@ -21,11 +30,14 @@ export interface FittedPart {
 }
 
 /**
- * Finds the base's weight for every layer of a LoRA.
- * @throws WeightsError if the base lacks a layer or has it in another shape; OnnxModelError if the base is malformed.
+ * Finds the base's weight for every layer of a LoRA, by shapes alone. Each weight of the base is changed by one layer at most, so
+ * that the work of all that follows is bounded by the base's size, the ranks and {@link MAX_MULTIPLICATIONS}.
+ * @throws WeightsError if the base lacks a layer or has it in another shape, or if the merge would take too much work;
+ * OnnxModelError if the base is malformed.
  */
 export function fitLora(lora: Lora, baseFolder: string): FittedPart[] {
-  const parts = new Map<ModelPart, FittedPart & { sites: Map<string, WeightSite> }>();
+  const parts = new Map<ModelPart, FittedPart & { sites: Map<string, WeightSite>; changed: Set<string> }>();
+  let multiplications = 0;
   for (const module of lora.modules.values()) {
     const { part } = module;
     let fitted = parts.get(part);
@@ -41,7 +53,7 @@ export function fitLora(lora: Lora, baseFolder: string): FittedPart[] {
           `The base model's ${part} was exported without its layers' names, so that no LoRA can be merged into it.`,
         );
       }
-      fitted = { part, model, modules: [], sites };
+      fitted = { part, model, modules: [], sites, changed: new Set() };
       parts.set(part, fitted);
     }
     const site = fitted.sites.get(module.path);
@@ -51,12 +63,28 @@ export function fitLora(lora: Lora, baseFolder: string): FittedPart[] {
         `The key ${quote(module.key)} is for a weight of shape ${shapeText(module.shape)}; the base model's is ${shapeText(site.shape)}.`,
       );
     }
-    if (fitted.modules.some((other) => other.site.initializer === site.initializer)) {
+    if (fitted.changed.has(site.initializer.name)) {
       throw misfit(`The key ${quote(module.key)} is for a weight that the base model shares with another layer.`);
+    }
+    fitted.changed.add(site.initializer.name);
+    multiplications += assertRank(module);
+    if (multiplications > MAX_MULTIPLICATIONS) {
+      throw tooComplex(
+        `To merge the file takes more than ${MAX_MULTIPLICATIONS} multiplications; its ranks are too high.`,
+      );
     }
     fitted.modules.push({ module, site });
   }
   return [...parts.values()].map(({ part, model, modules }) => ({ part, model, modules }));
+}
+
+/** @returns how many multiplications the layer takes. @throws WeightsError for a rank that adds nothing. */
+function assertRank({ key, rank, mid, shape: [out, ...inputs] }: LoraModule): number {
+  const columns = inputs.reduce((product, length) => product * length, 1);
+  const most = Math.max(MAX_RANK, Math.min(out, columns));
+  if (rank > most)
+    throw tooComplex(`The layer of ${quote(key)} has the rank ${rank}; its weight takes at most ${most}.`);
+  return rank * columns * (out + (mid ? rank : 0));
 }
 
 /**
@@ -78,4 +106,8 @@ function squeeze(shape: readonly number[]): string {
 
 function misfit(sentence: string): WeightsError {
   return new WeightsError('WeightsDoNotFitModel', sentence);
+}
+
+function tooComplex(sentence: string): WeightsError {
+  return new WeightsError('WeightsTooComplex', sentence);
 }

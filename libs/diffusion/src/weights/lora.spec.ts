@@ -1,15 +1,24 @@
 import { mutations } from '../../../../test/support/mutations';
 import { encodeSafetensors } from '../../../../test/support/safetensors';
 import type { TensorToWrite } from '../../../../test/support/safetensors';
-import { parseLora } from './lora';
+import { assertFinite, parseLora } from './lora';
 import type { Lora } from './lora';
+import { readFactors } from './lora-factors';
 import { parseLoraKey } from './lora-keys';
-import { readSafetensorsSync, SafetensorsError } from './safetensors';
-import { isTextualInversion, parseTextualInversion } from './textual-inversion';
+import { BufferSource } from './protobuf';
+import { readSafetensorsHeader } from './safetensors-header';
+import { SafetensorsError } from './safetensors-scan';
+import { assertFiniteVectors, isTextualInversion, parseTextualInversion } from './textual-inversion';
 import { WeightsError } from './weights-error';
 import type { WeightsErrorCode } from './weights-error';
 
-const read = (tensors: Record<string, TensorToWrite>) => readSafetensorsSync(encodeSafetensors(tensors));
+const sourceOf = (tensors: Record<string, TensorToWrite>) => new BufferSource(encodeSafetensors(tensors));
+const parse = (tensors: Record<string, TensorToWrite>, metadata = new Map<string, string>()): Lora => {
+  const source = sourceOf(tensors);
+  const lora = parseLora({ ...readSafetensorsHeader(source), metadata }, source);
+  assertFinite(lora, source);
+  return lora;
+};
 const ones = (...shape: number[]): TensorToWrite => ({
   shape,
   values: new Array(shape.reduce((a, b) => a * b, 1)).fill(1),
@@ -88,35 +97,48 @@ describe('parseLoraKey', () => {
   });
 });
 
+/** Adds as the runtime does. */
+class PlainSum {
+  async add(weight: Float32Array, left: Float32Array, right: Float32Array, rank: number): Promise<Float32Array> {
+    const columns = right.length / rank;
+    return weight.map((value, place) => {
+      const [row, column] = [Math.floor(place / columns), place % columns];
+      for (let i = 0; i < rank; i++) value += left[row * rank + i] * right[i * columns + column];
+      return value;
+    });
+  }
+}
+
 describe('parseLora', () => {
   it('reads factors, alpha and rank of a linear layer', () => {
     const alpha = { shape: [], values: [0.5], dtype: 'F16' as const };
-    const lora = parseLora(read({ ...pair('lora_unet_mid_block_x'), 'lora_unet_mid_block_x.alpha': alpha }));
+    const lora = parse({ ...pair('lora_unet_mid_block_x'), 'lora_unet_mid_block_x.alpha': alpha });
     expect(lora.format).toBe('kohya');
     expect([...lora.modules.keys()]).toEqual(['unet.mid_block_x']);
     expect(one(lora)).toMatchObject({ shape: [4, 3], rank: 2, alpha: 0.5, conv: false });
   });
 
   it('takes the rank for alpha where there is none', () => {
-    expect(one(parseLora(read(pair('unet.mid_block.x')))).alpha).toBe(2);
+    expect(one(parse(pair('unet.mid_block.x'))).alpha).toBe(2);
   });
 
   it("takes alpha from peft's configuration in the metadata", () => {
     const metadata = new Map([['lora_adapter_metadata', '{"unet.r": 2, "unet.lora_alpha": 8}']]);
-    expect(one(parseLora(read(pair('unet.mid_block.x')), metadata)).alpha).toBe(8);
+    expect(one(parse(pair('unet.mid_block.x'), metadata)).alpha).toBe(8);
   });
 
-  it('reads a convolution, and folds a middle factor into the lower one', () => {
+  it('reads a convolution, and folds a middle factor into the lower one', async () => {
     const down = { shape: [2, 2, 1, 1], values: [1, 2, 3, 4] };
     const mid = { shape: [2, 2, 1, 2], values: [1, 10, 2, 20, 3, 30, 4, 40] };
     const tensors = {
       ...pair('lora_unet_mid_block_x', down, ones(4, 2, 1, 1)),
       'lora_unet_mid_block_x.lora_mid.weight': mid,
     };
-    const module = one(parseLora(read(tensors)));
+    const module = one(parse(tensors));
     expect(module).toMatchObject({ shape: [4, 2, 1, 2], conv: true, rank: 2 });
     // [a, i, k]: mid[a, 0, k] * down[0, i] + mid[a, 1, k] * down[1, i]
-    expect([...module.down]).toEqual([7, 70, 10, 100, 15, 150, 22, 220]);
+    const { down: folded } = await readFactors(sourceOf(tensors), module, new PlainSum());
+    expect([...folded]).toEqual([7, 70, 10, 100, 15, 150, 22, 220]);
   });
 
   it.each<[string, Record<string, TensorToWrite>, RegExp]>([
@@ -134,6 +156,11 @@ describe('parseLora', () => {
     ['with a NaN', pair('unet.mid_block.x', { shape: [2, 3], values: [0, 0, 0, 0, 0, NaN] }), /not finite/],
     ['with two alphas', { ...pair('unet.mid_block.x'), 'unet.mid_block.x.alpha': ones(2) }, /not a single number/],
     [
+      'with an alpha that is no number',
+      { ...pair('unet.mid_block.x'), 'unet.mid_block.x.alpha': { shape: [], values: [NaN] } },
+      /not finite/,
+    ],
+    [
       'with a layer twice',
       { ...pair('unet.mid_block.x_y'), 'unet.mid_block.x.y.lora_A.weight': ones(2, 3) },
       /"unet\.mid_block\.x_y.* and "unet\.mid_block\.x\.y/,
@@ -144,7 +171,7 @@ describe('parseLora', () => {
       /middle factor \[2, 2, 3, 3\]/,
     ],
   ])('refuses a file %s', (_, tensors, sentence) => {
-    const { code, message } = refusal(() => parseLora(read(tensors)));
+    const { code, message } = refusal(() => parse(tensors));
     expect(code).toBe('WeightsMalformed');
     expect(message).toMatch(sentence);
   });
@@ -152,11 +179,13 @@ describe('parseLora', () => {
   it.each([
     ['not JSON', '{', 'WeightsMalformed'],
     ['null', 'null', 'accepted'],
+    ['with an alpha that no number can hold', '{"unet.lora_alpha": 1e400}', 'WeightsMalformed'],
+    ['longer than any', JSON.stringify('x'.repeat(300_000)), 'WeightsMalformed'],
     ['rank-stabilised', '{"unet.use_rslora": true}', 'WeightsKindUnsupported'],
     ['with an alpha of its own for a layer', '{"unet.alpha_pattern": {"to_q": 4}}', 'WeightsKindUnsupported'],
   ])('judges metadata that is %s', (_, text, outcome) => {
-    const parse = () => parseLora(read(pair('unet.mid_block.x')), new Map([['lora_adapter_metadata', text]]));
-    expect(outcome === 'accepted' ? one(parse()).alpha : refusal(parse).code).toBe(
+    const judge = () => parse(pair('unet.mid_block.x'), new Map([['lora_adapter_metadata', text]]));
+    expect(outcome === 'accepted' ? one(judge()).alpha : refusal(judge).code).toBe(
       outcome === 'accepted' ? 2 : outcome,
     );
   });
@@ -167,9 +196,10 @@ describe('parseLora', () => {
     const outcomes = { refused: 0, read: 0 };
     for (const bytes of mutations(good, 3000)) {
       try {
-        const entries = readSafetensorsSync(bytes);
-        if (isTextualInversion(entries)) parseTextualInversion(entries);
-        else parseLora(entries, new Map(Object.entries(metadata)));
+        const source = new BufferSource(bytes);
+        const header = readSafetensorsHeader(source);
+        if (isTextualInversion(header.tensors)) parseTextualInversion(header.tensors);
+        else parseLora(header, source);
         outcomes.read++;
       } catch (error) {
         if (!(error instanceof SafetensorsError)) expect(error).toBeInstanceOf(WeightsError);
@@ -187,9 +217,9 @@ describe('parseTextualInversion', () => {
     ['<cat-toy>', ones(2, 3), { format: 'diffusers', token: '<cat-toy>', count: 2, width: 3 }],
     ['emb_params', ones(2, 3), { format: 'a1111', token: undefined, count: 2, width: 3 }],
   ])('reads %s %j', (key, tensor, expected) => {
-    const entries = read({ [key]: tensor });
-    expect(isTextualInversion(entries)).toBe(true);
-    expect(parseTextualInversion(entries)).toMatchObject(expected);
+    const { tensors } = readSafetensorsHeader(sourceOf({ [key]: tensor }));
+    expect(isTextualInversion(tensors)).toBe(true);
+    expect(parseTextualInversion(tensors)).toMatchObject(expected);
   });
 
   it.each<[string, Record<string, TensorToWrite>, WeightsErrorCode]>([
@@ -198,12 +228,14 @@ describe('parseTextualInversion', () => {
     ['of integers', { emb_params: { ...ones(1, 3), dtype: 'I32' } }, 'WeightsMalformed'],
     ['with an infinity', { emb_params: { shape: [2], values: [0, Infinity] } }, 'WeightsMalformed'],
   ])('refuses embeddings %s', (_, tensors, code) => {
-    const entries = read(tensors);
-    expect(isTextualInversion(entries)).toBe(true);
-    expect(refusal(() => parseTextualInversion(entries)).code).toBe(code);
+    const source = sourceOf(tensors);
+    const header = readSafetensorsHeader(source);
+    expect(isTextualInversion(header.tensors)).toBe(true);
+    expect(refusal(() => assertFiniteVectors(parseTextualInversion(header.tensors), source)).code).toBe(code);
   });
 
   it('is not what a single weight of a checkpoint is', () => {
-    expect(isTextualInversion(read({ 'unet.conv_in.weight': ones(2, 3) }))).toBe(false);
+    const { tensors } = readSafetensorsHeader(sourceOf({ 'unet.conv_in.weight': ones(2, 3) }));
+    expect(isTextualInversion(tensors)).toBe(false);
   });
 });

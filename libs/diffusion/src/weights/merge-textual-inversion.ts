@@ -4,8 +4,9 @@ import { wordsWith } from '../tokenizer/added-tokens';
 import { rewriteGraph } from './graph-rewrite';
 import { cachedMerge, FileSharer, hashFile, hashFolder, MERGE_RECORD } from './merged-folder';
 import { FLOAT } from './onnx-proto';
+import { readFloats } from './safetensors';
 import { fitTextualInversion } from './token-embedding';
-import { loadTextualInversion } from './weights-file';
+import { withTextualInversion } from './weights-file';
 
 export interface MergeTextualInversionOptions {
   /** A model folder in diffusers' layout, of which only `text_encoder` and `tokenizer` are changed. */
@@ -38,29 +39,31 @@ export async function mergeTextualInversion(
   if (!/^\S{1,100}$/u.test(token)) throw new RangeError(`The token ${JSON.stringify(token)} is not a single word.`);
   const baseHash = options.baseHash ?? (await hashFolder(baseFolder));
   const weightsHash = options.embeddingHash ?? (await hashFile(options.embedding));
-  return cachedMerge(cacheDir, { kind: 'embedding', baseHash, weightsHash, variant: token }, async (folder) => {
-    const embedding = await loadTextualInversion(options.embedding);
-    const { vectors, count } = embedding;
-    const { model, table } = await fitTextualInversion(embedding, baseFolder);
-    const { initializer, names, cast } = table;
-    const [rows, width] = initializer.dims;
-    const sharer = new FileSharer(cacheDir, baseHash);
-    const own = [MERGE_RECORD, CONFIG, ADDED_TOKENS];
-    const isGraph = (path: string) => path.startsWith('text_encoder/') && path.endsWith('.onnx');
-    await sharer.shareTree(baseFolder, folder, (path) => !own.includes(path) && !isGraph(path));
-    await rewriteGraph(model, join(folder, 'text_encoder'), sharer, new Set(names), async (file) => {
-      const longer = new Float32Array((rows + count) * width);
-      longer.set(await model.readFloats(initializer));
-      longer.set(vectors, rows * width);
-      const data = await file.append(longer, cast ? FLOAT : initializer.dataType);
-      return new Map([[initializer.name, { ...data, dims: [rows + count, width] }]]);
-    });
-    const config = await readJson(join(baseFolder, CONFIG));
-    if (config) await writeJson(join(folder, CONFIG), { ...config, vocab_size: rows + count });
-    const before = ((await readJson(join(baseFolder, ADDED_TOKENS))) ?? {}) as Record<string, number>;
-    await writeJson(join(folder, ADDED_TOKENS), wordsWith(before, token, count, rows));
-    return { merged: count };
-  });
+  const key = { kind: 'embedding', baseHash, weightsHash, variant: token } as const;
+  return cachedMerge(cacheDir, key, (folder) =>
+    withTextualInversion(options.embedding, async (embedding, source) => {
+      const { vectors, count } = embedding;
+      const { model, table } = await fitTextualInversion(embedding, baseFolder);
+      const { initializer, names, cast } = table;
+      const [rows, width] = initializer.dims;
+      const sharer = new FileSharer(cacheDir, baseHash);
+      const own = [MERGE_RECORD, CONFIG, ADDED_TOKENS];
+      const isGraph = (path: string) => path.startsWith('text_encoder/') && path.endsWith('.onnx');
+      await sharer.shareTree(baseFolder, folder, (path) => !own.includes(path) && !isGraph(path));
+      await rewriteGraph(model, join(folder, 'text_encoder'), sharer, new Set(names), async (file) => {
+        const longer = new Float32Array((rows + count) * width);
+        longer.set(await model.readFloats(initializer));
+        longer.set(readFloats(source, vectors), rows * width);
+        const data = await file.append(longer, cast ? FLOAT : initializer.dataType);
+        return new Map([[initializer.name, { ...data, dims: [rows + count, width] }]]);
+      });
+      const config = await readJson(join(baseFolder, CONFIG));
+      if (config) await writeJson(join(folder, CONFIG), { ...config, vocab_size: rows + count });
+      const before = ((await readJson(join(baseFolder, ADDED_TOKENS))) ?? {}) as Record<string, number>;
+      await writeJson(join(folder, ADDED_TOKENS), wordsWith(before, token, count, rows));
+      return { merged: count };
+    }),
+  );
 }
 
 async function readJson(path: string): Promise<Record<string, unknown> | undefined> {

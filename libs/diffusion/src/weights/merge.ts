@@ -7,7 +7,9 @@ import { cachedMerge, FileSharer, hashFile, hashFolder, MERGE_RECORD } from './m
 import type { OnnxModel } from './onnx-model';
 import { FLOAT } from './onnx-proto';
 import type { ExternalData } from './onnx-proto';
-import { loadLora } from './weights-file';
+import { readFactors } from './lora-factors';
+import type { ByteSource } from './protobuf';
+import { withLora } from './weights-file';
 
 export interface MergeLoraOptions {
   /** A model folder in diffusers' layout, of which only `unet` and `text_encoder` are changed. */
@@ -28,6 +30,7 @@ export interface MergeLoraOptions {
  * output is the sum that diffusers computes (`LoraLayer.forward` of peft). The changed weights are in one file of their own;
  * all others stay in the base's files, hard-linked beside the graph. Where the base keeps its weights inside `model.onnx`,
  * that file is linked and the new graph points into it, so that no form of base is ever copied.
+ * One layer is in memory at a time. What bounds the work is `fitLora`, which every merge and every inspection goes through.
  * @returns the folder, and how many weights are changed
  * @throws WeightsError if the LoRA is malformed or does not fit; OnnxModelError if the base is malformed
  */
@@ -36,45 +39,49 @@ export async function mergeLora(options: MergeLoraOptions): Promise<{ folder: st
   if (!Number.isFinite(scale)) throw new RangeError(`The scale is ${scale}; a finite number is accepted.`);
   const baseHash = options.baseHash ?? (await hashFolder(baseFolder));
   const weightsHash = options.loraHash ?? (await hashFile(options.lora));
-  return cachedMerge(cacheDir, { kind: 'lora', baseHash, weightsHash, variant: String(scale) }, async (folder) => {
-    const lora = await loadLora(options.lora);
-    const parts = fitLora(lora, baseFolder);
-    const graphs = parts.map(({ part }) => `${part}/`);
-    const sharer = new FileSharer(cacheDir, baseHash);
-    // Other graphs of a changed part, as fused ones for a GPU, would draw without the LoRA: they are left out.
-    const isShared = (path: string) =>
-      path !== MERGE_RECORD && !(path.endsWith('.onnx') && graphs.some((start) => path.startsWith(start)));
-    await sharer.shareTree(baseFolder, folder, isShared);
-    const sum = await LowRankSum.create();
-    try {
-      for (const { part, model, modules } of parts) {
-        const stale = new Set(modules.map(({ site }) => site.initializer.name));
-        await rewriteGraph(model, join(folder, part), sharer, stale, async (file) => {
-          const changes = new Map<string, ExternalData>();
-          for (const fitted of modules) {
-            const { initializer, cast } = fitted.site;
-            const weight = await mergeModule(model, fitted, scale, sum);
-            // What is only read through a cast to float32 is kept as float32, which spares it a second rounding.
-            changes.set(initializer.name, await file.append(weight, cast ? FLOAT : initializer.dataType));
-          }
-          return changes;
-        });
+  const key = { kind: 'lora', baseHash, weightsHash, variant: String(scale) } as const;
+  return cachedMerge(cacheDir, key, (folder) =>
+    withLora(options.lora, async (lora, source) => {
+      const parts = fitLora(lora, baseFolder);
+      const graphs = parts.map(({ part }) => `${part}/`);
+      const sharer = new FileSharer(cacheDir, baseHash);
+      // Other graphs of a changed part, as fused ones for a GPU, would draw without the LoRA: they are left out.
+      const isShared = (path: string) =>
+        path !== MERGE_RECORD && !(path.endsWith('.onnx') && graphs.some((start) => path.startsWith(start)));
+      await sharer.shareTree(baseFolder, folder, isShared);
+      const sum = await LowRankSum.create();
+      try {
+        for (const { part, model, modules } of parts) {
+          const stale = new Set(modules.map(({ site }) => site.initializer.name));
+          await rewriteGraph(model, join(folder, part), sharer, stale, async (file) => {
+            const changes = new Map<string, ExternalData>();
+            for (const fitted of modules) {
+              const { initializer, cast } = fitted.site;
+              const weight = await mergeModule(model, fitted, source, scale, sum);
+              // What is only read through a cast to float32 is kept as float32, which spares it a second rounding.
+              changes.set(initializer.name, await file.append(weight, cast ? FLOAT : initializer.dataType));
+            }
+            return changes;
+          });
+        }
+      } finally {
+        await sum.release();
       }
-    } finally {
-      await sum.release();
-    }
-    return { merged: lora.modules.size };
-  });
+      return { merged: lora.modules.size };
+    }),
+  );
 }
 
 /** The merged weight, in the layout that the graph stores it in. */
 async function mergeModule(
   model: OnnxModel,
   { module, site }: FittedModule,
+  source: ByteSource,
   scale: number,
   sum: LowRankSum,
 ): Promise<Float32Array> {
-  const { rank, alpha, up, down } = module;
+  const { rank, alpha } = module;
+  const { up, down } = await readFactors(source, module, sum);
   const weight = await model.readFloats(site.initializer);
   const factor = (scale * alpha) / rank;
   const scaled = up.map((value) => value * factor);

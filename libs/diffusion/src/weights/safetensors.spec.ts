@@ -1,5 +1,8 @@
 import { mutations } from '../../../../test/support/mutations';
-import { readSafetensorsHeader, readSafetensorsSync, SafetensorsError, toFloat32 } from './safetensors';
+import { BufferSource } from './protobuf';
+import { isFiniteTensor, readSafetensorsSync, toFloat32 } from './safetensors';
+import { readSafetensorsHeader } from './safetensors-header';
+import { SafetensorsError } from './safetensors-scan';
 
 /** A file with the given header text and this many bytes of data. */
 function file(header: string, data: Uint8Array | number = 8): Buffer {
@@ -11,10 +14,13 @@ function file(header: string, data: Uint8Array | number = 8): Buffer {
 const tensor = (begin: number, end: number, dtype = 'F32', shape = [(end - begin) / 4]) =>
   JSON.stringify({ dtype, shape, data_offsets: [begin, end] });
 
+const longHeader = Buffer.from([0x00, 0xe1, 0xf5, 0x05, 0, 0, 0, 0]);
+const emptyTensors = (count: number) => `{${Array.from({ length: count }, (_, i) => `"${i}":{"dtype":"F32"}`).join()}}`;
+
 describe('readSafetensorsHeader', () => {
   it('gives types, shapes, positions in the file and metadata', () => {
     const header = `{"__metadata__":{"format":"pt"},"a":${tensor(0, 8)},"b":${tensor(8, 8)}}  `;
-    const { tensors, metadata } = readSafetensorsHeader(file(header));
+    const { tensors, metadata } = readSafetensorsHeader(new BufferSource(file(header)));
     expect(tensors.get('a')).toEqual({ dtype: 'F32', shape: [2], begin: 8 + header.length, end: 16 + header.length });
     expect(tensors.get('b')).toMatchObject({ shape: [0] });
     expect([...metadata]).toEqual([['format', 'pt']]);
@@ -49,9 +55,19 @@ describe('readSafetensorsHeader', () => {
     ],
     ['an unknown key', file('{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8],"x":1}}'), /unknown key "x"/],
     ['metadata that is no string', file('{"__metadata__":{"n":1}}', 0), /metadata "n"/],
+    ['a header of 100 MB', Buffer.concat([longHeader, Buffer.alloc(100)]), /claims 100000000 bytes; at most/],
+    ['a header of a million levels', file('['.repeat(1_000_000)), /more than 3 levels/],
+    ['a million tensors without a size', file(emptyTensors(250_000)), /more than 100000 keys/],
+    ['a million objects', file(`{"a":{"shape":[${'{},'.repeat(1_000_000)}`), /more than 3 levels/],
+    ['a name of a megabyte', file(`{"${'x'.repeat(1_000_000)}":${tensor(0, 8)}}`), /name of more than 1000/],
+    ['a shape of a million ones', file(`{"a":{"shape":[${'1,'.repeat(1_000_000)}1]}}`), /more than 8 elements/],
+    ['a list of a million lists', file(`[${'[],'.repeat(1_000_000)}[]]`), /more than 8 elements/],
+    ['a string without an end', file(`{"a":"${'x'.repeat(1_000_000)}`), /not valid JSON/],
+    ['brackets that were never open', file(']'.repeat(1_000_000)), /not valid JSON/],
   ])('refuses %s', (_, bytes, sentence) => {
-    expect(() => readSafetensorsHeader(bytes)).toThrow(SafetensorsError);
-    expect(() => readSafetensorsHeader(bytes)).toThrow(sentence);
+    const read = () => readSafetensorsHeader(new BufferSource(bytes));
+    expect(read).toThrow(SafetensorsError);
+    expect(read).toThrow(sentence);
   });
 
   it('refuses any damaged header with a plain error, whatever was changed', () => {
@@ -86,5 +102,35 @@ describe('toFloat32', () => {
   ])('reads %s', (dtype, data, expected) => {
     const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
     expect(read(dtype, bytes, expected.length)).toEqual(expected);
+  });
+});
+
+describe(isFiniteTensor.name, () => {
+  const judge = (dtype: string, data: ArrayBufferView) => {
+    const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+    const shape = [data.byteLength / (data as Float32Array).BYTES_PER_ELEMENT];
+    const source = new BufferSource(file(`{"a":${tensor(0, bytes.length, dtype, shape)}}`, bytes));
+    return isFiniteTensor(source, readSafetensorsHeader(source).tensors.get('a')!);
+  };
+
+  it.each<[string, ArrayBufferView, boolean]>([
+    ['F64', new Float64Array([1, -1e38]), true],
+    ['F64', new Float64Array([1, 1e300]), false],
+    ['F32', new Float32Array([3e38, -0]), true],
+    ['F32', new Float32Array([0, -Infinity]), false],
+    ['F32', new Float32Array([NaN]), false],
+    ['F16', new Uint16Array([0x7bff, 0xfbff]), true],
+    ['F16', new Uint16Array([0, 0xfc00]), false],
+    ['BF16', new Uint16Array([0x7f7f]), true],
+    ['BF16', new Uint16Array([0x7fc0]), false],
+  ])('judges %s %j: %s', (dtype, data, isFinite) => {
+    expect(judge(dtype, data)).toBe(isFinite);
+  });
+
+  it('looks past the first piece', () => {
+    const values = new Float32Array(3_000_000);
+    expect(judge('F32', values)).toBe(true);
+    values[values.length - 1] = NaN;
+    expect(judge('F32', values)).toBe(false);
   });
 });

@@ -1,8 +1,9 @@
-import { toFloat32 } from './safetensors';
-import type { SafetensorsEntry } from './safetensors';
+import { isFiniteTensor } from './safetensors';
+import type { ByteSource } from './protobuf';
+import type { SafetensorsInfo } from './safetensors-header';
 import { quote, shapeText, WeightsError } from './weights-error';
 
-/** Learned embeddings that stand for one word of a prompt. */
+/** Learned embeddings that stand for one word of a prompt; they stay in the file until they are merged. */
 export interface TextualInversion {
   format: 'diffusers' | 'a1111';
   /** The word it was trained with; a1111's files do not say. */
@@ -11,7 +12,7 @@ export interface TextualInversion {
   count: number;
   width: number;
   /** [count, width] */
-  vectors: Float32Array;
+  vectors: SafetensorsInfo;
 }
 
 /** The one tensor of a1111's files. */
@@ -21,7 +22,7 @@ const A1111_KEY = 'emb_params';
  * Whether a file's tensors are a textual inversion: diffusers keeps a single tensor named by the token, a1111 one named
  * `emb_params`, and both one a text encoder for models with several.
  */
-export function isTextualInversion(entries: ReadonlyMap<string, SafetensorsEntry>): boolean {
+export function isTextualInversion(entries: ReadonlyMap<string, SafetensorsInfo>): boolean {
   const shapes = [...entries.values()].map(({ shape }) => shape.length);
   const areRows = shapes.length > 0 && shapes.every((rank) => rank === 1 || rank === 2);
   return (
@@ -30,7 +31,7 @@ export function isTextualInversion(entries: ReadonlyMap<string, SafetensorsEntry
 }
 
 /** @throws WeightsError if the tensor is no list of embeddings, or there is one for each of several text encoders. */
-export function parseTextualInversion(entries: ReadonlyMap<string, SafetensorsEntry>): TextualInversion {
+export function parseTextualInversion(entries: ReadonlyMap<string, SafetensorsInfo>): TextualInversion {
   const [[key, entry]] = entries;
   if (entries.size > 1) {
     const keys = [...entries.keys()].slice(0, 3).map(quote).join(', ');
@@ -45,10 +46,14 @@ export function parseTextualInversion(entries: ReadonlyMap<string, SafetensorsEn
   const [count, width] = entry.shape.length === 1 ? [1, entry.shape[0]] : entry.shape;
   if (count === 0 || width === 0)
     throw malformed(`The tensor ${quote(key)} of shape ${shapeText(entry.shape)} is empty.`);
-  const vectors = toFloat32(entry);
-  if (!vectors.every(Number.isFinite)) throw malformed(`The tensor ${quote(key)} has values that are not finite.`);
   const isA1111 = key === A1111_KEY;
-  return { format: isA1111 ? 'a1111' : 'diffusers', token: isA1111 ? undefined : key, count, width, vectors };
+  return { format: isA1111 ? 'a1111' : 'diffusers', token: isA1111 ? undefined : key, count, width, vectors: entry };
+}
+
+/** Reads the vectors once. @throws WeightsError if a value is no finite number. */
+export function assertFiniteVectors({ token, vectors }: TextualInversion, source: ByteSource): void {
+  if (!isFiniteTensor(source, vectors))
+    throw malformed(`The tensor ${quote(token ?? A1111_KEY)} has values that are not finite.`);
 }
 
 function malformed(sentence: string): WeightsError {

@@ -1,5 +1,6 @@
-/** Why weights are refused: broken, made for another model, or of a kind that is not merged. */
-export type WeightsErrorCode = 'WeightsMalformed' | 'WeightsDoNotFitModel' | 'WeightsKindUnsupported';
+/** Why weights are refused: broken, made for another model, of a kind that is not merged, or too much work to merge. */
+export type WeightsErrorCode =
+  'WeightsMalformed' | 'WeightsDoNotFitModel' | 'WeightsKindUnsupported' | 'WeightsTooComplex';
 
 /** Uploaded weights that cannot be used; the message is one sentence that names the key and, where it matters, the shapes. */
 export class WeightsError extends Error {

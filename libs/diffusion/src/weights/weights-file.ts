@@ -1,19 +1,30 @@
 import { parseLora } from './lora';
 import type { Lora } from './lora';
-import { readSafetensors, readSafetensorsHeader, SafetensorsError } from './safetensors';
+import type { ByteSource } from './protobuf';
+import { withFile } from './safetensors';
+import { readSafetensorsHeader } from './safetensors-header';
+import { SafetensorsError } from './safetensors-scan';
 import { isTextualInversion, parseTextualInversion } from './textual-inversion';
 import type { TextualInversion } from './textual-inversion';
 import { WeightsError } from './weights-error';
 
 export type Weights = { kind: 'lora'; lora: Lora } | { kind: 'textual_inversion'; embedding: TextualInversion };
 
-/** Reads uploaded weights of either kind. @throws WeightsError if the file is malformed or holds neither. */
-export async function readWeights(path: string): Promise<Weights> {
+/**
+ * Reads what uploaded weights of either kind say of themselves, and lends the file that holds their numbers for the time of a call.
+ * @throws WeightsError if the file is malformed or holds neither.
+ */
+export async function withWeights<T>(
+  path: string,
+  use: (weights: Weights, source: ByteSource) => T | Promise<T>,
+): Promise<T> {
   try {
-    const { metadata } = readSafetensorsHeader(path);
-    const entries = await readSafetensors(path);
-    if (isTextualInversion(entries)) return { kind: 'textual_inversion', embedding: parseTextualInversion(entries) };
-    return { kind: 'lora', lora: parseLora(entries, metadata) };
+    return await withFile(path, (source) => {
+      const header = readSafetensorsHeader(source);
+      if (isTextualInversion(header.tensors))
+        return use({ kind: 'textual_inversion', embedding: parseTextualInversion(header.tensors) }, source);
+      return use({ kind: 'lora', lora: parseLora(header, source) }, source);
+    });
   } catch (error) {
     if (error instanceof SafetensorsError) throw new WeightsError('WeightsMalformed', error.message);
     throw error;
@@ -21,15 +32,20 @@ export async function readWeights(path: string): Promise<Weights> {
 }
 
 /** @throws WeightsError if the file is not a LoRA. */
-export async function loadLora(path: string): Promise<Lora> {
-  const weights = await readWeights(path);
-  if (weights.kind === 'lora') return weights.lora;
-  throw new WeightsError('WeightsKindUnsupported', 'The file holds a textual inversion where a LoRA is expected.');
+export function withLora<T>(path: string, use: (lora: Lora, source: ByteSource) => T | Promise<T>): Promise<T> {
+  return withWeights(path, (weights, source) => {
+    if (weights.kind === 'lora') return use(weights.lora, source);
+    throw new WeightsError('WeightsKindUnsupported', 'The file holds a textual inversion where a LoRA is expected.');
+  });
 }
 
 /** @throws WeightsError if the file is not a textual inversion embedding. */
-export async function loadTextualInversion(path: string): Promise<TextualInversion> {
-  const weights = await readWeights(path);
-  if (weights.kind === 'textual_inversion') return weights.embedding;
-  throw new WeightsError('WeightsKindUnsupported', 'The file holds a LoRA where a textual inversion is expected.');
+export function withTextualInversion<T>(
+  path: string,
+  use: (embedding: TextualInversion, source: ByteSource) => T | Promise<T>,
+): Promise<T> {
+  return withWeights(path, (weights, source) => {
+    if (weights.kind === 'textual_inversion') return use(weights.embedding, source);
+    throw new WeightsError('WeightsKindUnsupported', 'The file holds a LoRA where a textual inversion is expected.');
+  });
 }

@@ -61,6 +61,10 @@ export class ApiKey {
   @Column('integer', { name: 'max_concurrent', nullable: true })
   maxConcurrent: number | null;
 
+  /** Megabytes of pictures and weights, uploads in progress among them. */
+  @Column('integer', { name: 'max_storage_mb', nullable: true })
+  maxStorageMb: number | null;
+
   /** Days after which what has finished is deleted; null keeps it. */
   @Column('integer', { name: 'retention_days', nullable: true })
   retentionDays: number | null;

@@ -57,6 +57,9 @@ export class Finetune {
   @Column('integer', { name: 'weights_vectors', nullable: true })
   weightsVectors: number | null;
 
+  @Column('bigint', { name: 'weights_bytes', nullable: true, transformer: bigintAsNumber })
+  weightsBytes: number | null;
+
   @Column('double precision', { name: 'weights_scale', default: 1 })
   weightsScale: number;
 

@@ -133,6 +133,10 @@ export class ImageTask {
   @Column('double precision', { name: 'compute_seconds', nullable: true })
   computeSeconds: number | null;
 
+  /** What its pictures take in the storage. */
+  @Column('bigint', { name: 'picture_bytes', default: 0, transformer: bigintAsNumber })
+  pictureBytes: number;
+
   @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
   createdAt: Date;
 

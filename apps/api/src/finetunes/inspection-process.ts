@@ -1,21 +1,20 @@
-import { parentPort, workerData } from 'node:worker_threads';
 import { inspectWeights, OnnxModelError, WeightsError } from '@app/diffusion';
+import { serveWork } from '../work/serve-work';
 
-/** What the thread is started with. */
+/** A file to look at, and the model that it is for. */
 export interface InspectionOrder {
   path: string;
   modelFolder: string;
 }
 
-/** What the thread answers, once. */
+/** What the file is, or why it is refused. */
 export type Inspection =
   /** `tokens`: embeddings of a textual inversion. */
   | { outcome: 'accepted'; kind: 'lora' | 'textual_inversion'; tokens?: number }
   | { outcome: 'refused'; code: string; message: string }
-  | { outcome: 'tooLarge' }
-  | { outcome: 'failed'; error: unknown };
+  | { outcome: 'tooLarge' };
 
-async function inspect({ path, modelFolder }: InspectionOrder): Promise<Inspection> {
+serveWork(async ({ path, modelFolder }: InspectionOrder): Promise<Inspection> => {
   try {
     const { kind, tokens } = await inspectWeights(path, modelFolder);
     return { outcome: 'accepted', kind, ...(tokens !== undefined && { tokens }) };
@@ -25,8 +24,6 @@ async function inspect({ path, modelFolder }: InspectionOrder): Promise<Inspecti
       return { outcome: 'refused', code: 'ModelBroken', message: 'The model of the Fine-Tune cannot be read.' };
     // The runtime's words for an array that it has no memory for.
     if (error instanceof RangeError) return { outcome: 'tooLarge' };
-    return { outcome: 'failed', error };
+    throw error;
   }
-}
-
-void inspect(workerData as InspectionOrder).then((found) => parentPort?.postMessage(found));
+});

@@ -1,0 +1,44 @@
+import { statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Config } from '@app/config';
+import { Inject, Injectable } from '@nestjs/common';
+import { CONFIG } from '../config.token';
+import { ServiceUnavailableError } from '../http/http-errors';
+
+/** Kept for the database and for pictures; on a disk of less than four times this, a quarter. */
+const reserveBytes = 2 ** 30;
+/** With less than this part of the reserve, the database may fail to write at any moment. */
+const fullPart = 1 / 16;
+const retryAfterSeconds = 60;
+
+/** The disks of this process's data folder. Uploads leave a reserve, so that one who fills it keeps no other from being served. */
+@Injectable()
+export class DiskSpace {
+  private readonly folders: string[];
+
+  constructor(@Inject(CONFIG) { dataDir, storage }: Config) {
+    this.folders = storage === 'file' ? [dataDir, join(dataDir, 'images')] : [dataDir];
+  }
+
+  /** @throws ServiceUnavailableError where so many bytes more would touch the reserve. */
+  async assertRoom(bytes = 0): Promise<void> {
+    for (const { free, reserve } of await this.disks())
+      if (free - bytes < reserve)
+        throw new ServiceUnavailableError('There is no room for the file at the moment.', retryAfterSeconds);
+  }
+
+  /** Whether pictures and the database still have room. */
+  async hasRoom(): Promise<boolean> {
+    return (await this.disks()).every(({ free, reserve }) => free >= reserve * fullPart);
+  }
+
+  private async disks(): Promise<{ free: number; reserve: number }[]> {
+    // A folder that nobody has made yet will be on its parent's disk.
+    const found = await Promise.all(this.folders.map((folder) => statfs(folder).catch(() => undefined)));
+    return found.flatMap((disk) =>
+      disk === undefined
+        ? []
+        : [{ free: disk.bavail * disk.bsize, reserve: Math.min(reserveBytes, (disk.blocks * disk.bsize) / 4) }],
+    );
+  }
+}

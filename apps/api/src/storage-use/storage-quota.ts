@@ -1,0 +1,66 @@
+import type { Config } from '@app/config';
+import { UnprocessableError } from '@app/domain';
+import { Inject, Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { CONFIG } from '../config.token';
+
+/** An upload whose process has not said for this long that it receives it is none any more, in SQL. */
+export const uploadLifeSql = `interval '2 minutes'`;
+
+/** What a key may store and has stored; `caller` and `stored` are its rows of `api_keys` and `storage_use`. */
+export const storageColumns = `caller.max_storage_mb, coalesce(stored.picture_bytes, 0) AS picture_bytes,
+  coalesce(stored.weight_bytes, 0) AS weight_bytes,
+  (SELECT coalesce(sum(bytes), 0) FROM uploads
+   WHERE uploads.owner_id = caller.id AND renewed_at > now() - ${uploadLifeSql}) AS upload_bytes`;
+
+/** What `storageColumns` come to; the driver reads large numbers as text. */
+export interface StorageRow {
+  max_storage_mb: number | null;
+  picture_bytes: string;
+  weight_bytes: string;
+  upload_bytes: string;
+}
+
+/** How much each key may store. */
+@Injectable()
+export class StorageQuota {
+  constructor(@Inject(CONFIG) private readonly config: Config) {}
+
+  /** Bytes that the key may still store; less than none where it has more than it may. */
+  room(row: StorageRow): number {
+    const cap = row.max_storage_mb ?? this.config.storageMbPerKey;
+    return cap === 0 ? Infinity : cap * 1e6 - usedBytes(row);
+  }
+
+  /** @throws UnprocessableError `StorageFull` that says what the key has stored, where there is no more room than `bytes`. */
+  assertRoom(row: StorageRow, bytes = 0): void {
+    if (this.room(row) > bytes) return;
+    const megabytes = (count: number): string => `${Math.ceil(count / 1e6)} MB`;
+    const parts = [
+      `${megabytes(Number(row.picture_bytes))} of pictures`,
+      `${megabytes(Number(row.weight_bytes))} of weights`,
+      `${megabytes(Number(row.upload_bytes))} of uploads in progress`,
+    ];
+    const cap = row.max_storage_mb ?? this.config.storageMbPerKey;
+    throw new UnprocessableError(
+      'StorageFull',
+      `This API key may store ${cap} MB and has ${megabytes(usedBytes(row))}: ${parts.join(', ')}${
+        bytes > 0 ? `; this would add ${megabytes(bytes)}` : ''
+      }. Delete records or Fine-Tunes to make room.`,
+    );
+  }
+
+  /** One key's row. */
+  async read(manager: EntityManager, ownerId: string): Promise<StorageRow> {
+    const [row] = await manager.query<StorageRow[]>(
+      `SELECT ${storageColumns} FROM api_keys caller LEFT JOIN storage_use stored ON stored.owner_id = caller.id
+       WHERE caller.id = $1`,
+      [ownerId],
+    );
+    return row;
+  }
+}
+
+function usedBytes({ picture_bytes, weight_bytes, upload_bytes }: StorageRow): number {
+  return Number(picture_bytes) + Number(weight_bytes) + Number(upload_bytes);
+}

@@ -1,0 +1,120 @@
+import { limits, newIdentifier, Upload } from '@app/domain';
+import { JsonLogger } from '@app/logging';
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { HttpError } from '../http/http-errors';
+import { StorageQuota, uploadLifeSql } from './storage-quota';
+
+/** Files that a key may send at once: enough for any client, too few to hold many connections or much of the disk. */
+const maxPerKey = 4;
+/** A fourth of the time after which an upload counts as dead. */
+const renewMs = 30_000;
+const retryAfterSeconds = 10;
+
+/** 429: the key sends as many files at once as it may. */
+export class TooManyUploadsError extends HttpError {
+  constructor() {
+    super(429, 'TooManyUploads', `This API key may send ${maxPerKey} files at once. Try again when one has arrived.`, {
+      'Retry-After': String(retryAfterSeconds),
+    });
+  }
+}
+
+/** 403: its key was revoked while the file came. */
+class UploadEndedError extends HttpError {
+  constructor() {
+    super(403, 'UploadEnded', 'The upload was ended, for its API key is not valid any more.');
+  }
+}
+
+/** An upload that may begin. */
+export interface AdmittedUpload {
+  id: string;
+  /** Bytes that it may have. */
+  maxBytes: number;
+  /** Whether no more may come because the key has no room, and not because no file may be larger. */
+  boundByQuota: boolean;
+  /** Its reason is thrown where the upload is to end. */
+  signal: AbortSignal;
+}
+
+/** The files on their way in: how many a key may send at once, and the room that is kept for them over all api processes. */
+@Injectable()
+export class UploadsService {
+  private readonly running = new Map<string, Set<AbortController>>();
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly quota: StorageQuota,
+    private readonly logger: JsonLogger,
+  ) {}
+
+  /**
+   * Keeps room for a file while it is received and put away.
+   * @param declaredBytes what the sender says of its size; one that says nothing is given the room there is.
+   * @param replacedBytes of the file that it takes the place of, which do not count.
+   * @throws TooManyUploadsError; UnprocessableError `StorageFull`; what `receive` throws
+   */
+  async admit<T>(
+    ownerId: string,
+    { declaredBytes, replacedBytes }: { declaredBytes?: number; replacedBytes: number },
+    receive: (upload: AdmittedUpload) => Promise<T>,
+  ): Promise<T> {
+    const upload = await this.reserve(ownerId, declaredBytes, replacedBytes);
+    const stop = new AbortController();
+    const own = this.running.get(ownerId) ?? new Set();
+    this.running.set(ownerId, own.add(stop));
+    const renewal = setInterval(() => void this.renew(upload.id), renewMs);
+    try {
+      return await receive({ ...upload, signal: stop.signal });
+    } finally {
+      clearInterval(renewal);
+      own.delete(stop);
+      if (own.size === 0) this.running.delete(ownerId);
+      await this.quietly(this.dataSource.manager.delete(Upload, { id: upload.id }));
+    }
+  }
+
+  /** Ends the uploads of a key that this process receives. */
+  endAll(ownerId: string): void {
+    for (const stop of this.running.get(ownerId) ?? []) stop.abort(new UploadEndedError());
+  }
+
+  /** Removes what processes that died have left. */
+  async removeDead(): Promise<void> {
+    await this.dataSource.query(`DELETE FROM uploads WHERE renewed_at < now() - ${uploadLifeSql}`);
+  }
+
+  private reserve(
+    ownerId: string,
+    declaredBytes: number | undefined,
+    replacedBytes: number,
+  ): Promise<Omit<AdmittedUpload, 'signal'>> {
+    return this.dataSource.transaction(async (manager) => {
+      // Uploads of one key are admitted one after the other, so that two do not take the same room.
+      await manager.query('INSERT INTO storage_use (owner_id) VALUES ($1) ON CONFLICT DO NOTHING', [ownerId]);
+      await manager.query('SELECT FROM storage_use WHERE owner_id = $1 FOR UPDATE', [ownerId]);
+      const [{ count }] = await manager.query<{ count: number }[]>(
+        `SELECT count(*)::integer AS count FROM uploads WHERE owner_id = $1 AND renewed_at > now() - ${uploadLifeSql}`,
+        [ownerId],
+      );
+      if (count >= maxPerKey) throw new TooManyUploadsError();
+      const row = await this.quota.read(manager, ownerId);
+      const room = this.quota.room(row) + replacedBytes;
+      if (room <= (declaredBytes ?? 0)) this.quota.assertRoom(row, declaredBytes);
+      const bytes = declaredBytes ?? Math.min(limits.weightsBytes, Math.floor(room));
+      const id = newIdentifier();
+      await manager.insert(Upload, { id, ownerId, bytes, renewedAt: () => 'now()' });
+      return { id, maxBytes: bytes, boundByQuota: bytes < limits.weightsBytes };
+    });
+  }
+
+  private renew(id: string): Promise<void> {
+    return this.quietly(this.dataSource.query('UPDATE uploads SET renewed_at = now() WHERE id = $1', [id]));
+  }
+
+  /** A row that could not be written now is taken for dead later, and the upload itself is not at fault. */
+  private async quietly(write: Promise<unknown>): Promise<void> {
+    await write.catch((error: Error) => this.logger.warn('an upload was not noted', { reason: error.message }));
+  }
+}

@@ -1,0 +1,48 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/** What each key has stored, what it may store, and the uploads that are under way. */
+export class StorageUse1795640000000 implements MigrationInterface {
+  name = 'StorageUse1795640000000';
+
+  public async up(queryRunner: QueryRunner): Promise<void> {
+    await queryRunner.query(`ALTER TABLE "api_keys" ADD "max_storage_mb" integer`);
+    await queryRunner.query(`ALTER TABLE "finetunes" ADD "weights_bytes" bigint`);
+    await queryRunner.query(`ALTER TABLE "image_tasks" ADD "picture_bytes" bigint NOT NULL DEFAULT '0'`);
+    await queryRunner.query(`
+      CREATE TABLE "storage_use" (
+        "owner_id" character varying(24) NOT NULL,
+        "picture_bytes" bigint NOT NULL DEFAULT '0',
+        "weight_bytes" bigint NOT NULL DEFAULT '0',
+        "counted_at" TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT now(),
+        CONSTRAINT "storage_use_pkey" PRIMARY KEY ("owner_id")
+      ) WITH (fillfactor = 50)
+    `);
+    await queryRunner.query(`
+      CREATE UNLOGGED TABLE "uploads" (
+        "id" character varying(24) NOT NULL,
+        "owner_id" character varying(24) NOT NULL,
+        "bytes" bigint NOT NULL,
+        "renewed_at" TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT now(),
+        CONSTRAINT "uploads_pkey" PRIMARY KEY ("id")
+      )
+    `);
+    await queryRunner.query(`CREATE INDEX "uploads_owner_idx" ON "uploads" ("owner_id")`);
+    await queryRunner.query(`
+      UPDATE "image_tasks" task SET "picture_bytes" = stored.bytes
+      FROM (SELECT "task_id", sum("bytes") AS bytes FROM "images" GROUP BY "task_id") stored
+      WHERE task."id" = stored."task_id"
+    `);
+    await queryRunner.query(`
+      INSERT INTO "storage_use" ("owner_id", "picture_bytes")
+      SELECT "owner_id", sum("picture_bytes") FROM "image_tasks" GROUP BY "owner_id" HAVING sum("picture_bytes") > 0
+    `);
+  }
+
+  public async down(queryRunner: QueryRunner): Promise<void> {
+    await queryRunner.query(`DROP TABLE "uploads"`);
+    await queryRunner.query(`DROP TABLE "storage_use"`);
+    await queryRunner.query(`ALTER TABLE "image_tasks" DROP COLUMN "picture_bytes"`);
+    await queryRunner.query(`ALTER TABLE "finetunes" DROP COLUMN "weights_bytes"`);
+    await queryRunner.query(`ALTER TABLE "api_keys" DROP COLUMN "max_storage_mb"`);
+  }
+}

@@ -1,0 +1,143 @@
+import type { ByteSource } from './protobuf';
+import { SafetensorsError, scanHeader } from './safetensors-scan';
+
+/** Bytes of one element of each type that we read. */
+export const elementSizes = {
+  F64: 8,
+  F32: 4,
+  F16: 2,
+  BF16: 2,
+  I64: 8,
+  U64: 8,
+  I32: 4,
+  U32: 4,
+  I16: 2,
+  U16: 2,
+  I8: 1,
+  U8: 1,
+  BOOL: 1,
+} as const;
+
+export type SafetensorsDtype = keyof typeof elementSizes;
+
+/** One tensor as the header describes it; `begin` and `end` are byte positions in the file. */
+export interface SafetensorsInfo {
+  dtype: SafetensorsDtype;
+  shape: number[];
+  begin: number;
+  end: number;
+}
+
+export interface SafetensorsHeader {
+  tensors: Map<string, SafetensorsInfo>;
+  metadata: Map<string, string>;
+}
+
+/** A full Stable Diffusion checkpoint needs about 150 KB, a LoRA whose metadata lists its training images some MB. */
+const MAX_HEADER_BYTES = 8 * 1024 * 1024;
+
+/**
+ * Reads the header of a safetensors file and checks that the tensors fill the file without gap or overlap. No tensor is read:
+ * the work is bounded by the header's length, which is bounded itself.
+ * Layout: 8 bytes little-endian header length, the JSON header, the tensors' bytes (https://github.com/huggingface/safetensors).
+ * @throws SafetensorsError if the file is not well-formed.
+ */
+export function readSafetensorsHeader(source: ByteSource): SafetensorsHeader {
+  const { size } = source;
+  if (size < 10) throw new SafetensorsError(`The file is ${size} bytes long, which is too short for safetensors.`);
+  const length = source.bytes(0, 8).readBigUInt64LE();
+  if (length > MAX_HEADER_BYTES) {
+    throw new SafetensorsError(`The header claims ${length} bytes; at most ${MAX_HEADER_BYTES} are accepted.`);
+  }
+  const dataBegin = 8 + Number(length);
+  if (dataBegin > size) {
+    throw new SafetensorsError(`The header claims ${length} bytes, but the file has ${size - 8} after the length.`);
+  }
+  const header = parseJson(source.bytes(8, dataBegin));
+  const tensors = new Map<string, SafetensorsInfo>();
+  const metadata = new Map<string, string>();
+  for (const [name, value] of Object.entries(header)) {
+    if (name === '__metadata__') {
+      for (const [key, item] of Object.entries(asObject(value, 'The metadata'))) {
+        if (typeof item !== 'string') throw new SafetensorsError(`The metadata ${quote(key)} is not a string.`);
+        metadata.set(key, item);
+      }
+    } else {
+      tensors.set(name, parseInfo(name, value, dataBegin, size));
+    }
+  }
+  checkCoverage(tensors, dataBegin, size);
+  return { tensors, metadata };
+}
+
+function parseJson(bytes: Buffer): Record<string, unknown> {
+  let header: unknown;
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    scanHeader(text);
+    header = JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SafetensorsError) throw error;
+    throw new SafetensorsError('The header is not valid JSON in UTF-8.');
+  }
+  return asObject(header, 'The header');
+}
+
+function parseInfo(name: string, value: unknown, dataBegin: number, size: number): SafetensorsInfo {
+  const { dtype, shape, data_offsets: offsets, ...unknown } = asObject(value, `The entry of ${quote(name)}`);
+  for (const key of Object.keys(unknown)) {
+    throw new SafetensorsError(`The tensor ${quote(name)} has the unknown key ${quote(key)}.`);
+  }
+  if (typeof dtype !== 'string' || !Object.hasOwn(elementSizes, dtype)) {
+    const accepted = Object.keys(elementSizes).join(', ');
+    throw new SafetensorsError(`The tensor ${quote(name)} has the type ${quote(dtype)}; accepted are ${accepted}.`);
+  }
+  if (!isSizes(shape)) throw new SafetensorsError(`The tensor ${quote(name)} has no valid shape.`);
+  if (!isSizes(offsets) || offsets.length !== 2) {
+    throw new SafetensorsError(`The tensor ${quote(name)} has no valid data offsets.`);
+  }
+  const [begin, end] = [dataBegin + offsets[0], dataBegin + offsets[1]];
+  if (begin > end || end > size) {
+    throw new SafetensorsError(
+      `The tensor ${quote(name)} lies at bytes ${offsets[0]} to ${offsets[1]}, outside the ${size - dataBegin} bytes of data.`,
+    );
+  }
+  const known = dtype as SafetensorsDtype;
+  const needed = shape.reduce((product, length) => product * length, elementSizes[known]);
+  if (needed !== end - begin) {
+    throw new SafetensorsError(
+      `The tensor ${quote(name)} of type ${dtype} and shape [${shape.join(', ')}] needs ${needed} bytes, but has ${end - begin}.`,
+    );
+  }
+  return { dtype: known, shape, begin, end };
+}
+
+function checkCoverage(tensors: Map<string, SafetensorsInfo>, dataBegin: number, size: number): void {
+  let position = dataBegin;
+  const ordered = [...tensors].sort(([, a], [, b]) => a.begin - b.begin || a.end - b.end);
+  for (const [name, { begin, end }] of ordered) {
+    if (begin < position) throw new SafetensorsError(`The tensor ${quote(name)} overlaps another one.`);
+    if (begin > position) {
+      throw new SafetensorsError(`There is a gap of ${begin - position} bytes before the tensor ${quote(name)}.`);
+    }
+    position = end;
+  }
+  if (position !== size) throw new SafetensorsError(`There are ${size - position} bytes after the last tensor.`);
+}
+
+function asObject(value: unknown, what: string): Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new SafetensorsError(`${what} is not a JSON object.`);
+  }
+  return value as Record<string, unknown>;
+}
+
+function isSizes(value: unknown): value is number[] {
+  return Array.isArray(value) && value.every((item) => Number.isSafeInteger(item) && item >= 0);
+}
+
+/** A name of the file in a sentence: escaped and never longer than a line. */
+function quote(value: unknown): string {
+  const text = JSON.stringify(value) ?? 'undefined';
+  return text.length > 120 ? `${text.slice(0, 120)}…` : text;
+}
