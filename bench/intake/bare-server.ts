@@ -36,7 +36,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     await pool.query(insert, Object.values(row));
     send(response, 201, row);
   } else {
-    const { rows } = await pool.query(select, [request.url?.split('/').at(-1)]);
+    const { rows } = await pool.query<object>(select, [request.url?.split('/').at(-1)]);
     send(response, rows.length > 0 ? 200 : 404, rows[0] ?? {});
   }
 }

@@ -150,7 +150,7 @@ async function startApi(databaseUrl: string, folder: string, children: ChildProc
   children.push(child);
   return new Promise((resolvePort, reject) => {
     child.once('exit', (code) => reject(new Error(`The api ended with ${code}.`)));
-    createInterface({ input: child.stdout! }).on('line', (line) => {
+    createInterface({ input: child.stdout }).on('line', (line) => {
       const port =
         /"msg":"api is listening".*"url":"http:\/\/127\.0\.0\.1:(\d+)"|"url":"http:\/\/127\.0\.0\.1:(\d+)"/.exec(line);
       if (port) resolvePort(Number(port[1] ?? port[2]));

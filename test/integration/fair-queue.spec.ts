@@ -20,10 +20,7 @@ describe('the fair claim', () => {
       ...row(ownerId, new Date(start + index)),
       ...values,
     }));
-    await bench.transactions.run(async (transaction) => {
-      await transaction.manager.insert(ImageTask, tasks);
-      await bench.lifeCycle.enqueue(transaction, tasks);
-    });
+    await bench.intake.insert({ ownerId, maxQueued: 0, tasks });
   }
 
   const claim = async (lifeCycle = bench.lifeCycle): Promise<ImageTask | undefined> => {
@@ -271,15 +268,20 @@ function row(ownerId: string, createdAt: Date) {
     id: newIdentifier(),
     kind: 'generation',
     ownerId,
+    finetuneId: null,
     prompt: 'a star',
+    negativePrompt: null,
     cfg: 7.5,
     steps: 30,
     seed: 1,
+    scheduler: null,
     model: 'shapes',
     aspectRatio: 'square',
     highResolution: false,
+    outputFormat: 'png',
+    promptWeighting: false,
     numImages: 1,
-    status: 'queued',
+    sandbox: false,
     createdAt,
   } as const;
 }

@@ -2,7 +2,7 @@ import type { TerminatedStatus } from '@app/domain';
 import { Generation, Image, ImageTask, isTerminated, newIdentifier, WebhookDelivery } from '@app/domain';
 import type { EntityManager } from 'typeorm';
 import { changeChannel, stopChannel } from './channels';
-import { claimDue, correctCharge, countWaiting, joinQueue, silenceFactor } from './fair-queue';
+import { claimDue, correctCharge, countWaiting, silenceFactor } from './fair-queue';
 import { jobIdOf } from './jobs';
 import type { JobTransaction, Transactions } from './transactions';
 
@@ -26,9 +26,6 @@ export interface Settlement {
   images?: readonly Omit<Image, 'task' | 'taskId'>[];
 }
 
-/** What a new task's job is made from. */
-export type NewTask = Pick<ImageTask, 'id' | 'ownerId'> & Partial<Pick<ImageTask, 'enqueued' | 'sandbox'>>;
-
 /** What the claim of one task found. */
 export type Claim = { kind: 'claimed'; task: ImageTask } | { kind: 'settled' } | { kind: 'held' };
 
@@ -45,27 +42,6 @@ export class ImageTaskLifeCycle {
     private readonly transactions: Transactions,
     private readonly maxConcurrent = 0,
   ) {}
-
-  /**
-   * Makes the job of each freshly inserted task of one owner, in the transaction that inserts it.
-   * @param delayMs wait before a sandbox task is settled.
-   */
-  async enqueue(transaction: JobTransaction, tasks: readonly (NewTask & { delayMs?: number })[]): Promise<void> {
-    const drawn = tasks.filter(({ sandbox }) => !sandbox);
-    if (drawn.length > 0)
-      await joinQueue(
-        transaction.manager,
-        drawn[0].ownerId,
-        drawn.map(({ id }) => id),
-      );
-    const jobOf = ({ id, enqueued, delayMs }: (typeof tasks)[number]) => ({
-      id: jobIdOf(id, enqueued ?? 1),
-      data: { taskId: id },
-      ...(delayMs && { delayMs }),
-    });
-    await transaction.enqueue('images', ...drawn.map(jobOf));
-    await transaction.enqueue('sandbox', ...tasks.filter(({ sandbox }) => sandbox).map(jobOf));
-  }
 
   /**
    * Takes the task that is due: the one that this ticket claimed before, if the worker that took it is gone, else any whose

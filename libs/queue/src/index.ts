@@ -13,6 +13,9 @@ export { queueConnection } from './job-back-end';
 export type { JobBackEnd, JobPresence, QueueConnection } from './job-back-end';
 export * from './jobs';
 export { LiveWorkers, workerBeatMs } from './live-workers';
+export { insertTasks } from './insert-tasks';
+export type { NewTask } from './insert-tasks';
+export { TaskIntake } from './task-intake';
 export { Transactions } from './transactions';
 export type { JobTransaction } from './transactions';
 

@@ -1,8 +1,9 @@
 import type { Config } from '@app/config';
-import type { Metadata } from '@app/domain';
-import { ApiKey, ImageTask, InvalidError, readSandboxOrder } from '@app/domain';
+import type { ApiKey, Metadata } from '@app/domain';
+import { InvalidError, readSandboxOrder } from '@app/domain';
+import type { NewTask } from '@app/queue';
+import { TaskIntake } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
-import type { EntityManager } from 'typeorm';
 import { CONFIG } from '../config.token';
 import { QueueFullError } from '../http/http-errors';
 
@@ -14,38 +15,37 @@ export interface NewOrder {
 }
 
 /** What the key makes of it: no engine draws what is `sandbox`, and it is settled after `delayMs`. */
-export interface Admission {
-  sandbox: boolean;
-  delayMs: number;
-}
+export type Admission = Pick<NewTask, 'sandbox' | 'delayMs'>;
 
 /** Decides whether a caller may have more tasks, and who draws them. */
 @Injectable()
 export class AdmissionService {
-  constructor(@Inject(CONFIG) private readonly config: Config) {}
+  constructor(
+    private readonly intake: TaskIntake,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
 
   /**
-   * Called in the transaction that inserts the tasks, before it does. Admissions of one key wait for one another,
-   * so that the cap holds however many processes admit at once.
+   * What can be said before anything is written.
    * @returns one for each order.
-   * @throws QueueFullError; InvalidError for an order that a sandbox cannot follow.
+   * @throws InvalidError for an order that a sandbox cannot follow.
    */
-  async admit(manager: EntityManager, ownerId: string, orders: readonly NewOrder[]): Promise<Admission[]> {
-    const { sandbox, maxQueued } = await manager.findOneOrFail(ApiKey, {
-      select: { id: true, sandbox: true, maxQueued: true },
-      where: { id: ownerId },
-    });
-    const cap = maxQueued ?? this.config.maxQueuedPerKey;
-    if (cap > 0) {
-      await manager.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`admission ${ownerId}`]);
-      const queued = await manager.countBy(ImageTask, { ownerId, status: 'queued' });
-      if (queued + orders.length > cap) throw new QueueFullError(cap, queued, orders.length);
-    }
-    if (!sandbox) return orders.map(() => ({ sandbox, delayMs: 0 }));
+  admit({ sandbox }: ApiKey, orders: readonly NewOrder[]): Admission[] {
+    if (!sandbox) return orders.map(() => ({ sandbox }));
     const read = orders.map(({ metadata, pointer }) => readSandboxOrder(metadata, pointer));
     const problems = read.flatMap((each) => each.problems);
     if (problems.length > 0)
       throw new InvalidError('ValidationFailed', `"${problems[0].pointer}" ${problems[0].message}.`, problems);
     return read.map(({ order: { delayMs } }) => ({ sandbox, delayMs }));
+  }
+
+  /**
+   * Writes all tasks of a request, their records and their jobs, or none.
+   * @throws QueueFullError where the key would have more waiting than it may, whatever else is being written.
+   */
+  async insert({ id: ownerId, maxQueued }: ApiKey, tasks: readonly NewTask[]): Promise<void> {
+    const cap = maxQueued ?? this.config.maxQueuedPerKey;
+    const { admitted, queued } = await this.intake.insert({ ownerId, maxQueued: cap, tasks });
+    if (!admitted) throw new QueueFullError(cap, queued, tasks.length);
   }
 }

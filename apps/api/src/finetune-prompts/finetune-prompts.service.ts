@@ -1,9 +1,8 @@
-import type { ApplyStyleDto, CreatePromptDto, Finetune, PartialPromptDto } from '@app/domain';
+import type { ApiKey, ApplyStyleDto, CreatePromptDto, Finetune, PartialPromptDto } from '@app/domain';
 import {
   applyTemplate,
   CreatedPromptDto,
   FinetunePrompt,
-  ImageTask,
   includesPhrase,
   isIdentifier,
   limits,
@@ -48,8 +47,8 @@ export class FinetunePromptsService {
    * One Prompt for each element, all or none, in the order of the input; the last is the newest.
    * @throws NotFoundError for the Fine-Tune, UnprocessableError naming each text without its name.
    */
-  async create(ownerId: string, finetuneId: string, dtos: readonly CreatePromptDto[]): Promise<CreatedPromptDto[]> {
-    const finetune = await this.finetunes.load(ownerId, finetuneId);
+  async create(caller: ApiKey, finetuneId: string, dtos: readonly CreatePromptDto[]): Promise<CreatedPromptDto[]> {
+    const finetune = await this.finetunes.load(caller.id, finetuneId);
     refuseWithoutName(finetune, dtos);
     const createdAt = new Date();
     const prompts = dtos.map((dto) =>
@@ -69,7 +68,7 @@ export class FinetunePromptsService {
       ),
     );
     const orders = dtos.map(({ metadata }, index) => ({ metadata, pointer: `/${index}/metadata` }));
-    await this.insert(finetune, prompts, orders);
+    await this.insert(caller, finetune, prompts, orders);
     return prompts.map((prompt) => CreatedPromptDto.from(prompt));
   }
 
@@ -77,10 +76,10 @@ export class FinetunePromptsService {
    * One Prompt for each Style of each element, in the order of the input and of the Collections.
    * @throws NotFoundError for the Fine-Tune, UnprocessableError for an `id` that is no Style or for too many Styles.
    */
-  async applyStyles(ownerId: string, finetuneId: string, dtos: readonly ApplyStyleDto[]): Promise<PartialPromptDto[]> {
-    const finetune = await this.finetunes.load(ownerId, finetuneId);
+  async applyStyles(caller: ApiKey, finetuneId: string, dtos: readonly ApplyStyleDto[]): Promise<PartialPromptDto[]> {
+    const finetune = await this.finetunes.load(caller.id, finetuneId);
     const styles = await this.styles.resolveForApply(
-      ownerId,
+      caller.id,
       dtos.map(({ id }) => id),
     );
     const count = styles.reduce((sum, { length }) => sum + length, 0);
@@ -113,6 +112,7 @@ export class FinetunePromptsService {
       })),
     );
     await this.insert(
+      caller,
       finetune,
       made.map(({ prompt }) => prompt),
       made.map(({ order }) => order),
@@ -164,29 +164,31 @@ export class FinetunePromptsService {
     await this.files.removeAll([id]);
   }
 
-  /** Rows, tasks and jobs of all of them in one transaction, under a Fine-Tune that stays until it ends. */
+  /** Rows, tasks and jobs of all of them together. */
   private async insert(
-    { ownerId, id, model }: Finetune,
+    caller: ApiKey,
+    { model }: Finetune,
     prompts: readonly NewPrompt[],
     orders: readonly NewOrder[],
   ): Promise<void> {
     await this.models.served(model);
-    if (prompts.length === 0) return;
-    await this.transactions.run(async (transaction) => {
-      await this.finetunes.lock(transaction.manager, ownerId, id, 'for_key_share');
-      const admissions = await this.admissions.admit(transaction.manager, ownerId, orders);
-      const tasks = prompts.map(({ task }, index) => ({ ...task, sandbox: admissions[index].sandbox }));
-      await transaction.manager.insert(ImageTask, tasks);
-      await transaction.manager.insert(
-        FinetunePrompt,
-        prompts.map(({ task: _task, metadata, ...row }) => ({ ...row, metadata: metadata as never })),
-      );
-      await this.lifeCycle.enqueue(
-        transaction,
-        tasks.map((task, index) => ({ ...task, ...admissions[index] })),
-      );
+    const admissions = this.admissions.admit(caller, orders);
+    const tasks = prompts.map(({ task, prompt, metadata }, index) => ({
+      ...task,
+      ...admissions[index],
+      finetunePrompt: { prompt, metadata },
+    }));
+    if (tasks.length === 0) return;
+    await this.admissions.insert(caller, tasks).catch((error: unknown) => {
+      throw isOfRemovedFinetune(error) ? new NotFoundError('FineTune') : error;
     });
   }
+}
+
+/** The Fine-Tune was there when the request began. */
+function isOfRemovedFinetune(error: unknown): boolean {
+  const { code, constraint } = error as { code?: string; constraint?: string };
+  return code === '23503' && constraint === 'finetune_prompts_finetune_id_fkey';
 }
 
 /** A template may have its place-holder many times, and the Fine-Tune a long name. */

@@ -1,5 +1,6 @@
 import type { Config } from '@app/config';
 import {
+  ApiKey,
   CreateFinetuneDto,
   CreateGenerationDto,
   defaults,
@@ -11,7 +12,7 @@ import {
 import { Controller, Delete, Get, Inject, Param, Post, Put, Req, Res } from '@nestjs/common';
 import { ApiQuery, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { OwnerId } from '../auth/api-key.guard';
+import { Caller, OwnerId } from '../auth/api-key.guard';
 import { CONFIG } from '../config.token';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves, ApiUploads } from '../docs/operation';
 import type { Page } from '../records/page';
@@ -41,12 +42,12 @@ export class FinetunesController {
     errors: [422],
   })
   create(
-    @OwnerId() ownerId: string,
+    @Caller() caller: ApiKey,
     @FinetuneOrGenerationBody() dto: CreateFinetuneDto | CreateGenerationDto,
   ): Promise<FinetuneDto | GenerationDto> {
     return dto instanceof CreateFinetuneDto
-      ? this.finetunes.create(ownerId, dto)
-      : this.textToImage.create(ownerId, dto);
+      ? this.finetunes.create(caller.id, dto)
+      : this.textToImage.create(caller, dto);
   }
 
   @Get()

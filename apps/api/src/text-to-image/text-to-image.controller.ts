@@ -1,9 +1,9 @@
 import type { Config } from '@app/config';
-import { CreateGenerationDto, DeletedDto, GenerationDto } from '@app/domain';
+import { ApiKey, CreateGenerationDto, DeletedDto, GenerationDto } from '@app/domain';
 import { Controller, Delete, Get, Inject, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { OwnerId } from '../auth/api-key.guard';
+import { Caller, OwnerId } from '../auth/api-key.guard';
 import { CONFIG } from '../config.token';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBody } from '../http/body';
@@ -26,8 +26,8 @@ export class TextToImageController {
     reply: GenerationDto,
     errors: [422],
   })
-  create(@OwnerId() ownerId: string, @ValidBody(CreateGenerationDto) dto: CreateGenerationDto): Promise<GenerationDto> {
-    return this.textToImage.create(ownerId, dto);
+  create(@Caller() caller: ApiKey, @ValidBody(CreateGenerationDto) dto: CreateGenerationDto): Promise<GenerationDto> {
+    return this.textToImage.create(caller, dto);
   }
 
   @Get()

@@ -1,17 +1,6 @@
-import { randomInt } from 'node:crypto';
 import { crashPoint } from '@app/config';
-import type { CreateGenerationDto } from '@app/domain';
-import {
-  ConflictError,
-  defaults,
-  Generation,
-  GenerationDto,
-  ImageTask,
-  isIdentifier,
-  limits,
-  newIdentifier,
-  NotFoundError,
-} from '@app/domain';
+import type { ApiKey, CreateGenerationDto } from '@app/domain';
+import { ConflictError, defaults, Generation, GenerationDto, isIdentifier, NotFoundError } from '@app/domain';
 import { ImageTaskLifeCycle, Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
@@ -22,6 +11,7 @@ import { ImageUrls } from '../records/image-urls';
 import type { Page, PageOf } from '../records/page';
 import { fetchPage } from '../records/page';
 import { StoredFiles } from '../records/stored-files';
+import { asInserted, newGeneration } from './new-generation';
 
 /** A caller's Generations. */
 @Injectable()
@@ -37,44 +27,13 @@ export class TextToImageService {
   ) {}
 
   /** Stores the request with every default resolved and the seed chosen, together with its job. */
-  async create(ownerId: string, dto: CreateGenerationDto): Promise<GenerationDto> {
-    const model = dto.model ?? defaults.model;
-    await this.models.assertServed(model);
-    const id = newIdentifier();
-    const task = {
-      id,
-      kind: 'generation',
-      ownerId,
-      finetuneId: null,
-      prompt: dto.prompt,
-      negativePrompt: dto.negative_prompt ?? null,
-      cfg: dto.cfg ?? defaults.cfg,
-      steps: dto.steps ?? defaults.steps,
-      seed: dto.seed ?? randomInt(0, limits.seed + 1),
-      scheduler: dto.scheduler ?? null,
-      model,
-      aspectRatio: dto.aspect_ratio ?? defaults.aspectRatio,
-      highResolution: dto.high_resolution ?? defaults.highResolution,
-      outputFormat: dto.output_format ?? 'png',
-      promptWeighting: dto.prompt_weighting ?? false,
-      numImages: dto.num_generations ?? defaults.numGenerations,
-      status: 'queued',
-      createdAt: new Date(),
-    } as const;
-    await this.transactions.run(async (transaction) => {
-      const order = { metadata: dto.metadata, pointer: '/metadata' };
-      const [{ sandbox, delayMs }] = await this.admissions.admit(transaction.manager, ownerId, [order]);
-      await transaction.manager.insert(ImageTask, { ...task, sandbox });
-      await transaction.manager.insert(Generation, {
-        id,
-        ownerId,
-        webhook: dto.webhook ?? null,
-        metadata: (dto.metadata ?? null) as never,
-      });
-      await this.lifeCycle.enqueue(transaction, [{ ...task, sandbox, delayMs }]);
-    });
+  async create(caller: ApiKey, dto: CreateGenerationDto): Promise<GenerationDto> {
+    await this.models.assertServed(dto.model ?? defaults.model);
+    const [admission] = this.admissions.admit(caller, [{ metadata: dto.metadata, pointer: '/metadata' }]);
+    const task = newGeneration(caller.id, dto, admission);
+    await this.admissions.insert(caller, [task]);
     crashPoint('after-insert');
-    return this.findOne(ownerId, id);
+    return GenerationDto.from(asInserted(task), []);
   }
 
   /** @throws NotFoundError also for another caller's. */
