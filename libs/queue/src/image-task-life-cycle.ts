@@ -3,6 +3,7 @@ import { Generation, Image, ImageTask, isTerminated, newIdentifier, WebhookDeliv
 import type { EntityManager } from 'typeorm';
 import { changeChannel, stopChannel } from './channels';
 import { claimDue, correctCharge, countWaiting, silenceFactor } from './fair-queue';
+import { forgetReplies } from './forget-replies';
 import { jobIdOf } from './jobs';
 import type { JobTransaction, Transactions } from './transactions';
 
@@ -157,6 +158,7 @@ export class ImageTaskLifeCycle {
   /** Deletes a task with everything that hangs on it, inside the caller's transaction; a worker that draws it stops. */
   async remove(transaction: JobTransaction, taskId: string): Promise<void> {
     await transaction.manager.delete(ImageTask, { id: taskId });
+    await forgetReplies(transaction.manager, [taskId]);
     await announce(transaction.manager, changeChannel, taskId);
     await announce(transaction.manager, stopChannel, taskId);
   }
@@ -171,6 +173,7 @@ export class ImageTaskLifeCycle {
       'DELETE FROM image_tasks WHERE id = ANY($1) RETURNING id, attempt, status',
       [taskIds],
     );
+    await forgetReplies(manager, taskIds);
     const open = removed.filter(({ status }) => !isTerminated(status)).map(({ id }) => id);
     await manager.query('SELECT pg_notify(channel, id) FROM unnest($1::text[]) AS channel, unnest($2::text[]) AS id', [
       [changeChannel, stopChannel],

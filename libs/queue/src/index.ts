@@ -12,6 +12,8 @@ export * from './image-task-life-cycle';
 export { queueConnection } from './job-back-end';
 export type { JobBackEnd, JobPresence, QueueConnection } from './job-back-end';
 export * from './jobs';
+export { forgetReplies } from './forget-replies';
+export { Gathered } from './gathered';
 export { LiveWorkers, workerBeatMs } from './live-workers';
 export { insertTasks } from './insert-tasks';
 export type { NewTask } from './insert-tasks';

@@ -9,7 +9,7 @@ import {
   newIdentifier,
   NotFoundError,
 } from '@app/domain';
-import { ImageTaskLifeCycle, Transactions } from '@app/queue';
+import { forgetReplies, ImageTaskLifeCycle, Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
@@ -85,6 +85,7 @@ export class FinetunesService {
       await this.thumbnails.makeFor(manager, promptIds);
       const drawnIds = await this.lifeCycle.removeAll(transaction, promptIds);
       await manager.delete(Finetune, { id });
+      await forgetReplies(manager, [id]);
       return drawnIds;
     });
     await this.files.removeAll([...drawn, weightsFolderOf(id)]);

@@ -11,6 +11,8 @@ import { ImageUrls } from '../records/image-urls';
 import type { Page, PageOf } from '../records/page';
 import { fetchPage } from '../records/page';
 import { StoredFiles } from '../records/stored-files';
+import type { FoundGeneration } from './generations.reader';
+import { GenerationsReader } from './generations.reader';
 import { asInserted, newGeneration } from './new-generation';
 
 /** A caller's Generations. */
@@ -22,6 +24,7 @@ export class TextToImageService {
     private readonly lifeCycle: ImageTaskLifeCycle,
     private readonly admissions: AdmissionService,
     private readonly models: ModelsService,
+    private readonly reader: GenerationsReader,
     private readonly urls: ImageUrls,
     private readonly files: StoredFiles,
   ) {}
@@ -38,8 +41,8 @@ export class TextToImageService {
 
   /** @throws NotFoundError also for another caller's. */
   async findOne(ownerId: string, id: string): Promise<GenerationDto> {
-    const generation = await this.load(ownerId, id);
-    return this.present(generation);
+    const { generation, imageUrls } = await this.load(ownerId, id);
+    return GenerationDto.from(generation, imageUrls);
   }
 
   async findAll(ownerId: string, page: Page): Promise<PageOf<GenerationDto>> {
@@ -56,13 +59,13 @@ export class TextToImageService {
   async cancel(ownerId: string, id: string): Promise<GenerationDto> {
     await this.load(ownerId, id);
     const outcome = await this.transactions.run((transaction) => this.lifeCycle.cancel(transaction, id));
-    const generation = await this.load(ownerId, id);
+    const { generation, imageUrls } = await this.load(ownerId, id);
     if (!outcome?.canceled && generation.task.status !== 'canceled')
       throw new ConflictError(
         'GenerationTerminated',
         `The Generation has ${generation.task.status} and cannot be canceled.`,
       );
-    return this.present(generation);
+    return GenerationDto.from(generation, imageUrls);
   }
 
   /** Cancels it if it has not finished, and removes its row and its pictures. */
@@ -73,20 +76,14 @@ export class TextToImageService {
   }
 
   /** The record as GET returns it, for a webhook; undefined when it is gone. */
-  async findForDelivery(id: string): Promise<GenerationDto | undefined> {
-    const generation = await this.generations.findOne({ where: { id }, relations: { task: true } });
-    return generation ? this.present(generation) : undefined;
+  async findForDelivery(ownerId: string, id: string): Promise<GenerationDto | undefined> {
+    const found = await this.reader.find(ownerId, id);
+    return found && GenerationDto.from(found.generation, found.imageUrls);
   }
 
-  private async load(ownerId: string, id: string): Promise<Generation> {
-    const found =
-      isIdentifier(id) && (await this.generations.findOne({ where: { id, ownerId }, relations: { task: true } }));
+  private async load(ownerId: string, id: string): Promise<FoundGeneration> {
+    const found = isIdentifier(id) ? await this.reader.find(ownerId, id) : undefined;
     if (!found) throw new NotFoundError('Generation');
     return found;
-  }
-
-  private async present(generation: Generation): Promise<GenerationDto> {
-    const urls = await this.urls.ofTasks([generation.id]);
-    return GenerationDto.from(generation, urls.get(generation.id) ?? []);
   }
 }

@@ -5,6 +5,8 @@ import { FairQueue1795500000000 } from './1795500000000-fair-queue';
 import { KeyLimits1795510000000 } from './1795510000000-key-limits';
 import { Retention1795520000000 } from './1795520000000-retention';
 import { Deaths1795530000000 } from './1795530000000-deaths';
+import { RateLeases1795650000000 } from './1795650000000-rate-leases';
+import { RepliesOfRecords1795650100000 } from './1795650100000-replies-of-records';
 
 /** Every migration in order; a new one is added at the end. */
 export const migrations = [
@@ -15,4 +17,6 @@ export const migrations = [
   KeyLimits1795510000000,
   Retention1795520000000,
   Deaths1795530000000,
+  RateLeases1795650000000,
+  RepliesOfRecords1795650100000,
 ];
