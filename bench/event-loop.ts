@@ -9,7 +9,7 @@ import { loadConfig } from '@app/config';
 import { EmbeddedPostgres, migrate } from '@app/database';
 import { ImageTask, isTerminated, newIdentifier } from '@app/domain';
 import { JsonLogger } from '@app/logging';
-import { ImageTaskLifeCycle, Transactions } from '@app/queue';
+import { jobIdOf, Transactions } from '@app/queue';
 import { DataSource } from 'typeorm';
 import { createInference } from '../apps/inference/src/create-inference';
 
@@ -56,7 +56,7 @@ async function main(): Promise<void> {
     const rows = Array.from({ length: tasks }, (_, i) => row(i, values));
     await worker.get(Transactions).run(async (transaction) => {
       await transaction.manager.insert(ImageTask, rows);
-      await worker.get(ImageTaskLifeCycle).enqueue(transaction, rows);
+      await transaction.enqueue('images', ...rows.map(({ id }) => ({ id: jobIdOf(id, 1), data: { taskId: id } })));
     });
     for (const { id } of rows) await terminated(dataSource, id);
   };

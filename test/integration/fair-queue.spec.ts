@@ -19,11 +19,9 @@ describe('the fair claim', () => {
     const tasks = Array.from({ length: count }, (_, index) => ({
       ...row(ownerId, new Date(start + index)),
       ...values,
+      promptChunks: values.promptChunks ?? null,
     }));
-    await bench.transactions.run(async (transaction) => {
-      await transaction.manager.insert(ImageTask, tasks);
-      await bench.lifeCycle.enqueue(transaction, tasks);
-    });
+    await bench.intake.insert({ ownerId, maxQueued: 0, tasks });
   }
 
   const claim = async (lifeCycle = bench.lifeCycle): Promise<ImageTask | undefined> => {
@@ -273,15 +271,20 @@ function row(ownerId: string, createdAt: Date) {
     id: newIdentifier(),
     kind: 'generation',
     ownerId,
+    finetuneId: null,
     prompt: 'a star',
+    negativePrompt: null,
     cfg: 7.5,
     steps: 30,
     seed: 1,
+    scheduler: null,
     model: 'shapes',
     aspectRatio: 'square',
     highResolution: false,
+    outputFormat: 'png',
+    promptWeighting: false,
     numImages: 1,
-    status: 'queued',
+    sandbox: false,
     createdAt,
   } as const;
 }

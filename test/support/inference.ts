@@ -6,7 +6,7 @@ import { loadConfig } from '@app/config';
 import { ImageTask, isTerminated, newIdentifier } from '@app/domain';
 import { JsonLogger } from '@app/logging';
 import type { JobBackEnd } from '@app/queue';
-import { ImageTaskLifeCycle, openJobBackEnd, Transactions } from '@app/queue';
+import { ImageTaskLifeCycle, jobIdOf, openJobBackEnd, TaskIntake, Transactions } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import { openImageStorage } from '@app/storage';
 import type { DataSource } from 'typeorm';
@@ -37,6 +37,7 @@ export interface InferenceBench {
   jobs: JobBackEnd;
   transactions: Transactions;
   lifeCycle: ImageTaskLifeCycle;
+  intake: TaskIntake;
   logger: JsonLogger;
   /** What was logged, in order. */
   logged: LoggedLine[];
@@ -73,6 +74,7 @@ export async function createInferenceBench(environment: Record<string, string> =
   const jobs = openJobBackEnd(config, database.url, fail);
   const transactions = new Transactions(database.dataSource, jobs, fail);
   const lifeCycle = new ImageTaskLifeCycle(transactions);
+  const intake = new TaskIntake(database.url, transactions, jobs, fail);
   const taskOf = (id: string): Promise<ImageTask> =>
     database.dataSource.manager.findOneOrFail(ImageTask, { where: { id }, relations: { images: true } });
   return {
@@ -82,6 +84,7 @@ export async function createInferenceBench(environment: Record<string, string> =
     jobs,
     transactions,
     lifeCycle,
+    intake,
     logger,
     logged,
     storage: openImageStorage(config),
@@ -91,7 +94,7 @@ export async function createInferenceBench(environment: Record<string, string> =
       const task = imageTask(values);
       await transactions.run(async (transaction) => {
         await transaction.manager.insert(ImageTask, task);
-        if (withJob) await lifeCycle.enqueue(transaction, [task]);
+        if (withJob) await transaction.enqueue('images', { id: jobIdOf(task.id, 1), data: { taskId: task.id } });
       });
       return taskOf(task.id);
     },
@@ -105,6 +108,7 @@ export async function createInferenceBench(environment: Record<string, string> =
         50_000,
       ),
     async close() {
+      await intake.close();
       await jobs.close();
       await backEnds.close();
       await database.drop();

@@ -29,7 +29,7 @@ export const silenceFactor = 'power(2, greatest(0, deaths - 1))';
  * The owners with a queued task, one step down the index for each, however many rows each has. The order is that of
  * `image_tasks_queued_idx`, which has no row of another status to pass over.
  */
-const waiting = `waiting (owner_id) AS (
+export const waiting = `waiting (owner_id) AS (
   (SELECT owner_id FROM image_tasks WHERE status = 'queued' AND NOT sandbox ORDER BY owner_id, created_at, id LIMIT 1)
   UNION ALL
   SELECT next.owner_id FROM waiting CROSS JOIN LATERAL (
@@ -161,33 +161,6 @@ export async function queuePositions(database: Queryable, taskIds: readonly stri
       );
       return [id, others.reduce((sum, count) => sum + count, older)];
     }),
-  );
-}
-
-/**
- * Puts an owner who had nothing to draw level with the one who has had the least of those who have: a rest earns no credit.
- * What is still being drawn counts as not yet charged, for its estimate may be far too high.
- * @param taskIds the owner's new tasks, inserted in this transaction.
- */
-export async function joinQueue(database: Queryable, ownerId: string, taskIds: readonly string[]): Promise<void> {
-  await database.query(
-    `WITH RECURSIVE ${waiting},
-     drawing AS (
-       SELECT owner_id, sum(charged_seconds) AS charged FROM image_tasks
-       WHERE status = 'processing' AND NOT sandbox GROUP BY owner_id
-     )
-     INSERT INTO fair_shares (owner_id, virtual_time)
-     SELECT $1::varchar, coalesce(min(share.virtual_time - coalesce(drawing.charged, 0)), 0)
-     FROM (SELECT owner_id FROM waiting UNION SELECT owner_id FROM drawing) present
-     JOIN fair_shares share USING (owner_id)
-     LEFT JOIN drawing USING (owner_id)
-     WHERE owner_id <> $1::varchar
-     HAVING NOT EXISTS (
-       SELECT 1 FROM image_tasks
-       WHERE owner_id = $1::varchar AND status IN ('queued', 'processing') AND NOT sandbox AND id <> ALL ($2)
-     )
-     ON CONFLICT (owner_id) DO UPDATE SET virtual_time = greatest(fair_shares.virtual_time, excluded.virtual_time)`,
-    [ownerId, taskIds],
   );
 }
 

@@ -3,7 +3,8 @@ import { Image, ImageTask, isTerminated } from '@app/domain';
 import type { EntityManager } from 'typeorm';
 import { cancelSome } from './cancel-some';
 import { changeChannel, stopChannel } from './channels';
-import { claimDue, correctCharge, countWaiting, joinQueue, silenceFactor } from './fair-queue';
+import { claimDue, correctCharge, countWaiting, silenceFactor } from './fair-queue';
+import { forgetReplies } from './forget-replies';
 import { jobIdOf } from './jobs';
 import { oweWebhooks } from './owed-webhooks';
 import { addStored, removeTasksStatement } from './storage-use';
@@ -34,9 +35,6 @@ export interface Settlement {
   images?: readonly Omit<Image, 'task' | 'taskId'>[];
 }
 
-/** What a new task's job is made from. */
-export type NewTask = Pick<ImageTask, 'id' | 'ownerId'> & Partial<Pick<ImageTask, 'enqueued' | 'sandbox'>>;
-
 /** What the claim of one task found. */
 export type Claim = { kind: 'claimed'; task: ImageTask } | { kind: 'settled' } | { kind: 'held' };
 
@@ -53,27 +51,6 @@ export class ImageTaskLifeCycle {
     private readonly transactions: Transactions,
     private readonly maxConcurrent = 0,
   ) {}
-
-  /**
-   * Makes the job of each freshly inserted task of one owner, in the transaction that inserts it.
-   * @param delayMs wait before a sandbox task is settled.
-   */
-  async enqueue(transaction: JobTransaction, tasks: readonly (NewTask & { delayMs?: number })[]): Promise<void> {
-    const drawn = tasks.filter(({ sandbox }) => !sandbox);
-    if (drawn.length > 0)
-      await joinQueue(
-        transaction.manager,
-        drawn[0].ownerId,
-        drawn.map(({ id }) => id),
-      );
-    const jobOf = ({ id, enqueued, delayMs }: (typeof tasks)[number]) => ({
-      id: jobIdOf(id, enqueued ?? 1),
-      data: { taskId: id },
-      ...(delayMs && { delayMs }),
-    });
-    await transaction.enqueue('images', ...drawn.map(jobOf));
-    await transaction.enqueue('sandbox', ...tasks.filter(({ sandbox }) => sandbox).map(jobOf));
-  }
 
   /**
    * Takes the task that is due: the one that this ticket claimed before, if the worker that took it is gone, else any whose
@@ -208,6 +185,7 @@ export class ImageTaskLifeCycle {
   /** Deletes a task with everything that hangs on it, inside the caller's transaction; a worker that draws it stops. */
   async remove(transaction: JobTransaction, taskId: string): Promise<void> {
     await transaction.manager.query(removeTasksStatement, [[taskId]]);
+    await forgetReplies(transaction.manager, [taskId]);
     await announce(transaction.manager, changeChannel, taskId);
     await announce(transaction.manager, stopChannel, taskId);
   }
@@ -221,6 +199,7 @@ export class ImageTaskLifeCycle {
     const removed: Pick<ImageTask, 'id' | 'attempt' | 'status'>[] = await manager.query(removeTasksStatement, [
       taskIds,
     ]);
+    await forgetReplies(manager, taskIds);
     const open = removed.filter(({ status }) => !isTerminated(status)).map(({ id }) => id);
     await manager.query('SELECT pg_notify(channel, id) FROM unnest($1::text[]) AS channel, unnest($2::text[]) AS id', [
       [changeChannel, stopChannel],

@@ -10,6 +10,9 @@ import { restrained } from './restrained-backend';
 /** State of a job as the back end sees it; `missing` when it knows no such job. */
 export type JobPresence = JobState | 'unknown' | 'missing';
 
+/** BullMQ's own function that inserts an array of jobs in one go; its `add_jobs_bulk` makes temporary tables, which costs milliseconds. */
+export const addJobsFunction = 'bullmq.add_flow';
+
 /** Where jobs wait. Two implementations: PostgreSQL and Redis. */
 export interface JobBackEnd {
   /**
@@ -17,6 +20,13 @@ export interface JobBackEnd {
    * Redis cannot, so the returned function adds them and is called after the commit.
    */
   add<Q extends QueueName>(manager: EntityManager, queue: Q, jobs: readonly NewJob<Q>[]): Promise<() => Promise<void>>;
+  /** Adds jobs for rows that are committed. */
+  addNow<Q extends QueueName>(queue: Q, jobs: readonly NewJob<Q>[]): Promise<void>;
+  /**
+   * What `addJobsFunction` takes for a job, where jobs are rows: a statement that writes a task can so make its job too.
+   * Undefined where they are not.
+   */
+  rowOf?<Q extends QueueName>(queue: Q, job: NewJob<Q>): object;
   /** Looks a job up, for the sweeper. */
   presence(queue: QueueName, jobId: string): Promise<JobPresence>;
   /** How many jobs wait, run, and wait for their time. */
@@ -58,6 +68,6 @@ export function queueConnection(
       application_name: 'darkroom-queue',
       onConnect: useQueueSchema,
     },
-    factory: restrained(createPostgresBackend) as unknown as BackendFactory,
+    factory: restrained(createPostgresBackend as unknown as BackendFactory),
   };
 }

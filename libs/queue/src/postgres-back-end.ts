@@ -51,6 +51,25 @@ export class PostgresBackEnd implements JobBackEnd {
     return async () => undefined;
   }
 
+  addNow<Q extends QueueName>(queue: Q, jobs: readonly NewJob<Q>[]): Promise<void> {
+    return this.queues.add(queue, jobs);
+  }
+
+  /** As BullMQ's `addBulk` would write it; a test compares the rows. */
+  rowOf<Q extends QueueName>(queue: Q, { id, data, delayMs = 0 }: NewJob<Q>): object {
+    const opts = { jobId: id, attempts: 0, ...(delayMs > 0 && { delay: delayMs }) };
+    return {
+      queue,
+      id,
+      name: queue,
+      data: JSON.stringify(data),
+      opts,
+      delay: delayMs,
+      timestamp: Date.now(),
+      attempts: 0,
+    };
+  }
+
   presence(queue: QueueName, jobId: string): Promise<JobPresence> {
     return this.queues.presence(queue, jobId);
   }

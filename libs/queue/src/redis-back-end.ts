@@ -47,10 +47,12 @@ export class RedisBackEnd implements JobBackEnd {
     queue: Q,
     jobs: readonly NewJob<Q>[],
   ): Promise<() => Promise<void>> {
-    return async () => {
-      await this.connected();
-      await this.queues.add(queue, jobs);
-    };
+    return () => this.addNow(queue, jobs);
+  }
+
+  async addNow<Q extends QueueName>(queue: Q, jobs: readonly NewJob<Q>[]): Promise<void> {
+    await this.connected();
+    await this.queues.add(queue, jobs);
   }
 
   async presence(queue: QueueName, jobId: string): Promise<JobPresence> {

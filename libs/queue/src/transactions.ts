@@ -1,11 +1,26 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Pool } from 'pg';
 import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import type { JobBackEnd } from './job-back-end';
 import type { NewJob, QueueName } from './jobs';
 
+/** A statement that a connection parses and plans once and then knows by its name. */
+export interface Statement {
+  name: string;
+  text: string;
+  values: unknown[];
+}
+
+/** What runs statements: a pool, or one connection. */
+export interface StatementClient {
+  query(statement: Statement): Promise<{ rows: unknown[] }>;
+}
+
 /** A database transaction that can also make jobs: rows and jobs are there together or not at all. */
 export interface JobTransaction {
   readonly manager: EntityManager;
+  /** The driver's own connection, for statements that are prepared under a name. */
+  connection(): Promise<StatementClient>;
   enqueue<Q extends QueueName>(queue: Q, ...jobs: NewJob<Q>[]): Promise<void>;
 }
 
@@ -35,6 +50,18 @@ export class Transactions {
     return this.dataSource.manager;
   }
 
+  /** Whether this call is a part of `enclose`. */
+  get isEnclosed(): boolean {
+    return enclosing.getStore() !== undefined;
+  }
+
+  /** One statement that is prepared under its name, on any connection, or on that of the transaction that encloses this call. */
+  async query<Row>(statement: Statement): Promise<Row[]> {
+    const outer = enclosing.getStore();
+    const client = outer ? await connectionOf(outer.runner.manager) : poolOf(this.dataSource);
+    return (await client.query(statement)).rows as Row[];
+  }
+
   /**
    * Commits what `work` wrote and the jobs it made; an error of `work` undoes both. Inside `enclose` it is a part of that.
    * After a deadlock `work` is done once more: it must leave nothing behind but what is undone.
@@ -46,6 +73,7 @@ export class Transactions {
       const result = await this.dataSource.transaction((manager) =>
         work({
           manager,
+          connection: () => connectionOf(manager),
           enqueue: async (queue, ...jobs) => {
             if (jobs.length > 0) afterCommit.push(await this.jobs.add(manager, queue, jobs));
           },
@@ -80,6 +108,15 @@ export class Transactions {
   private async finish(afterCommit: readonly (() => Promise<void>)[]): Promise<void> {
     for (const add of afterCommit) await add().catch(this.onError);
   }
+}
+
+async function connectionOf({ queryRunner }: EntityManager): Promise<StatementClient> {
+  if (!queryRunner) throw new Error('A transaction has a connection of its own.');
+  return (await queryRunner.connect()) as StatementClient;
+}
+
+function poolOf(dataSource: DataSource): StatementClient {
+  return (dataSource.driver as unknown as { master: Pool }).master;
 }
 
 /** PostgreSQL ends one of the transactions that wait for each other; the others go on, and so it has its way the next time. */

@@ -19,6 +19,9 @@ const isPublic = 'isPublic';
 /** Lets everyone in: health checks, documents, pictures. */
 export const Public = () => SetMetadata(isPublic, true);
 
+/** The caller's key, for routes that need more of it than its id. */
+export const Caller = createParamDecorator((_: unknown, context: ExecutionContext): ApiKey => caller(context));
+
 /** The caller's id, which owns what the request makes and finds. */
 export const OwnerId = createParamDecorator((_: unknown, context: ExecutionContext): string => caller(context).id);
 

@@ -1,34 +1,23 @@
 import type { Config } from '@app/config';
 import type { ApiKey } from '@app/domain';
+import { Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import type { Response } from 'express';
-import { DataSource } from 'typeorm';
 import { CONFIG } from '../config.token';
 import { RateLimitedError } from '../http/http-errors';
+import { LeasedTokens } from './leased-tokens';
 
 /**
- * Takes a token, if there is one, from a bucket that holds a minute's requests and fills evenly. One statement, and the
- * database's clock, so that any number of api processes share a bucket. Parameters: the key, its requests per minute.
+ * How many requests a key may make, over all api processes: never more than its bucket holds. Each process holds up to a second's
+ * requests of a key, so one may serve the key for that long while another refuses it.
  */
-const takeStatement = `
-INSERT INTO rate_buckets AS bucket (owner_id, tokens, granted, updated_at)
-VALUES ($1, $2::double precision - 1, true, clock_timestamp())
-ON CONFLICT (owner_id) DO UPDATE SET (tokens, granted, updated_at) = (
-  SELECT tokens - CASE WHEN tokens >= 1 THEN 1 ELSE 0 END, tokens >= 1, now
-  FROM (
-    SELECT now, least(
-      $2, bucket.tokens + greatest(extract(epoch FROM now - bucket.updated_at), 0)::double precision * $2 / 60
-    ) AS tokens
-    FROM clock_timestamp() AS now
-  ) filled
-)
-RETURNING tokens, granted`;
-
-/** How many requests a key may make, over all api processes. */
 @Injectable()
 export class RateLimiter {
+  /** By the id of the key; there are no more than keys. */
+  private readonly tokens = new Map<string, LeasedTokens>();
+
   constructor(
-    private readonly dataSource: DataSource,
+    private readonly transactions: Transactions,
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
@@ -39,16 +28,13 @@ export class RateLimiter {
   async take(key: ApiKey, response: Response): Promise<void> {
     const limit = key.rateLimitPerMinute ?? this.config.rateLimitPerMinute;
     if (limit === 0) return;
-    const [{ tokens, granted }] = await this.dataSource.query<{ tokens: number; granted: boolean }[]>(takeStatement, [
-      key.id,
-      limit,
-    ]);
-    const secondsFor = (wanted: number): number => Math.ceil((Math.max(0, wanted - tokens) * 60) / limit);
-    response.set({
-      'RateLimit-Limit': String(limit),
-      'RateLimit-Remaining': String(Math.floor(tokens)),
-      'RateLimit-Reset': String(secondsFor(limit)),
-    });
+    let tokens = this.tokens.get(key.id);
+    if (!tokens) this.tokens.set(key.id, (tokens = new LeasedTokens(key.id, this.transactions)));
+    const { granted, remaining } = await tokens.take(limit);
+    const secondsFor = (wanted: number): number => Math.ceil((Math.max(0, wanted - remaining) * 60) / limit);
+    response.setHeader('RateLimit-Limit', String(limit));
+    response.setHeader('RateLimit-Remaining', String(Math.floor(remaining)));
+    response.setHeader('RateLimit-Reset', String(secondsFor(limit)));
     if (!granted) throw new RateLimitedError(limit, Math.max(1, secondsFor(1)));
   }
 }

@@ -1,5 +1,6 @@
 import type { CollectionDto, CreateCollectionDto } from '@app/domain';
 import { Collection, newIdentifier } from '@app/domain';
+import { forgetReplies } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
@@ -54,6 +55,7 @@ export class CollectionsService {
       await this.access.lockOwn(manager, ownerId, id, 'remove');
       const removed = await removeStyles(manager, { collectionId: id });
       await manager.delete(Collection, { id });
+      await forgetReplies(manager, [id]);
       return removed;
     });
     await this.files.removeAll(thumbnailKeys);

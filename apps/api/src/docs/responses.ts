@@ -66,6 +66,9 @@ const errorTexts: Readonly<Record<number, ErrorText>> = {
     description: 'It conflicts with the present state.',
     codes: ['GenerationTerminated', 'IdempotencyKeyInUse'],
     detail: 'The Generation has succeeded and cannot be canceled.',
+    headers: {
+      'Retry-After': { ...retryAfter['Retry-After'], description: 'With IdempotencyKeyInUse.', required: false },
+    },
   },
   413: {
     description: 'The body is too large.',

@@ -1,8 +1,16 @@
-import { ApplyStyleDto, CreatedPromptDto, CreatePromptDto, DeletedDto, PartialPromptDto, PromptDto } from '@app/domain';
+import {
+  ApiKey,
+  ApplyStyleDto,
+  CreatedPromptDto,
+  CreatePromptDto,
+  DeletedDto,
+  PartialPromptDto,
+  PromptDto,
+} from '@app/domain';
 import { Controller, Delete, Get, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { OwnerId } from '../auth/api-key.guard';
+import { Caller, OwnerId } from '../auth/api-key.guard';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBodyArray } from '../http/body';
 import { Lists } from '../records/lists';
@@ -28,11 +36,11 @@ export class FinetunePromptsController {
     errors: [404, 422],
   })
   create(
-    @OwnerId() ownerId: string,
+    @Caller() caller: ApiKey,
     @Param('id') id: string,
     @ValidBodyArray(CreatePromptDto) dtos: CreatePromptDto[],
   ): Promise<CreatedPromptDto[]> {
-    return this.prompts.create(ownerId, id, dtos);
+    return this.prompts.create(caller, id, dtos);
   }
 
   @Post('styles')
@@ -45,11 +53,11 @@ export class FinetunePromptsController {
     errors: [404, 422],
   })
   applyStyles(
-    @OwnerId() ownerId: string,
+    @Caller() caller: ApiKey,
     @Param('id') id: string,
     @ValidBodyArray(ApplyStyleDto) dtos: ApplyStyleDto[],
   ): Promise<PartialPromptDto[]> {
-    return this.prompts.applyStyles(ownerId, id, dtos);
+    return this.prompts.applyStyles(caller, id, dtos);
   }
 
   @Get('prompts')

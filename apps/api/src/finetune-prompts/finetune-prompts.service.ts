@@ -1,10 +1,9 @@
-import type { ApplyStyleDto, CreatePromptDto, Finetune, PartialPromptDto, Style } from '@app/domain';
+import type { ApiKey, ApplyStyleDto, CreatePromptDto, Finetune, PartialPromptDto, Style } from '@app/domain';
 import {
   applyTemplate,
   CreatedPromptDto,
   FieldProblems,
   FinetunePrompt,
-  ImageTask,
   isIdentifier,
   limits,
   NotFoundError,
@@ -51,8 +50,8 @@ export class FinetunePromptsService {
    * One Prompt for each element, all or none, in the order of the input; the last is the newest.
    * @throws NotFoundError for the Fine-Tune, UnprocessableError naming each text without its name.
    */
-  async create(ownerId: string, finetuneId: string, dtos: readonly CreatePromptDto[]): Promise<CreatedPromptDto[]> {
-    const finetune = await this.finetunes.load(ownerId, finetuneId);
+  async create(caller: ApiKey, finetuneId: string, dtos: readonly CreatePromptDto[]): Promise<CreatedPromptDto[]> {
+    const finetune = await this.finetunes.load(caller.id, finetuneId);
     refuseWithoutName(finetune, dtos);
     const createdAt = new Date();
     const prompts = dtos.map((dto) =>
@@ -72,7 +71,7 @@ export class FinetunePromptsService {
       ),
     );
     const orders = dtos.map(({ metadata }, index) => ({ metadata, pointer: `/${index}/metadata` }));
-    await this.insert(finetune, prompts, orders, (index, field) => `/${index}/${field}`);
+    await this.insert(caller, finetune, prompts, orders, (index, field) => `/${index}/${field}`);
     return prompts.map((prompt) => CreatedPromptDto.from(prompt));
   }
 
@@ -80,10 +79,10 @@ export class FinetunePromptsService {
    * One Prompt for each Style of each element, in the order of the input and of the Collections.
    * @throws NotFoundError for the Fine-Tune, UnprocessableError for an `id` that is no Style or for too many Styles.
    */
-  async applyStyles(ownerId: string, finetuneId: string, dtos: readonly ApplyStyleDto[]): Promise<PartialPromptDto[]> {
-    const finetune = await this.finetunes.load(ownerId, finetuneId);
+  async applyStyles(caller: ApiKey, finetuneId: string, dtos: readonly ApplyStyleDto[]): Promise<PartialPromptDto[]> {
+    const finetune = await this.finetunes.load(caller.id, finetuneId);
     const styles = await this.styles.resolveForApply(
-      ownerId,
+      caller.id,
       dtos.map(({ id }) => id),
     );
     const count = styles.reduce((sum, { length }) => sum + length, 0);
@@ -116,6 +115,7 @@ export class FinetunePromptsService {
       })),
     );
     await this.insert(
+      caller,
       finetune,
       made.map(({ prompt }) => prompt),
       made.map(({ order }) => order),
@@ -171,39 +171,37 @@ export class FinetunePromptsService {
   }
 
   /**
-   * Rows, tasks and jobs of all of them in one transaction, under a Fine-Tune that stays until it ends.
+   * Rows, tasks and jobs of all of them together.
    * @param pointerTo the field of the body that a text came from.
    */
   private async insert(
+    caller: ApiKey,
     finetune: Finetune,
     prompts: readonly NewPrompt[],
     orders: readonly NewOrder[],
     pointerTo: (index: number, field: string) => string,
   ): Promise<void> {
-    const { ownerId, id, model } = finetune;
-    const served = await this.models.served(model);
+    const served = await this.models.served(finetune.model);
     if (prompts.length === 0) return;
     const texts = prompts.map(({ task }) => task);
     const chunks = await this.lengths.check(served, texts, pointerTo, finetune);
-    await this.transactions.run(async (transaction) => {
-      await this.finetunes.lock(transaction.manager, ownerId, id, 'for_key_share');
-      const admissions = await this.admissions.admit(transaction.manager, ownerId, orders);
-      const tasks = prompts.map(({ task }, index) => ({
-        ...task,
-        promptChunks: chunks[index],
-        sandbox: admissions[index].sandbox,
-      }));
-      await transaction.manager.insert(ImageTask, tasks);
-      await transaction.manager.insert(
-        FinetunePrompt,
-        prompts.map(({ task: _task, metadata, ...row }) => ({ ...row, metadata: metadata as never })),
-      );
-      await this.lifeCycle.enqueue(
-        transaction,
-        tasks.map((task, index) => ({ ...task, ...admissions[index] })),
-      );
+    const admissions = await this.admissions.admit(caller, orders);
+    const tasks = prompts.map(({ task, prompt, metadata }, index) => ({
+      ...task,
+      ...admissions[index],
+      promptChunks: chunks[index],
+      finetunePrompt: { prompt, metadata },
+    }));
+    await this.admissions.insert(caller, tasks).catch((error: unknown) => {
+      throw isOfRemovedFinetune(error) ? new NotFoundError('FineTune') : error;
     });
   }
+}
+
+/** The Fine-Tune was there when the request began. */
+function isOfRemovedFinetune(error: unknown): boolean {
+  const { code, constraint } = error as { code?: string; constraint?: string };
+  return code === '23503' && constraint === 'finetune_prompts_finetune_id_fkey';
 }
 
 /** The Style's text with the Fine-Tune's token and name. A template may have its place-holder many times, and the Fine-Tune a long name. */

@@ -41,7 +41,6 @@ export function newPrompt(finetune: Finetune, order: PromptOrder, createdAt: Dat
       outputFormat: 'png',
       promptWeighting: false,
       numImages: 1,
-      enqueued: 1,
       status: 'queued',
       error: null,
       createdAt,

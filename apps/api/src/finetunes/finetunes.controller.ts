@@ -1,4 +1,5 @@
 import {
+  ApiKey,
   CreateFinetuneDto,
   CreateGenerationDto,
   defaults,
@@ -10,7 +11,7 @@ import {
 import { Controller, Delete, Get, Param, Post, Put, Req, Res, UseInterceptors } from '@nestjs/common';
 import { ApiQuery, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { OwnerId } from '../auth/api-key.guard';
+import { Caller, OwnerId } from '../auth/api-key.guard';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves, ApiUploads } from '../docs/operation';
 import { EndsWithKey } from '../long-requests/ends-with-key.interceptor';
 import { Lists } from '../records/lists';
@@ -41,12 +42,12 @@ export class FinetunesController {
     errors: [422],
   })
   create(
-    @OwnerId() ownerId: string,
+    @Caller() caller: ApiKey,
     @FinetuneOrGenerationBody() dto: CreateFinetuneDto | CreateGenerationDto,
   ): Promise<FinetuneDto | GenerationDto> {
     return dto instanceof CreateFinetuneDto
-      ? this.finetunes.create(ownerId, dto)
-      : this.textToImage.create(ownerId, dto);
+      ? this.finetunes.create(caller.id, dto)
+      : this.textToImage.create(caller, dto);
   }
 
   @Get()

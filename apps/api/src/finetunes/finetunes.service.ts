@@ -9,7 +9,7 @@ import {
   newIdentifier,
   NotFoundError,
 } from '@app/domain';
-import { addStored, ImageTaskLifeCycle, Transactions } from '@app/queue';
+import { addStored, forgetReplies, ImageTaskLifeCycle, Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
@@ -89,6 +89,7 @@ export class FinetunesService {
       const drawnIds = await this.lifeCycle.removeAll(transaction, promptIds);
       await manager.delete(Finetune, { id });
       await addStored(manager, ownerId, { weightBytes: -(weightsBytes ?? 0) });
+      await forgetReplies(manager, [id]);
       return drawnIds;
     });
     await this.files.removeAll([...drawn, weightsFolderOf(id)]);

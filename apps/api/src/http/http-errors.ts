@@ -87,6 +87,15 @@ export class ScopeMissingError extends HttpError {
   }
 }
 
+/** 409: the first request with this Idempotency-Key has not been answered yet. */
+export class KeyInUseError extends HttpError {
+  constructor(retryAfterSeconds = 1) {
+    super(409, 'IdempotencyKeyInUse', 'A request with this Idempotency-Key is still running.', {
+      'Retry-After': String(retryAfterSeconds),
+    });
+  }
+}
+
 /** 429: the key has made its requests of this minute. */
 export class RateLimitedError extends HttpError {
   constructor(limit: number, retryAfterSeconds: number) {

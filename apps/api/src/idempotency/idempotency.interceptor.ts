@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto';
-import { ConflictError, IdempotentReply, InvalidError, UnprocessableError } from '@app/domain';
+import { IdempotentReply, InvalidError, isIdentifier, UnprocessableError } from '@app/domain';
 import { Transactions } from '@app/queue';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
@@ -7,6 +6,8 @@ import type { Request, Response } from 'express';
 import type { Observable } from 'rxjs';
 import { from, lastValueFrom } from 'rxjs';
 import type { EntityManager } from 'typeorm';
+import { KeyInUseError } from '../http/http-errors';
+import { fingerprintOf } from './fingerprint';
 
 /** A reply is replayed for this long. */
 export const replayHours = 24;
@@ -14,7 +15,7 @@ export const replayHours = 24;
 /**
  * Makes a POST with an `Idempotency-Key` happen once: the reply is stored in the transaction of the work itself,
  * so that either both are there or neither. A repeat gets the first reply; while the first still runs, 409;
- * with another body, 422. A request that failed has changed nothing and may be repeated.
+ * with another body, 422. A reply goes with its record. A request that failed has changed nothing and may be repeated.
  */
 @Injectable()
 export class IdempotencyInterceptor implements NestInterceptor {
@@ -36,7 +37,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     response: Response,
     next: CallHandler,
   ): Promise<unknown> {
-    const fingerprint = fingerprintOf(request);
+    const fingerprint = fingerprintOf(request.method, request.originalUrl, request.body);
     return this.transactions.enclose(async (manager) => {
       await lockKey(manager, ownerId, key);
       const first = await manager.findOneBy(IdempotentReply, { ownerId, key });
@@ -50,6 +51,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
         fingerprint,
         status: response.statusCode,
         body: JSON.stringify(body),
+        recordIds: recordsOf(request, body),
       });
       return body;
     });
@@ -64,20 +66,19 @@ function checked(header: string | string[]): string {
   );
 }
 
-/** Body and target decide what a request is; the order of its keys counts, for a repeat is sent as the first was. */
-function fingerprintOf(request: Request): string {
-  return createHash('sha256')
-    .update(`${request.method} ${request.originalUrl}\n${JSON.stringify(request.body) ?? ''}`)
-    .digest('hex');
+/** Ids in the reply, which is a record or an array of them, and in the path: what is made under a record goes with that, too. */
+function recordsOf({ params }: Request, body: unknown): string[] {
+  const ids = [...Object.values(params), ...[body].flat().map((record) => (record as { id?: unknown } | null)?.id)];
+  return [...new Set(ids.filter((id) => typeof id === 'string' && isIdentifier(id)))] as string[];
 }
 
-/** @throws ConflictError while another request holds the key. The lock ends with the transaction. */
+/** @throws KeyInUseError while another request holds the key. The lock ends with the transaction. */
 async function lockKey(manager: EntityManager, ownerId: string, key: string): Promise<void> {
   const [{ locked }] = await manager.query<{ locked: boolean }[]>(
     'SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS locked',
     [`idempotency ${ownerId} ${key}`],
   );
-  if (!locked) throw new ConflictError('IdempotencyKeyInUse', 'A request with this Idempotency-Key is still running.');
+  if (!locked) throw new KeyInUseError();
 }
 
 function replay(first: IdempotentReply, fingerprint: string, response: Response): unknown {

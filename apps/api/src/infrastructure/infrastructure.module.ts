@@ -2,7 +2,15 @@ import type { Config } from '@app/config';
 import { dataSourceOptions } from '@app/database';
 import { JsonLogger } from '@app/logging';
 import type { JobBackEnd } from '@app/queue';
-import { ClockWatch, databaseNow, ImageTaskLifeCycle, openJobBackEnd, queueConnection, Transactions } from '@app/queue';
+import {
+  ClockWatch,
+  databaseNow,
+  ImageTaskLifeCycle,
+  openJobBackEnd,
+  queueConnection,
+  TaskIntake,
+  Transactions,
+} from '@app/queue';
 import { openImageStorage } from '@app/storage';
 import { BullModule } from '@nestjs/bullmq';
 import type { BeforeApplicationShutdown, DynamicModule, OnApplicationShutdown } from '@nestjs/common';
@@ -77,6 +85,14 @@ class ConfigModule {
         ),
     },
     {
+      provide: TaskIntake,
+      inject: [CONFIG, Transactions, JOB_BACK_END, JsonLogger],
+      useFactory: (config: Config, transactions: Transactions, jobs: JobBackEnd, logger: JsonLogger) =>
+        new TaskIntake(databaseUrlOf(config), transactions, jobs, (error) =>
+          logger.warn('the intake had a failure', { reason: String(error) }),
+        ),
+    },
+    {
       provide: ImageTaskLifeCycle,
       inject: [Transactions, CONFIG],
       useFactory: (transactions: Transactions, { maxConcurrentPerKey }: Config) =>
@@ -95,7 +111,7 @@ class ConfigModule {
       },
     },
   ],
-  exports: [Notifications, JOB_BACK_END, Transactions, ImageTaskLifeCycle, ClockWatch],
+  exports: [Notifications, JOB_BACK_END, Transactions, TaskIntake, ImageTaskLifeCycle, ClockWatch],
 })
 export class InfrastructureModule implements BeforeApplicationShutdown, OnApplicationShutdown {
   static forRoot(config: Config): DynamicModule {
@@ -104,6 +120,7 @@ export class InfrastructureModule implements BeforeApplicationShutdown, OnApplic
 
   constructor(
     @Inject(JOB_BACK_END) private readonly jobs: JobBackEnd,
+    private readonly intake: TaskIntake,
     private readonly clock: ClockWatch,
   ) {}
 
@@ -112,6 +129,7 @@ export class InfrastructureModule implements BeforeApplicationShutdown, OnApplic
   }
 
   async onApplicationShutdown(): Promise<void> {
+    await this.intake.close();
     await this.jobs.close();
   }
 }

@@ -10,9 +10,15 @@ import { Inject, Injectable } from '@nestjs/common';
 import { CONFIG } from '../config.token';
 import { readModelFacts } from './model-facts';
 
+/** A model that was found whole is taken to be so for this long: its folder is not walked through for every request. */
+const knownMs = 1_000;
+
 /** Which models this installation draws with. */
 @Injectable()
 export class ModelsService implements OnApplicationBootstrap {
+  /** By the name that was asked for; only names that can be drawn with, so that no caller makes it grow. */
+  private readonly known = new Map<string, { model: InstalledModel; foundAt: number }>();
+
   constructor(
     @Inject(CONFIG) private readonly config: Config,
     private readonly store: ModelStore,
@@ -59,6 +65,8 @@ export class ModelsService implements OnApplicationBootstrap {
    * @throws UnprocessableError `ModelNotInstalled` or `ModelBroken`
    */
   async served(name: string, pointer?: string): Promise<InstalledModel> {
+    const known = this.known.get(name);
+    if (known && performance.now() - known.foundAt < knownMs) return known.model;
     const model = (await this.store.find(name)) ?? (await this.findStandIn(name));
     const refuse = (code: string, message: string) =>
       new UnprocessableError(
@@ -68,6 +76,7 @@ export class ModelsService implements OnApplicationBootstrap {
       );
     if (!model) throw refuse('ModelNotInstalled', 'is not installed');
     if (model.problem !== undefined) throw refuse('ModelBroken', 'is installed, but cannot be drawn with');
+    this.known.set(name, { model, foundAt: performance.now() });
     return model;
   }
 

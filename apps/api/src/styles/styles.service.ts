@@ -11,6 +11,7 @@ import {
   toTemplate,
   UnprocessableError,
 } from '@app/domain';
+import { forgetReplies } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
@@ -107,7 +108,9 @@ export class StylesService {
     await this.findOne(ownerId, collectionId, id);
     const removed = await this.styles.manager.transaction(async (manager) => {
       await this.collections.lockOwn(manager, ownerId, collectionId, 'change');
-      return removeStyles(manager, { id, collectionId });
+      const styles = await removeStyles(manager, { id, collectionId });
+      await forgetReplies(manager, [id]);
+      return styles;
     });
     if (removed.count === 0) throw new NotFoundError('Style');
     await this.files.removeAll(removed.thumbnailKeys);

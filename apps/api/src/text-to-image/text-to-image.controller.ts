@@ -1,8 +1,8 @@
-import { CreateGenerationDto, DeletedDto, GenerationDto } from '@app/domain';
+import { ApiKey, CreateGenerationDto, DeletedDto, GenerationDto } from '@app/domain';
 import { Controller, Delete, Get, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { OwnerId } from '../auth/api-key.guard';
+import { Caller, OwnerId } from '../auth/api-key.guard';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBody } from '../http/body';
 import { Lists } from '../records/lists';
@@ -25,8 +25,8 @@ export class TextToImageController {
     reply: GenerationDto,
     errors: [422],
   })
-  create(@OwnerId() ownerId: string, @ValidBody(CreateGenerationDto) dto: CreateGenerationDto): Promise<GenerationDto> {
-    return this.textToImage.create(ownerId, dto);
+  create(@Caller() caller: ApiKey, @ValidBody(CreateGenerationDto) dto: CreateGenerationDto): Promise<GenerationDto> {
+    return this.textToImage.create(caller, dto);
   }
 
   @Get()

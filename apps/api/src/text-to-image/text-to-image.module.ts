@@ -4,6 +4,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { AdmissionModule } from '../admission/admission.module';
 import { ModelsModule } from '../models/models.module';
 import { RecordsModule } from '../records/records.module';
+import { GenerationsReader } from './generations.reader';
 import { TextToImageController } from './text-to-image.controller';
 import { TextToImageService } from './text-to-image.service';
 
@@ -11,7 +12,7 @@ import { TextToImageService } from './text-to-image.service';
 @Module({
   imports: [TypeOrmModule.forFeature([Generation]), RecordsModule, ModelsModule, AdmissionModule],
   controllers: [TextToImageController],
-  providers: [TextToImageService],
+  providers: [TextToImageService, GenerationsReader],
   exports: [TextToImageService],
 })
 export class TextToImageModule {}

@@ -1,18 +1,7 @@
-import { randomInt } from 'node:crypto';
 import type { Config } from '@app/config';
 import { crashPoint } from '@app/config';
-import type { CreateGenerationDto } from '@app/domain';
-import {
-  ConflictError,
-  defaults,
-  Generation,
-  GenerationDto,
-  ImageTask,
-  isIdentifier,
-  limits,
-  newIdentifier,
-  NotFoundError,
-} from '@app/domain';
+import type { ApiKey, CreateGenerationDto } from '@app/domain';
+import { ConflictError, defaults, Generation, GenerationDto, isIdentifier, NotFoundError } from '@app/domain';
 import { ImageTaskLifeCycle, Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
@@ -26,6 +15,9 @@ import type { List } from '../records/list';
 import { listOf } from '../records/list';
 import { StoredFiles } from '../records/stored-files';
 import { assertReceiverAllowed } from '../webhooks/receiver-address';
+import type { FoundGeneration } from './generations.reader';
+import { GenerationsReader } from './generations.reader';
+import { asInserted, newGeneration } from './new-generation';
 
 /** A caller's Generations. */
 @Injectable()
@@ -37,58 +29,29 @@ export class TextToImageService {
     private readonly admissions: AdmissionService,
     private readonly models: ModelsService,
     private readonly lengths: PromptLengths,
+    private readonly reader: GenerationsReader,
     private readonly urls: ImageUrls,
     private readonly files: StoredFiles,
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
   /** Stores the request with every default resolved and the seed chosen, together with its job. */
-  async create(ownerId: string, dto: CreateGenerationDto): Promise<GenerationDto> {
+  async create(caller: ApiKey, dto: CreateGenerationDto): Promise<GenerationDto> {
     assertReceiverAllowed(dto.webhook, this.config.webhookAllowPrivate);
-    const model = dto.model ?? defaults.model;
-    const served = await this.models.served(model, '/model');
-    const id = newIdentifier();
-    const task = {
-      id,
-      kind: 'generation',
-      ownerId,
-      finetuneId: null,
-      prompt: dto.prompt,
-      negativePrompt: dto.negative_prompt ?? null,
-      cfg: dto.cfg ?? defaults.cfg,
-      steps: dto.steps ?? defaults.steps,
-      seed: dto.seed ?? randomInt(0, limits.seed + 1),
-      scheduler: dto.scheduler ?? null,
-      model,
-      aspectRatio: dto.aspect_ratio ?? defaults.aspectRatio,
-      highResolution: dto.high_resolution ?? defaults.highResolution,
-      outputFormat: dto.output_format ?? 'png',
-      promptWeighting: dto.prompt_weighting ?? false,
-      numImages: dto.num_generations ?? defaults.numGenerations,
-      status: 'queued',
-      createdAt: new Date(),
-    } as const;
-    const [promptChunks] = await this.lengths.check(served, [task], (_, field) => `/${field}`);
-    await this.transactions.run(async (transaction) => {
-      const order = { metadata: dto.metadata, pointer: '/metadata' };
-      const [{ sandbox, delayMs }] = await this.admissions.admit(transaction.manager, ownerId, [order]);
-      await transaction.manager.insert(ImageTask, { ...task, promptChunks, sandbox });
-      await transaction.manager.insert(Generation, {
-        id,
-        ownerId,
-        webhook: dto.webhook ?? null,
-        metadata: (dto.metadata ?? null) as never,
-      });
-      await this.lifeCycle.enqueue(transaction, [{ ...task, sandbox, delayMs }]);
-    });
+    const served = await this.models.served(dto.model ?? defaults.model, '/model');
+    const [admission] = await this.admissions.admit(caller, [{ metadata: dto.metadata, pointer: '/metadata' }]);
+    const drawing = newGeneration(caller.id, dto, admission);
+    const [promptChunks] = await this.lengths.check(served, [drawing], (_, field) => `/${field}`);
+    const task = { ...drawing, promptChunks };
+    await this.admissions.insert(caller, [task]);
     crashPoint('after-insert');
-    return this.findOne(ownerId, id);
+    return GenerationDto.from(asInserted(task), []);
   }
 
   /** @throws NotFoundError also for another caller's. */
   async findOne(ownerId: string, id: string): Promise<GenerationDto> {
-    const generation = await this.load(ownerId, id);
-    return this.present(generation);
+    const { generation, imageUrls } = await this.load(ownerId, id);
+    return GenerationDto.from(generation, imageUrls);
   }
 
   list(ownerId: string): List {
@@ -106,13 +69,13 @@ export class TextToImageService {
   async cancel(ownerId: string, id: string): Promise<GenerationDto> {
     await this.load(ownerId, id);
     const outcome = await this.transactions.run((transaction) => this.lifeCycle.cancel(transaction, id));
-    const generation = await this.load(ownerId, id);
+    const { generation, imageUrls } = await this.load(ownerId, id);
     if (!outcome?.canceled && generation.task.status !== 'canceled')
       throw new ConflictError(
         'GenerationTerminated',
         `The Generation has ${generation.task.status} and cannot be canceled.`,
       );
-    return this.present(generation);
+    return GenerationDto.from(generation, imageUrls);
   }
 
   /** Cancels it if it has not finished, and removes its row and its pictures. */
@@ -123,20 +86,14 @@ export class TextToImageService {
   }
 
   /** The record as GET returns it, for a webhook; undefined when it is gone. */
-  async findForDelivery(id: string): Promise<GenerationDto | undefined> {
-    const generation = await this.generations.findOne({ where: { id }, relations: { task: true } });
-    return generation ? this.present(generation) : undefined;
+  async findForDelivery(ownerId: string, id: string): Promise<GenerationDto | undefined> {
+    const found = await this.reader.find(ownerId, id);
+    return found && GenerationDto.from(found.generation, found.imageUrls);
   }
 
-  private async load(ownerId: string, id: string): Promise<Generation> {
-    const found =
-      isIdentifier(id) && (await this.generations.findOne({ where: { id, ownerId }, relations: { task: true } }));
+  private async load(ownerId: string, id: string): Promise<FoundGeneration> {
+    const found = isIdentifier(id) ? await this.reader.find(ownerId, id) : undefined;
     if (!found) throw new NotFoundError('Generation');
     return found;
-  }
-
-  private async present(generation: Generation): Promise<GenerationDto> {
-    const urls = await this.urls.ofTasks([generation.id]);
-    return GenerationDto.from(generation, urls.get(generation.id) ?? []);
   }
 }

@@ -68,7 +68,7 @@ export class WebhooksService {
     }
     let answer: ReceiverAnswer = 'not asked';
     try {
-      const record = await this.textToImage.findForDelivery(delivery.generationId);
+      const record = await this.textToImage.findForDelivery(delivery.ownerId, delivery.generationId);
       const owner = await this.apiKeys.findOneBy({ id: delivery.ownerId });
       if (!record || !owner) return {};
       const startedAt = new Date();

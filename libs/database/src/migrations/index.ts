@@ -7,6 +7,8 @@ import { Retention1795520000000 } from './1795520000000-retention';
 import { Deaths1795530000000 } from './1795530000000-deaths';
 import { PromptLengths1795610000000 } from './1795610000000-prompt-lengths';
 import { StorageUse1795640000000 } from './1795640000000-storage-use';
+import { RateLeases1795650000000 } from './1795650000000-rate-leases';
+import { RepliesOfRecords1795650100000 } from './1795650100000-replies-of-records';
 import { Redelivery1795660000000 } from './1795660000000-redelivery';
 import { ReadinessProbes1795660100000 } from './1795660100000-readiness-probes';
 
@@ -21,6 +23,8 @@ export const migrations = [
   Deaths1795530000000,
   PromptLengths1795610000000,
   StorageUse1795640000000,
+  RateLeases1795650000000,
+  RepliesOfRecords1795650100000,
   Redelivery1795660000000,
   ReadinessProbes1795660100000,
 ];

@@ -2,11 +2,37 @@ import { ApiProperty } from '@nestjs/swagger';
 import type { AspectRatio } from '../common/aspect-ratio';
 import { aspectRatios } from '../common/aspect-ratio';
 import type { Metadata } from '../common/metadata';
-import type { OutputFormat } from '../image-tasks/image-task';
+import type { ImageTask, OutputFormat } from '../image-tasks/image-task';
 import { outputFormats } from '../image-tasks/image-task';
 import type { ImageTaskStatus } from '../image-tasks/image-task-status';
 import { imageTaskStatuses } from '../image-tasks/image-task-status';
 import type { Generation } from './generation';
+
+/** What of a Generation and its task is shown. */
+export type GenerationRecord = Pick<Generation, 'id' | 'webhook' | 'metadata'> & {
+  task: Pick<
+    ImageTask,
+    | 'prompt'
+    | 'negativePrompt'
+    | 'aspectRatio'
+    | 'model'
+    | 'numImages'
+    | 'error'
+    | 'createdAt'
+    | 'status'
+    | 'cfg'
+    | 'steps'
+    | 'seed'
+    | 'scheduler'
+    | 'highResolution'
+    | 'outputFormat'
+    | 'promptWeighting'
+    | 'promptChunks'
+    | 'upscaler'
+    | 'servedBy'
+    | 'completedAt'
+  >;
+};
 
 /** A Generation as every route, and its webhook, shows it. */
 export class GenerationDto {
@@ -93,10 +119,9 @@ export class GenerationDto {
   completed_at: string | null;
 
   /**
-   * @param generation with its task loaded.
    * @param imageUrls of the task's images, in their order.
    */
-  static from({ task, ...generation }: Generation, imageUrls: string[]): GenerationDto {
+  static from({ task, ...generation }: GenerationRecord, imageUrls: string[]): GenerationDto {
     return {
       id: generation.id,
       prompt: task.prompt,

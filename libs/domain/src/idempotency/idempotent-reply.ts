@@ -3,6 +3,7 @@ import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 /** The first reply to a request that carried an `Idempotency-Key`, kept to be replayed. */
 @Entity('idempotent_replies')
 @Index('idempotent_replies_created_idx', ['createdAt'])
+@Index('idempotent_replies_records_idx', ['recordIds'], { type: 'gin' })
 export class IdempotentReply {
   @PrimaryColumn('varchar', { name: 'owner_id', length: 24, primaryKeyConstraintName: 'idempotent_replies_pkey' })
   ownerId: string;
@@ -10,7 +11,7 @@ export class IdempotentReply {
   @PrimaryColumn('varchar', { name: 'key', length: 255, primaryKeyConstraintName: 'idempotent_replies_pkey' })
   key: string;
 
-  /** SHA-256 of method, path and body, in hex: another request under the same key is refused. */
+  /** SHA-256 of method, path and body as a JSON value, in hex: another request under the same key is refused. */
   @Column('varchar', { name: 'fingerprint', length: 64 })
   fingerprint: string;
 
@@ -20,6 +21,10 @@ export class IdempotentReply {
   /** The body as it was sent. */
   @Column('text', { name: 'body' })
   body: string;
+
+  /** Records that the body or the path names; the reply goes with the first of them that is deleted. */
+  @Column('varchar', { name: 'record_ids', length: 24, array: true })
+  recordIds: string[];
 
   @Column({ type: 'timestamptz', name: 'created_at', default: () => 'now()' })
   createdAt: Date;

@@ -10,9 +10,9 @@ export class RateBucket {
   @Column('double precision', { name: 'tokens' })
   tokens: number;
 
-  /** Whether the last request got a token. */
-  @Column('boolean', { name: 'granted' })
-  granted: boolean;
+  /** How many tokens the last taking got. */
+  @Column('integer', { name: 'granted' })
+  granted: number;
 
   @Column({ type: 'timestamptz', name: 'updated_at' })
   updatedAt: Date;

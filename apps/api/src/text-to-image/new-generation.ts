@@ -1,0 +1,39 @@
+import { randomInt } from 'node:crypto';
+import type { CreateGenerationDto, GenerationRecord } from '@app/domain';
+import { defaults, limits, newIdentifier } from '@app/domain';
+import type { NewTask } from '@app/queue';
+import type { Admission } from '../admission/admission.service';
+
+/** The row of a new Generation's task, every default resolved and the seed chosen. */
+export function newGeneration(ownerId: string, dto: CreateGenerationDto, admission: Admission): NewGeneration {
+  return {
+    id: newIdentifier(),
+    kind: 'generation',
+    ownerId,
+    finetuneId: null,
+    prompt: dto.prompt,
+    negativePrompt: dto.negative_prompt ?? null,
+    cfg: dto.cfg ?? defaults.cfg,
+    steps: dto.steps ?? defaults.steps,
+    seed: dto.seed ?? randomInt(0, limits.seed + 1),
+    scheduler: dto.scheduler ?? null,
+    model: dto.model ?? defaults.model,
+    aspectRatio: dto.aspect_ratio ?? defaults.aspectRatio,
+    highResolution: dto.high_resolution ?? defaults.highResolution,
+    outputFormat: dto.output_format ?? 'png',
+    promptWeighting: dto.prompt_weighting ?? false,
+    numImages: dto.num_generations ?? defaults.numGenerations,
+    promptChunks: null,
+    createdAt: new Date(),
+    ...admission,
+    generation: { webhook: dto.webhook ?? null, metadata: dto.metadata ?? null },
+  };
+}
+
+type NewGeneration = NewTask & Required<Pick<NewTask, 'generation'>>;
+
+/** What a look at the row would find right after it was inserted. */
+export function asInserted({ generation, ...task }: NewGeneration): GenerationRecord {
+  const untouched = { upscaler: null, servedBy: null, error: null, completedAt: null };
+  return { id: task.id, ...generation, task: { ...task, ...untouched, status: 'queued' } };
+}
