@@ -58,6 +58,6 @@ export function queueConnection(
       application_name: 'darkroom-queue',
       onConnect: useQueueSchema,
     },
-    factory: restrained(createPostgresBackend) as unknown as BackendFactory,
+    factory: restrained(createPostgresBackend as unknown as BackendFactory),
   };
 }
