@@ -47,14 +47,12 @@ describe('A database that fails', () => {
     await client.end();
     await dropConnections();
     await until(async () => (await ready()).status === 200, 'it is ready again');
-    expect((await until(async () => (await create()).status === 201, 'it takes work')) && true).toBe(true);
+    await until(async () => (await create()).status === 201, 'it takes work');
   });
 
-  it('answers 503 where a statement took too long', async () => {
+  it('answers 503 where a statement was canceled, as one is that takes too long', async () => {
     const holder = new Client({ connectionString: api.config.databaseUrl });
     await holder.connect();
-    await set(`statement_timeout = '300ms'`);
-    await api.dataSource.query('SELECT 1');
     await holder.query('BEGIN');
     await holder.query('LOCK TABLE generations IN ACCESS EXCLUSIVE MODE');
     try {

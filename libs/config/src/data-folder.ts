@@ -11,9 +11,10 @@ const groupPasses = 0o010;
  */
 export function keepDataPrivate(dataDir: string): void {
   process.umask(forOthers);
-  mkdirSync(dataDir, { recursive: true });
-  close(dataDir, isPassedByPostgres(dataDir) ? groupPasses : 0);
-  for (const name of readdirSync(dataDir)) close(join(dataDir, name), 0);
+  // A folder that cannot be made or listed is a matter for whoever needs it, which with pictures in S3 may be nobody.
+  tolerant(() => mkdirSync(dataDir, { recursive: true }));
+  tolerant(() => close(dataDir, isPassedByPostgres(dataDir) ? groupPasses : 0));
+  for (const name of tolerant(() => readdirSync(dataDir)) ?? []) tolerant(() => close(join(dataDir, name), 0));
 }
 
 /** PostgreSQL does not run as root, so that root's data folder lets the group of PostgreSQL's user through to the database. */
@@ -23,12 +24,17 @@ function isPassedByPostgres(dataDir: string): boolean {
 }
 
 function close(path: string, kept: number): void {
+  const status = lstatSync(path);
+  if (status.isSymbolicLink() || (status.mode & forOthers & ~kept) === 0) return;
+  chmodSync(path, status.mode & 0o777 & ~(forOthers & ~kept));
+}
+
+/** Passes over what is another user's, who has to close it, and what is gone by now. */
+function tolerant<T>(act: () => T): T | undefined {
   try {
-    const status = lstatSync(path);
-    if (status.isSymbolicLink() || (status.mode & forOthers & ~kept) === 0) return;
-    chmodSync(path, status.mode & 0o777 & ~(forOthers & ~kept));
+    return act();
   } catch (error) {
-    // Another user's, who has to close it, or a file that is gone by now.
-    if (!['EPERM', 'ENOENT', 'EROFS'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    if (['EACCES', 'EPERM', 'ENOENT', 'EROFS'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    throw error;
   }
 }

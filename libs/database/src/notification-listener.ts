@@ -11,7 +11,7 @@ const steadyMs = 30_000;
 export class NotificationListener {
   private client?: Client;
   private listeningSince = 0;
-  private opening?: { client: Client; done: Promise<void> };
+  private opening?: Promise<void>;
   private retry?: NodeJS.Timeout;
   private closed = false;
   private readonly backOff = new BackOff(1_000, 30_000);
@@ -37,24 +37,23 @@ export class NotificationListener {
     client.on('error', (error) => this.drop(client, error.message));
     client.on('end', () => this.drop(client, 'ended'));
     client.on('notification', ({ channel, payload }) => this.handlers[channel]?.(payload ?? ''));
-    const done = this.listenOn(client).finally(() => (this.opening = undefined));
-    this.opening = { client, done };
-    return done;
+    this.opening = this.listenOn(client).finally(() => (this.opening = undefined));
+    return this.opening;
   }
 
   /** Resolves when no connection is left, one that is just being made included. */
   async close(): Promise<void> {
     this.closed = true;
     clearTimeout(this.retry);
-    const { opening } = this;
-    opening?.client.end().catch(() => undefined);
-    await Promise.all([opening?.done.catch(() => undefined), this.client?.end()]);
+    // The driver never settles a connection that is ended while it is made: it is waited for, and ends itself.
+    await this.opening?.catch(() => undefined);
+    await this.client?.end();
   }
 
   private async listenOn(client: Client): Promise<void> {
     try {
       await client.connect();
-      for (const channel of Object.keys(this.handlers)) await client.query(`LISTEN ${channel}`);
+      for (const channel of Object.keys(this.handlers)) if (!this.closed) await client.query(`LISTEN ${channel}`);
       if (this.closed) throw new Error('The listener was closed.');
     } catch (error) {
       await client.end().catch(() => undefined);
