@@ -16,7 +16,7 @@ export const thumbnailFolder = 'thumbnails';
 const patienceMs = 2000;
 /** Styles that one round of the sweeper looks at. */
 const roundSize = 200;
-/** Thumbnails that are made at a time: each holds a connection to the database until its picture is drawn. */
+/** Thumbnails that are made at a time. */
 const concurrency = 2;
 
 /** Key of a Style's thumbnail. */
@@ -43,10 +43,10 @@ export class ThumbnailsService {
   async makeNew(styleIds: readonly string[]): Promise<void> {
     const deadline = Date.now() + patienceMs;
     try {
-      for (const { id, ownerId } of await drawable(this.dataSource.manager, 'style.id = ANY($1)', [styleIds])) {
+      for (const style of await drawable(this.dataSource.manager, 'style.id = ANY($1)', [styleIds])) {
         if (Date.now() > deadline) return;
-        await this.turns.run(ownerId, async () => {
-          if (Date.now() <= deadline) await this.dataSource.transaction((manager) => this.make(manager, id, 'wait'));
+        await this.turns.run(style.ownerId, async () => {
+          if (Date.now() <= deadline) await this.makeAlone(style, 'wait');
         });
       }
     } catch (error) {
@@ -59,8 +59,8 @@ export class ThumbnailsService {
    * all Styles made from them. One that cannot be made stays null for good.
    */
   async makeFor(manager: EntityManager, promptIds: readonly string[]): Promise<void> {
-    for (const { id } of await drawable(manager, 'style.source_prompt_id = ANY($1)', [promptIds]))
-      await this.make(manager, id, 'wait');
+    for (const style of await drawable(manager, 'style.source_prompt_id = ANY($1)', [promptIds]))
+      await this.make(manager, style, 'wait', this.draw(style));
   }
 
   /**
@@ -70,24 +70,39 @@ export class ThumbnailsService {
   async makeMissing(): Promise<number> {
     await this.giveUpOnMissing();
     let made = 0;
-    for (const { id, ownerId } of await drawable(this.dataSource.manager, 'true', [], roundSize))
-      await this.turns.run(ownerId, async () => {
-        made += Number(await this.dataSource.transaction((manager) => this.make(manager, id, 'skip')));
-      });
+    for (const style of await drawable(this.dataSource.manager, 'true', [], roundSize))
+      made += Number(await this.turns.run(style.ownerId, () => this.makeAlone(style, 'skip')));
     return made;
   }
 
-  /** @returns whether the Style has got its thumbnail from this call. */
-  private async make(manager: EntityManager, styleId: string, whenLocked: 'wait' | 'skip'): Promise<boolean> {
-    const [source] = await manager.query<{ storage_key: string; owner_id: string }[]>(
-      `SELECT image.storage_key, style.owner_id ${fromDrawable} AND style.id = $1
+  /** Nothing is locked, and no connection held, while the picture is drawn. */
+  private async makeAlone(style: Drawable, whenLocked: 'wait' | 'skip'): Promise<boolean> {
+    const drawn = this.draw(style);
+    await Promise.allSettled([drawn]);
+    return this.dataSource.transaction((manager) => this.make(manager, style, whenLocked, drawn));
+  }
+
+  /**
+   * @param drawn its thumbnail.
+   * @returns whether the Style has got it from this call.
+   */
+  private async make(
+    manager: EntityManager,
+    { id: styleId }: Drawable,
+    whenLocked: 'wait' | 'skip',
+    drawn: Promise<Uint8Array>,
+  ): Promise<boolean> {
+    // It may be made for nothing, where another process was faster.
+    drawn.catch(() => undefined);
+    const [source] = await manager.query<unknown[]>(
+      `SELECT style.id ${fromDrawable} AND style.id = $1
        FOR UPDATE OF style ${whenLocked === 'skip' ? 'SKIP LOCKED' : ''}`,
       [styleId],
     );
     if (!source) return false;
     const key = thumbnailKeyOf(styleId);
     try {
-      await this.storage.write(key, await this.draw(source.owner_id, source.storage_key));
+      await this.storage.write(key, await drawn);
     } catch (error) {
       const lost = error instanceof LostPictureError;
       this.logger.warn('thumbnail could not be made', { styleId, reason: (error as Error).message, again: !lost });
@@ -99,7 +114,7 @@ export class ThumbnailsService {
   }
 
   /** @throws LostPictureError for a picture that no thumbnail can be made of, now or later. */
-  private async draw(ownerId: string, storageKey: string): Promise<Uint8Array> {
+  private async draw({ ownerId, storageKey }: Drawable): Promise<Uint8Array> {
     const path = (): Promise<string> => this.storage.localPath(storageKey);
     try {
       return await this.pictures.drawThumbnail(ownerId, storageKey, path);
@@ -124,6 +139,13 @@ export class ThumbnailsService {
   }
 }
 
+/** A Style that has no thumbnail yet, and the picture that it is to be made from. */
+interface Drawable {
+  id: string;
+  ownerId: string;
+  storageKey: string;
+}
+
 /** The picture will not come back. */
 class LostPictureError extends Error {}
 
@@ -137,9 +159,9 @@ async function drawable(
   condition: string,
   parameters: unknown[],
   limit?: number,
-): Promise<{ id: string; ownerId: string }[]> {
-  return manager.query<{ id: string; ownerId: string }[]>(
-    `SELECT style.id, style.owner_id AS "ownerId" ${fromDrawable} AND ${condition} ORDER BY style.seq ${limit ? `LIMIT ${limit}` : ''}`,
+): Promise<Drawable[]> {
+  return manager.query<Drawable[]>(
+    `SELECT style.id, style.owner_id AS "ownerId", image.storage_key AS "storageKey" ${fromDrawable} AND ${condition} ORDER BY style.seq ${limit ? `LIMIT ${limit}` : ''}`,
     parameters,
   );
 }
