@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { fork } from 'node:child_process';
-import { setPriority } from 'node:os';
+import { getPriority, setPriority } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** What a child is told at its start, in its environment. */
@@ -60,8 +60,8 @@ const startMs = 60_000;
 const tries = 2;
 /** Wait before a child is started after one that died, doubled with each in a row. */
 const restartMs = { first: 100, most: 10_000 };
-/** Behind requests, which the parent answers: the nice value of Unix. */
-const niceness = 10;
+/** Added to the parent's nice value: behind requests, which that answers, but not starved where the processor is always wanted. */
+const niceness = 5;
 const stderrKept = 2_000;
 /** What a child may know of the environment; it needs no secret. */
 const passedVariables = ['PATH', 'LD_LIBRARY_PATH', 'DYLD_LIBRARY_PATH', 'SystemRoot', 'TMPDIR', 'TEMP', 'NODE_ENV'];
@@ -216,7 +216,7 @@ export class WorkProcess<Order, Result> {
 
 function lowerPriority(pid: number): void {
   try {
-    setPriority(pid, niceness);
+    setPriority(pid, Math.min(getPriority() + niceness, 19));
   } catch {
     // It has ended already, or the system does not allow it: it runs as it is.
   }
