@@ -142,6 +142,14 @@ describe('a prompt', () => {
     expect((await draw('a', { negativePrompt: words(200) })).promptChunks).toBe(3);
   });
 
+  it('is refused beyond 32 rows, before anything is encoded', async () => {
+    const { textEncoder } = pipeline.spent;
+    await expect(draw(words(32 * 75 + 1))).rejects.toThrow(
+      'The prompt takes 33 chunks of 75 tokens; at most 32 can be drawn.',
+    );
+    expect(pipeline.spent.textEncoder).toEqual(textEncoder);
+  });
+
   it('with attention syntax is plain text unless weighting is asked for', async () => {
     const [plain, off, on, same] = await Promise.all([
       draw('a red circle'),

@@ -1,5 +1,5 @@
 import type { Kind } from './contract-values';
-import { aspectRatio, flag, integer, metadata, number, objects, text, urls, words } from './contract-values';
+import { aspectRatio, flag, integer, metadata, number, objects, text, urls, word, words } from './contract-values';
 
 /** A field of a body as the contract has it. */
 export interface FieldRow {
@@ -75,9 +75,9 @@ export const bodies: readonly BodyRow[] = [
     shape: 'object',
     valid: { name: 'robot', title: 'mine' },
     fields: [
-      { name: 'name', kind: name, required: true, missingCode: 'FineTuneNameMissing' },
+      { name: 'name', kind: word(200), required: true, missingCode: 'FineTuneNameMissing' },
       { name: 'title', kind: name, nullable: true },
-      { name: 'token', kind: text(1, 64) },
+      { name: 'token', kind: word(64) },
       { name: 'model', kind: modelName },
       data,
       { name: 'images_url', kind: urls.many(4, 100) },

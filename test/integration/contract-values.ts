@@ -42,6 +42,16 @@ export function text(min: number, max: number, fill = (length: number) => 'x'.re
   };
 }
 
+/** Such a string that also has a letter or a digit. */
+export function word(max: number): Kind {
+  const kind = text(1, max);
+  return {
+    ...kind,
+    good: [...kind.good, ['a letter of another script', '机'], ['a digit among signs', '-7-']],
+    bad: [...kind.bad, ['no letter and no digit', '-_!-'], ['nothing but a hyphen', '-']],
+  };
+}
+
 /** A number from `min` to `max`. */
 export function number(min: number, max: number): Kind {
   return {

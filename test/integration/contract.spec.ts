@@ -108,6 +108,16 @@ describe('The contract', () => {
         expectRefusal(reply, 'ValidationFailed', [at(row, `/${name}`)]);
       });
 
+      it('a hundred unknown fields, of which it lists twenty and says how many more there are', async () => {
+        const unknown = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`unknown${i}`, i]));
+        const { status, body } = await sendElement(row, { ...filled(row.valid), ...unknown });
+        expect([status, body.errors?.length, body.errors?.at(-1)]).toEqual([
+          400,
+          21,
+          { pointer: '', message: 'and 80 more' },
+        ]);
+      });
+
       it('everything that is wrong at once', async () => {
         const [name, , value] = bad[0];
         const reply = await sendElement(row, { ...filled(row.valid), [name]: value, unknown: 1 });
@@ -142,6 +152,12 @@ describe('The contract', () => {
 
       it.each<[string, RequestOptions, number, string]>([
         ['no body', {}, 400, 'ValidationFailed'],
+        [
+          'bytes that are not UTF-8',
+          { raw: Buffer.from('{"a":"\xff"}', 'latin1'), headers: { 'content-type': 'application/json' } },
+          400,
+          'MalformedBody',
+        ],
         ['half of one', { raw: '{"a":', headers: { 'content-type': 'application/json' } }, 400, 'MalformedBody'],
         ['text', { raw: '{}', headers: { 'content-type': 'text/plain' } }, 415, 'UnsupportedMediaType'],
         ['no type', { raw: new TextEncoder().encode('{}') }, 415, 'UnsupportedMediaType'],

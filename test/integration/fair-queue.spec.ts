@@ -188,6 +188,21 @@ describe('the fair claim', () => {
     expect(await bench.lifeCycle.heartbeat(left)).toBe(false);
   });
 
+  it('charges a long prompt for what it takes more', async () => {
+    const charged = async (promptChunks: number | null): Promise<number> => {
+      const owner = newIdentifier();
+      await queue(owner, 1, { promptChunks });
+      const task = await claim();
+      expect(task?.ownerId).toBe(owner);
+      await bench.lifeCycle.settle(task!, { status: 'failed', error: 'x' });
+      return task!.chargedSeconds;
+    };
+    const [unknown, one, two, most] = [await charged(null), await charged(1), await charged(2), await charged(32)];
+    expect(unknown).toBe(one);
+    expect(two).toBeGreaterThan(one);
+    expect(most).toBeGreaterThan(1.5 * one);
+  });
+
   it.each([
     [1, 9, 11],
     [2, 19, 21],

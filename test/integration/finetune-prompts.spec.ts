@@ -202,6 +202,25 @@ describe('Prompts', () => {
       expect(await countPrompts()).toBe(0);
     });
 
+    it.each([
+      ['of hyphens and one letter', '- - - - - - - - x', 422],
+      // No new Fine-Tune may have such a name; the text of an older one has it.
+      ['of hyphens alone', '- - - - - - - - -', 201],
+    ])('answers at once where the name is one %s', async (_, name, expected) => {
+      await api.dataSource.query('UPDATE finetunes SET name = $2 WHERE id = $1', [finetuneId, name]);
+      const { status, body } = await post(Array(100).fill({ prompt: '-'.repeat(2000) }));
+      expect(status).toBe(expected);
+      if (expected === 422) expect(body.errors?.at(-1)).toEqual({ pointer: '', message: 'and 80 more' });
+    });
+
+    it('finds a name in whatever form its letters are composed, and keeps the text as it was sent', async () => {
+      await api.dataSource.query('UPDATE finetunes SET name = $2 WHERE id = $1', [finetuneId, 'caf\u00e9']);
+      const [made] = await makePrompts(api, key, finetuneId, [{ prompt: 'a cafe\u0301 at night' }]);
+      expect(made.prompt).toBe('a cafe\u0301 at night');
+      const { prompt } = await api.dataSource.manager.findOneByOrFail(ImageTask, { id: made.id });
+      expect(prompt).toBe('a zwx cafe\u0301 at night');
+    });
+
     it('leaves nothing behind when the Fine-Tune goes at the same time', async () => {
       const replies = await Promise.all([
         ...Array.from({ length: 4 }, () => post([{ prompt: 'robot' }])),

@@ -88,10 +88,10 @@ describe('The length of a prompt', () => {
 
   it('is counted for Styles, and nothing of a request is made where one is too long', async () => {
     const plain = await makeFinetune(api, key);
-    const [prompt] = await makePrompts(api, key, plain.id, [{ prompt: 'robot '.repeat(30) }]);
+    const [prompt] = await makePrompts(api, key, plain.id, [{ prompt: 'robot '.repeat(40) }]);
     const styles = [{ id: prompt.id, name: 'Many' }];
     const collection = await post('/v1/prompts/collections', { name: 'Crowds', styles });
-    const { id } = await taught(100);
+    const { id } = await taught(75);
     const before = await api.dataSource.manager.count(ImageTask);
     const { status, body } = await post(`/v1/finetunes/${id}/styles`, [{ id: collection.body.id }]);
     expect([status, body.code, body.errors?.map(({ pointer }) => pointer)]).toEqual([422, 'PromptTooLong', ['/0/id']]);

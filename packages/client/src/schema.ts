@@ -433,7 +433,7 @@ export interface components {
             output_format: components["schemas"]["OutputFormat"];
             prompt_weighting: boolean;
             /**
-             * @description Chunks of 75 tokens in which the prompt was read, once drawing has started.
+             * @description Chunks of 75 tokens in which the longer of prompt and negative prompt is read; null for what was asked for before they were counted.
              * @example 1
              */
             prompt_chunks: number | null;
@@ -654,7 +654,7 @@ export interface components {
         };
         CreateFinetune: {
             /**
-             * @description The class noun of the object, which every Prompt of the Fine-Tune must include.
+             * @description The class noun of the object, which every Prompt of the Fine-Tune must include. It has a letter or a digit.
              * @example robot
              */
             name: string;
@@ -664,7 +664,7 @@ export interface components {
              */
             title?: string | null;
             /**
-             * @description The word that calls the object; written right before the name where a Prompt lacks it.
+             * @description The word that calls the object; written right before the name where a Prompt lacks it. It has a letter or a digit.
              * @default zwx
              * @example zwx
              */

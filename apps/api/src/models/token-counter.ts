@@ -51,7 +51,7 @@ export class TokenCounter implements OnModuleDestroy {
     thread.on('error', () => undefined);
     thread.on('exit', () => {
       this.thread = undefined;
-      for (const { reject } of this.waiting.values()) reject(unavailable('its thread has ended'));
+      for (const each of this.waiting.values()) each.reject(unavailable('its thread has ended'));
       this.waiting.clear();
     });
     return thread;

@@ -1,4 +1,4 @@
-import { AddedTokens } from './added-tokens';
+import { AddedTokens, wordsWith } from './added-tokens';
 
 /** Ids of plain text: its character codes without spaces. */
 const encode = (text: string) => [...text.replaceAll(' ', '')].map((char) => char.charCodeAt(0));
@@ -26,5 +26,22 @@ describe(AddedTokens.name, () => {
 
   it('prefers the longer of two words', () => {
     expect(added.tokenize('robot_2', encode)).toEqual([1002]);
+  });
+
+  it('reads every occurrence of several words', () => {
+    expect(added.tokenize('robot <zwx>, ROBOT_1 x-y robot', encode)).toEqual([
+      ...[1000, 1001, 1002, 2000, ...encode(','), 1001, 4000, 1000, 1001, 1002],
+    ]);
+  });
+});
+
+describe(wordsWith.name, () => {
+  it('names each vector', () => {
+    expect(wordsWith({ cat: 5 }, 'zwx', 3, 100)).toEqual({ cat: 5, zwx: 100, zwx_1: 101, zwx_2: 102 });
+  });
+
+  it('replaces a word with all its vectors, and no other that begins like it', () => {
+    const before = { zwx: 1, zwx_1: 2, zwx_2: 3, zwx_a: 4, zwxy: 5 };
+    expect(wordsWith(before, 'zwx', 1, 100)).toEqual({ zwx_a: 4, zwxy: 5, zwx: 100 });
   });
 });

@@ -56,6 +56,14 @@ describe(parsePromptWeights.name, () => {
     ['(a:-2)', [['a', -2]]],
     ['(a:99)', [['a', 10]]],
     ['()', []],
+    [
+      '(a [b) c]',
+      [
+        ['a ', 1.1],
+        ['b', 1],
+        [' c', 1 / 1.1],
+      ],
+    ],
   ];
 
   it.each(cases)('reads %p', (prompt, expected) => {

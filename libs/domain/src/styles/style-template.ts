@@ -44,11 +44,6 @@ export function applyTemplate(template: string, { token, name }: FinetuneWords, 
   return characterCount(text) > maxLength ? undefined : text;
 }
 
-/** Whether a text has a phrase as whole words, in any case. Scripts that write no spaces between words need no edges. */
-export function includesPhrase(text: string, phrase: string): boolean {
-  return new Phrase(phrase).isIn(text);
-}
-
 function escapeBraces(text: string): string {
   return text.replace(/[{}]/g, '$&$&');
 }
