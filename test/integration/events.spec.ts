@@ -1,9 +1,13 @@
 import { ImageTask } from '@app/domain';
 import type { StepMessage } from '@app/queue';
-import { ImageTaskLifeCycle, progressChannel } from '@app/queue';
+import { ImageTaskLifeCycle, progressChannel, Transactions } from '@app/queue';
+import type { Logger } from 'typeorm';
+import { DataSource } from 'typeorm';
+import { openEventClient } from '../support/event-client';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { openEvents } from '../support/event-source';
+import { until } from '../support/until';
 
 describe('Events', () => {
   let api: TestApi;
@@ -50,7 +54,7 @@ describe('Events', () => {
     await api.app.get(ImageTaskLifeCycle).settle(task, { status: 'failed', error: 'No more paint.' });
     const last = await stream.next();
     const { body } = await api.request('GET', `/v1/sd/text-to-image/${id}`, { key });
-    expect(last).toMatchObject({ event: 'terminated', data: body });
+    expect(last).toEqual({ event: 'terminated', id: '1-end', data: body });
     expect(await stream.next()).toBeUndefined();
   });
 
@@ -91,6 +95,86 @@ describe('Events', () => {
     await api.request('DELETE', `/v1/sd/text-to-image/${id}`, { key });
     expect(await stream.next()).toEqual({ event: 'deleted', data: { id } });
     expect(await stream.next()).toBeUndefined();
+  });
+
+  it('gives an EventSource the end once, and has it stop then', async () => {
+    const id = await create();
+    const { source, events, statuses } = openEventClient(`${api.baseUrl}/v1/sd/text-to-image/${id}/events`, key.token);
+    try {
+      await until(async () => events.includes('queued'), 'it is told of the queue');
+      await api.request('POST', `/v1/sd/text-to-image/${id}/cancel`, { key });
+      await until(async () => source.readyState === source.CLOSED, 'it has stopped');
+      expect(events.filter((name) => name === 'terminated')).toHaveLength(1);
+      expect(statuses).toEqual([200, 204]);
+    } finally {
+      source.close();
+    }
+  });
+
+  it('takes the id of an end for nothing while there is none', async () => {
+    const id = await create();
+    const stream = await open(id, { 'last-event-id': '1-end' });
+    expect(await stream.next()).toMatchObject({ event: 'queued' });
+    stream.close();
+  });
+
+  it('answers HEAD at once, with the head of a stream', async () => {
+    const id = await create();
+    const { status, headers, text } = await api.request('HEAD', `/v1/sd/text-to-image/${id}/events`, { key });
+    expect([status, headers.get('content-type'), text]).toEqual([200, 'text/event-stream; charset=utf-8', '']);
+    expect((await api.request('HEAD', `/v1/sd/text-to-image/${'a'.repeat(24)}/events`, { key })).status).toBe(404);
+  });
+
+  describe('of one key', () => {
+    let many: TestKey;
+    let id: string;
+    const path = () => `/v1/sd/text-to-image/${id}/events`;
+
+    beforeEach(async () => {
+      many = await api.createKey();
+      id = (
+        await api.request<{ id: string }>('POST', '/v1/sd/text-to-image', { key: many, body: { prompt: 'a star' } })
+      ).body.id;
+    });
+
+    it('are at most 100; the next may come when one has gone', async () => {
+      const streams = await Promise.all(
+        Array.from({ length: 100 }, () => openEvents(`${api.baseUrl}${path()}`, many.token)),
+      );
+      const refused = await api.request<{ code: string }>('GET', path(), { key: many });
+      expect([refused.status, refused.body.code]).toEqual([429, 'TooManyEventStreams']);
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+      expect((await api.request('HEAD', path(), { key: many })).status).toBe(200);
+      streams[0].close();
+      await until(async () => {
+        const stream = await openEvents(`${api.baseUrl}${path()}`, many.token).catch(() => undefined);
+        return stream !== undefined && streams.push(stream) > 0;
+      }, 'there is room for one more');
+      for (const stream of streams) stream.close();
+    });
+
+    it('read a change once, however many they are', async () => {
+      const streams = await Promise.all(
+        Array.from({ length: 50 }, () => openEvents(`${api.baseUrl}${path()}`, many.token)),
+      );
+      for (const stream of streams) expect(await stream.next()).toMatchObject({ event: 'queued' });
+      const dataSource = api.app.get(DataSource);
+      const reads: string[] = [];
+      const { logger } = dataSource;
+      dataSource.logger = {
+        logQuery: (sql: string) => void reads.push(sql),
+        logQueryError: () => undefined,
+      } as unknown as Logger;
+      try {
+        await api.app.get(Transactions).run((transaction) => api.app.get(ImageTaskLifeCycle).cancel(transaction, id));
+        for (const stream of streams) expect(await stream.next()).toMatchObject({ event: 'terminated', id: '0-end' });
+      } finally {
+        dataSource.logger = logger;
+      }
+      // The record with its images, and what else the process does.
+      expect(reads.filter((sql) => sql.startsWith('SELECT') && sql.includes('"generations"')).length).toBeLessThan(5);
+      expect(reads.filter((sql) => sql.includes('"image_tasks"')).length).toBeLessThan(15);
+    });
   });
 
   it('answers 404 to another caller, as to an unknown id', async () => {

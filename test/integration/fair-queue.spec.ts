@@ -1,5 +1,5 @@
 import { ImageTask, newIdentifier } from '@app/domain';
-import { claimDueStatement, heartbeatTimeoutMs, ImageTaskLifeCycle, jobIdOf, queuePosition } from '@app/queue';
+import { claimDueStatement, heartbeatTimeoutMs, ImageTaskLifeCycle, jobIdOf, queuePositions } from '@app/queue';
 import type { InferenceBench } from '../support/inference';
 import { createInferenceBench } from '../support/inference';
 
@@ -107,8 +107,10 @@ describe('the fair claim', () => {
     await serve(2, () => 1);
     const { manager } = bench.dataSource;
     const queued = await manager.findBy(ImageTask, { status: 'queued' });
-    const foretold = new Map<string, number>();
-    for (const task of queued) foretold.set(task.id, await queuePosition(manager, task));
+    const foretold = await queuePositions(
+      manager,
+      queued.map(({ id }) => id),
+    );
     const claimed: string[] = [];
     for (let task = await claim(); task; task = await claim()) claimed.push(task.id);
     expect(claimed.map((id) => foretold.get(id))).toEqual(claimed.map((_, position) => position));

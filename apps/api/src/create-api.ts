@@ -11,7 +11,7 @@ import { ApiModule } from './api.module';
 import { serveDocs } from './docs/serve-docs';
 import { requestId } from './http/request-id';
 import { securityHeaders } from './http/security-headers';
-import { databaseUrlOf } from './infrastructure/infrastructure.module';
+import { databaseUrlOf } from './infrastructure/database-url';
 import { HttpObserver } from './observability/http-observer';
 import { Drain } from './shutdown/drain';
 

@@ -15,7 +15,11 @@ export interface StepMessage {
   attempt: number;
   /** Steps done, from 1 to `total`. */
   step: number;
+  /** The steps that the request asked for. */
   total: number;
   /** A small JPEG in base64, now and then. */
   preview?: string;
 }
+
+/** An API key was revoked. The payload is its id. */
+export const keyChannel = 'darkroom_key';

@@ -129,36 +129,39 @@ export async function countWaiting(database: Queryable, most: number): Promise<n
 }
 
 /**
- * How many tasks are likely to be drawn before a queued one: those of its owner that are older, and as many of every other
- * owner, as if all were equally dear; one more of an owner whose turn is before.
+ * How many tasks are likely to be drawn before each of these: those of its owner that are older, and as many of every other
+ * owner, as if all were equally dear; one more of an owner whose turn is before. Two statements that pass over what is queued
+ * once, however many tasks are asked for, and then as many additions as there are owners for each.
+ * @returns a position for each of them that is queued for an engine.
  */
-export async function queuePosition(
-  database: Queryable,
-  { id, ownerId, createdAt }: Pick<ImageTask, 'id' | 'ownerId' | 'createdAt'>,
-): Promise<number> {
-  const [{ position }] = await database.query<{ position: number }[]>(
-    `WITH RECURSIVE ${waiting},
-     own AS (
-       SELECT count(*) AS older, coalesce((SELECT virtual_time FROM fair_shares WHERE owner_id = $1), 0) AS virtual_time
-       FROM image_tasks
-       WHERE owner_id = $1 AND status = 'queued' AND NOT sandbox AND (created_at, id) < ($2::timestamptz, $3)
-     )
-     SELECT (own.older + coalesce(sum(theirs.count), 0))::integer AS position
-     FROM own
-     LEFT JOIN waiting ON waiting.owner_id <> $1
-     LEFT JOIN fair_shares share ON share.owner_id = waiting.owner_id
-     LEFT JOIN LATERAL (
-       SELECT count(*) FROM (
-         SELECT 1 FROM image_tasks task
-         WHERE task.owner_id = waiting.owner_id AND task.status = 'queued' AND NOT task.sandbox
-         LIMIT own.older
-           + CASE WHEN (coalesce(share.virtual_time, 0), waiting.owner_id) < (own.virtual_time, $1) THEN 1 ELSE 0 END
-       ) counted
-     ) theirs ON true
-     GROUP BY own.older`,
-    [ownerId, createdAt, id],
+export async function queuePositions(database: Queryable, taskIds: readonly string[]): Promise<Map<string, number>> {
+  const owners = await database.query<{ id: string; count: number }[]>(
+    `SELECT task.owner_id AS id, count(*)::integer AS count
+     FROM image_tasks task LEFT JOIN fair_shares share ON share.owner_id = task.owner_id
+     WHERE task.status = 'queued' AND NOT task.sandbox
+     GROUP BY task.owner_id, share.virtual_time
+     ORDER BY coalesce(share.virtual_time, 0), task.owner_id`,
   );
-  return position;
+  const tasks = await database.query<{ id: string; owner: string; older: number }[]>(
+    `SELECT id, owner_id AS owner, older FROM (
+       SELECT id, owner_id, (row_number() OVER (PARTITION BY owner_id ORDER BY created_at, id) - 1)::integer AS older
+       FROM image_tasks
+       WHERE status = 'queued' AND NOT sandbox
+         AND owner_id IN (SELECT owner_id FROM image_tasks WHERE id = ANY ($1))
+     ) ranked
+     WHERE id = ANY ($1)`,
+    [taskIds],
+  );
+  const turns = new Map(owners.map(({ id }, turn) => [id, turn]));
+  return new Map(
+    tasks.map(({ id, owner, older }) => {
+      const own = turns.get(owner) ?? owners.length;
+      const others = owners.map(({ count }, turn) =>
+        turn === own ? 0 : Math.min(count, older + (turn < own ? 1 : 0)),
+      );
+      return [id, others.reduce((sum, count) => sum + count, older)];
+    }),
+  );
 }
 
 /**

@@ -3,11 +3,11 @@ import type { JobBackEnd } from './job-back-end';
 import { PostgresBackEnd } from './postgres-back-end';
 import { RedisBackEnd } from './redis-back-end';
 
-export { changeChannel, progressChannel, stopChannel } from './channels';
+export { changeChannel, keyChannel, progressChannel, stopChannel } from './channels';
 export type { StepMessage } from './channels';
 export { ClockWatch, databaseNow } from './clock-watch';
 export type { ClockWatchOptions } from './clock-watch';
-export { claimDueStatement, queuePosition, silenceFactor } from './fair-queue';
+export { claimDueStatement, queuePositions, silenceFactor } from './fair-queue';
 export * from './image-task-life-cycle';
 export { queueConnection } from './job-back-end';
 export type { JobBackEnd, JobPresence, QueueConnection } from './job-back-end';

@@ -330,7 +330,7 @@ export interface paths {
         };
         /**
          * Follow a Generation
-         * @description Server-sent events: `queued` with the position, `progress` with step, total and now and then a preview, `terminated` with the record, or `deleted`, after which the stream ends.
+         * @description Server-sent events: `queued` with the position, `progress` with step, total and now and then a preview, `terminated` with the record, or `deleted`, after which the stream ends. A client that comes back with the id of `terminated` gets 204, at which an EventSource stops. A key may have 100 streams open at each api process.
          */
         get: operations["streamGenerationEvents"];
         put?: never;
@@ -350,7 +350,7 @@ export interface paths {
         };
         /**
          * Follow a Prompt
-         * @description Server-sent events: `queued` with the position, `progress` with step, total and now and then a preview, `terminated` with the record, or `deleted`, after which the stream ends.
+         * @description Server-sent events: `queued` with the position, `progress` with step, total and now and then a preview, `terminated` with the record, or `deleted`, after which the stream ends. A client that comes back with the id of `terminated` gets 204, at which an EventSource stops. A key may have 100 streams open at each api process.
          */
         get: operations["streamPromptEvents"];
         put?: never;
@@ -992,7 +992,7 @@ export interface components {
              */
             url: string;
             status: components["schemas"]["WebhookDeliveryStatus"];
-            /** @description In the order in which they were made. */
+            /** @description The last 100, in the order in which they were made. */
             attempts: components["schemas"]["WebhookAttempt"][];
             /**
              * Format: date-time
@@ -1130,7 +1130,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Too many requests, or too many Generations and Prompts waiting. Codes: `RateLimited`, `QueueFull`. */
+        /** @description Too many requests, Generations and Prompts waiting, event streams open, or complete lists running. Codes: `RateLimited`, `QueueFull`, `TooManyEventStreams`, `ListRunning`. */
         Problem429: {
             headers: {
                 /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
@@ -2481,6 +2481,21 @@ export interface operations {
                     };
                 };
             };
+            /** @description The client has had the end. */
+            204: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
@@ -2537,6 +2552,21 @@ export interface operations {
                         data: string;
                     };
                 };
+            };
+            /** @description The client has had the end. */
+            204: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];

@@ -14,11 +14,11 @@ import { ApiProblem, errorsOfAll, rateHeaders, requestIdHeader } from './respons
 type Properties = Record<string, object>;
 
 /** One kind of event: `data` is JSON of the schema given. OpenAPI 3.1 has no form for a stream; the schema is that of each event. */
-function event(name: string, data: object, hasId = false): object {
+function event(name: string, data: object, id?: string): object {
   const properties: Properties = {
     event: { type: 'string', const: name },
     data: { type: 'string', contentMediaType: 'application/json', contentSchema: data },
-    ...(hasId && { id: { type: 'string', pattern: String.raw`^\d+-\d+$` } }),
+    ...(id !== undefined && { id: { type: 'string', pattern: id } }),
   };
   return object(properties);
 }
@@ -37,13 +37,13 @@ export function ApiStreams(id: string, summary: string, record: new () => object
     event(
       'progress',
       object({
-        step: { type: 'integer', minimum: 1 },
-        total: { type: 'integer', minimum: 1 },
+        step: { type: 'integer', minimum: 1, description: 'Steps that are done.' },
+        total: { type: 'integer', minimum: 1, description: 'The `steps` of the record.' },
         preview: { type: ['string', 'null'], description: 'A small picture as a data: URL, now and then.' },
       }),
-      true,
+      String.raw`^\d+-\d+$`,
     ),
-    event('terminated', { $ref: getSchemaPath(record) }, true),
+    event('terminated', { $ref: getSchemaPath(record) }, String.raw`^\d+-end$`),
     event('deleted', object({ id: { type: 'string' } })),
   ];
   return applyDecorators(
@@ -53,7 +53,8 @@ export function ApiStreams(id: string, summary: string, record: new () => object
       summary,
       description:
         'Server-sent events: `queued` with the position, `progress` with step, total and now and then a preview, ' +
-        '`terminated` with the record, or `deleted`, after which the stream ends.',
+        '`terminated` with the record, or `deleted`, after which the stream ends. A client that comes back with the id of ' +
+        '`terminated` gets 204, at which an EventSource stops. A key may have 100 streams open at each api process.',
     }),
     ApiExtraModels(ProblemDto, record),
     ApiProduces('text/event-stream'),
@@ -68,6 +69,11 @@ export function ApiStreams(id: string, summary: string, record: new () => object
       description: 'The stream.',
       headers: { ...requestIdHeader, ...rateHeaders },
       content: { 'text/event-stream': { schema: { oneOf: events } } },
+    }),
+    ApiResponse({
+      status: 204,
+      description: 'The client has had the end.',
+      headers: { ...requestIdHeader, ...rateHeaders },
     }),
     ...[...errorsOfAll, 404].map(ApiProblem),
   );

@@ -1,23 +1,19 @@
-import { GenerationDto, ImageTask, PromptDto } from '@app/domain';
+import { GenerationDto, PromptDto } from '@app/domain';
 import { Controller, Get, Param, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { InjectRepository } from '@nestjs/typeorm';
 import type { Request, Response } from 'express';
-import { Repository } from 'typeorm';
 import { OwnerId } from '../auth/api-key.guard';
 import { ApiStreams } from '../docs/stream';
 import { FinetunePromptsService } from '../finetune-prompts/finetune-prompts.service';
 import { TextToImageService } from '../text-to-image/text-to-image.service';
-import { EventStream } from './event-stream';
-import { TaskEventsService } from './task-events.service';
+import { EventsService } from './events.service';
 
 /** Live progress of Generations and Prompts. */
 @ApiTags('Events')
 @Controller('v1')
 export class EventsController {
   constructor(
-    @InjectRepository(ImageTask) private readonly tasks: Repository<ImageTask>,
-    private readonly events: TaskEventsService,
+    private readonly events: EventsService,
     private readonly textToImage: TextToImageService,
     private readonly prompts: FinetunePromptsService,
   ) {}
@@ -30,7 +26,8 @@ export class EventsController {
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    return this.stream(id, () => this.textToImage.findOne(ownerId, id), request, response);
+    const readRecord = () => this.textToImage.findOne(ownerId, id);
+    return this.events.open(ownerId, { id, readRecord }, request, response);
   }
 
   @Get('finetunes/:id/prompts/:prompt_id/events')
@@ -42,13 +39,7 @@ export class EventsController {
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    return this.stream(promptId, () => this.prompts.findOne(ownerId, id, promptId), request, response);
-  }
-
-  /** Reading the record first refuses what is unknown or another caller's, as GET does. */
-  private async stream(taskId: string, readRecord: () => Promise<unknown>, request: Request, response: Response) {
-    await readRecord();
-    const readTask = async () => (await this.tasks.findOneBy({ id: taskId })) ?? undefined;
-    EventStream.open(this.events, { taskId, readTask, readRecord }, request, response);
+    const readRecord = () => this.prompts.findOne(ownerId, id, promptId);
+    return this.events.open(ownerId, { id: promptId, readRecord }, request, response);
   }
 }

@@ -4,12 +4,14 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { FinetunePromptsModule } from '../finetune-prompts/finetune-prompts.module';
 import { TextToImageModule } from '../text-to-image/text-to-image.module';
 import { EventsController } from './events.controller';
-import { TaskEventsService } from './task-events.service';
+import { EventsService } from './events.service';
+import { QueuePositions } from './queue-positions';
+import { TaskFeed } from './task-feed';
 
 /** Server-sent events of tasks. */
 @Module({
   imports: [TypeOrmModule.forFeature([ImageTask]), TextToImageModule, FinetunePromptsModule],
   controllers: [EventsController],
-  providers: [TaskEventsService],
+  providers: [EventsService, QueuePositions, TaskFeed],
 })
 export class EventsModule {}

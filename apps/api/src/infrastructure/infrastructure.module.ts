@@ -11,15 +11,11 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { CONFIG } from '../config.token';
 import { IMAGE_STORAGE } from '../storage.token';
+import { databaseUrlOf } from './database-url';
+import { Notifications } from './notifications';
 
 /** Injects the back end of the queues. */
 export const JOB_BACK_END = Symbol('JOB_BACK_END');
-
-/** The address of the database; the launcher passes that of the embedded one. */
-export function databaseUrlOf(config: Config): string {
-  if (!config.databaseUrl) throw new Error('DATABASE_URL is needed; "npm start" brings a database of its own.');
-  return config.databaseUrl;
-}
 
 /** The configuration, for providers and for the dynamic modules below. */
 @Global()
@@ -56,6 +52,7 @@ class ConfigModule {
     }),
   ],
   providers: [
+    Notifications,
     {
       provide: JOB_BACK_END,
       inject: [CONFIG, JsonLogger],
@@ -91,7 +88,7 @@ class ConfigModule {
       },
     },
   ],
-  exports: [JOB_BACK_END, Transactions, ImageTaskLifeCycle, ClockWatch],
+  exports: [Notifications, JOB_BACK_END, Transactions, ImageTaskLifeCycle, ClockWatch],
 })
 export class InfrastructureModule implements BeforeApplicationShutdown, OnApplicationShutdown {
   static forRoot(config: Config): DynamicModule {

@@ -1,5 +1,6 @@
 import type { ImageTask } from '@app/domain';
 import { JsonLogger } from '@app/logging';
+import type { StepMessage } from '@app/queue';
 import { progressChannel } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import sharp from 'sharp';
@@ -20,22 +21,29 @@ export class ProgressPublisher {
     private readonly logger: JsonLogger,
   ) {}
 
-  /** A function that takes the steps of one task and tells some of them: the last, and one in every 100 ms. */
-  of({ id, attempt }: Pick<ImageTask, 'id' | 'attempt'>): (progress: DrawingProgress) => void {
+  /**
+   * A function that takes the engine's steps of one task and tells some of them: the last, and one in every 100 ms.
+   * They are told as so many of the steps that were asked for: a scheduler may call the U-Net more often than that, and
+   * pictures that do not fit into one batch are drawn after each other.
+   */
+  of({ id, attempt, steps }: Pick<ImageTask, 'id' | 'attempt' | 'steps'>): (progress: DrawingProgress) => void {
     let toldAt = -Infinity;
+    let told = 0;
     let preview: RgbPicture | undefined;
     return ({ step, total, ...progress }) => {
       this.metrics.stepDone(progress);
       preview = progress.preview ?? preview;
       const now = performance.now();
-      if (step < total && now - toldAt < intervalMs) return;
+      const done = Math.floor((step * steps) / total);
+      if (done <= told || (done < steps && now - toldAt < intervalMs)) return;
       toldAt = now;
-      void this.publish({ id, attempt, step, total }, preview);
+      told = done;
+      void this.publish({ id, attempt, step: done, total: steps } satisfies StepMessage, preview);
       preview = undefined;
     };
   }
 
-  private async publish(message: object, preview: RgbPicture | undefined): Promise<void> {
+  private async publish(message: StepMessage, preview: RgbPicture | undefined): Promise<void> {
     try {
       const jpeg = preview && (await encodePreview(preview));
       const payload = JSON.stringify({ ...message, ...(jpeg && { preview: jpeg }) });

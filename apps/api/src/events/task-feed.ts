@@ -1,0 +1,168 @@
+import { ImageTask, isTerminated, NotFoundError } from '@app/domain';
+import { JsonLogger } from '@app/logging';
+import type { StepMessage } from '@app/queue';
+import { changeChannel, progressChannel } from '@app/queue';
+import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { In, Repository } from 'typeorm';
+import { Notifications } from '../infrastructure/notifications';
+import { Drain } from '../shutdown/drain';
+import type { EventStream } from './event-stream';
+import { endFrame, frame, stepFrames } from './frames';
+import { inSlices } from './in-slices';
+import { QueuePositions } from './queue-positions';
+
+/** A missed notification is found by reading the rows this often. */
+const rereadMs = 3_000;
+const heartbeatMs = 15_000;
+/** Rows that one statement reads. */
+const readAtOnce = 500;
+
+/** A task that somebody follows. */
+export interface FollowedTask {
+  id: string;
+  /** The record as GET returns it. */
+  readRecord: () => Promise<unknown>;
+}
+
+interface Followed extends FollowedTask {
+  streams: Set<EventStream>;
+}
+
+type TaskState = Pick<ImageTask, 'id' | 'status' | 'attempt' | 'sandbox'>;
+
+/**
+ * Tells all event streams of this process what becomes of their tasks. It hears of a change once, reads the rows of all
+ * tasks that have changed in one statement, and writes each event once for all streams of a task.
+ */
+@Injectable()
+export class TaskFeed implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly tasks = new Map<string, Followed>();
+  private readonly changed = new Set<string>();
+  private readonly timers: NodeJS.Timeout[] = [];
+  private reading = false;
+
+  constructor(
+    @InjectRepository(ImageTask) private readonly rows: Repository<ImageTask>,
+    private readonly positions: QueuePositions,
+    private readonly drain: Drain,
+    private readonly logger: JsonLogger,
+    notifications: Notifications,
+  ) {
+    // A stream that ends is opened again by its client, at another process; one that did not end would keep this one.
+    drain.onBegin(() => this.each((stream) => stream.end()));
+    notifications.on(changeChannel, (id) => {
+      this.positions.moved();
+      if (this.tasks.has(id)) this.read([id]);
+    });
+    notifications.on(progressChannel, (payload) => this.step(payload));
+    positions.onPosition((id, position) => {
+      const text = frame('queued', { position });
+      for (const stream of this.tasks.get(id)?.streams ?? []) stream.queued(position, text);
+    });
+  }
+
+  onApplicationBootstrap(): void {
+    this.timers.push(
+      setInterval(() => this.read(this.tasks.keys()), rereadMs).unref(),
+      setInterval(() => void this.each((stream) => stream.beat()), heartbeatMs).unref(),
+    );
+  }
+
+  beforeApplicationShutdown(): void {
+    for (const timer of this.timers) clearInterval(timer);
+    this.positions.stop();
+  }
+
+  /** Tells a stream of a task from now on. @returns a function that ends it. */
+  follow(task: FollowedTask, stream: EventStream): () => void {
+    const followed = this.tasks.get(task.id) ?? { ...task, streams: new Set() };
+    followed.streams.add(stream);
+    this.tasks.set(task.id, followed);
+    if (this.drain.isDraining) stream.end();
+    this.read([task.id]);
+    return () => {
+      followed.streams.delete(stream);
+      if (followed.streams.size === 0 && this.tasks.get(task.id) === followed) this.forget(task.id);
+    };
+  }
+
+  /** Whether a task's stream would end at once. */
+  async hasTerminated(id: string): Promise<boolean> {
+    const task = await this.rows.findOne({ select: { status: true }, where: { id } });
+    return task !== null && isTerminated(task.status);
+  }
+
+  private step(payload: string): void {
+    if (this.tasks.size === 0) return;
+    const message = JSON.parse(payload) as StepMessage;
+    const followed = this.tasks.get(message.id);
+    if (!followed) return;
+    const frames = stepFrames(message);
+    for (const stream of followed.streams) stream.step(frames);
+  }
+
+  /** Has rows read, together with all that change while others are being read. */
+  private read(ids: Iterable<string>): void {
+    for (const id of ids) this.changed.add(id);
+    if (this.reading) return;
+    this.reading = true;
+    void this.readChanged()
+      // The next reading of all rows finds what this one did not.
+      .catch((error: Error) => this.logger.debug('followed tasks could not be read', { reason: error.message }))
+      .finally(() => {
+        this.reading = false;
+        if (this.changed.size > 0) this.read([]);
+      });
+  }
+
+  private async readChanged(): Promise<void> {
+    while (this.changed.size > 0) {
+      const ids = [...this.changed].slice(0, readAtOnce);
+      for (const id of ids) this.changed.delete(id);
+      const select = { id: true, status: true, attempt: true, sandbox: true } as const;
+      const found = await this.rows.find({ select, where: { id: In(ids) } });
+      const states = new Map<string, TaskState>(found.map((row) => [row.id, row]));
+      for (const id of ids) {
+        const followed = this.tasks.get(id);
+        if (followed) await this.tell(followed, states.get(id));
+      }
+    }
+  }
+
+  private async tell(followed: Followed, state: TaskState | undefined): Promise<void> {
+    if (state?.status === 'queued') return this.positions.want(state);
+    this.positions.forget(followed.id);
+    if (state && !isTerminated(state.status)) return;
+    const record = state && (await recordOf(followed));
+    this.end(followed, state && record ? endFrame(state.attempt, record) : frame('deleted', { id: followed.id }));
+  }
+
+  private end(followed: Followed, text: string): void {
+    this.forget(followed.id);
+    for (const stream of followed.streams) stream.end(text);
+  }
+
+  private forget(id: string): void {
+    this.tasks.delete(id);
+    this.positions.forget(id);
+  }
+
+  private each(tell: (stream: EventStream) => void): Promise<void> {
+    return inSlices(
+      [...this.tasks.values()].flatMap(({ streams }) => [...streams]),
+      tell,
+    );
+  }
+}
+
+/** Undefined when the record was deleted just now. */
+async function recordOf({ readRecord }: FollowedTask): Promise<unknown> {
+  try {
+    return await readRecord();
+  } catch (error) {
+    if (error instanceof NotFoundError) return undefined;
+    throw error;
+  }
+}

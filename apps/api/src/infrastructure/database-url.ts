@@ -1,0 +1,7 @@
+import type { Config } from '@app/config';
+
+/** The address of the database; the launcher passes that of the embedded one. */
+export function databaseUrlOf(config: Config): string {
+  if (!config.databaseUrl) throw new Error('DATABASE_URL is needed; "npm start" brings a database of its own.');
+  return config.databaseUrl;
+}

@@ -1,0 +1,33 @@
+import type { Config } from '@app/config';
+import { NotificationListener } from '@app/database';
+import { JsonLogger } from '@app/logging';
+import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
+import { CONFIG } from '../config.token';
+import { databaseUrlOf } from './database-url';
+
+/** What the processes tell one another by way of PostgreSQL, on the one connection of this process that hears it. */
+@Injectable()
+export class Notifications implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly handlers: Record<string, (payload: string) => void> = {};
+  private readonly listener: NotificationListener;
+
+  constructor(@Inject(CONFIG) config: Config, logger: JsonLogger) {
+    this.listener = new NotificationListener(databaseUrlOf(config), this.handlers, (reason) =>
+      logger.warn('the connection that hears of changes dropped', { reason }),
+    );
+  }
+
+  /** Called from a constructor, for the channels are opened when the application starts. */
+  on(channel: string, handle: (payload: string) => void): void {
+    this.handlers[channel] = handle;
+  }
+
+  async onApplicationBootstrap(): Promise<void> {
+    await this.listener.start();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.listener.close();
+  }
+}
