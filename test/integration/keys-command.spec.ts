@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { resolve } from 'node:path';
-import { ApiKey, parseApiKeyToken, sameSecret } from '@app/domain';
+import { ApiKey, ImageTask, parseApiKeyToken, sameSecret, WebhookDelivery } from '@app/domain';
 import type { TestDatabase } from '../support/database';
 import { createTestDatabase } from '../support/database';
 
@@ -63,6 +63,37 @@ describe('npm run keys', () => {
       stdout: expect.stringContaining('was revoked already') as string,
     });
     await expect(stored()).resolves.toMatchObject([{ revokedAt }]);
+  });
+
+  it('cancels what a key has waiting: stop leaves the key valid, revoke does not', async () => {
+    await keys('create', '--name', 'camera');
+    const [{ id }] = await stored();
+    const queue = (prefix: string, count: number) =>
+      database.dataSource.query(
+        `WITH tasks AS (
+           INSERT INTO image_tasks (id, kind, owner_id, prompt, cfg, steps, seed, model, aspect_ratio, high_resolution,
+             num_images, status, created_at)
+           SELECT $1 || i, 'generation', $2, 'a star', 7.5, 30, i, 'shapes', 'square', false, 1, 'queued', now()
+           FROM generate_series(1, ${count}) AS i
+         )
+         INSERT INTO generations (id, owner_id, webhook)
+         SELECT $1 || i, $2, 'http://127.0.0.1:1/' FROM generate_series(1, ${count}) AS i`,
+        [prefix, id],
+      );
+    const waiting = () => database.dataSource.manager.countBy(ImageTask, { ownerId: id, status: 'queued' });
+    await queue('a', 3);
+    await expect(keys('stop', id)).resolves.toMatchObject({
+      code: 0,
+      stdout: '3 Generations and Prompts were canceled.\n',
+      stderr: '',
+    });
+    expect([await waiting(), (await stored())[0].revokedAt]).toEqual([0, null]);
+    await queue('b', 1);
+    await expect(keys('revoke', id)).resolves.toMatchObject({
+      stdout: 'The key "camera" is revoked. 1 Generation or Prompt was canceled.\n',
+    });
+    expect(await waiting()).toBe(0);
+    expect(await database.dataSource.manager.countBy(WebhookDelivery, { ownerId: id })).toBe(4);
   });
 
   it('takes an id that begins with a dash for an id', async () => {

@@ -5,16 +5,22 @@ import type { ApiKeyScope } from '@app/domain';
 import { ApiKey, apiKeyScopes } from '@app/domain';
 import { Command, Option } from 'commander';
 import type { Repository } from 'typeorm';
+import { cancelWork, revokeKey } from './key-work';
 import { inHours, readCount, readDays, readGrace, readName, readScopes } from './key-options';
 import { withDatabase } from './open-database';
 import { CliError, runProgram } from './run-program';
 
+/** Cancels what the key with this id has waiting. */
+type CancelWork = (keyId: string) => Promise<number>;
+
 /** Lends the table of keys to one command. */
-function withKeys<T>(use: (keys: Repository<ApiKey>) => Promise<T>): Promise<T> {
-  return withDatabase(loadConfig(process.env), async (databaseUrl) => {
+function withKeys<T>(use: (keys: Repository<ApiKey>, cancel: CancelWork) => Promise<T>): Promise<T> {
+  const config = loadConfig(process.env);
+  return withDatabase(config, async (databaseUrl) => {
     const dataSource = await createDataSource(databaseUrl, { poolSize: 1 }).initialize();
     try {
-      return await use(dataSource.getRepository(ApiKey));
+      const cancel = (keyId: string) => cancelWork(config, databaseUrl, dataSource, keyId);
+      return await use(dataSource.getRepository(ApiKey), cancel);
     } finally {
       await dataSource.destroy();
     }
@@ -141,17 +147,22 @@ async function rotateWebhookSecret(name: string, { grace }: { grace: Date }): Pr
 }
 
 async function revoke(name: string): Promise<void> {
-  const key = await withKeys(async (keys) => {
+  const { key, canceled } = await withKeys(async (keys, cancel) => {
     const found = await find(keys, name);
-    if (!found.revokedAt) await keys.update({ id: found.id }, { revokedAt: new Date() });
-    return found;
+    await revokeKey(keys.manager.dataSource, found.id);
+    return { key: found, canceled: await cancel(found.id) };
   });
-  print(
-    key.revokedAt
-      ? `The key "${key.name}" was revoked already, ${moment(key.revokedAt)}.`
-      : `The key "${key.name}" is revoked.`,
-  );
+  const said = key.revokedAt ? `was revoked already, ${moment(key.revokedAt)}` : 'is revoked';
+  print(`The key "${key.name}" ${said}.${canceled > 0 ? ` ${ended(canceled)}` : ''}`);
 }
+
+async function stop(name: string): Promise<void> {
+  const canceled = await withKeys(async (keys, cancel) => cancel((await find(keys, name)).id));
+  print(ended(canceled));
+}
+
+const ended = (count: number): string =>
+  count === 1 ? '1 Generation or Prompt was canceled.' : `${count} Generations and Prompts were canceled.`;
 
 const moment = (date: Date | null): string => (date ? date.toISOString().slice(0, 19).replace('T', ' ') : '-');
 
@@ -173,7 +184,16 @@ program
   .description('one key, with the secret that signs its webhooks')
   .argument('<id>', 'its id or prefix')
   .action(show);
-program.command('revoke').description('refuse a key from now on').argument('<id>', 'its id or prefix').action(revoke);
+program
+  .command('revoke')
+  .description('refuse a key from now on, close what it has open and cancel what it has waiting')
+  .argument('<id>', 'its id or prefix')
+  .action(revoke);
+program
+  .command('stop')
+  .description('cancel what a key has waiting or being drawn; the key stays valid')
+  .argument('<id>', 'its id or prefix')
+  .action(stop);
 program
   .command('limit')
   .description('set the limits of a key; 0 is no limit, "default" that of the service')

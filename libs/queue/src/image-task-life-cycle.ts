@@ -1,9 +1,11 @@
 import type { TerminatedStatus } from '@app/domain';
-import { Generation, Image, ImageTask, isTerminated, newIdentifier, WebhookDelivery } from '@app/domain';
+import { Image, ImageTask, isTerminated } from '@app/domain';
 import type { EntityManager } from 'typeorm';
+import { cancelSome } from './cancel-some';
 import { changeChannel, stopChannel } from './channels';
 import { claimDue, correctCharge, countWaiting, joinQueue, silenceFactor } from './fair-queue';
 import { jobIdOf } from './jobs';
+import { oweWebhooks } from './owed-webhooks';
 import type { JobTransaction, Transactions } from './transactions';
 
 /** A worker that has not said it is alive for this long has lost its task. */
@@ -149,7 +151,7 @@ export class ImageTaskLifeCycle {
           settlement.images.map((image) => ({ ...image, taskId: task.id })),
         );
       if (settlement.status === 'succeeded' && !row.sandbox) await recordUsage(manager, row, settlement);
-      await owePossibleWebhook(transaction, row);
+      await oweWebhooks(transaction, [row]);
       return true;
     });
   }
@@ -174,8 +176,17 @@ export class ImageTaskLifeCycle {
     if (row.status !== 'queued' && row.status !== 'processing') return { canceled: false };
     await terminate(transaction.manager, row, { status: 'canceled' });
     await announce(transaction.manager, stopChannel, taskId);
-    await owePossibleWebhook(transaction, row);
+    await oweWebhooks(transaction, [row]);
     return { canceled: true };
+  }
+
+  /** Cancels all that an owner has waiting or being drawn, some at a time. @returns how many tasks were canceled. */
+  async cancelAll(ownerId: string): Promise<number> {
+    for (let total = 0; ;) {
+      const { canceled, more } = await this.transactions.run((transaction) => cancelSome(transaction, ownerId));
+      total += canceled;
+      if (!more) return total;
+    }
   }
 
   /** Deletes a task with everything that hangs on it, inside the caller's transaction; a worker that draws it stops. */
@@ -275,25 +286,6 @@ async function terminate(manager: EntityManager, row: ImageTask, settlement: Set
     },
   );
   await announce(manager, changeChannel, row.id);
-}
-
-/** A terminated Generation with a webhook owes its caller one delivery. */
-async function owePossibleWebhook(transaction: JobTransaction, row: ImageTask): Promise<void> {
-  if (row.kind !== 'generation') return;
-  const generation = await transaction.manager.findOneBy(Generation, { id: row.id });
-  if (!generation?.webhook) return;
-  const id = newIdentifier();
-  const now = new Date();
-  await transaction.manager.insert(WebhookDelivery, {
-    id,
-    ownerId: row.ownerId,
-    generationId: row.id,
-    url: generation.webhook,
-    status: 'pending',
-    nextAttemptAt: now,
-    createdAt: now,
-  });
-  await transaction.enqueue('webhooks', { id: jobIdOf(id, 1), data: { deliveryId: id } });
 }
 
 async function recordUsage(manager: EntityManager, row: ImageTask, settlement: Settlement): Promise<void> {

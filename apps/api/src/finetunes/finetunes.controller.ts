@@ -7,11 +7,12 @@ import {
   GenerationDto,
   limits,
 } from '@app/domain';
-import { Controller, Delete, Get, Param, Post, Put, Req, Res } from '@nestjs/common';
+import { Controller, Delete, Get, Param, Post, Put, Req, Res, UseInterceptors } from '@nestjs/common';
 import { ApiQuery, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { OwnerId } from '../auth/api-key.guard';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves, ApiUploads } from '../docs/operation';
+import { EndsWithKey } from '../long-requests/ends-with-key.interceptor';
 import { Lists } from '../records/lists';
 import type { Page } from '../records/page';
 import { PageQuery } from '../records/page';
@@ -66,6 +67,7 @@ export class FinetunesController {
   }
 
   @Put(':id/weights')
+  @UseInterceptors(EndsWithKey)
   @ApiUploads('putFinetuneWeights', 'Upload the weights of a Fine-Tune', {
     description:
       'A safetensors file: a LoRA (diffusers or kohya names) or a textual inversion embedding. It is checked against the model and replaces what was there.',

@@ -1,0 +1,188 @@
+import { once } from 'node:events';
+import { get, request } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { ImageTask, WebhookDelivery } from '@app/domain';
+import { ImageTaskLifeCycle, keyChannel } from '@app/queue';
+import { DataSource } from 'typeorm';
+import { createApi } from '../../apps/api/src/create-api';
+import type { TestApi, TestKey } from '../support/api';
+import { startTestApi } from '../support/api';
+import { openEvents } from '../support/event-source';
+import { makeFinetune } from '../support/factories';
+import { startReceiver } from '../support/receiver';
+import { until } from '../support/until';
+
+describe('Revoking an API key', () => {
+  let api: TestApi;
+  let key: TestKey;
+
+  beforeAll(async () => {
+    api = await startTestApi();
+  });
+  beforeEach(async () => {
+    key = await api.createKey();
+  });
+  afterAll(() => api.close());
+
+  const revoke = ({ told = true } = {}) =>
+    api.dataSource.query(
+      `WITH revoked AS (UPDATE api_keys SET revoked_at = now() WHERE id = $1 RETURNING id)
+       SELECT pg_notify($2, id) FROM revoked WHERE $3`,
+      [key.id, keyChannel, told],
+    );
+  const make = async (body: object = {}): Promise<string> =>
+    (await api.request<{ id: string }>('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'a star', ...body } }))
+      .body.id;
+  const statusOf = async (id: string) => (await api.dataSource.manager.findOneByOrFail(ImageTask, { id })).status;
+  const msUntil = async (end: Promise<unknown>): Promise<number> => {
+    const startedAt = performance.now();
+    await end;
+    return performance.now() - startedAt;
+  };
+
+  it.each([
+    ['within a second', true, 1_000],
+    ['also where no notification came', false, 6_000],
+  ])('ends its event streams %s, in every api process', async (_, told, withinMs) => {
+    const other = await createApi(api.config);
+    await other.listen(0, '127.0.0.1');
+    try {
+      const id = await make();
+      const streams = await Promise.all(
+        [api.baseUrl, await other.getUrl()].map((url) =>
+          openEvents(`${url}/v1/sd/text-to-image/${id}/events`, key.token),
+        ),
+      );
+      for (const stream of streams) expect(await stream.next()).toMatchObject({ event: 'queued' });
+      await revoke({ told });
+      const ended = Promise.all(
+        streams.map(async (stream) => {
+          for (let event = await stream.next(); event; event = await stream.next());
+        }),
+      );
+      expect(await msUntil(ended)).toBeLessThan(withinMs);
+    } finally {
+      await other.close();
+    }
+  });
+
+  it('leaves the streams of others alone', async () => {
+    const other = await api.createKey();
+    const { body } = await api.request<{ id: string }>('POST', '/v1/sd/text-to-image', {
+      key: other,
+      body: { prompt: 'a star' },
+    });
+    const stream = await openEvents(`${api.baseUrl}/v1/sd/text-to-image/${body.id}/events`, other.token);
+    const id = await make();
+    await revoke();
+    await until(async () => (await statusOf(id)) === 'canceled', 'the tasks of the revoked key are canceled');
+    await api.request('POST', `/v1/sd/text-to-image/${body.id}/cancel`, { key: other });
+    let last = await stream.next();
+    while (last?.event === 'queued') last = await stream.next();
+    expect(last).toMatchObject({ event: 'terminated' });
+  });
+
+  it('cuts a running list off', async () => {
+    await api.dataSource.query(
+      `WITH tasks AS (
+         INSERT INTO image_tasks (id, kind, owner_id, prompt, cfg, steps, seed, model, aspect_ratio, high_resolution,
+           num_images, status, created_at)
+         SELECT $1 || lpad(i::text, 4, '0'), 'generation', $2, 'a star', 7.5, 30, i, 'shapes', 'square', false, 1,
+           'succeeded', now() FROM generate_series(1, 2000) AS i
+       )
+       INSERT INTO generations (id, owner_id, metadata)
+       SELECT $1 || lpad(i::text, 4, '0'), $2, json_build_object('text', repeat('x', 15000))
+       FROM generate_series(1, 2000) AS i`,
+      [key.id.slice(0, 20), key.id],
+    );
+    const headers = { authorization: `Bearer ${key.token}` };
+    const response = await new Promise<IncomingMessage>((resolve) =>
+      get(`${api.baseUrl}/v1/sd/text-to-image`, { headers }, resolve),
+    );
+    await revoke();
+    await until(async () => (await api.request('GET', '/v1/finetunes', { key })).status === 401, 'the key is refused');
+    const ended = once(response, 'error');
+    response.resume();
+    expect(((await ended) as [Error])[0].message).toBe('aborted');
+  });
+
+  it('answers an upload with 401 and stops it', async () => {
+    const { id } = await makeFinetune(api, key, { model: 'shapes' });
+    const upload = request(`${api.baseUrl}/v1/finetunes/${id}/weights`, {
+      method: 'PUT',
+      headers: { authorization: `Bearer ${key.token}`, 'content-type': 'application/octet-stream' },
+    });
+    upload.on('error', () => undefined);
+    const answered = once(upload, 'response') as Promise<[IncomingMessage]>;
+    const trickle = setInterval(() => upload.write('x'), 20);
+    try {
+      const uploading = async () =>
+        new Promise<boolean>((resolve) => api.app.getHttpServer().getConnections((_e, n: number) => resolve(n > 0)));
+      await until(uploading, 'the upload has begun');
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      await revoke();
+      const [response] = await answered;
+      expect([response.statusCode, response.headers['content-type']]).toEqual([
+        401,
+        'application/problem+json; charset=utf-8',
+      ]);
+      response.resume();
+    } finally {
+      clearInterval(trickle);
+      upload.destroy();
+    }
+  });
+
+  it('cancels what it has waiting or being drawn, and says so to its webhooks', async () => {
+    const receiver = await startReceiver();
+    try {
+      const ids = [];
+      for (let n = 0; n < 3; n++) ids.push(await make({ webhook: receiver.url }));
+      const claim = await api.app.get(ImageTaskLifeCycle).claim(ids[0]);
+      expect(claim.kind).toBe('claimed');
+      await revoke();
+      for (const id of ids) await until(async () => (await statusOf(id)) === 'canceled', 'it is canceled');
+      await receiver.next(3);
+      const told = receiver.received.map(({ body }) => JSON.parse(body) as { id: string; status: string });
+      expect(new Set(told.map(({ id }) => id))).toEqual(new Set(ids));
+      for (const { status } of told) expect(status).toBe('canceled');
+    } finally {
+      await receiver.close();
+    }
+  });
+});
+
+describe(`${ImageTaskLifeCycle.name}.cancelAll`, () => {
+  let api: TestApi;
+
+  beforeAll(async () => {
+    api = await startTestApi();
+  });
+  afterAll(() => api.close());
+
+  it('cancels in batches and owes each webhook once, to whoever cancels beside it', async () => {
+    const key = await api.createKey();
+    const other = await api.createKey();
+    for (const { id: ownerId } of [key, other]) {
+      await api.dataSource.query(
+        `WITH tasks AS (
+           INSERT INTO image_tasks (id, kind, owner_id, prompt, cfg, steps, seed, model, aspect_ratio, high_resolution,
+             num_images, status, created_at)
+           SELECT $1 || lpad(i::text, 4, '0'), 'generation', $2, 'a star', 7.5, 30, i, 'shapes', 'square', false, 1,
+             CASE WHEN i = 1 THEN 'succeeded' ELSE 'queued' END, now() FROM generate_series(1, 250) AS i
+         )
+         INSERT INTO generations (id, owner_id, webhook)
+         SELECT $1 || lpad(i::text, 4, '0'), $2, CASE WHEN i % 2 = 0 THEN 'http://127.0.0.1:1/' END
+         FROM generate_series(1, 250) AS i`,
+        [ownerId.slice(0, 20), ownerId],
+      );
+    }
+    const lifeCycle = api.app.get(ImageTaskLifeCycle);
+    const counts = await Promise.all([lifeCycle.cancelAll(key.id), lifeCycle.cancelAll(key.id)]);
+    expect(counts[0] + counts[1]).toBe(249);
+    const { manager } = api.app.get(DataSource);
+    expect(await manager.countBy(ImageTask, { ownerId: key.id, status: 'canceled' })).toBe(249);
+    expect(await manager.countBy(ImageTask, { ownerId: other.id, status: 'queued' })).toBe(249);
+    expect(await manager.countBy(WebhookDelivery, { ownerId: key.id })).toBe(125);
+  });
+});
