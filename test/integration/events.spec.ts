@@ -161,7 +161,10 @@ describe('Events', () => {
       const dataSource = api.app.get(DataSource);
       const reads: string[] = [];
       const { logger } = dataSource;
-      dataSource.logger = { logQuery: (sql: string) => void reads.push(sql) } as unknown as Logger;
+      dataSource.logger = {
+        logQuery: (sql: string) => void reads.push(sql),
+        logQueryError: () => undefined,
+      } as unknown as Logger;
       try {
         await api.app.get(Transactions).run((transaction) => api.app.get(ImageTaskLifeCycle).cancel(transaction, id));
         for (const stream of streams) expect(await stream.next()).toMatchObject({ event: 'terminated', id: '0-end' });

@@ -99,6 +99,16 @@ describe('the inference worker', () => {
     expect(last).toEqual({ id, attempt: 1, step: 3, total: 3 });
   });
 
+  it('tells as many steps as were asked for, though the scheduler calls the model more often', async () => {
+    const { id } = await bench.addTask({ scheduler: 'pndm', steps: 4 });
+    await bench.terminated(id);
+    await until(async () => steps.some((step) => step.id === id && step.step === 4), 'the last step is heard');
+    for (const step of steps.filter((told) => told.id === id)) {
+      expect(step.total).toBe(4);
+      expect(step.step).toBeLessThanOrEqual(4);
+    }
+  });
+
   it('draws every picture of a task in its shape and format, and counts what it drew', async () => {
     const { id } = await bench.addTask({ numImages: 3, aspectRatio: 'landscape', outputFormat: 'webp', steps: 2 });
     const { images, ownerId } = await bench.terminated(id);

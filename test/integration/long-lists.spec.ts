@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { get } from 'node:http';
-import { createServer } from 'node:http';
+import { createServer, get } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import type { Logger } from 'typeorm';
@@ -36,6 +35,7 @@ describe(`a complete list of ${rows} rows with ${metadataBytes} bytes of metadat
         if (/FROM "generations".*LIMIT/s.test(sql))
           batches.push(Number(/LIMIT (\d+)/.exec(sql)?.[1] ?? parameters.at(-1)));
       },
+      logQueryError: () => undefined,
     } as unknown as Logger;
   });
   beforeEach(() => {

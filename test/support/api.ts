@@ -132,6 +132,6 @@ export async function request<T>(
     status: response.status,
     headers: response.headers,
     text,
-    body: (isJson ? JSON.parse(text) : undefined) as T,
+    body: (isJson && text !== '' ? JSON.parse(text) : undefined) as T,
   };
 }

@@ -1,4 +1,3 @@
-import type { ImageTask } from '@app/domain';
 import { aspectRatios, sizeOf } from '@app/domain';
 import type { EntityManager } from 'typeorm';
 import { changeChannel } from './channels';
