@@ -250,6 +250,27 @@ describe('weights of a Fine-Tune', () => {
       expect((await put(diffusers)).status).toBe(200);
     });
 
+    it('looks at one file of another key at most before a key’s only one', async () => {
+      const inspector = api.app.get(WeightsInspector);
+      const { work } = inspector as unknown as { work: { run(order: { path: string }): Promise<unknown> } };
+      const run = work.run.bind(work);
+      const order: string[] = [];
+      let begin = (): void => undefined;
+      const gate = new Promise<void>((resolve) => (begin = resolve));
+      work.run = async ({ path }) => {
+        order.push(path);
+        await gate;
+        return { outcome: 'accepted', kind: 'lora' };
+      };
+      const many = ['a1', 'a2', 'a3'].map((path) => inspector.inspect('a', path, ''));
+      await new Promise(setImmediate);
+      const single = inspector.inspect('b', 'b1', '');
+      begin();
+      await Promise.all([...many, single]);
+      work.run = run;
+      expect(order).toEqual(['a1', 'b1', 'a2', 'a3']);
+    });
+
     it('reads no body of a stranger', async () => {
       const sending = httpRequest(`${api.baseUrl}/v1/finetunes/${id}/weights`, { method: 'PUT' });
       sending.write('x');

@@ -47,16 +47,13 @@ describe('weights that are made to cost', () => {
 
   async function inspect(): Promise<unknown> {
     const { size } = await stat(path);
-    const bytesOf = FileSource.prototype.bytes;
-    read = 0;
-    FileSource.prototype.bytes = function (begin, end) {
-      if (this.size === size) read += end - begin;
-      return bytesOf.call(this, begin, end);
-    };
+    const reads = jest.spyOn(FileSource.prototype, 'bytes');
     try {
       return await inspectWeights(path, base).catch((error: unknown) => error);
     } finally {
-      FileSource.prototype.bytes = bytesOf;
+      const { calls, contexts } = reads.mock;
+      read = calls.reduce((sum, [begin, end], i) => sum + (contexts[i].size === size ? end - begin : 0), 0);
+      reads.mockRestore();
     }
   }
 
