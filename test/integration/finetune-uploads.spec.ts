@@ -1,9 +1,10 @@
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { BodyTooLargeError, MalformedBodyError, ServiceUnavailableError } from '../../apps/api/src/http/http-errors';
-import { onDisk, receiveFile } from '../../apps/api/src/finetunes/receive-file';
+import { onDisk, receiveFile, UploadStalledError } from '../../apps/api/src/finetunes/receive-file';
 
 describe(receiveFile.name, () => {
   let folder: string;
@@ -37,13 +38,49 @@ describe(receiveFile.name, () => {
     await expect(readFile(path)).rejects.toThrow('ENOENT');
   });
 
-  it('lets a sender that is refused end its sending', async () => {
+  it('leaves the stream of a sender that is refused whole, for the answer goes over its connection', async () => {
     const sender = new PassThrough({ highWaterMark: 1 });
     sender.write(Buffer.from('abcd'));
-    const refused = expect(receiveFile(sender, path, { maxBytes: 3 })).rejects.toThrow(BodyTooLargeError);
+    await expect(receiveFile(sender, path, { maxBytes: 3 })).rejects.toThrow(BodyTooLargeError);
+    expect(sender.destroyed).toBe(false);
     sender.end(Buffer.from('efgh'));
-    await refused;
-    expect(sender.readableEnded).toBe(true);
+    await once(sender.resume(), 'end');
+  });
+
+  it('ends an upload that makes no progress, and no other', async () => {
+    const pace = { bytes: 4, windowMs: 50 };
+    const slow = new PassThrough();
+    const trickle = setInterval(() => slow.write(Buffer.from('a')), 40);
+    await expect(receiveFile(slow, path, { maxBytes: 1e6, progress: pace })).rejects.toThrow(UploadStalledError);
+    clearInterval(trickle);
+    const steady = new PassThrough();
+    let left = 10;
+    const stream = setInterval(() => (left-- > 0 ? steady.write(Buffer.from('abcdefgh')) : steady.end()), 20);
+    const { bytes } = await receiveFile(steady, `${path}2`, { maxBytes: 1e6, progress: pace });
+    clearInterval(stream);
+    expect(bytes).toBe(80);
+  });
+
+  it('ends with the reason that it is told', async () => {
+    const stop = new AbortController();
+    const sender = new PassThrough();
+    sender.write(Buffer.from('a'));
+    const received = expect(receiveFile(sender, path, { maxBytes: 3, signal: stop.signal })).rejects.toThrow('revoked');
+    stop.abort(new Error('revoked'));
+    await received;
+  });
+
+  it('asks the disk for its room before and while it writes', async () => {
+    const asked: (number | undefined)[] = [];
+    const assertRoom = async (bytes?: number): Promise<void> => {
+      asked.push(bytes);
+      if (asked.length === 3) throw new ServiceUnavailableError('full');
+    };
+    const chunks = Array.from({ length: 20 }, () => Buffer.alloc(2 ** 20));
+    const options = { maxBytes: 1e9, declaredBytes: 20 * 2 ** 20, assertRoom };
+    await expect(receiveFile(Readable.from(chunks), path, options)).rejects.toThrow('full');
+    expect(asked).toEqual([20 * 2 ** 20, undefined, undefined]);
+    expect((await readFile(path)).length).toBe(7 * 2 ** 20);
   });
 
   it('says that it broke off', async () => {

@@ -7,7 +7,9 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { Finetune } from '@app/domain';
 import type { ImageStorage } from '@app/storage';
+import { WeightsInspector } from '../../apps/api/src/finetunes/weights-inspector';
 import { WeightsSweeper } from '../../apps/api/src/finetunes/weights.sweeper';
+import { UploadsService } from '../../apps/api/src/storage-use/uploads.service';
 import { IMAGE_STORAGE } from '../../apps/api/src/storage.token';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
@@ -174,6 +176,99 @@ describe('weights of a Fine-Tune', () => {
       sending.destroy();
       await until(async () => (await uploads()).length === 0, 'the upload is removed');
       await expectUntouched();
+    });
+
+    it('answers a sender that goes on after its refusal, over the same connection', async () => {
+      const sending = open({ 'content-length': String(2 ** 30 + 1) });
+      sending.on('error', () => undefined);
+      const answered = once(sending, 'response') as Promise<[IncomingMessage]>;
+      for (let n = 0; n < 50; n++) sending.write(Buffer.alloc(2 ** 20));
+      const [reply] = await answered;
+      expect([reply.statusCode, reply.headers.connection]).toEqual([413, 'close']);
+      expect((JSON.parse(await text(reply)) as ProblemJson).code).toBe('BodyTooLarge');
+      sending.destroy();
+    });
+
+    it('asks for no body that it refuses', async () => {
+      const heard: string[] = [];
+      const refused = open({ 'content-length': String(2 ** 30 + 1), expect: '100-continue' });
+      refused.on('continue', () => heard.push('refused'));
+      refused.flushHeaders();
+      const [{ statusCode }] = (await once(refused, 'response')) as [IncomingMessage];
+      refused.destroy();
+      const wanted = open({ 'content-length': String(diffusers.length), expect: '100-continue' });
+      wanted.on('continue', () => {
+        heard.push('wanted');
+        wanted.end(diffusers);
+      });
+      wanted.flushHeaders();
+      const [reply] = (await once(wanted, 'response')) as [IncomingMessage];
+      expect([statusCode, reply.statusCode, heard]).toEqual([413, 200, ['wanted']]);
+      reply.resume();
+    });
+
+    it('takes four files of a key at once, and more of another', async () => {
+      const all = Array.from({ length: 4 }, () => open({ 'content-length': '100000' }));
+      for (const each of all) {
+        each.on('error', () => undefined);
+        each.write(Buffer.alloc(1000));
+      }
+      await until(async () => (await uploads()).length === 4, 'the uploads have begun');
+      const { status, body, headers } = await put(diffusers);
+      expect([status, body.code, headers.get('retry-after')]).toEqual([429, 'TooManyUploads', '10']);
+      const other = await api.createKey();
+      const theirs = await makeFinetune(api, other);
+      const reply = await api.request('PUT', `/v1/finetunes/${theirs.id}/weights`, {
+        key: other,
+        raw: diffusers,
+        headers: octets,
+      });
+      expect(reply.status).toBe(200);
+      for (const each of all) each.destroy();
+      await until(async () => (await put(diffusers)).status === 200, 'the places are free again');
+    });
+
+    it('ends the uploads of a key when it is told to', async () => {
+      const sending = open({ 'content-length': '100000' });
+      sending.write(Buffer.alloc(1000));
+      await until(async () => (await uploads()).length === 1, 'the upload has begun');
+      api.app.get(UploadsService).endAll(key.id);
+      const [reply] = (await once(sending, 'response')) as [IncomingMessage];
+      expect(reply.statusCode).toBe(403);
+      sending.on('error', () => undefined).destroy();
+      await until(async () => (await uploads()).length === 0, 'the upload is removed');
+    });
+
+    it('refuses a file that its process cannot bear, and goes on with the next', async () => {
+      const inspector = api.app.get(WeightsInspector);
+      const { work } = inspector as unknown as { work: { run(order: unknown, timeMs?: number): Promise<unknown> } };
+      const run = work.run.bind(work);
+      work.run = (order) => run(order, 1);
+      const { status, body } = await put(diffusers);
+      work.run = run;
+      expect([status, body.code]).toEqual([422, 'WeightsTooComplex']);
+      expect((await put(diffusers)).status).toBe(200);
+    });
+
+    it('looks at one file of another key at most before a key’s only one', async () => {
+      const inspector = api.app.get(WeightsInspector);
+      const { work } = inspector as unknown as { work: { run(order: { path: string }): Promise<unknown> } };
+      const run = work.run.bind(work);
+      const order: string[] = [];
+      let begin = (): void => undefined;
+      const gate = new Promise<void>((resolve) => (begin = resolve));
+      work.run = async ({ path }) => {
+        order.push(path);
+        await gate;
+        return { outcome: 'accepted', kind: 'lora' };
+      };
+      const many = ['a1', 'a2', 'a3'].map((path) => inspector.inspect('a', path, ''));
+      await new Promise(setImmediate);
+      const single = inspector.inspect('b', 'b1', '');
+      begin();
+      await Promise.all([...many, single]);
+      work.run = run;
+      expect(order).toEqual(['a1', 'b1', 'a2', 'a3']);
     });
 
     it('reads no body of a stranger', async () => {

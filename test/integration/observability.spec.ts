@@ -101,7 +101,10 @@ describe('What can be seen of the api', () => {
     it('is true when all it needs is there', async () => {
       const { status, body } = await ready();
       expect(status).toBe(200);
-      expect(body).toEqual({ status: 'ok', checks: { database: true, queue: true, storage: true, clock: true } });
+      expect(body).toEqual({
+        status: 'ok',
+        checks: { database: true, queue: true, storage: true, clock: true, disk: true },
+      });
     });
 
     it('is false without the queue', async () => {

@@ -1103,7 +1103,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The key lacks the scope, or it is public: readable by you, changed by nobody. Codes: `ScopeMissing`, `PublicCollection`. */
+        /** @description The key lacks the scope, or it is public: readable by you, changed by nobody. Codes: `ScopeMissing`, `PublicCollection`, `UploadEnded`. */
         Problem403: {
             headers: {
                 /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
@@ -1183,6 +1183,33 @@ export interface components {
                  *       "detail": "The service cannot reach its database. Try again shortly.",
                  *       "instance": "0f5a8d0e-7a5c-4b0e-9a53-3a8a2f2f7f4c",
                  *       "code": "ServiceUnavailable"
+                 *     }
+                 */
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The body came too slowly. Codes: `BodyTimeout`, `UploadStalled`. */
+        Problem408: {
+            headers: {
+                /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                "X-Request-Id": string;
+                /** @description Requests that the key may make in a minute. */
+                "RateLimit-Limit"?: number;
+                /** @description Those that are left now. */
+                "RateLimit-Remaining"?: number;
+                /** @description Seconds until all are there again. */
+                "RateLimit-Reset"?: number;
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "type": "about:blank",
+                 *       "title": "Request Timeout",
+                 *       "status": 408,
+                 *       "detail": "The body must come within 30 s.",
+                 *       "instance": "0f5a8d0e-7a5c-4b0e-9a53-3a8a2f2f7f4c",
+                 *       "code": "BodyTimeout"
                  *     }
                  */
                 "application/problem+json": components["schemas"]["Problem"];
@@ -1412,6 +1439,7 @@ export interface operations {
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
+            408: components["responses"]["Problem408"];
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
@@ -1646,6 +1674,7 @@ export interface operations {
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
+            408: components["responses"]["Problem408"];
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
@@ -1763,6 +1792,7 @@ export interface operations {
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
@@ -1857,6 +1887,7 @@ export interface operations {
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
@@ -2024,6 +2055,7 @@ export interface operations {
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
@@ -2073,6 +2105,7 @@ export interface operations {
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
@@ -2236,6 +2269,7 @@ export interface operations {
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
+            408: components["responses"]["Problem408"];
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];

@@ -32,7 +32,7 @@ interface Operation {
   description?: string;
 }
 
-const errorsOfBodies = [400, 413, 415];
+const errorsOfBodies = [400, 408, 413, 415];
 
 function operation(id: string, summary: string, success: number, options: Operation): MethodDecorator {
   const { description, fileBytes, bodyIsArray, replyIsArray, isList } = options;

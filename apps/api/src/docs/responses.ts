@@ -47,7 +47,7 @@ const errorTexts: Readonly<Record<number, ErrorText>> = {
   },
   403: {
     description: 'The key lacks the scope, or it is public: readable by you, changed by nobody.',
-    codes: ['ScopeMissing', 'PublicCollection'],
+    codes: ['ScopeMissing', 'PublicCollection', 'UploadEnded'],
     detail: 'This needs an API key with the scope "write".',
   },
   404: {
@@ -61,6 +61,11 @@ const errorTexts: Readonly<Record<number, ErrorText>> = {
       'DeliveryNotFound',
     ],
     detail: 'There is no Generation with this id.',
+  },
+  408: {
+    description: 'The body came too slowly.',
+    codes: ['BodyTimeout', 'UploadStalled'],
+    detail: 'The body must come within 30 s.',
   },
   409: {
     description: 'It conflicts with the present state.',
@@ -94,14 +99,16 @@ const errorTexts: Readonly<Record<number, ErrorText>> = {
       'WeightsDoNotFitModel',
       'WeightsKindUnsupported',
       'WeightsTooComplex',
+      'StorageFull',
       'IdempotencyKeyReused',
       'WebhookAddressRefused',
     ],
     detail: 'The model "sdxl" is not installed; GET /v1/models lists those that are.',
   },
   429: {
-    description: 'Too many requests, Generations and Prompts waiting, event streams open, or complete lists running.',
-    codes: ['RateLimited', 'QueueFull', 'TooManyEventStreams', 'ListRunning'],
+    description:
+      'Too many requests, Generations and Prompts waiting, uploads or event streams at once, or complete lists running.',
+    codes: ['RateLimited', 'QueueFull', 'TooManyUploads', 'TooManyEventStreams', 'ListRunning'],
     detail: 'This API key may make 600 requests a minute. Try again in 3 s.',
     headers: retryAfter,
   },

@@ -95,7 +95,11 @@ function readAll(
       taking = take(chunk);
       taking.then(() => body.resume(), settle);
     };
-    const onEnd = (): void => settle();
+    // The stream may end while its last chunk is still being written.
+    const onEnd = (): void => {
+      body.off('close', onClose);
+      void taking.then(() => settle(), settle);
+    };
     const onBreak = (error: Error): void => settle(new MalformedBodyError(`it broke off (${error.message})`));
     const onClose = (): void => onBreak(new Error('closed'));
     const onAbort = (): void => settle(signal?.reason as Error);

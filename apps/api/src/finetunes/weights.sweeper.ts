@@ -1,6 +1,6 @@
 import { Recurring } from '@app/config';
 import { JsonLogger } from '@app/logging';
-import { databaseNow } from '@app/queue';
+import { addStored, databaseNow } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
@@ -47,8 +47,12 @@ export class WeightsSweeper implements OnApplicationBootstrap, BeforeApplication
   async sweep(at?: number, signal?: AbortSignal): Promise<number> {
     const now = at ?? (await databaseNow(this.dataSource));
     const old: string[] = [];
-    for await (const { key, modifiedAt } of this.storage.list(weightsFolder))
+    const sizes = new Map<string, number>();
+    for await (const { key, bytes, modifiedAt } of this.storage.list(weightsFolder)) {
       if (now - modifiedAt.getTime() > strayAfterMs) old.push(key);
+      sizes.set(key, bytes);
+    }
+    await this.measure(sizes);
     let removed = 0;
     for (let start = 0; start < old.length && !signal?.aborted; start += batchSize) {
       const rows: { key: string }[] = await this.dataSource.query(
@@ -61,5 +65,21 @@ export class WeightsSweeper implements OnApplicationBootstrap, BeforeApplication
     }
     if (removed > 0) this.logger.log('weights without a Fine-Tune were removed', { files: removed });
     return removed;
+  }
+
+  /** Notes the size of files that came before sizes were kept. */
+  private async measure(sizes: ReadonlyMap<string, number>): Promise<void> {
+    const unknown = await this.dataSource.query<{ owner_id: string; weights_key: string }[]>(
+      'SELECT owner_id, weights_key FROM finetunes WHERE weights_key IS NOT NULL AND weights_bytes IS NULL LIMIT $1',
+      [batchSize],
+    );
+    for (const { owner_id: ownerId, weights_key: key } of unknown)
+      await this.dataSource.transaction(async (manager) => {
+        const [, changed] = await manager.query<[unknown, number]>(
+          'UPDATE finetunes SET weights_bytes = $2 WHERE weights_key = $1 AND weights_bytes IS NULL',
+          [key, sizes.get(key) ?? 0],
+        );
+        if (changed > 0) await addStored(manager, ownerId, { weightBytes: sizes.get(key) ?? 0 });
+      });
   }
 }

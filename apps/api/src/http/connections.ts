@@ -1,4 +1,5 @@
 import type { Server, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import type { NextFunction, Request, Response } from 'express';
 
 /** A request's head is a few kB: who takes longer holds a connection for nothing. */
@@ -32,16 +33,19 @@ export function welcomeBody(request: Request, response: ServerResponse): void {
 /** Middleware: no body that nobody reads keeps a connection for longer than `lingerMs` after the answer. */
 export function lingeringClose(request: Request, response: Response, next: NextFunction): void {
   const { socket } = request;
-  const destroySoon = socket.destroySoon.bind(socket);
-  // Called after an answer with `Connection: close`. With bytes unread, the other side would see a reset before the answer.
-  socket.destroySoon = () => {
-    if (request.complete || socket.destroyed) return destroySoon();
-    socket.end();
+  let isDiscarding = false;
+  const discardRest = (): void => {
+    if (request.complete || socket.destroyed || isDiscarding) return;
+    isDiscarding = true;
     discard(request);
   };
-  response.once('finish', () => {
-    if (!request.complete && !socket.destroyed) discard(request);
-  });
+  // Called after an answer with `Connection: close`. With bytes unread, the other side would see a reset before the answer.
+  socket.destroySoon = () => {
+    if (request.complete) return Socket.prototype.destroySoon.call(socket);
+    socket.end();
+    discardRest();
+  };
+  response.once('finish', discardRest);
   next();
 }
 

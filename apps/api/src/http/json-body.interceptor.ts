@@ -26,6 +26,9 @@ const parse = json({
  */
 @Injectable()
 export class JsonBodyInterceptor implements NestInterceptor {
+  /** Tests wait for less. */
+  static timeoutMs = bodyTimeoutMs;
+
   async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
     const request = context.switchToHttp().getRequest<Request>();
     const response = context.switchToHttp().getResponse<Response>();
@@ -36,7 +39,8 @@ export class JsonBodyInterceptor implements NestInterceptor {
       if (Number(request.headers['content-length'] ?? 0) > limits.bodyBytes) throw new BodyTooLargeError();
       welcomeBody(request, response);
       await new Promise<void>((resolve, reject) => {
-        const timer = setTimeout(() => reject(new BodyTimeoutError(bodyTimeoutMs)), bodyTimeoutMs);
+        const { timeoutMs } = JsonBodyInterceptor;
+        const timer = setTimeout(() => reject(new BodyTimeoutError(timeoutMs)), timeoutMs);
         parse(request, response, (error?: unknown) => {
           clearTimeout(timer);
           if (error) reject(toDomain(error));

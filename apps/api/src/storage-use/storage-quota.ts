@@ -58,9 +58,9 @@ export class StorageQuota {
     return cap === 0 ? Infinity : cap * 1e6 - usedBytes(row);
   }
 
-  /** @throws UnprocessableError `StorageFull` that says what the key has stored, where there is no more room than `bytes`. */
+  /** @throws UnprocessableError `StorageFull` that says what the key has stored, where there is no room for `bytes`, or for anything. */
   assertRoom(row: StorageRow, bytes = 0): void {
-    if (this.room(row) > bytes) return;
+    if (this.room(row) >= Math.max(bytes, 1)) return;
     const megabytes = (count: number): string => `${Math.ceil(count / 1e6)} MB`;
     const parts = [
       `${megabytes(Number(row.picture_bytes))} of pictures`,

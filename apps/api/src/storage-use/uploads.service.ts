@@ -101,7 +101,7 @@ export class UploadsService {
       if (count >= maxPerKey) throw new TooManyUploadsError();
       const row = await this.quota.read(manager, ownerId);
       const room = this.quota.room(row) + replacedBytes;
-      if (room <= (declaredBytes ?? 0)) this.quota.assertRoom(row, declaredBytes);
+      if (room < Math.max(declaredBytes ?? 0, 1)) this.quota.assertRoom(row, declaredBytes);
       const bytes = declaredBytes ?? Math.min(limits.weightsBytes, Math.floor(room));
       const id = newIdentifier();
       await manager.insert(Upload, { id, ownerId, bytes, renewedAt: () => 'now()' });

@@ -1,0 +1,148 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import type { IncomingMessage, Server } from 'node:http';
+import { request as httpRequest } from 'node:http';
+import type { Socket } from 'node:net';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
+import { JsonBodyInterceptor } from '../../apps/api/src/http/json-body.interceptor';
+import type { TestApi, TestKey } from '../support/api';
+import { startTestApi } from '../support/api';
+import type { ProblemJson } from '../support/factories';
+import { makeFinetune } from '../support/factories';
+import { until } from '../support/until';
+
+const run = promisify(execFile);
+
+describe('connections', () => {
+  let api: TestApi;
+  let key: TestKey;
+  const { timeoutMs } = JsonBodyInterceptor;
+
+  beforeAll(async () => {
+    JsonBodyInterceptor.timeoutMs = 300;
+    api = await startTestApi();
+    key = await api.createKey();
+  });
+  afterAll(async () => {
+    JsonBodyInterceptor.timeoutMs = timeoutMs;
+    await api.close();
+  });
+
+  /** Sends the head of a request and lets the body come as slowly as it may. */
+  function trickle(head: string): { socket: Socket; answer: () => string; stop: () => void } {
+    const socket = connect(Number(new URL(api.baseUrl).port), '127.0.0.1');
+    let answer = '';
+    socket.on('data', (chunk: Buffer) => (answer += chunk.toString())).on('error', () => undefined);
+    socket.write(`${head}\r\nHost: x\r\nAuthorization: Bearer ${key.token}\r\n\r\n`);
+    const timer = setInterval(() => socket.writable && socket.write(' '), 50);
+    return { socket, answer: () => answer, stop: () => clearInterval(timer) };
+  }
+
+  it('have no clock for a whole request, and a short one for its head', () => {
+    const server = api.app.getHttpServer() as Server & { connectionsCheckingInterval: number };
+    expect([server.requestTimeout, server.headersTimeout, server.connectionsCheckingInterval]).toEqual([
+      0, 15_000, 5_000,
+    ]);
+  });
+
+  it('end a JSON body that trickles in with 408, and then themselves', async () => {
+    const { socket, answer, stop } = trickle(
+      'POST /v1/sd/text-to-image HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 1000',
+    );
+    await once(socket, 'end');
+    expect(answer()).toMatch(
+      /^HTTP\/1.1 408 Request Timeout\r\n[^]*application\/problem\+json[^]*"code":"BodyTimeout"/,
+    );
+    await once(socket, 'close');
+    stop();
+  });
+
+  it('are not held by a body that nobody reads', async () => {
+    const { socket, answer, stop } = trickle('GET /health/live HTTP/1.1\r\nContent-Length: 1000');
+    await once(socket, 'close');
+    stop();
+    expect(answer()).toMatch(/^HTTP\/1.1 200 OK/);
+  });
+
+  it('carry the answer to a sender of a body that is too large', async () => {
+    const sending = httpRequest(`${api.baseUrl}/v1/sd/text-to-image`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${key.token}`,
+        'content-type': 'application/json',
+        'content-length': String(30 * 2 ** 20),
+      },
+    });
+    sending.on('error', () => undefined);
+    const answered = once(sending, 'response') as Promise<[IncomingMessage]>;
+    for (let n = 0; n < 30; n++) sending.write(Buffer.alloc(2 ** 20, 32));
+    const [reply] = await answered;
+    expect([reply.statusCode, (JSON.parse(await text(reply)) as ProblemJson).code]).toEqual([413, 'BodyTooLarge']);
+    sending.destroy();
+  });
+});
+
+describe('a disk that fills', () => {
+  const diskMb = 64;
+  let dataDir: string;
+  let api: TestApi;
+  let key: TestKey;
+  let isMounted = false;
+
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'darkroom-disk-'));
+    isMounted = await run('mount', ['-t', 'tmpfs', '-o', `size=${diskMb}m`, 'tmpfs', dataDir]).then(
+      () => true,
+      () => false,
+    );
+    if (!isMounted) return;
+    api = await startTestApi({ DATA_DIR: dataDir });
+    key = await api.createKey();
+  });
+  afterAll(async () => {
+    if (isMounted) {
+      await api.close();
+      await run('umount', ['-l', dataDir]);
+    }
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  it('takes no uploads into its reserve, serves everything else, and says when it is full', async () => {
+    // A process that may not mount a small file system cannot fill one.
+    if (!isMounted) return;
+    const ballast = join(dataDir, 'ballast');
+    const fillTo = (megabytes: number): Promise<void> => writeFile(ballast, Buffer.alloc(megabytes * 2 ** 20));
+    const { id } = await makeFinetune(api, key);
+    const path = `/v1/finetunes/${id}/weights`;
+    const headers = { 'content-type': 'application/octet-stream', authorization: `Bearer ${key.token}` };
+    const raw = await readFile(join('test', 'golden', 'models', 'lora', 'zwx-robot-diffusers.safetensors'));
+    const draw = () => api.request('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'a star' } });
+    const ready = async (): Promise<number> => (await api.request('GET', '/health/ready')).status;
+
+    expect((await api.request('PUT', path, { key, raw, headers })).status).toBe(200);
+    const sending = httpRequest(`${api.baseUrl}${path}`, { method: 'PUT', headers });
+    sending.on('error', () => undefined);
+    const answered = once(sending, 'response') as Promise<[IncomingMessage]>;
+    sending.write(Buffer.alloc(2 ** 20));
+    await until(async () => (await readdir(join(dataDir, 'uploads'))).length === 1, 'the upload has begun');
+    await fillTo(diskMb - 14);
+    for (let n = 0; n < 8; n++) sending.write(Buffer.alloc(2 ** 20));
+    const [reply] = await answered;
+    expect([reply.statusCode, reply.headers['retry-after']]).toEqual([503, '60']);
+    sending.destroy();
+    await until(async () => (await readdir(join(dataDir, 'uploads'))).length === 0, 'the upload is removed');
+
+    const refused = await api.request<ProblemJson>('PUT', path, { key, raw, headers });
+    expect([refused.status, refused.body.detail]).toEqual([503, 'There is no room for the file at the moment.']);
+    expect([(await draw()).status, await ready()]).toEqual([201, 200]);
+    await fillTo(diskMb - 1);
+    expect(await ready()).toBe(503);
+    await rm(ballast);
+    expect([(await api.request('PUT', path, { key, raw, headers })).status, await ready()]).toEqual([200, 200]);
+  });
+});

@@ -1,0 +1,144 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ApiKey, newIdentifier, StorageUse, Upload } from '@app/domain';
+import { ImageTaskLifeCycle } from '@app/queue';
+import { RetentionService } from '../../apps/api/src/retention/retention.service';
+import { StorageUseSweeper } from '../../apps/api/src/storage-use/storage-use.sweeper';
+import type { TestApi, TestKey } from '../support/api';
+import { startTestApi } from '../support/api';
+import type { ProblemJson } from '../support/factories';
+import { makeFinetune, makePrompts } from '../support/factories';
+
+const octets = { 'content-type': 'application/octet-stream' };
+
+describe('storage of a key', () => {
+  let api: TestApi;
+  let key: TestKey;
+  let weights: Buffer;
+
+  beforeAll(async () => {
+    api = await startTestApi({ STORAGE_MB_PER_KEY: '5' });
+    weights = await readFile(join('test', 'golden', 'models', 'lora', 'zwx-robot-diffusers.safetensors'));
+  });
+  beforeEach(async () => {
+    key = await api.createKey();
+  });
+  afterAll(() => api.close());
+
+  const use = async () => {
+    const row = await api.dataSource.manager.findOneBy(StorageUse, { ownerId: key.id });
+    return [row?.pictureBytes ?? 0, row?.weightBytes ?? 0];
+  };
+  const put = (id: string, raw: Uint8Array = weights) =>
+    api.request<ProblemJson>('PUT', `/v1/finetunes/${id}/weights`, { key, raw, headers: octets });
+  const draw = () =>
+    api.request<ProblemJson & { id: string }>('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'a star' } });
+
+  /** Ends a task as a worker does, with pictures of so many bytes each. */
+  async function settle(id: string, ...sizes: number[]): Promise<void> {
+    const lifeCycle = api.app.get(ImageTaskLifeCycle);
+    const claim = await lifeCycle.claim(id);
+    if (claim.kind !== 'claimed') throw new Error(`The task is ${claim.kind}.`);
+    const images = sizes.map((bytes, index) => ({
+      id: newIdentifier(),
+      token: newIdentifier(),
+      index,
+      storageKey: `${id}/1/${index}.png`,
+      contentType: 'image/png',
+      width: 512,
+      height: 512,
+      bytes,
+    }));
+    expect(await lifeCycle.settle(claim.task, { status: 'succeeded', images })).toBe(true);
+  }
+
+  it('counts pictures and weights as they come and go', async () => {
+    const { id: drawn } = (await draw()).body;
+    await settle(drawn, 1000, 2000);
+    expect(await use()).toEqual([3000, 0]);
+    const { id } = await makeFinetune(api, key);
+    await put(id);
+    expect(await use()).toEqual([3000, weights.length]);
+    await put(id);
+    expect(await use()).toEqual([3000, weights.length]);
+    const [prompt] = await makePrompts(api, key, id);
+    await settle(prompt.id, 500);
+    expect(await use()).toEqual([3500, weights.length]);
+    await api.request('DELETE', `/v1/sd/text-to-image/${drawn}`, { key });
+    expect(await use()).toEqual([500, weights.length]);
+    await api.request('DELETE', `/v1/finetunes/${id}`, { key });
+    expect(await use()).toEqual([0, 0]);
+  });
+
+  it('counts what is deleted with its key’s patience', async () => {
+    const { id } = (await draw()).body;
+    await settle(id, 700);
+    await api.dataSource.manager.update(ApiKey, { id: key.id }, { retentionDays: 1 });
+    await api.dataSource.query(`UPDATE image_tasks SET completed_at = now() - interval '2 days' WHERE id = $1`, [id]);
+    await api.app.get(RetentionService).run();
+    expect(await use()).toEqual([0, 0]);
+  });
+
+  it('ends in a sentence that says what takes it', async () => {
+    const { id: first } = (await draw()).body;
+    const { id: second } = (await draw()).body;
+    await settle(first, 4_999_999);
+    expect((await draw()).status).toBe(201);
+    const { id } = await makeFinetune(api, key);
+    const refused = await put(id);
+    expect([refused.status, refused.body.code]).toEqual([422, 'StorageFull']);
+    expect(refused.body.detail).toMatch(
+      /may store 5 MB and has 5 MB: 5 MB of pictures, 0 MB of weights, 0 MB of uploads/,
+    );
+    await settle(second, 1);
+    for (const { status, body } of [
+      await draw(),
+      await api.request<ProblemJson>('POST', `/v1/finetunes/${id}/prompts`, { key, body: [{ prompt: 'a robot' }] }),
+    ])
+      expect([status, body.code]).toEqual([422, 'StorageFull']);
+    await api.request('DELETE', `/v1/sd/text-to-image/${first}`, { key });
+    expect((await draw()).status).toBe(201);
+    expect((await put(id)).status).toBe(200);
+  });
+
+  it('counts the uploads that are under way, and those of a dead process no more', async () => {
+    const { id } = await makeFinetune(api, key);
+    const upload = { id: newIdentifier(), ownerId: key.id, bytes: 4_900_000 };
+    await api.dataSource.manager.insert(Upload, upload);
+    expect((await put(id)).body.code).toBe('StorageFull');
+    await api.dataSource.query(`UPDATE uploads SET renewed_at = now() - interval '3 minutes'`);
+    expect((await put(id)).status).toBe(200);
+    await api.app.get(StorageUseSweeper).sweep();
+    expect(await api.dataSource.manager.countBy(Upload, { ownerId: key.id })).toBe(0);
+  });
+
+  it('is a limit of the key’s own where it has one', async () => {
+    const { id } = (await draw()).body;
+    await settle(id, 5_000_000);
+    expect((await draw()).status).toBe(422);
+    await api.dataSource.manager.update(ApiKey, { id: key.id }, { maxStorageMb: 6 });
+    expect((await draw()).status).toBe(201);
+    await api.dataSource.manager.update(ApiKey, { id: key.id }, { maxStorageMb: 0 });
+    expect((await draw()).status).toBe(201);
+  });
+
+  it('comes right again when a count went wrong', async () => {
+    const { id } = await makeFinetune(api, key);
+    await put(id);
+    const { id: drawn } = (await draw()).body;
+    await settle(drawn, 1234);
+    await api.dataSource.manager.update(StorageUse, { ownerId: key.id }, { pictureBytes: 7, weightBytes: -7 });
+    expect(await api.app.get(StorageUseSweeper).sweep(0)).toBe(1);
+    expect(await use()).toEqual([1234, weights.length]);
+    expect(await api.app.get(StorageUseSweeper).sweep(0)).toBe(0);
+  });
+
+  it('stays right when a task is settled while it is deleted', async () => {
+    for (let round = 0; round < 10; round++) {
+      const { id } = (await draw()).body;
+      await Promise.allSettled([settle(id, 100), api.request('DELETE', `/v1/sd/text-to-image/${id}`, { key })]);
+      await api.request('DELETE', `/v1/sd/text-to-image/${id}`, { key });
+    }
+    expect(await use()).toEqual([0, 0]);
+  });
+});
