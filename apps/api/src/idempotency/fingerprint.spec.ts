@@ -23,7 +23,23 @@ describe(fingerprintOf.name, () => {
   });
 
   it('differs where the value differs', () => {
-    const bodies = [undefined, null, '', 'null', 0, [], {}, [[]], [{}], { a: 1 }, { a: '1' }, { a: [1] }, [1, 2], [2, 1], [12]];
+    const bodies = [
+      undefined,
+      null,
+      '',
+      'null',
+      0,
+      [],
+      {},
+      [[]],
+      [{}],
+      { a: 1 },
+      { a: '1' },
+      { a: [1] },
+      [1, 2],
+      [2, 1],
+      [12],
+    ];
     expect(new Set(bodies.map((body) => of(body))).size).toBe(bodies.length);
     expect(of({ 'a":1,"b': 1 })).not.toBe(of({ a: 1, b: 1 }));
     expect(of({})).not.toBe(of({}, '/v1/prompts/collections'));
