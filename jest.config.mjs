@@ -43,6 +43,7 @@ const scaleOut = [
   'integration/retention',
   'integration/sandbox',
   'integration/shutdown',
+  'integration/task-intake',
   'integration/tenants',
   'integration/transactions',
   'integration/usage',

@@ -151,6 +151,7 @@ async function startApi(databaseUrl: string, folder: string, children: ChildProc
   return new Promise((resolvePort, reject) => {
     child.once('exit', (code) => reject(new Error(`The api ended with ${code}.`)));
     createInterface({ input: child.stdout }).on('line', (line) => {
+      if (/"level":[56]0/.test(line)) process.stderr.write(`${line}\n`);
       const port =
         /"msg":"api is listening".*"url":"http:\/\/127\.0\.0\.1:(\d+)"|"url":"http:\/\/127\.0\.0\.1:(\d+)"/.exec(line);
       if (port) resolvePort(Number(port[1] ?? port[2]));

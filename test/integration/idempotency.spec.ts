@@ -43,6 +43,53 @@ describe('Idempotency-Key', () => {
     expect({ status: other.status, code: other.body.code }).toEqual({ status: 422, code: 'IdempotencyKeyReused' });
   });
 
+  it('compares bodies as JSON values', async () => {
+    const raw = (text: string) =>
+      api.request<{ id: string }>('POST', '/v1/sd/text-to-image', {
+        key,
+        raw: text,
+        headers: { 'content-type': 'application/json', 'idempotency-key': 'values' },
+      });
+    const first = await raw('{"prompt":"a star","cfg":7.5,"metadata":{"a":1,"b":[2]}}');
+    const again = await raw('{ "metadata": {"b": [2], "a": 1.0},\n "cfg": 7.50, "prompt": "a \\u0073tar" }');
+    expect([first.status, again.status, again.body.id]).toEqual([201, 201, first.body.id]);
+    expect((await raw('{"prompt":"a star","cfg":7.5,"metadata":{"a":1,"b":[3]}}')).status).toBe(422);
+  });
+
+  it('keeps nothing of a record that is deleted', async () => {
+    const post = (path: string, body: unknown) =>
+      api.request<{ id: string } & { id: string }[]>('POST', path, {
+        key,
+        body,
+        headers: { 'idempotency-key': `deleted ${path}`.replaceAll(/[^\w]/g, '-') },
+      });
+    const generation = await post('/v1/sd/text-to-image', { prompt: 'a secret' });
+    const finetune = await post('/v1/finetunes', { name: 'secret robot' });
+    const path = `/v1/finetunes/${finetune.body.id}`;
+    const prompts = await post(`${path}/prompts`, [
+      { prompt: 'a secret robot' },
+      { prompt: 'two secret robots: a secret robot' },
+    ]);
+    const collection = await post('/v1/prompts/collections', { name: 'secrets', styles: [] });
+    const styles = `/v1/prompts/collections/${collection.body.id}/styles`;
+    const style = await post(styles, [{ id: prompts.body[0].id, name: 'secret style' }]);
+    const kept = async () =>
+      (await api.dataSource.manager.find(IdempotentReply)).filter(({ body }) => body.includes('secret')).length;
+    expect(await kept()).toBe(5);
+    const counts: number[] = [];
+    for (const record of [
+      `/v1/sd/text-to-image/${generation.body.id}`,
+      `${styles}/${style.body[0].id}`,
+      `${path}/prompts/${prompts.body[1].id}`,
+      `/v1/prompts/collections/${collection.body.id}`,
+      path,
+    ]) {
+      expect((await api.request('DELETE', record, { key })).status).toBe(200);
+      counts.push(await kept());
+    }
+    expect(counts).toEqual([4, 3, 2, 1, 0]);
+  });
+
   it('belongs to the caller', async () => {
     const stranger = await api.createKey();
     const mine = await create('three');
@@ -59,6 +106,7 @@ describe('Idempotency-Key', () => {
     expect(new Set(done.map(({ text }) => text)).size).toBe(1);
     for (const { status, body } of replies)
       if (status !== 201) expect({ status, code: body.code }).toEqual({ status: 409, code: 'IdempotencyKeyInUse' });
+    for (const { status, headers } of replies) expect(headers.get('retry-after')).toBe(status === 409 ? '1' : null);
     expect((await create('fifty')).text).toBe(done[0].text);
     expect(await api.dataSource.manager.count(ImageTask)).toBe(before + 1);
   });

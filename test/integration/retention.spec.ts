@@ -100,7 +100,7 @@ describe(RetentionService.name, () => {
 
   it('forgets replies after a day', async () => {
     const { manager } = api.dataSource;
-    const reply = { ownerId: key.id, fingerprint: '', status: 201, body: '{}' };
+    const reply = { ownerId: key.id, fingerprint: '', status: 201, body: '{}', recordIds: [] };
     const ago = (hours: number): Date => new Date(Date.now() - hours * 3_600_000);
     await manager.insert(IdempotentReply, [
       { ...reply, key: 'old', createdAt: ago(25) },

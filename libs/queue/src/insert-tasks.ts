@@ -136,15 +136,15 @@ joined AS (
   FROM newcomer ORDER BY owner_id
   ON CONFLICT (owner_id) DO UPDATE SET virtual_time = greatest(fair_shares.virtual_time, excluded.virtual_time)
 ),
-tasks AS (
+new_tasks AS (
   INSERT INTO image_tasks (${filled.join(', ')}, status)
   SELECT ${taken.join(', ')}, 'queued' FROM task ORDER BY ordinality
 ),
-generations AS (
+new_generations AS (
   INSERT INTO generations (id, owner_id, webhook, metadata)
   SELECT id, "ownerId", webhook, metadata FROM task WHERE kind = 'generation' AND "hasRecord" ORDER BY ordinality
 ),
-prompts AS (
+new_prompts AS (
   INSERT INTO finetune_prompts (id, owner_id, finetune_id, prompt, metadata)
   SELECT id, "ownerId", "finetuneId", "promptAsSent", metadata FROM task
   WHERE kind = 'prompt' AND "hasRecord" ORDER BY ordinality

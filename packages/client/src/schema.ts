@@ -1226,6 +1226,8 @@ export interface components {
                 "RateLimit-Remaining"?: number;
                 /** @description Seconds until all are there again. */
                 "RateLimit-Reset"?: number;
+                /** @description With IdempotencyKeyInUse. */
+                "Retry-After"?: number;
                 [name: string]: unknown;
             };
             content: {

@@ -1,0 +1,134 @@
+import { ImageTask, newIdentifier } from '@app/domain';
+import type { NewTask } from '@app/queue';
+import { jobIdOf, TaskIntake } from '@app/queue';
+import type { InferenceBench } from '../support/inference';
+import { createInferenceBench } from '../support/inference';
+
+describe(TaskIntake.name, () => {
+  let bench: InferenceBench;
+
+  beforeEach(async () => {
+    bench = await createInferenceBench();
+  });
+
+  afterEach(() => bench.close());
+
+  const task = (ownerId: string, values: Partial<NewTask> = {}): NewTask => ({
+    id: newIdentifier(),
+    kind: 'generation',
+    ownerId,
+    finetuneId: null,
+    prompt: 'a star',
+    negativePrompt: null,
+    cfg: 7.5,
+    steps: 30,
+    seed: 1,
+    scheduler: null,
+    model: 'shapes',
+    aspectRatio: 'square',
+    highResolution: false,
+    outputFormat: 'png',
+    promptWeighting: false,
+    numImages: 1,
+    sandbox: false,
+    createdAt: new Date(),
+    ...values,
+  });
+  const insert = (ownerId: string, tasks = [task(ownerId)], { maxQueued = 0, intake = bench.intake } = {}) =>
+    intake.insert({ ownerId, maxQueued, tasks });
+  const count = (ownerId: string) => bench.dataSource.manager.countBy(ImageTask, { ownerId });
+
+  it('writes what comes at the same time in few transactions, each with its job', async () => {
+    const tasks = Array.from({ length: 40 }, (_, i) => task(i % 2 === 0 ? 'even' : newIdentifier()));
+    await Promise.all(tasks.map((each) => insert(each.ownerId, [each])));
+    const [{ transactions }] = await bench.dataSource.query<{ transactions: number }[]>(
+      'SELECT count(DISTINCT xmin::text)::integer AS transactions FROM image_tasks',
+    );
+    expect(transactions).toBeLessThanOrEqual(3);
+    expect(await bench.jobs.counts('images')).toMatchObject({ waiting: 40 });
+    expect(await bench.jobs.presence('images', jobIdOf(tasks[0].id, 1))).toBe('waiting');
+  });
+
+  it('lets a request fail alone', async () => {
+    const owner = newIdentifier();
+    const twice = task(owner);
+    await insert(owner, [twice]);
+    const others = Array.from({ length: 10 }, () => newIdentifier());
+    const [bad, ...good] = await Promise.allSettled([insert(owner, [twice]), ...others.map((other) => insert(other))]);
+    expect(bad).toMatchObject({ status: 'rejected', reason: { code: '23505' } });
+    expect(good.map(({ status }) => status)).toEqual(others.map(() => 'fulfilled'));
+    expect((await insert(owner)).admitted).toBe(true);
+  });
+
+  it('holds nobody up for an owner whose row is locked', async () => {
+    const [locked, other] = [newIdentifier(), newIdentifier()];
+    await bench.dataSource.query('INSERT INTO fair_shares (owner_id) VALUES ($1)', [locked]);
+    const holder = bench.dataSource.createQueryRunner();
+    await holder.startTransaction();
+    await holder.query('SELECT 1 FROM fair_shares WHERE owner_id = $1 FOR UPDATE', [locked]);
+    let isWritten = false;
+    const waiting = insert(locked).then(() => (isWritten = true));
+    await insert(other);
+    const startedAt = performance.now();
+    for (let n = 0; n < 10; n++) await insert(other);
+    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    expect([isWritten, await count(other)]).toEqual([false, 11]);
+    await holder.commitTransaction();
+    await holder.release();
+    await waiting;
+    expect(await count(locked)).toBe(1);
+  });
+
+  it('keeps to a cap over several processes, and takes all tasks of a request or none', async () => {
+    const second = new TaskIntake(bench.databaseUrl, bench.transactions, bench.jobs, () => undefined);
+    try {
+      const owner = newIdentifier();
+      const ask = (n: number, size = 1) =>
+        insert(
+          owner,
+          Array.from({ length: size }, () => task(owner)),
+          { maxQueued: 10, intake: n % 2 === 0 ? bench.intake : second },
+        );
+      expect(await ask(0, 11)).toEqual({ admitted: false, queued: 0 });
+      const outcomes = await Promise.all(Array.from({ length: 30 }, (_, n) => ask(n, 1 + (n % 3 === 0 ? 1 : 0))));
+      expect(outcomes.some(({ admitted }) => !admitted)).toBe(true);
+      expect(await count(owner)).toBe(10);
+      expect(await ask(1)).toEqual({ admitted: false, queued: 10 });
+      expect(Object.values(await bench.jobs.counts('images')).reduce((a, b) => a + b)).toBe(10);
+    } finally {
+      await second.close();
+    }
+  });
+
+  it('puts newcomers of one batch level with each other', async () => {
+    const [first, second] = [newIdentifier(), newIdentifier()];
+    await bench.dataSource.query('INSERT INTO fair_shares (owner_id, virtual_time) VALUES ($1, 100), ($2, 1)', [
+      first,
+      second,
+    ]);
+    // The first occupies the connection, so that the two after it are written together.
+    await Promise.all([insert(newIdentifier(), [task('x', { sandbox: true })]), insert(first), insert(second)]);
+    const shares = await bench.dataSource.query<{ virtual_time: number }[]>(
+      'SELECT virtual_time FROM fair_shares WHERE owner_id = ANY($1)',
+      [[first, second]],
+    );
+    expect(shares.map((share) => share.virtual_time)).toEqual([100, 100]);
+  });
+
+  it('makes the job that BullMQ itself would make', async () => {
+    if (!bench.jobs.rowOf) return;
+    const [plain, delayed] = [task('a'), task('a', { sandbox: true, delayMs: 5_000 })];
+    await insert('a', [plain]);
+    await insert('a', [delayed]);
+    await bench.jobs.addNow('images', [{ id: 'plain', data: { taskId: plain.id } }]);
+    await bench.jobs.addNow('sandbox', [{ id: 'delayed', data: { taskId: delayed.id }, delayMs: 5_000 }]);
+    const rows = await bench.dataSource.query<({ id: string; opts: object } & Record<string, unknown>)[]>(
+      `SELECT id, queue, name, state, data, opts - 'jobId' AS opts, priority, delay_ms, max_attempts, attempts_made,
+         process_at_ms - added_at_ms AS wait, pending_deps, parent_id, dedup_id
+       FROM bullmq.job`,
+    );
+    const of = (id: string) => ({ ...rows.find((row) => row.id === id), id: '' });
+    expect(of(jobIdOf(plain.id, 1))).toEqual(of('plain'));
+    expect(of(jobIdOf(delayed.id, 1))).toEqual(of('delayed'));
+  });
+});
