@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Site } from '../../site';
 import type { FirstKey } from './first-key';
+import { insertGenerations } from './insert-generations';
 import { neighbourRow } from './neighbour-row';
 
 const path = '/v1/sd/text-to-image';
@@ -20,7 +20,9 @@ export const lists = neighbourRow({
   async prepare({ site, size, first }) {
     const isLong = size === 'long';
     const rows = isLong ? 10_000 : 1_500;
-    await insert(site, first, rows);
+    const insert = (count: number): Promise<string[]> =>
+      insertGenerations(site, first, { count, task: { status: 'canceled', completed_at: new Date() }, metadataBytes });
+    await insert(rows);
     const { port } = new URL(first.url);
     const page = async (): Promise<string | undefined> => {
       const { status, text } = await first.send({ method: 'GET', path: `${path}?limit=100`, onData: () => undefined });
@@ -32,15 +34,15 @@ export const lists = neighbourRow({
       return found.status === 429 ? undefined : found.problem;
     };
     return {
-      harmless: { name: 'pages', atOnce: readers, everyMs: 250, send: page },
+      harmless: { name: 'pages', atOnce: readers, everyMs: 1_000, send: page },
       hostile: [
-        { name: 'complete lists', atOnce: readers, everyMs: 250, send: complete },
+        { name: 'complete lists', atOnce: readers, everyMs: 1_000, send: complete },
         { name: 'slow readers', atOnce: readers * 4, everyMs: 250, send: () => readSlowly(Number(port), first) },
       ],
       check: async () => {
         const whole = await readAlone(first, rows);
         if (!isLong || whole) return whole ? [whole] : [];
-        await insert(site, first, hugeRows - rows);
+        await insert(hugeRows - rows);
         const huge = await readAlone(first, hugeRows);
         return huge ? [huge] : [];
       },
@@ -48,26 +50,6 @@ export const lists = neighbourRow({
     };
   },
 });
-
-/** Puts records that have terminated into the database, as the service would have in a year. */
-async function insert(site: Site, first: FirstKey, count: number): Promise<void> {
-  const prefix = first.caller.token.split('_')[1];
-  await site.query(
-    `WITH owner AS (SELECT id FROM api_keys WHERE prefix = $1),
-     made AS (
-       SELECT left(translate(encode(sha256(random()::text::bytea || n::text::bytea), 'base64'), '+/=', '-__'), 24) AS id
-       FROM generate_series(1, $2::int) n),
-     tasks AS (
-       INSERT INTO image_tasks (id, kind, owner_id, prompt, cfg, steps, seed, model, aspect_ratio, high_resolution, num_images,
-                                status, created_at, completed_at)
-       SELECT made.id, 'generation', owner.id, 'a red circle', 7.5, 2, 1, 'shapes', 'square', false, 1, 'canceled', now(), now()
-       FROM made, owner RETURNING id, owner_id)
-     INSERT INTO generations (id, owner_id, metadata)
-     SELECT id, owner_id, json_build_object('filling', repeat(md5(id), $3::int / 32)) FROM tasks`,
-    [prefix, count, metadataBytes],
-  );
-  await site.query('ANALYZE');
-}
 
 /** Reads a complete list without keeping it. */
 async function readList(first: FirstKey, rows: number): Promise<{ status: number; problem?: string }> {

@@ -2,15 +2,9 @@ import { Agent, request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Samples, SecondKeyOrder } from './second-key';
 
-/** A GET of a record and one of a picture go out this often, whether or not those before were answered. */
-const recordEveryMs = 40;
-const pictureEveryMs = 80;
 /** Pause between two pictures, and between two looks at one. */
 const pauseMs = 200;
 const pollMs = 25;
-/** An answer that takes longer is a time-out. */
-const getPatienceMs = 10_000;
-const postPatienceMs = 20_000;
 const drawPatienceMs = 60_000;
 
 /**
@@ -30,8 +24,8 @@ class SecondKey {
     this.samples = { getMs: [], pictureMs: [], statuses: {}, timeouts: [], drawn: [], unfinished: 0 };
     this.running = true;
     this.under = [
-      this.repeat(recordEveryMs, this.order.recordUrl),
-      this.repeat(pictureEveryMs, this.order.pictureUrl),
+      this.repeat(this.order.everyMs, this.order.recordUrl),
+      this.repeat(2 * this.order.everyMs, this.order.pictureUrl),
       this.draw(),
     ];
   }
@@ -54,7 +48,7 @@ class SecondKey {
 
   private async get(url: string): Promise<string> {
     const startedAt = performance.now();
-    const { text } = await this.ask('GET', url, getPatienceMs);
+    const { text } = await this.ask('GET', url);
     this.samples.getMs.push(performance.now() - startedAt);
     return text;
   }
@@ -63,12 +57,12 @@ class SecondKey {
     for (; this.running; await delay(pauseMs)) {
       const startedAt = performance.now();
       const body = JSON.stringify({ prompt: 'a red circle on a blue background', model: 'shapes', steps: 2 });
-      const { status, text } = await this.ask('POST', this.order.generationsUrl, postPatienceMs, body);
+      const { status, text } = await this.ask('POST', this.order.generationsUrl, body);
       if (status !== 201) continue;
       const { id } = JSON.parse(text) as { id: string };
       this.samples.drawn.push(id);
       for (;;) {
-        const { text: record } = await this.ask('GET', `${this.order.generationsUrl}/${id}`, getPatienceMs);
+        const { text: record } = await this.ask('GET', `${this.order.generationsUrl}/${id}`);
         const elapsedMs = performance.now() - startedAt;
         const over = record.includes('"status":"succeeded"');
         if (over) this.samples.pictureMs.push(elapsedMs);
@@ -80,13 +74,7 @@ class SecondKey {
     }
   }
 
-  private ask(
-    method: string,
-    url: string,
-    patienceMs: number,
-    body?: string,
-    again = true,
-  ): Promise<{ status: number; text: string }> {
+  private ask(method: string, url: string, body?: string, again = true): Promise<{ status: number; text: string }> {
     return new Promise((resolve) => {
       const over = (status: number, text = ''): void => {
         this.samples.statuses[status] = (this.samples.statuses[status] ?? 0) + 1;
@@ -98,7 +86,7 @@ class SecondKey {
         this.samples.timeouts.push(`${method} ${new URL(url).pathname.slice(0, 40)}`);
         sent.destroy();
         over(0);
-      }, patienceMs);
+      }, this.order.patienceMs);
       const headers = {
         authorization: `Bearer ${this.order.token}`,
         ...(body && { 'content-type': 'application/json' }),
@@ -116,7 +104,7 @@ class SecondKey {
         clearTimeout(timer);
         if (late) return;
         // The server may close a quiet connection in the very moment it is used again.
-        if (sent.reusedSocket && again) resolve(this.ask(method, url, patienceMs, body, false));
+        if (sent.reusedSocket && again) resolve(this.ask(method, url, body, false));
         else over(0);
       });
       sent.end(body);

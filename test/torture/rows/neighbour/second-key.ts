@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { comeToRest } from '../../audit';
 import type { Caller, GenerationBody } from '../../caller';
+import type { Size } from '../../row';
 import { root } from '../../service-process';
 import type { RunningApi, Site } from '../../site';
 
@@ -13,6 +14,10 @@ export interface SecondKeyOrder {
   recordUrl: string;
   pictureUrl: string;
   generationsUrl: string;
+  /** A GET of the record goes out this often, one of the picture half as often, whether or not those before were answered. */
+  everyMs: number;
+  /** An answer that takes longer is a time-out. */
+  patienceMs: number;
 }
 
 /** What the second key saw in one stretch of time. */
@@ -28,6 +33,9 @@ export interface Samples {
   /** Pictures that did not come while it waited. */
   unfinished: number;
 }
+
+/** The short form runs beside other tests. */
+const pace = { long: { everyMs: 40, patienceMs: 10_000 }, short: { everyMs: 150, patienceMs: 20_000 } };
 
 /** Samples of several stretches as one. */
 export function pooled(all: readonly Samples[]): Samples {
@@ -52,7 +60,7 @@ export class SecondKey {
   ) {}
 
   /** Draws the picture that will be asked for; a worker must be running. */
-  static async start(site: Site, api: RunningApi, caller: Caller): Promise<SecondKey> {
+  static async start(site: Site, api: RunningApi, caller: Caller, size: Size): Promise<SecondKey> {
     const [id] = await caller.createMany(1);
     const problems = await comeToRest(site);
     if (problems.length > 0) throw new Error(problems[0]);
@@ -67,6 +75,7 @@ export class SecondKey {
       recordUrl: `${generationsUrl}/${id}`,
       pictureUrl,
       generationsUrl,
+      ...pace[size],
     };
     child.send(order);
     return new SecondKey(child, site);

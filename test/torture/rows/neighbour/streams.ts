@@ -3,22 +3,26 @@ import { Agent, request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openEvents } from '../../../support/event-source';
 import type { FirstKey } from './first-key';
+import { insertGenerations } from './insert-generations';
 import { neighbourRow } from './neighbour-row';
 
 /** What a key may have open, from the API contract. */
 const streamsPerKey = 100;
-const batch = 100;
+const batch = 20;
 const batchEveryMs = 200;
+const answerMs = 20_000;
 
 /** Event streams without number. */
 export const streams = neighbourRow({
   name: 'streams',
   title: '3,300 event streams of one key',
   async prepare({ site, size, first, second }) {
-    const count = size === 'long' ? 3_300 : 600;
+    const count = size === 'long' ? 3_300 : 300;
     // Waiting far longer than the row lasts, so that its streams stay open.
-    const { id } = await first.caller.create();
-    await site.query(`UPDATE image_tasks SET not_before = now() + interval '1 hour' WHERE id = $1`, [id]);
+    const [id] = await insertGenerations(site, first, {
+      count: 1,
+      task: { status: 'queued', not_before: new Date(Date.now() + 3_600_000) },
+    });
     const path = `/v1/sd/text-to-image/${id}`;
     const statuses = new Map<number, number>();
     let open: ClientRequest[] = [];
@@ -40,7 +44,8 @@ export const streams = neighbourRow({
               statuses.set(status, (statuses.get(status) ?? 0) + 1),
             ),
           );
-      await delay(2_000);
+      const answered = (): number => [...statuses.values()].reduce((sum, times) => sum + times, 0);
+      for (const end = Date.now() + answerMs; answered() < count && Date.now() < end;) await delay(100);
       const accepted = statuses.get(200) ?? 0;
       const said = [...statuses].map(([status, times]) => `${times} x ${status || 'nothing'}`).join(', ');
       const isRight = accepted === streamsPerKey && statuses.get(429) === count - accepted;
@@ -78,7 +83,7 @@ export const streams = neighbourRow({
         });
         if (again !== 200) problems.push(`with all streams closed another is answered ${again}`);
         close();
-        await first.caller.end(id!, 'canceled');
+        await first.caller.end(id, 'canceled');
         return problems;
       },
       notes: { streams: count },
