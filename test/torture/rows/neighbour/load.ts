@@ -8,7 +8,7 @@ export interface Load {
   /** Each sends no more often than this. */
   everyMs: number;
   /** Sends once; what it says is a problem. */
-  send(turn: number): Promise<string | undefined>;
+  send: (turn: number) => Promise<string | undefined>;
 }
 
 /** Sends until the time is over, and waits for the answers. Each problem is told once. */

@@ -40,7 +40,7 @@ export interface NeighbourRow {
   sandbox?: boolean;
   /** Before the api starts. @returns why the row cannot be tried */
   before?: (site: Site) => Promise<string | undefined>;
-  prepare(place: Place): Promise<Attack>;
+  prepare: (place: Place) => Promise<Attack>;
 }
 
 /** Where an attack happens. */
