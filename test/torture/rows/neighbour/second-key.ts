@@ -70,6 +70,8 @@ export class SecondKey {
     const file = join(root, 'dist', 'test', 'torture', 'rows', 'neighbour', 'second-key-process.js');
     const child = fork(file, { execArgv: [] });
     site.finally(async () => child.kill('SIGKILL'));
+    // Its end is noticed where its answer is awaited.
+    child.on('error', () => undefined);
     const order: SecondKeyOrder = {
       token: caller.token,
       recordUrl: `${generationsUrl}/${id}`,
@@ -85,6 +87,7 @@ export class SecondKey {
   async watch(meanwhile: () => Promise<unknown>): Promise<Samples> {
     this.child.send('begin');
     await meanwhile();
+    if (!this.child.connected) throw new Error('The process of the second key ended.');
     const answer = once(this.child, 'message');
     this.child.send('end');
     const [samples] = (await answer) as [Samples];
