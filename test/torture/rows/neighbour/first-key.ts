@@ -25,7 +25,7 @@ export interface RawAnswer {
 }
 
 /** Longer than any request here may take; a hung service must not hold the row up. */
-const patienceMs = 30_000;
+const patienceMs = 60_000;
 const keptBytes = 64 * 1024;
 const pieceBytes = 64 * 1024;
 
