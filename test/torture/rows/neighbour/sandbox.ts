@@ -6,7 +6,7 @@ import { neighbourRow } from './neighbour-row';
 const jobsAtOnce = 4;
 const images = 8;
 /** A job that takes longer is canceled, so that the row ends. */
-const jobPatienceMs = 30_000;
+const jobPatienceMs = 90_000;
 
 /** Pictures of 4096 pixels that no engine draws. */
 export const sandbox = neighbourRow({
