@@ -27,12 +27,17 @@ const columns: [keyof Figures, string][] = [
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
-/** `npm run torture -- [--short] [--parallel n] [--report file] [row …]`: does its worst to the service, and says what came of it. */
+/** `npm run torture -- [--short] [--parallel n] [--report file] [row or group …]`: does its worst to the service, and says what came of it. */
 async function main(): Promise<void> {
-  const unknown = names.filter((name) => !rows.some((row) => row.name === name));
+  const groups = [...new Set(rows.flatMap(({ group }) => group ?? []))];
+  const unknown = names.filter((name) => !groups.includes(name) && !rows.some((row) => row.name === name));
   if (unknown.length > 0)
-    throw new Error(`Unknown: ${unknown.join(', ')}. There are ${rows.map(({ name }) => name).join(', ')}.`);
-  const chosen = rows.filter(({ name }) => names.length === 0 || names.includes(name));
+    throw new Error(
+      `Unknown: ${unknown.join(', ')}. There are ${[...groups, ...rows.map(({ name }) => name)].join(', ')}.`,
+    );
+  const chosen = rows.filter(
+    ({ name, group }) => names.length === 0 || names.includes(name) || (group && names.includes(group)),
+  );
   const bench = await Bench.start();
   const reports: Report[] = [];
   try {

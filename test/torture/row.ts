@@ -32,6 +32,8 @@ export interface Outcome {
 /** A fault, and the check of what the service makes of it. */
 export interface Row {
   name: string;
+  /** A name for several rows. */
+  group?: string;
   /** What is done to the service. */
   title: string;
   run(site: Site, size: Size): Promise<Outcome>;

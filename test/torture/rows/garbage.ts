@@ -1,10 +1,8 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { audit, comeToRest } from '../audit';
 import type { Row } from '../row';
-import type { ServiceProcess } from '../service-process';
 import { root } from '../service-process';
 import { quantile } from '../row';
 
@@ -50,10 +48,10 @@ export const garbage: Row = {
     // Code is compiled and pools are filled before memory is looked at.
     await sendMany(Math.ceil(requests / 4));
     durationsMs.length = 0;
-    const before = await heldBytes(api.process);
+    const before = await api.process.heldBytes();
     await sendMany(requests);
     const uncollected = api.process.residentBytes();
-    const after = await heldBytes(api.process);
+    const after = await api.process.heldBytes();
     const p99Ms = Math.round(quantile(durationsMs, 0.99));
     const problems = broken.slice(0, 3);
     if (!api.process.isRunning) problems.push('the api ended');
@@ -76,13 +74,6 @@ export const garbage: Row = {
     });
   },
 };
-
-/** Resident memory after a garbage collection, when the freed pages have been given back. */
-async function heldBytes(running: ServiceProcess): Promise<number> {
-  running.signal('SIGUSR2');
-  await delay(4_000);
-  return running.residentBytes();
-}
 
 const megabytes = (bytes: number): number => Math.round(bytes / 2 ** 20);
 const pick = <T>(list: readonly T[]): T => list[randomInt(list.length)];

@@ -8,6 +8,7 @@ import { frozenWorker } from './frozen-worker';
 import { garbage } from './garbage';
 import { gracefulEnd } from './graceful-end';
 import { launcherKill } from './launcher-kill';
+import { neighbours } from './neighbour';
 import { receivers } from './receivers';
 import { overload } from './overload';
 import { queueLoss } from './queue-loss';
@@ -36,4 +37,5 @@ export const rows: readonly Row[] = [
   overload,
   wrongClock,
   garbage,
+  ...neighbours,
 ];

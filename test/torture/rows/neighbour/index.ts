@@ -1,0 +1,25 @@
+import type { Row } from '../../row';
+import { hyphens } from './hyphens';
+import { lists } from './lists';
+import { longKeys } from './long-keys';
+import { longPrompts } from './long-prompts';
+import { manyFields } from './many-fields';
+import { randomShapes } from './random-shapes';
+import { sandbox } from './sandbox';
+import { streams } from './streams';
+import { uploadsThatTrickle } from './uploads';
+import { weights } from './weights';
+
+/** One key is hostile, and another must not notice. */
+export const neighbours: readonly Row[] = [
+  hyphens,
+  longKeys,
+  manyFields,
+  lists,
+  sandbox,
+  longPrompts,
+  weights,
+  streams,
+  uploadsThatTrickle,
+  randomShapes,
+];

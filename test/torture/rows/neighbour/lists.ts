@@ -1,0 +1,107 @@
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { FirstKey } from './first-key';
+import { insertGenerations } from './insert-generations';
+import { neighbourRow } from './neighbour-row';
+
+const path = '/v1/sd/text-to-image';
+const metadataBytes = 15_000;
+const readers = 6;
+/** A string of JavaScript ends before so many rows do. */
+const hugeRows = 35_000;
+/** Once in each record. */
+const mark = '"filling"';
+const slowReadMs = 4_000;
+
+/** Complete lists of many large records. */
+export const lists = neighbourRow({
+  name: 'lists',
+  title: 'complete lists of 10,000 large records',
+  async prepare({ site, size, first }) {
+    const isLong = size === 'long';
+    const rows = isLong ? 10_000 : 1_000;
+    const pageSize = isLong ? 100 : 20;
+    const insert = (count: number): Promise<string[]> =>
+      insertGenerations(site, first, { count, task: { status: 'canceled', completed_at: new Date() }, metadataBytes });
+    await insert(rows);
+    const { port } = new URL(first.url);
+    const page = async (): Promise<string | undefined> => {
+      const { status, text } = await first.send({
+        method: 'GET',
+        path: `${path}?limit=${pageSize}`,
+        onData: () => undefined,
+      });
+      return status === 200 ? undefined : `a page is answered ${status}: ${text.slice(0, 200)}`;
+    };
+    const complete = async (): Promise<string | undefined> => {
+      const found = await readList(first, rows);
+      // One complete list at a time is a key's right, and more may be refused.
+      return found.status === 429 ? undefined : found.problem;
+    };
+    return {
+      harmless: { name: 'pages', atOnce: readers, everyMs: 1_000, send: page },
+      hostile: [
+        { name: 'complete lists', atOnce: readers, everyMs: 1_000, send: complete },
+        { name: 'slow readers', atOnce: readers * 4, everyMs: 250, send: () => readSlowly(Number(port), first) },
+      ],
+      check: async () => {
+        const whole = await readAlone(first, rows);
+        if (!isLong || whole) return whole ? [whole] : [];
+        await insert(hugeRows - rows);
+        const huge = await readAlone(first, hugeRows);
+        return huge ? [huge] : [];
+      },
+      notes: { records: rows },
+    };
+  },
+});
+
+/** Reads a complete list without keeping it. */
+async function readList(first: FirstKey, rows: number): Promise<{ status: number; problem?: string }> {
+  let records = 0;
+  let rest = '';
+  let start = '';
+  const { status, whole, elapsedMs } = await first.send({
+    method: 'GET',
+    path,
+    onData: (chunk) => {
+      const text = rest + chunk.toString('latin1');
+      start ||= text.slice(0, 200);
+      for (let at = text.indexOf(mark); at >= 0; at = text.indexOf(mark, at + 1)) records++;
+      rest = text.slice(-mark.length + 1);
+    },
+  });
+  if (status !== 200) return { status, problem: `a complete list is answered ${status || 'not at all'}: ${start}` };
+  if (!whole || !rest.trimEnd().endsWith(']'))
+    return { status, problem: `a list broke off after ${Math.round(elapsedMs)} ms` };
+  return { status, ...(records !== rows && { problem: `a list of ${rows} had ${records} records` }) };
+}
+
+/** The same, when lists that were given up before may still have to be noticed. */
+async function readAlone(first: FirstKey, rows: number): Promise<string | undefined> {
+  for (const deadline = Date.now() + 10_000; ; await delay(250)) {
+    const { status, problem } = await readList(first, rows);
+    if (status !== 429 || Date.now() > deadline) return problem;
+  }
+}
+
+/** Asks for a list, reads its beginning and then nothing for a while. */
+function readSlowly(port: number, { caller: { token } }: FirstKey): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    let answer = '';
+    const socket = connect(port, '127.0.0.1', () =>
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n\r\n`),
+    );
+    const over = (): void => {
+      socket.destroy();
+      const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 0);
+      resolve(status >= 500 ? `a slow reader is answered ${status}: ${answer.slice(0, 300)}` : undefined);
+    };
+    socket.once('data', (chunk) => {
+      answer = chunk.toString('latin1');
+      socket.pause();
+    });
+    socket.on('error', () => undefined);
+    void delay(slowReadMs).then(over);
+  });
+}

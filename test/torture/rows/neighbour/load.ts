@@ -1,0 +1,30 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** What the first key does over and over, at a bounded rate. */
+export interface Load {
+  name: string;
+  /** So many send at once. Each waits for its answer before it sends again. */
+  atOnce: number;
+  /** Each sends no more often than this. */
+  everyMs: number;
+  /** Sends once; what it says is a problem. */
+  send: (turn: number) => Promise<string | undefined>;
+}
+
+/** Sends until the time is over, and waits for the answers. Each problem is told once. */
+export async function runLoad({ name, atOnce, everyMs, send }: Load, lastsMs: number): Promise<string[]> {
+  const problems = new Set<string>();
+  const deadline = performance.now() + lastsMs;
+  let turn = 0;
+  const one = async (index: number): Promise<void> => {
+    // They do not all begin in the same moment.
+    await delay((index * everyMs) / atOnce);
+    for (let next = performance.now() + everyMs; performance.now() < deadline; next += everyMs) {
+      const problem = await send(turn++);
+      if (problem && problems.size < 5) problems.add(`${name}: ${problem}`);
+      await delay(Math.max(0, Math.min(next, deadline) - performance.now()));
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, (_, index) => one(index)));
+  return [...problems];
+}

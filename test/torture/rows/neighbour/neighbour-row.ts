@@ -1,0 +1,195 @@
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { audit, comeToRest } from '../../audit';
+import type { Outcome, Row, Size } from '../../row';
+import { quantile } from '../../row';
+import { root } from '../../service-process';
+import type { RunningApi, Site } from '../../site';
+import { FirstKey } from './first-key';
+import type { Load } from './load';
+import { runLoad } from './load';
+import type { Samples } from './second-key';
+import { pooled, SecondKey } from './second-key';
+
+/** How much slower the 99th of 100 GETs may be than beside harmless requests. */
+const p99LimitMs = 150;
+/** How much longer a picture may take than alone. */
+const pictureLimit = 3;
+const memoryLimitBytes = 100 * 2 ** 20;
+/** In the short form, which runs on busy machines, only a service that stands still is slow. */
+const grossMs = 8_000;
+const endPatienceMs = 30_000;
+
+/** What one hostile key does, and what a harmless one would do instead. */
+export interface Attack {
+  harmless: Load;
+  hostile: Load[];
+  /** How long each load lasts, each time; 10 s unless given, and 3 s in the short form. */
+  lastsMs?: number;
+  /** Checks what only the row knows when all is over; says what is wrong. */
+  check?: () => Promise<string[]>;
+  notes?: Outcome['notes'];
+}
+
+export interface NeighbourRow {
+  name: string;
+  title: string;
+  /** For the api and the worker. */
+  env?: Record<string, string>;
+  /** Keys that are drawn by no engine. */
+  sandbox?: boolean;
+  /** Before the api starts. @returns why the row cannot be tried */
+  before?: (site: Site) => Promise<string | undefined>;
+  prepare: (place: Place) => Promise<Attack>;
+}
+
+/** Where an attack happens. */
+export interface Place {
+  site: Site;
+  size: Size;
+  api: RunningApi;
+  first: FirstKey;
+  second: Awaited<ReturnType<Site['newCaller']>>;
+}
+
+/** A row in which one key is hostile and another must not notice. */
+export function neighbourRow({ name, title, env = {}, sandbox, before, prepare }: NeighbourRow): Row {
+  return {
+    name: `neighbour-${name}`,
+    group: 'neighbour',
+    title,
+    async run(site, size) {
+      const skipped = await before?.(site);
+      if (skipped) return audit(site, { skipped });
+      const api = await site.startApi({
+        env,
+        nodeOptions: ['--expose-gc', '--require', join(root, 'test', 'torture', 'collect.cjs')],
+      });
+      await site.startWorker({ env });
+      const hostileCaller = await site.newCaller(api, { sandbox });
+      const second = await site.newCaller(api);
+      const first = new FirstKey(api.url, hostileCaller, site.ledger);
+      const neighbour = await SecondKey.start(site, api, second, size);
+      const attack = await prepare({ site, size, api, first, second });
+      const found = await measure(neighbour, attack, api, size);
+      const { problems, notes } = judgeFigures(found, size);
+      problems.push(...found.problems);
+      if (!(await isAlive(api))) {
+        // Nothing more can be learned from a service that hangs, and nothing would come to rest.
+        return { ...(await audit(site, { notes })), problems: [...problems, 'the api is silent after it'] };
+      }
+      problems.push(...((await attack.check?.()) ?? []), ...(await endWell(site, api)));
+      return audit(site, { problems, notes: { ...notes, ...attack.notes } });
+    },
+  };
+}
+
+/** What was seen, by what the first key did. */
+interface Found {
+  alone: Samples;
+  harmless: Samples;
+  hostile: Map<string, Samples>;
+  memory?: { before: number; after: number };
+  problems: string[];
+}
+
+async function measure(
+  neighbour: SecondKey,
+  { harmless, hostile, lastsMs }: Attack,
+  { process }: RunningApi,
+  size: Size,
+): Promise<Found> {
+  const isLong = size === 'long';
+  const rounds = isLong ? 2 : 1;
+  const stretchMs = lastsMs ?? (isLong ? 10_000 : 3_000);
+  const problems = new Set<string>();
+  const under = (load: Load): Promise<Samples> =>
+    neighbour.watch(async () => (await runLoad(load, stretchMs)).forEach((problem) => problems.add(problem)));
+
+  // The first stretch warms the code up and is not looked at.
+  if (isLong) await neighbour.watch(() => delay(3_000));
+  const alone = [await neighbour.watch(() => delay(isLong ? 5_000 : 2_000))];
+  const calm: Samples[] = [await under(harmless)];
+  const before = isLong ? await process.heldBytes() : 0;
+  const attacked = new Map<string, Samples[]>(hostile.map(({ name }) => [name, []]));
+  for (let round = 0; round < rounds && process.isRunning; round++) {
+    if (round > 0) {
+      alone.push(await neighbour.watch(() => delay(5_000)));
+      calm.push(await under(harmless));
+    }
+    for (const load of hostile) attacked.get(load.name)!.push(await under(load));
+  }
+  const after = isLong && process.isRunning ? await process.heldBytes() : 0;
+  return {
+    alone: pooled(alone),
+    harmless: pooled(calm),
+    hostile: new Map([...attacked].map(([name, samples]) => [name, pooled(samples)])),
+    ...(isLong && { memory: { before, after } }),
+    problems: [...problems],
+  };
+}
+
+function judgeFigures(
+  { alone, harmless, hostile, memory }: Found,
+  size: Size,
+): { problems: string[]; notes: Outcome['notes'] } {
+  const problems: string[] = [];
+  const p99 = ({ getMs }: Samples): number => Math.round(quantile(getMs, 0.99));
+  const median = ({ pictureMs }: Samples): number => Math.round(quantile(pictureMs, 0.5));
+  const notes: Outcome['notes'] = {
+    'GETs alone p99 ms': p99(alone),
+    'GETs harmless p99 ms': p99(harmless),
+    'picture alone ms': median(alone),
+    'picture harmless ms': median(harmless),
+  };
+  for (const [name, samples] of hostile) {
+    const of = hostile.size > 1 ? ` (${name})` : '';
+    notes[`GETs hostile p99 ms${of}`] = p99(samples);
+    notes[`GETs hostile worst ms${of}`] = Math.round(Math.max(0, ...samples.getMs));
+    notes[`picture hostile ms${of}`] = median(samples);
+    notes[`GETs${of}`] = samples.getMs.length;
+    const bad = Object.entries(samples.statuses).filter(([status]) => !/^2/.test(status));
+    for (const [status, count] of bad)
+      problems.push(
+        `${name}: ${count} requests of the other key ${status === '0' ? 'had no answer' : `got ${status}`}`,
+      );
+    if (samples.timeouts.length > 0)
+      problems.push(`${name}: ${samples.timeouts.length} time-outs of the other key, the first ${samples.timeouts[0]}`);
+    if (samples.unfinished > 0) problems.push(`${name}: ${samples.unfinished} pictures of the other key did not come`);
+    const limitMs = size === 'long' ? p99(harmless) + p99LimitMs : p99(harmless) + grossMs;
+    if (p99(samples) > limitMs)
+      problems.push(`${name}: p99 of the GETs is ${p99(samples)} ms, beside harmless requests ${p99(harmless)} ms`);
+    if (size === 'long' && median(samples) > pictureLimit * median(alone))
+      problems.push(`${name}: a picture takes ${median(samples)} ms, alone ${median(alone)} ms`);
+    if (samples.pictureMs.length === 0) problems.push(`${name}: the other key got no picture`);
+  }
+  if (memory) {
+    notes['memory before MB'] = megabytes(memory.before);
+    notes['memory after MB'] = megabytes(memory.after);
+    if (memory.after > memory.before + memoryLimitBytes)
+      problems.push(`memory went from ${megabytes(memory.before)} to ${megabytes(memory.after)} MB`);
+  }
+  return { problems, notes };
+}
+
+async function isAlive(api: RunningApi): Promise<boolean> {
+  if (!api.process.isRunning) return false;
+  const answer = await fetch(`${api.url}/health/live`, { signal: AbortSignal.timeout(10_000) }).catch(() => undefined);
+  return answer?.ok ?? false;
+}
+
+/** What is still drawn for the first key is of no interest. Then the same process as ever ends when it is told to. */
+async function endWell(site: Site, { process }: RunningApi): Promise<string[]> {
+  await site.query(
+    `UPDATE image_tasks SET status = 'canceled', completed_at = now() WHERE status = 'queued' AND NOT id = ANY ($1)`,
+    [[...site.ledger.entries.keys()]],
+  );
+  const problems = await comeToRest(site);
+  process.signal('SIGTERM');
+  const code = await Promise.race([process.ended, delay(endPatienceMs, 'silence', { ref: false })]);
+  // Once all is closed the framework lets the signal have its way.
+  if (code !== 0 && code !== 'SIGTERM') problems.push(`SIGTERM is answered by ${code}`);
+  return problems;
+}
+
+const megabytes = (bytes: number): number => Math.round(bytes / 2 ** 20);

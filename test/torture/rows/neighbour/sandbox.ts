@@ -1,0 +1,47 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { GenerationBody } from '../../caller';
+import type { Load } from './load';
+import { neighbourRow } from './neighbour-row';
+
+const jobsAtOnce = 4;
+const images = 8;
+/** A job that takes longer is canceled, so that the row ends. */
+const jobPatienceMs = 90_000;
+
+/** Pictures of 4096 pixels that no engine draws. */
+export const sandbox = neighbourRow({
+  name: 'sandbox',
+  title: '4 sandbox jobs of 8 pictures in high resolution',
+  sandbox: true,
+  async prepare({ first, size }) {
+    let finished = 0;
+    const job =
+      (high_resolution: boolean): Load['send'] =>
+      async (turn) => {
+        const fields = { prompt: 'a red circle', model: 'shapes', num_generations: images, seed: turn * images };
+        const path = '/v1/sd/text-to-image';
+        const body = Buffer.from(JSON.stringify({ ...fields, high_resolution }));
+        const made = await first.send({ method: 'POST', path, body });
+        if (made.status !== 201) return `a job is answered ${made.status}: ${made.text.slice(0, 200)}`;
+        const { id } = JSON.parse(made.text) as GenerationBody;
+        for (const deadline = Date.now() + jobPatienceMs; ; await delay(250)) {
+          const { text } = await first.send({ method: 'GET', path: `${path}/${id}` });
+          if (/"status":"succeeded"/.test(text)) {
+            if (high_resolution) finished++;
+            return undefined;
+          }
+          if (/"status":"(failed|canceled)"/.test(text)) return `a job ended so: ${text.slice(0, 300)}`;
+          if (Date.now() < deadline) continue;
+          await first.send({ method: 'POST', path: `${path}/${id}/cancel` });
+          return undefined;
+        }
+      };
+    const rate = { atOnce: jobsAtOnce, everyMs: 3_000 };
+    return {
+      lastsMs: size === 'long' ? 15_000 : 3_000,
+      harmless: { name: 'plain sandbox jobs', ...rate, send: job(false) },
+      hostile: [{ name: 'large sandbox jobs', ...rate, send: job(true) }],
+      check: async () => (finished === 0 ? ['no large sandbox job was finished'] : []),
+    };
+  },
+});

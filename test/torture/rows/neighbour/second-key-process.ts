@@ -1,0 +1,121 @@
+import { Agent, request } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Samples, SecondKeyOrder } from './second-key';
+
+/** Pause between two pictures, and between two looks at one. */
+const pauseMs = 200;
+const pollMs = 25;
+const drawPatienceMs = 60_000;
+
+/**
+ * The other key, in a process of its own, so that nothing the hostile sender does to its own process counts. It measures
+ * from `begin` to `end`; then it waits for what is under way and says what it saw.
+ */
+class SecondKey {
+  private agent = new Agent();
+  private running = false;
+  private under: Promise<unknown>[] = [];
+  private samples: Samples;
+
+  constructor(private readonly order: SecondKeyOrder) {}
+
+  begin(): void {
+    this.agent = new Agent({ keepAlive: true });
+    this.samples = { getMs: [], pictureMs: [], statuses: {}, timeouts: [], drawn: [], unfinished: 0 };
+    this.running = true;
+    this.under = [
+      this.repeat(this.order.everyMs, this.order.recordUrl),
+      this.repeat(2 * this.order.everyMs, this.order.pictureUrl),
+      this.draw(),
+    ];
+  }
+
+  async end(): Promise<Samples> {
+    this.running = false;
+    // The loops add to the list while they run, and only then.
+    await Promise.all(this.under.slice(0, 3));
+    await Promise.all(this.under);
+    this.agent.destroy();
+    return this.samples;
+  }
+
+  private async repeat(everyMs: number, url: string): Promise<void> {
+    for (let next = performance.now(); this.running; next += everyMs) {
+      this.under.push(this.get(url));
+      await delay(Math.max(1, next + everyMs - performance.now()));
+    }
+  }
+
+  private async get(url: string): Promise<string> {
+    const startedAt = performance.now();
+    const { text } = await this.ask('GET', url);
+    this.samples.getMs.push(performance.now() - startedAt);
+    return text;
+  }
+
+  private async draw(): Promise<void> {
+    for (; this.running; await delay(pauseMs)) {
+      const startedAt = performance.now();
+      const body = JSON.stringify({ prompt: 'a red circle on a blue background', model: 'shapes', steps: 2 });
+      const { status, text } = await this.ask('POST', this.order.generationsUrl, body);
+      if (status !== 201) continue;
+      const { id } = JSON.parse(text) as { id: string };
+      this.samples.drawn.push(id);
+      for (;;) {
+        const { text: record } = await this.ask('GET', `${this.order.generationsUrl}/${id}`);
+        const elapsedMs = performance.now() - startedAt;
+        const over = record.includes('"status":"succeeded"');
+        if (over) this.samples.pictureMs.push(elapsedMs);
+        const isLost = /"status":"(failed|canceled)"/.test(record) || elapsedMs > drawPatienceMs;
+        if (isLost) this.samples.unfinished++;
+        if (over || isLost) break;
+        await delay(pollMs);
+      }
+    }
+  }
+
+  private ask(method: string, url: string, body?: string, again = true): Promise<{ status: number; text: string }> {
+    return new Promise((resolve) => {
+      const over = (status: number, text = ''): void => {
+        this.samples.statuses[status] = (this.samples.statuses[status] ?? 0) + 1;
+        resolve({ status, text });
+      };
+      let late = false;
+      const timer = setTimeout(() => {
+        late = true;
+        this.samples.timeouts.push(`${method} ${new URL(url).pathname.slice(0, 40)}`);
+        sent.destroy();
+        over(0);
+      }, this.order.patienceMs);
+      const headers = {
+        authorization: `Bearer ${this.order.token}`,
+        ...(body && { 'content-type': 'application/json' }),
+      };
+      const sent = request(url, { method, headers, agent: this.agent }, (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('end', () => {
+          clearTimeout(timer);
+          over(response.statusCode ?? 0, Buffer.concat(chunks).toString());
+        });
+        response.on('error', () => undefined);
+      });
+      sent.on('error', () => {
+        clearTimeout(timer);
+        if (late) return;
+        // The server may close a quiet connection in the very moment it is used again.
+        if (sent.reusedSocket && again) resolve(this.ask(method, url, body, false));
+        else over(0);
+      });
+      sent.end(body);
+    });
+  }
+}
+
+let key: SecondKey | undefined;
+process.on('message', (message: SecondKeyOrder | 'begin' | 'end') => {
+  if (message === 'begin') key!.begin();
+  else if (message === 'end') void key!.end().then((samples) => process.send!(samples));
+  else key = new SecondKey(message);
+});
+process.on('disconnect', () => process.exit());

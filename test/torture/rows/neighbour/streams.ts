@@ -1,0 +1,107 @@
+import type { ClientRequest } from 'node:http';
+import { Agent, request } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { openEvents } from '../../../support/event-source';
+import type { FirstKey } from './first-key';
+import { insertGenerations } from './insert-generations';
+import { neighbourRow } from './neighbour-row';
+
+/** What a key may have open, from the API contract. */
+const streamsPerKey = 100;
+const batch = 20;
+const batchEveryMs = 200;
+const answerMs = 20_000;
+
+/** Event streams without number. */
+export const streams = neighbourRow({
+  name: 'streams',
+  title: '3,300 event streams of one key',
+  async prepare({ site, size, first, second }) {
+    const count = size === 'long' ? 3_300 : 300;
+    // Held by a worker that there is not, so that its streams stay open.
+    const [id] = await insertGenerations(site, first, {
+      count: 1,
+      task: { status: 'processing', attempt: 1, heartbeat_at: new Date(Date.now() + 3_600_000) },
+    });
+    const path = `/v1/sd/text-to-image/${id}`;
+    const statuses = new Map<number, number>();
+    let open: ClientRequest[] = [];
+    const agent = new Agent({ maxSockets: Infinity });
+    const close = (): void => {
+      for (const stream of open) stream.destroy();
+      open = [];
+    };
+    site.finally(async () => close());
+    // One turn opens them all, a batch at a time; the next one finds as many as there may be.
+    const openMany = async (): Promise<string | undefined> => {
+      close();
+      await delay(500);
+      statuses.clear();
+      for (let opened = 0; opened < count; opened += batch, await delay(batchEveryMs))
+        for (let i = 0; i < batch; i++)
+          open.push(
+            openStream(first, `${path}/events`, agent, (status) =>
+              statuses.set(status, (statuses.get(status) ?? 0) + 1),
+            ),
+          );
+      const answered = (): number => [...statuses.values()].reduce((sum, times) => sum + times, 0);
+      for (const end = Date.now() + answerMs; answered() < count && Date.now() < end;) await delay(100);
+      const accepted = statuses.get(200) ?? 0;
+      const said = [...statuses].map(([status, times]) => `${times} x ${status || 'nothing'}`).join(', ');
+      const isRight = accepted === streamsPerKey && statuses.get(429) === count - accepted;
+      return isRight ? undefined : `${count} streams are answered ${said}`;
+    };
+    const readMany = async (): Promise<string | undefined> => {
+      for (let asked = 0; asked < count; asked += batch, await delay(batchEveryMs))
+        await Promise.all(Array.from({ length: batch }, () => first.send({ method: 'GET', path })));
+      return undefined;
+    };
+    const lastsMs = Math.round((count / batch) * batchEveryMs + 3_000);
+    return {
+      lastsMs,
+      harmless: { name: 'GETs of the record', atOnce: 1, everyMs: lastsMs, send: readMany },
+      hostile: [{ name: 'streams', atOnce: 1, everyMs: lastsMs, send: openMany }],
+      check: async () => {
+        const problems: string[] = [];
+        const made = await second.create({ steps: 4 });
+        const events = await openEvents(`${first.url}/v1/sd/text-to-image/${made.id}/events`, second.token);
+        const names: string[] = [];
+        const stop = setTimeout(() => events.close(), 20_000);
+        for (
+          let next = await events.next().catch(() => undefined);
+          next;
+          next = await events.next().catch(() => undefined)
+        )
+          names.push(next.event);
+        clearTimeout(stop);
+        if (names.at(-1) !== 'terminated')
+          problems.push(`the other key's stream told ${names.join(', ') || 'nothing'}`);
+        close();
+        await delay(1_000);
+        const again = await new Promise<number>((resolve) => {
+          open.push(openStream(first, `${path}/events`, agent, resolve));
+        });
+        if (again !== 200) problems.push(`with all streams closed another is answered ${again}`);
+        close();
+        await first.caller.end(id, 'canceled');
+        return problems;
+      },
+      notes: { streams: count },
+    };
+  },
+});
+
+function openStream(first: FirstKey, path: string, agent: Agent, onStatus: (status: number) => void): ClientRequest {
+  let told = false;
+  const tell = (status: number): void => {
+    if (!told) onStatus(status);
+    told = true;
+  };
+  const headers = { authorization: `Bearer ${first.caller.token}` };
+  const sent = request(first.url + path, { agent, headers }, (response) => {
+    tell(response.statusCode ?? 0);
+    response.on('error', () => undefined).resume();
+  });
+  sent.on('error', () => tell(0));
+  return sent.end();
+}
