@@ -20,6 +20,7 @@ describe(TaskIntake.name, () => {
     finetuneId: null,
     prompt: 'a star',
     negativePrompt: null,
+    promptChunks: null,
     cfg: 7.5,
     steps: 30,
     seed: 1,

@@ -1,12 +1,13 @@
 import { applyDecorators } from '@nestjs/common';
 import type { ApiPropertyOptions } from '@nestjs/swagger';
 import { ApiProperty } from '@nestjs/swagger';
+import { Transform } from 'class-transformer';
 import type { AspectRatio } from '../common/aspect-ratio';
 import { aspectRatios } from '../common/aspect-ratio';
 import { limits } from '../common/limits';
 import type { FieldProblems } from '../errors/field-problems';
+import type { Check, FieldRule } from './field-rule';
 import { Field, readObject } from './field-rule';
-import type { FieldRule } from './field-rule';
 import { characterCount, forbiddenKeys, hasWord, isCleanText, metadataProblem } from './text-rules';
 
 /** What every field of a request body says of itself, once, for the check and for the OpenAPI document. */
@@ -21,19 +22,36 @@ export interface FieldOptions {
   default?: unknown;
 }
 
-/** Says what is wrong with a value, if anything; without a subject, for the pointer is named before it. */
-type Check = (value: unknown) => string | undefined;
+/** A value of one piece; `maxLength` of a string in UTF-16 units. */
+const isScalar = (value: unknown, maxLength = 100): boolean =>
+  typeof value === 'string' ? value.length <= maxLength : typeof value !== 'object';
 
-/** A field that the DTO has as it was sent. */
-function plainField(options: FieldOptions, schema: ApiPropertyOptions, check: Check): PropertyDecorator {
-  return field(options, schema, (value, pointer, problems) => {
-    const problem = check(value);
-    if (problem !== undefined) problems.add(pointer, undefined, problem);
-    return value;
+/** A field of one small value, which is checked as it was sent. */
+function smallField(
+  options: FieldOptions,
+  schema: ApiPropertyOptions,
+  check: Check,
+  isSmall: (value: unknown) => boolean = isScalar,
+): PropertyDecorator {
+  return field(options, schema, { check, isSmall });
+}
+
+/** A field whose whole value is the caller's: it is checked as it is, and nothing is made of it. */
+function ownField(options: FieldOptions, schema: ApiPropertyOptions, check: Check): PropertyDecorator {
+  return field(options, schema, {
+    read: (value, pointer, problems) => {
+      const problem = check(value);
+      if (problem !== undefined) problems.add(pointer, undefined, problem);
+      return value;
+    },
   });
 }
 
-function field(options: FieldOptions, schema: ApiPropertyOptions, read: FieldRule['read']): PropertyDecorator {
+type Reading =
+  | Pick<Extract<FieldRule, { read: unknown }>, 'read'>
+  | Pick<Extract<FieldRule, { check: unknown }>, 'check' | 'isSmall'>;
+
+function field(options: FieldOptions, schema: ApiPropertyOptions, reading: Reading): PropertyDecorator {
   const { optional = false, nullable = false, ...documented } = options;
   return applyDecorators(
     ApiProperty({
@@ -42,7 +60,7 @@ function field(options: FieldOptions, schema: ApiPropertyOptions, read: FieldRul
       required: !optional,
       ...(nullable && { nullable: true }),
     } as ApiPropertyOptions),
-    Field({ optional, nullable, read }),
+    Field({ optional, nullable, ...reading }),
   );
 }
 
@@ -59,7 +77,7 @@ export function TextField(
   const { minLength = 1, maxLength, pattern, patternMessage, word = false, ...rest } = options;
   const documented = pattern?.source ?? (minLength > 0 ? String.raw`\S` : undefined);
   const schema = { type: String, minLength, maxLength, ...(documented && { pattern: documented }) };
-  return plainField(rest, schema, (value) => {
+  const check: Check = (value) => {
     if (typeof value !== 'string') return 'must be a string';
     const length = characterCount(value);
     if (length > maxLength) return `must be at most ${maxLength} characters, got ${length}`;
@@ -67,13 +85,15 @@ export function TextField(
     if (!isCleanText(value)) return 'must not contain a NUL or a lone surrogate';
     if (pattern && !pattern.test(value)) return patternMessage ?? `must match ${pattern.source}`;
     return word && !hasWord(value) ? 'must have a letter or a digit' : undefined;
-  });
+  };
+  // A character takes one or two units.
+  return smallField(rest, schema, check, (value) => isScalar(value, 2 * maxLength));
 }
 
 /** A finite number from `min` to `max`; whole when `integer`. */
 export function NumberField(options: FieldOptions & { min: number; max: number; integer?: boolean }) {
   const { min, max, integer, ...rest } = options;
-  return plainField(rest, { type: integer ? 'integer' : 'number', minimum: min, maximum: max }, (value) => {
+  return smallField(rest, { type: integer ? 'integer' : 'number', minimum: min, maximum: max }, (value) => {
     if (typeof value !== 'number' || !Number.isFinite(value))
       return integer ? 'must be an integer' : 'must be a number';
     if (integer && !Number.isInteger(value)) return 'must be an integer';
@@ -83,7 +103,7 @@ export function NumberField(options: FieldOptions & { min: number; max: number; 
 
 /** True or false. */
 export function BooleanField(options: FieldOptions) {
-  return plainField(options, { type: Boolean }, (value) =>
+  return smallField(options, { type: Boolean }, (value) =>
     typeof value === 'boolean' ? undefined : 'must be true or false',
   );
 }
@@ -91,7 +111,7 @@ export function BooleanField(options: FieldOptions) {
 /** One of some words. */
 export function EnumField(options: FieldOptions & { values: readonly string[]; name: string }) {
   const { values, name, ...rest } = options;
-  return plainField(rest, { enum: [...values], enumName: name }, (value) =>
+  return smallField(rest, { enum: [...values], enumName: name }, (value) =>
     typeof value === 'string' && values.includes(value) ? undefined : `must be one of ${values.join(', ')}`,
   );
 }
@@ -100,12 +120,14 @@ export function EnumField(options: FieldOptions & { values: readonly string[]; n
 export function AspectRatioField({ asSent = false, ...options }: FieldOptions & { asSent?: boolean }) {
   const word = { type: 'string', enum: [...aspectRatios] };
   const schema: ApiPropertyOptions = { oneOf: [word, { type: 'array', items: word, minItems: 1, maxItems: 1 }] };
-  return field(options, schema, (value, pointer, problems) => {
-    const found = onlyElement(value);
-    if (!aspectRatios.includes(found as AspectRatio))
-      problems.add(pointer, undefined, `must be one of ${aspectRatios.join(', ')}, or an array holding one of them`);
-    return asSent ? value : found;
-  });
+  const check: Check = (value) =>
+    aspectRatios.includes(onlyElement(value) as AspectRatio)
+      ? undefined
+      : `must be one of ${aspectRatios.join(', ')}, or an array holding one of them`;
+  return applyDecorators(
+    ...(asSent ? [] : [Transform(({ value }: { value: unknown }) => onlyElement(value))]),
+    smallField(options, schema, check, (value) => isScalar(onlyElement(value))),
+  );
 }
 
 function onlyElement(value: unknown): unknown {
@@ -119,7 +141,7 @@ export function MetadataField(options: FieldOptions) {
     additionalProperties: true,
     propertyNames: { not: { enum: forbiddenKeys } },
   } as ApiPropertyOptions;
-  return plainField(options, schema, (value) =>
+  return ownField(options, schema, (value) =>
     metadataProblem(value, { bytes: limits.metadataBytes, depth: limits.metadataDepth }),
   );
 }
@@ -127,9 +149,9 @@ export function MetadataField(options: FieldOptions) {
 /** An absolute http or https URL without credentials. */
 export function UrlField(options: FieldOptions & { maxLength: number }) {
   const { maxLength, ...rest } = options;
-  return plainField(rest, { type: String, format: 'uri', pattern: '^https?://', maxLength }, (value) =>
-    urlProblem(value, maxLength),
-  );
+  const schema = { type: String, format: 'uri', pattern: '^https?://', maxLength };
+  const check: Check = (value) => urlProblem(value, maxLength);
+  return smallField(rest, schema, check, (value) => isScalar(value, maxLength));
 }
 
 /** An array of at most `max` such URLs. `documentedMin` is only written down: the service refuses fewer with a code of its own. */
@@ -141,7 +163,7 @@ export function UrlArrayField(options: FieldOptions & { documentedMin: number; m
     minItems: documentedMin,
     maxItems: max,
   };
-  return plainField(rest, schema, (value) => {
+  return ownField(rest, schema, (value) => {
     if (!Array.isArray(value)) return 'must be an array of URLs';
     if (value.length > max) return `must have at most ${max} elements, got ${value.length}`;
     const problems = value.map((element) => urlProblem(element, maxLength));
@@ -166,9 +188,9 @@ function urlProblem(value: unknown, maxLength: number): string | undefined {
 export function ArrayField(options: FieldOptions & { min: number; max: number; element: () => new () => object }) {
   const { min, max, element, ...rest } = options;
   const schema: ApiPropertyOptions = { type: () => element(), isArray: true, minItems: min, maxItems: max };
-  return field(rest, schema, (value, pointer, problems) =>
-    readArray(element(), value, pointer, problems, { min, max }),
-  );
+  return field(rest, schema, {
+    read: (value, pointer, problems) => readArray(element(), value, pointer, problems, { min, max }),
+  });
 }
 
 /** An array of `min` to `max` objects as DTOs; of one that is too long, no element is looked at. */
