@@ -57,6 +57,9 @@ export function listOf<T extends Row>(
 
 /** JSON of a record. Inside a string each quotation mark has a backslash before it, so the name stands there once. */
 function written(record: object, metadata: string | null | undefined): string {
-  if (typeof metadata !== 'string') return JSON.stringify(record);
-  return JSON.stringify({ ...record, metadata: null }).replace('"metadata":null', () => `"metadata":${metadata}`);
+  if (metadata === undefined) return JSON.stringify(record);
+  return JSON.stringify({ ...record, metadata: null }).replace(
+    '"metadata":null',
+    () => `"metadata":${metadata ?? 'null'}`,
+  );
 }
