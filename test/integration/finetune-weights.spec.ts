@@ -9,7 +9,7 @@ import { Finetune } from '@app/domain';
 import type { ImageStorage } from '@app/storage';
 import { WeightsInspector } from '../../apps/api/src/finetunes/weights-inspector';
 import { WeightsSweeper } from '../../apps/api/src/finetunes/weights.sweeper';
-import { UploadsService } from '../../apps/api/src/storage-use/uploads.service';
+import { LongRequests } from '../../apps/api/src/long-requests/long-requests';
 import { IMAGE_STORAGE } from '../../apps/api/src/storage.token';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
@@ -228,13 +228,13 @@ describe('weights of a Fine-Tune', () => {
       await until(async () => (await put(diffusers)).status === 200, 'the places are free again');
     });
 
-    it('ends the uploads of a key when it is told to', async () => {
+    it('ends the uploads of a key that is revoked', async () => {
       const sending = open({ 'content-length': '100000' });
       sending.write(Buffer.alloc(1000));
       await until(async () => (await uploads()).length === 1, 'the upload has begun');
-      api.app.get(UploadsService).endAll(key.id);
+      api.app.get(LongRequests).endAll(key.id);
       const [reply] = (await once(sending, 'response')) as [IncomingMessage];
-      expect(reply.statusCode).toBe(403);
+      expect(reply.statusCode).toBe(401);
       sending.on('error', () => undefined).destroy();
       await until(async () => (await uploads()).length === 0, 'the upload is removed');
     });

@@ -47,7 +47,7 @@ const errorTexts: Readonly<Record<number, ErrorText>> = {
   },
   403: {
     description: 'The key lacks the scope, or it is public: readable by you, changed by nobody.',
-    codes: ['ScopeMissing', 'PublicCollection', 'UploadEnded'],
+    codes: ['ScopeMissing', 'PublicCollection'],
     detail: 'This needs an API key with the scope "write".',
   },
   404: {

@@ -8,7 +8,7 @@ import { addStored } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import type { OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
-import type { Request } from 'express';
+import type { Request, Response } from 'express';
 import { DataSource } from 'typeorm';
 import { CONFIG } from '../config.token';
 import { welcomeBody } from '../http/connections';
@@ -25,6 +25,12 @@ import { WeightsInspector } from './weights-inspector';
 
 /** An upload that has not grown for this long belongs to a process that died. */
 const abandonedMs = 3_600_000;
+
+/** A request, and its answer, which tells whether the caller is still there. */
+interface Exchange {
+  request: Request;
+  response: Response;
+}
 
 /** A stored file, and what it was found to be. */
 interface NewWeights {
@@ -70,7 +76,7 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
    * @param scale by which a LoRA is added to the model.
    * @throws NotFoundError, UnprocessableError, and what `UploadsService.admit` and `receiveFile` throw
    */
-  async replace(ownerId: string, id: string, request: Request, scale: number): Promise<FinetuneDto> {
+  async replace(ownerId: string, id: string, { request, response }: Exchange, scale: number): Promise<FinetuneDto> {
     const { model, weightsBytes } = await this.finetunes.load(ownerId, id);
     if (request.is('multipart'))
       throw new HttpError(415, 'UnsupportedMediaType', 'The body must be the file itself, not a form that has it.');
@@ -78,11 +84,11 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
     const declaredBytes = declaredLength(request);
     if ((declaredBytes ?? 0) > limits.weightsBytes) throw new BodyTooLargeError(limits.weightsBytes);
     const room = { replacedBytes: weightsBytes ?? 0, ...(declaredBytes && { declaredBytes }) };
-    return this.uploads.admit(ownerId, room, async (upload) => {
+    return this.uploads.admit(ownerId, response, room, async (upload) => {
       const path = join(this.uploadsDir, upload.id);
       await onDisk(mkdir(this.uploadsDir, { recursive: true }));
       try {
-        const { hash, bytes } = await this.receive(request, path, upload);
+        const { hash, bytes } = await this.receive({ request, response }, path, upload);
         const { kind, tokens: vectors = null } = await this.inspector.inspect(ownerId, path, folder);
         upload.signal.throwIfAborted();
         // The same file sent twice has two keys, so that removing the one can never take the other's.
@@ -97,13 +103,13 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
   }
 
   private async receive(
-    request: Request,
+    { request, response }: Exchange,
     path: string,
     { maxBytes, boundByQuota, signal }: AdmittedUpload,
   ): Promise<{ hash: string; bytes: number }> {
     const assertRoom = (bytes?: number): Promise<void> => this.disk.assertRoom(bytes);
     await assertRoom(declaredLength(request));
-    if (request.res) welcomeBody(request, request.res);
+    welcomeBody(request, response);
     const tooMany = (): Error =>
       boundByQuota
         ? new UnprocessableError('StorageFull', `This API key has room for ${maxBytes} bytes; the file is larger.`)

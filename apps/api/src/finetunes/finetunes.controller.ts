@@ -8,12 +8,11 @@ import {
   GenerationDto,
   limits,
 } from '@app/domain';
-import { Controller, Delete, Get, Param, Post, Put, Req, Res, UseInterceptors } from '@nestjs/common';
+import { Controller, Delete, Get, Param, Post, Put, Req, Res } from '@nestjs/common';
 import { ApiQuery, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Caller, OwnerId } from '../auth/api-key.guard';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves, ApiUploads } from '../docs/operation';
-import { EndsWithKey } from '../long-requests/ends-with-key.interceptor';
 import { Lists } from '../records/lists';
 import type { Page } from '../records/page';
 import { PageQuery } from '../records/page';
@@ -68,7 +67,6 @@ export class FinetunesController {
   }
 
   @Put(':id/weights')
-  @UseInterceptors(EndsWithKey)
   @ApiUploads('putFinetuneWeights', 'Upload the weights of a Fine-Tune', {
     description:
       'A safetensors file: a LoRA (diffusers or kohya names) or a textual inversion embedding. It is checked against the model and replaces what was there.',
@@ -92,8 +90,9 @@ export class FinetunesController {
     @Param('id') id: string,
     @ScaleQuery() scale: number,
     @Req() request: Request,
+    @Res({ passthrough: true }) response: Response,
   ): Promise<FinetuneDto> {
-    return this.weights.replace(ownerId, id, request, scale);
+    return this.weights.replace(ownerId, id, { request, response }, scale);
   }
 
   @Delete(':id')

@@ -1,8 +1,10 @@
 import { limits, newIdentifier, Upload } from '@app/domain';
 import { JsonLogger } from '@app/logging';
 import { Injectable } from '@nestjs/common';
+import type { Response } from 'express';
 import { DataSource } from 'typeorm';
-import { HttpError } from '../http/http-errors';
+import { HttpError, UnauthorizedError } from '../http/http-errors';
+import { LongRequests } from '../long-requests/long-requests';
 import { StorageQuota, uploadLifeSql } from './storage-quota';
 
 /** Files that a key may send at once: enough for any client, too few to hold many connections or much of the disk. */
@@ -20,13 +22,6 @@ export class TooManyUploadsError extends HttpError {
   }
 }
 
-/** 403: its key was revoked while the file came. */
-class UploadEndedError extends HttpError {
-  constructor() {
-    super(403, 'UploadEnded', 'The upload was ended, for its API key is not valid any more.');
-  }
-}
-
 /** An upload that may begin. */
 export interface AdmittedUpload {
   id: string;
@@ -34,50 +29,43 @@ export interface AdmittedUpload {
   maxBytes: number;
   /** Whether no more may come because the key has no room, and not because no file may be larger. */
   boundByQuota: boolean;
-  /** Its reason is thrown where the upload is to end. */
+  /** Aborted when the key is revoked; its reason is thrown where the upload is to end. */
   signal: AbortSignal;
 }
 
 /** The files on their way in: how many a key may send at once, and the room that is kept for them over all api processes. */
 @Injectable()
 export class UploadsService {
-  private readonly running = new Map<string, Set<AbortController>>();
-
   constructor(
     private readonly dataSource: DataSource,
     private readonly quota: StorageQuota,
+    private readonly requests: LongRequests,
     private readonly logger: JsonLogger,
   ) {}
 
   /**
    * Keeps room for a file while it is received and put away.
+   * @param response to the request that brings it.
    * @param declaredBytes what the sender says of its size; one that says nothing is given the room there is.
    * @param replacedBytes of the file that it takes the place of, which do not count.
    * @throws TooManyUploadsError; UnprocessableError `StorageFull`; what `receive` throws
    */
   async admit<T>(
     ownerId: string,
+    response: Response,
     { declaredBytes, replacedBytes }: { declaredBytes?: number; replacedBytes: number },
     receive: (upload: AdmittedUpload) => Promise<T>,
   ): Promise<T> {
     const upload = await this.reserve(ownerId, declaredBytes, replacedBytes);
     const stop = new AbortController();
-    const own = this.running.get(ownerId) ?? new Set();
-    this.running.set(ownerId, own.add(stop));
+    this.requests.add(ownerId, response, 'upload', () => stop.abort(new UnauthorizedError()));
     const renewal = setInterval(() => void this.renew(upload.id), renewMs);
     try {
       return await receive({ ...upload, signal: stop.signal });
     } finally {
       clearInterval(renewal);
-      own.delete(stop);
-      if (own.size === 0) this.running.delete(ownerId);
       await this.quietly(this.dataSource.manager.delete(Upload, { id: upload.id }));
     }
-  }
-
-  /** Ends the uploads of a key that this process receives. */
-  endAll(ownerId: string): void {
-    for (const stop of this.running.get(ownerId) ?? []) stop.abort(new UploadEndedError());
   }
 
   /** Removes what processes that died have left. */
