@@ -62,11 +62,12 @@ export function settleFacts(
       folder.unet.path,
       `takes ${latentChannels} channels and gives ${unet.facts.outChannels}, so it does not draw from text alone`,
     );
-  const vaeChannels = positive(configs.vaeDecoder.latent_channels);
-  if (vaeChannels && vaeChannels !== latentChannels)
+  const vaeChannels = [positive(configs.vaeDecoder.latent_channels), folder.vaeDecoder.inputChannels];
+  const foreign = vaeChannels.find((channels) => channels !== undefined && channels !== latentChannels);
+  if (foreign !== undefined)
     throw new ModelFolderError(
       folder.vaeDecoder.path,
-      `takes latents of ${vaeChannels} channels, and the U-Net gives ${latentChannels}`,
+      `takes latents of ${foreign} channels, and the U-Net gives ${latentChannels}`,
     );
   const encoderWidth = textEncoder.hiddenWidth ?? positive(configs.textEncoder.hidden_size);
   const hiddenWidth = unet.facts.hiddenWidth ?? positive(configs.unet.cross_attention_dim) ?? encoderWidth;

@@ -29,6 +29,8 @@ export interface GraphFile {
   hasRepeatedNames: boolean;
   /** An operator that only CUDA implements, if the graph has one. */
   cudaOperator: string | undefined;
+  /** Channels of what the first convolution takes, where that is an input of the graph. */
+  inputChannels: number | undefined;
 }
 
 /**
@@ -66,7 +68,21 @@ export async function readGraphFile(path: string): Promise<GraphFile> {
     externalFiles: [...sizes.keys()],
     hasRepeatedNames: new Set(names).size < names.length,
     cudaOperator: model.nodes.map(cudaOnly).find((operator) => operator !== undefined),
+    inputChannels: convolvedChannels(model),
   };
+}
+
+/**
+ * Read from the weights, since a run does not always tell: on processors without AVX-512 the runtime's fastest kernels take fewer
+ * channels than they have weights for, and read what lies behind them.
+ */
+function convolvedChannels({ nodes, inputs, initializers }: OnnxModel): number | undefined {
+  const casts = new Map(
+    nodes.filter(({ opType }) => opType === 'Cast').map((node) => [node.outputs[0], node.inputs[0]]),
+  );
+  const uncast = (name: string): string => casts.get(name) ?? name;
+  const first = nodes.find((node) => node.opType === 'Conv' && inputs.includes(uncast(node.inputs[0])));
+  return first && initializers.get(uncast(first.inputs[1]))?.dims[1];
 }
 
 /** The operator of a node that cannot run on the CPU. */
