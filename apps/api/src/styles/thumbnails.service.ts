@@ -14,6 +14,8 @@ export const thumbnailFolder = 'thumbnails';
 
 /** A request that creates Styles waits this long for their thumbnails; the sweeper makes the others. */
 const patienceMs = 2000;
+/** Longer than a thumbnail takes: whoever claimed one so long ago is gone. */
+const claimMs = 5 * 60_000;
 /** Styles that one round of the sweeper looks at. */
 const roundSize = 200;
 /** Thumbnails that are made at a time: each holds a connection to the database until its picture is drawn. */
@@ -60,7 +62,7 @@ export class ThumbnailsService {
    */
   async makeFor(promptIds: readonly string[]): Promise<void> {
     for (const { id } of await drawable(this.dataSource.manager, 'style.source_prompt_id = ANY($1)', [promptIds]))
-      await this.make(id);
+      await this.make(id, 'whoever makes it');
   }
 
   /**
@@ -77,12 +79,21 @@ export class ThumbnailsService {
     return made;
   }
 
-  /** @returns whether the Style has got its thumbnail from this call. */
-  private async make(styleId: string): Promise<boolean> {
+  /**
+   * Nothing is locked while the picture is drawn and stored: whoever makes a thumbnail claims it, and its claim lapses.
+   * @returns whether the Style has got its thumbnail from this call.
+   */
+  private async make(
+    styleId: string,
+    when: 'nobody makes it' | 'whoever makes it' = 'nobody makes it',
+  ): Promise<boolean> {
     const { manager } = this.dataSource;
-    const [source] = await manager.query<{ storage_key: string; owner_id: string }[]>(
-      `SELECT image.storage_key, style.owner_id ${fromDrawable} AND style.id = $1`,
-      [styleId],
+    const [[source]] = await manager.query<[{ storage_key: string; owner_id: string }[], number]>(
+      `UPDATE styles SET thumbnail_claimed_at = now() FROM images image
+       WHERE styles.id = $1 AND thumbnail_key IS NULL AND image.task_id = source_prompt_id AND image.index = 0
+         AND ($2 OR thumbnail_claimed_at IS NULL OR thumbnail_claimed_at < now() - $3 * interval '1 ms')
+       RETURNING image.storage_key, styles.owner_id`,
+      [styleId, when === 'whoever makes it', claimMs],
     );
     if (!source) return false;
     const key = thumbnailKeyOf(styleId);
@@ -92,7 +103,7 @@ export class ThumbnailsService {
     } catch (error) {
       const lost = error instanceof LostPictureError;
       this.logger.warn('thumbnail could not be made', { styleId, reason: (error as Error).message, again: !lost });
-      if (lost) await manager.update(Style, still, { sourcePromptId: null });
+      await manager.update(Style, still, { thumbnailClaimedAt: null, ...(lost && { sourcePromptId: null }) });
       return false;
     }
     const { affected } = await manager.update(Style, still, { thumbnailKey: key, thumbnailToken: newIdentifier() });

@@ -11,6 +11,7 @@ import { RateLeases1795650000000 } from './1795650000000-rate-leases';
 import { RepliesOfRecords1795650100000 } from './1795650100000-replies-of-records';
 import { Redelivery1795660000000 } from './1795660000000-redelivery';
 import { ReadinessProbes1795660100000 } from './1795660100000-readiness-probes';
+import { ThumbnailClaims1795660200000 } from './1795660200000-thumbnail-claims';
 
 /** Every migration in order; a new one is added at the end, an index on a table that may be large with `createIndexConcurrently`. */
 export const migrations = [
@@ -27,4 +28,5 @@ export const migrations = [
   RepliesOfRecords1795650100000,
   Redelivery1795660000000,
   ReadinessProbes1795660100000,
+  ThumbnailClaims1795660200000,
 ];

@@ -56,6 +56,10 @@ export class Style {
   @Column('varchar', { name: 'thumbnail_key', length: 256, nullable: true })
   thumbnailKey: string | null;
 
+  /** When a process began to make the thumbnail; another one begins anew when that was long ago. */
+  @Column({ type: 'timestamptz', name: 'thumbnail_claimed_at', precision: 3, nullable: true })
+  thumbnailClaimedAt: Date | null;
+
   @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
   createdAt: Date;
 }
