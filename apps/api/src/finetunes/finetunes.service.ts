@@ -72,6 +72,7 @@ export class FinetunesService {
 
   /** Cancels and removes its Prompts with their pictures, and its weights: the rows together, the files after them. */
   async remove(ownerId: string, id: string): Promise<void> {
+    await this.load(ownerId, id);
     const doomed: { id: string }[] = await this.transactions.manager.query(
       'SELECT id FROM finetune_prompts WHERE finetune_id = $1 AND owner_id = $2',
       [id, ownerId],
