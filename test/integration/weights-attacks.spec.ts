@@ -52,7 +52,10 @@ describe('weights that are made to cost', () => {
       return await inspectWeights(path, base).catch((error: unknown) => error);
     } finally {
       const { calls, contexts } = reads.mock;
-      read = calls.reduce((sum, [begin, end], i) => sum + (contexts[i].size === size ? end - begin : 0), 0);
+      read = calls.reduce(
+        (sum, [begin, end], i) => sum + ((contexts[i] as FileSource).size === size ? end - begin : 0),
+        0,
+      );
       reads.mockRestore();
     }
   }

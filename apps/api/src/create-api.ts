@@ -1,4 +1,3 @@
-import type { Server } from 'node:http';
 import type { Config } from '@app/config';
 import { endSignals } from '@app/config';
 import { assertMigrated } from '@app/database';
@@ -39,7 +38,7 @@ export async function createApi(config: Config): Promise<NestExpressApplication>
   app.use(securityHeaders(config.publicUrl));
   app.use(privateJson);
   serveDocs(app, config.publicUrl);
-  boundConnections(app.getHttpServer() as Server);
+  boundConnections(app.getHttpServer());
   app.enableShutdownHooks(endSignals);
   return app;
 }

@@ -59,7 +59,7 @@ export function queueConnection(
   if (config.queueBackend === 'redis')
     return {
       connection: { url: config.redisUrl, maxRetriesPerRequest: null },
-      factory: restrained(createClosableRedisBackend) as unknown as BackendFactory,
+      factory: restrained(createClosableRedisBackend),
     };
   return {
     connection: {

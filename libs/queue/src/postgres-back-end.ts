@@ -21,6 +21,7 @@ export class PostgresBackEnd implements JobBackEnd {
     this.pool = new Pool({
       connectionString: databaseUrl,
       max: 3,
+      // eslint-disable-next-line @typescript-eslint/no-misused-promises -- the pool waits for it, though its types do not say so
       onConnect: useQueueSchema,
       application_name: 'darkroom-queue',
     });

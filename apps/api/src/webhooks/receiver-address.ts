@@ -53,7 +53,7 @@ export function assertReceiverAllowed(webhook: string | null | undefined, allowP
 
 /** The last four bytes of an IPv6 address, as an IPv4 address. */
 function lastFourBytes(address: string): string {
-  const dotted = /[\d.]+$/.exec(address)?.[0] ?? '';
+  const dotted = address.slice(address.lastIndexOf(':') + 1);
   if (dotted.includes('.')) return dotted;
   // The URL parser writes an address in its shortest form: at most one "::", and each part without leading zeros.
   const parts = new URL(`http://[${address}]`).hostname.slice(1, -1).split(':');
