@@ -29,6 +29,8 @@ export async function createApi(config: Config): Promise<NestExpressApplication>
   app.useLogger(app.get(JsonLogger));
   app.disable('x-powered-by');
   app.set('query parser', 'simple');
+  // No cache keeps what callers are told, so a hash of each answer would be work for nothing.
+  app.disable('etag');
   const drain = app.get(Drain);
   const observer = app.get(HttpObserver);
   app.use(drain.observe.bind(drain));

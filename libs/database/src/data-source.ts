@@ -28,6 +28,8 @@ export function dataSourceOptions(databaseUrl: string, options: ConnectionOption
     extra: {
       connectionTimeoutMillis: 10_000,
       keepAlive: true,
+      // Opening a connection costs as much as a hundred statements, and the new one knows no prepared statement.
+      idleTimeoutMillis: 300_000,
       // A process that freezes in a transaction must not hold its locks against the others.
       idle_in_transaction_session_timeout: 60_000,
       ...(options.statementTimeoutMs && { statement_timeout: options.statementTimeoutMs }),

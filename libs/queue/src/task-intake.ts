@@ -1,4 +1,3 @@
-import type { PoolClient } from 'pg';
 import { Pool } from 'pg';
 import type { InsertOutcome, NewTasks } from './insert-tasks';
 import { admissionLock, insertTasks, jobOf } from './insert-tasks';
@@ -28,7 +27,7 @@ export class TaskIntake {
   /** The same of owners for whom something is written apart: it waits until that is done. */
   private readonly held = new Map<string, Pending[]>();
   private isWriting = false;
-  /** Its connections keep the prepared statement, and give up waiting for a lock. */
+  /** Its connection keeps the prepared statement, is sent a whole transaction at once, and gives up waiting for a lock. */
   private readonly pool: Pool;
 
   constructor(
@@ -40,6 +39,7 @@ export class TaskIntake {
     this.pool = new Pool({
       connectionString: databaseUrl,
       max: 1,
+      pipeline: true,
       application_name: 'darkroom-intake',
       connectionTimeoutMillis: 10_000,
       keepAlive: true,
@@ -116,20 +116,26 @@ export class TaskIntake {
     }
   }
 
-  /** A batch of owners without caps is one statement and so a transaction of its own. */
+  /**
+   * One round trip. A batch of owners without caps is one statement and so a transaction of its own; with a lock before it, all of
+   * the transaction is sent without waiting, for nothing in it depends on an answer: after an error the server makes the commit a rollback.
+   */
   private async inOneTransaction(works: readonly NewTasks[]): Promise<InsertOutcome[]> {
     const lock = admissionLock(works);
     const client = await this.pool.connect();
     let broken: Error | undefined;
     try {
       if (!lock) return await insertTasks(client, this.jobs, works);
-      await client.query(`BEGIN; ${lock}`);
-      const outcomes = await insertTasks(client, this.jobs, works);
-      await client.query('COMMIT');
-      return outcomes;
-    } catch (error) {
-      if (lock) broken = await rollBack(client);
-      throw error;
+      const [locked, inserted, ended] = await Promise.allSettled([
+        client.query(`BEGIN; ${lock}`),
+        insertTasks(client, this.jobs, works),
+        client.query('COMMIT'),
+      ]);
+      if (ended.status === 'rejected') broken = ended.reason as Error;
+      if (locked.status === 'rejected') throw locked.reason;
+      if (inserted.status === 'rejected') throw inserted.reason;
+      if (broken) throw broken;
+      return inserted.value;
     } finally {
       client.release(broken);
     }
@@ -174,14 +180,4 @@ export class TaskIntake {
 function isOfOneRequest(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   return typeof code === 'string' && /^(21|22|23|40|55P03)/.test(code);
-}
-
-/** @returns why the connection cannot be used any more. */
-async function rollBack(client: PoolClient): Promise<Error | undefined> {
-  try {
-    await client.query('ROLLBACK');
-    return undefined;
-  } catch (error) {
-    return error as Error;
-  }
 }

@@ -4,6 +4,7 @@ import { FieldProblems, InvalidError, readSandboxOrder, sandboxWaitMs } from '@a
 import type { NewTask } from '@app/queue';
 import { TaskIntake } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
+import type { CallerKey } from '../auth/caller-key';
 import { CONFIG } from '../config.token';
 import { QueueFullError } from '../http/http-errors';
 import { StorageQuota } from '../storage-use/storage-quota';
@@ -32,8 +33,8 @@ export class AdmissionService {
    * @returns one for each order.
    * @throws UnprocessableError for a key whose storage is full; InvalidError for an order that a sandbox cannot follow.
    */
-  async admit({ id, sandbox }: ApiKey, orders: readonly NewOrder[]): Promise<Admission[]> {
-    await this.quota.assertRoomOf(id);
+  admit({ storage, sandbox }: CallerKey, orders: readonly NewOrder[]): Admission[] {
+    this.quota.assertRoom(storage);
     if (!sandbox) return orders.map(() => ({ sandbox }));
     const problems = new FieldProblems();
     const read = orders.map(({ metadata, pointer }) => readSandboxOrder(metadata, pointer, problems));

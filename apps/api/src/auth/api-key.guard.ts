@@ -1,16 +1,16 @@
-import type { ApiKey } from '@app/domain';
 import type { CanActivate, ExecutionContext } from '@nestjs/common';
 import { createParamDecorator, Injectable, SetMetadata } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { Request, Response } from 'express';
 import { ScopeMissingError, UnauthorizedError } from '../http/http-errors';
 import { ApiKeysService } from './api-keys.service';
+import type { CallerKey } from './caller-key';
 import { RateLimiter } from './rate-limiter';
 
 declare module 'express-serve-static-core' {
   interface Request {
     /** The caller, on every route that is not public. */
-    apiKey?: ApiKey;
+    apiKey?: CallerKey;
   }
 }
 
@@ -20,12 +20,12 @@ const isPublic = 'isPublic';
 export const Public = () => SetMetadata(isPublic, true);
 
 /** The caller's key, for routes that need more of it than its id. */
-export const Caller = createParamDecorator((_: unknown, context: ExecutionContext): ApiKey => caller(context));
+export const Caller = createParamDecorator((_: unknown, context: ExecutionContext): CallerKey => caller(context));
 
 /** The caller's id, which owns what the request makes and finds. */
 export const OwnerId = createParamDecorator((_: unknown, context: ExecutionContext): string => caller(context).id);
 
-function caller(context: ExecutionContext): ApiKey {
+function caller(context: ExecutionContext): CallerKey {
   const { apiKey } = context.switchToHttp().getRequest<Request>();
   if (!apiKey) throw new UnauthorizedError();
   return apiKey;

@@ -4,6 +4,9 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import { UnauthorizedError } from '../http/http-errors';
+import type { StorageRow } from '../storage-use/storage-quota';
+import { storageColumns } from '../storage-use/storage-quota';
+import type { CallerKey } from './caller-key';
 
 /** `last_used_at` is written at most this often for a key. */
 const lastUsedResolutionMs = 60_000;
@@ -12,7 +15,7 @@ const lastUsedResolutionMs = 60_000;
 @Injectable()
 export class ApiKeysService {
   /** One statement reads the keys of all requests that come at the same time. Nothing is remembered: a key that is revoked is out at once. */
-  private readonly rows: Gathered<string, ApiKey | undefined>;
+  private readonly rows: Gathered<string, CallerKey | undefined>;
 
   constructor(
     @InjectRepository(ApiKey) private readonly apiKeys: Repository<ApiKey>,
@@ -20,17 +23,24 @@ export class ApiKeysService {
   ) {
     // The row is needed by every request: it is read by a prepared statement, and made an entity by hand.
     const { columns } = apiKeys.metadata;
-    const list = columns.map(({ databaseName, propertyName }) => `"${databaseName}" AS "${propertyName}"`);
-    const text = `SELECT ${list.join(', ')} FROM api_keys WHERE prefix = ANY($1)`;
+    const list = columns.map(({ databaseName, propertyName }) => `caller."${databaseName}" AS "${propertyName}"`);
+    const text = `SELECT ${list.join(', ')}, ${storageColumns}
+      FROM api_keys caller LEFT JOIN storage_use stored ON stored.owner_id = caller.id WHERE caller.prefix`;
     this.rows = new Gathered(async (prefixes) => {
-      const found = await transactions.query<ApiKey>({ name: 'api-keys', text, values: [[...new Set(prefixes)]] });
-      const byPrefix = new Map(found.map((row) => [row.prefix, Object.assign(new ApiKey(), row)]));
+      const asked = [...new Set(prefixes)];
+      // An array's length decides its plan, so that PostgreSQL makes a new one each time; for one key it keeps the first.
+      const statement =
+        asked.length === 1
+          ? { name: 'api-key', text: `${text} = $1`, values: asked }
+          : { name: 'api-keys', text: `${text} = ANY($1)`, values: [asked] };
+      const found = await transactions.query<ApiKey & StorageRow>(statement);
+      const byPrefix = new Map(found.map((row) => [row.prefix, callerOf(row)]));
       return prefixes.map((prefix) => byPrefix.get(prefix));
     });
   }
 
   /** @throws UnauthorizedError for a token that is malformed, unknown or revoked; the answer does not say which. */
-  async authenticate(token: string): Promise<ApiKey> {
+  async authenticate(token: string): Promise<CallerKey> {
     const presented = parseApiKeyToken(token);
     const key = presented && (await this.rows.get(presented.prefix));
     if (!presented || !key?.accepts(presented.secretHash)) throw new UnauthorizedError();
@@ -51,4 +61,15 @@ export class ApiKeysService {
       })
       .execute();
   }
+}
+
+function callerOf({
+  max_storage_mb,
+  picture_bytes,
+  weight_bytes,
+  upload_bytes,
+  ...columns
+}: ApiKey & StorageRow): CallerKey {
+  const storage = { max_storage_mb, picture_bytes, weight_bytes, upload_bytes };
+  return Object.assign(new ApiKey(), columns, { storage });
 }

@@ -7,10 +7,10 @@ import { Gathered } from '@app/queue';
  * tokens are wanted, and how many of those that were taken before come back.
  */
 const takeStatement = `
-INSERT INTO rate_buckets AS bucket (owner_id, tokens, granted, updated_at)
-VALUES ($1, $2::double precision - least($2, $3::integer), least($2, $3::integer), clock_timestamp())
-ON CONFLICT (owner_id) DO UPDATE SET (tokens, granted, updated_at) = (
-  SELECT tokens - least(floor(tokens), $3), least(floor(tokens), $3), now
+INSERT INTO rate_buckets AS bucket (owner_id, tokens, granted, taken, updated_at)
+VALUES ($1, $2::double precision - least($2, $3::integer), true, least($2, $3::integer), clock_timestamp())
+ON CONFLICT (owner_id) DO UPDATE SET (tokens, granted, taken, updated_at) = (
+  SELECT tokens - least(floor(tokens), $3), tokens >= 1, least(floor(tokens), $3), now
   FROM (
     SELECT now, least(
       $2, bucket.tokens + $4 + greatest(extract(epoch FROM now - bucket.updated_at), 0)::double precision * $2 / 60
@@ -18,7 +18,7 @@ ON CONFLICT (owner_id) DO UPDATE SET (tokens, granted, updated_at) = (
     FROM clock_timestamp() AS now
   ) filled
 )
-RETURNING tokens, granted`;
+RETURNING tokens, taken`;
 
 /** A second's requests, and at most so many, are taken at a time; what is left of them after a second goes back. */
 const lease = { part: 1 / 60, most: 100, ms: 1_000 };
@@ -44,10 +44,10 @@ export class LeasedTokens {
       const values = [ownerId, limit, wanted, this.left];
       this.left = 0;
       const statement = { name: 'take-tokens', text: takeStatement, values };
-      const [taken] = await transactions.query<{ tokens: number; granted: number }>(statement);
+      const [bucket] = await transactions.query<{ tokens: number; taken: number }>(statement);
       this.takenAt = performance.now();
-      this.tokens = taken.tokens;
-      this.left = taken.granted;
+      this.tokens = bucket.tokens;
+      this.left = bucket.taken;
       return limits.map(() => this.handOut() ?? { granted: false, remaining: this.tokens });
     });
   }

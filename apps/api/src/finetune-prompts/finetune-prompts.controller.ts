@@ -1,16 +1,9 @@
-import {
-  ApiKey,
-  ApplyStyleDto,
-  CreatedPromptDto,
-  CreatePromptDto,
-  DeletedDto,
-  PartialPromptDto,
-  PromptDto,
-} from '@app/domain';
+import { ApplyStyleDto, CreatedPromptDto, CreatePromptDto, DeletedDto, PartialPromptDto, PromptDto } from '@app/domain';
 import { Controller, Delete, Get, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Caller, OwnerId } from '../auth/api-key.guard';
+import type { CallerKey } from '../auth/caller-key';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBodyArray } from '../http/body';
 import { Lists } from '../records/lists';
@@ -36,7 +29,7 @@ export class FinetunePromptsController {
     errors: [404, 422],
   })
   create(
-    @Caller() caller: ApiKey,
+    @Caller() caller: CallerKey,
     @Param('id') id: string,
     @ValidBodyArray(CreatePromptDto) dtos: CreatePromptDto[],
   ): Promise<CreatedPromptDto[]> {
@@ -53,7 +46,7 @@ export class FinetunePromptsController {
     errors: [404, 422],
   })
   applyStyles(
-    @Caller() caller: ApiKey,
+    @Caller() caller: CallerKey,
     @Param('id') id: string,
     @ValidBodyArray(ApplyStyleDto) dtos: ApplyStyleDto[],
   ): Promise<PartialPromptDto[]> {

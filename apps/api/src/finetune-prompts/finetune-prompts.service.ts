@@ -1,4 +1,4 @@
-import type { ApiKey, ApplyStyleDto, CreatePromptDto, Finetune, PartialPromptDto, Style } from '@app/domain';
+import type { ApplyStyleDto, CreatePromptDto, Finetune, PartialPromptDto, Style } from '@app/domain';
 import {
   applyTemplate,
   CreatedPromptDto,
@@ -17,6 +17,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import type { NewOrder } from '../admission/admission.service';
 import { AdmissionService } from '../admission/admission.service';
+import type { CallerKey } from '../auth/caller-key';
 import { FinetunesService } from '../finetunes/finetunes.service';
 import { ModelsService } from '../models/models.service';
 import { PromptLengths } from '../models/prompt-lengths.service';
@@ -50,7 +51,7 @@ export class FinetunePromptsService {
    * One Prompt for each element, all or none, in the order of the input; the last is the newest.
    * @throws NotFoundError for the Fine-Tune, UnprocessableError naming each text without its name.
    */
-  async create(caller: ApiKey, finetuneId: string, dtos: readonly CreatePromptDto[]): Promise<CreatedPromptDto[]> {
+  async create(caller: CallerKey, finetuneId: string, dtos: readonly CreatePromptDto[]): Promise<CreatedPromptDto[]> {
     const finetune = await this.finetunes.load(caller.id, finetuneId);
     refuseWithoutName(finetune, dtos);
     const createdAt = new Date();
@@ -79,7 +80,11 @@ export class FinetunePromptsService {
    * One Prompt for each Style of each element, in the order of the input and of the Collections.
    * @throws NotFoundError for the Fine-Tune, UnprocessableError for an `id` that is no Style or for too many Styles.
    */
-  async applyStyles(caller: ApiKey, finetuneId: string, dtos: readonly ApplyStyleDto[]): Promise<PartialPromptDto[]> {
+  async applyStyles(
+    caller: CallerKey,
+    finetuneId: string,
+    dtos: readonly ApplyStyleDto[],
+  ): Promise<PartialPromptDto[]> {
     const finetune = await this.finetunes.load(caller.id, finetuneId);
     const styles = await this.styles.resolveForApply(
       caller.id,
@@ -175,7 +180,7 @@ export class FinetunePromptsService {
    * @param pointerTo the field of the body that a text came from.
    */
   private async insert(
-    caller: ApiKey,
+    caller: CallerKey,
     finetune: Finetune,
     prompts: readonly NewPrompt[],
     orders: readonly NewOrder[],
@@ -185,7 +190,7 @@ export class FinetunePromptsService {
     if (prompts.length === 0) return;
     const texts = prompts.map(({ task }) => task);
     const chunks = await this.lengths.check(served, texts, pointerTo, finetune);
-    const admissions = await this.admissions.admit(caller, orders);
+    const admissions = this.admissions.admit(caller, orders);
     const tasks = prompts.map(({ task, prompt, metadata }, index) => ({
       ...task,
       ...admissions[index],

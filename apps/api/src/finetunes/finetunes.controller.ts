@@ -1,5 +1,4 @@
 import {
-  ApiKey,
   CreateFinetuneDto,
   CreateGenerationDto,
   defaults,
@@ -12,6 +11,7 @@ import { Controller, Delete, Get, Param, Post, Put, Req, Res } from '@nestjs/com
 import { ApiQuery, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Caller, OwnerId } from '../auth/api-key.guard';
+import type { CallerKey } from '../auth/caller-key';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves, ApiUploads } from '../docs/operation';
 import { Lists } from '../records/lists';
 import type { Page } from '../records/page';
@@ -41,7 +41,7 @@ export class FinetunesController {
     errors: [422],
   })
   create(
-    @Caller() caller: ApiKey,
+    @Caller() caller: CallerKey,
     @FinetuneOrGenerationBody() dto: CreateFinetuneDto | CreateGenerationDto,
   ): Promise<FinetuneDto | GenerationDto> {
     return dto instanceof CreateFinetuneDto

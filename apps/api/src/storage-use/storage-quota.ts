@@ -1,6 +1,5 @@
 import type { Config } from '@app/config';
 import { UnprocessableError } from '@app/domain';
-import { Gathered, Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { CONFIG } from '../config.token';
@@ -22,35 +21,10 @@ export interface StorageRow {
   upload_bytes: string;
 }
 
-const rowsStatement = `SELECT caller.id, ${storageColumns}
-FROM api_keys caller LEFT JOIN storage_use stored ON stored.owner_id = caller.id WHERE caller.id = ANY($1)`;
-
 /** How much each key may store. */
 @Injectable()
 export class StorageQuota {
-  /** One statement for all requests that ask at the same time. */
-  private readonly rows: Gathered<string, StorageRow | undefined>;
-
-  constructor(
-    @Inject(CONFIG) private readonly config: Config,
-    private readonly transactions: Transactions,
-  ) {
-    this.rows = new Gathered((ownerIds) => this.readAll(ownerIds));
-  }
-
-  /** @throws as `assertRoom` does, for a key that has no room at all. */
-  async assertRoomOf(ownerId: string): Promise<void> {
-    const { isEnclosed } = this.transactions;
-    const row = isEnclosed ? (await this.readAll([ownerId]))[0] : await this.rows.get(ownerId);
-    if (row) this.assertRoom(row);
-  }
-
-  private async readAll(ownerIds: readonly string[]): Promise<(StorageRow | undefined)[]> {
-    const statement = { name: 'storage-rows', text: rowsStatement, values: [[...new Set(ownerIds)]] };
-    const found = await this.transactions.query<StorageRow & { id: string }>(statement);
-    const byId = new Map(found.map((row) => [row.id, row]));
-    return ownerIds.map((id) => byId.get(id));
-  }
+  constructor(@Inject(CONFIG) private readonly config: Config) {}
 
   /** Bytes that the key may still store; less than none where it has more than it may. */
   room(row: StorageRow): number {

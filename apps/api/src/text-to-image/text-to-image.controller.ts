@@ -1,8 +1,9 @@
-import { ApiKey, CreateGenerationDto, DeletedDto, GenerationDto } from '@app/domain';
+import { CreateGenerationDto, DeletedDto, GenerationDto } from '@app/domain';
 import { Controller, Delete, Get, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Caller, OwnerId } from '../auth/api-key.guard';
+import type { CallerKey } from '../auth/caller-key';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBody } from '../http/body';
 import { Lists } from '../records/lists';
@@ -25,7 +26,10 @@ export class TextToImageController {
     reply: GenerationDto,
     errors: [422],
   })
-  create(@Caller() caller: ApiKey, @ValidBody(CreateGenerationDto) dto: CreateGenerationDto): Promise<GenerationDto> {
+  create(
+    @Caller() caller: CallerKey,
+    @ValidBody(CreateGenerationDto) dto: CreateGenerationDto,
+  ): Promise<GenerationDto> {
     return this.textToImage.create(caller, dto);
   }
 

@@ -1,12 +1,13 @@
 import type { Config } from '@app/config';
 import { crashPoint } from '@app/config';
-import type { ApiKey, CreateGenerationDto } from '@app/domain';
+import type { CreateGenerationDto } from '@app/domain';
 import { ConflictError, defaults, Generation, GenerationDto, isIdentifier, NotFoundError } from '@app/domain';
 import { ImageTaskLifeCycle, Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import { AdmissionService } from '../admission/admission.service';
+import type { CallerKey } from '../auth/caller-key';
 import { CONFIG } from '../config.token';
 import { ModelsService } from '../models/models.service';
 import { PromptLengths } from '../models/prompt-lengths.service';
@@ -36,10 +37,10 @@ export class TextToImageService {
   ) {}
 
   /** Stores the request with every default resolved and the seed chosen, together with its job. */
-  async create(caller: ApiKey, dto: CreateGenerationDto): Promise<GenerationDto> {
+  async create(caller: CallerKey, dto: CreateGenerationDto): Promise<GenerationDto> {
     assertReceiverAllowed(dto.webhook, this.config.webhookAllowPrivate);
     const served = await this.models.served(dto.model ?? defaults.model, '/model');
-    const [admission] = await this.admissions.admit(caller, [{ metadata: dto.metadata, pointer: '/metadata' }]);
+    const [admission] = this.admissions.admit(caller, [{ metadata: dto.metadata, pointer: '/metadata' }]);
     const drawing = newGeneration(caller.id, dto, admission);
     const [promptChunks] = await this.lengths.check(served, [drawing], (_, field) => `/${field}`);
     const task = { ...drawing, promptChunks };

@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 
 /** What a freshly made key consists of; `token` is shown once and stored nowhere. */
 export interface ApiKeySecret {
@@ -12,13 +12,13 @@ const tokenPattern = /^dr_([0-9a-z]{12})_([A-Za-z0-9_-]{43})$/;
 /** Makes a key `dr_<12 public characters>_<43 secret characters>` (256 random bits), or another secret for a key that exists. */
 export function newApiKeySecret(prefix = randomBytes(6).toString('hex')): ApiKeySecret {
   const secret = randomBytes(32).toString('base64url');
-  return { token: `dr_${prefix}_${secret}`, prefix, secretHash: hash(secret) };
+  return { token: `dr_${prefix}_${secret}`, prefix, secretHash: hashOf(secret) };
 }
 
 /** Splits a presented token; undefined when it does not have the form of a key. */
 export function parseApiKeyToken(token: string): { prefix: string; secretHash: Buffer } | undefined {
   const match = tokenPattern.exec(token);
-  return match ? { prefix: match[1], secretHash: hash(match[2]) } : undefined;
+  return match ? { prefix: match[1], secretHash: hashOf(match[2]) } : undefined;
 }
 
 /** Compares two SHA-256 hashes in constant time. */
@@ -31,6 +31,6 @@ export function newWebhookSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
 }
 
-function hash(secret: string): Buffer {
-  return createHash('sha256').update(secret).digest();
+function hashOf(secret: string): Buffer {
+  return hash('sha256', secret, 'buffer');
 }

@@ -10,9 +10,13 @@ export class RateBucket {
   @Column('double precision', { name: 'tokens' })
   tokens: number;
 
-  /** How many tokens the last taking got. */
-  @Column('integer', { name: 'granted' })
-  granted: number;
+  /** Whether the last taking got any. */
+  @Column('boolean', { name: 'granted' })
+  granted: boolean;
+
+  /** How many tokens it got. */
+  @Column('integer', { name: 'taken', default: 0 })
+  taken: number;
 
   @Column({ type: 'timestamptz', name: 'updated_at' })
   updatedAt: Date;
