@@ -153,7 +153,7 @@ function judgeFigures(
     const bad = Object.entries(samples.statuses).filter(([status]) => !/^2/.test(status));
     for (const [status, count] of bad)
       problems.push(
-        `${name}: ${count} requests of the other key ${status === '0' ? 'had no answer' : `got ${status}`}`,
+        `${name}: ${count} requests of the other key ${status === '0' ? `had no answer (${[...samples.timeouts, ...samples.broken][0]})` : `got ${status}`}`,
       );
     if (samples.timeouts.length > 0)
       problems.push(`${name}: ${samples.timeouts.length} time-outs of the other key, the first ${samples.timeouts[0]}`);
