@@ -7,16 +7,19 @@ import { json } from 'express';
 import type { Observable } from 'rxjs';
 import { bodyTimeoutMs, welcomeBody } from './connections';
 import { BodyTimeoutError, BodyTooLargeError, MalformedBodyError, UnsupportedMediaTypeError } from './http-errors';
+import { isDeeperThan } from './json-levels';
 
 /** Far deeper than any body that is valid, and not too deep for code that calls itself for each level. */
 const maxLevels = 1000;
+const tooDeep = 'too.deep';
 
 const parse = json({
   limit: limits.bodyBytes,
   strict: false,
   type: () => true,
   verify: (_request, _response, bytes, encoding) => {
-    if (encoding === 'utf-8' && !isUtf8(bytes)) throw new Error('it is not UTF-8');
+    if (encoding !== 'utf-8' || !isUtf8(bytes)) throw new Error('it is not UTF-8');
+    if (isDeeperThan(maxLevels, bytes)) throw Object.assign(new Error(), { type: tooDeep });
   },
 });
 
@@ -47,10 +50,6 @@ export class JsonBodyInterceptor implements NestInterceptor {
           else resolve();
         });
       });
-      if (isDeeperThan(maxLevels, request.body)) {
-        const message = `must have at most ${maxLevels} levels`;
-        throw new InvalidError('ValidationFailed', `The body ${message}.`, [{ pointer: '', message }]);
-      }
     }
     return next.handle();
   }
@@ -61,25 +60,13 @@ function isBinary(request: Request): boolean {
   return request.method === 'PUT' && request.path.endsWith('/weights');
 }
 
-/** Looks at each value once, level by level. */
-function isDeeperThan(levels: number, root: unknown): boolean {
-  let level: unknown[] = [root];
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > levels) return true;
-    const below: unknown[] = [];
-    for (const node of level) {
-      if (typeof node !== 'object' || node === null) continue;
-      const children = Array.isArray(node) ? (node as unknown[]) : Object.values(node);
-      for (const child of children) if (typeof child === 'object' && child !== null) below.push(child);
-    }
-    level = below;
-  }
-  return false;
-}
-
 function toDomain(error: unknown): Error {
   const { type, message } = error as { type?: string; message: string };
   switch (type) {
+    case tooDeep: {
+      const problem = `must have at most ${maxLevels} levels`;
+      return new InvalidError('ValidationFailed', `The body ${problem}.`, [{ pointer: '', message: problem }]);
+    }
     case 'entity.too.large':
       return new BodyTooLargeError();
     case 'charset.unsupported':

@@ -2,6 +2,7 @@ import { FieldProblems, limits, UnprocessableError } from '@app/domain';
 import type { Finetune } from '@app/domain';
 import type { InstalledModel } from '@app/model-store';
 import { Injectable } from '@nestjs/common';
+import { Turns } from '../records/turns';
 import { TokenCounter } from './token-counter';
 
 /** The texts of a task that is to be made. */
@@ -25,16 +26,20 @@ const mostVectors = limits.promptChunks * 75 + 1;
 export class PromptLengths {
   /** Bytes of a text that is sure to be one chunk, by the model's hash. */
   private readonly chunkBytes = new Map<string, number>();
+  /** One text takes hundredths of a second, and a key may send thousands. */
+  private readonly turns = new Turns();
 
   constructor(private readonly counter: TokenCounter) {}
 
   /**
    * Chunks that each task is drawn with, as many as the longer of its texts takes. A text with fewer bytes than a chunk takes tokens is one chunk;
-   * others are counted one task after another, so that many of one request do not come before the few of others.
+   * others are counted one task after another, keys in turn, so that the many of one caller do not come before the few of others.
+   * @param ownerId whose tasks they are.
    * @param pointerTo the field of a task's text in the body.
    * @throws UnprocessableError `PromptTooLong`
    */
   async check(
+    ownerId: string,
     model: Pick<InstalledModel, 'folder' | 'hash'>,
     tasks: readonly TaskTexts[],
     pointerTo: (index: number, field: 'prompt' | 'negative_prompt') => string,
@@ -43,7 +48,7 @@ export class PromptLengths {
     const problems = new FieldProblems();
     const longest: number[] = [];
     for (const [index, task] of tasks.entries()) {
-      const [prompt, negative] = await this.count(model, task, finetune);
+      const [prompt, negative] = await this.count(ownerId, model, task, finetune);
       for (const [field, chunks] of [['prompt', prompt], ['negative_prompt', negative]] as const)
         if (chunks > limits.promptChunks)
           problems.add(
@@ -59,6 +64,7 @@ export class PromptLengths {
   }
 
   private async count(
+    ownerId: string,
     { folder, hash = '' }: Pick<InstalledModel, 'folder' | 'hash'>,
     { prompt, negativePrompt, promptWeighting }: TaskTexts,
     finetune: TaughtWord | undefined,
@@ -68,7 +74,7 @@ export class PromptLengths {
     const room = this.chunkBytes.get(hash) ?? 0;
     if (texts.every((text) => mostTokens(text, word) <= room)) return [1, 1];
     const order = { modelFolder: folder, modelHash: hash, texts, weighting: promptWeighting, ...(word && { word }) };
-    const { chunks, chunkBytes } = await this.counter.count(order);
+    const { chunks, chunkBytes } = await this.turns.take(ownerId, () => this.counter.count(order));
     if (this.chunkBytes.size >= knownModels) this.chunkBytes.clear();
     this.chunkBytes.set(hash, chunkBytes);
     return chunks;

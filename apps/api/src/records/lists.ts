@@ -37,13 +37,15 @@ export class Lists {
     const ownerId = request.apiKey?.id;
     if (ownerId === undefined) throw new UnauthorizedError();
     // Nothing is read for a caller who has gone while others of its requests had their turn.
-    const read = (count: number, place?: number) =>
-      this.turns.take(ownerId, async () => (response.closed ? [] : list.read(count, place)));
+    const once = async (count: number, place?: number) => (response.closed ? [] : list.read(count, place));
+    const read = (count: number, place?: number) => this.turns.take(ownerId, () => once(count, place));
     const place = after === undefined ? undefined : await this.turns.take(ownerId, () => list.seqOf(after));
     if (after !== undefined && place === undefined)
       throw badParameter('after', 'must be the id of an element of this list');
     const count = limit ?? firstBatch;
-    const found = await read(count + 1, place);
+    const found = await this.turns.takeSeveral(ownerId, (piece) =>
+      readPage(count + 1, (batch, from = place) => piece(() => once(batch, from))),
+    );
     const shown = found.slice(0, count);
     const hasMore = found.length > count;
     if (limit !== undefined && hasMore) linkNext(request, response, this.config.publicUrl, shown[count - 1].id);
@@ -61,6 +63,27 @@ export class Lists {
   }
 }
 
+/** Reads a page in batches, so that others of the process have their turn before it is whole. */
+async function readPage(
+  count: number,
+  read: (count: number, place?: number) => Promise<ListElement[]>,
+): Promise<ListElement[]> {
+  const found: ListElement[] = [];
+  for (let size = Math.min(count, firstBatch + 1); size > 0;) {
+    const batch = await read(size, found.at(-1)?.seq);
+    found.push(...batch);
+    if (batch.length < size) break;
+    size = Math.min(count - found.length, nextBatch(batch));
+  }
+  return found;
+}
+
+/** How many elements the batch after this one may have. Twice as many at most, for those to come may be longer than those that were. */
+function nextBatch(batch: ListElement[]): number {
+  const bytes = batch.reduce((sum, { json }) => sum + json.length, 1);
+  return Math.max(1, Math.min(largestBatch, 2 * batch.length, Math.floor((batchBytes * batch.length) / bytes)));
+}
+
 /** Writes batch after batch until the list or its reader has ended. A failure is thrown, and the filter cuts the answer off. */
 async function stream(
   response: Response,
@@ -70,20 +93,17 @@ async function stream(
   let count = first.length;
   let lead = '[';
   for (let batch = first; batch.length > 0;) {
-    let bytes = 0;
     for (let at = 0; at < batch.length;) {
       let piece = '';
       for (; at < batch.length && piece.length < pieceBytes; at++) {
         piece += lead + batch[at].json;
         lead = ',';
       }
-      bytes += piece.length;
       if (!(await writePiece(response, piece))) return;
     }
     const place = batch[batch.length - 1].seq;
     if (batch.length < count) break;
-    // Twice as many at most, for those to come may be longer than those that were.
-    count = Math.max(1, Math.min(largestBatch, 2 * count, Math.floor((batchBytes * batch.length) / bytes)));
+    count = nextBatch(batch);
     batch = await read(count, place);
   }
   response.end(']');

@@ -22,6 +22,22 @@ describe(Turns.name, () => {
     expect(done.slice(3)).toEqual(['a2', 'a3', 'a4']);
   });
 
+  it('does the pieces of one work before the next work of its key, with those of other keys between', async () => {
+    const turns = new Turns();
+    const done: string[] = [];
+    const work = (key: string, name: string) =>
+      turns.takeSeveral(key, async (piece) => {
+        for (const part of [1, 2, 3])
+          await piece(async () => {
+            await setImmediate();
+            done.push(`${name}.${part}`);
+          });
+      });
+    await Promise.all([work('a', 'a1'), work('a', 'a2'), work('b', 'b1')]);
+    expect(done.filter((name) => name.startsWith('a'))).toEqual(['a1.1', 'a1.2', 'a1.3', 'a2.1', 'a2.2', 'a2.3']);
+    expect(done.indexOf('b1.3')).toBeLessThan(done.indexOf('a1.3') + 2);
+  });
+
   it('goes on after a piece that failed', async () => {
     const turns = new Turns();
     const failing = turns.take('a', async () => {

@@ -1,3 +1,6 @@
+/** Does a piece of work when no other is being done. */
+export type Piece = <T>(work: () => Promise<T>) => Promise<T>;
+
 /**
  * Work that is done one piece at a time, and of each key no two pieces before another key's one: a key that asks for much waits
  * for itself.
@@ -7,12 +10,19 @@ export class Turns {
   private last: Promise<unknown> = Promise.resolve();
 
   /** Does a piece of work of a key when its turn has come. */
-  async take<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const turn = after(this.lastOf.get(key), () => {
-      const mine = after(this.last, work);
-      this.last = mine;
-      return mine;
-    });
+  take<T>(key: string, work: () => Promise<T>): Promise<T> {
+    return this.takeSeveral(key, (piece) => piece(work));
+  }
+
+  /** Does several pieces of a key's work, each when its turn among the keys has come, before the key's next work begins. */
+  async takeSeveral<T>(key: string, work: (piece: Piece) => Promise<T>): Promise<T> {
+    const turn = after(this.lastOf.get(key), () =>
+      work((one) => {
+        const mine = after(this.last, one);
+        this.last = mine;
+        return mine;
+      }),
+    );
     this.lastOf.set(key, turn);
     try {
       return await turn;

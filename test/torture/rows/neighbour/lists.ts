@@ -12,6 +12,7 @@ const hugeRows = 35_000;
 /** Once in each record. */
 const mark = '"filling"';
 const slowReadMs = 4_000;
+const burstEveryMs = 5_000;
 
 /** Complete lists of many large records. */
 export const lists = neighbourRow({
@@ -33,6 +34,8 @@ export const lists = neighbourRow({
       });
       return status === 200 ? undefined : `a page is answered ${status}: ${text.slice(0, 200)}`;
     };
+    const burst = async (): Promise<string | undefined> =>
+      (await Promise.all(Array.from({ length: isLong ? 100 : 20 }, page))).find(Boolean);
     const complete = async (): Promise<string | undefined> => {
       const found = await readList(first, rows);
       // One complete list at a time is a key's right, and more may be refused.
@@ -41,6 +44,7 @@ export const lists = neighbourRow({
     return {
       harmless: { name: 'pages', atOnce: readers, everyMs: 1_000, send: page },
       hostile: [
+        { name: 'pages in bursts', atOnce: 1, everyMs: burstEveryMs, send: burst },
         { name: 'complete lists', atOnce: readers, everyMs: 1_000, send: complete },
         { name: 'slow readers', atOnce: readers * 4, everyMs: 250, send: () => readSlowly(Number(port), first) },
       ],

@@ -21,7 +21,7 @@ class SecondKey {
 
   begin(): void {
     this.agent = new Agent({ keepAlive: true });
-    this.samples = { getMs: [], pictureMs: [], statuses: {}, timeouts: [], drawn: [], unfinished: 0 };
+    this.samples = { getMs: [], pictureMs: [], statuses: {}, timeouts: [], broken: [], drawn: [], unfinished: 0 };
     this.running = true;
     this.under = [
       this.repeat(this.order.everyMs, this.order.recordUrl),
@@ -91,7 +91,7 @@ class SecondKey {
         authorization: `Bearer ${this.order.token}`,
         ...(body && { 'content-type': 'application/json' }),
       };
-      const sent = request(url, { method, headers, agent: this.agent }, (response) => {
+      const sent = request(url, { method, headers, agent: again && this.agent }, (response) => {
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
         response.on('end', () => {
@@ -100,12 +100,13 @@ class SecondKey {
         });
         response.on('error', () => undefined);
       });
-      sent.on('error', () => {
+      sent.on('error', ({ message }) => {
         clearTimeout(timer);
         if (late) return;
-        // The server may close a quiet connection in the very moment it is used again.
-        if (sent.reusedSocket && again) resolve(this.ask(method, url, body, false));
-        else over(0);
+        // The server may close a quiet connection in the very moment it is used again. The second try takes a new one.
+        if (sent.reusedSocket && again) return resolve(this.ask(method, url, body, false));
+        this.samples.broken.push(`${method} ${new URL(url).pathname.slice(0, 40)}: ${message}`);
+        over(0);
       });
       sent.end(body);
     });

@@ -28,6 +28,8 @@ export interface Samples {
   /** Answers by status; 0: none. */
   statuses: Record<string, number>;
   timeouts: string[];
+  /** Requests whose connection broke, and how. */
+  broken: string[];
   /** Ids of the records it made. */
   drawn: string[];
   /** Pictures that did not come while it waited. */
@@ -46,6 +48,7 @@ export function pooled(all: readonly Samples[]): Samples {
     getMs: all.flatMap(({ getMs }) => getMs),
     pictureMs: all.flatMap(({ pictureMs }) => pictureMs),
     timeouts: all.flatMap(({ timeouts }) => timeouts),
+    broken: all.flatMap(({ broken }) => broken),
     drawn: all.flatMap(({ drawn }) => drawn),
     unfinished: all.reduce((sum, { unfinished }) => sum + unfinished, 0),
     statuses,
