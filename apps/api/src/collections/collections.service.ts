@@ -8,6 +8,7 @@ import { ImageUrls } from '../records/image-urls';
 import type { List } from '../records/list';
 import { listOf } from '../records/list';
 import { StoredFiles } from '../records/stored-files';
+import { templatesOf } from '../styles/style-templates';
 import { removeStyles, StylesService } from '../styles/styles.service';
 import { ThumbnailsService } from '../styles/thumbnails.service';
 import { CollectionsRepository } from './collections.repository';
@@ -27,9 +28,10 @@ export class CollectionsService {
   /** The Collection and its Styles, or nothing. */
   async create(ownerId: string, dto: CreateCollectionDto): Promise<CollectionDto> {
     const id = newIdentifier();
+    const templates = await templatesOf(this.collections.manager, ownerId, dto.styles);
     const styleIds = await this.collections.manager.transaction(async (manager) => {
       await manager.insert(Collection, { id, ownerId, name: dto.name, createdAt: new Date() });
-      return this.styles.insertAll(manager, { id, ownerId }, dto.styles, '/styles');
+      return this.styles.insertAll(manager, { id, ownerId }, dto.styles, templates, '/styles');
     });
     await this.thumbnails.makeNew(styleIds);
     return this.findOne(ownerId, id);

@@ -27,6 +27,7 @@ import { listOf } from '../records/list';
 import { StoredFiles } from '../records/stored-files';
 import { StylesService } from '../styles/styles.service';
 import { ThumbnailsService } from '../styles/thumbnails.service';
+import { loopTime } from '../work/loop-time';
 import type { NewPrompt } from './new-prompt';
 import { newPrompt } from './new-prompt';
 
@@ -53,7 +54,7 @@ export class FinetunePromptsService {
    */
   async create(caller: CallerKey, finetuneId: string, dtos: readonly CreatePromptDto[]): Promise<CreatedPromptDto[]> {
     const finetune = await this.finetunes.load(caller.id, finetuneId);
-    refuseWithoutName(finetune, dtos);
+    await refuseWithoutName(finetune, dtos);
     const createdAt = new Date();
     const prompts = dtos.map((dto) =>
       newPrompt(
@@ -96,7 +97,7 @@ export class FinetunePromptsService {
         'TooManyPrompts',
         `One request may make at most ${limits.appliedPrompts} Prompts; these Styles would make ${count}.`,
       );
-    const texts = fillIn(styles, finetune);
+    const texts = await fillIn(styles, finetune);
     const createdAt = new Date();
     const made = dtos.flatMap((dto, index) =>
       styles[index].map((style, place) => ({
@@ -210,22 +211,26 @@ function isOfRemovedFinetune(error: unknown): boolean {
 }
 
 /** The Style's text with the Fine-Tune's token and name. A template may have its place-holder many times, and the Fine-Tune a long name. */
-function fillIn(styles: readonly Style[][], finetune: Finetune): string[][] {
+async function fillIn(styles: readonly Style[][], finetune: Finetune): Promise<string[][]> {
   const problems = new FieldProblems();
   const message = `makes a text of more than ${limits.promptLength} characters with this Fine-Tune's token and name`;
+  // A Style that is named many times is filled in once.
+  const filled = new Map<Style, string | undefined>();
+  await loopTime.forEach(finetune.ownerId, [...new Set(styles.flat())], (style) =>
+    filled.set(style, applyTemplate(style.template, finetune, limits.promptLength)),
+  );
   const texts = styles.map((each, index) => {
-    const filled = each.map(({ template }) => applyTemplate(template, finetune, limits.promptLength));
-    if (filled.includes(undefined)) problems.add(`/${index}`, 'id', message);
-    return filled.map((text) => text ?? '');
+    if (each.some((style) => filled.get(style) === undefined)) problems.add(`/${index}`, 'id', message);
+    return each.map((style) => filled.get(style) ?? '');
   });
   if (problems.count > 0) throw new UnprocessableError('PromptTooLong', problems.sentence(), problems.list());
   return texts;
 }
 
-function refuseWithoutName({ name }: Finetune, dtos: readonly CreatePromptDto[]): void {
+async function refuseWithoutName({ ownerId, name }: Finetune, dtos: readonly CreatePromptDto[]): Promise<void> {
   const problems = new FieldProblems();
   const phrase = new Phrase(name);
-  dtos.forEach(({ prompt }, index) => {
+  await loopTime.forEach(ownerId, dtos, ({ prompt }, index) => {
     if (!phrase.isIn(prompt))
       problems.add(`/${index}`, 'prompt', `must include the Fine-Tune's name "${name}" as a word`);
   });

@@ -8,7 +8,6 @@ import {
   newIdentifier,
   NotFoundError,
   Style,
-  toTemplate,
   UnprocessableError,
 } from '@app/domain';
 import { forgetReplies } from '@app/queue';
@@ -21,6 +20,7 @@ import { ImageUrls } from '../records/image-urls';
 import type { List } from '../records/list';
 import { listOf } from '../records/list';
 import { StoredFiles } from '../records/stored-files';
+import { promptIdsOf, templatesOf } from './style-templates';
 import { ThumbnailsService } from './thumbnails.service';
 
 /** The Styles of Collections. */
@@ -36,9 +36,10 @@ export class StylesService {
 
   /** Adds Styles to one of the caller's Collections, all or none, and answers in the order of the input. */
   async create(ownerId: string, collectionId: string, dtos: readonly CreateStyleDto[]): Promise<StyleDto[]> {
+    const templates = await templatesOf(this.styles.manager, ownerId, dtos);
     const ids = await this.styles.manager.transaction(async (manager) => {
       await this.collections.lockOwn(manager, ownerId, collectionId, 'change');
-      return this.insertAll(manager, { ownerId, id: collectionId }, dtos, '');
+      return this.insertAll(manager, { ownerId, id: collectionId }, dtos, templates, '');
     });
     await this.thumbnails.makeNew(ids);
     const rows = new Map((await this.styles.findBy({ id: In(ids) })).map((style) => [style.id, style]));
@@ -47,6 +48,7 @@ export class StylesService {
 
   /**
    * Inserts Styles made from Prompts, which stay in place until the transaction ends.
+   * @param templates as `templatesOf` made them before the transaction.
    * @param pointer of the array in the body.
    * @returns their ids in the order of the input.
    * @throws UnprocessableError naming each element whose `id` is no Prompt of the Collection's owner.
@@ -55,6 +57,7 @@ export class StylesService {
     manager: EntityManager,
     collection: { id: string; ownerId: string },
     dtos: readonly CreateStyleDto[],
+    templates: ReadonlyMap<string, string>,
     pointer: string,
   ): Promise<string[]> {
     const { ownerId, id: collectionId } = collection;
@@ -63,15 +66,16 @@ export class StylesService {
     const createdAt = new Date();
     const rows = dtos.flatMap((dto, index) => {
       const prompt = prompts.get(dto.id);
-      if (!prompt) unknown.add(`${pointer}/${index}`, 'id', 'is no Prompt of yours');
-      return prompt
+      const template = templates.get(dto.id);
+      if (!prompt || template === undefined) unknown.add(`${pointer}/${index}`, 'id', 'is no Prompt of yours');
+      return prompt && template !== undefined
         ? [
             {
               id: newIdentifier(),
               ownerId,
               collectionId,
               name: dto.name,
-              template: toTemplate(prompt.prompt, prompt.finetune),
+              template,
               negativePrompt: prompt.task.negativePrompt,
               cfg: dto.cfg ?? prompt.task.cfg,
               steps: dto.steps ?? prompt.task.steps,
@@ -161,12 +165,11 @@ export class StylesService {
     ownerId: string,
     dtos: readonly CreateStyleDto[],
   ): Promise<Map<string, FinetunePrompt>> {
-    const ids = [...new Set(dtos.map(({ id }) => id).filter(isIdentifier))];
+    const ids = promptIdsOf(dtos);
     if (ids.length === 0) return new Map();
     const prompts = await manager
       .createQueryBuilder(FinetunePrompt, 'prompt')
       .innerJoinAndSelect('prompt.task', 'task')
-      .innerJoinAndSelect('prompt.finetune', 'finetune')
       .where('prompt.owner_id = :ownerId AND prompt.id = ANY(:ids)', { ownerId, ids })
       // One order for all who lock several, so that no two wait for each other.
       .orderBy('prompt.id')

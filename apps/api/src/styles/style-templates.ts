@@ -1,0 +1,32 @@
+import type { CreateStyleDto } from '@app/domain';
+import { FinetunePrompt, isIdentifier, toTemplate } from '@app/domain';
+import type { EntityManager } from 'typeorm';
+import { loopTime } from '../work/loop-time';
+
+/**
+ * Templates of the caller's own Prompts by their ids. Texts and names of a Fine-Tune never change, so that this is done before the
+ * transaction that makes the Styles, a few milliseconds at a time, and once for a Prompt that is named many times.
+ */
+export async function templatesOf(
+  manager: EntityManager,
+  ownerId: string,
+  dtos: readonly CreateStyleDto[],
+): Promise<ReadonlyMap<string, string>> {
+  const ids = promptIdsOf(dtos);
+  if (ids.length === 0) return new Map();
+  const prompts = await manager
+    .createQueryBuilder(FinetunePrompt, 'prompt')
+    .innerJoinAndSelect('prompt.finetune', 'finetune')
+    .where('prompt.owner_id = :ownerId AND prompt.id = ANY(:ids)', { ownerId, ids })
+    .getMany();
+  const templates = new Map<string, string>();
+  await loopTime.forEach(ownerId, prompts, ({ id, prompt, finetune }) =>
+    templates.set(id, toTemplate(prompt, finetune)),
+  );
+  return templates;
+}
+
+/** The Prompts that Styles are to be made from, each once. */
+export function promptIdsOf(dtos: readonly CreateStyleDto[]): string[] {
+  return [...new Set(dtos.map(({ id }) => id).filter(isIdentifier))];
+}
