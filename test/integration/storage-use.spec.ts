@@ -133,6 +133,42 @@ describe('storage of a key', () => {
     expect(await api.app.get(StorageUseSweeper).sweep(0)).toBe(0);
   });
 
+  it('counts what a version before has stored, once, and takes it off when it is deleted', async () => {
+    const ids: string[] = [];
+    for (const bytes of [100, 20, 3]) {
+      const { id } = (await draw()).body;
+      await settle(id, bytes);
+      ids.push(id);
+    }
+    await api.dataSource.query('UPDATE image_tasks SET picture_bytes = 0 WHERE id = ANY($1)', [ids.slice(0, 2)]);
+    await api.dataSource.query('DELETE FROM storage_use WHERE owner_id = $1', [key.id]);
+    await api.request('DELETE', `/v1/sd/text-to-image/${ids[0]}`, { key });
+    await api.app.get(StorageUseSweeper).sweep(0);
+    expect(await use()).toEqual([23, 0]);
+    await api.app.get(StorageUseSweeper).sweep(0);
+    expect(await use()).toEqual([23, 0]);
+    await api.request('DELETE', `/v1/sd/text-to-image/${ids[1]}`, { key });
+    expect(await use()).toEqual([3, 0]);
+  });
+
+  it('is compared with the rows while it moves, and holds up nobody who moves it', async () => {
+    const ids: string[] = [];
+    for (let i = 0; i < 20; i++) ids.push((await draw()).body.id);
+    await settle(ids[0], 5);
+    await api.dataSource.manager.update(StorageUse, { ownerId: key.id }, { pictureBytes: 1005 });
+    const sweeper = api.app.get(StorageUseSweeper);
+    await Promise.all([
+      ...ids.slice(1).map((id) => settle(id, 10)),
+      (async () => {
+        for (let round = 0; round < 5; round++) await sweeper.sweep(0);
+      })(),
+      (async () => {
+        for (let round = 0; round < 5; round++) await sweeper.sweep(0);
+      })(),
+    ]);
+    expect(await use()).toEqual([195, 0]);
+  });
+
   it('stays right when a task is settled while it is deleted', async () => {
     for (let round = 0; round < 10; round++) {
       const { id } = (await draw()).body;

@@ -6,13 +6,17 @@ import { DataSource } from 'typeorm';
 import { UploadsService } from './uploads.service';
 
 const everyMs = 10 * 60_000;
-/** Each key is compared once a day, so many in one round. */
+/** Each key is compared once a day, so many at a time. */
 const recountHours = 24;
-const roundSize = 50;
+const batchSize = 50;
 
-/** Compares what keys are said to have stored with the rows of their files: a count that went wrong comes right within a day. */
+/**
+ * Compares what keys are said to have stored with the rows of their files: a count that went wrong comes right within a day, and what
+ * was stored by a version that did not count is counted at the first start.
+ */
 @Injectable()
 export class StorageUseSweeper implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly stopping = new AbortController();
   private timer?: NodeJS.Timeout;
   private round?: Promise<unknown>;
 
@@ -23,26 +27,38 @@ export class StorageUseSweeper implements OnApplicationBootstrap, BeforeApplicat
   ) {}
 
   onApplicationBootstrap(): void {
-    this.timer = setInterval(() => {
-      this.round ??= this.sweep()
-        .catch((error: Error) => this.logger.warn('sweep of storage counts failed', { reason: error.message }))
+    const start = () => {
+      this.round ??= this.sweepAll()
+        .catch(({ message }: Error) => {
+          if (!this.stopping.signal.aborted) this.logger.warn('sweep of storage counts failed', { reason: message });
+        })
         .finally(() => (this.round = undefined));
-    }, everyMs).unref();
+    };
+    this.timer = setInterval(start, everyMs).unref();
+    start();
   }
 
   async beforeApplicationShutdown(): Promise<void> {
     clearInterval(this.timer);
+    this.stopping.abort();
     await this.round;
+  }
+
+  /** Batch after batch, until none is due. */
+  private async sweepAll(): Promise<void> {
+    while ((await this.sweepSome()).compared === batchSize) if (this.stopping.signal.aborted) return;
   }
 
   /** @returns how many counts were wrong. */
   async sweep(agoHours = recountHours): Promise<number> {
+    return (await this.sweepSome(agoHours)).wrong;
+  }
+
+  private async sweepSome(agoHours = recountHours): Promise<{ compared: number; wrong: number }> {
     await this.uploads.removeDead();
-    const wrong = await recountStored((work) => this.dataSource.transaction(work), this.dataSource, {
-      most: roundSize,
-      agoHours,
-    });
-    if (wrong > 0) this.logger.warn('counts of stored bytes were wrong', { keys: wrong });
-    return wrong;
+    const { signal } = this.stopping;
+    const swept = await recountStored(this.dataSource, { most: batchSize, agoHours, signal });
+    if (swept.wrong > 0) this.logger.warn('counts of stored bytes were wrong', { keys: swept.wrong });
+    return swept;
   }
 }

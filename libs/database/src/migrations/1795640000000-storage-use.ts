@@ -1,6 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What each key has stored, what it may store, and the uploads that are under way. */
+/**
+ * What each key has stored, what it may store, and the uploads that are under way. No row is written: what was stored before is counted
+ * by the api's sweeper, a few rows at a time.
+ */
 export class StorageUse1795640000000 implements MigrationInterface {
   name = 'StorageUse1795640000000';
 
@@ -13,7 +16,7 @@ export class StorageUse1795640000000 implements MigrationInterface {
         "owner_id" character varying(24) NOT NULL,
         "picture_bytes" bigint NOT NULL DEFAULT '0',
         "weight_bytes" bigint NOT NULL DEFAULT '0',
-        "counted_at" TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT now(),
+        "counted_at" TIMESTAMP WITH TIME ZONE,
         CONSTRAINT "storage_use_pkey" PRIMARY KEY ("owner_id")
       ) WITH (fillfactor = 50)
     `);
@@ -27,15 +30,6 @@ export class StorageUse1795640000000 implements MigrationInterface {
       )
     `);
     await queryRunner.query(`CREATE INDEX "uploads_owner_idx" ON "uploads" ("owner_id")`);
-    await queryRunner.query(`
-      UPDATE "image_tasks" task SET "picture_bytes" = stored.bytes
-      FROM (SELECT "task_id", sum("bytes") AS bytes FROM "images" GROUP BY "task_id") stored
-      WHERE task."id" = stored."task_id"
-    `);
-    await queryRunner.query(`
-      INSERT INTO "storage_use" ("owner_id", "picture_bytes")
-      SELECT "owner_id", sum("picture_bytes") FROM "image_tasks" GROUP BY "owner_id" HAVING sum("picture_bytes") > 0
-    `);
   }
 
   public async down(queryRunner: QueryRunner): Promise<void> {

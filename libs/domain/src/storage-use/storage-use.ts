@@ -13,7 +13,7 @@ export class StorageUse {
   @Column('bigint', { name: 'weight_bytes', default: 0, transformer: bigintAsNumber })
   weightBytes: number;
 
-  /** When it was last compared with the rows. */
-  @Column({ type: 'timestamptz', name: 'counted_at', default: () => 'now()' })
-  countedAt: Date;
+  /** When it was last compared with the rows; null: never, and pictures of a version before may be missing in it. */
+  @Column({ type: 'timestamptz', name: 'counted_at', nullable: true })
+  countedAt: Date | null;
 }
