@@ -20,7 +20,7 @@ const deletionPatienceMs = 10_000;
 const claimMs = 5 * 60_000;
 /** Styles that one round of the sweeper looks at. */
 const roundSize = 200;
-/** Thumbnails that are made at a time: each holds a connection to the database until its picture is drawn. */
+/** Thumbnails that are made at a time: while the file of one is fetched or stored, the other is drawn. */
 const concurrency = 2;
 
 /** Key of a Style's thumbnail. */
