@@ -1,3 +1,4 @@
+import { Recurring } from '@app/config';
 import { JsonLogger } from '@app/logging';
 import { recountStored } from '@app/queue';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
@@ -5,7 +6,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { UploadsService } from './uploads.service';
 
-const everyMs = 10 * 60_000;
+const intervalMs = 10 * 60_000;
 /** Each key is compared once a day, so many in one round. */
 const recountHours = 24;
 const roundSize = 50;
@@ -13,26 +14,27 @@ const roundSize = 50;
 /** Compares what keys are said to have stored with the rows of their files: a count that went wrong comes right within a day. */
 @Injectable()
 export class StorageUseSweeper implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private timer?: NodeJS.Timeout;
-  private round?: Promise<unknown>;
+  private readonly rounds: Recurring;
 
   constructor(
     private readonly dataSource: DataSource,
     private readonly uploads: UploadsService,
     private readonly logger: JsonLogger,
-  ) {}
-
-  onApplicationBootstrap(): void {
-    this.timer = setInterval(() => {
-      this.round ??= this.sweep()
-        .catch((error: Error) => this.logger.warn('sweep of storage counts failed', { reason: error.message }))
-        .finally(() => (this.round = undefined));
-    }, everyMs).unref();
+  ) {
+    this.rounds = new Recurring({
+      intervalMs,
+      work: () => this.sweep(),
+      onError: ({ message }) => this.logger.warnSparingly('sweep of storage counts failed', { reason: message }),
+    });
   }
 
-  async beforeApplicationShutdown(): Promise<void> {
-    clearInterval(this.timer);
-    await this.round;
+  onApplicationBootstrap(): void {
+    this.rounds.start();
+  }
+
+  /** Ends before the database connection does. */
+  beforeApplicationShutdown(): Promise<void> {
+    return this.rounds.stop();
   }
 
   /** @returns how many counts were wrong. */
