@@ -215,6 +215,15 @@ describe('thumbnails of Styles', () => {
       for (const id of ids) expect(await (await thumbnail(id))?.metadata()).toMatchObject({ width: 256 });
     });
 
+    it('ends in time, and leaves the others without', async () => {
+      const source = await prompt();
+      const [id] = await stylesOf(source);
+      await picture(source);
+      await thumbnails.makeFor([source], 0);
+      expect((await storedStyle(manager, id)).thumbnailKey).toBeNull();
+      await manager.delete(ImageTask, { id: source });
+    });
+
     it('does not hinder the deletion when there is no picture or no space', async () => {
       const [empty, drawn] = [await prompt(), await prompt()];
       const ids = [...(await stylesOf(empty)), ...(await stylesOf(drawn))];

@@ -160,6 +160,43 @@ describe(`${ImageTaskLifeCycle.name}.cancelAll`, () => {
   });
   afterAll(() => api.close());
 
+  const makeTasks = (ownerId: string, count: number, createdAt = new Date()) =>
+    api.dataSource.query(
+      `INSERT INTO image_tasks (id, kind, owner_id, prompt, cfg, steps, seed, model, aspect_ratio, high_resolution,
+         num_images, status, created_at)
+       SELECT left(md5(random()::text), 24), 'prompt', $1, 'a star', 7.5, 30, i, 'shapes', 'square', false, 1, 'queued', $3
+       FROM generate_series(1, $2) AS i`,
+      [ownerId, count, createdAt],
+    );
+
+  it('ends although the owner goes on to make tasks', async () => {
+    const { id: ownerId } = await api.createKey();
+    await makeTasks(ownerId, 3);
+    await makeTasks(ownerId, 1, new Date(Date.now() + 60_000));
+    expect(await api.app.get(ImageTaskLifeCycle).cancelAll(ownerId)).toBe(3);
+    expect(await api.dataSource.manager.countBy(ImageTask, { ownerId, status: 'queued' })).toBe(1);
+  });
+
+  it('waits for a task that another has locked after all others', async () => {
+    const { id: ownerId } = await api.createKey();
+    await makeTasks(ownerId, 150);
+    const { manager } = api.dataSource;
+    const other = api.dataSource.createQueryRunner();
+    await other.startTransaction();
+    try {
+      await other.query('SELECT FROM image_tasks WHERE owner_id = $1 ORDER BY id LIMIT 1 FOR UPDATE', [ownerId]);
+      const canceling = api.app.get(ImageTaskLifeCycle).cancelAll(ownerId);
+      const left = () => manager.countBy(ImageTask, { ownerId, status: 'queued' });
+      await until(async () => (await left()) === 1, 'all others are canceled');
+      await other.commitTransaction();
+      expect(await canceling).toBe(150);
+      expect(await left()).toBe(0);
+    } finally {
+      if (other.isTransactionActive) await other.rollbackTransaction();
+      await other.release();
+    }
+  });
+
   it('cancels in batches and owes each webhook once, to whoever cancels beside it', async () => {
     const key = await api.createKey();
     const other = await api.createKey();

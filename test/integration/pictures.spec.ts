@@ -48,6 +48,16 @@ describe(PicturesService.name, () => {
     expect(again.file).toBe(file);
   });
 
+  it('draws while the file of another picture has not come', async () => {
+    let come: (path: string) => void = () => undefined;
+    const file = new Promise<string>((resolve) => (come = resolve));
+    const thumbnail = pictures.drawThumbnail('a', 'late', () => file);
+    const path = join(folder, 'late.png');
+    await writeFile(path, (await pictures.drawSandbox({ ...task, ownerId: 'b' }, 10)).file);
+    come(path);
+    expect((await sharp(await thumbnail).metadata()).format).toBe('png');
+  });
+
   it('lets a picture that cannot be read fail alone', async () => {
     const path = join(folder, 'broken.png');
     await writeFile(path, 'no picture');

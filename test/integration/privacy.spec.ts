@@ -26,9 +26,10 @@ describe('Privacy', () => {
       await api.request('POST', '/v1/sd/text-to-image', { key, body: {} }),
       await api.request('GET', '/v1/sd/text-to-image'),
       await api.request('GET', '/v1/nowhere', { key }),
+      await api.request('GET', '/V1/sd/Text-to-Image/', { key }),
     ];
     expect(replies.map(({ status, headers }) => [status, headers.get('cache-control')])).toEqual(
-      [200, 201, 400, 401, 404].map((status) => [status, 'private, no-store']),
+      [200, 201, 400, 401, 404, 200].map((status) => [status, 'private, no-store']),
     );
     for (const path of ['/health/live', '/openapi.json'])
       expect((await api.request('GET', path)).headers.get('cache-control')).not.toBe('private, no-store');

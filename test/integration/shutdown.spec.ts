@@ -62,7 +62,13 @@ describe('An api that is asked to end', () => {
     return api;
   };
 
-  const ask = (agent: Agent, url: string, method = 'POST', path = '/v1/sd/text-to-image'): Promise<Answer> =>
+  const ask = (
+    agent: Agent,
+    url: string,
+    method = 'POST',
+    path = '/v1/sd/text-to-image',
+    prompt = 'a secret star',
+  ): Promise<Answer> =>
     new Promise((resolve, reject) => {
       const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
       const request = httpRequest(`${url}${path}`, { agent, method, headers }, (response) => {
@@ -72,7 +78,7 @@ describe('An api that is asked to end', () => {
         );
       });
       request.on('error', reject);
-      request.end(method === 'POST' ? JSON.stringify({ prompt: 'a secret star' }) : undefined);
+      request.end(method === 'POST' ? JSON.stringify({ prompt }) : undefined);
     });
 
   it('loses no request of clients that turn to another one when they are refused', async () => {
@@ -129,6 +135,23 @@ describe('An api that is asked to end', () => {
     );
     const answer = await ask(agent, api.url, 'GET', '/health/ready');
     expect([answer.status, answer.connection]).toEqual([503, 'close']);
+    expect(await ended).toBe('SIGTERM');
+    agent.destroy();
+  });
+
+  it('counts the tokens of a long prompt that comes meanwhile', async () => {
+    const api = await start();
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    await ask(agent, api.url, 'GET', '/health/live');
+    const ended = api.end('SIGTERM');
+    const isRefused = (): Promise<boolean> =>
+      ask(new Agent(), api.url, 'GET', '/health/live').then(
+        () => false,
+        () => true,
+      );
+    await until(isRefused, 'it takes no new connection');
+    const { status, connection } = await ask(agent, api.url, 'POST', undefined, 'a secret star '.repeat(50));
+    expect([status, connection]).toEqual([201, 'close']);
     expect(await ended).toBe('SIGTERM');
     agent.destroy();
   });

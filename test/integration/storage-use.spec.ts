@@ -70,7 +70,7 @@ describe('storage of a key', () => {
     expect(await use()).toEqual([0, 0]);
   });
 
-  it('counts what is deleted with its key’s patience', async () => {
+  it('counts what is deleted after its time', async () => {
     const { id } = (await draw()).body;
     await settle(id, 700);
     await api.dataSource.manager.update(ApiKey, { id: key.id }, { retentionDays: 1 });

@@ -172,7 +172,7 @@ describe('Webhooks', () => {
       for (const host of literals)
         for (const scheme of ['http', 'https']) {
           const url = urlTo(host).replace('http', scheme);
-          const message = { id: 'x', url, body: '{}', secrets: [owner.webhookSecret] };
+          const message = { id: 'x', ownerId: owner.id, url, body: '{}', secrets: [owner.webhookSecret] };
           await expect(sender.send(message)).resolves.toMatchObject({
             statusCode: null,
             answer: 'not asked',
@@ -193,7 +193,7 @@ describe('Webhooks', () => {
 
   it('leaves the circuit of a host alone whose name cannot be looked up', async () => {
     const sender = api.app.get(WebhookSender);
-    const message = { id: 'x', body: '{}', secrets: [key.webhookSecret] };
+    const message = { id: 'x', ownerId: key.id, body: '{}', secrets: [key.webhookSecret] };
     await expect(sender.send({ ...message, url: 'http://nowhere.invalid/' })).resolves.toMatchObject({
       answer: 'not asked',
       error: expect.stringMatching(/could not be reached: (ENOTFOUND|EAI_AGAIN)/) as string,

@@ -94,6 +94,13 @@ describe(WorkProcess.name, () => {
     expect((await work.run({ deed: 'echo' })).deed).toBe('echo');
   });
 
+  it('starts anew at once after work that took too long, however often', async () => {
+    for (let n = 0; n < 7; n++) expect(await failureOf({ deed: 'sleep' }, 1)).toBe('time');
+    const startedAt = performance.now();
+    await work.run({ deed: 'echo' });
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+  });
+
   it('gives work whose process died to another, and gives it up when that dies too', async () => {
     expect(await failureOf({ deed: 'exit' })).toBe('died');
     expect(deaths).toEqual(['exit code 3', 'exit code 3']);

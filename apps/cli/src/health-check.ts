@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { isAlive } from '@app/config';
 
 /** A process that is silent for so long hangs. */
 const patienceMs = 15_000;
@@ -24,10 +25,7 @@ interface State {
 async function main(mainFile: string, variable: string): Promise<number> {
   const pid = processOf(mainFile);
   const url = `http://127.0.0.1:${process.env[variable]}/health/live`;
-  const answers = await fetch(url, { signal: AbortSignal.timeout(answerMs) }).then(
-    ({ ok }) => ok,
-    () => false,
-  );
+  const answers = await isAlive(url, answerMs);
   const now = Date.now();
   if (pid === undefined) return 1;
   if (answers) {

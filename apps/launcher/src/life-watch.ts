@@ -1,3 +1,5 @@
+import { isAlive } from '@app/config';
+
 /** A process that is silent for so long hangs. */
 export const patienceMs = 15_000;
 const askEveryMs = 1_000;
@@ -15,11 +17,7 @@ export interface LifeWatchOptions {
 }
 
 const real: LifeWatchOptions = {
-  ask: async (url) => {
-    const answer = await fetch(url, { signal: AbortSignal.timeout(answerMs) });
-    await answer.body?.cancel();
-    return true;
-  },
+  ask: (url) => isAlive(url, answerMs),
   now: () => performance.now(),
 };
 

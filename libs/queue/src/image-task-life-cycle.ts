@@ -26,6 +26,9 @@ const leadMs = 2 * heartbeatTimeoutMs;
 /** Until when a task was left alone, in SQL. */
 export const leftUntil = `heartbeat_at + ${leadMs} * interval '1 ms'`;
 
+/** The clock of an api, by which a task was made, may be ahead of the database's by this much. */
+const clockDifferenceMs = 5_000;
+
 /** How a task ended and what came of it. */
 export interface Settlement {
   status: TerminatedStatus;
@@ -173,13 +176,34 @@ export class ImageTaskLifeCycle {
     return { canceled: true };
   }
 
-  /** Cancels all that an owner has waiting or being drawn, some at a time. @returns how many tasks were canceled. */
+  /**
+   * Cancels all that an owner has waiting or being drawn, some at a time. What comes in meanwhile is left, so that it ends though
+   * the owner goes on. @returns how many tasks were canceled.
+   */
   async cancelAll(ownerId: string): Promise<number> {
-    for (let total = 0; ;) {
-      const { canceled, more } = await this.transactions.run((transaction) => cancelSome(transaction, ownerId));
-      total += canceled;
-      if (!more) return total;
-    }
+    const [{ before }] = await this.transactions.manager.query<[{ before: Date }]>(
+      `SELECT clock_timestamp() + $1 * interval '1 ms' AS before`,
+      [clockDifferenceMs],
+    );
+    let total = 0;
+    // Others cancel beside it without a wait, and what somebody had locked for another end comes last.
+    for (const locked of ['left out', 'waited for'] as const)
+      for (let isMore = true; isMore;) {
+        const { canceled, more } = await this.transactions.run((transaction) =>
+          cancelSome(transaction, { ownerId, before, locked }),
+        );
+        total += canceled;
+        isMore = more;
+      }
+    return total;
+  }
+
+  /** Cancels some of what an owner has waiting or being drawn, but what another has locked. @returns how many. */
+  async cancelBatch(ownerId: string): Promise<number> {
+    const { canceled } = await this.transactions.run((transaction) =>
+      cancelSome(transaction, { ownerId, locked: 'left out' }),
+    );
+    return canceled;
   }
 
   /** Deletes a task with everything that hangs on it, inside the caller's transaction; a worker that draws it stops. */

@@ -179,7 +179,7 @@ export function admissionLock(works: readonly NewTasks[]): string | undefined {
 
 /**
  * Writes what requests make, after `admissionLock`.
- * @returns one outcome for each. With a back end that has no rows the jobs are the caller's to add after the commit: `jobsOf`.
+ * @returns one outcome for each. With a back end that has no rows the jobs are the caller's to add after the commit: `jobOf`.
  */
 export async function insertTasks(
   client: StatementClient,

@@ -22,12 +22,10 @@ export interface ReceiveOptions {
   maxBytes: number;
   /** What is thrown where more come. */
   tooMany?: () => Error;
-  /** What the sender says of its size, if it does. */
-  declaredBytes?: number;
   /** Ends the upload with its reason. */
   signal?: AbortSignal;
   /** Throws where the disk has no room for more. */
-  assertRoom?: (bytes?: number) => Promise<void>;
+  assertRoom?: () => Promise<void>;
   progress?: typeof progress;
 }
 
@@ -42,11 +40,10 @@ export async function receiveFile(
   path: string,
   options: ReceiveOptions,
 ): Promise<{ hash: string; bytes: number }> {
-  const { maxBytes, declaredBytes = 0, tooMany = () => new BodyTooLargeError(maxBytes), assertRoom } = options;
+  const { maxBytes, tooMany = () => new BodyTooLargeError(maxBytes), assertRoom } = options;
   // Its failure is heard where it is read; before that it would end the process.
   body.on('error', () => undefined);
-  if (declaredBytes > maxBytes) throw tooMany();
-  await assertRoom?.(declaredBytes);
+  await assertRoom?.();
   const hash = createHash('sha256');
   let bytes = 0;
   let askAt = roomEveryBytes;

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { UnprocessableError } from '@app/domain';
 import { JsonLogger } from '@app/logging';
-import type { OnModuleDestroy } from '@nestjs/common';
+import type { OnApplicationShutdown } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 import { HttpError, ServiceUnavailableError } from '../http/http-errors';
 import { FairTurns, TurnsFullError } from '../work/fair-turns';
@@ -34,7 +34,7 @@ class InspectionsFullError extends HttpError {
  * take turns: who sends many waits for them alone.
  */
 @Injectable()
-export class WeightsInspector implements OnModuleDestroy {
+export class WeightsInspector implements OnApplicationShutdown {
   /** Compiled entry of the process; tests name the one in `dist`. */
   static processFile = join(__dirname, 'inspection-process.js');
 
@@ -54,7 +54,7 @@ export class WeightsInspector implements OnModuleDestroy {
     });
   }
 
-  onModuleDestroy(): void {
+  onApplicationShutdown(): void {
     this.work.close();
   }
 

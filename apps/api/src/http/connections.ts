@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { Server, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { NextFunction, Request, Response } from 'express';
@@ -21,8 +22,27 @@ export function boundConnections(server: Server): void {
   server.requestTimeout = 0;
   // Read when the server begins to listen; Node's types leave it out.
   Object.assign(server, { connectionsCheckingInterval: checkMs });
+  server.maxConnections = mostConnections();
   // Who asks before sending a body is told to go on when it is going to be read, see `welcomeBody`.
   server.on('checkContinue', (request, response) => server.emit('request', request, response));
+}
+
+/**
+ * Half of the process's descriptors: the others are for files, pictures that are read and the database. A connection beyond them is
+ * closed at once, while one for which there is no descriptor would leave nobody an answer.
+ */
+function mostConnections(): number {
+  const [, limit] = /^Max open files\s+(\d+)/m.exec(systemLimits()) ?? [];
+  return limit === undefined ? Infinity : Math.floor(Number(limit) / 2);
+}
+
+/** Linux alone tells them. */
+function systemLimits(): string {
+  try {
+    return readFileSync('/proc/self/limits', 'utf8');
+  } catch {
+    return '';
+  }
 }
 
 /** Tells a sender that asked (`Expect: 100-continue`) that the body is wanted. */

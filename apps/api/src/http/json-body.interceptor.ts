@@ -55,9 +55,9 @@ export class JsonBodyInterceptor implements NestInterceptor {
   }
 }
 
-/** An upload of weights is streamed by its own route. */
+/** An upload of weights is streamed by its own route, which is found whatever the case of a path and with a slash at its end. */
 function isBinary(request: Request): boolean {
-  return request.method === 'PUT' && request.path.endsWith('/weights');
+  return request.method === 'PUT' && (request.route as { path: string }).path.endsWith('/weights');
 }
 
 function toDomain(error: unknown): Error {

@@ -4,7 +4,6 @@ import { Controller, Get, Param, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Public } from '../auth/api-key.guard';
-import { ServiceUnavailableError } from '../http/http-errors';
 import { ImagesService } from './images.service';
 import { PictureReaders } from './picture-readers';
 
@@ -21,10 +20,6 @@ export class ImagesController {
   async findOne(@Param('file') file: string, @Res() response: Response): Promise<void> {
     const image = await this.images.open(file);
     if (!image) throw new NotFoundError('Image');
-    if (!this.readers.add(image.stream, () => response.destroy())) {
-      image.stream.destroy();
-      throw new ServiceUnavailableError('Too many pictures are being read. Try again shortly.');
-    }
     response.set({
       'Content-Type': image.contentType,
       'Content-Length': String(image.bytes),
@@ -38,6 +33,7 @@ export class ImagesController {
       response.end();
       return;
     }
+    this.readers.add(image.ownerId, image.stream, () => response.destroy());
     // A reader who goes away is no failure of ours; the headers are sent, so there is nothing to answer either.
     await pipeline(image.stream, response).catch(() => response.destroy());
   }

@@ -8,9 +8,15 @@ import { IMAGE_STORAGE } from '../storage.token';
 
 /** A picture ready to be sent. */
 export interface OpenImage {
+  /** Whose picture it is. */
+  ownerId: string;
   contentType: string;
   bytes: number;
   stream: Readable;
+}
+
+interface Found extends Pick<Image, 'storageKey' | 'contentType'> {
+  ownerId: string;
 }
 
 /** Finds pictures and thumbnails by the secret part of their URL. */
@@ -29,15 +35,22 @@ export class ImagesService {
     const found = (await this.findImage(token)) ?? (await this.findThumbnail(token));
     if (!found || !found.storageKey.endsWith(`.${extension}`)) return undefined;
     const object = await this.storage.read(found.storageKey);
-    return object && { contentType: found.contentType, ...object };
+    return object && { ownerId: found.ownerId, contentType: found.contentType, ...object };
   }
 
-  private findImage(token: string): Promise<Pick<Image, 'storageKey' | 'contentType'> | null> {
-    return this.images.findOneBy({ token });
+  private async findImage(token: string): Promise<Found | undefined> {
+    const image = await this.images.findOne({
+      select: { id: true, storageKey: true, contentType: true, task: { id: true, ownerId: true } },
+      where: { token },
+      relations: { task: true },
+    });
+    return image ? { ...image, ownerId: image.task.ownerId } : undefined;
   }
 
-  private async findThumbnail(token: string): Promise<Pick<Image, 'storageKey' | 'contentType'> | undefined> {
+  private async findThumbnail(token: string): Promise<Found | undefined> {
     const style = await this.styles.findOneBy({ thumbnailToken: token });
-    return style?.thumbnailKey ? { storageKey: style.thumbnailKey, contentType: 'image/png' } : undefined;
+    if (!style?.thumbnailKey) return undefined;
+    // A public Style is nobody's.
+    return { storageKey: style.thumbnailKey, contentType: 'image/png', ownerId: style.ownerId ?? 'public' };
   }
 }

@@ -6,10 +6,10 @@ describe(PictureReaders.name, () => {
   afterEach(() => jest.useRealTimers());
 
   const options = { most: 2, silenceMs: 400, graceMs: 100 };
-  const reader = (readers: PictureReaders) => {
+  const reader = (readers: PictureReaders, ownerId = 'owner') => {
     const stream = new PassThrough();
-    const found = { stream, isCut: false, isTaken: false };
-    found.isTaken = readers.add(stream, () => (found.isCut = true));
+    const found = { stream, isCut: false };
+    readers.add(ownerId, stream, () => (found.isCut = true));
     return found;
   };
   const read = async ({ stream }: { stream: PassThrough }, bytes: number): Promise<void> => {
@@ -29,15 +29,35 @@ describe(PictureReaders.name, () => {
     expect(readers.size).toBe(0);
   });
 
-  it('lets the slowest make room, but none that has only begun', async () => {
+  it('lets the slowest make room, but for those that have only begun', async () => {
     const readers = new PictureReaders(options);
     const [slow, fast] = [reader(readers), reader(readers)];
-    expect(reader(readers).isTaken).toBe(false);
     await read(slow, 10);
     await read(fast, 100);
     jest.advanceTimersByTime(101);
-    expect(reader(readers).isTaken).toBe(true);
-    expect([slow.isCut, fast.isCut]).toEqual([true, false]);
+    const next = reader(readers);
+    expect([slow.isCut, fast.isCut, next.isCut]).toEqual([true, false, false]);
+    reader(readers);
+    expect([fast.isCut, next.isCut]).toEqual([true, false]);
     expect(readers.size).toBe(2);
+  });
+
+  it('lets the first make room where all have only begun', () => {
+    const readers = new PictureReaders(options);
+    const [first, second] = [reader(readers), reader(readers)];
+    const third = reader(readers);
+    expect([first.isCut, second.isCut, third.isCut]).toEqual([true, false, false]);
+  });
+
+  it('takes the room of the owner whose pictures have the most readers, however little it was used', () => {
+    const readers = new PictureReaders({ ...options, most: 4 });
+    const other = reader(readers, 'other');
+    const many = Array.from({ length: 20 }, () => reader(readers, 'many'));
+    expect(many.filter(({ isCut }) => !isCut)).toHaveLength(3);
+    const another = reader(readers, 'other');
+    expect(many.filter(({ isCut }) => !isCut)).toHaveLength(2);
+    const third = reader(readers, 'third');
+    expect([other, another, third].map(({ isCut }) => isCut)).toEqual([true, false, false]);
+    expect(readers.size).toBe(4);
   });
 });

@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream';
 const defaults = { most: 500, silenceMs: 30_000, graceMs: 5_000 };
 
 interface Reader {
+  ownerId: string;
   startedAt: number;
   bytes: number;
   heardAt: number;
@@ -11,58 +12,73 @@ interface Reader {
 }
 
 /**
- * Those who are reading a picture now. One that takes nothing for a while is cut off; when there are too many, the slowest makes
- * room, so that nobody is kept out by readers who take their time.
+ * Those who are reading a picture now. One that takes nothing for a while is cut off; when there are too many, the owner whose
+ * pictures have the most readers loses one, so that readers of one owner's pictures keep nobody from another's.
  */
 export class PictureReaders {
-  private readonly readers = new Set<Reader>();
+  private readonly owners = new Map<string, Set<Reader>>();
+  private count = 0;
   private timer?: NodeJS.Timeout;
 
   constructor(private readonly options = defaults) {}
 
   get size(): number {
-    return this.readers.size;
+    return this.count;
   }
 
   /**
    * Watches over a reader until its stream is closed.
+   * @param ownerId whose picture it is; its reader may be anybody who knows the URL.
    * @param cut ends it.
-   * @returns false when there are too many, and all of them have only begun.
    */
-  add(stream: Readable, cut: () => void): boolean {
+  add(ownerId: string, stream: Readable, cut: () => void): void {
+    if (this.count >= this.options.most) this.makeRoom(ownerId);
     const now = Date.now();
-    if (this.readers.size >= this.options.most && !this.cutSlowest(now)) return false;
-    const reader: Reader = { startedAt: now, bytes: 0, heardAt: now, cut };
-    this.readers.add(reader);
+    const reader: Reader = { ownerId, startedAt: now, bytes: 0, heardAt: now, cut };
+    this.owners.set(ownerId, (this.owners.get(ownerId) ?? new Set()).add(reader));
+    this.count++;
     stream.on('data', (chunk: Buffer) => {
       reader.bytes += chunk.length;
       reader.heardAt = Date.now();
     });
-    stream.once('close', () => this.readers.delete(reader));
+    stream.once('close', () => this.remove(reader));
     this.timer ??= setInterval(() => this.cutSilent(), this.options.silenceMs / 4).unref();
-    return true;
   }
 
   private cutSilent(): void {
     const now = Date.now();
-    for (const reader of this.readers) if (now - reader.heardAt > this.options.silenceMs) this.cut(reader);
-    if (this.readers.size > 0) return;
+    for (const readers of this.owners.values())
+      for (const reader of readers) if (now - reader.heardAt > this.options.silenceMs) this.cut(reader);
+    if (this.count > 0) return;
     clearInterval(this.timer);
     this.timer = undefined;
   }
 
-  private cutSlowest(now: number): boolean {
-    const speed = ({ bytes, startedAt }: Reader): number => bytes / (now - startedAt);
-    let slowest: Reader | undefined;
-    for (const reader of this.readers)
-      if (now - reader.startedAt > this.options.graceMs && (!slowest || speed(reader) < speed(slowest)))
-        slowest = reader;
-    if (slowest) this.cut(slowest);
-    return slowest !== undefined;
+  /** Of the owner with the most readers, the newcomer counted, the slowest goes, or the first one where all have only begun. */
+  private makeRoom(newcomer: string): void {
+    let most = this.owners.get(newcomer) ?? new Set<Reader>();
+    let highest = most.size === 0 ? 0 : most.size + 1;
+    for (const readers of this.owners.values())
+      if (readers.size > highest) {
+        most = readers;
+        highest = readers.size;
+      }
+    const now = Date.now();
+    const [first, ...others] = most;
+    const speed = ({ bytes, startedAt }: Reader): number =>
+      now - startedAt > this.options.graceMs ? bytes / (now - startedAt) : Infinity;
+    this.cut(others.reduce((slowest, reader) => (speed(reader) < speed(slowest) ? reader : slowest), first));
   }
 
   private cut(reader: Reader): void {
-    this.readers.delete(reader);
+    this.remove(reader);
     reader.cut();
+  }
+
+  private remove(reader: Reader): void {
+    const own = this.owners.get(reader.ownerId);
+    if (!own?.delete(reader)) return;
+    this.count--;
+    if (own.size === 0) this.owners.delete(reader.ownerId);
   }
 }

@@ -1,3 +1,4 @@
+import { Recurring } from '@app/config';
 import { ApiKey } from '@app/domain';
 import { JsonLogger } from '@app/logging';
 import { ImageTaskLifeCycle, keyChannel } from '@app/queue';
@@ -6,6 +7,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { In, IsNull, Not, Repository } from 'typeorm';
 import { Notifications } from '../infrastructure/notifications';
+import { Looks } from './looks';
 import { LongRequests } from './long-requests';
 
 /** A notification that was missed is made good after this. */
@@ -17,10 +19,9 @@ const intervalMs = 3_000;
  */
 @Injectable()
 export class KeyWatch implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private timer?: NodeJS.Timeout;
-  private looking?: Promise<void>;
-  private again = false;
-  private closed = false;
+  /** Many tasks of one key take a while to cancel, for which no other's requests wait. */
+  private readonly looks: readonly Looks[];
+  private readonly rounds: readonly Recurring[];
 
   constructor(
     @InjectRepository(ApiKey) private readonly apiKeys: Repository<ApiKey>,
@@ -29,39 +30,21 @@ export class KeyWatch implements OnApplicationBootstrap, BeforeApplicationShutdo
     notifications: Notifications,
     private readonly logger: JsonLogger,
   ) {
-    notifications.on(keyChannel, () => void this.look());
+    this.looks = [new Looks(() => this.endRequests()), new Looks((signal) => this.cancelTasks(signal))];
+    const onError = ({ message }: Error): void =>
+      this.logger.warnSparingly('the API keys could not be looked at', { reason: message });
+    this.rounds = this.looks.map((looks) => new Recurring({ intervalMs, work: () => looks.look(), onError }));
+    notifications.on(keyChannel, () => {
+      for (const looks of this.looks) looks.look().catch(onError);
+    });
   }
 
   onApplicationBootstrap(): void {
-    this.timer = setInterval(() => void this.look(), intervalMs).unref();
+    for (const rounds of this.rounds) rounds.start();
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    this.closed = true;
-    clearInterval(this.timer);
-    await this.looking;
-  }
-
-  /** One look at a time; what is heard of during one leads to another. */
-  look(): Promise<void> {
-    if (this.looking) {
-      this.again = true;
-      return this.looking;
-    }
-    this.looking = this.lookUntilQuiet().finally(() => (this.looking = undefined));
-    return this.looking;
-  }
-
-  private async lookUntilQuiet(): Promise<void> {
-    do {
-      this.again = false;
-      try {
-        await this.endRequests();
-        await this.cancelTasks();
-      } catch (error) {
-        this.logger.warn('the API keys could not be looked at', { reason: (error as Error).message });
-      }
-    } while (this.again && !this.closed);
+    await Promise.all([...this.looks, ...this.rounds].map((each) => each.stop()));
   }
 
   private async endRequests(): Promise<void> {
@@ -75,17 +58,31 @@ export class KeyWatch implements OnApplicationBootstrap, BeforeApplicationShutdo
       this.logger.log('requests of a revoked key ended', { keyId: id, requests: this.requests.endAll(id) });
   }
 
-  /** Who revokes a key cancels its tasks as well; what is left is what came in at that moment, or an end half-way. */
-  private async cancelTasks(): Promise<void> {
-    const owners = await this.apiKeys.query<{ id: string }[]>(
-      `SELECT id FROM api_keys WHERE revoked_at IS NOT NULL AND EXISTS (
-         SELECT FROM image_tasks WHERE owner_id = api_keys.id AND status IN ('queued', 'processing')
-       )`,
-    );
-    for (const { id } of owners) {
-      if (this.closed) return;
-      const canceled = await this.lifeCycle.cancelAll(id);
-      this.logger.log('tasks of a revoked key canceled', { keyId: id, canceled });
+  /**
+   * Who revokes a key cancels its tasks as well; what is left is what came in at that moment, or an end half-way. Keys take turns, a
+   * batch at a time.
+   */
+  private async cancelTasks(signal: AbortSignal): Promise<void> {
+    const canceled = new Map<string, number>();
+    try {
+      for (let some = true; some;) {
+        some = false;
+        const owners = await this.apiKeys.query<{ id: string }[]>(
+          `SELECT id FROM api_keys WHERE revoked_at IS NOT NULL AND EXISTS (
+             SELECT FROM image_tasks WHERE owner_id = api_keys.id AND status IN ('queued', 'processing')
+           )`,
+        );
+        for (const { id } of owners) {
+          if (signal.aborted) return;
+          const count = await this.lifeCycle.cancelBatch(id);
+          if (count === 0) continue;
+          canceled.set(id, (canceled.get(id) ?? 0) + count);
+          some = true;
+        }
+      }
+    } finally {
+      for (const [keyId, count] of canceled)
+        this.logger.log('tasks of a revoked key canceled', { keyId, canceled: count });
     }
   }
 }

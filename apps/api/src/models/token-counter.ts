@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import type { OnModuleDestroy } from '@nestjs/common';
+import type { OnApplicationShutdown } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 import { ServiceUnavailableError } from '../http/http-errors';
 import type { Counted, CountingOrder } from './counting-thread';
@@ -15,7 +15,7 @@ interface Waiting {
  * tenths to load.
  */
 @Injectable()
-export class TokenCounter implements OnModuleDestroy {
+export class TokenCounter implements OnApplicationShutdown {
   /** Compiled entry of the thread; tests name the one in `dist`. */
   static threadFile = join(__dirname, 'counting-thread.js');
 
@@ -23,7 +23,7 @@ export class TokenCounter implements OnModuleDestroy {
   private readonly waiting = new Map<number, Waiting>();
   private last = 0;
 
-  async onModuleDestroy(): Promise<void> {
+  async onApplicationShutdown(): Promise<void> {
     await this.thread?.terminate();
   }
 

@@ -103,11 +103,13 @@ export class PicturesService implements OnApplicationShutdown {
   ): Promise<Uint8Array> {
     const kept = this.recent.get(name);
     if (kept) return kept;
+    // A store that is slow to give a file holds nobody's turn.
+    const ready = typeof order === 'function' ? await order() : order;
     return this.turns.run(ownerId, async () => {
       // Another may have asked for the same meanwhile.
       const made = this.recent.get(name);
       if (made) return made;
-      const file = await this.process.run(typeof order === 'function' ? await order() : order);
+      const file = await this.process.run(ready);
       this.recent.set(name, file);
       return file;
     });

@@ -10,7 +10,7 @@ import { Repository } from 'typeorm';
 import { JOB_BACK_END } from '../infrastructure/infrastructure.module';
 
 const intervalMs = 15_000;
-/** A row this young may have a job that is not to be seen yet. */
+/** The job of a row this young may still come: Redis is given it after the commit. */
 const graceMs = 5_000;
 /** The queue itself hands a dead process's job to another long before. */
 const abandonedMs = 3 * heartbeatTimeoutMs;

@@ -14,11 +14,13 @@ export const thumbnailFolder = 'thumbnails';
 
 /** A request that creates Styles waits this long for their thumbnails; the sweeper makes the others. */
 const patienceMs = 2000;
+/** A request that deletes Prompts waits this long; the sweeper has made most thumbnails long before. */
+const deletionPatienceMs = 10_000;
 /** Longer than a thumbnail takes: whoever claimed one so long ago is gone. */
 const claimMs = 5 * 60_000;
 /** Styles that one round of the sweeper looks at. */
 const roundSize = 200;
-/** Thumbnails that are made at a time: each holds a connection to the database until its picture is drawn. */
+/** Thumbnails that are made at a time: while the file of one is fetched or stored, the other is drawn. */
 const concurrency = 2;
 
 /** Key of a Style's thumbnail. */
@@ -58,11 +60,18 @@ export class ThumbnailsService {
 
   /**
    * Before Prompts are deleted, and before the transaction that does it: the thumbnails of all Styles made from them. One that cannot
-   * be made stays null for good.
+   * be made, or not in time, stays null for good.
    */
-  async makeFor(promptIds: readonly string[]): Promise<void> {
-    for (const { id } of await drawable(this.dataSource.manager, 'style.source_prompt_id = ANY($1)', [promptIds]))
+  async makeFor(promptIds: readonly string[], forMs = deletionPatienceMs): Promise<void> {
+    const deadline = Date.now() + forMs;
+    const missing = await drawable(this.dataSource.manager, 'style.source_prompt_id = ANY($1)', [promptIds]);
+    for (const [index, { id }] of missing.entries()) {
+      if (Date.now() >= deadline)
+        return this.logger.warn('thumbnails of deleted Prompts were not made in time', {
+          count: missing.length - index,
+        });
       await this.make(id, 'whoever makes it');
+    }
   }
 
   /**

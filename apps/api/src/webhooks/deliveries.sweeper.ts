@@ -10,7 +10,7 @@ import { LessThan, Repository } from 'typeorm';
 import { JOB_BACK_END } from '../infrastructure/infrastructure.module';
 
 const intervalMs = 15_000;
-/** A job that was just made may not be to be seen yet. */
+/** The job of a delivery that was due just now may still come: Redis is given it after the commit. */
 const graceMs = 5_000;
 const liveStates: ReadonlySet<string> = new Set(['waiting', 'active', 'delayed', 'prioritized']);
 

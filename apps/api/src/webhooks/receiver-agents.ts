@@ -1,5 +1,4 @@
-import type { LookupAddress } from 'node:dns';
-import { lookup } from 'node:dns';
+import type { LookupAddress, LookupAllOptions } from 'node:dns';
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { LookupFunction } from 'node:net';
@@ -15,36 +14,49 @@ export class AddressRefusedError extends Error {
   }
 }
 
+/** All addresses of a name. */
+export type LookUpAll = (hostname: string, options: LookupAllOptions) => Promise<LookupAddress[]>;
+
 /** The connection goes to an address that was looked at: the look-up that connects is the one that is checked. */
-const checkedLookup: LookupFunction = (hostname, options, callback) =>
-  lookup(hostname, { ...options, all: true }, (error, addresses: LookupAddress[]) => {
-    if (error) return callback(error, []);
-    // One name for a public and a private address is an attempt to get at the second.
-    if (addresses.some(({ address }) => isRefusedAddress(address))) return callback(new AddressRefusedError(), []);
-    if (options.all) return callback(null, addresses);
-    callback(null, addresses[0].address, addresses[0].family);
-  });
+const lookupFunction =
+  (lookUp: LookUpAll, allowPrivate: boolean): LookupFunction =>
+  (hostname, options, callback) => {
+    lookUp(hostname, { ...options, all: true }).then(
+      (addresses) => {
+        // One name for a public and a private address is an attempt to get at the second.
+        if (!allowPrivate && addresses.some(({ address }) => isRefusedAddress(address)))
+          return callback(new AddressRefusedError(), []);
+        if (options.all) return callback(null, addresses);
+        callback(null, addresses[0].address, addresses[0].family);
+      },
+      (error: NodeJS.ErrnoException) => callback(error, []),
+    );
+  };
 
 type Connect = HttpAgent['createConnection'];
 
 /** Nothing is looked up for a host that is an address already. */
 const checked =
-  (connect: Connect): Connect =>
+  (connect: Connect, lookup: LookupFunction, allowPrivate: boolean): Connect =>
   (options, callback) => {
     const host = options.host ?? '';
-    if (isIP(host) !== 0 && isRefusedAddress(host)) {
+    if (!allowPrivate && isIP(host) !== 0 && isRefusedAddress(host)) {
       const error = new AddressRefusedError();
       // The agent takes the first word that it gets: a socket that was returned would fail before anybody listens to it.
       if (callback) callback(error, new Socket());
       return callback ? undefined : new Socket().destroy(error);
     }
-    return connect({ ...options, lookup: checkedLookup }, callback);
+    return connect({ ...options, lookup }, callback);
   };
 
-/** The agents for webhooks; unless `allowPrivate`, they connect to no address of which `isRefusedAddress` is true. */
-export function receiverAgents(allowPrivate: boolean): { httpAgent: HttpAgent; httpsAgent: HttpsAgent } {
+/** The agents for one webhook; unless `allowPrivate`, they connect to no address of which `isRefusedAddress` is true. */
+export function receiverAgents(
+  allowPrivate: boolean,
+  lookUp: LookUpAll,
+): { httpAgent: HttpAgent; httpsAgent: HttpsAgent } {
   const agents = { httpAgent: new HttpAgent(), httpsAgent: new HttpsAgent() };
-  if (!allowPrivate)
-    for (const agent of Object.values(agents)) agent.createConnection = checked(agent.createConnection.bind(agent));
+  const lookup = lookupFunction(lookUp, allowPrivate);
+  for (const agent of Object.values(agents))
+    agent.createConnection = checked(agent.createConnection.bind(agent), lookup, allowPrivate);
   return agents;
 }

@@ -5,6 +5,7 @@ import { isAxiosError } from 'axios';
 import { Webhook } from 'standardwebhooks';
 import type { Readable } from 'node:stream';
 import { CONFIG } from '../config.token';
+import { LookUps } from './look-ups';
 import { AddressRefusedError, receiverAgents } from './receiver-agents';
 import type { ReceiverAnswer } from './receiver-gate';
 import { retryAfterMs } from './retry-schedule';
@@ -31,6 +32,8 @@ export interface Receipt {
 /** A signed message for a receiver. */
 export interface WebhookMessage {
   id: string;
+  /** Whose webhook it is. */
+  ownerId: string;
   url: string;
   /** The exact bytes that are signed and sent. */
   body: string;
@@ -44,17 +47,15 @@ export interface WebhookMessage {
  */
 @Injectable()
 export class WebhookSender {
-  private readonly agents: ReturnType<typeof receiverAgents>;
+  private readonly lookUps = new LookUps();
 
   constructor(
     private readonly http: HttpService,
-    @Inject(CONFIG) config: Config,
-  ) {
-    this.agents = receiverAgents(config.webhookAllowPrivate);
-  }
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
 
   /** Never throws for what a receiver or the network does: the receipt says it. */
-  async send({ id, url, body, secrets }: WebhookMessage): Promise<Receipt> {
+  async send({ id, ownerId, url, body, secrets }: WebhookMessage): Promise<Receipt> {
     const started = Date.now();
     const at = new Date(started);
     const receipt = (
@@ -69,16 +70,24 @@ export class WebhookSender {
       durationMs: Date.now() - started,
       retryAfterMs: retryAfterMs(header),
     });
+    const signal = AbortSignal.timeout(timeoutMs);
+    let isLookedUp = true;
+    const agents = receiverAgents(this.config.webhookAllowPrivate, async (hostname, options) => {
+      isLookedUp = false;
+      const addresses = await this.lookUps.run(ownerId, hostname, options, signal);
+      isLookedUp = true;
+      return addresses;
+    });
     try {
       const response = await this.http.axiosRef.post<Readable>(url, Buffer.from(body), {
-        ...this.agents,
+        ...agents,
         adapter: 'http',
         proxy: false,
         maxRedirects: 0,
         responseType: 'stream',
         decompress: false,
         validateStatus: () => true,
-        signal: AbortSignal.timeout(timeoutMs),
+        signal,
         headers: {
           'Content-Type': 'application/json; charset=utf-8',
           'User-Agent': 'darkroom-webhooks',
@@ -97,7 +106,7 @@ export class WebhookSender {
         response.headers['retry-after'],
       );
     } catch (error) {
-      return receipt(null, reasonOf(error), wasAsked(error) ? 'failed' : 'not asked');
+      return receipt(null, reasonOf(error, isLookedUp), isLookedUp && wasAsked(error) ? 'failed' : 'not asked');
     }
   }
 }
@@ -126,9 +135,11 @@ async function readSome(body: Readable): Promise<string> {
   return text.length > excerptLength ? `${text.slice(0, excerptLength)} …` : text.replace(/\.$/, '');
 }
 
-function reasonOf(error: unknown): string {
+function reasonOf(error: unknown, isLookedUp: boolean): string {
   if (isAxiosError(error) && (error.code === 'ERR_CANCELED' || error.code === 'ECONNABORTED'))
-    return `The receiver did not answer within ${timeoutMs / 1000} seconds.`;
+    return isLookedUp
+      ? `The receiver did not answer within ${timeoutMs / 1000} seconds.`
+      : `The receiver's name could not be looked up within ${timeoutMs / 1000} seconds.`;
   const message = error instanceof Error ? error.message : String(error);
   if (causeOf(error) instanceof AddressRefusedError) return message;
   return `The receiver could not be reached: ${(error as { code?: string }).code ?? message}.`;

@@ -74,6 +74,7 @@ export class WebhooksService {
       const startedAt = new Date();
       const receipt = await this.sender.send({
         id: delivery.id,
+        ownerId: delivery.ownerId,
         url: delivery.url,
         body: JSON.stringify(record),
         secrets: owner.signingSecrets(),

@@ -106,6 +106,8 @@ export class WorkProcess<Order, Result> {
           this.deathsInRow = 0;
           return result;
         } catch (error) {
+          // Its end for its time or memory is no sign that the next order will fare badly.
+          if (error instanceof WorkError && error.isOfTheWork) this.deathsInRow = 0;
           if (left === 0 || !(error instanceof WorkError) || error.failure !== 'died') throw error;
         }
     } finally {

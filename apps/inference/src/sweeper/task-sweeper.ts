@@ -7,7 +7,7 @@ import { DataSource } from 'typeorm';
 import { FailureService, maxAttempts } from '../drawing/failure.service';
 import { JOB_BACK_END } from '../tokens';
 
-/** A row this young may have a job that is not to be seen yet. */
+/** The job of a row this young may still come: Redis is given it after the commit. */
 const graceMs = 5_000;
 /** The queue itself hands a dead worker's job to another long before; this is for jobs that are gone. */
 const abandonedMs = 3 * heartbeatTimeoutMs;

@@ -1,0 +1,39 @@
+import type { LookupAddress, LookupAllOptions } from 'node:dns';
+import { lookup } from 'node:dns/promises';
+import { FairTurns } from '../work/fair-turns';
+
+/** Look-ups of one caller at a time: a name server may be silent for long, and the process has eight threads for all look-ups. */
+export const lookUpsPerOwner = 2;
+
+type LookUp = (hostname: string, options: LookupAllOptions) => Promise<LookupAddress[]>;
+
+/** Looks names up by the system's ways. Those of one caller wait for each other, so that others' find a thread. */
+export class LookUps {
+  private readonly owners = new Map<string, { turns: FairTurns; count: number }>();
+
+  constructor(private readonly lookUp: LookUp = lookup) {}
+
+  /** @param signal none is begun after it was aborted. */
+  async run(
+    ownerId: string,
+    hostname: string,
+    options: LookupAllOptions,
+    signal: AbortSignal,
+  ): Promise<LookupAddress[]> {
+    const own = this.owners.get(ownerId) ?? {
+      // As many wait as the caller has tries under way.
+      turns: new FairTurns({ concurrency: lookUpsPerOwner, perKey: Infinity, total: Infinity }),
+      count: 0,
+    };
+    this.owners.set(ownerId, own);
+    own.count++;
+    try {
+      return await own.turns.run(ownerId, () => {
+        signal.throwIfAborted();
+        return this.lookUp(hostname, options);
+      });
+    } finally {
+      if (--own.count === 0) this.owners.delete(ownerId);
+    }
+  }
+}
