@@ -257,6 +257,13 @@ describe('Generations', () => {
         413,
         'BodyTooLarge',
       ],
+      [
+        'a hundred thousand objects',
+        `{"prompt":"x","metadata":{"a":[${'{},'.repeat(100_000)}{}]}}`,
+        { 'content-type': 'application/json' },
+        400,
+        'ValidationFailed',
+      ],
       ['ten thousand brackets', '['.repeat(10_000), { 'content-type': 'application/json' }, 400, 'MalformedBody'],
       [
         'ten thousand levels',

@@ -7,11 +7,14 @@ import { json } from 'express';
 import type { Observable } from 'rxjs';
 import { bodyTimeoutMs, welcomeBody } from './connections';
 import { BodyTimeoutError, BodyTooLargeError, MalformedBodyError, UnsupportedMediaTypeError } from './http-errors';
-import { isDeeperThan } from './json-levels';
+import { jsonSizeProblem } from './json-size';
 
-/** Far deeper than any body that is valid, and not too deep for code that calls itself for each level. */
-const maxLevels = 1000;
-const tooDeep = 'too.deep';
+/**
+ * Far deeper than any body that is valid, and not too deep for code that calls itself for each level. A body of 1 MB with a value every
+ * 20 bytes is made objects in some hundredths of a second, in which no other request is served.
+ */
+const largest = { levels: 1000, values: 50_000 };
+const tooLarge = 'json.too.large';
 
 const parse = json({
   limit: limits.bodyBytes,
@@ -19,13 +22,14 @@ const parse = json({
   type: () => true,
   verify: (_request, _response, bytes, encoding) => {
     if (encoding !== 'utf-8' || !isUtf8(bytes)) throw new Error('it is not UTF-8');
-    if (isDeeperThan(maxLevels, bytes)) throw Object.assign(new Error(), { type: tooDeep });
+    const problem = jsonSizeProblem(bytes, largest);
+    if (problem) throw Object.assign(new Error(problem), { type: tooLarge });
   },
 });
 
 /**
  * Reads a JSON body after the guards have let the caller in, so that a stranger's body is never read.
- * @throws UnsupportedMediaTypeError, BodyTooLargeError, BodyTimeoutError or MalformedBodyError; InvalidError for one that is too deep
+ * @throws UnsupportedMediaTypeError, BodyTooLargeError, BodyTimeoutError or MalformedBodyError; InvalidError for one that is too deep or has too many values
  */
 @Injectable()
 export class JsonBodyInterceptor implements NestInterceptor {
@@ -63,10 +67,8 @@ function isBinary(request: Request): boolean {
 function toDomain(error: unknown): Error {
   const { type, message } = error as { type?: string; message: string };
   switch (type) {
-    case tooDeep: {
-      const problem = `must have at most ${maxLevels} levels`;
-      return new InvalidError('ValidationFailed', `The body ${problem}.`, [{ pointer: '', message: problem }]);
-    }
+    case tooLarge:
+      return new InvalidError('ValidationFailed', `The body ${message}.`, [{ pointer: '', message }]);
     case 'entity.too.large':
       return new BodyTooLargeError();
     case 'charset.unsupported':
