@@ -23,7 +23,7 @@ export class IdempotentReply {
   body: string;
 
   /** Records that the body or the path names; the reply goes with the first of them that is deleted. */
-  @Column('varchar', { name: 'record_ids', length: 24, array: true })
+  @Column('varchar', { name: 'record_ids', length: 24, array: true, default: () => `'{}'` })
   recordIds: string[];
 
   @Column({ type: 'timestamptz', name: 'created_at', default: () => 'now()' })
