@@ -1,3 +1,4 @@
+import { poolOptions, statementTimeoutMs } from '@app/database';
 import type { PoolClient } from 'pg';
 import { Pool } from 'pg';
 import type { InsertOutcome, NewTasks } from './insert-tasks';
@@ -41,11 +42,8 @@ export class TaskIntake {
       connectionString: databaseUrl,
       max: 1,
       application_name: 'darkroom-intake',
-      connectionTimeoutMillis: 10_000,
-      keepAlive: true,
       idleTimeoutMillis: 0,
-      idle_in_transaction_session_timeout: 60_000,
-      lock_timeout: lockTimeoutMs,
+      ...poolOptions({ statementTimeoutMs, lockTimeoutMs }),
     });
     this.pool.on('error', onError);
   }
