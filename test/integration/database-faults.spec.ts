@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { assertMigrated, DatabaseUnusableError, migrate, NotificationListener } from '@app/database';
+import { assertMigrated, createDataSource, DatabaseUnusableError, migrate, NotificationListener } from '@app/database';
 import { Client } from 'pg';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
@@ -168,16 +168,33 @@ describe('A database that cannot be used', () => {
 
     it('is migrated in session mode', async () => {
       const name = await newDatabase();
-      const ignored =
-        'ignore_startup_parameters = extra_float_digits, options, statement_timeout, lock_timeout, idle_in_transaction_session_timeout';
-      const bouncer = await startPgBouncer(urlOf(name), 'session', ignored);
+      const bouncer = await startPgBouncer(urlOf(name), 'session', 'ignore_startup_parameters = options');
       try {
         await migrate(bouncer.url);
         await expect(assertMigrated(bouncer.url)).resolves.toBeUndefined();
+        const dataSource = await createDataSource(bouncer.url, { statementTimeoutMs: 100 }).initialize();
+        await expect(dataSource.query('SELECT pg_sleep(5)')).rejects.toThrow('statement timeout');
+        await dataSource.destroy();
       } finally {
         await bouncer.stop();
       }
     });
+  });
+});
+
+describe('A server that does not answer', () => {
+  it('is given up, and its connection is not used again', async () => {
+    const limits = { poolSize: 1, queryTimeoutMs: 200 };
+    const dataSource = await createDataSource(process.env.TEST_DATABASE_URL ?? '', limits).initialize();
+    try {
+      await expect(dataSource.query('SELECT pg_sleep(5)')).rejects.toThrow('Query read timeout');
+      await expect(dataSource.query('SELECT 1 AS one')).resolves.toEqual([{ one: 1 }]);
+      const working = dataSource.transaction((manager) => manager.query('SELECT pg_sleep(5)'));
+      await expect(working).rejects.toThrow('Query read timeout');
+      await expect(dataSource.query('SELECT 2 AS two')).resolves.toEqual([{ two: 2 }]);
+    } finally {
+      await dataSource.destroy();
+    }
   });
 });
 

@@ -152,12 +152,33 @@ describe(migrate.name, () => {
     });
   });
 
+  it('finds the records that replies of the version before name, row by row', async () => {
+    await migrate(url);
+    await client.query('DROP INDEX idempotent_replies_records_idx');
+    await client.query(
+      `DELETE FROM migrations WHERE name IN ('RecordsOfOldReplies1795650110000', 'RepliesByRecord1795650120000')`,
+    );
+    const ids = ['a'.repeat(24), 'b_-'.repeat(8)];
+    const body = JSON.stringify([{ id: ids[0], prompt: '\u0000 "id":"cccccccccccccccccccccccc"' }, { id: ids[1] }]);
+    await client.query(
+      `INSERT INTO idempotent_replies (owner_id, key, fingerprint, status, body)
+       SELECT 'owner', n, '', 201, $1 FROM generate_series(1, 2500) n`,
+      [body],
+    );
+    await migrate(url);
+    const { rows } = await client.query(
+      'SELECT DISTINCT record_ids AS ids, count(*)::int FROM idempotent_replies GROUP BY 1',
+    );
+    expect(rows).toEqual([{ ids, count: 2500 }]);
+    expect(await schema()).toContain('idempotent_replies_records_idx');
+  });
+
   it('takes every migration back, and forth again', async () => {
     await migrate(url);
     const before = await schema();
     const dataSource = await createDataSource(url).initialize();
     const names = (await client.query<{ name: string }>('SELECT name FROM migrations')).rows;
-    for (const _ of names) await dataSource.undoLastMigration({ transaction: 'all' });
+    for (const _ of names) await dataSource.undoLastMigration({ transaction: 'each' });
     expect(await schema()).not.toContain('image_tasks');
     await dataSource.runMigrations();
     await dataSource.destroy();

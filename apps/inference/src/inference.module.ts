@@ -1,5 +1,5 @@
 import type { Config } from '@app/config';
-import { createDataSource, probeWrite } from '@app/database';
+import { createDataSource, probeWrite, statementTimeoutMs } from '@app/database';
 import { JsonLogger, Metrics, remembering } from '@app/logging';
 import { ModelStore } from '@app/model-store';
 import type { JobBackEnd } from '@app/queue';
@@ -76,7 +76,11 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
         {
           provide: DataSource,
           useFactory: () =>
-            createDataSource(databaseUrl, { applicationName: 'darkroom-inference', poolSize: 6 }).initialize(),
+            createDataSource(databaseUrl, {
+              applicationName: 'darkroom-inference',
+              poolSize: 6,
+              statementTimeoutMs,
+            }).initialize(),
         },
         {
           provide: JOB_BACK_END,

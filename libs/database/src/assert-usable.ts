@@ -54,12 +54,14 @@ async function assertOwnSession(databaseUrl: string, client: Client): Promise<vo
   const look = async (): Promise<void> => void own.add(await backendOf(client));
   for (let i = 0; i < looks; i++) await look();
   await withClient(databaseUrl, async (other) => {
-    // Refused by a pooler that works by the statement; one that has no second session to give lets it wait.
     const isPooledByStatement = await other
       .query({ text: 'BEGIN', query_timeout: sessionTimeoutMs } as QueryConfig)
       .then(
         () => false,
-        () => true,
+        (error: Error) => {
+          if (isOfPooler(error)) return true;
+          throw error;
+        },
       );
     const theirs = isPooledByStatement ? undefined : await backendOf(other);
     // While the other's transaction holds on to its session, a shared one cannot be had again.
@@ -68,6 +70,11 @@ async function assertOwnSession(databaseUrl: string, client: Client): Promise<vo
     await other.query('ROLLBACK');
   });
   if (own.size > 1) throw new PooledError();
+}
+
+/** A pooler that works by the statement refuses a transaction; one that has no second session to give lets it wait, until the driver gives up. */
+function isOfPooler({ message }: Error): boolean {
+  return /statement pooling|Query read timeout|query_wait_timeout/i.test(message);
 }
 
 class PooledError extends DatabaseUnusableError {

@@ -2,14 +2,12 @@ import { entities } from '@app/domain';
 import type { DataSourceOptions } from 'typeorm';
 import { DataSource } from 'typeorm';
 import { migrations } from './migrations';
+import type { SessionLimits } from './pool-options';
+import { poolOptions } from './pool-options';
 
-export interface ConnectionOptions {
+export interface ConnectionOptions extends SessionLimits {
   poolSize?: number;
   applicationName?: string;
-  /** What one statement may take; any time by default. */
-  statementTimeoutMs?: number;
-  /** How long a statement waits for a lock; any time by default. */
-  lockTimeoutMs?: number;
 }
 
 /** TypeORM's options for the service's database. The schema moves by migrations only. */
@@ -26,14 +24,9 @@ export function dataSourceOptions(databaseUrl: string, options: ConnectionOption
     poolSize: options.poolSize ?? 10,
     applicationName: options.applicationName ?? 'darkroom',
     extra: {
-      connectionTimeoutMillis: 10_000,
-      keepAlive: true,
       // Opening a connection costs as much as a hundred statements, and the new one knows no prepared statement.
       idleTimeoutMillis: 300_000,
-      // A process that freezes in a transaction must not hold its locks against the others.
-      idle_in_transaction_session_timeout: 60_000,
-      ...(options.statementTimeoutMs && { statement_timeout: options.statementTimeoutMs }),
-      ...(options.lockTimeoutMs && { lock_timeout: options.lockTimeoutMs }),
+      ...poolOptions(options),
     },
   } as const satisfies DataSourceOptions;
 }

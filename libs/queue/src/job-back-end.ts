@@ -1,7 +1,7 @@
 import type { Config } from '@app/config';
+import { poolOptions, statementTimeoutMs } from '@app/database';
 import type { BackendFactory, JobState, QueueOptions } from 'bullmq';
 import { createPostgresBackend } from 'bullmq';
-import type { ClientBase } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { createClosableRedisBackend } from './closable-redis-backend';
 import type { NewJob, QueueName } from './jobs';
@@ -43,10 +43,12 @@ export interface QueueConnection {
 /** The queue's tables live in a schema of their own. */
 export const searchPath = 'bullmq, public';
 
-/** Said in a statement too: a pooler in session mode passes no startup parameter on. */
-export async function useQueueSchema(client: ClientBase): Promise<void> {
-  await client.query(`SET search_path = ${searchPath}`);
-}
+/** Of every pool that the queue uses. */
+export const queuePoolOptions = {
+  max: 3,
+  application_name: 'darkroom-queue',
+  ...poolOptions({ statementTimeoutMs, searchPath }),
+};
 
 /**
  * The connection of a worker or queue on the configured back end. Each owns a small pool of its own.
@@ -62,12 +64,7 @@ export function queueConnection(
       factory: restrained(createClosableRedisBackend),
     };
   return {
-    connection: {
-      connectionString: databaseUrl,
-      max: 3,
-      application_name: 'darkroom-queue',
-      onConnect: useQueueSchema,
-    },
+    connection: { connectionString: databaseUrl, ...queuePoolOptions },
     factory: restrained(createPostgresBackend as unknown as BackendFactory),
   };
 }

@@ -4,7 +4,7 @@ import { createPostgresBackend, Queue } from 'bullmq';
 import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
 import type { JobBackEnd, JobPresence } from './job-back-end';
-import { searchPath, useQueueSchema } from './job-back-end';
+import { queuePoolOptions, searchPath } from './job-back-end';
 import type { NewJob, QueueName } from './jobs';
 import { Queues } from './queues';
 
@@ -18,13 +18,7 @@ export class PostgresBackEnd implements JobBackEnd {
   private readonly queues: Queues;
 
   constructor(databaseUrl: string, onError: (error: Error) => void) {
-    this.pool = new Pool({
-      connectionString: databaseUrl,
-      max: 3,
-      // eslint-disable-next-line @typescript-eslint/no-misused-promises -- the pool waits for it, though its types do not say so
-      onConnect: useQueueSchema,
-      application_name: 'darkroom-queue',
-    });
+    this.pool = new Pool({ connectionString: databaseUrl, ...queuePoolOptions });
     this.pool.on('error', onError);
     const open = (name: QueueName): Queue => {
       const connection = this.forwardingPool() as unknown as QueueOptions['connection'];

@@ -1,3 +1,4 @@
+import { poolOptions, statementTimeoutMs } from '@app/database';
 import { Pool } from 'pg';
 import type { InsertOutcome, NewTasks } from './insert-tasks';
 import { admissionLock, insertTasks, jobOf } from './insert-tasks';
@@ -41,11 +42,8 @@ export class TaskIntake {
       max: 1,
       pipeline: true,
       application_name: 'darkroom-intake',
-      connectionTimeoutMillis: 10_000,
-      keepAlive: true,
       idleTimeoutMillis: 0,
-      idle_in_transaction_session_timeout: 60_000,
-      lock_timeout: lockTimeoutMs,
+      ...poolOptions({ statementTimeoutMs, lockTimeoutMs }),
     });
     this.pool.on('error', onError);
   }

@@ -40,7 +40,7 @@ const statusOf: Readonly<Record<DomainErrorKind, number>> = {
 const outage =
   /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|57P0[1-5]|57014|08...|53...|58030|25006|25P03|55P03)$/;
 const outageMessage =
-  /terminated unexpectedly|Connection terminated|timeout exceeded when trying to connect|not queryable|Driver not Connected/i;
+  /terminated unexpectedly|Connection terminated|timeout exceeded when trying to connect|Query read timeout|not queryable|Driver not Connected/i;
 
 /** What TypeORM says to a transaction whose connection broke between two of its statements. */
 const brokenTransactions = [

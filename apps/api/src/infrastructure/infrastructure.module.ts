@@ -1,5 +1,5 @@
 import type { Config } from '@app/config';
-import { dataSourceOptions } from '@app/database';
+import { dataSourceOptions, statementTimeoutMs } from '@app/database';
 import { JsonLogger } from '@app/logging';
 import type { JobBackEnd } from '@app/queue';
 import {
@@ -24,9 +24,6 @@ import { Notifications } from './notifications';
 
 /** Injects the back end of the queues. */
 export const JOB_BACK_END = Symbol('JOB_BACK_END');
-
-/** No query of the api may take longer: the caller has gone by then, and others wait for the connection. */
-const statementTimeoutMs = 30_000;
 
 /** The configuration, for providers and for the dynamic modules below. */
 @Global()

@@ -11,19 +11,9 @@ export class RepliesOfRecords1795650100000 implements MigrationInterface {
     await queryRunner.query(
       `ALTER TABLE "idempotent_replies" ADD "record_ids" character varying(24) array NOT NULL DEFAULT '{}'`,
     );
-    // In its lax mode the path looks into the elements of an array too.
-    await queryRunner.query(`
-      UPDATE "idempotent_replies" SET "record_ids" = ARRAY(
-        SELECT left(id #>> '{}', 24) FROM jsonb_path_query("body"::jsonb, '$.id') AS id
-      )
-    `);
-    await queryRunner.query(
-      `CREATE INDEX "idempotent_replies_records_idx" ON "idempotent_replies" USING gin ("record_ids")`,
-    );
   }
 
   public async down(queryRunner: QueryRunner): Promise<void> {
-    await queryRunner.query(`DROP INDEX "public"."idempotent_replies_records_idx"`);
     await queryRunner.query(`ALTER TABLE "idempotent_replies" DROP COLUMN "record_ids"`);
   }
 }

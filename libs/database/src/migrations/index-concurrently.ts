@@ -7,8 +7,11 @@ import type { QueryRunner } from 'typeorm';
  */
 export async function createIndexConcurrently(queryRunner: QueryRunner, name: string, on: string): Promise<void> {
   // It blocks nobody, and waits for every transaction that is open: a time limit would only make it start over.
+  const [{ before }] = (await queryRunner.query(`SELECT current_setting('lock_timeout') AS before`)) as [
+    { before: string },
+  ];
   await queryRunner.query('SET lock_timeout = 0');
   await queryRunner.query(`DROP INDEX CONCURRENTLY IF EXISTS "public"."${name}"`);
   await queryRunner.query(`CREATE INDEX CONCURRENTLY "${name}" ON ${on}`);
-  await queryRunner.query('RESET lock_timeout');
+  await queryRunner.query(`SELECT set_config('lock_timeout', $1, false)`, [before]);
 }

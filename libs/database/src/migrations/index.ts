@@ -9,6 +9,8 @@ import { PromptLengths1795610000000 } from './1795610000000-prompt-lengths';
 import { StorageUse1795640000000 } from './1795640000000-storage-use';
 import { RateLeases1795650000000 } from './1795650000000-rate-leases';
 import { RepliesOfRecords1795650100000 } from './1795650100000-replies-of-records';
+import { RecordsOfOldReplies1795650110000 } from './1795650110000-records-of-old-replies';
+import { RepliesByRecord1795650120000 } from './1795650120000-replies-by-record';
 import { Redelivery1795660000000 } from './1795660000000-redelivery';
 import { ReadinessProbes1795660100000 } from './1795660100000-readiness-probes';
 import { ThumbnailClaims1795660200000 } from './1795660200000-thumbnail-claims';
@@ -26,6 +28,8 @@ export const migrations = [
   StorageUse1795640000000,
   RateLeases1795650000000,
   RepliesOfRecords1795650100000,
+  RecordsOfOldReplies1795650110000,
+  RepliesByRecord1795650120000,
   Redelivery1795660000000,
   ReadinessProbes1795660100000,
   ThumbnailClaims1795660200000,
