@@ -185,7 +185,7 @@ export class FinetunePromptsService {
     const served = await this.models.served(finetune.model);
     if (prompts.length === 0) return;
     const texts = prompts.map(({ task }) => task);
-    const chunks = await this.lengths.check(served, texts, pointerTo, finetune);
+    const chunks = await this.lengths.check(caller.id, served, texts, pointerTo, finetune);
     const admissions = await this.admissions.admit(caller, orders);
     const tasks = prompts.map(({ task, prompt, metadata }, index) => ({
       ...task,

@@ -41,7 +41,7 @@ export class TextToImageService {
     const served = await this.models.served(dto.model ?? defaults.model, '/model');
     const [admission] = await this.admissions.admit(caller, [{ metadata: dto.metadata, pointer: '/metadata' }]);
     const drawing = newGeneration(caller.id, dto, admission);
-    const [promptChunks] = await this.lengths.check(served, [drawing], (_, field) => `/${field}`);
+    const [promptChunks] = await this.lengths.check(caller.id, served, [drawing], (_, field) => `/${field}`);
     const task = { ...drawing, promptChunks };
     await this.admissions.insert(caller, [task]);
     crashPoint('after-insert');
