@@ -6,23 +6,34 @@ import type { Request, Response } from 'express';
 import { json } from 'express';
 import type { Observable } from 'rxjs';
 import { bodyTimeoutMs, welcomeBody } from './connections';
+import { scanJson } from './json-scan';
 import { BodyTimeoutError, BodyTooLargeError, MalformedBodyError, UnsupportedMediaTypeError } from './http-errors';
 
-/** Far deeper than any body that is valid, and not too deep for code that calls itself for each level. */
-const maxLevels = 1000;
+/** A body that breaks a bound on what it is made of. */
+class BodyShapeError extends Error {}
+
+const notJson = 'it is not valid JSON';
 
 const parse = json({
   limit: limits.bodyBytes,
   strict: false,
   type: () => true,
   verify: (_request, _response, bytes, encoding) => {
-    if (encoding === 'utf-8' && !isUtf8(bytes)) throw new Error('it is not UTF-8');
+    // JSON that is sent to others is in UTF-8 (RFC 8259, section 8.1), and only that is looked at before it is parsed.
+    if (encoding !== 'utf-8')
+      throw Object.assign(new Error(`unsupported charset "${encoding.toUpperCase()}"`), {
+        type: 'charset.unsupported',
+      });
+    if (!isUtf8(bytes)) throw new Error('it is not UTF-8');
+    const found = scanJson(bytes);
+    if (found === 'malformed') throw new Error(notJson);
+    if (found) throw new BodyShapeError(found.message);
   },
 });
 
 /**
  * Reads a JSON body after the guards have let the caller in, so that a stranger's body is never read.
- * @throws UnsupportedMediaTypeError, BodyTooLargeError, BodyTimeoutError or MalformedBodyError; InvalidError for one that is too deep
+ * @throws UnsupportedMediaTypeError, BodyTooLargeError, BodyTimeoutError or MalformedBodyError; InvalidError for one of too many fields or levels
  */
 @Injectable()
 export class JsonBodyInterceptor implements NestInterceptor {
@@ -47,10 +58,6 @@ export class JsonBodyInterceptor implements NestInterceptor {
           else resolve();
         });
       });
-      if (isDeeperThan(maxLevels, request.body)) {
-        const message = `must have at most ${maxLevels} levels`;
-        throw new InvalidError('ValidationFailed', `The body ${message}.`, [{ pointer: '', message }]);
-      }
     }
     return next.handle();
   }
@@ -61,24 +68,10 @@ function isBinary(request: Request): boolean {
   return request.method === 'PUT' && request.path.endsWith('/weights');
 }
 
-/** Looks at each value once, level by level. */
-function isDeeperThan(levels: number, root: unknown): boolean {
-  let level: unknown[] = [root];
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > levels) return true;
-    const below: unknown[] = [];
-    for (const node of level) {
-      if (typeof node !== 'object' || node === null) continue;
-      const children = Array.isArray(node) ? (node as unknown[]) : Object.values(node);
-      for (const child of children) if (typeof child === 'object' && child !== null) below.push(child);
-    }
-    level = below;
-  }
-  return false;
-}
-
 function toDomain(error: unknown): Error {
   const { type, message } = error as { type?: string; message: string };
+  if (error instanceof BodyShapeError)
+    return new InvalidError('ValidationFailed', `The body ${message}.`, [{ pointer: '', message }]);
   switch (type) {
     case 'entity.too.large':
       return new BodyTooLargeError();
@@ -86,6 +79,6 @@ function toDomain(error: unknown): Error {
     case 'encoding.unsupported':
       return new UnsupportedMediaTypeError(message);
     default:
-      return new MalformedBodyError(type === 'entity.parse.failed' ? 'it is not valid JSON' : message);
+      return new MalformedBodyError(type === 'entity.parse.failed' ? notJson : message);
   }
 }
