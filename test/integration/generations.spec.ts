@@ -272,6 +272,20 @@ describe('Generations', () => {
         400,
         'ValidationFailed',
       ],
+      [
+        'ten thousand fields',
+        JSON.stringify(Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`field${i}`, 1]))),
+        { 'content-type': 'application/json' },
+        400,
+        'ValidationFailed',
+      ],
+      [
+        'another charset than UTF-8',
+        '{"prompt":"x"}',
+        { 'content-type': 'application/json; charset=utf-16' },
+        415,
+        'UnsupportedMediaType',
+      ],
     ];
 
     it.each(raw)('refuses %s', async (_, text, headers, status, code) => {

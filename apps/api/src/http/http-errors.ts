@@ -124,7 +124,7 @@ export class QueueFullError extends HttpError {
 
 /** 429: the key has as many requests open of a kind that stays open as it may have. */
 export class TooManyOpenError extends HttpError {
-  constructor(code: 'TooManyEventStreams' | 'ListRunning', message: string, retryAfterSeconds: number) {
+  constructor(code: 'TooManyEventStreams' | 'ListRunning' | 'QueueFull', message: string, retryAfterSeconds: number) {
     super(429, code, message, { 'Retry-After': String(retryAfterSeconds) });
   }
 }

@@ -6,15 +6,13 @@ import type { Request, Response } from 'express';
 import { json } from 'express';
 import type { Observable } from 'rxjs';
 import { bodyTimeoutMs, welcomeBody } from './connections';
+import { scanJson } from './json-scan';
 import { BodyTimeoutError, BodyTooLargeError, MalformedBodyError, UnsupportedMediaTypeError } from './http-errors';
-import { jsonSizeProblem } from './json-size';
 
-/**
- * Far deeper than any body that is valid, and not too deep for code that calls itself for each level. A body of 1 MB with a value every
- * 20 bytes is made objects in some hundredths of a second, in which no other request is served.
- */
-const largest = { levels: 1000, values: 50_000 };
-const tooLarge = 'json.too.large';
+/** A body that breaks a bound on what it is made of. */
+class BodyShapeError extends Error {}
+
+const notJson = 'it is not valid JSON';
 
 const parse = json({
   limit: limits.bodyBytes,
@@ -22,14 +20,15 @@ const parse = json({
   type: () => true,
   verify: (_request, _response, bytes, encoding) => {
     if (encoding !== 'utf-8' || !isUtf8(bytes)) throw new Error('it is not UTF-8');
-    const problem = jsonSizeProblem(bytes, largest);
-    if (problem) throw Object.assign(new Error(problem), { type: tooLarge });
+    const found = scanJson(bytes);
+    if (found === 'malformed') throw new Error(notJson);
+    if (found) throw new BodyShapeError(found.message);
   },
 });
 
 /**
  * Reads a JSON body after the guards have let the caller in, so that a stranger's body is never read.
- * @throws UnsupportedMediaTypeError, BodyTooLargeError, BodyTimeoutError or MalformedBodyError; InvalidError for one that is too deep or has too many values
+ * @throws UnsupportedMediaTypeError, BodyTooLargeError, BodyTimeoutError or MalformedBodyError; InvalidError for one of too many fields or levels
  */
 @Injectable()
 export class JsonBodyInterceptor implements NestInterceptor {
@@ -66,15 +65,15 @@ function isBinary(request: Request): boolean {
 
 function toDomain(error: unknown): Error {
   const { type, message } = error as { type?: string; message: string };
+  if (error instanceof BodyShapeError)
+    return new InvalidError('ValidationFailed', `The body ${message}.`, [{ pointer: '', message }]);
   switch (type) {
-    case tooLarge:
-      return new InvalidError('ValidationFailed', `The body ${message}.`, [{ pointer: '', message }]);
     case 'entity.too.large':
       return new BodyTooLargeError();
     case 'charset.unsupported':
     case 'encoding.unsupported':
       return new UnsupportedMediaTypeError(message);
     default:
-      return new MalformedBodyError(type === 'entity.parse.failed' ? 'it is not valid JSON' : message);
+      return new MalformedBodyError(type === 'entity.parse.failed' ? notJson : message);
   }
 }

@@ -37,18 +37,19 @@ export class IdempotencyInterceptor implements NestInterceptor {
     response: Response,
     next: CallHandler,
   ): Promise<unknown> {
-    const fingerprint = fingerprintOf(request.method, request.originalUrl, request.body);
+    // Taken where it is needed: a new request is checked before, and one that is refused needs none.
+    const fingerprint = (): string => fingerprintOf(request.method, request.originalUrl, request.body);
     return this.transactions.enclose(async (manager) => {
       await lockKey(manager, ownerId, key);
       const first = await manager.findOneBy(IdempotentReply, { ownerId, key });
       if (first && first.createdAt.getTime() > Date.now() - replayHours * 3_600_000)
-        return replay(first, fingerprint, response);
+        return replay(first, fingerprint(), response);
       if (first) await manager.delete(IdempotentReply, { ownerId, key });
       const body: unknown = await lastValueFrom(next.handle());
       await manager.insert(IdempotentReply, {
         ownerId,
         key,
-        fingerprint,
+        fingerprint: fingerprint(),
         status: response.statusCode,
         body: JSON.stringify(body),
         recordIds: recordsOf(request, body),

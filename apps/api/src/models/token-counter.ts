@@ -2,40 +2,67 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
-import { ServiceUnavailableError } from '../http/http-errors';
+import { ServiceUnavailableError, TooManyOpenError } from '../http/http-errors';
+import { FairTurns, TurnsFullError } from '../work/fair-turns';
 import type { Counted, CountingOrder } from './counting-thread';
 
+/** Orders that may wait for their turn, one of a request at a time. */
+const waiting = { perKey: 100, total: 1000 };
+const retryAfterSeconds = 5;
+
 interface Waiting {
+  id: number;
   resolve(counted: { chunks: number[]; chunkBytes: number }): void;
   reject(error: Error): void;
 }
 
 /**
  * Counts tokens in a thread of its own: a text of 2,000 characters can take some hundredths of a second, and a model's vocabulary takes
- * tenths to load.
+ * tenths to load. One order at a time, and keys take turns.
  */
 @Injectable()
 export class TokenCounter implements OnApplicationShutdown {
   /** Compiled entry of the thread; tests name the one in `dist`. */
   static threadFile = join(__dirname, 'counting-thread.js');
+  /** A hundred times what the longest texts take, and a vocabulary on a slow disk; then the thread is ended. Tests wait for less. */
+  static timeMs = 20_000;
 
+  private readonly turns = new FairTurns(waiting);
   private thread: Worker | undefined;
-  private readonly waiting = new Map<number, Waiting>();
+  private current: Waiting | undefined;
   private last = 0;
 
   async onApplicationShutdown(): Promise<void> {
     await this.thread?.terminate();
   }
 
-  /** @throws ServiceUnavailableError when the thread ends or cannot read the model. */
-  count(order: Omit<CountingOrder, 'id'>): Promise<{ chunks: number[]; chunkBytes: number }> {
-    this.thread ??= this.start();
+  /**
+   * @throws ServiceUnavailableError when the thread ends, takes too long or cannot read the model, or too much waits;
+   * TooManyOpenError where that is the key's own.
+   */
+  async count(key: string, order: Omit<CountingOrder, 'id'>): Promise<{ chunks: number[]; chunkBytes: number }> {
+    try {
+      return await this.turns.run(key, () => this.countNow(order));
+    } catch (error) {
+      if (!(error instanceof TurnsFullError)) throw error;
+      if (!error.isOfKey) throw unavailable(error.message);
+      const message = 'Too many requests of this API key wait for the length of their prompts. Try again shortly.';
+      throw new TooManyOpenError('QueueFull', message, retryAfterSeconds);
+    }
+  }
+
+  private async countNow(order: Omit<CountingOrder, 'id'>): Promise<{ chunks: number[]; chunkBytes: number }> {
+    const thread = (this.thread ??= this.start());
     const id = ++this.last;
-    const counted = new Promise<{ chunks: number[]; chunkBytes: number }>((resolve, reject) =>
-      this.waiting.set(id, { resolve, reject }),
-    );
-    this.thread.postMessage({ id, ...order } satisfies CountingOrder);
-    return counted;
+    const timer = setTimeout(() => void thread.terminate(), TokenCounter.timeMs);
+    try {
+      return await new Promise((resolve, reject) => {
+        this.current = { id, resolve, reject };
+        thread.postMessage({ id, ...order } satisfies CountingOrder);
+      });
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   private start(): Worker {
@@ -43,16 +70,14 @@ export class TokenCounter implements OnApplicationShutdown {
     // What waits for an answer holds a connection; the thread alone keeps no process running.
     thread.unref();
     thread.on('message', (counted: Counted) => {
-      const waiting = this.waiting.get(counted.id);
-      this.waiting.delete(counted.id);
-      if ('error' in counted) waiting?.reject(unavailable(counted.error));
-      else waiting?.resolve(counted);
+      if (counted.id !== this.current?.id) return;
+      if ('error' in counted) this.current.reject(unavailable(counted.error));
+      else this.current.resolve(counted);
     });
     thread.on('error', () => undefined);
     thread.on('exit', () => {
       this.thread = undefined;
-      for (const each of this.waiting.values()) each.reject(unavailable('its thread has ended'));
-      this.waiting.clear();
+      this.current?.reject(unavailable('its thread has ended'));
     });
     return thread;
   }

@@ -1,6 +1,11 @@
 /** Too much waits already; the same may be asked again later. */
 export class TurnsFullError extends Error {
   override readonly name = 'TurnsFullError';
+
+  /** @param isOfKey whether it is the key's own that waits, else that of all keys together. */
+  constructor(readonly isOfKey: boolean) {
+    super(isOfKey ? 'The key has too much that waits.' : 'Too much waits.');
+  }
 }
 
 /** Bounds of what runs and waits. */
@@ -42,8 +47,7 @@ export class FairTurns {
   private turn(key: string): Promise<void> {
     const { perKey, total } = this.options;
     const lane = this.lanes.get(key) ?? [];
-    if (lane.length >= perKey || this.waiting >= total)
-      throw new TurnsFullError(lane.length >= perKey ? 'The key has too much that waits.' : 'Too much waits.');
+    if (lane.length >= perKey || this.waiting >= total) throw new TurnsFullError(lane.length >= perKey);
     return new Promise((start) => {
       lane.push({ start });
       this.lanes.set(key, lane);

@@ -1,0 +1,31 @@
+import * as fc from 'fast-check';
+import { maxLevels, maxMembers, scanJson } from './json-scan';
+
+describe(scanJson.name, () => {
+  const scan = (text: string) => scanJson(Buffer.from(text));
+  const object = (fields: number) => `{${Array.from({ length: fields }, (_, i) => `"k${i}":0`).join()}}`;
+  const nested = (levels: number) => `${'[{"a":'.repeat(levels / 2)}1${'}]'.repeat(levels / 2)}`;
+
+  it('lets any JSON of fewer fields and levels pass', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 8 }), fc.constantFrom(undefined, 2), (value, space) => {
+        expect(scan(JSON.stringify(value, undefined, space))).toBeUndefined();
+      }),
+    );
+  });
+
+  it('counts the fields of each object alone, and none in texts', () => {
+    expect(scan(`[${object(maxMembers)},${object(maxMembers)}]`)).toBeUndefined();
+    expect(scan(JSON.stringify({ prompt: '"{[:\\'.repeat(maxMembers + 1) }))).toBeUndefined();
+    expect(scan(`{"metadata":{"a":[${object(maxMembers + 1)}]}}`)).toEqual({
+      message: 'must have no object of more than 3000 fields',
+    });
+  });
+
+  it('counts levels of what is closed', () => {
+    expect(scan(nested(maxLevels))).toBeUndefined();
+    expect(scan(nested(maxLevels + 2))).toEqual({ message: 'must have at most 1000 levels' });
+    expect(scan('['.repeat(10_000))).toBe('malformed');
+    expect(scan(']')).toBe('malformed');
+  });
+});
