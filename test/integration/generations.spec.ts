@@ -283,8 +283,8 @@ describe('Generations', () => {
         'another charset than UTF-8',
         '{"prompt":"x"}',
         { 'content-type': 'application/json; charset=utf-16' },
-        415,
-        'UnsupportedMediaType',
+        400,
+        'MalformedBody',
       ],
     ];
 

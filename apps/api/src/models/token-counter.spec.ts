@@ -30,7 +30,7 @@ describe(TokenCounter.name, () => {
 
   afterEach(async () => {
     TokenCounter.timeMs = timeMs;
-    await counter.onModuleDestroy();
+    await counter.onApplicationShutdown();
   });
 
   afterAll(async () => {
