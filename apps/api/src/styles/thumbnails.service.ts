@@ -1,5 +1,6 @@
 import { newIdentifier, Style } from '@app/domain';
 import { JsonLogger } from '@app/logging';
+import { afterCommit } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
@@ -18,7 +19,7 @@ const patienceMs = 2000;
 const claimMs = 5 * 60_000;
 /** Styles that one round of the sweeper looks at. */
 const roundSize = 200;
-/** Thumbnails that are made at a time: each holds a connection to the database until its picture is drawn. */
+/** Thumbnails that are made at a time. */
 const concurrency = 2;
 
 /** Key of a Style's thumbnail. */
@@ -41,19 +42,12 @@ export class ThumbnailsService {
     private readonly logger: JsonLogger,
   ) {}
 
-  /** Right after Styles are committed, those whose Prompt has a picture. Never fails the request. */
-  async makeNew(styleIds: readonly string[]): Promise<void> {
-    const deadline = Date.now() + patienceMs;
-    try {
-      for (const { id, ownerId } of await drawable(this.dataSource.manager, 'style.id = ANY($1)', [styleIds])) {
-        if (Date.now() > deadline) return;
-        await this.turns.run(ownerId, async () => {
-          if (Date.now() <= deadline) await this.make(id);
-        });
-      }
-    } catch (error) {
-      this.logger.warn('thumbnails are left for the sweeper', { reason: (error as Error).message });
-    }
+  /**
+   * Right after Styles are committed, those whose Prompt has a picture. Never fails the request; inside a transaction that encloses
+   * it, its answer has been written without them.
+   */
+  makeNew(styleIds: readonly string[]): Promise<void> {
+    return afterCommit(() => this.makeCommitted(styleIds));
   }
 
   /**
@@ -77,6 +71,20 @@ export class ThumbnailsService {
         made += Number(await this.make(id));
       });
     return made;
+  }
+
+  private async makeCommitted(styleIds: readonly string[]): Promise<void> {
+    const deadline = Date.now() + patienceMs;
+    try {
+      for (const { id, ownerId } of await drawable(this.dataSource.manager, 'style.id = ANY($1)', [styleIds])) {
+        if (Date.now() > deadline) return;
+        await this.turns.run(ownerId, async () => {
+          if (Date.now() <= deadline) await this.make(id);
+        });
+      }
+    } catch (error) {
+      this.logger.warn('thumbnails are left for the sweeper', { reason: (error as Error).message });
+    }
   }
 
   /**
