@@ -1,4 +1,5 @@
 import { ImageTask } from '@app/domain';
+import { afterCommit } from '@app/queue';
 import type { EntityManager } from 'typeorm';
 import type { InferenceBench } from '../support/inference';
 import { createInferenceBench } from '../support/inference';
@@ -64,4 +65,46 @@ describe('two transactions that wait for each other', () => {
   async function jobCount(): Promise<number> {
     return Object.values(await bench.jobs.counts('images')).reduce((sum, count) => sum + count, 0);
   }
+});
+
+describe('a transaction that encloses a call', () => {
+  let bench: InferenceBench;
+
+  beforeAll(async () => {
+    bench = await createInferenceBench();
+  });
+
+  afterAll(() => bench.close());
+
+  it('takes no connection before the first write', async () => {
+    let write = (): void => undefined;
+    const mayWrite = new Promise<void>((resolve) => (write = resolve));
+    const { id } = await bench.addTask({}, { withJob: false });
+    const calls = Array.from({ length: 40 }, (_, index) =>
+      bench.transactions.enclose(async () => {
+        await bench.taskOf(id);
+        await mayWrite;
+        await bench.transactions.manager.update(ImageTask, { id }, { prompt: `${index}` });
+      }),
+    );
+    expect((await bench.taskOf(id)).id).toBe(id);
+    write();
+    await Promise.all(calls);
+  });
+
+  it('undoes a plain write, and keeps what is for after the commit from being done', async () => {
+    const { id, prompt } = await bench.addTask({}, { withJob: false });
+    let done = 0;
+    const work = (failure?: Error) =>
+      bench.transactions.enclose(async () => {
+        await bench.transactions.manager.update(ImageTask, { id }, { prompt: 'changed' });
+        await afterCommit(async () => void done++);
+        expect((await bench.taskOf(id)).prompt).toBe('changed');
+        if (failure) throw failure;
+      });
+    await expect(work(new Error('broken'))).rejects.toThrow('broken');
+    expect([(await bench.taskOf(id)).prompt, done]).toEqual([prompt, 0]);
+    await work();
+    expect([(await bench.taskOf(id)).prompt, done]).toEqual(['changed', 1]);
+  });
 });

@@ -13,6 +13,7 @@ import { IdempotencyInterceptor } from './idempotency/idempotency.interceptor';
 import { ImagesModule } from './images/images.module';
 import { InfrastructureModule } from './infrastructure/infrastructure.module';
 import { LongRequestsModule } from './long-requests/long-requests.module';
+import { RequestTurnsInterceptor } from './long-requests/request-turns.interceptor';
 import { ModelsModule } from './models/models.module';
 import { RetentionModule } from './retention/retention.module';
 import { SandboxModule } from './sandbox/sandbox.module';
@@ -42,6 +43,7 @@ import { WebhooksModule } from './webhooks/webhooks.module';
   providers: [
     { provide: APP_FILTER, useClass: ProblemFilter },
     { provide: APP_INTERCEPTOR, useClass: JsonBodyInterceptor },
+    { provide: APP_INTERCEPTOR, useClass: RequestTurnsInterceptor },
     { provide: APP_INTERCEPTOR, useClass: IdempotencyInterceptor },
   ],
 })

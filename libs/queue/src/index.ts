@@ -19,7 +19,7 @@ export { insertTasks } from './insert-tasks';
 export type { NewTask } from './insert-tasks';
 export { TaskIntake } from './task-intake';
 export { addStored, recountStored } from './storage-use';
-export { Transactions } from './transactions';
+export { afterCommit, Transactions } from './transactions';
 export type { JobTransaction } from './transactions';
 
 /** Opens the back end that the configuration names. */

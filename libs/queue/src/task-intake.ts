@@ -155,7 +155,10 @@ export class TaskIntake {
       if (lock) await transaction.manager.query(lock);
       const [outcome] = await insertTasks(client, this.jobs, [work]);
       if (!this.jobs.rowOf && outcome.admitted)
-        for (const [queue, job] of work.tasks.map(jobOf)) await transaction.enqueue(queue, job);
+        for (const queue of ['images', 'sandbox'] as const) {
+          const own = work.tasks.map(jobOf).filter(([name]) => name === queue);
+          await transaction.enqueue(queue, ...own.map(([, job]) => job));
+        }
       return outcome;
     });
   }

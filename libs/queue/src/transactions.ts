@@ -24,16 +24,33 @@ export interface JobTransaction {
   enqueue<Q extends QueueName>(queue: Q, ...jobs: NewJob<Q>[]): Promise<void>;
 }
 
-/** The transaction that encloses all work of an asynchronous call. */
+/** The transaction that encloses an asynchronous call from its first write on. */
 interface Enclosing {
-  runner: QueryRunner;
+  /** Has the transaction's connection, once it has begun. */
+  runner?: QueryRunner;
+  begin(runner: QueryRunner): Promise<void>;
   afterCommit: (() => Promise<void>)[];
+}
+
+/** What is done when the transaction that encloses a call begins. */
+export interface EnclosingSteps {
+  /** Awaited before a connection is taken; what it returns is called when the connection has been given back. */
+  turn?: () => Promise<() => void>;
+  /** Done first in the transaction. */
+  first?: (manager: EntityManager) => Promise<void>;
 }
 
 const deadlockDetected = '40P01';
 const deadlockRepeats = 3;
 
 const enclosing = new AsyncLocalStorage<Enclosing>();
+
+/** Does what would hold the connection for long after the commit where `Transactions.enclose` encloses this call, else now. */
+export async function afterCommit(work: () => Promise<void>): Promise<void> {
+  const outer = enclosing.getStore();
+  if (outer) outer.afterCommit.push(work);
+  else await work();
+}
 
 /** Runs work in one transaction of rows and jobs. */
 export class Transactions {
@@ -57,8 +74,8 @@ export class Transactions {
 
   /** One statement that is prepared under its name, on any connection, or on that of the transaction that encloses this call. */
   async query<Row>(statement: Statement): Promise<Row[]> {
-    const outer = enclosing.getStore();
-    const client = outer ? await connectionOf(outer.runner.manager) : poolOf(this.dataSource);
+    const runner = enclosing.getStore()?.runner;
+    const client = runner ? await connectionOf(runner.manager) : poolOf(this.dataSource);
     return (await client.query(statement)).rows as Row[];
   }
 
@@ -87,19 +104,25 @@ export class Transactions {
   }
 
   /**
-   * Makes every query that `work` makes through the data source, its repositories and `run` a part of one transaction,
-   * committed when `work` is done. For one call at a time on one connection: `work` must not query in parallel.
-   * After a deadlock it is done once more, as in `run`.
+   * Makes what `work` writes through the data source, its repositories and `run` one transaction, committed when `work` is done. It
+   * begins with the first transaction or the first statement that is no SELECT, and every later query is a part of it: until then
+   * `work` holds no connection, so that what takes long comes first. For one call at a time on one connection: `work` must not
+   * query in parallel. After a deadlock it is done once more, as in `run`.
    */
-  enclose<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
+  enclose<T>(work: () => Promise<T>, { turn, first }: EnclosingSteps = {}): Promise<T> {
     return repeatAfterDeadlock(async () => {
-      const afterCommit: (() => Promise<void>)[] = [];
-      const result = await this.dataSource.transaction((manager) => {
-        const runner = manager.queryRunner;
-        if (!runner) throw new Error('A transaction has a connection of its own.');
-        return enclosing.run({ runner, afterCommit }, () => work(manager));
-      });
-      await this.finish(afterCommit);
+      let endTurn: (() => void) | undefined;
+      const outer: Enclosing = {
+        afterCommit: [],
+        begin: async (runner) => {
+          endTurn = await turn?.();
+          outer.runner = runner;
+          await runner.startTransaction();
+          await first?.(runner.manager);
+        },
+      };
+      const result = await ended(outer, () => enclosing.run(outer, work)).finally(() => endTurn?.());
+      await this.finish(outer.afterCommit);
       return result;
     });
   }
@@ -129,16 +152,48 @@ async function repeatAfterDeadlock<T>(transaction: () => Promise<T>): Promise<T>
     }
 }
 
+/** Does the work, and ends the transaction where it has begun one. */
+async function ended<T>(outer: Enclosing, work: () => Promise<T>): Promise<T> {
+  try {
+    const result = await work();
+    await outer.runner?.commitTransaction();
+    return result;
+  } catch (error) {
+    // The first error tells more than one of the rollback.
+    await outer.runner?.rollbackTransaction().catch(() => undefined);
+    throw error;
+  } finally {
+    await outer.runner?.release();
+  }
+}
+
 /** Hands out the enclosing transaction's connection where there is one; only the transaction itself gives it back. */
 function joinEnclosing(dataSource: DataSource): void {
   const create = dataSource.createQueryRunner.bind(dataSource);
   dataSource.createQueryRunner = (mode) => {
     const outer = enclosing.getStore();
     if (!outer) return create(mode);
-    return new Proxy(outer.runner, {
+    const runner = outer.runner ?? create(mode);
+    const begin = async (): Promise<void> => {
+      if (!outer.runner) await outer.begin(runner);
+    };
+    const joined: Partial<QueryRunner> = {
+      release: async () => {
+        if (outer.runner !== runner) await runner.release();
+      },
+      startTransaction: async (isolation) => {
+        await begin();
+        await runner.startTransaction(isolation);
+      },
+      query: async (statement: string, ...rest: unknown[]) => {
+        if (!/^\s*SELECT\b/i.test(statement)) await begin();
+        return (runner.query as (...parameters: unknown[]) => Promise<never>).call(runner, statement, ...rest);
+      },
+    };
+    return new Proxy(runner, {
       get(target, property) {
-        if (property === 'release') return async () => undefined;
-        const value: unknown = Reflect.get(target, property, target);
+        const own: unknown = Reflect.get(joined, property);
+        const value: unknown = own ?? Reflect.get(target, property, target);
         return typeof value === 'function' ? (value as (...parameters: unknown[]) => unknown).bind(target) : value;
       },
     });

@@ -1103,7 +1103,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The key lacks the scope, or it is public: readable by you, changed by nobody. Codes: `ScopeMissing`, `PublicCollection`, `UploadEnded`. */
+        /** @description The key lacks the scope, or it is public: readable by you, changed by nobody. Codes: `ScopeMissing`, `PublicCollection`. */
         Problem403: {
             headers: {
                 /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
@@ -1130,7 +1130,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Too many requests, Generations and Prompts waiting, event streams open, or complete lists running. Codes: `RateLimited`, `QueueFull`, `TooManyEventStreams`, `ListRunning`. */
+        /** @description Too many requests, Generations and Prompts waiting, uploads or event streams at once, or complete lists running. Codes: `RateLimited`, `TooManyRequests`, `QueueFull`, `TooManyUploads`, `TooManyEventStreams`, `ListRunning`. */
         Problem429: {
             headers: {
                 /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
@@ -1298,7 +1298,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Well-formed, but impossible. Codes: `ModelNotInstalled`, `ModelBroken`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `IdempotencyKeyReused`, `WebhookAddressRefused`. */
+        /** @description Well-formed, but impossible. Codes: `ModelNotInstalled`, `ModelBroken`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`. */
         Problem422: {
             headers: {
                 /** @description Names the request in the logs: the one that was sent, where it is a plain word. */

@@ -122,6 +122,18 @@ export class QueueFullError extends HttpError {
   }
 }
 
+/** 429: the key has as many requests waiting for their turn as may wait. */
+export class TooManyRequestsError extends HttpError {
+  constructor(max: number, retryAfterSeconds = 1) {
+    super(
+      429,
+      'TooManyRequests',
+      `This API key may have ${max} requests waiting to be served; wait for some of their answers.`,
+      { 'Retry-After': String(retryAfterSeconds) },
+    );
+  }
+}
+
 /** 429: the key has as many requests open of a kind that stays open as it may have. */
 export class TooManyOpenError extends HttpError {
   constructor(code: 'TooManyEventStreams' | 'ListRunning' | 'QueueFull', message: string, retryAfterSeconds: number) {

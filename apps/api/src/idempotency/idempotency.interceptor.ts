@@ -7,18 +7,25 @@ import type { Observable } from 'rxjs';
 import { from, lastValueFrom } from 'rxjs';
 import type { EntityManager } from 'typeorm';
 import { KeyInUseError } from '../http/http-errors';
+import { requestsPerKey } from '../long-requests/request-turns';
+import { FairTurns } from '../work/fair-turns';
 import { fingerprintOf } from './fingerprint';
 
 /** A reply is replayed for this long. */
 export const replayHours = 24;
 
+/** Such transactions wait for one another, each with a connection of the pool of 20: of all keys, and of one. */
+const atOnce = { concurrency: 8, keyConcurrency: 2 };
+
 /**
- * Makes a POST with an `Idempotency-Key` happen once: the reply is stored in the transaction of the work itself,
- * so that either both are there or neither. A repeat gets the first reply; while the first still runs, 409;
+ * Makes a POST with an `Idempotency-Key` happen once: the reply is stored in the transaction of the work itself, which begins with the
+ * first write, so that either both are there or neither. A repeat gets the first reply; while the first is being written, 409;
  * with another body, 422. A reply goes with its record. A request that failed has changed nothing and may be repeated.
  */
 @Injectable()
 export class IdempotencyInterceptor implements NestInterceptor {
+  private readonly turns = new FairTurns({ ...atOnce, perKey: requestsPerKey, total: Infinity });
+
   constructor(private readonly transactions: Transactions) {}
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
@@ -30,7 +37,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     return from(this.once(request.apiKey.id, key, request, response, next));
   }
 
-  private once(
+  private async once(
     ownerId: string,
     key: string,
     request: Request,
@@ -39,12 +46,10 @@ export class IdempotencyInterceptor implements NestInterceptor {
   ): Promise<unknown> {
     // Taken where it is needed: a new request is checked before, and one that is refused needs none.
     const fingerprint = (): string => fingerprintOf(request.method, request.originalUrl, request.body);
-    return this.transactions.enclose(async (manager) => {
-      await lockKey(manager, ownerId, key);
-      const first = await manager.findOneBy(IdempotentReply, { ownerId, key });
-      if (first && first.createdAt.getTime() > Date.now() - replayHours * 3_600_000)
-        return replay(first, fingerprint(), response);
-      if (first) await manager.delete(IdempotentReply, { ownerId, key });
+    const { manager } = this.transactions;
+    const known = await manager.findOneBy(IdempotentReply, { ownerId, key });
+    if (known && isFresh(known)) return replay(known, fingerprint(), response);
+    const work = async (): Promise<unknown> => {
       const body: unknown = await lastValueFrom(next.handle());
       await manager.insert(IdempotentReply, {
         ownerId,
@@ -55,8 +60,34 @@ export class IdempotencyInterceptor implements NestInterceptor {
         recordIds: recordsOf(request, body),
       });
       return body;
-    });
+    };
+    const first = (inside: EntityManager): Promise<void> => refuseSecond(inside, ownerId, key);
+    try {
+      return await this.transactions.enclose(work, { turn: () => this.turns.take(ownerId), first });
+    } catch (error) {
+      if (error instanceof RepliedMeanwhile) return replay(error.reply, fingerprint(), response);
+      throw error;
+    }
   }
+}
+
+/** Another request with the key was answered after this one had looked. */
+class RepliedMeanwhile extends Error {
+  constructor(readonly reply: IdempotentReply) {
+    super('The request has been answered.');
+  }
+}
+
+function isFresh({ createdAt }: IdempotentReply): boolean {
+  return createdAt.getTime() > Date.now() - replayHours * 3_600_000;
+}
+
+/** @throws KeyInUseError while another request holds the key; RepliedMeanwhile. Leaves no old reply behind. */
+async function refuseSecond(manager: EntityManager, ownerId: string, key: string): Promise<void> {
+  await lockKey(manager, ownerId, key);
+  const known = await manager.findOneBy(IdempotentReply, { ownerId, key });
+  if (known && isFresh(known)) throw new RepliedMeanwhile(known);
+  if (known) await manager.delete(IdempotentReply, { ownerId, key });
 }
 
 function checked(header: string | string[]): string {

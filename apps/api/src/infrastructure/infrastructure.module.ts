@@ -86,7 +86,7 @@ class ConfigModule {
       inject: [CONFIG, Transactions, JOB_BACK_END, JsonLogger],
       useFactory: (config: Config, transactions: Transactions, jobs: JobBackEnd, logger: JsonLogger) =>
         new TaskIntake(databaseUrlOf(config), transactions, jobs, (error) =>
-          logger.warn('the intake had a failure', { reason: String(error) }),
+          logger.warnSparingly('the intake had a failure', { reason: String(error) }),
         ),
     },
     {

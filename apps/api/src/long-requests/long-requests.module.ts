@@ -3,12 +3,13 @@ import { Global, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { KeyWatch } from './key-watch';
 import { LongRequests } from './long-requests';
+import { RequestTurns } from './request-turns';
 
-/** Bounds on what a key holds open, and its end when the key is revoked. */
+/** Bounds on what a key has served at once and holds open, and its end when the key is revoked. */
 @Global()
 @Module({
   imports: [TypeOrmModule.forFeature([ApiKey])],
-  providers: [LongRequests, KeyWatch],
-  exports: [LongRequests],
+  providers: [LongRequests, RequestTurns, KeyWatch],
+  exports: [LongRequests, RequestTurns],
 })
 export class LongRequestsModule {}

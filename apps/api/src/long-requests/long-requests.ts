@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
 import { TooManyOpenError } from '../http/http-errors';
+import { RequestTurns } from './request-turns';
 
 /** What may stay open for long. */
 export type LongRequestKind = 'event stream' | 'complete list' | 'upload';
@@ -18,8 +19,10 @@ interface LongRequest {
 export class LongRequests {
   private readonly open = new Map<string, Set<LongRequest>>();
 
+  constructor(private readonly turns: RequestTurns) {}
+
   /**
-   * Counts a request until its response is closed.
+   * Counts a request until its response is closed; it no longer counts among those that are served at once.
    * @param end what ends it early.
    * @throws TooManyOpenError
    */
@@ -31,6 +34,7 @@ export class LongRequests {
     if (count >= most[kind]) throw tooMany(kind);
     const request = { kind, end };
     this.open.set(ownerId, own.add(request));
+    this.turns.end(response);
     response.once('close', () => {
       own.delete(request);
       if (own.size === 0 && this.open.get(ownerId) === own) this.open.delete(ownerId);

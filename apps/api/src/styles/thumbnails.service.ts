@@ -1,5 +1,6 @@
 import { newIdentifier, Style } from '@app/domain';
 import { JsonLogger } from '@app/logging';
+import { afterCommit } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
@@ -43,19 +44,12 @@ export class ThumbnailsService {
     private readonly logger: JsonLogger,
   ) {}
 
-  /** Right after Styles are committed, those whose Prompt has a picture. Never fails the request. */
-  async makeNew(styleIds: readonly string[]): Promise<void> {
-    const deadline = Date.now() + patienceMs;
-    try {
-      for (const { id, ownerId } of await drawable(this.dataSource.manager, 'style.id = ANY($1)', [styleIds])) {
-        if (Date.now() > deadline) return;
-        await this.turns.run(ownerId, async () => {
-          if (Date.now() <= deadline) await this.make(id);
-        });
-      }
-    } catch (error) {
-      this.logger.warn('thumbnails are left for the sweeper', { reason: (error as Error).message });
-    }
+  /**
+   * Right after Styles are committed, those whose Prompt has a picture. Never fails the request; inside a transaction that encloses
+   * it, its answer has been written without them.
+   */
+  makeNew(styleIds: readonly string[]): Promise<void> {
+    return afterCommit(() => this.makeCommitted(styleIds));
   }
 
   /**
@@ -86,6 +80,20 @@ export class ThumbnailsService {
         made += Number(await this.make(id));
       });
     return made;
+  }
+
+  private async makeCommitted(styleIds: readonly string[]): Promise<void> {
+    const deadline = Date.now() + patienceMs;
+    try {
+      for (const { id, ownerId } of await drawable(this.dataSource.manager, 'style.id = ANY($1)', [styleIds])) {
+        if (Date.now() > deadline) return;
+        await this.turns.run(ownerId, async () => {
+          if (Date.now() <= deadline) await this.make(id);
+        });
+      }
+    } catch (error) {
+      this.logger.warn('thumbnails are left for the sweeper', { reason: (error as Error).message });
+    }
   }
 
   /**

@@ -39,6 +39,29 @@ describe(FairTurns.name, () => {
     await Promise.all(all);
   });
 
+  it('runs of one key no more at a time than it may, and others meanwhile', async () => {
+    const desk = new Desk();
+    const turns = new FairTurns({ ...bounds, concurrency: Infinity, keyConcurrency: 2 });
+    const all = ['a1', 'a2', 'a3', 'a4', 'b1'].map((name) => turns.run(name[0], desk.work(name)));
+    await new Promise(setImmediate);
+    expect(desk.started).toEqual(['a1', 'a2', 'b1']);
+    for (let n = 0; n < all.length; n++) await desk.endOne();
+    expect(desk.started).toEqual(['a1', 'a2', 'b1', 'a3', 'a4']);
+    await Promise.all(all);
+  });
+
+  it('ends a turn once', async () => {
+    const turns = new FairTurns({ ...bounds, concurrency: 1 });
+    const end = await turns.take('a');
+    end();
+    end();
+    await turns.take('b');
+    const desk = new Desk();
+    void turns.run('c', desk.work('c1'));
+    await new Promise(setImmediate);
+    expect(desk.started).toEqual([]);
+  });
+
   it('refuses what a key, or all together, have too much of', async () => {
     const desk = new Desk();
     const turns = new FairTurns(bounds);

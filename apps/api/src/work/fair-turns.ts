@@ -10,8 +10,9 @@ export class TurnsFullError extends Error {
 
 /** Bounds of what runs and waits. */
 export interface TurnsOptions {
-  /** Pieces of work at a time. */
+  /** Pieces of work at a time, and of one key. */
   concurrency?: number;
+  keyConcurrency?: number;
   /** Pieces of one key, and of all keys, that may wait. */
   perKey: number;
   total: number;
@@ -25,7 +26,11 @@ interface Waiting {
 export class FairTurns {
   /** In the order of their next turn. */
   private readonly lanes = new Map<string, Waiting[]>();
-  private running = 0;
+  /** Of keys that have as much running as they may. */
+  private readonly held = new Map<string, Waiting[]>();
+  /** By key. */
+  private readonly running = new Map<string, number>();
+  private runningInAll = 0;
   private waiting = 0;
 
   constructor(private readonly options: TurnsOptions) {}
@@ -35,38 +40,71 @@ export class FairTurns {
    * @throws TurnsFullError at once where the key or all keys together have too much that waits.
    */
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
-    await this.turn(key);
+    const end = await this.take(key);
     try {
       return await work();
     } finally {
-      this.running--;
-      this.next();
+      end();
     }
+  }
+
+  /**
+   * Resolves when the key's turn has come, for work that `run` cannot enclose.
+   * @returns what ends the turn, however often it is called.
+   * @throws TurnsFullError as `run` does
+   */
+  async take(key: string): Promise<() => void> {
+    await this.turn(key);
+    let hasEnded = false;
+    return () => {
+      if (hasEnded) return;
+      hasEnded = true;
+      this.end(key);
+    };
   }
 
   private turn(key: string): Promise<void> {
     const { perKey, total } = this.options;
-    const lane = this.lanes.get(key) ?? [];
+    const lane = this.lanes.get(key) ?? this.held.get(key) ?? [];
     if (lane.length >= perKey || this.waiting >= total) throw new TurnsFullError(lane.length >= perKey);
     return new Promise((start) => {
       lane.push({ start });
-      this.lanes.set(key, lane);
+      this.putBack(key, lane);
       this.waiting++;
-      this.next();
+      this.startNext();
     });
   }
 
-  private next(): void {
-    if (this.running >= (this.options.concurrency ?? 1)) return;
-    const first = this.lanes.entries().next();
-    if (first.done) return;
-    const [key, lane] = first.value;
-    // Behind all other keys that wait.
-    this.lanes.delete(key);
-    const turn = lane.shift();
-    if (lane.length > 0) this.lanes.set(key, lane);
-    this.waiting--;
-    this.running++;
-    turn?.start();
+  private end(key: string): void {
+    const left = (this.running.get(key) ?? 0) - 1;
+    if (left > 0) this.running.set(key, left);
+    else this.running.delete(key);
+    this.runningInAll--;
+    const lane = this.held.get(key);
+    this.held.delete(key);
+    if (lane) this.putBack(key, lane);
+    this.startNext();
+  }
+
+  private startNext(): void {
+    while (this.runningInAll < (this.options.concurrency ?? 1)) {
+      const first = this.lanes.entries().next();
+      if (first.done) return;
+      const [key, lane] = first.value;
+      // Behind all other keys that wait.
+      this.lanes.delete(key);
+      const turn = lane.shift();
+      this.waiting--;
+      this.runningInAll++;
+      this.running.set(key, (this.running.get(key) ?? 0) + 1);
+      if (lane.length > 0) this.putBack(key, lane);
+      turn?.start();
+    }
+  }
+
+  /** A lane that has its place already keeps it. */
+  private putBack(key: string, lane: Waiting[]): void {
+    const mayRun = (this.running.get(key) ?? 0) < (this.options.keyConcurrency ?? Infinity);
+    (mayRun ? this.lanes : this.held).set(key, lane);
   }
 }

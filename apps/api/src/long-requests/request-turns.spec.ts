@@ -1,0 +1,27 @@
+import type { Response } from 'express';
+import { TooManyRequestsError } from '../http/http-errors';
+import { requestsPerKey, RequestTurns } from './request-turns';
+
+describe(RequestTurns.name, () => {
+  const response = (): Response => ({}) as Response;
+
+  it('serves some requests of a key at a time, those of others meanwhile, and refuses too many', async () => {
+    const turns = new RequestTurns();
+    const served: Response[] = [];
+    for (let n = 0; n < requestsPerKey; n++) {
+      served.push(response());
+      await turns.take('a', served[n]);
+    }
+    let isNext = false;
+    const next = turns.take('a', response()).then(() => (isNext = true));
+    await turns.take('b', response());
+    expect(isNext).toBe(false);
+    turns.end(served[0]);
+    turns.end(served[0]);
+    await next;
+    const refused = await Promise.race(
+      Array.from({ length: 501 }, () => turns.take('a', response()).catch((error: unknown) => error)),
+    );
+    expect(refused).toBeInstanceOf(TooManyRequestsError);
+  });
+});
