@@ -21,10 +21,15 @@ describe('A database that fails', () => {
 
   const set = (setting: string) => api.dataSource.query(`ALTER DATABASE ${databaseOf(api)} SET ${setting}`);
   /** New connections take up the new setting. */
-  const dropConnections = () =>
-    api.dataSource
-      .query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()`)
-      .catch(() => undefined);
+  const dropConnections = async (): Promise<void> => {
+    // Not one of the service's own, which would end before it had ended all others.
+    const client = new Client({ connectionString: api.config.databaseUrl });
+    await client.connect();
+    await client.query(
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+    );
+    await client.end();
+  };
   const create = () => api.request('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'a star' } });
   const ready = () => api.request('GET', '/health/ready');
 

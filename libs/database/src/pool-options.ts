@@ -26,17 +26,17 @@ class ImpatientClient extends Client {
     super(config);
     // The pool, and whoever waits for an answer, are told in other ways.
     this.on('error', () => undefined);
-    const ask = this.query.bind(this) as (...parameters: unknown[]) => unknown;
-    this.query = ((...parameters: unknown[]) => {
-      const answer = ask(...parameters);
-      // Where there is a callback instead, the pool itself drops the connection.
-      if (answer instanceof Promise)
-        answer.catch(({ message }: Error) => {
-          if (message === 'Query read timeout') void this.end().catch(() => undefined);
-        });
-      return answer;
-    }) as Client['query'];
   }
+
+  override query = ((...parameters: unknown[]) => {
+    const answer = (super.query as (...parameters: unknown[]) => unknown).apply(this, parameters);
+    // Where there is a callback instead, the pool itself drops the connection.
+    if (answer instanceof Promise)
+      answer.catch(({ message }: Error) => {
+        if (message === 'Query read timeout') void this.end().catch(() => undefined);
+      });
+    return answer;
+  }) as Client['query'];
 }
 
 /** What all pools have in common. */
