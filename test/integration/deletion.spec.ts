@@ -11,7 +11,7 @@ import { allRows, makeWorld } from '../support/world';
 const weights = readFileSync(join(__dirname, '..', 'golden', 'models', 'lora', 'zwx-robot-diffusers.safetensors'));
 
 /** What a caller has drawn stays counted after the pictures are gone: a row or so for each caller, not for each picture. */
-const kept = ['daily_usage', 'fair_shares', 'rate_buckets'];
+const kept = ['daily_usage', 'fair_shares', 'rate_buckets', 'storage_use'];
 
 describe('Deleting', () => {
   let api: TestApi;
@@ -81,6 +81,8 @@ describe('Deleting', () => {
     await remove(styles, `Collection ${collection}`);
     expect(await statuses(urls)).toEqual([404, 404, 404, 404]);
     expect(await everything()).toEqual(before);
+    const stored = 'SELECT picture_bytes, weight_bytes FROM storage_use WHERE owner_id = $1';
+    expect(await api.dataSource.query(stored, [key.id])).toEqual([{ picture_bytes: '0', weight_bytes: '0' }]);
   });
 
   it('each thing by itself leaves the same nothing', async () => {

@@ -136,7 +136,9 @@ describe(`a list of ${rows} rows of one caller`, () => {
       expect(body.map(({ id }) => id)).toEqual(Array.from({ length: count }, (_, i) => idOf(prefix, first - i)));
 
       const explained = await explain(table);
-      expect(explained).toHaveLength(after === undefined ? 1 : 2);
+      // A look at where the page begins, and batches that grow.
+      expect(explained.length).toBeGreaterThan(after === undefined ? 0 : 1);
+      expect(explained.length).toBeLessThanOrEqual(after === undefined ? 3 : 4);
       for (const { nodes } of explained) {
         const types = nodes.map((node) => node['Node Type']);
         expect(types.filter((type) => /Sort|Seq Scan|Bitmap/.test(type))).toEqual([]);
@@ -147,8 +149,8 @@ describe(`a list of ${rows} rows of one caller`, () => {
         expect.objectContaining({ 'Node Type': 'Index Scan', 'Index Name': index, 'Scan Direction': 'Backward' }),
       );
       const images = await explain('images');
-      expect(images).toHaveLength(1);
-      expect(images[0].nodes.map((node) => node['Node Type'])).not.toContain('Seq Scan');
+      expect(images.length).toBeGreaterThan(0);
+      for (const { nodes } of images) expect(nodes.map((node) => node['Node Type'])).not.toContain('Seq Scan');
       const databaseMs = [...explained, ...images].reduce((sum, { executionMs }) => sum + executionMs, 0);
       process.stdout.write(
         `${table} from ${first}: ${databaseMs.toFixed(2)} ms at the database, ${httpMs.toFixed(0)} ms over HTTP\n`,
