@@ -64,6 +64,12 @@ function field(options: FieldOptions, schema: ApiPropertyOptions, reading: Readi
   );
 }
 
+/**
+ * Letters and digits of the most written scripts, for the document: not every reader of a schema knows the classes of Unicode. Every
+ * letter and digit is accepted.
+ */
+const commonLetters = String.raw`[0-9A-Za-z\u00C0-\u00D6\u00D8-\u00F6\u00F8-\u02AF\u0391-\u03A1\u03A3-\u03CE\u0400-\u0481\u048A-\u052F\u05D0-\u05EA\u0620-\u064A\u0904-\u0939\u0E01-\u0E30\u3041-\u3096\u30A1-\u30FA\u4E00-\u9FA5\uAC00-\uD7A3]`;
+
 /** A string of `minLength` (1) to `maxLength` characters without NUL or lone surrogates; with `word` it has a letter or a digit. */
 export function TextField(
   options: FieldOptions & {
@@ -75,7 +81,9 @@ export function TextField(
   },
 ) {
   const { minLength = 1, maxLength, pattern, patternMessage, word = false, ...rest } = options;
-  const documented = pattern?.source ?? (minLength > 0 ? String.raw`\S` : undefined);
+  // The only pattern beside `word` is that of one word.
+  const wordPattern = pattern ? String.raw`^\S*${commonLetters}\S*$` : commonLetters;
+  const documented = word ? wordPattern : (pattern?.source ?? (minLength > 0 ? String.raw`\S` : undefined));
   const schema = { type: String, minLength, maxLength, ...(documented && { pattern: documented }) };
   const check: Check = (value) => {
     if (typeof value !== 'string') return 'must be a string';
