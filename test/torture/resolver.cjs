@@ -18,4 +18,13 @@ dns.lookup = (hostname, options, callback) => {
   if (options.all) process.nextTick(answer, null, answers);
   else process.nextTick(answer, null, answers[0].address, answers[0].family);
 };
+const lookupLater = dns.promises.lookup;
+dns.promises.lookup = (hostname, options = {}) =>
+  ['rebind.test', 'mixed.test'].includes(hostname)
+    ? new Promise((resolve, reject) =>
+        dns.lookup(hostname, options, (error, found, family) =>
+          error ? reject(error) : resolve(options.all ? found : { address: found, family }),
+        ),
+      )
+    : lookupLater(hostname, options);
 syncBuiltinESMExports();

@@ -103,8 +103,11 @@ export const receivers: Row = {
     const urlTo = (host: string): string => `http://${host}:${canary.port}/`;
     for (const host of literals) {
       const { answer } = await caller.to(guarded.url).create({ webhook: urlTo(host) });
-      if (answer.status !== 422 || !answer.text.includes('WebhookAddressRefused'))
-        problems.push(`${host}: ${answer.status} ${answer.text}`);
+      // What is not ASCII is no URL as RFC 3986 writes it.
+      const isRefused = /[^\x20-\x7e]/.test(host)
+        ? answer.status === 400
+        : answer.status === 422 && answer.text.includes('WebhookAddressRefused');
+      if (!isRefused) problems.push(`${host}: ${answer.status} ${answer.text}`);
     }
     await Promise.all(
       names.map(async (host) => {
