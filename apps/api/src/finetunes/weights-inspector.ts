@@ -16,8 +16,8 @@ const timeMs = 30_000;
 /** A header of 8 MiB parsed, a model's graph, and the runtime itself. */
 const heapMb = 384;
 const residentMb = 1024;
-/** Files that may wait for their turn: one of a key, whose others wait behind it, and so many of all. A key has at most four on their way. */
-const waiting = { perKey: 1, total: 200 };
+/** One file of a key is looked at before the next key's turn. A key has at most four on their way, and so many may wait of all. */
+const turns = { keyConcurrency: 1, perKey: 4, total: 200 };
 const retryAfterSeconds = 10;
 
 /** 429: too many files wait to be looked at. */
@@ -38,9 +38,7 @@ export class WeightsInspector implements OnApplicationShutdown {
   /** Compiled entry of the process; tests name the one in `dist`. */
   static processFile = join(__dirname, 'inspection-process.js');
 
-  private readonly turns = new FairTurns(waiting);
-  /** When the last file of each key that waits or is looked at is done. */
-  private readonly last = new Map<string, Promise<void>>();
+  private readonly turns = new FairTurns(turns);
   private readonly work: WorkProcess<InspectionOrder, Inspection>;
 
   constructor(logger: JsonLogger) {
@@ -64,29 +62,15 @@ export class WeightsInspector implements OnApplicationShutdown {
    * for a file that takes too much time or memory; `ModelBroken`. InspectionsFullError while too many wait.
    */
   async inspect(ownerId: string, path: string, modelFolder: string): Promise<AcceptedWeights> {
-    const found = await this.afterOwn(ownerId, () =>
-      this.turns.run(ownerId, () => this.work.run({ path, modelFolder })),
-    ).catch((error: Error) => {
-      if (error instanceof TurnsFullError) throw new InspectionsFullError();
-      throw error instanceof WorkError ? outcomeOf(error) : error;
-    });
+    const found = await this.turns
+      .run(ownerId, () => this.work.run({ path, modelFolder }))
+      .catch((error: Error) => {
+        if (error instanceof TurnsFullError) throw new InspectionsFullError();
+        throw error instanceof WorkError ? outcomeOf(error) : error;
+      });
     if (found.outcome === 'accepted') return found;
     if (found.outcome === 'refused') throw new UnprocessableError(found.code, found.message);
     throw tooComplex();
-  }
-
-  /** A key asks for its next turn when its last one is over: another that came meanwhile is before it, and waits for one file at most. */
-  private afterOwn<T>(ownerId: string, next: () => Promise<T>): Promise<T> {
-    const result = (this.last.get(ownerId) ?? Promise.resolve()).then(next);
-    const over = result.then(
-      () => undefined,
-      () => undefined,
-    );
-    this.last.set(ownerId, over);
-    void over.then(() => {
-      if (this.last.get(ownerId) === over) this.last.delete(ownerId);
-    });
-    return result;
   }
 }
 
