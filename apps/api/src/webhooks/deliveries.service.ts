@@ -2,6 +2,7 @@ import { isIdentifier, limits, NotFoundError, WebhookAttempt, WebhookDelivery, W
 import { jobIdOf, Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
 import { Repository } from 'typeorm';
 import { TextToImageService } from '../text-to-image/text-to-image.service';
 
@@ -17,11 +18,16 @@ export class DeliveriesService {
   /** Newest first; empty while nothing is owed. @throws NotFoundError also for another caller's Generation. */
   async findAll(ownerId: string, generationId: string): Promise<WebhookDeliveryDto[]> {
     await this.textToImage.findOne(ownerId, generationId);
-    const found = await this.deliveries.find({
-      where: { generationId, ownerId },
-      order: { createdAt: 'DESC', id: 'DESC' },
+    // In one snapshot: a try that ends between the two reads would stand beside the status from before it.
+    return this.deliveries.manager.transaction('REPEATABLE READ', async (manager) => {
+      const found = await manager.find(WebhookDelivery, {
+        where: { generationId, ownerId },
+        order: { createdAt: 'DESC', id: 'DESC' },
+      });
+      const shown: WebhookDeliveryDto[] = [];
+      for (const delivery of found) shown.push(await present(manager, delivery));
+      return shown;
     });
-    return Promise.all(found.map((delivery) => this.present(delivery)));
   }
 
   /**
@@ -30,7 +36,7 @@ export class DeliveriesService {
    */
   async redeliver(ownerId: string, generationId: string, id: string): Promise<WebhookDeliveryDto> {
     await this.textToImage.findOne(ownerId, generationId);
-    await this.transactions.run(async (transaction) => {
+    return this.transactions.run(async (transaction) => {
       const { manager } = transaction;
       const row =
         isIdentifier(id) &&
@@ -46,17 +52,17 @@ export class DeliveriesService {
         { status: 'pending', enqueued, nextAttemptAt: new Date(), askedAt: new Date(), completedAt: null },
       );
       await transaction.enqueue('webhooks', { id: jobIdOf(id, enqueued), data: { deliveryId: id, asked: true } });
+      return present(manager, await manager.findOneByOrFail(WebhookDelivery, { id }));
     });
-    return this.present(await this.deliveries.findOneByOrFail({ id }));
   }
+}
 
-  /** With its last tries only: a caller may ask for any number of them. */
-  private async present(delivery: WebhookDelivery): Promise<WebhookDeliveryDto> {
-    const attempts = await this.deliveries.manager.find(WebhookAttempt, {
-      where: { deliveryId: delivery.id },
-      order: { startedAt: 'DESC' },
-      take: limits.shownAttempts,
-    });
-    return WebhookDeliveryDto.from(Object.assign(delivery, { attempts }));
-  }
+/** With its last tries only: a caller may ask for any number of them. */
+async function present(manager: EntityManager, delivery: WebhookDelivery): Promise<WebhookDeliveryDto> {
+  const attempts = await manager.find(WebhookAttempt, {
+    where: { deliveryId: delivery.id },
+    order: { startedAt: 'DESC' },
+    take: limits.shownAttempts,
+  });
+  return WebhookDeliveryDto.from(Object.assign(delivery, { attempts }));
 }
