@@ -1,7 +1,9 @@
 import type { FinetunePrompt, Generation, ImageTask } from '@app/domain';
+import type { ClientBase } from 'pg';
+import { escapeLiteral } from 'pg';
 import { waiting } from './fair-queue';
 import type { JobBackEnd } from './job-back-end';
-import { addJobsFunction } from './job-back-end';
+import { insertJobs, tellWorkers } from './job-rows';
 import { jobIdOf } from './jobs';
 import type { StatementClient } from './transactions';
 
@@ -77,6 +79,11 @@ const given = Object.entries(columns).map(([name, [, type]]) => `"${name}" ${typ
 const filled = Object.values(columns).map(([column]) => column);
 const taken = Object.keys(columns).map((name) => `"${name}"`);
 
+/** Whether the owner has a task for an engine: one look into an index for each owner, where a join would go through everybody's tasks. */
+const hasTask = (status: string): string => `coalesce((
+    SELECT true FROM image_tasks WHERE owner_id = "ownerId" AND status = '${status}' AND NOT sandbox LIMIT 1
+  ), false)`;
+
 /**
  * Everything that requests make, in one statement: their tasks, the records that own them, their owners' places in the fair queue and
  * the jobs. One round trip serves one request or many; the rows come as one JSON array, so that there is one plan for any number.
@@ -121,8 +128,7 @@ newcomer AS MATERIALIZED (
   SELECT "ownerId" AS owner_id, first FROM (
     SELECT "ownerId", min(ordinality) AS first FROM task WHERE NOT sandbox GROUP BY "ownerId"
   ) owners
-  WHERE NOT EXISTS (SELECT FROM image_tasks WHERE owner_id = "ownerId" AND status = 'queued' AND NOT sandbox)
-    AND NOT EXISTS (SELECT FROM image_tasks WHERE owner_id = "ownerId" AND status = 'processing' AND NOT sandbox)
+  WHERE NOT ${hasTask('queued')} AND NOT ${hasTask('processing')}
 ),
 joined AS (
   INSERT INTO fair_shares (owner_id, virtual_time)
@@ -148,11 +154,14 @@ new_prompts AS (
   INSERT INTO finetune_prompts (id, owner_id, finetune_id, prompt, metadata)
   SELECT id, "ownerId", "finetuneId", "promptAsSent", metadata FROM task
   WHERE kind = 'prompt' AND "hasRecord" ORDER BY ordinality
-)
-SELECT given.request, task.request IS NOT NULL AS admitted, coalesce(room.queued, 0) AS queued${
+)${
   addsJobs
-    ? `, (SELECT count(*) FROM ${addJobsFunction}((SELECT jsonb_agg(job ORDER BY ordinality) FROM task))) AS jobs`
+    ? `,
+new_jobs AS (${insertJobs('task')})`
     : ''
+}
+SELECT given.request, task.request IS NOT NULL AS admitted, coalesce(room.queued, 0) AS queued${
+  addsJobs ? `, (${tellWorkers('task')}) AS told` : ''
 }
 FROM (SELECT DISTINCT request, "ownerId" FROM given) given
 LEFT JOIN (SELECT DISTINCT request FROM task) task USING (request)
@@ -186,6 +195,43 @@ export async function insertTasks(
   jobs: JobBackEnd,
   works: readonly NewTasks[],
 ): Promise<InsertOutcome[]> {
+  const answer = await client.query({ ...statementFor(jobs), values: [rowsOf(jobs, works)] });
+  return outcomesOf(answer.rows);
+}
+
+/** What `insertTogether` needs to have been run once on a connection. */
+export function prepareInsert(jobs: JobBackEnd): string {
+  const { name, text } = statementFor(jobs);
+  return `PREPARE "${name}" (json) AS ${text}`;
+}
+
+/**
+ * Locks and writes in a transaction of its own that is one message and one answer: where several statements come as one text, the
+ * server makes them one transaction, each with a view of its own of what is committed, and rolls back at the first error.
+ * @param client on which `prepareInsert` has been run.
+ */
+export async function insertTogether(
+  client: ClientBase,
+  jobs: JobBackEnd,
+  works: readonly NewTasks[],
+): Promise<InsertOutcome[]> {
+  const insert = `EXECUTE "${statementFor(jobs).name}" (${escapeLiteral(rowsOf(jobs, works))})`;
+  const lock = admissionLock(works);
+  const answers = [await client.query<OutcomeRow>(lock ? `${lock}; ${insert}` : insert)].flat();
+  return outcomesOf(answers[answers.length - 1].rows);
+}
+
+type OutcomeRow = InsertOutcome & { request: number };
+
+function outcomesOf(rows: readonly unknown[]): InsertOutcome[] {
+  const sorted = [...(rows as OutcomeRow[])].sort((a, b) => a.request - b.request);
+  return sorted.map(({ admitted, queued }) => ({ admitted, queued }));
+}
+
+const statementFor = (jobs: JobBackEnd) => (jobs.rowOf ? withJobs : withoutJobs);
+
+/** The statement's parameter. */
+function rowsOf(jobs: JobBackEnd, works: readonly NewTasks[]): string {
   const rows = works.flatMap(({ maxQueued, tasks }, request) =>
     tasks.map(({ generation, finetunePrompt, delayMs, ...task }) => ({
       ...task,
@@ -198,12 +244,7 @@ export async function insertTasks(
       job: jobs.rowOf?.(...jobOf({ ...task, delayMs })),
     })),
   );
-  const answer = await client.query({
-    ...(jobs.rowOf ? withJobs : withoutJobs),
-    values: [JSON.stringify(rows)],
-  });
-  const outcomes = answer.rows as (InsertOutcome & { request: number })[];
-  return outcomes.sort((a, b) => a.request - b.request).map(({ admitted, queued }) => ({ admitted, queued }));
+  return JSON.stringify(rows);
 }
 
 /** The queue that a new task's job goes to, and the job. */

@@ -4,14 +4,12 @@ import type { BackendFactory, JobState, QueueOptions } from 'bullmq';
 import { createPostgresBackend } from 'bullmq';
 import type { EntityManager } from 'typeorm';
 import { createClosableRedisBackend } from './closable-redis-backend';
+import type { JobRow } from './job-rows';
 import type { NewJob, QueueName } from './jobs';
 import { restrained } from './restrained-backend';
 
 /** State of a job as the back end sees it; `missing` when it knows no such job. */
 export type JobPresence = JobState | 'unknown' | 'missing';
-
-/** BullMQ's own function that inserts an array of jobs in one go; its `add_jobs_bulk` makes temporary tables, which costs milliseconds. */
-export const addJobsFunction = 'bullmq.add_flow';
 
 /** Where jobs wait. Two implementations: PostgreSQL and Redis. */
 export interface JobBackEnd {
@@ -23,10 +21,10 @@ export interface JobBackEnd {
   /** Adds jobs for rows that are committed. */
   addNow<Q extends QueueName>(queue: Q, jobs: readonly NewJob<Q>[]): Promise<void>;
   /**
-   * What `addJobsFunction` takes for a job, where jobs are rows: a statement that writes a task can so make its job too.
+   * What `insertJobs` takes for a job, where jobs are rows: a statement that writes a task can so make its job too.
    * Undefined where they are not.
    */
-  rowOf?<Q extends QueueName>(queue: Q, job: NewJob<Q>): object;
+  rowOf?<Q extends QueueName>(queue: Q, job: NewJob<Q>): JobRow;
   /** Looks a job up, for the sweeper. */
   presence(queue: QueueName, jobId: string): Promise<JobPresence>;
   /** How many jobs wait, run, and wait for their time. */

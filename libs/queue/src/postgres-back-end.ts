@@ -5,6 +5,8 @@ import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
 import type { JobBackEnd, JobPresence } from './job-back-end';
 import { queuePoolOptions, searchPath } from './job-back-end';
+import type { JobRow } from './job-rows';
+import { jobRow } from './job-rows';
 import type { NewJob, QueueName } from './jobs';
 import { Queues } from './queues';
 
@@ -50,19 +52,8 @@ export class PostgresBackEnd implements JobBackEnd {
     return this.queues.add(queue, jobs);
   }
 
-  /** As BullMQ's `addBulk` would write it; a test compares the rows. */
-  rowOf<Q extends QueueName>(queue: Q, { id, data, delayMs = 0 }: NewJob<Q>): object {
-    const opts = { jobId: id, attempts: 0, ...(delayMs > 0 && { delay: delayMs }) };
-    return {
-      queue,
-      id,
-      name: queue,
-      data: JSON.stringify(data),
-      opts,
-      delay: delayMs,
-      timestamp: Date.now(),
-      attempts: 0,
-    };
+  rowOf<Q extends QueueName>(queue: Q, job: NewJob<Q>): JobRow {
+    return jobRow(queue, job);
   }
 
   presence(queue: QueueName, jobId: string): Promise<JobPresence> {

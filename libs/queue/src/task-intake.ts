@@ -1,7 +1,7 @@
 import { poolOptions, statementTimeoutMs } from '@app/database';
 import { Pool } from 'pg';
 import type { InsertOutcome, NewTasks } from './insert-tasks';
-import { admissionLock, insertTasks, jobOf } from './insert-tasks';
+import { admissionLock, insertTasks, insertTogether, jobOf, prepareInsert } from './insert-tasks';
 import type { JobBackEnd } from './job-back-end';
 import type { Transactions } from './transactions';
 
@@ -28,7 +28,7 @@ export class TaskIntake {
   /** The same of owners for whom something is written apart: it waits until that is done. */
   private readonly held = new Map<string, Pending[]>();
   private isWriting = false;
-  /** Its connection keeps the prepared statement, is sent a whole transaction at once, and gives up waiting for a lock. */
+  /** Its connection keeps the prepared statement, and gives up waiting for a lock. */
   private readonly pool: Pool;
 
   constructor(
@@ -40,10 +40,9 @@ export class TaskIntake {
     this.pool = new Pool({
       connectionString: databaseUrl,
       max: 1,
-      pipeline: true,
       application_name: 'darkroom-intake',
       idleTimeoutMillis: 0,
-      ...poolOptions({ statementTimeoutMs, lockTimeoutMs }),
+      ...poolOptions({ statementTimeoutMs, lockTimeoutMs, prepare: prepareInsert(jobs) }),
     });
     this.pool.on('error', onError);
   }
@@ -114,26 +113,14 @@ export class TaskIntake {
     }
   }
 
-  /**
-   * One round trip. A batch of owners without caps is one statement and so a transaction of its own; with a lock before it, all of
-   * the transaction is sent without waiting, for nothing in it depends on an answer: after an error the server makes the commit a rollback.
-   */
   private async inOneTransaction(works: readonly NewTasks[]): Promise<InsertOutcome[]> {
-    const lock = admissionLock(works);
     const client = await this.pool.connect();
     let broken: Error | undefined;
     try {
-      if (!lock) return await insertTasks(client, this.jobs, works);
-      const [locked, inserted, ended] = await Promise.allSettled([
-        client.query(`BEGIN; ${lock}`),
-        insertTasks(client, this.jobs, works),
-        client.query('COMMIT'),
-      ]);
-      if (ended.status === 'rejected') broken = ended.reason as Error;
-      if (locked.status === 'rejected') throw locked.reason;
-      if (inserted.status === 'rejected') throw inserted.reason;
-      if (broken) throw broken;
-      return inserted.value;
+      return await insertTogether(client, this.jobs, works);
+    } catch (error) {
+      if (!isOfOneRequest(error)) broken = error as Error;
+      throw error;
     } finally {
       client.release(broken);
     }

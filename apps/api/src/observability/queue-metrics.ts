@@ -5,11 +5,15 @@ import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { JOB_BACK_END } from '../infrastructure/infrastructure.module';
 
-/** The rows are the truth of what waits: the jobs are only how it is told. */
+/** The rows are the truth of what waits: the jobs are only how it is told. Each half goes along an index of its own. */
 const waiting = `
   SELECT 'images' AS queue, count(*)::integer AS depth,
     coalesce(extract(epoch FROM now() - min(created_at)), 0)::float8 AS age
-  FROM image_tasks WHERE status = 'queued'
+  FROM (
+    SELECT created_at FROM image_tasks WHERE status = 'queued' AND NOT sandbox
+    UNION ALL
+    SELECT created_at FROM image_tasks WHERE status = 'queued' AND sandbox
+  ) queued
   UNION ALL
   SELECT 'webhooks', count(*)::integer, coalesce(extract(epoch FROM now() - min(next_attempt_at)), 0)::float8
   FROM webhook_deliveries WHERE status = 'pending' AND next_attempt_at <= now()`;

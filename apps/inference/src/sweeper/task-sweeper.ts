@@ -55,8 +55,11 @@ export class TaskSweeper {
     const jobs = Object.values(await this.jobs.counts('images')).reduce((sum, count) => sum + count, 0);
     const { manager } = this.dataSource;
     const [{ open }] = await manager.query<{ open: number }[]>(
-      `SELECT count(*)::integer AS open FROM image_tasks
-       WHERE NOT sandbox AND (status = 'processing' OR status = 'queued' AND created_at < now() - $1 * interval '1 ms')`,
+      `SELECT (
+         (SELECT count(*) FROM image_tasks WHERE status = 'processing' AND NOT sandbox) +
+         (SELECT count(*) FROM image_tasks
+          WHERE status = 'queued' AND NOT sandbox AND created_at < now() - $1 * interval '1 ms')
+       )::integer AS open`,
       [graceMs],
     );
     if (jobs >= open) return [];

@@ -14,6 +14,8 @@ import { RepliesByRecord1795650120000 } from './1795650120000-replies-by-record'
 import { Redelivery1795660000000 } from './1795660000000-redelivery';
 import { ReadinessProbes1795660100000 } from './1795660100000-readiness-probes';
 import { ThumbnailClaims1795660200000 } from './1795660200000-thumbnail-claims';
+import { OpenSandboxTasks1795670000000 } from './1795670000000-open-sandbox-tasks';
+import { NoOpenTasksOfAll1795670010000 } from './1795670010000-no-open-tasks-of-all';
 
 /** Every migration in order; a new one is added at the end, an index on a table that may be large with `createIndexConcurrently`. */
 export const migrations = [
@@ -33,4 +35,6 @@ export const migrations = [
   Redelivery1795660000000,
   ReadinessProbes1795660100000,
   ThumbnailClaims1795660200000,
+  OpenSandboxTasks1795670000000,
+  NoOpenTasksOfAll1795670010000,
 ];

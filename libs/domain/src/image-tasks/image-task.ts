@@ -17,7 +17,7 @@ export type OutputFormat = (typeof outputFormats)[number];
 @Entity('image_tasks')
 @Check('image_tasks_status_check', `"status" IN ('queued', 'processing', 'succeeded', 'failed', 'canceled')`)
 @Check('image_tasks_kind_check', `"kind" IN ('generation', 'prompt')`)
-@Index('image_tasks_open_idx', ['status', 'createdAt'], { where: `"status" IN ('queued', 'processing')` })
+@Index('image_tasks_sandbox_idx', ['createdAt'], { where: `"status" IN ('queued', 'processing') AND "sandbox"` })
 @Index('image_tasks_owner_idx', ['ownerId', 'status'])
 @Index('image_tasks_completed_idx', ['ownerId', 'completedAt'], { where: `"completed_at" IS NOT NULL` })
 @Index('image_tasks_queued_idx', ['ownerId', 'createdAt', 'id'], { where: `"status" = 'queued' AND NOT "sandbox"` })
