@@ -47,9 +47,13 @@ export interface NewTasks {
   tasks: readonly NewTask[];
 }
 
-/** Whether a request was written; when not, `queued` tasks of its owner wait, and these would have been too many. */
+/**
+ * Whether a request was written; when not, its owner's key is revoked, or `queued` tasks of its owner wait, and these would have been
+ * too many.
+ */
 export interface InsertOutcome {
   admitted: boolean;
+  revoked: boolean;
   queued: number;
 }
 
@@ -103,6 +107,9 @@ WITH RECURSIVE given AS MATERIALIZED (
     "hasRecord" boolean, webhook varchar, "promptAsSent" text, metadata json, job jsonb
   )) WITH ORDINALITY
 ),
+revoked AS MATERIALIZED (
+  SELECT id FROM api_keys WHERE id IN (SELECT DISTINCT "ownerId" FROM given) AND revoked_at IS NOT NULL
+),
 room AS MATERIALIZED (
   SELECT "ownerId", queued, "maxQueued" - queued AS places
   FROM (SELECT DISTINCT "ownerId", "maxQueued" FROM given WHERE "maxQueued" > 0) capped
@@ -116,7 +123,7 @@ task AS MATERIALIZED (
     SELECT *, count(*) OVER (PARTITION BY "ownerId" ORDER BY request) AS place FROM given
   ) numbered
   LEFT JOIN room USING ("ownerId")
-  WHERE place <= coalesce(places, place)
+  WHERE place <= coalesce(places, place) AND "ownerId" NOT IN (SELECT id FROM revoked)
   ORDER BY ordinality
 ),
 ${waiting},
@@ -160,9 +167,8 @@ new_prompts AS (
 new_jobs AS (${insertJobs('task')})`
     : ''
 }
-SELECT given.request, task.request IS NOT NULL AS admitted, coalesce(room.queued, 0) AS queued${
-  addsJobs ? `, (${tellWorkers('task')}) AS told` : ''
-}
+SELECT given.request, task.request IS NOT NULL AS admitted, coalesce(room.queued, 0) AS queued,
+  given."ownerId" IN (SELECT id FROM revoked) AS revoked${addsJobs ? `, (${tellWorkers('task')}) AS told` : ''}
 FROM (SELECT DISTINCT request, "ownerId" FROM given) given
 LEFT JOIN (SELECT DISTINCT request FROM task) task USING (request)
 LEFT JOIN room USING ("ownerId")`;
@@ -225,7 +231,7 @@ type OutcomeRow = InsertOutcome & { request: number };
 
 function outcomesOf(rows: readonly unknown[]): InsertOutcome[] {
   const sorted = [...(rows as OutcomeRow[])].sort((a, b) => a.request - b.request);
-  return sorted.map(({ admitted, queued }) => ({ admitted, queued }));
+  return sorted.map(({ admitted, revoked, queued }) => ({ admitted, revoked, queued }));
 }
 
 const statementFor = (jobs: JobBackEnd) => (jobs.rowOf ? withJobs : withoutJobs);

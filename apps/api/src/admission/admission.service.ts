@@ -6,7 +6,7 @@ import { TaskIntake } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import type { CallerKey } from '../auth/caller-key';
 import { CONFIG } from '../config.token';
-import { QueueFullError } from '../http/http-errors';
+import { QueueFullError, UnauthorizedError } from '../http/http-errors';
 import { StorageQuota } from '../storage-use/storage-quota';
 
 /** A new task as far as its key has a say in it. */
@@ -44,11 +44,12 @@ export class AdmissionService {
 
   /**
    * Writes all tasks of a request, their records and their jobs, or none.
-   * @throws QueueFullError where the key would have more waiting than it may, whatever else is being written.
+   * @throws UnauthorizedError for a key that has been revoked meanwhile; QueueFullError where the key would have more waiting than it may, whatever else is being written.
    */
   async insert({ id: ownerId, maxQueued }: ApiKey, tasks: readonly NewTask[]): Promise<void> {
     const cap = maxQueued ?? this.config.maxQueuedPerKey;
-    const { admitted, queued } = await this.intake.insert({ ownerId, maxQueued: cap, tasks });
+    const { admitted, revoked, queued } = await this.intake.insert({ ownerId, maxQueued: cap, tasks });
+    if (revoked) throw new UnauthorizedError();
     if (!admitted) throw new QueueFullError(cap, queued, tasks.length);
   }
 }

@@ -19,6 +19,11 @@ const isPublic = 'isPublic';
 /** Lets everyone in: health checks, documents, pictures. */
 export const Public = () => SetMetadata(isPublic, true);
 
+const checksKeyItself = 'checksKeyItself';
+
+/** On a route that writes nothing for a key that is revoked by then: the statement that writes looks at the key as well. */
+export const ChecksKeyItself = () => SetMetadata(checksKeyItself, true);
+
 /** The caller's key, for routes that need more of it than its id. */
 export const Caller = createParamDecorator((_: unknown, context: ExecutionContext): CallerKey => caller(context));
 
@@ -49,9 +54,12 @@ export class ApiKeyGuard implements CanActivate {
     const request = context.switchToHttp().getRequest<Request>();
     const [scheme, token, ...rest] = (request.headers.authorization ?? '').split(' ');
     if (scheme.toLowerCase() !== 'bearer' || !token || rest.length > 0) throw new UnauthorizedError();
-    const key = await this.apiKeys.authenticate(token);
-    await this.rates.take(key, context.switchToHttp().getResponse<Response>());
+    const response = context.switchToHttp().getResponse<Response>();
     const scope = readMethods.has(request.method) ? 'read' : 'write';
+    const isFresh = scope === 'write' && !this.reflector.get<boolean>(checksKeyItself, context.getHandler());
+    const key = await this.apiKeys.authenticate(token, isFresh);
+    if (isFresh) response.once('close', () => this.apiKeys.forget(key));
+    await this.rates.take(key, response);
     if (!key.has(scope)) throw new ScopeMissingError(scope);
     request.apiKey = key;
     return true;

@@ -1,9 +1,10 @@
 import { ApiKey, parseApiKeyToken } from '@app/domain';
-import { Gathered, Transactions } from '@app/queue';
+import { Gathered, keyChannel, Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import { UnauthorizedError } from '../http/http-errors';
+import { Notifications } from '../infrastructure/notifications';
 import type { StorageRow } from '../storage-use/storage-quota';
 import { storageColumns } from '../storage-use/storage-quota';
 import type { CallerKey } from './caller-key';
@@ -11,16 +12,25 @@ import type { CallerKey } from './caller-key';
 /** `last_used_at` is written at most this often for a key. */
 const lastUsedResolutionMs = 60_000;
 
+/** A key is taken to be as it was read for this long, where that is enough. Whoever revokes one says so, and it is forgotten at once. */
+const knownMs = 1_000;
+/** Far more keys than make requests in a second. */
+const mostKnown = 10_000;
+
 /** Finds the caller of a request. */
 @Injectable()
 export class ApiKeysService {
-  /** One statement reads the keys of all requests that come at the same time. Nothing is remembered: a key that is revoked is out at once. */
+  /** One statement reads the keys of all requests that come at the same time. */
   private readonly rows: Gathered<string, CallerKey | undefined>;
+  /** By the prefix; only keys that there are. */
+  private readonly known = new Map<string, { key: CallerKey; readAt: number }>();
 
   constructor(
     @InjectRepository(ApiKey) private readonly apiKeys: Repository<ApiKey>,
     transactions: Transactions,
+    notifications: Notifications,
   ) {
+    notifications.on(keyChannel, () => this.known.clear());
     // The row is needed by every request: it is read by a prepared statement, and made an entity by hand.
     const { columns } = apiKeys.metadata;
     const list = columns.map(({ databaseName, propertyName }) => `caller."${databaseName}" AS "${propertyName}"`);
@@ -39,12 +49,33 @@ export class ApiKeysService {
     });
   }
 
-  /** @throws UnauthorizedError for a token that is malformed, unknown or revoked; the answer does not say which. */
-  async authenticate(token: string): Promise<CallerKey> {
+  /**
+   * @param isFresh whether the key is to be read now; else it may be as it was a second ago.
+   * @throws UnauthorizedError for a token that is malformed, unknown or revoked; the answer does not say which.
+   */
+  async authenticate(token: string, isFresh: boolean): Promise<CallerKey> {
     const presented = parseApiKeyToken(token);
-    const key = presented && (await this.rows.get(presented.prefix));
+    const key = presented && ((!isFresh && this.knownKey(presented.prefix)) || (await this.read(presented.prefix)));
     if (!presented || !key?.accepts(presented.secretHash)) throw new UnauthorizedError();
     await this.touch(key);
+    return key;
+  }
+
+  /** Has a key read anew by the next request: this one may have changed what stands in its row. */
+  forget({ prefix }: ApiKey): void {
+    this.known.delete(prefix);
+  }
+
+  private knownKey(prefix: string): CallerKey | undefined {
+    const known = this.known.get(prefix);
+    return known && performance.now() - known.readAt < knownMs ? known.key : undefined;
+  }
+
+  private async read(prefix: string): Promise<CallerKey | undefined> {
+    const readAt = performance.now();
+    const key = await this.rows.get(prefix);
+    if (this.known.size >= mostKnown) this.known.clear();
+    if (key) this.known.set(prefix, { key, readAt });
     return key;
   }
 
@@ -60,6 +91,7 @@ export class ApiKeysService {
         stale: new Date(now - lastUsedResolutionMs),
       })
       .execute();
+    key.lastUsedAt = new Date(now);
   }
 }
 

@@ -2,7 +2,7 @@ import { ApplyStyleDto, CreatedPromptDto, CreatePromptDto, DeletedDto, PartialPr
 import { Controller, Delete, Get, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { Caller, OwnerId } from '../auth/api-key.guard';
+import { Caller, ChecksKeyItself, OwnerId } from '../auth/api-key.guard';
 import type { CallerKey } from '../auth/caller-key';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBodyArray } from '../http/body';
@@ -21,6 +21,7 @@ export class FinetunePromptsController {
   ) {}
 
   @Post('prompts')
+  @ChecksKeyItself()
   @ApiCreates('createPrompts', 'Draw Prompts with a Fine-Tune', {
     body: CreatePromptDto,
     bodyIsArray: true,
@@ -37,6 +38,7 @@ export class FinetunePromptsController {
   }
 
   @Post('styles')
+  @ChecksKeyItself()
   @ApiCreates('applyStyles', 'Draw a Fine-Tune in Styles', {
     description: 'One Prompt for each Style; a Collection applies all of its Styles in their order.',
     body: ApplyStyleDto,

@@ -20,7 +20,11 @@ export class Notifications implements OnApplicationBootstrap, OnApplicationShutd
 
   /** Called from a constructor, for the channels are opened when the application starts. */
   on(channel: string, handle: (payload: string) => void): void {
-    this.handlers[channel] = handle;
+    const earlier = this.handlers[channel] as ((payload: string) => void) | undefined;
+    this.handlers[channel] = (payload) => {
+      earlier?.(payload);
+      handle(payload);
+    };
   }
 
   async onApplicationBootstrap(): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Response } from 'express';
 import { TooManyRequestsError } from '../http/http-errors';
-import { requestsPerKey, RequestTurns } from './request-turns';
+import { RequestTurns, servedPerKey, waitingPerKey } from './request-turns';
 
 describe(RequestTurns.name, () => {
   const response = (): Response => ({}) as Response;
@@ -8,19 +8,22 @@ describe(RequestTurns.name, () => {
   it('serves some requests of a key at a time, those of others meanwhile, and refuses too many', async () => {
     const turns = new RequestTurns();
     const served: Response[] = [];
-    for (let n = 0; n < requestsPerKey; n++) {
+    for (let n = 0; n < servedPerKey.heavy; n++) {
       served.push(response());
-      await turns.take('a', served[n]);
+      await turns.take('a', served[n], 'heavy');
     }
     let isNext = false;
-    const next = turns.take('a', response()).then(() => (isNext = true));
-    await turns.take('b', response());
+    const next = turns.take('a', response(), 'heavy').then(() => (isNext = true));
+    await turns.take('b', response(), 'heavy');
+    await turns.take('a', response(), 'light');
     expect(isNext).toBe(false);
     turns.end(served[0]);
     turns.end(served[0]);
     await next;
     const refused = await Promise.race(
-      Array.from({ length: 501 }, () => turns.take('a', response()).catch((error: unknown) => error)),
+      Array.from({ length: waitingPerKey.heavy + 1 }, () =>
+        turns.take('a', response(), 'heavy').catch((error: unknown) => error),
+      ),
     );
     expect(refused).toBeInstanceOf(TooManyRequestsError);
   });

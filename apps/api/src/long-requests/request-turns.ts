@@ -3,30 +3,30 @@ import type { Response } from 'express';
 import { TooManyRequestsError } from '../http/http-errors';
 import { FairTurns, TurnsFullError } from '../work/fair-turns';
 
-/** Requests of a key that one api process serves at a time, and that may wait until then. */
-export const requestsPerKey = 8;
-const waitingPerKey = 500;
+/** How much a request may ask of the process: one record, from a small body if any, or anything up to a megabyte or a thousand records. */
+export type RequestWeight = 'light' | 'heavy';
+
+/** Requests of a key that one api process serves at a time: as many light ones as a batch of the database takes in while others are read. */
+export const servedPerKey: Readonly<Record<RequestWeight, number>> = { light: 24, heavy: 8 };
+export const requestsPerKey = servedPerKey.light + servedPerKey.heavy;
+/** Requests of a key that may wait until then; a heavy one waits with its body in memory. */
+export const waitingPerKey: Readonly<Record<RequestWeight, number>> = { light: 500, heavy: 100 };
 
 /** However many requests a key sends at once, only so many at a time take the processor and connections from others. */
 @Injectable()
 export class RequestTurns {
-  private readonly turns = new FairTurns({
-    concurrency: Infinity,
-    keyConcurrency: requestsPerKey,
-    perKey: waitingPerKey,
-    total: Infinity,
-  });
+  private readonly turns = { light: turnsOf('light'), heavy: turnsOf('heavy') };
   private readonly ends = new WeakMap<Response, () => void>();
 
   /**
    * Resolves when it is the request's turn.
    * @throws TooManyRequestsError
    */
-  async take(ownerId: string, response: Response): Promise<void> {
+  async take(ownerId: string, response: Response, weight: RequestWeight): Promise<void> {
     try {
-      this.ends.set(response, await this.turns.take(ownerId));
+      this.ends.set(response, await this.turns[weight].take(ownerId));
     } catch (error) {
-      throw error instanceof TurnsFullError ? new TooManyRequestsError(waitingPerKey) : error;
+      throw error instanceof TurnsFullError ? new TooManyRequestsError(waitingPerKey[weight]) : error;
     }
   }
 
@@ -34,4 +34,13 @@ export class RequestTurns {
   end(response: Response): void {
     this.ends.get(response)?.();
   }
+}
+
+function turnsOf(weight: RequestWeight): FairTurns {
+  return new FairTurns({
+    concurrency: Infinity,
+    keyConcurrency: servedPerKey[weight],
+    perKey: waitingPerKey[weight],
+    total: Infinity,
+  });
 }

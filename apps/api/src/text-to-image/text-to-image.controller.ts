@@ -2,7 +2,7 @@ import { CreateGenerationDto, DeletedDto, GenerationDto } from '@app/domain';
 import { Controller, Delete, Get, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { Caller, OwnerId } from '../auth/api-key.guard';
+import { Caller, ChecksKeyItself, OwnerId } from '../auth/api-key.guard';
 import type { CallerKey } from '../auth/caller-key';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBody } from '../http/body';
@@ -21,6 +21,7 @@ export class TextToImageController {
   ) {}
 
   @Post()
+  @ChecksKeyItself()
   @ApiCreates('createGeneration', 'Draw pictures from a prompt', {
     body: CreateGenerationDto,
     reply: GenerationDto,
