@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { JsonBodyInterceptor } from '../../apps/api/src/http/json-body.interceptor';
+import { JsonBody } from '../../apps/api/src/http/json-body';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import type { ProblemJson } from '../support/factories';
@@ -21,15 +21,15 @@ const run = promisify(execFile);
 describe('connections', () => {
   let api: TestApi;
   let key: TestKey;
-  const { timeoutMs } = JsonBodyInterceptor;
+  const { timeoutMs } = JsonBody;
 
   beforeAll(async () => {
-    JsonBodyInterceptor.timeoutMs = 300;
+    JsonBody.timeoutMs = 300;
     api = await startTestApi();
     key = await api.createKey();
   });
   afterAll(async () => {
-    JsonBodyInterceptor.timeoutMs = timeoutMs;
+    JsonBody.timeoutMs = timeoutMs;
     await api.close();
   });
 

@@ -7,13 +7,12 @@ import { CollectionsModule } from './collections/collections.module';
 import { EventsModule } from './events/events.module';
 import { FinetunePromptsModule } from './finetune-prompts/finetune-prompts.module';
 import { FinetunesModule } from './finetunes/finetunes.module';
-import { JsonBodyInterceptor } from './http/json-body.interceptor';
 import { ProblemFilter } from './http/problem.filter';
 import { IdempotencyInterceptor } from './idempotency/idempotency.interceptor';
 import { ImagesModule } from './images/images.module';
 import { InfrastructureModule } from './infrastructure/infrastructure.module';
 import { LongRequestsModule } from './long-requests/long-requests.module';
-import { RequestTurnsInterceptor } from './long-requests/request-turns.interceptor';
+import { RequestInterceptor } from './long-requests/request.interceptor';
 import { ModelsModule } from './models/models.module';
 import { RetentionModule } from './retention/retention.module';
 import { SandboxModule } from './sandbox/sandbox.module';
@@ -42,8 +41,7 @@ import { WebhooksModule } from './webhooks/webhooks.module';
   ],
   providers: [
     { provide: APP_FILTER, useClass: ProblemFilter },
-    { provide: APP_INTERCEPTOR, useClass: JsonBodyInterceptor },
-    { provide: APP_INTERCEPTOR, useClass: RequestTurnsInterceptor },
+    { provide: APP_INTERCEPTOR, useClass: RequestInterceptor },
     { provide: APP_INTERCEPTOR, useClass: IdempotencyInterceptor },
   ],
 })

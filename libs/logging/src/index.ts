@@ -1,7 +1,6 @@
 export { runChecks } from './checks';
 export type { HealthChecks } from './checks';
 export { JsonLogger } from './json-logger';
-export { withLogFields } from './log-context';
 export { mayReadMetrics } from './metrics-access';
 export { Metrics, requestBuckets, stepBuckets } from './metrics';
 export { remembering } from './remembering';

@@ -1,7 +1,6 @@
 import type { Config } from '@app/config';
 import type { LoggerService } from '@nestjs/common';
 import pino from 'pino';
-import { currentLogFields } from './log-context';
 import { Repetitions } from './repetitions';
 
 /** Fields that go with a log line. Never a key, a webhook secret or (above debug) a prompt. */
@@ -60,7 +59,7 @@ export class JsonLogger implements LoggerService {
 
   /** Nest passes its context as the last string; ours pass one object of fields. */
   private write(level: pino.Level, message: unknown, rest: unknown[]): void {
-    const fields: LogFields = { ...currentLogFields() };
+    const fields: LogFields = {};
     for (const item of rest) {
       if (item instanceof Error) fields.err = pino.stdSerializers.err(item);
       else if (typeof item === 'string') fields[item.includes('\n') ? 'stack' : 'context'] = item;

@@ -1,4 +1,4 @@
-import { JsonLogger, Metrics, requestBuckets, withLogFields } from '@app/logging';
+import { JsonLogger, Metrics, requestBuckets } from '@app/logging';
 import { Injectable } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
 
@@ -14,7 +14,7 @@ const clientClosedRequest = 499;
 /** Asked for again and again by machines. */
 const quiet = /^\/(health|metrics)(\/|$)/;
 
-/** One log line and one measurement for each request, and the request's id on every line that is logged for it. */
+/** One log line and one measurement for each request. */
 @Injectable()
 export class HttpObserver {
   private readonly requests;
@@ -39,7 +39,7 @@ export class HttpObserver {
   observe(request: Request, response: Response, next: NextFunction): void {
     const startedAt = performance.now();
     response.once('close', () => this.note(request, response, performance.now() - startedAt));
-    withLogFields({ requestId: request.id }, next);
+    next();
   }
 
   private note(request: Request, response: Response, ms: number): void {

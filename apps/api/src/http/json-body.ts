@@ -1,10 +1,7 @@
 import { isUtf8 } from 'node:buffer';
-import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
-import { Injectable } from '@nestjs/common';
 import { InvalidError, limits } from '@app/domain';
 import type { Request, Response } from 'express';
 import { json } from 'express';
-import type { Observable } from 'rxjs';
 import { bodyTimeoutMs, welcomeBody } from './connections';
 import { scanJson } from './json-scan';
 import { BodyTimeoutError, BodyTooLargeError, MalformedBodyError, UnsupportedMediaTypeError } from './http-errors';
@@ -26,35 +23,31 @@ const parse = json({
   },
 });
 
-/**
- * Reads a JSON body after the guards have let the caller in, so that a stranger's body is never read.
- * @throws UnsupportedMediaTypeError, BodyTooLargeError, BodyTimeoutError or MalformedBodyError; InvalidError for one of too many fields or levels
- */
-@Injectable()
-export class JsonBodyInterceptor implements NestInterceptor {
+/** Bodies of JSON requests. */
+export class JsonBody {
   /** Tests wait for less. */
   static timeoutMs = bodyTimeoutMs;
 
-  async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
-    const request = context.switchToHttp().getRequest<Request>();
-    const response = context.switchToHttp().getResponse<Response>();
-    const hasBody =
-      request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
-    if (hasBody && (request.method === 'POST' || request.method === 'PUT') && !isBinary(request)) {
-      if (!request.is(['json', '+json'])) throw new UnsupportedMediaTypeError(request.headers['content-type']);
-      if (Number(request.headers['content-length'] ?? 0) > limits.bodyBytes) throw new BodyTooLargeError();
-      welcomeBody(request, response);
-      await new Promise<void>((resolve, reject) => {
-        const { timeoutMs } = JsonBodyInterceptor;
-        const timer = setTimeout(() => reject(new BodyTimeoutError(timeoutMs)), timeoutMs);
-        parse(request, response, (error?: unknown) => {
-          clearTimeout(timer);
-          if (error) reject(toDomain(error));
-          else resolve();
-        });
+  /**
+   * Reads the body where there is one, after the guards have let the caller in, so that a stranger's body is never read.
+   * @throws UnsupportedMediaTypeError, BodyTooLargeError, BodyTimeoutError or MalformedBodyError; InvalidError for one of too many fields or levels
+   */
+  static async read(request: Request, response: Response): Promise<void> {
+    const { method, headers } = request;
+    if ((method !== 'POST' && method !== 'PUT') || isBinary(request)) return;
+    if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0) return;
+    if (!request.is(['json', '+json'])) throw new UnsupportedMediaTypeError(headers['content-type']);
+    if (Number(headers['content-length'] ?? 0) > limits.bodyBytes) throw new BodyTooLargeError();
+    welcomeBody(request, response);
+    await new Promise<void>((resolve, reject) => {
+      const { timeoutMs } = JsonBody;
+      const timer = setTimeout(() => reject(new BodyTimeoutError(timeoutMs)), timeoutMs);
+      parse(request, response, (error?: unknown) => {
+        clearTimeout(timer);
+        if (error) reject(toDomain(error));
+        else resolve();
       });
-    }
-    return next.handle();
+    });
   }
 }
 
