@@ -66,6 +66,22 @@ describe('Revoking an API key', () => {
     }
   });
 
+  it('makes nothing from that moment on, however lately it was read, and shows nothing a second later', async () => {
+    const ask = (method: 'GET' | 'POST', path: string, body?: object) => api.request(method, path, { key, body });
+    const finetune = await makeFinetune(api, key);
+    await make();
+    expect((await ask('GET', '/v1/finetunes')).status).toBe(200);
+    await revoke({ told: false });
+    const replies = await Promise.all([
+      ask('POST', '/v1/sd/text-to-image', { prompt: 'a moon' }),
+      ask('POST', `/v1/finetunes/${finetune.id}/prompts`, [{ prompt: 'an ohwx robot' }]),
+      ask('POST', '/v1/prompts/collections', { name: 'moons', styles: [] }),
+    ]);
+    expect(replies.map(({ status }) => status)).toEqual([401, 401, 401]);
+    expect(await api.dataSource.manager.countBy(ImageTask, { ownerId: key.id })).toBe(1);
+    await until(async () => (await ask('GET', '/v1/finetunes')).status === 401, 'the key is refused', 2_000);
+  });
+
   it('leaves the streams of others alone', async () => {
     const other = await api.createKey();
     const { body } = await api.request<{ id: string }>('POST', '/v1/sd/text-to-image', {

@@ -90,11 +90,11 @@ describe(TaskIntake.name, () => {
           Array.from({ length: size }, () => task(owner)),
           { maxQueued: 10, intake: n % 2 === 0 ? bench.intake : second },
         );
-      expect(await ask(0, 11)).toEqual({ admitted: false, queued: 0 });
+      expect(await ask(0, 11)).toEqual({ admitted: false, revoked: false, queued: 0 });
       const outcomes = await Promise.all(Array.from({ length: 30 }, (_, n) => ask(n, 1 + (n % 3 === 0 ? 1 : 0))));
       expect(outcomes.some(({ admitted }) => !admitted)).toBe(true);
       expect(await count(owner)).toBe(10);
-      expect(await ask(1)).toEqual({ admitted: false, queued: 10 });
+      expect(await ask(1)).toEqual({ admitted: false, revoked: false, queued: 10 });
       expect(Object.values(await bench.jobs.counts('images')).reduce((a, b) => a + b)).toBe(10);
     } finally {
       await second.close();

@@ -55,8 +55,11 @@ export class ApiKeysService {
    */
   async authenticate(token: string, isFresh: boolean): Promise<CallerKey> {
     const presented = parseApiKeyToken(token);
-    const key = presented && ((!isFresh && this.knownKey(presented.prefix)) || (await this.read(presented.prefix)));
-    if (!presented || !key?.accepts(presented.secretHash)) throw new UnauthorizedError();
+    if (!presented) throw new UnauthorizedError();
+    const known = isFresh ? undefined : this.knownKey(presented.prefix);
+    // One that does not accept the secret may have got a new one since.
+    const key = known?.accepts(presented.secretHash) ? known : await this.read(presented.prefix);
+    if (!key?.accepts(presented.secretHash)) throw new UnauthorizedError();
     await this.touch(key);
     return key;
   }
