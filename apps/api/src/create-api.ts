@@ -10,6 +10,7 @@ import { setDefaultBackendFactory } from 'bullmq';
 import { ApiModule } from './api.module';
 import { serveDocs } from './docs/serve-docs';
 import { boundConnections, lingeringClose } from './http/connections';
+import { oneAtATime } from './http/one-at-a-time';
 import { privateJson } from './http/private-json';
 import { requestId } from './http/request-id';
 import { securityHeaders } from './http/security-headers';
@@ -33,6 +34,7 @@ export async function createApi(config: Config): Promise<NestExpressApplication>
   app.disable('etag');
   const drain = app.get(Drain);
   const observer = app.get(HttpObserver);
+  app.use(oneAtATime);
   app.use(drain.observe.bind(drain));
   app.use(lingeringClose);
   app.use(requestId);

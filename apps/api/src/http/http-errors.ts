@@ -134,6 +134,15 @@ export class TooManyRequestsError extends HttpError {
   }
 }
 
+/** 429: so many of one owner's pictures are asked for that more would only wait. */
+export class TooManyPicturesError extends HttpError {
+  constructor(retryAfterSeconds = 1) {
+    super(429, 'TooManyRequests', 'Too many pictures of one owner are being read; ask again in a moment.', {
+      'Retry-After': String(retryAfterSeconds),
+    });
+  }
+}
+
 /** 429: the key has as many requests open of a kind that stays open as it may have. */
 export class TooManyOpenError extends HttpError {
   constructor(code: 'TooManyEventStreams' | 'ListRunning' | 'QueueFull', message: string, retryAfterSeconds: number) {

@@ -4,6 +4,7 @@ import { Controller, Get, Param, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Public } from '../auth/api-key.guard';
+import type { OpenImage } from './images.service';
 import { ImagesService } from './images.service';
 import { PictureReaders } from './picture-readers';
 
@@ -18,23 +19,25 @@ export class ImagesController {
 
   @Get(':file')
   async findOne(@Param('file') file: string, @Res() response: Response): Promise<void> {
-    const image = await this.images.open(file);
-    if (!image) throw new NotFoundError('Image');
+    if (!(await this.images.serve(file, (image) => this.send(image, response)))) throw new NotFoundError('Image');
+  }
+
+  private async send({ ownerId, stream, contentType, bytes }: OpenImage, response: Response): Promise<void> {
     response.set({
-      'Content-Type': image.contentType,
-      'Content-Length': String(image.bytes),
+      'Content-Type': contentType,
+      'Content-Length': String(bytes),
       'Cache-Control': 'private, max-age=31536000, immutable',
       // A picture may be shown by any page that knows its URL.
       'Cross-Origin-Resource-Policy': 'cross-origin',
       'X-Content-Type-Options': 'nosniff',
     });
-    if (response.req.method === 'HEAD') {
-      image.stream.destroy();
+    if (response.req.method === 'HEAD' || response.closed) {
+      stream.destroy();
       response.end();
       return;
     }
-    this.readers.add(image.ownerId, image.stream, () => response.destroy());
+    this.readers.add(ownerId, stream, () => response.destroy());
     // A reader who goes away is no failure of ours; the headers are sent, so there is nothing to answer either.
-    await pipeline(image.stream, response).catch(() => response.destroy());
+    await pipeline(stream, response).catch(() => response.destroy());
   }
 }

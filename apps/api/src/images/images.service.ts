@@ -1,10 +1,12 @@
 import type { Readable } from 'node:stream';
-import { Image, isIdentifier, Style } from '@app/domain';
+import type { Image } from '@app/domain';
+import { isIdentifier } from '@app/domain';
+import { Gathered, Transactions } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
-import { InjectRepository } from '@nestjs/typeorm';
-import { Repository } from 'typeorm';
+import { TooManyPicturesError } from '../http/http-errors';
 import { IMAGE_STORAGE } from '../storage.token';
+import { FairTurns, TurnsFullError } from '../work/fair-turns';
 
 /** A picture ready to be sent. */
 export interface OpenImage {
@@ -15,42 +17,67 @@ export interface OpenImage {
   stream: Readable;
 }
 
-interface Found extends Pick<Image, 'storageKey' | 'contentType'> {
+interface Found extends Pick<Image, 'token' | 'storageKey' | 'contentType'> {
   ownerId: string;
 }
+
+/** Of pictures and thumbnails; a public Style is nobody's. */
+const findStatement = `
+SELECT image.token, image.storage_key AS "storageKey", image.content_type AS "contentType", task.owner_id AS "ownerId"
+FROM images image JOIN image_tasks task ON task.id = image.task_id
+WHERE image.token = ANY($1)
+UNION ALL
+SELECT thumbnail_token, thumbnail_key, 'image/png', coalesce(owner_id, 'public')
+FROM styles WHERE thumbnail_token = ANY($1) AND thumbnail_key IS NOT NULL`;
+
+/** Pictures of one owner that are opened and begun to be sent at a time, and of all; and that may wait for it. */
+const turns = { concurrency: 12, keyConcurrency: 6, perKey: 2_000, total: Infinity };
+/** A reader who takes longer has no turn any more: it is slow, and keeps the process little busy. */
+const turnMs = 100;
 
 /** Finds pictures and thumbnails by the secret part of their URL. */
 @Injectable()
 export class ImagesService {
+  private readonly turns = new FairTurns(turns);
+  /** One statement finds what many ask for at the same time: whoever knows a URL, or makes one up, asks without a key. */
+  private readonly found: Gathered<string, Found | undefined>;
+
   constructor(
-    @InjectRepository(Image) private readonly images: Repository<Image>,
-    @InjectRepository(Style) private readonly styles: Repository<Style>,
+    transactions: Transactions,
     @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
-  ) {}
-
-  /** @param file `<token>.<extension>`. Undefined when no record has it any more. */
-  async open(file: string): Promise<OpenImage | undefined> {
-    const [token, extension, ...rest] = file.split('.');
-    if (rest.length > 0 || !isIdentifier(token)) return undefined;
-    const found = (await this.findImage(token)) ?? (await this.findThumbnail(token));
-    if (!found || !found.storageKey.endsWith(`.${extension}`)) return undefined;
-    const object = await this.storage.read(found.storageKey);
-    return object && { ownerId: found.ownerId, contentType: found.contentType, ...object };
-  }
-
-  private async findImage(token: string): Promise<Found | undefined> {
-    const image = await this.images.findOne({
-      select: { id: true, storageKey: true, contentType: true, task: { id: true, ownerId: true } },
-      where: { token },
-      relations: { task: true },
+  ) {
+    this.found = new Gathered(async (tokens) => {
+      const statement = { name: 'find-pictures', text: findStatement, values: [[...new Set(tokens)]] };
+      const rows = await transactions.query<Found>(statement);
+      const byToken = new Map(rows.map((row) => [row.token, row]));
+      return tokens.map((token) => byToken.get(token));
     });
-    return image ? { ...image, ownerId: image.task.ownerId } : undefined;
   }
 
-  private async findThumbnail(token: string): Promise<Found | undefined> {
-    const style = await this.styles.findOneBy({ thumbnailToken: token });
-    if (!style?.thumbnailKey) return undefined;
-    // A public Style is nobody's.
-    return { storageKey: style.thumbnailKey, contentType: 'image/png', ownerId: style.ownerId ?? 'public' };
+  /**
+   * Has a picture sent, owners by turns, each a few at a time.
+   * @param file `<token>.<extension>`.
+   * @param send resolves when all has been sent.
+   * @returns false when no record has it any more.
+   * @throws TooManyPicturesError
+   */
+  async serve(file: string, send: (image: OpenImage) => Promise<void>): Promise<boolean> {
+    const [token, extension, ...rest] = file.split('.');
+    if (rest.length > 0 || !isIdentifier(token)) return false;
+    const found = await this.found.get(token);
+    if (!found || !found.storageKey.endsWith(`.${extension}`)) return false;
+    const { ownerId, contentType, storageKey } = found;
+    const end = await this.turns.take(ownerId).catch((error: unknown) => {
+      throw error instanceof TurnsFullError ? new TooManyPicturesError() : error;
+    });
+    const timer = setTimeout(end, turnMs);
+    try {
+      const object = await this.storage.read(storageKey);
+      if (object) await send({ ownerId, contentType, ...object });
+      return object !== undefined;
+    } finally {
+      clearTimeout(timer);
+      end();
+    }
   }
 }

@@ -4,6 +4,7 @@ import { lists } from './lists';
 import { longKeys } from './long-keys';
 import { longPrompts } from './long-prompts';
 import { manyFields } from './many-fields';
+import { pipelining } from './pipelining';
 import { randomShapes } from './random-shapes';
 import { sandbox } from './sandbox';
 import { streams } from './streams';
@@ -20,6 +21,7 @@ export const neighbours: readonly Row[] = [
   longPrompts,
   weights,
   streams,
+  pipelining,
   uploadsThatTrickle,
   randomShapes,
 ];
