@@ -205,10 +205,17 @@ export async function insertTasks(
   return outcomesOf(answer.rows);
 }
 
+/** The server's log shows a statement that failed, and with it the prompts in its text: it is told not to where the role may say so. */
+const withoutFailedStatements = `
+DO $$ BEGIN
+  PERFORM set_config('log_min_error_statement', 'panic', false);
+EXCEPTION WHEN insufficient_privilege THEN NULL;
+END $$`;
+
 /** What `insertTogether` needs to have been run once on a connection. */
 export function prepareInsert(jobs: JobBackEnd): string {
   const { name, text } = statementFor(jobs);
-  return `PREPARE "${name}" (json) AS ${text}`;
+  return `${withoutFailedStatements}; PREPARE "${name}" (json) AS ${text}`;
 }
 
 /**

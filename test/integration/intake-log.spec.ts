@@ -1,0 +1,64 @@
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { loadConfig } from '@app/config';
+import { createDataSource, EmbeddedPostgres, migrate } from '@app/database';
+import { newIdentifier } from '@app/domain';
+import { openJobBackEnd, TaskIntake, Transactions } from '@app/queue';
+import { Client } from 'pg';
+import { until } from '../support/until';
+
+it('a batch that fails shows no prompt in the log of the embedded server', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'darkroom-intake-log-'));
+  chmodSync(folder, 0o711);
+  const postgres = await EmbeddedPostgres.start(folder);
+  const other = new Client({ connectionString: postgres.url });
+  const fail = (error: unknown): void => expect(error).toBeUndefined();
+  try {
+    await migrate(postgres.url);
+    await other.connect();
+    const dataSource = await createDataSource(postgres.url, { poolSize: 2 }).initialize();
+    const jobs = openJobBackEnd(loadConfig({ DATA_DIR: folder }), postgres.url, fail);
+    const intake = new TaskIntake(postgres.url, new Transactions(dataSource, jobs, fail), jobs, fail);
+    const [id, ownerId] = [newIdentifier(), newIdentifier()];
+    await other.query(`SELECT pg_advisory_lock(hashtextextended('admission ${ownerId}', 0))`);
+    const written = intake.insert({ ownerId, maxQueued: 10, tasks: [taskOf(id, ownerId)] });
+    const log = (): string => readFileSync(join(folder, 'logs', 'postgres.log'), 'utf8');
+    await until(async () => log().includes('canceling statement due to lock timeout'), 'the batch gives up');
+    await other.query('SELECT pg_advisory_unlock_all()');
+    expect(await written).toMatchObject({ admitted: true });
+    expect(log()).not.toContain('a secret star');
+    await intake.close();
+    await jobs.close();
+    await dataSource.destroy();
+  } finally {
+    await other.end();
+    await postgres.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+function taskOf(id: string, ownerId: string) {
+  return {
+    id,
+    kind: 'generation' as const,
+    ownerId,
+    finetuneId: null,
+    prompt: 'a secret star',
+    negativePrompt: null,
+    cfg: 7.5,
+    steps: 30,
+    seed: 1,
+    scheduler: null,
+    model: 'shapes',
+    aspectRatio: 'square' as const,
+    highResolution: false,
+    outputFormat: 'png' as const,
+    promptWeighting: false,
+    numImages: 1,
+    promptChunks: 1,
+    createdAt: new Date(),
+    sandbox: false,
+    generation: { webhook: null, metadata: null },
+  };
+}
