@@ -1,6 +1,7 @@
 import { ImageTask, newIdentifier } from '@app/domain';
 import { claimDueStatement, heartbeatTimeoutMs, ImageTaskLifeCycle, jobIdOf, queuePositions } from '@app/queue';
 import type { InferenceBench } from '../support/inference';
+import { newTask } from '../support/new-task';
 import { createInferenceBench } from '../support/inference';
 
 describe('the fair claim', () => {
@@ -17,7 +18,7 @@ describe('the fair claim', () => {
   async function queue(ownerId: string, count: number, values: Partial<ImageTask> = {}): Promise<void> {
     const start = Date.now();
     const tasks = Array.from({ length: count }, (_, index) => ({
-      ...row(ownerId, new Date(start + index)),
+      ...newTask(ownerId, { createdAt: new Date(start + index) }),
       ...values,
       promptChunks: values.promptChunks ?? null,
     }));
@@ -279,27 +280,4 @@ describe('the fair claim', () => {
 /** Owners in the order in which equals are served, so that the second cannot win by its id. */
 function inOrder(count: number): string[] {
   return Array.from({ length: count }, newIdentifier).sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
-}
-
-function row(ownerId: string, createdAt: Date) {
-  return {
-    id: newIdentifier(),
-    kind: 'generation',
-    ownerId,
-    finetuneId: null,
-    prompt: 'a star',
-    negativePrompt: null,
-    cfg: 7.5,
-    steps: 30,
-    seed: 1,
-    scheduler: null,
-    model: 'shapes',
-    aspectRatio: 'square',
-    highResolution: false,
-    outputFormat: 'png',
-    promptWeighting: false,
-    numImages: 1,
-    sandbox: false,
-    createdAt,
-  } as const;
 }

@@ -6,6 +6,7 @@ import { createDataSource, EmbeddedPostgres, migrate } from '@app/database';
 import { newIdentifier } from '@app/domain';
 import { openJobBackEnd, TaskIntake, Transactions } from '@app/queue';
 import { Client } from 'pg';
+import { newTask } from '../support/new-task';
 import { until } from '../support/until';
 
 it('a batch that fails shows no prompt in the log of the embedded server', async () => {
@@ -20,9 +21,9 @@ it('a batch that fails shows no prompt in the log of the embedded server', async
     const dataSource = await createDataSource(postgres.url, { poolSize: 2 }).initialize();
     const jobs = openJobBackEnd(loadConfig({ DATA_DIR: folder }), postgres.url, fail);
     const intake = new TaskIntake(postgres.url, new Transactions(dataSource, jobs, fail), jobs, fail);
-    const [id, ownerId] = [newIdentifier(), newIdentifier()];
+    const ownerId = newIdentifier();
     await other.query(`SELECT pg_advisory_lock(hashtextextended('admission ${ownerId}', 0))`);
-    const written = intake.insert({ ownerId, maxQueued: 10, tasks: [taskOf(id, ownerId)] });
+    const written = intake.insert({ ownerId, maxQueued: 10, tasks: [newTask(ownerId, { prompt: 'a secret star' })] });
     const log = (): string => readFileSync(join(folder, 'logs', 'postgres.log'), 'utf8');
     await until(async () => log().includes('canceling statement due to lock timeout'), 'the batch gives up');
     await other.query('SELECT pg_advisory_unlock_all()');
@@ -37,28 +38,3 @@ it('a batch that fails shows no prompt in the log of the embedded server', async
     rmSync(folder, { recursive: true, force: true });
   }
 });
-
-function taskOf(id: string, ownerId: string) {
-  return {
-    id,
-    kind: 'generation' as const,
-    ownerId,
-    finetuneId: null,
-    prompt: 'a secret star',
-    negativePrompt: null,
-    cfg: 7.5,
-    steps: 30,
-    seed: 1,
-    scheduler: null,
-    model: 'shapes',
-    aspectRatio: 'square' as const,
-    highResolution: false,
-    outputFormat: 'png' as const,
-    promptWeighting: false,
-    numImages: 1,
-    promptChunks: 1,
-    createdAt: new Date(),
-    sandbox: false,
-    generation: { webhook: null, metadata: null },
-  };
-}

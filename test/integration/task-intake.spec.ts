@@ -1,8 +1,8 @@
 import { ImageTask, newIdentifier } from '@app/domain';
-import type { NewTask } from '@app/queue';
 import { jobIdOf, TaskIntake } from '@app/queue';
 import type { InferenceBench } from '../support/inference';
 import { createInferenceBench } from '../support/inference';
+import { newTask as task } from '../support/new-task';
 
 describe(TaskIntake.name, () => {
   let bench: InferenceBench;
@@ -13,28 +13,6 @@ describe(TaskIntake.name, () => {
 
   afterEach(() => bench.close());
 
-  const task = (ownerId: string, values: Partial<NewTask> = {}): NewTask => ({
-    id: newIdentifier(),
-    kind: 'generation',
-    ownerId,
-    finetuneId: null,
-    prompt: 'a star',
-    negativePrompt: null,
-    promptChunks: null,
-    cfg: 7.5,
-    steps: 30,
-    seed: 1,
-    scheduler: null,
-    model: 'shapes',
-    aspectRatio: 'square',
-    highResolution: false,
-    outputFormat: 'png',
-    promptWeighting: false,
-    numImages: 1,
-    sandbox: false,
-    createdAt: new Date(),
-    ...values,
-  });
   const insert = (ownerId: string, tasks = [task(ownerId)], { maxQueued = 0, intake = bench.intake } = {}) =>
     intake.insert({ ownerId, maxQueued, tasks });
   const count = (ownerId: string) => bench.dataSource.manager.countBy(ImageTask, { ownerId });

@@ -5,7 +5,6 @@ import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
 import type { JobBackEnd, JobPresence } from './job-back-end';
 import { queuePoolOptions, searchPath } from './job-back-end';
-import type { JobRow } from './job-rows';
 import { jobRow } from './job-rows';
 import type { NewJob, QueueName } from './jobs';
 import { Queues } from './queues';
@@ -14,6 +13,7 @@ type Query = (text: string, params?: readonly unknown[]) => Promise<{ rows: unkn
 
 /** Jobs in the service's own PostgreSQL, added in the transaction that writes their rows. */
 export class PostgresBackEnd implements JobBackEnd {
+  readonly rowOf = jobRow;
   private readonly pool: Pool;
   /** Set while a transaction adds jobs: every query of the queue then goes to that transaction. */
   private readonly transaction = new AsyncLocalStorage<Query>();
@@ -50,10 +50,6 @@ export class PostgresBackEnd implements JobBackEnd {
 
   addNow<Q extends QueueName>(queue: Q, jobs: readonly NewJob<Q>[]): Promise<void> {
     return this.queues.add(queue, jobs);
-  }
-
-  rowOf<Q extends QueueName>(queue: Q, job: NewJob<Q>): JobRow {
-    return jobRow(queue, job);
   }
 
   presence(queue: QueueName, jobId: string): Promise<JobPresence> {

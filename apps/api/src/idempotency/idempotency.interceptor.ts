@@ -7,6 +7,7 @@ import type { Observable } from 'rxjs';
 import { from, lastValueFrom } from 'rxjs';
 import type { EntityManager } from 'typeorm';
 import { KeyInUseError } from '../http/http-errors';
+import { idsIn } from '../http/ids-in';
 import { requestsPerKey } from '../long-requests/request-turns';
 import { FairTurns } from '../work/fair-turns';
 import { fingerprintOf } from './fingerprint';
@@ -100,7 +101,7 @@ function checked(header: string | string[]): string {
 
 /** Ids in the reply, which is a record or an array of them, and in the path: what is made under a record goes with that, too. */
 function recordsOf({ params }: Request, body: unknown): string[] {
-  const ids = [...Object.values(params), ...[body].flat().map((record) => (record as { id?: unknown } | null)?.id)];
+  const ids = [...Object.values(params), ...idsIn(body)];
   return [...new Set(ids.filter((id) => typeof id === 'string' && isIdentifier(id)))] as string[];
 }
 

@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { Observable } from 'rxjs';
 import { finalize, tap } from 'rxjs';
+import { idsIn } from '../http/ids-in';
 import { JsonBody } from '../http/json-body';
 import type { RequestWeight } from './request-turns';
 import { RequestTurns } from './request-turns';
@@ -35,12 +36,4 @@ function weightOf({ method, headers, route }: Request): RequestWeight {
   if (method === 'GET') return (route as { path: string }).path.endsWith('/:id') ? 'light' : 'heavy';
   const isSmall = headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= lightBytes;
   return isSmall ? 'light' : 'heavy';
-}
-
-/** Ids of the record, or of the records, that are answered. */
-function idsIn(body: unknown): string[] {
-  return [body].flat().flatMap((record) => {
-    const id = (record as { id?: unknown } | undefined)?.id;
-    return typeof id === 'string' ? [id] : [];
-  });
 }

@@ -1,0 +1,26 @@
+import { newIdentifier } from '@app/domain';
+import type { NewTask } from '@app/queue';
+
+/** A Generation's task of a key as the intake writes it; anything may be set. */
+export const newTask = (ownerId: string, values: Partial<NewTask> = {}): NewTask => ({
+  id: newIdentifier(),
+  kind: 'generation',
+  ownerId,
+  finetuneId: null,
+  prompt: 'a star',
+  negativePrompt: null,
+  promptChunks: null,
+  cfg: 7.5,
+  steps: 30,
+  seed: 1,
+  scheduler: null,
+  model: 'shapes',
+  aspectRatio: 'square',
+  highResolution: false,
+  outputFormat: 'png',
+  promptWeighting: false,
+  numImages: 1,
+  sandbox: false,
+  createdAt: new Date(),
+  ...values,
+});
