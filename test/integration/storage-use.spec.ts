@@ -10,7 +10,7 @@ import type { ProblemJson } from '../support/factories';
 import { makeFinetune, makePrompts } from '../support/factories';
 
 const octets = { 'content-type': 'application/octet-stream' };
-import { until } from '../support/until';
+import { untilAfter } from '../support/until';
 
 describe('storage of a key', () => {
   let api: TestApi;
@@ -117,7 +117,7 @@ describe('storage of a key', () => {
     const { id } = (await draw()).body;
     // What a key may store, and has stored, is known to a process as it was a second ago.
     const isAnswered = (status: number) =>
-      until(async () => (await draw()).status === status, `it is ${status}`, 2_000);
+      untilAfter(1_000, async () => (await draw()).status === status, `it is ${status}`);
     await settle(id, 5_000_000);
     await isAnswered(422);
     await api.dataSource.manager.update(ApiKey, { id: key.id }, { maxStorageMb: 6 });

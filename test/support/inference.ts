@@ -99,14 +99,10 @@ export async function createInferenceBench(environment: Record<string, string> =
       return taskOf(task.id);
     },
     terminated: (id) =>
-      until(
-        async () => {
-          const task = await taskOf(id);
-          return isTerminated(task.status) && task;
-        },
-        `task ${id} has terminated`,
-        50_000,
-      ),
+      until(async () => {
+        const task = await taskOf(id);
+        return isTerminated(task.status) && task;
+      }, `task ${id} has terminated`),
     async close() {
       await intake.close();
       await jobs.close();

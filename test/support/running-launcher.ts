@@ -61,5 +61,5 @@ export function processesOf(folder: string): { pid: number; command: string }[] 
 
 /** Waits until no process has to do with a folder any more. */
 export async function untilNobodyIsLeft(folder: string): Promise<void> {
-  await until(async () => processesOf(folder).length === 0, `no process of ${folder} is left`, 10_000);
+  await until(async () => processesOf(folder).length === 0, `no process of ${folder} is left`);
 }
