@@ -72,9 +72,13 @@ describe('The webhook log', () => {
   });
 
   it('tells every try with its status, its error with the beginning of the answer, and its time', async () => {
-    const { url } = await receiver((_, response, count) =>
-      response.writeHead(count === 1 ? 500 : 200).end(count === 1 ? 'no\u0000 disk\nleft' : 'fine'),
-    );
+    let release = (): void => undefined;
+    const isSeen = new Promise<void>((resolve) => (release = resolve));
+    const { url } = await receiver((_, response, count) => {
+      if (count === 1) response.writeHead(500).end('no\u0000 disk\nleft');
+      // The second try does not end before the log has been read with one.
+      else void isSeen.then(() => response.writeHead(200).end('fine'));
+    });
     const id = await terminate(url);
     const pending = await deliveryOf(id, ({ attempts }) => attempts.length === 1);
     expect(pending).toEqual({
@@ -94,6 +98,7 @@ describe('The webhook log', () => {
       completed_at: null,
     });
     expect(pending.attempts[0].duration_ms).toBeGreaterThanOrEqual(0);
+    release();
     const delivered = await deliveryOf(id, ({ status }) => status === 'delivered');
     expect(delivered.attempts.map(({ status_code }) => status_code)).toEqual([500, 200]);
     expect(delivered).toMatchObject({ next_attempt_at: null, completed_at: expect.stringMatching(/Z$/) as string });
@@ -110,7 +115,7 @@ describe('The webhook log', () => {
       };
       pump();
     });
-    const { attempts } = await deliveryOf(await terminate(url), (delivery) => delivery.attempts.length === 1);
+    const { attempts } = await deliveryOf(await terminate(url), (delivery) => delivery.attempts.length > 0);
     expect(attempts[0].error).toBe(`The receiver answered 500: ${'x'.repeat(200)} ….`);
     // What stands in the buffers of the two sockets was written and not read.
     expect(sent).toBeLessThan(20 * 2 ** 20);
@@ -218,15 +223,25 @@ describe('The webhook log', () => {
   });
 
   it('keeps a receiver that never answers from delaying another', async () => {
-    const silent = await receiver(() => undefined);
+    let open = 0;
+    let mostOpen = 0;
+    const silent = await receiver((_, response) => {
+      mostOpen = Math.max(mostOpen, ++open);
+      response.once('close', () => open--);
+    });
     const quick = await receiver();
-    for (let i = 0; i < 60; i++) await terminate(silent.url);
+    const owed = 60;
+    for (let i = 0; i < owed; i++) await terminate(silent.url);
     await silent.next(hostConcurrency);
     const startedAt = performance.now();
     await terminate(quick.url);
     await quick.next(1);
-    expect(performance.now() - startedAt).toBeLessThan(2_000);
-    expect(silent.received.length).toBe(hostConcurrency);
+    const elapsedMs = performance.now() - startedAt;
+    // It has overtaken most of them, whose first try has not begun. Where the machine is slow, some tries have ended.
+    expect(silent.received.length).toBeLessThan(owed / 2);
+    expect(mostOpen).toBe(hostConcurrency);
+    // And it was not put off. A try at the silent one takes 15 s.
+    expect(elapsedMs).toBeLessThan(10_000);
   });
 
   it('leaves a receiver alone that fails again and again, and still tries it when asked to', async () => {

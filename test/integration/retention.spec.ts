@@ -4,6 +4,7 @@ import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { drawTask, makeFinetune, makePrompts, storedKeys } from '../support/factories';
 import { startReceiver } from '../support/receiver';
+import { until } from '../support/until';
 
 describe(RetentionService.name, () => {
   let api: TestApi;
@@ -63,14 +64,18 @@ describe(RetentionService.name, () => {
   });
 
   it('deletes deliveries with their record, but not before they are over', async () => {
-    const receiver = await startReceiver((_, response) => response.writeHead(500).end());
+    const receiver = await startReceiver((_, response) => response.writeHead(500, { 'retry-after': '3600' }).end());
     try {
       const id = await draw(key, { webhook: receiver.url });
       await api.request('POST', `/v1/sd/text-to-image/${id}/cancel`, { key });
-      await receiver.next(1);
+      const { manager } = api.dataSource;
+      // Its end would write the status anew.
+      await until(
+        () => manager.existsBy(WebhookDelivery, { generationId: id, attemptCount: 1 }),
+        'the first try has ended',
+      );
       await age(id, 8);
       expect(await retention.run()).toEqual({ records: 0, replies: 0 });
-      const { manager } = api.dataSource;
       await manager.update(WebhookDelivery, { generationId: id }, { status: 'failed' });
       expect(await retention.run()).toEqual({ records: 1, replies: 0 });
       expect(await manager.count(WebhookDelivery)).toBe(0);

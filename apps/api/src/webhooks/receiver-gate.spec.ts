@@ -9,6 +9,10 @@ const to = (host: string, ownerId = 'owner'): Try => ({ host, ownerId });
 const waitOf = (admission: Admission): number | undefined => ('waitMs' in admission ? admission.waitMs : undefined);
 
 describe(ReceiverGate.name, () => {
+  // Time stands still, but where a test says another one.
+  beforeEach(() => jest.useFakeTimers());
+  afterEach(() => jest.useRealTimers());
+
   const fail = (gate: ReceiverGate, times: number, host = 'dead'): void => {
     for (let i = 0; i < times; i++) place(gate.enter(to(host)))('failed');
   };
