@@ -3,6 +3,7 @@ import { claimDueStatement, heartbeatTimeoutMs, ImageTaskLifeCycle, jobIdOf, que
 import type { InferenceBench } from '../support/inference';
 import { newTask } from '../support/new-task';
 import { createInferenceBench } from '../support/inference';
+import { typicalMs } from '../support/typical-ms';
 
 describe('the fair claim', () => {
   let bench: InferenceBench;
@@ -247,8 +248,9 @@ describe('the fair claim', () => {
 
   it('claims by index among 100,000 queued tasks', async () => {
     const owner = newIdentifier();
-    await queue(owner, 1);
-    await queue(newIdentifier(), 1);
+    await queue(owner, 11);
+    await queue(newIdentifier(), 11);
+    const amongFewMs = await typicalMs(20, () => claim());
     await bench.dataSource.query(
       `INSERT INTO image_tasks (id, kind, owner_id, prompt, cfg, steps, seed, model, aspect_ratio, high_resolution,
          num_images, status, created_at)
@@ -261,19 +263,29 @@ describe('the fair claim', () => {
     await bench.dataSource.query(
       `UPDATE image_tasks SET status = 'succeeded' WHERE id IN (SELECT lpad(n::text, 24, '0') FROM generate_series(1, 1000) n)`,
     );
-    const plan = await bench.dataSource.query<{ 'QUERY PLAN': string }[]>(`EXPLAIN (ANALYZE) ${claimDueStatement}`, [
-      'explained',
-      0,
-      'channel',
-      heartbeatTimeoutMs,
-    ]);
-    const text = plan.map((line) => line['QUERY PLAN']).join('\n');
-    expect(text).not.toMatch(/Seq Scan on image_tasks/);
-    expect(text.match(/using image_tasks_queued_idx/g)).toHaveLength(3);
-    expect(Number(/Execution Time: ([\d.]+) ms/.exec(text)?.[1])).toBeLessThan(50);
-    const started = performance.now();
-    for (let n = 0; n < 100; n++) await claim();
-    expect((performance.now() - started) / 100).toBeLessThan(50);
+    const explained = async (): Promise<string> => {
+      const plan = await bench.dataSource.query<{ 'QUERY PLAN': string }[]>(
+        `EXPLAIN (ANALYZE, BUFFERS) ${claimDueStatement}`,
+        ['explained', 0, 'channel', heartbeatTimeoutMs],
+      );
+      return plan.map((line) => line['QUERY PLAN']).join('\n');
+    };
+    /** Pages of 8 kB that all of it has looked at; the table has some thousands. */
+    const pagesOf = (text: string): number => {
+      const [, hit = 0, read = 0] = /Buffers: shared(?: hit=(\d+))?(?: read=(\d+))?/.exec(text) ?? [];
+      return Number(hit) + Number(read);
+    };
+    const look = async (): Promise<void> => {
+      const text = await explained();
+      expect(text).not.toMatch(/Seq Scan on image_tasks/);
+      expect(text.match(/using image_tasks_queued_idx/g)).toHaveLength(3);
+      expect(pagesOf(text)).toBeGreaterThan(0);
+      expect(pagesOf(text)).toBeLessThan(500);
+    };
+    await look();
+    expect(await typicalMs(100, () => claim())).toBeLessThan(10 * amongFewMs + 20);
+    // What claims leave behind makes the next no dearer.
+    await look();
   });
 });
 
