@@ -6,6 +6,7 @@ import { IMAGE_STORAGE } from '../../apps/api/src/storage.token';
 import type { Reply, TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { insertFinetune, insertPicture, insertPrompt } from '../support/prompt-rows';
+import { until } from '../support/until';
 
 interface Resource {
   id: string;
@@ -52,6 +53,12 @@ describe('Collections and Styles', () => {
     return found;
   };
   const pathOf = (url: string) => new URL(url).pathname;
+  /** The Styles of a Collection once each has its thumbnail: a request waits two seconds for them, and the sweeper makes the others. */
+  const stylesOf = (id: string): Promise<Resource[]> =>
+    until(async () => {
+      const { body } = await call<Resource[]>('GET', `/${id}/styles`);
+      return body.every(({ thumbnail }) => thumbnail !== null) && body;
+    }, 'the Styles have their thumbnails');
 
   describe('POST /v1/prompts/collections', () => {
     it('answers 201 with id, name and thumbnail only', async () => {
@@ -100,7 +107,7 @@ describe('Collections and Styles', () => {
         { id: green.id, name: 'first' },
         { id: red.id, name: 'second' },
       ]);
-      const styles = (await call<Resource[]>('GET', `/${body.id}/styles`)).body;
+      const styles = await stylesOf(body.id);
       expect(styles.map(({ name }) => name)).toEqual(['second', 'first']);
       expect(body.thumbnail).toBe(styles[1].thumbnail);
       expect(body.thumbnail).toMatch(/^http:\/\/.+\/images\/[\w-]{24}\.png$/);
@@ -258,7 +265,7 @@ describe('Collections and Styles', () => {
         { id: first.id, name: 'first' },
         { id: second.id, name: 'second' },
       ]);
-      const [later, earlier] = (await call<Resource[]>('GET', `/${collection.id}/styles`)).body;
+      const [later, earlier] = await stylesOf(collection.id);
       const path = `/${collection.id}/styles/${earlier.id}`;
       const reply = await call<{ delete: string }>('DELETE', path);
       expect(reply.status).toBe(200);
@@ -273,7 +280,7 @@ describe('Collections and Styles', () => {
       const source = await prompt();
       await picture(source.id);
       const { body: collection } = await create([1, 2, 3].map((n) => ({ id: source.id, name: `${n}` })));
-      const ids = (await call<Resource[]>('GET', `/${collection.id}/styles`)).body.map(({ id }) => id);
+      const ids = (await stylesOf(collection.id)).map(({ id }) => id);
       expect(await thumbnailsOf(ids)).toHaveLength(3);
       const reply = await call<{ delete: string }>('DELETE', `/${collection.id}`);
       expect(reply.body).toEqual({ delete: `Collection ${collection.id} has been deleted successfully.` });

@@ -41,17 +41,18 @@ describe(receiveFile.name, () => {
   });
 
   it('ends an upload that makes no progress, and no other', async () => {
-    const pace = { bytes: 4, windowMs: 50 };
+    // Both are a factor of ten from it, however unevenly a busy machine has them send.
+    const pace = { bytes: 400, windowMs: 1_000 };
     const slow = new PassThrough();
-    const trickle = setInterval(() => slow.write(Buffer.from('a')), 40);
+    const trickle = setInterval(() => slow.write(Buffer.from('a')), 25);
     await expect(receiveFile(slow, path, { maxBytes: 1e6, progress: pace })).rejects.toThrow(UploadStalledError);
     clearInterval(trickle);
     const steady = new PassThrough();
-    let left = 10;
-    const stream = setInterval(() => (left-- > 0 ? steady.write(Buffer.from('abcdefgh')) : steady.end()), 20);
+    let left = 50;
+    const stream = setInterval(() => (left-- > 0 ? steady.write(Buffer.alloc(100)) : steady.end()), 25);
     const { bytes } = await receiveFile(steady, `${path}2`, { maxBytes: 1e6, progress: pace });
     clearInterval(stream);
-    expect(bytes).toBe(80);
+    expect(bytes).toBe(5_000);
   });
 
   it('ends with the reason that it is told', async () => {

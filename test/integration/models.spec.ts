@@ -71,10 +71,14 @@ describe('models', () => {
     expect(await device()).toBe('cpu,cuda:0,cuda:1,cuda:10');
     await gpus.leave();
     expect(await device()).toBe('cpu');
-    await api.dataSource.query(`UPDATE inference_workers SET heartbeat_at = now() - interval '16 s'`);
-    expect(await device()).toBeNull();
     await cpu.leave();
     expect(await api.dataSource.manager.count(InferenceWorker)).toBe(0);
+    // Of a process that does not beat any more.
+    await api.dataSource.query(
+      `INSERT INTO inference_workers (id, devices, started_at, heartbeat_at)
+       VALUES ('gone', '{cpu}', now() - interval '1 minute', now() - interval '16 s')`,
+    );
+    expect(await device()).toBeNull();
   });
 
   it('lists a broken model with its problem, and refuses to draw with it', async () => {

