@@ -106,14 +106,14 @@ describe('Sandbox keys', () => {
     expect(await api.app.get<JobBackEnd>(JOB_BACK_END).presence('sandbox', jobIdOf(body.id, 1))).toBe('delayed');
     const canceled = await api.request<Record>('POST', `/v1/sd/text-to-image/${body.id}/cancel`, { key });
     expect(canceled.body.status).toBe('canceled');
-    const { body: short } = await draw({ metadata: { sandbox: { delay_ms: 300 } } });
     const started = Date.now();
+    const { body: short } = await draw({ metadata: { sandbox: { delay_ms: 300 } } });
     expect((await terminated(short.id)).status).toBe('succeeded');
-    expect(Date.now() - started).toBeGreaterThanOrEqual(200);
+    expect(Date.now() - started).toBeGreaterThanOrEqual(290);
   });
 
   it('tell the steps over the delay, and the record at its end', async () => {
-    const delayMs = 3000;
+    const delayMs = 6000;
     const asked = Date.now();
     const { body } = await draw({ steps: 6, metadata: { sandbox: { delay_ms: delayMs } } });
     const stream = await openEvents(`${api.baseUrl}/v1/sd/text-to-image/${body.id}/events`, key.token);
@@ -121,10 +121,15 @@ describe('Sandbox keys', () => {
     for (let event = await stream.next(); event; event = await stream.next())
       heard.push({ event: event.event, step: (event.data as { step?: number }).step, at: Date.now() - asked });
     const steps = heard.filter(({ event }) => event === 'progress');
-    expect(steps.map(({ step }) => step)).toEqual([1, 2, 3, 4, 5, 6]);
+    // All of them since the stream was opened, which on a busy machine may be after the first.
+    const [{ step: first = 0, at: firstAt }] = steps;
+    expect(first).toBeLessThan(6);
+    expect(steps.map(({ step }) => step)).toEqual(Array.from({ length: 7 - first }, (_, i) => first + i));
     for (const { step = 0, at } of steps) expect(at).toBeGreaterThanOrEqual((step * delayMs) / 6 - 100);
-    expect(steps[0].at).toBeLessThan(delayMs / 2);
-    expect(heard.at(-1)).toMatchObject({ event: 'terminated' });
+    // And not together with the end.
+    const last = heard.at(-1)!;
+    expect(last.event).toBe('terminated');
+    expect(last.at - firstAt).toBeGreaterThanOrEqual(500);
     expect(await api.dataSource.manager.findOneByOrFail(ImageTask, { id: body.id })).toMatchObject({ deaths: 0 });
   });
 
@@ -143,7 +148,7 @@ describe('Sandbox keys', () => {
 
   it('keep nobody waiting for the tasks of a key that take long', async () => {
     const slow = await api.createKey({ sandbox: true });
-    const order = { steps: 10, metadata: { sandbox: { delay_ms: 60_000 } } };
+    const order = { steps: 10, metadata: { sandbox: { delay_ms: 600_000 } } };
     const made = await Promise.all(Array.from({ length: 20 }, () => draw(order, slow)));
     await until(async () => {
       const ids = made.map(({ body }) => body.id);
@@ -167,7 +172,7 @@ describe('Sandbox keys', () => {
   });
 
   it('are held by nobody while they wait, and settled by whichever process gets their job', async () => {
-    const { body } = await draw({ steps: 4, metadata: { sandbox: { delay_ms: 1500 } } });
+    const { body } = await draw({ steps: 4, metadata: { sandbox: { delay_ms: 8_000 } } });
     const { manager } = api.dataSource;
     await until(async () => api.app.get(SandboxPace).has(body.id), 'its steps are told');
     expect(await manager.findOneByOrFail(ImageTask, { id: body.id })).toMatchObject({
@@ -241,7 +246,7 @@ describe('Sandbox keys', () => {
     await api.app.get(ImageTaskLifeCycle).claim(body.id);
     await api.backEnds.queue.loseJob('sandbox', jobIdOf(body.id, 1));
     await manager.query(`UPDATE image_tasks SET heartbeat_at = now() - interval '31 s' WHERE id = $1`, [body.id]);
-    expect(await api.app.get(SandboxSweeper).sweep()).toBe(1);
+    await api.app.get(SandboxSweeper).sweep();
     expect(await terminated(body.id)).toMatchObject({ status: 'succeeded' });
     expect(await manager.findOneByOrFail(ImageTask, { id: body.id })).toMatchObject({ attempt: 2, enqueued: 2 });
   });
@@ -251,7 +256,8 @@ describe('Sandbox keys', () => {
     await api.backEnds.queue.loseJob('sandbox', jobIdOf(body.id, 1));
     expect(await api.app.get(SandboxSweeper).sweep()).toBe(0);
     await api.dataSource.query(`UPDATE image_tasks SET created_at = now() - interval '6 s' WHERE id = $1`, [body.id]);
-    expect(await api.app.get(SandboxSweeper).sweep()).toBe(1);
+    await api.app.get(SandboxSweeper).sweep();
     expect(await terminated(body.id)).toMatchObject({ status: 'succeeded' });
+    expect(await api.dataSource.manager.findOneByOrFail(ImageTask, { id: body.id })).toMatchObject({ enqueued: 2 });
   });
 });
