@@ -177,8 +177,8 @@ describe('A database that cannot be used', () => {
       try {
         await migrate(bouncer.url);
         await expect(assertMigrated(bouncer.url)).resolves.toBeUndefined();
-        const dataSource = await createDataSource(bouncer.url, { statementTimeoutMs: 100 }).initialize();
-        await expect(dataSource.query('SELECT pg_sleep(5)')).rejects.toThrow('statement timeout');
+        const dataSource = await createDataSource(bouncer.url, { statementTimeoutMs: 2_000 }).initialize();
+        await expect(dataSource.query('SELECT pg_sleep(60)')).rejects.toThrow('statement timeout');
         await dataSource.destroy();
       } finally {
         await bouncer.stop();
@@ -189,12 +189,13 @@ describe('A database that cannot be used', () => {
 
 describe('A server that does not answer', () => {
   it('is given up, and its connection is not used again', async () => {
-    const limits = { poolSize: 1, queryTimeoutMs: 200 };
+    // Far more than a small statement takes on a busy machine, and far less than the long ones.
+    const limits = { poolSize: 1, queryTimeoutMs: 2_000 };
     const dataSource = await createDataSource(process.env.TEST_DATABASE_URL ?? '', limits).initialize();
     try {
-      await expect(dataSource.query('SELECT pg_sleep(5)')).rejects.toThrow('Query read timeout');
+      await expect(dataSource.query('SELECT pg_sleep(60)')).rejects.toThrow('Query read timeout');
       await expect(dataSource.query('SELECT 1 AS one')).resolves.toEqual([{ one: 1 }]);
-      const working = dataSource.transaction((manager) => manager.query('SELECT pg_sleep(5)'));
+      const working = dataSource.transaction((manager) => manager.query('SELECT pg_sleep(60)'));
       await expect(working).rejects.toThrow('Query read timeout');
       await expect(dataSource.query('SELECT 2 AS two')).resolves.toEqual([{ two: 2 }]);
     } finally {
@@ -221,7 +222,7 @@ describe(NotificationListener.name, () => {
         await listener.close();
         await started;
       }
-      await until(async () => (await count()) === 0, 'no connection is left', 5_000);
+      await until(async () => (await count()) === 0, 'no connection is left');
     } finally {
       await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
       await admin.end();

@@ -142,9 +142,12 @@ describe(migrate.name, () => {
     });
 
     it('is changed as soon as it is free', async () => {
-      const migrating = migrate(url, { lockTimeoutMs: 100, tries: 20 });
+      const migrating = migrate(url, { lockTimeoutMs: 20_000, tries: 20 });
       await until(async () => {
-        const { rows } = await client.query(`SELECT FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock'`);
+        const { rows } = await client.query(
+          `SELECT FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock'
+             AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+        );
         return rows.length > 0;
       }, 'the migration waits');
       await client.query('ROLLBACK');

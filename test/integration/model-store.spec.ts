@@ -154,8 +154,9 @@ describe('ModelStore', () => {
 
     it('gives up on a connection that brings nothing and asks again', async () => {
       hub.fail(weights, { stallAfter: 100_000 });
-      const model = await storeWith({ idleTimeoutMs: 200 }).add(hub.repository, { as: 'sd1.5' });
-      expect(hub.requestsFor(weights)).toHaveLength(2);
+      const model = await storeWith({ idleTimeoutMs: 1_000 }).add(hub.repository, { as: 'sd1.5' });
+      // On a busy machine a sound connection may bring nothing for as long, too.
+      expect(hub.requestsFor(weights).length).toBeGreaterThan(1);
       expect(model.hash).toBe(await wantedHash());
     });
 
