@@ -30,17 +30,26 @@ describe('the health of a worker', () => {
     const line = bench.logged.find(({ msg }) => msg === 'inference is ready');
     return fetch(`http://127.0.0.1:${line?.healthPort as number}${path}`);
   };
-  const ready = async (): Promise<{ status: number; body: Ready }> => {
-    const response = await ask('/health/ready');
-    return { status: response.status, body: (await response.json()) as Ready };
-  };
+  /** Waits until the answer has this status, and these checks: on a busy machine one may take longer than it may. */
+  const ready = (status: number, checks: Record<string, boolean>): Promise<unknown> =>
+    until(
+      async () => {
+        const response = await ask('/health/ready');
+        const body = (await response.json()) as Ready;
+        return response.status === status && Object.entries(checks).every(([name, is]) => body.checks[name] === is);
+      },
+      `it answers ${status} with ${JSON.stringify(checks)}`,
+    );
 
   it('takes nothing while its clock is wrong, says so, and goes on when the clock is right', async () => {
     const { id } = await bench.addTask();
     expect(bench.logged).toContainEqual(
-      expect.objectContaining({ msg: expect.stringMatching(/^The clock is 60\.0 s ahead/) as string, agrees: false }),
+      expect.objectContaining({
+        msg: expect.stringMatching(/^The clock is [56]\d\.\d s ahead/) as string,
+        agrees: false,
+      }),
     );
-    expect(await ready()).toMatchObject({ status: 503, body: { checks: { clock: false, database: true } } });
+    await ready(503, { clock: false, database: true });
     expect((await ask('/health/live')).status).toBe(200);
     expect((await bench.taskOf(id)).status).toBe('queued');
     ahead = 0;
@@ -51,17 +60,14 @@ describe('the health of a worker', () => {
     const corrected = lines.findIndex((msg) => msg.startsWith('The clock agrees'));
     expect(corrected).toBeGreaterThan(0);
     expect(lines.indexOf('drawing')).toBeGreaterThan(corrected);
-    expect(await ready()).toMatchObject({
-      status: 200,
-      body: { status: 'ok', checks: { clock: true, database: true, engine: true, queue: true, storage: true } },
-    });
+    await ready(200, { clock: true, database: true, engine: true, queue: true, storage: true });
   });
 
   it('halts when the clock goes wrong later on', async () => {
     ahead = -60_000;
     await worker.get(ClockWatch).check();
     const { id } = await bench.addTask();
-    expect((await ready()).status).toBe(503);
+    await ready(503, { clock: false });
     ahead = 0;
     await worker.get(ClockWatch).check();
     expect((await bench.terminated(id)).status).toBe('succeeded');
