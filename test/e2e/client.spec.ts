@@ -27,7 +27,7 @@ const programs = [...readFileSync(join(client, 'README.md'), 'utf8').matchAll(/^
   ([, source]) => source,
 );
 
-jest.setTimeout(240_000);
+jest.setTimeout(600_000);
 
 describe('@darkroom/client', () => {
   let service: TestService;

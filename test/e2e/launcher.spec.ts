@@ -31,7 +31,7 @@ function openEntries(folder: string): string[] {
 const demo = resolve(__dirname, '..', '..', 'dist', 'apps', 'cli', 'src', 'demo.js');
 
 // Each test starts all of the service, some twice.
-jest.setTimeout(120_000);
+jest.setTimeout(600_000);
 
 describe('npm start', () => {
   let folder: string;
@@ -140,12 +140,17 @@ describe('npm start', () => {
     const apiPids = (): number[] =>
       processesOf(folder).flatMap(({ pid, command }) => (command.includes('apps/api/src/main') ? [pid] : []));
     const [hanging] = apiPids();
-    // The launcher has to have heard of it once.
-    await until(async () => (await fetch(`${url}/health/live`)).ok, 'the api lives');
-    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    // The launcher has to have heard of it once: it asks again when it has been answered.
+    await until(async () => {
+      const metrics = await (await fetch(`${url}/metrics`)).text();
+      const asked = /^darkroom_http_requests_total\{route="\/health\/live",method="\w+",status="200"\} (\d+)/m.exec(
+        metrics,
+      );
+      return Number(asked?.[1] ?? 0) > 1;
+    }, 'the launcher asks whether the api lives');
     process.kill(hanging, 'SIGSTOP');
-    await until(async () => apiPids().length > 0 && !apiPids().includes(hanging), 'another api runs', 60_000);
-    await until(async () => (await fetch(`${url}/health/ready`).catch(() => undefined))?.ok, 'it serves', 60_000);
+    await until(async () => apiPids().length > 0 && !apiPids().includes(hanging), 'another api runs');
+    await until(async () => (await fetch(`${url}/health/ready`).catch(() => undefined))?.ok, 'it serves');
     await expect(call(url, '/v1/sd/text-to-image')).resolves.toEqual([]);
     const sentence = 'The api ended (killed, for it had answered nothing for 15 s) and is started again in 0.5 s.';
     expect(launcher.output).toContain(sentence);

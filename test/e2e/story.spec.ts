@@ -38,7 +38,7 @@ const [trained, untrained, portrait] = [0, 2, 3].map((index) => cases[index]);
 /** Pictures of other machines differ by rounding only. */
 const enoughDecibels = 45;
 
-jest.setTimeout(300_000);
+jest.setTimeout(600_000);
 
 describe('The story of a robot', () => {
   let service: TestService;

@@ -17,7 +17,7 @@ interface GenerationJson {
   [field: string]: unknown;
 }
 
-jest.setTimeout(240_000);
+jest.setTimeout(600_000);
 
 describe('From a prompt to a picture', () => {
   let service: TestService;
@@ -142,7 +142,7 @@ describe('From a prompt to a picture', () => {
     const { id } = await create({
       prompt: 'a heart',
       steps: 50,
-      num_generations: 4,
+      num_generations: 8,
       webhook: `${receiver.url}/canceled`,
     });
     await until(async () => (await find(id)).status === 'processing', 'drawing has begun');
@@ -163,7 +163,7 @@ describe('From a prompt to a picture', () => {
       num_generations: 4,
       webhook: `${receiver.url}/killed`,
     });
-    await until(async () => (await find(id)).served_by ?? undefined, 'drawing has begun', 60_000);
+    await until(async () => (await find(id)).served_by ?? undefined, 'drawing has begun');
     await service.workers[0].kill('SIGKILL');
     await service.startWorker();
     const done = await until(
@@ -172,7 +172,7 @@ describe('From a prompt to a picture', () => {
         return found.completed_at ? found : undefined;
       },
       'the other worker has drawn it',
-      120_000,
+      300_000,
     );
     expect(done).toMatchObject({ status: 'succeeded', seed });
     expect(done.images).toHaveLength(4);

@@ -5,7 +5,7 @@ import { startRows } from '../torture/run';
 
 // Rows wait for locks to run out more than they work, so a few go on at once.
 const atOnce = 4;
-jest.setTimeout(600_000);
+jest.setTimeout(1_800_000);
 
 describe('the job contract holds when there is', () => {
   let bench: Bench;
