@@ -13,7 +13,7 @@ import type { Site } from './site';
 /** Long enough for every file to be old. */
 const sweepAheadMs = 3_600_000;
 /** A webhook that was on its way when its record was deleted may still arrive. */
-const flightMs = 1_500;
+const flightMs = 5_000;
 /** `<task id>/…`; thumbnails and weights lie beside them. */
 const pictureKey = /^[\w-]{24}\//;
 /** So many problems of one kind are named. */
@@ -47,7 +47,7 @@ export interface AuditOptions {
  * Waits until nothing is queued, drawn or to be delivered, for as long as anything moves.
  * @returns what is the matter when nothing has moved for a while
  */
-export async function comeToRest(site: Site, patienceMs = 90_000): Promise<string[]> {
+export async function comeToRest(site: Site, patienceMs = 180_000): Promise<string[]> {
   let before = '';
   for (let movedAt = Date.now(); Date.now() - movedAt < patienceMs; await delay(50)) {
     const rows = await site

@@ -18,7 +18,8 @@ const keptCharacters = 20_000;
 const keptErrors = 5;
 /** How the log begins a line of an error. */
 const errorLine = '{"level":50';
-const startTimeoutMs = 60_000;
+/** It ends what never starts: a row may start several at once, on a machine that has much else to do. */
+const startTimeoutMs = 240_000;
 
 export type ServiceName = 'api' | 'inference' | 'launcher';
 

@@ -81,7 +81,7 @@ async function crash(site: Site, caller: Caller, doomed: ServiceProcess, point: 
       return false;
     },
     `a process crashed ${point}`,
-    60_000,
+    240_000,
   );
   const how = await doomed.ended;
   return how === 'SIGKILL' ? [] : [`${point}: the process ended with ${how}: ${doomed.output.slice(-500)}`];

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { until } from '../../support/until';
 import { audit, comeToRest } from '../audit';
 import type { Caller } from '../caller';
 import type { Row } from '../row';
@@ -30,6 +31,9 @@ export const overload: Row = {
     };
     const asking = [greedy, greedy, greedy, greedy, modest].map(ask);
     await delay(lastsMs);
+    // A slow machine answers fewer requests, and has its queue full later.
+    if (size === 'short')
+      await until(async () => site.ledger.statuses.has(429), 'something is refused').catch(() => undefined);
     // Both have had work waiting all the time, but at the very beginning.
     const shares = await site.query<{ drawn: number }>(
       `SELECT count(*)::int AS drawn FROM image_tasks WHERE status = 'succeeded' GROUP BY owner_id`,

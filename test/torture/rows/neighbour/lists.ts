@@ -83,7 +83,7 @@ async function readList(first: FirstKey, rows: number): Promise<{ status: number
 
 /** The same, when lists that were given up before may still have to be noticed. */
 async function readAlone(first: FirstKey, rows: number): Promise<string | undefined> {
-  for (const deadline = Date.now() + 10_000; ; await delay(250)) {
+  for (const deadline = Date.now() + 60_000; ; await delay(250)) {
     const { status, problem } = await readList(first, rows);
     if (status !== 429 || Date.now() > deadline) return problem;
   }

@@ -6,7 +6,7 @@ import { neighbourRow } from './neighbour-row';
 const jobsAtOnce = 4;
 const images = 8;
 /** A job that takes longer is canceled, so that the row ends. */
-const jobPatienceMs = 90_000;
+const jobPatienceMs = { long: 90_000, short: 300_000 };
 
 /** Pictures of 4096 pixels that no engine draws. */
 export const sandbox = neighbourRow({
@@ -24,7 +24,7 @@ export const sandbox = neighbourRow({
         const made = await first.send({ method: 'POST', path, body });
         if (made.status !== 201) return `a job is answered ${made.status}: ${made.text.slice(0, 200)}`;
         const { id } = JSON.parse(made.text) as GenerationBody;
-        for (const deadline = Date.now() + jobPatienceMs; ; await delay(250)) {
+        for (const deadline = Date.now() + jobPatienceMs[size]; ; await delay(250)) {
           const { text } = await first.send({ method: 'GET', path: `${path}/${id}` });
           if (/"status":"succeeded"/.test(text)) {
             if (high_resolution) finished++;

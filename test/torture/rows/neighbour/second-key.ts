@@ -18,6 +18,8 @@ export interface SecondKeyOrder {
   everyMs: number;
   /** An answer that takes longer is a time-out. */
   patienceMs: number;
+  /** A picture that takes longer does not come. */
+  drawPatienceMs: number;
 }
 
 /** What the second key saw in one stretch of time. */
@@ -37,7 +39,10 @@ export interface Samples {
 }
 
 /** The short form runs beside other tests. */
-const pace = { long: { everyMs: 40, patienceMs: 10_000 }, short: { everyMs: 150, patienceMs: 30_000 } };
+const pace = {
+  long: { everyMs: 40, patienceMs: 10_000, drawPatienceMs: 60_000 },
+  short: { everyMs: 150, patienceMs: 30_000, drawPatienceMs: 240_000 },
+};
 
 /** Samples of several stretches as one. */
 export function pooled(all: readonly Samples[]): Samples {

@@ -69,7 +69,7 @@ export const uploadsThatTrickle = neighbourRow({
         notes['uploads on the disk at most MB'] = mostMb;
         const problems = mostMb > mbPerKey + 1 ? [`uploads of one key took ${mostMb} MB of the disk`] : [];
         // What was given up is removed soon after.
-        for (const end = Date.now() + 5_000; (await uploadedMb(site)) > 0 && Date.now() < end;) await delay(100);
+        for (const end = Date.now() + 60_000; (await uploadedMb(site)) > 0 && Date.now() < end;) await delay(100);
         const left = await uploadedMb(site);
         return left > 0 ? [...problems, `${left} MB of uploads are left on the disk`] : problems;
       },
