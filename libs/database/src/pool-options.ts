@@ -15,8 +15,6 @@ export interface SessionLimits {
   searchPath?: string;
   /** How long the driver waits for an answer; a little longer than `statementTimeoutMs` by default. */
   queryTimeoutMs?: number;
-  /** A statement that each connection begins with. */
-  prepare?: string;
 }
 
 /**
@@ -43,7 +41,7 @@ class ImpatientClient extends Client {
 
 /** What all pools have in common. */
 export function poolOptions(limits: SessionLimits = {}) {
-  const { statementTimeoutMs, lockTimeoutMs, searchPath, prepare } = limits;
+  const { statementTimeoutMs, lockTimeoutMs, searchPath } = limits;
   const queryTimeoutMs = limits.queryTimeoutMs ?? (statementTimeoutMs && statementTimeoutMs + 5_000);
   const settings = [
     `idle_in_transaction_session_timeout = ${idleInTransactionMs}`,
@@ -59,7 +57,6 @@ export function poolOptions(limits: SessionLimits = {}) {
     // Said in a statement: a pooler in session mode passes no startup parameter on.
     onConnect: async (client: ClientBase): Promise<void> => {
       await client.query(settings.map((setting) => `SET ${setting}`).join('; '));
-      if (prepare) await client.query(prepare);
     },
   };
 }

@@ -21,7 +21,7 @@ export interface JobBackEnd {
   /** Adds jobs for rows that are committed. */
   addNow<Q extends QueueName>(queue: Q, jobs: readonly NewJob<Q>[]): Promise<void>;
   /**
-   * What `insertJobs` takes for a job, where jobs are rows: a statement that writes a task can so make its job too.
+   * What the database's function `insert_tasks` takes for a job, where jobs are rows: it writes a task and its job together.
    * Undefined where they are not.
    */
   rowOf?<Q extends QueueName>(queue: Q, job: NewJob<Q>): JobRow;

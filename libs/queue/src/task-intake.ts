@@ -1,7 +1,7 @@
 import { poolOptions, statementTimeoutMs } from '@app/database';
 import { Pool } from 'pg';
 import type { InsertOutcome, NewTasks } from './insert-tasks';
-import { admissionLock, insertTasks, insertTogether, jobOf, prepareInsert } from './insert-tasks';
+import { insertTasks, jobOf } from './insert-tasks';
 import type { JobBackEnd } from './job-back-end';
 import type { Transactions } from './transactions';
 
@@ -28,7 +28,7 @@ export class TaskIntake {
   /** The same of owners for whom something is written apart: it waits until that is done. */
   private readonly held = new Map<string, Pending[]>();
   private isWriting = false;
-  /** Its connection keeps the prepared statement, and gives up waiting for a lock. */
+  /** Its connection gives up waiting for a lock. */
   private readonly pool: Pool;
 
   constructor(
@@ -42,7 +42,7 @@ export class TaskIntake {
       max: 1,
       application_name: 'darkroom-intake',
       idleTimeoutMillis: 0,
-      ...poolOptions({ statementTimeoutMs, lockTimeoutMs, prepare: prepareInsert(jobs) }),
+      ...poolOptions({ statementTimeoutMs, lockTimeoutMs }),
     });
     this.pool.on('error', onError);
   }
@@ -117,7 +117,7 @@ export class TaskIntake {
     const client = await this.pool.connect();
     let broken: Error | undefined;
     try {
-      return await insertTogether(client, this.jobs, works);
+      return await insertTasks(client, this.jobs, works);
     } catch (error) {
       if (!isOfOneRequest(error)) broken = error as Error;
       throw error;
@@ -138,8 +138,6 @@ export class TaskIntake {
   private insertApart(work: NewTasks): Promise<InsertOutcome> {
     return this.transactions.run(async (transaction) => {
       const client = await transaction.connection();
-      const lock = admissionLock([work]);
-      if (lock) await transaction.manager.query(lock);
       const [outcome] = await insertTasks(client, this.jobs, [work]);
       if (!this.jobs.rowOf && outcome.admitted)
         for (const queue of ['images', 'sandbox'] as const) {

@@ -16,6 +16,7 @@ import { ReadinessProbes1795660100000 } from './1795660100000-readiness-probes';
 import { ThumbnailClaims1795660200000 } from './1795660200000-thumbnail-claims';
 import { OpenSandboxTasks1795670000000 } from './1795670000000-open-sandbox-tasks';
 import { NoOpenTasksOfAll1795670010000 } from './1795670010000-no-open-tasks-of-all';
+import { InsertTasks1795680000000 } from './1795680000000-insert-tasks';
 
 /** Every migration in order; a new one is added at the end, an index on a table that may be large with `createIndexConcurrently`. */
 export const migrations = [
@@ -37,4 +38,5 @@ export const migrations = [
   ThumbnailClaims1795660200000,
   OpenSandboxTasks1795670000000,
   NoOpenTasksOfAll1795670010000,
+  InsertTasks1795680000000,
 ];
