@@ -28,6 +28,7 @@ export class TaskIntake {
   /** The same of owners for whom something is written apart: it waits until that is done. */
   private readonly held = new Map<string, Pending[]>();
   private isWriting = false;
+  private isDue = false;
   /** Its connection gives up waiting for a lock. */
   private readonly pool: Pool;
 
@@ -55,7 +56,7 @@ export class TaskIntake {
       const own = this.held.get(ownerId) ?? this.waiting.get(ownerId);
       if (own) own.push({ work, resolve, reject });
       else this.waiting.set(ownerId, [{ work, resolve, reject }]);
-      this.writeNext();
+      this.begin();
     });
   }
 
@@ -63,9 +64,20 @@ export class TaskIntake {
     await this.pool.end();
   }
 
-  private writeNext(): void {
+  /** Nothing is being written: what came in the same turn of the event loop is written together, at first half of it. */
+  private begin(): void {
+    if (this.isWriting || this.isDue) return;
+    this.isDue = true;
+    setImmediate(() => {
+      this.isDue = false;
+      const count = [...this.waiting.values()].reduce((sum, own) => sum + own.length, 0);
+      this.writeNext(Math.ceil(count / 2));
+    });
+  }
+
+  private writeNext(most = batchSize): void {
     if (this.isWriting) return;
-    const batch = this.takeBatch();
+    const batch = this.takeBatch(Math.min(most, batchSize));
     if (batch.length === 0) return;
     this.isWriting = true;
     void this.writeTogether(batch).finally(() => {
@@ -75,11 +87,11 @@ export class TaskIntake {
   }
 
   /** One request of each owner, again and again. A request of many tasks goes apart when it is its turn. */
-  private takeBatch(): Pending[] {
+  private takeBatch(most: number): Pending[] {
     const batch: Pending[] = [];
     const taken = new Set<string>();
     const later: [string, Pending[]][] = [];
-    while (batch.length < batchSize && this.waiting.size > 0) {
+    while (batch.length < most && this.waiting.size > 0) {
       const [[ownerId, own]] = this.waiting;
       this.waiting.delete(ownerId);
       if (own[0].work.tasks.length === 1) {

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * `insert_tasks`: everything that requests make, in one call. As one statement with all its parts it would be planned and set up anew
- * each time, parts that most requests do not need included; in a function each part is prepared once on a connection and run when needed.
+ * `insert_tasks`: everything that requests make, in one call. As one statement it would be set up anew each time with all its parts; in
+ * a function each part is prepared once on a connection, and run when it is needed.
  */
 export class InsertTasks1795680000000 implements MigrationInterface {
   name = 'InsertTasks1795680000000';
@@ -35,44 +35,47 @@ export class InsertTasks1795680000000 implements MigrationInterface {
 const insertTasks = `
 CREATE FUNCTION "insert_tasks"(given json)
 RETURNS TABLE (request integer, revoked boolean, queued integer)
-LANGUAGE plpgsql AS $function$
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $function$
 #variable_conflict use_column
 DECLARE
   tasks new_task[] := ARRAY(SELECT task FROM json_populate_recordset(NULL::new_task, given) AS task);
+  kinds text[] := ARRAY(SELECT DISTINCT kind FROM unnest(tasks) WHERE has_record);
   owner record;
-  is_revoked boolean;
-  used integer;
   refused integer[];
   newcomers text[] := '{}';
-  kinds text[] := ARRAY(SELECT DISTINCT kind FROM unnest(tasks) WHERE has_record);
   queue_name text;
 BEGIN
-  -- Always in one order, so that no two transactions wait for each other.
+  -- A cap holds however many processes admit at once: what they committed before the lock was had is seen by what follows. Always in
+  -- one order, so that no two transactions wait for each other.
+  PERFORM pg_advisory_xact_lock(hashtextextended('admission ' || owner_id, 0))
+  FROM (SELECT DISTINCT owner_id FROM unnest(tasks) WHERE max_queued > 0 ORDER BY owner_id) AS capped;
+
+  -- One look into an index for each owner: the limits keep the planner from going through everybody's rows instead.
   FOR owner IN
-    SELECT owner_id AS id, max(max_queued) AS cap, count(*) AS size, bool_and(sandbox) AS is_sandbox
-    FROM unnest(tasks) GROUP BY owner_id ORDER BY owner_id
+    SELECT owner_id AS id, cap, size,
+      (SELECT revoked_at FROM api_keys WHERE id = owner_id LIMIT 1) IS NOT NULL AS is_revoked,
+      (SELECT count(*)::integer FROM (
+        SELECT FROM image_tasks WHERE owner_id = owners.owner_id AND status = 'queued' LIMIT cap
+      ) AS counted) AS queued,
+      has_drawing
+        AND (SELECT id FROM image_tasks WHERE owner_id = owners.owner_id AND status = 'queued' AND NOT sandbox LIMIT 1) IS NULL
+        AND (SELECT id FROM image_tasks WHERE owner_id = owners.owner_id AND status = 'processing' AND NOT sandbox LIMIT 1) IS NULL
+        AS is_newcomer
+    FROM (
+      SELECT owner_id, max(max_queued) AS cap, count(*) AS size, NOT bool_and(sandbox) AS has_drawing
+      FROM unnest(tasks) GROUP BY owner_id
+    ) AS owners
   LOOP
-    -- The cap holds however many processes admit at once: what they committed before the lock was had is seen by what follows it.
-    IF owner.cap > 0 THEN
-      PERFORM pg_advisory_xact_lock(hashtextextended('admission ' || owner.id, 0));
-    END IF;
-    SELECT EXISTS (SELECT FROM api_keys WHERE id = owner.id AND revoked_at IS NOT NULL),
-      (SELECT count(*) FROM (SELECT FROM image_tasks WHERE owner_id = owner.id AND status = 'queued' LIMIT owner.cap) AS counted)
-    INTO is_revoked, used;
-    IF is_revoked OR owner.cap > 0 AND used + owner.size > owner.cap THEN
+    IF owner.is_revoked OR owner.cap > 0 AND owner.queued + owner.size > owner.cap THEN
       refused := ARRAY(
         SELECT DISTINCT request FROM (
           SELECT request, count(*) OVER (ORDER BY request) AS place FROM unnest(tasks) WHERE owner_id = owner.id
-        ) AS own WHERE is_revoked OR used + place > owner.cap
+        ) AS own WHERE owner.is_revoked OR owner.queued + place > owner.cap
       );
       tasks := ARRAY(SELECT task FROM unnest(tasks) AS task WHERE request <> ALL (refused));
-      RETURN QUERY SELECT each, is_revoked, used FROM unnest(refused) AS each;
+      RETURN QUERY SELECT each, owner.is_revoked, owner.queued FROM unnest(refused) AS each;
     END IF;
-    -- An owner who has nothing to draw joins those who have.
-    IF NOT owner.is_sandbox
-      AND NOT EXISTS (SELECT FROM image_tasks WHERE owner_id = owner.id AND status = 'queued' AND NOT sandbox)
-      AND NOT EXISTS (SELECT FROM image_tasks WHERE owner_id = owner.id AND status = 'processing' AND NOT sandbox)
-    THEN
+    IF owner.is_newcomer THEN
       newcomers := newcomers || owner.id::text;
     END IF;
   END LOOP;
