@@ -8,6 +8,8 @@ import { BodyTooLargeError, HttpError, MalformedBodyError, ServiceUnavailableErr
  * the time, and one that brings less only holds a connection and a part of the disk.
  */
 const progress = { bytes: 64 * 1024, windowMs: 30_000 };
+/** How often in that time it is looked at. */
+const looks = 10;
 /** The disk is asked for its room once in so many bytes. */
 const roomEveryBytes = 4 * 1024 * 1024;
 
@@ -75,10 +77,15 @@ function readAll(
   return new Promise((resolve, reject) => {
     let came = 0;
     let taking: Promise<void> = Promise.resolve();
+    /** Bytes that came before each of the last looks. */
+    const recent: number[] = [];
     const clock = setInterval(() => {
-      if (came < pace.bytes) settle(new UploadStalledError(pace));
+      recent.push(came);
       came = 0;
-    }, pace.windowMs);
+      if (recent.length < looks) return;
+      if (recent.reduce((sum, each) => sum + each) < pace.bytes) settle(new UploadStalledError(pace));
+      recent.shift();
+    }, pace.windowMs / looks);
     const settle = (error?: Error): void => {
       clearInterval(clock);
       signal?.removeEventListener('abort', onAbort);

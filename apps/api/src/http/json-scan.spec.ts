@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { maxLevels, maxMembers, scanJson } from './json-scan';
+import { maxContainers, maxLevels, maxMembers, scanJson } from './json-scan';
 
 describe(scanJson.name, () => {
   const scan = (text: string) => scanJson(Buffer.from(text));
@@ -27,5 +27,12 @@ describe(scanJson.name, () => {
     expect(scan(nested(maxLevels + 2))).toEqual({ message: 'must have at most 1000 levels' });
     expect(scan('['.repeat(10_000))).toBe('malformed');
     expect(scan(']')).toBe('malformed');
+  });
+
+  it('counts objects and arrays together', () => {
+    const many = (each: string, count: number) => `[${Array.from({ length: count - 1 }, () => each).join()}]`;
+    expect(scan(many('{}', maxContainers))).toBeUndefined();
+    for (const each of ['{}', '[]'])
+      expect(scan(many(each, maxContainers + 1))).toEqual({ message: 'must have at most 20000 objects and arrays' });
   });
 });

@@ -2,13 +2,15 @@
 export const maxLevels = 1000;
 /** Of one object. Metadata of 16 KB has 2,400 at most, and nothing else in a body is an object of a caller's own fields. */
 export const maxMembers = 3000;
+/** Objects and arrays of a body. Metadata of 16 KB can hold 5,500, if it says nothing else; a hundred elements that say something hold hundreds. */
+export const maxContainers = 20_000;
 
 const [quote, backslash, colon] = [0x22, 0x5c, 0x3a];
 const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 /**
- * Looks at a JSON body in UTF-8 once, before anything is made of it: many members of an object, and many levels, cost far more to parse
- * and to check than their bytes do.
+ * Looks at a JSON body in UTF-8 once, before anything is made of it: many members of an object, many levels and many
+ * objects cost far more to parse and to check than their bytes do.
  * @returns what is wrong with it: that it cannot be JSON, or a bound that it breaks; undefined for one that may be parsed
  */
 export function scanJson(bytes: Uint8Array): 'malformed' | { message: string } | undefined {
@@ -16,12 +18,14 @@ export function scanJson(bytes: Uint8Array): 'malformed' | { message: string } |
   const members = new Uint32Array(maxLevels + 1);
   let depth = 0;
   let deepest = 0;
+  let containers = 0;
   for (let i = 0; i < bytes.length; i++) {
     const byte = bytes[i];
     if (byte === quote) {
       for (i++; i < bytes.length && bytes[i] !== quote; i++) if (bytes[i] === backslash) i++;
     } else if (byte === openBrace || byte === openBracket) {
       depth++;
+      containers++;
       deepest = Math.max(deepest, depth);
       if (depth <= maxLevels) members[depth] = 0;
     } else if (byte === closeBrace || byte === closeBracket) {
@@ -31,5 +35,6 @@ export function scanJson(bytes: Uint8Array): 'malformed' | { message: string } |
     }
   }
   if (depth > 0) return 'malformed';
+  if (containers > maxContainers) return { message: `must have at most ${maxContainers} objects and arrays` };
   return deepest > maxLevels ? { message: `must have at most ${maxLevels} levels` } : undefined;
 }
