@@ -55,6 +55,17 @@ describe(receiveFile.name, () => {
     expect(bytes).toBe(5_000);
   });
 
+  it('ends an upload that sends much at long intervals', async () => {
+    const sender = new PassThrough();
+    const pace = { bytes: 400, windowMs: 2_000 };
+    const received = receiveFile(sender, path, { maxBytes: 1e6, progress: pace });
+    sender.write(Buffer.alloc(1_000));
+    // Two windows on end would have a burst each.
+    const second = setTimeout(() => sender.write(Buffer.alloc(1_000)), 1.7 * pace.windowMs);
+    await expect(received).rejects.toThrow(UploadStalledError);
+    clearTimeout(second);
+  });
+
   it('ends with the reason that it is told', async () => {
     const stop = new AbortController();
     const sender = new PassThrough();

@@ -126,6 +126,7 @@ describe('Sandbox keys', () => {
     expect(first).toBeLessThan(6);
     expect(steps.map(({ step }) => step)).toEqual(Array.from({ length: 7 - first }, (_, i) => first + i));
     for (const { step = 0, at } of steps) expect(at).toBeGreaterThanOrEqual((step * delayMs) / 6 - 100);
+    expect(steps.at(-1)!.at - firstAt).toBeGreaterThanOrEqual(((6 - first) * delayMs) / 6 / 4);
     // And not together with the end.
     const last = heard.at(-1)!;
     expect(last.event).toBe('terminated');

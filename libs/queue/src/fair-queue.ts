@@ -34,9 +34,9 @@ export const silenceFactor = 'power(2, greatest(0, deaths - 1))';
 
 /**
  * The owners with a queued task, one step down the index for each, however many rows each has. The order is that of
- * `image_tasks_queued_idx`, which has no row of another status to pass over.
+ * `image_tasks_queued_idx`, which has no row of another status to pass over. The database's function `insert_tasks` has the same.
  */
-export const waiting = `waiting (owner_id) AS (
+const waiting = `waiting (owner_id) AS (
   (SELECT owner_id FROM image_tasks WHERE status = 'queued' AND NOT sandbox ORDER BY owner_id, created_at, id LIMIT 1)
   UNION ALL
   SELECT next.owner_id FROM waiting CROSS JOIN LATERAL (

@@ -44,8 +44,9 @@ export interface NewTasks {
 }
 
 /** Whether a request was written. When not, its owner's key is revoked, or its cap has no room beside the `queued` tasks that wait. */
-export interface InsertOutcome {
-  admitted: boolean;
+export type InsertOutcome = { admitted: true } | ({ admitted: false } & Refusal);
+
+interface Refusal {
   revoked: boolean;
   queued: number;
 }
@@ -67,41 +68,48 @@ export async function insertTasks(
 ): Promise<InsertOutcome[]> {
   const { rows } = await client.query({ ...insert, values: [rowsOf(jobs, works)] });
   const refused = new Map((rows as RefusedRow[]).map(({ request, ...refusal }) => [request, refusal]));
-  return works.map((_, request) => ({ admitted: !refused.has(request), ...(refused.get(request) ?? unhindered) }));
+  return works.map((_, request) => {
+    const refusal = refused.get(request);
+    return refusal ? { admitted: false, ...refusal } : { admitted: true };
+  });
 }
 
-type Refusal = Omit<InsertOutcome, 'admitted'>;
 type RefusedRow = Refusal & { request: number };
-const unhindered: Refusal = { revoked: false, queued: 0 };
 
-/** The function's parameter: an array of its `new_task`. */
+/** Fields of the type `new_task` that are columns of a task. */
+const columns: Readonly<Record<keyof Drawing | 'sandbox', string>> = {
+  id: 'id',
+  kind: 'kind',
+  ownerId: 'owner_id',
+  finetuneId: 'finetune_id',
+  prompt: 'prompt',
+  negativePrompt: 'negative_prompt',
+  cfg: 'cfg',
+  steps: 'steps',
+  seed: 'seed',
+  scheduler: 'scheduler',
+  model: 'model',
+  aspectRatio: 'aspect_ratio',
+  highResolution: 'high_resolution',
+  outputFormat: 'output_format',
+  promptWeighting: 'prompt_weighting',
+  numImages: 'num_images',
+  promptChunks: 'prompt_chunks',
+  sandbox: 'sandbox',
+  createdAt: 'created_at',
+};
+const columnNames = Object.entries(columns) as [keyof typeof columns, string][];
+
+/** The function's parameter: an array of its `new_task`. What has no field there would be left out without a word. */
 function rowsOf(jobs: JobBackEnd, works: readonly NewTasks[]): string {
   const rows = works.flatMap(({ maxQueued, tasks }, request) =>
     tasks.map((task) => {
       const record = task.generation ?? task.finetunePrompt;
       return {
+        ...Object.fromEntries(columnNames.map(([name, column]) => [column, task[name]])),
         request,
         max_queued: maxQueued,
         has_record: record !== undefined,
-        id: task.id,
-        kind: task.kind,
-        owner_id: task.ownerId,
-        finetune_id: task.finetuneId,
-        prompt: task.prompt,
-        negative_prompt: task.negativePrompt,
-        cfg: task.cfg,
-        steps: task.steps,
-        seed: task.seed,
-        scheduler: task.scheduler,
-        model: task.model,
-        aspect_ratio: task.aspectRatio,
-        high_resolution: task.highResolution,
-        output_format: task.outputFormat,
-        prompt_weighting: task.promptWeighting,
-        num_images: task.numImages,
-        prompt_chunks: task.promptChunks,
-        sandbox: task.sandbox,
-        created_at: task.createdAt,
         webhook: task.generation?.webhook,
         prompt_as_sent: task.finetunePrompt?.prompt,
         metadata: record?.metadata,

@@ -64,7 +64,10 @@ export class TaskIntake {
     await this.pool.end();
   }
 
-  /** Nothing is being written: what came in the same turn of the event loop is written together, at first half of it. */
+  /**
+   * Nothing is being written. What came in the same turn of the event loop is written in two halves, so that from then on the database
+   * writes one half while this process answers and reads the other; else each would wait for the other.
+   */
   private begin(): void {
     if (this.isWriting || this.isDue) return;
     this.isDue = true;

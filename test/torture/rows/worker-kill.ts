@@ -34,6 +34,7 @@ export const workerKill: Row = {
     // A short run on a busy machine says little about time: there it is told, not judged.
     if (size === 'long' && p95(restartsMs) > restartLimitMs)
       problems.push(`killed jobs restart in ${p95(restartsMs)} ms (p95)`);
+    if (size === 'long' && restartsMs.length === 0) problems.push('no worker was killed while it drew');
     return audit(site, {
       problems,
       notes: {

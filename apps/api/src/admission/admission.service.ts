@@ -48,8 +48,9 @@ export class AdmissionService {
    */
   async insert({ id: ownerId, maxQueued }: ApiKey, tasks: readonly NewTask[]): Promise<void> {
     const cap = maxQueued ?? this.config.maxQueuedPerKey;
-    const { admitted, revoked, queued } = await this.intake.insert({ ownerId, maxQueued: cap, tasks });
-    if (revoked) throw new UnauthorizedError();
-    if (!admitted) throw new QueueFullError(cap, queued, tasks.length);
+    const outcome = await this.intake.insert({ ownerId, maxQueued: cap, tasks });
+    if (outcome.admitted) return;
+    if (outcome.revoked) throw new UnauthorizedError();
+    throw new QueueFullError(cap, outcome.queued, tasks.length);
   }
 }

@@ -30,7 +30,7 @@ export class JsonBody {
 
   /**
    * Reads the body where there is one, after the guards have let the caller in, so that a stranger's body is never read.
-   * @throws UnsupportedMediaTypeError, BodyTooLargeError, BodyTimeoutError or MalformedBodyError; InvalidError for one of too many fields or levels
+   * @throws UnsupportedMediaTypeError, BodyTooLargeError, BodyTimeoutError or MalformedBodyError; InvalidError for one of too many fields, levels or objects
    */
   static async read(request: Request, response: Response): Promise<void> {
     const { method, headers } = request;

@@ -3,7 +3,7 @@ import type { RequestHandler } from 'express';
 import helmet from 'helmet';
 import { docsPath } from '../docs/serve-docs';
 
-type Headers = readonly (readonly [name: string, value: string])[];
+type HeaderList = readonly (readonly [name: string, value: string])[];
 
 /**
  * What tells a browser to run and load nothing but our own files. TLS is the proxy's: only where `publicUrl` says that there is one is
@@ -22,7 +22,7 @@ export function securityHeaders(publicUrl: string): RequestHandler {
 }
 
 /** Helmet's headers, asked for once: they are the same for each request. */
-function headersWith(styles: string, isSecure: boolean): Headers {
+function headersWith(styles: string, isSecure: boolean): HeaderList {
   const setHeaders = helmet({
     contentSecurityPolicy: {
       directives: { 'style-src': ["'self'", styles], 'upgrade-insecure-requests': null },
@@ -34,6 +34,8 @@ function headersWith(styles: string, isSecure: boolean): Headers {
     setHeader: (name: string, value: string) => headers.push([name, value]),
     removeHeader: () => undefined,
   };
-  setHeaders({} as IncomingMessage, response as unknown as ServerResponse, () => undefined);
+  setHeaders({} as IncomingMessage, response as unknown as ServerResponse, (error?: unknown) => {
+    if (error) throw error as Error;
+  });
   return headers;
 }

@@ -31,6 +31,11 @@ export class InsertTasks1795680000000 implements MigrationInterface {
 /**
  * `given` are tasks in the order of arrival, those of a request with the same `request`: all of them are written or none. The answer
  * names the requests that were refused: because the key of their owner is revoked, or because of its cap, of which `queued` were used.
+ *
+ * Plans are made once for any number of tasks: one that knew the number would be made anew at each call. Columns win over variables of
+ * the same name, as those of the answer are variables too; so no table that is named here may get a column `tasks`, `given`, `kinds`,
+ * `owner`, `refused`, `newcomers` or `queue_name`. A later migration that replaces the function takes what this one takes, for processes of
+ * the older version go on calling it.
  */
 const insertTasks = `
 CREATE FUNCTION "insert_tasks"(given json)
