@@ -1,12 +1,12 @@
 import type { Config } from '@app/config';
 import { poolOptions, statementTimeoutMs } from '@app/database';
 import type { BackendFactory, JobState, QueueOptions } from 'bullmq';
-import { createPostgresBackend } from 'bullmq';
 import type { EntityManager } from 'typeorm';
 import { createClosableRedisBackend } from './closable-redis-backend';
 import type { JobRow } from './job-rows';
 import type { NewJob, QueueName } from './jobs';
 import { restrained } from './restrained-backend';
+import { createSteadyPostgresBackend } from './steady-postgres-backend';
 
 /** State of a job as the back end sees it; `missing` when it knows no such job. */
 export type JobPresence = JobState | 'unknown' | 'missing';
@@ -63,6 +63,6 @@ export function queueConnection(
     };
   return {
     connection: { connectionString: databaseUrl, ...queuePoolOptions },
-    factory: restrained(createPostgresBackend as unknown as BackendFactory),
+    factory: restrained(createSteadyPostgresBackend as unknown as BackendFactory),
   };
 }

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { QueueOptions } from 'bullmq';
-import { createPostgresBackend, Queue } from 'bullmq';
+import { Queue } from 'bullmq';
 import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
 import type { JobBackEnd, JobPresence } from './job-back-end';
@@ -8,6 +8,7 @@ import { queuePoolOptions, searchPath } from './job-back-end';
 import { jobRow } from './job-rows';
 import type { NewJob, QueueName } from './jobs';
 import { Queues } from './queues';
+import { createSteadyPostgresBackend } from './steady-postgres-backend';
 
 type Query = (text: string, params?: readonly unknown[]) => Promise<{ rows: unknown[]; rowCount?: number | null }>;
 
@@ -24,7 +25,7 @@ export class PostgresBackEnd implements JobBackEnd {
     this.pool.on('error', onError);
     const open = (name: QueueName): Queue => {
       const connection = this.forwardingPool() as unknown as QueueOptions['connection'];
-      return new Queue(name, { connection, skipMetasUpdate: true }, createPostgresBackend as never);
+      return new Queue(name, { connection, skipMetasUpdate: true }, createSteadyPostgresBackend as never);
     };
     this.queues = new Queues(open, onError);
   }
