@@ -15,17 +15,21 @@ const allowed = {
 };
 const libs = ['config', 'database', 'diffusion', 'domain', 'logging', 'model-store', 'queue', 'storage'];
 const deep = {
-  group: ['@app/*/*', '!@app/diffusion/files', '**/libs/*'],
-  message: 'Import a library through its index: @app/<name>.',
+  group: ['@app/*/*', '!@app/diffusion/files', '!@app/domain/http', '**/libs/*'],
+  message: 'Import a library through one of its entries: @app/<name>.',
 };
+/** The half of `libs/domain` that describes requests and answers, which none but the api loads. */
+const httpOfDomain = ['libs/domain/src/http.ts', 'libs/domain/src/**/*.dto.ts', 'libs/domain/src/fields/field*.ts'];
 const direction = Object.entries(allowed).map(([folder, names]) => ({
   files: [`${folder}/**/*.ts`],
+  ignores: httpOfDomain,
   rules: {
     'no-restricted-imports': [
       'error',
       {
         patterns: [
           deep,
+          { group: ['@app/domain/http'], message: 'Only the api describes its requests and answers.' },
           { group: ['**/apps/**'], message: 'Libraries never import apps.' },
           {
             group: libs.filter((name) => !names.includes(name)).map((name) => `@app/${name}`),
@@ -34,11 +38,7 @@ const direction = Object.entries(allowed).map(([folder, names]) => ({
           ...(folder === 'libs/diffusion' || folder === 'libs/domain'
             ? [
                 {
-                  group: [
-                    '@nestjs/*',
-                    ...(folder === 'libs/domain' ? ['!@nestjs/swagger', '!@nestjs/common'] : []),
-                    'pino',
-                  ],
+                  group: ['@nestjs/*', 'class-*', 'pino'],
                   message: `${folder} is free of the framework.`,
                 },
               ]
@@ -48,6 +48,23 @@ const direction = Object.entries(allowed).map(([folder, names]) => ({
     ],
   },
 }));
+const domainHttp = {
+  files: httpOfDomain,
+  rules: {
+    'no-restricted-imports': [
+      'error',
+      {
+        patterns: [
+          { group: ['@app/*', '**/apps/**', '**/libs/*'], message: 'libs/domain imports nothing of ours.' },
+          {
+            group: ['@nestjs/*', '!@nestjs/swagger', '!@nestjs/common', 'pino'],
+            message: 'Only what describes fields.',
+          },
+        ],
+      },
+    ],
+  },
+};
 /** Files of the api that run in its picture process. */
 const pictureProcess = ['picture-child', 'sandbox-picture', 'thumbnail'].map(
   (name) => `apps/api/src/pictures/${name}.ts`,
@@ -127,6 +144,7 @@ export default tseslint.config(
     },
   },
   ...direction,
+  domainHttp,
   ...apps,
   requests,
 );

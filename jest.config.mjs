@@ -7,7 +7,7 @@ const base = {
   ],
   moduleNameMapper: {
     '^@app/([^/]+)$': '<rootDir>/libs/$1/src/index.ts',
-    '^@app/diffusion/files$': '<rootDir>/libs/diffusion/src/files.ts',
+    '^@app/(diffusion|domain)/(files|http)$': '<rootDir>/libs/$1/src/$2.ts',
   },
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.darkroom/'],
 };

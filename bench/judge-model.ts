@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import type { CreateGenerationDto, GenerationDto } from '@app/domain';
+import type { CreateGenerationDto, GenerationDto } from '@app/domain/http';
 import sharp from 'sharp';
 import type { Verdict } from './judge/judge';
 import { judge } from './judge/judge';

@@ -1,4 +1,4 @@
-import type { WebhookDeliveryDto } from '@app/domain';
+import type { WebhookDeliveryDto } from '@app/domain/http';
 import { newIdentifier, WebhookDelivery } from '@app/domain';
 import { failuresToOpen, hostConcurrency } from '../../apps/api/src/webhooks/receiver-gate';
 import type { TestApi, TestKey } from '../support/api';

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { GenerationDto } from '@app/domain';
+import type { GenerationDto } from '@app/domain/http';
 import { isTerminated, WebhookDelivery } from '@app/domain';
 import { loadConfig } from '@app/config';
 import { JsonLogger } from '@app/logging';

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { extname, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { loadConfig } from '@app/config';
-import type { CreateGenerationDto, GenerationDto } from '@app/domain';
+import type { CreateGenerationDto, GenerationDto } from '@app/domain/http';
 import { Command, InvalidArgumentError } from 'commander';
 import { GenerationClient } from './generation-client';
 import { pictureFile } from './picture-file';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CreateGenerationDto, GenerationDto } from '@app/domain';
+import type { CreateGenerationDto, GenerationDto } from '@app/domain/http';
 import { isTerminated } from '@app/domain';
 import { CliError } from './run-program';
 

@@ -1,4 +1,4 @@
-import { CollectionDto, CreateCollectionDto, DeletedDto } from '@app/domain';
+import { CollectionDto, CreateCollectionDto, DeletedDto } from '@app/domain/http';
 import { Controller, Delete, Get, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiQuery, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';

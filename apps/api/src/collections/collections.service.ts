@@ -1,4 +1,4 @@
-import type { CollectionDto, CreateCollectionDto } from '@app/domain';
+import type { CollectionDto, CreateCollectionDto } from '@app/domain/http';
 import { Collection, newIdentifier } from '@app/domain';
 import { forgetReplies } from '@app/queue';
 import { Injectable } from '@nestjs/common';

@@ -1,4 +1,5 @@
-import { DeletedDto, limits } from '@app/domain';
+import { limits } from '@app/domain';
+import { DeletedDto } from '@app/domain/http';
 import { applyDecorators } from '@nestjs/common';
 import {
   ApiBearerAuth,

@@ -1,4 +1,4 @@
-import { GenerationDto, PromptDto } from '@app/domain';
+import { GenerationDto, PromptDto } from '@app/domain/http';
 import { Controller, Get, Param, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';

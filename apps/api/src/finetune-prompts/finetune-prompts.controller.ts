@@ -1,4 +1,11 @@
-import { ApplyStyleDto, CreatedPromptDto, CreatePromptDto, DeletedDto, PartialPromptDto, PromptDto } from '@app/domain';
+import {
+  ApplyStyleDto,
+  CreatedPromptDto,
+  CreatePromptDto,
+  DeletedDto,
+  PartialPromptDto,
+  PromptDto,
+} from '@app/domain/http';
 import { Controller, Delete, Get, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';

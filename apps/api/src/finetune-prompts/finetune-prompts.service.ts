@@ -1,16 +1,16 @@
-import type { ApplyStyleDto, CreatePromptDto, Finetune, PartialPromptDto, Style } from '@app/domain';
+import type { Finetune, Style } from '@app/domain';
+import type { ApplyStyleDto, CreatePromptDto, PartialPromptDto } from '@app/domain/http';
 import {
   applyTemplate,
-  CreatedPromptDto,
   FieldProblems,
   FinetunePrompt,
   isIdentifier,
   limits,
   NotFoundError,
   Phrase,
-  PromptDto,
   UnprocessableError,
 } from '@app/domain';
+import { CreatedPromptDto, PromptDto } from '@app/domain/http';
 import { ImageTaskLifeCycle, Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';

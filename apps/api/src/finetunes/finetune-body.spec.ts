@@ -1,4 +1,5 @@
-import { CreateFinetuneDto, CreateGenerationDto, InvalidError } from '@app/domain';
+import { InvalidError } from '@app/domain';
+import { CreateFinetuneDto, CreateGenerationDto } from '@app/domain/http';
 import { FinetuneOrGenerationPipe } from './finetune-body';
 
 describe(FinetuneOrGenerationPipe.name, () => {

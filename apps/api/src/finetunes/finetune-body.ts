@@ -1,4 +1,5 @@
-import { CreateFinetuneDto, CreateGenerationDto, InvalidError } from '@app/domain';
+import { InvalidError } from '@app/domain';
+import { CreateFinetuneDto, CreateGenerationDto } from '@app/domain/http';
 import { Body } from '@nestjs/common';
 import type { PipeTransform } from '@nestjs/common';
 import { BodyPipe } from '../http/body';

@@ -1,12 +1,5 @@
-import {
-  CreateFinetuneDto,
-  CreateGenerationDto,
-  defaults,
-  DeletedDto,
-  FinetuneDto,
-  GenerationDto,
-  limits,
-} from '@app/domain';
+import { defaults, limits } from '@app/domain';
+import { CreateFinetuneDto, CreateGenerationDto, DeletedDto, FinetuneDto, GenerationDto } from '@app/domain/http';
 import { Controller, Delete, Get, Param, Post, Put, Req, Res } from '@nestjs/common';
 import { ApiQuery, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';

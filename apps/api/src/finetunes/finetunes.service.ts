@@ -1,14 +1,6 @@
-import type { CreateFinetuneDto } from '@app/domain';
-import {
-  defaults,
-  Finetune,
-  FinetuneDto,
-  InvalidError,
-  isIdentifier,
-  limits,
-  newIdentifier,
-  NotFoundError,
-} from '@app/domain';
+import type { CreateFinetuneDto } from '@app/domain/http';
+import { defaults, Finetune, InvalidError, isIdentifier, limits, newIdentifier, NotFoundError } from '@app/domain';
+import { FinetuneDto } from '@app/domain/http';
 import { addStored, forgetReplies, ImageTaskLifeCycle, Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';

@@ -1,3 +1,4 @@
+import { InvalidError, limits } from '@app/domain';
 import {
   ApplyStyleDto,
   CreateCollectionDto,
@@ -5,9 +6,7 @@ import {
   CreateGenerationDto,
   CreatePromptDto,
   CreateStyleDto,
-  InvalidError,
-  limits,
-} from '@app/domain';
+} from '@app/domain/http';
 import type { PipeTransform } from '@nestjs/common';
 import * as fc from 'fast-check';
 import { FinetuneOrGenerationPipe } from '../finetunes/finetune-body';

@@ -1,4 +1,5 @@
-import { FieldProblems, InvalidError, limits, readArray, readObject } from '@app/domain';
+import { FieldProblems, InvalidError, limits } from '@app/domain';
+import { readArray, readObject } from '@app/domain/http';
 import { Body } from '@nestjs/common';
 import type { PipeTransform } from '@nestjs/common';
 

@@ -1,4 +1,4 @@
-import { ModelDto } from '@app/domain';
+import { ModelDto } from '@app/domain/http';
 import { Controller, Get } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { ApiReads } from '../docs/operation';

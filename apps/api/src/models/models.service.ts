@@ -1,5 +1,5 @@
 import type { Config } from '@app/config';
-import type { ModelDto } from '@app/domain';
+import type { ModelDto } from '@app/domain/http';
 import { UnprocessableError } from '@app/domain';
 import { JsonLogger } from '@app/logging';
 import type { InstalledModel } from '@app/model-store';

@@ -1,4 +1,4 @@
-import type { CreateStyleDto } from '@app/domain';
+import type { CreateStyleDto } from '@app/domain/http';
 import { FinetunePrompt, isIdentifier, toTemplate } from '@app/domain';
 import type { EntityManager } from 'typeorm';
 import { loopTime } from '../work/loop-time';

@@ -1,4 +1,4 @@
-import type { CreateStyleDto, StyleDto } from '@app/domain';
+import type { CreateStyleDto, StyleDto } from '@app/domain/http';
 import {
   Collection,
   FieldProblems,

@@ -1,4 +1,4 @@
-import type { GenerationRecord } from '@app/domain';
+import type { GenerationRecord } from '@app/domain/http';
 import { Gathered, Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { ImageUrls } from '../records/image-urls';

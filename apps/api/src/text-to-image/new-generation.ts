@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import type { CreateGenerationDto, GenerationRecord } from '@app/domain';
+import type { CreateGenerationDto, GenerationRecord } from '@app/domain/http';
 import { defaults, limits, newIdentifier } from '@app/domain';
 import type { NewTask } from '@app/queue';
 import type { Admission } from '../admission/admission.service';

@@ -1,4 +1,4 @@
-import { CreateGenerationDto, DeletedDto, GenerationDto } from '@app/domain';
+import { CreateGenerationDto, DeletedDto, GenerationDto } from '@app/domain/http';
 import { Controller, Delete, Get, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';

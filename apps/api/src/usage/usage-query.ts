@@ -1,5 +1,5 @@
-import type { UsageGroup } from '@app/domain';
-import { usageGroups } from '@app/domain';
+import type { UsageGroup } from '@app/domain/http';
+import { usageGroups } from '@app/domain/http';
 import { Query } from '@nestjs/common';
 import type { PipeTransform } from '@nestjs/common';
 import { badParameter } from '../records/page';

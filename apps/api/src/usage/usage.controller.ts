@@ -1,4 +1,4 @@
-import { UsageDto, usageGroups } from '@app/domain';
+import { UsageDto, usageGroups } from '@app/domain/http';
 import { Controller, Get } from '@nestjs/common';
 import { ApiQuery, ApiTags } from '@nestjs/swagger';
 import { OwnerId } from '../auth/api-key.guard';

@@ -1,4 +1,4 @@
-import type { UsageDto, UsageGroup } from '@app/domain';
+import type { UsageDto, UsageGroup } from '@app/domain/http';
 import { DailyUsage } from '@app/domain';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';

@@ -1,4 +1,4 @@
-import { WebhookDeliveryDto } from '@app/domain';
+import { WebhookDeliveryDto } from '@app/domain/http';
 import { Controller, Get, Param, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { OwnerId } from '../auth/api-key.guard';

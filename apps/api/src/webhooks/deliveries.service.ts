@@ -1,4 +1,5 @@
-import { isIdentifier, limits, NotFoundError, WebhookAttempt, WebhookDelivery, WebhookDeliveryDto } from '@app/domain';
+import { isIdentifier, limits, NotFoundError, WebhookAttempt, WebhookDelivery } from '@app/domain';
+import { WebhookDeliveryDto } from '@app/domain/http';
 import { jobIdOf, Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
