@@ -16,6 +16,7 @@ const { values: options } = parseArgs({
     rounds: { type: 'string', default: '3' },
     seconds: { type: 'string', default: '1.5' },
     'max-queued': { type: 'string', default: '100000' },
+    'sync-ms': { type: 'string', default: '0' },
     only: { type: 'string' },
     json: { type: 'boolean', default: false },
     'cpu-prof': { type: 'string' },
@@ -44,7 +45,9 @@ const recordCount = 200;
 async function main(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'darkroom-bench-'));
   chmodSync(folder, 0o711);
-  const postgres = await EmbeddedPostgres.start(folder);
+  // The server waits before it syncs, as a slower disk would make it wait.
+  const settings = { commit_delay: String(Number(options['sync-ms']) * 1000), commit_siblings: '0' };
+  const postgres = await EmbeddedPostgres.start(folder, { settings });
   const children: ChildProcess[] = [];
   try {
     await migrate(postgres.url);
