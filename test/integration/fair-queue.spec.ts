@@ -1,8 +1,8 @@
 import { ImageTask, newIdentifier } from '@app/domain';
 import { claimDueStatement, heartbeatTimeoutMs, ImageTaskLifeCycle, jobIdOf, queuePositions } from '@app/queue';
 import type { InferenceBench } from '../support/inference';
-import { newTask } from '../support/new-task';
 import { createInferenceBench } from '../support/inference';
+import { newTask } from '../support/new-task';
 import { typicalMs } from '../support/typical-ms';
 
 describe('the fair claim', () => {
@@ -18,11 +18,9 @@ describe('the fair claim', () => {
   /** Queues tasks of one owner in one transaction, one millisecond apart. */
   async function queue(ownerId: string, count: number, values: Partial<ImageTask> = {}): Promise<void> {
     const start = Date.now();
-    const tasks = Array.from({ length: count }, (_, index) => ({
-      ...newTask(ownerId, { createdAt: new Date(start + index) }),
-      ...values,
-      promptChunks: values.promptChunks ?? null,
-    }));
+    const tasks = Array.from({ length: count }, (_, index) =>
+      newTask(ownerId, { createdAt: new Date(start + index), ...values }),
+    );
     await bench.intake.insert({ ownerId, maxQueued: 0, tasks });
   }
 

@@ -8,9 +8,9 @@ import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import type { ProblemJson } from '../support/factories';
 import { makeFinetune, makePrompts } from '../support/factories';
+import { untilAfter } from '../support/until';
 
 const octets = { 'content-type': 'application/octet-stream' };
-import { untilAfter } from '../support/until';
 
 describe('storage of a key', () => {
   let api: TestApi;

@@ -13,6 +13,7 @@ import type { DataSource } from 'typeorm';
 import type { RunningBackEnds } from './back-ends';
 import { startBackEnds } from './back-ends';
 import { createTestDatabase } from './database';
+import { newTask } from './new-task';
 import { until } from './until';
 
 const root = resolve(__dirname, '..', '..');
@@ -114,25 +115,6 @@ export async function createInferenceBench(environment: Record<string, string> =
 }
 
 function imageTask(values: Partial<ImageTask>): ImageTask {
-  return Object.assign(new ImageTask(), {
-    id: newIdentifier(),
-    kind: 'generation',
-    ownerId: newIdentifier(),
-    finetuneId: null,
-    prompt: 'a red circle on a blue background',
-    negativePrompt: null,
-    cfg: 7.5,
-    steps: 3,
-    seed: 42,
-    scheduler: 'euler',
-    model: 'shapes',
-    aspectRatio: 'square',
-    highResolution: false,
-    outputFormat: 'png',
-    promptWeighting: false,
-    numImages: 1,
-    status: 'queued',
-    createdAt: new Date(),
-    ...values,
-  } satisfies Partial<ImageTask>);
+  const drawing = { prompt: 'a red circle on a blue background', steps: 3, seed: 42, scheduler: 'euler' } as const;
+  return Object.assign(new ImageTask(), newTask(newIdentifier(), drawing), { status: 'queued' } as const, values);
 }
