@@ -2,11 +2,10 @@ import type { ChildProcess } from 'node:child_process';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { freePort } from './free-port';
 import { until } from './until';
 
 /** How a server is run: Debian's checker is the same program, and is a server under that name. */
@@ -108,13 +107,4 @@ async function ask<T>(url: string, question: (redis: Redis) => Promise<T>): Prom
     // A connection that has failed has ended; its timer would run on for two seconds.
     if (redis.status !== 'end') redis.disconnect();
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

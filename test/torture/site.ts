@@ -3,11 +3,12 @@ import { join } from 'node:path';
 import { newApiKeySecret, newIdentifier, newWebhookSecret } from '@app/domain';
 import { Pool } from 'pg';
 import type { QueryResultRow } from 'pg';
+import { freePort } from '../support/free-port';
 import type { Receiver } from '../support/receiver';
 import { startReceiver } from '../support/receiver';
 import { Caller } from './caller';
 import { Ledger } from './ledger';
-import { freePort, root, ServiceProcess } from './service-process';
+import { root, ServiceProcess } from './service-process';
 
 type Environment = Record<string, string>;
 

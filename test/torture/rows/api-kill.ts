@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { freePort } from '../../support/free-port';
 import { audit, comeToRest } from '../audit';
 import type { Row } from '../row';
-import { freePort } from '../service-process';
 
 /** The api dies while requests are in it: right after an insert, and at random; callers with a key of their own ask again. */
 export const apiKill: Row = {

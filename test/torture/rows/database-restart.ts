@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { EmbeddedPostgres, migrate } from '@app/database';
+import { freePort } from '../../support/free-port';
 import { audit, comeToRest } from '../audit';
 import type { Row } from '../row';
-import { freePort } from '../service-process';
 
 /** How long the api may need to be ready after its database is back. */
 const readyLimitMs = 10_000;

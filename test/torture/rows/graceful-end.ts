@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { EmbeddedPostgres } from '@app/database';
+import { freePort } from '../../support/free-port';
 import { processesOf } from '../../support/running-launcher';
 import { audit, comeToRest } from '../audit';
 import type { Row } from '../row';
-import { freePort } from '../service-process';
 
 /** The launcher gives its processes 30 s, and PostgreSQL some more; in the short form, on a busy machine, only who does not end is slow. */
 const deadlineMs = { long: 35_000, short: 120_000 };

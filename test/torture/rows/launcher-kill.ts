@@ -2,9 +2,9 @@ import { readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { EmbeddedPostgres } from '@app/database';
+import { freePort } from '../../support/free-port';
 import { audit, comeToRest } from '../audit';
 import type { Row } from '../row';
-import { freePort } from '../service-process';
 
 /** What `npm start` runs is killed and started again at once, while its children still find out. */
 export const launcherKill: Row = {
