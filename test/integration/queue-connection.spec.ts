@@ -8,10 +8,20 @@ import type { TestDatabase } from '../support/database';
 import { createTestDatabase } from '../support/database';
 import { until } from '../support/until';
 
+/** The end of what a server says when it waits for a statement. */
+const readyForQuery = Buffer.from('Z\0\0\0\x05I', 'latin1');
+const farewell = Buffer.from('SFATAL\0C57P01\0Mterminating connection due to unexpected postmaster exit\0\0', 'latin1');
+/** The message with which a server ends a connection. */
+const ending = Buffer.concat([Buffer.from('E'), Buffer.alloc(4), farewell]);
+ending.writeUInt32BE(4 + farewell.length, 1);
+
 /** A door to the database, shut at first: who knocks is sent away. */
 class Door {
   isOpen = false;
   sentAway = 0;
+  /** Whether the server ends each connection in the very moment in which it is made. */
+  isTreacherous = false;
+  betrayed = 0;
   private readonly sockets = new Set<Socket>();
 
   private constructor(
@@ -46,6 +56,7 @@ class Door {
     }
     const { hostname, port } = new URL(this.databaseUrl);
     const inside = connect(Number(port), hostname);
+    if (this.isTreacherous) this.betray(outside, inside);
     for (const [from, to] of [
       [outside, inside],
       [inside, outside],
@@ -54,9 +65,23 @@ class Door {
       from.on('error', () => to.destroy()).pipe(to);
     }
   }
+
+  /** Both messages reach the client in one piece, as they do a process that was busy meanwhile. */
+  private betray(outside: Socket, inside: Socket): void {
+    const write = outside.write.bind(outside);
+    outside.write = (chunk: Buffer | string) => {
+      const said = Buffer.from(chunk as Buffer);
+      if (!said.subarray(-readyForQuery.length).equals(readyForQuery)) return write(said);
+      this.betrayed++;
+      inside.destroy();
+      write(Buffer.concat([said, ending]));
+      outside.destroySoon();
+      return true;
+    };
+  }
 }
 
-describe('a queue whose database cannot be reached at first', () => {
+describe('a queue whose database cannot be reached for a while', () => {
   let database: TestDatabase;
   let door: Door;
 
@@ -69,7 +94,8 @@ describe('a queue whose database cannot be reached at first', () => {
     await database.drop();
   });
 
-  it('hands out jobs as soon as it can be', async () => {
+  /** A worker behind the door, which writes down the tasks that it is handed. */
+  function startWorker(): { worker: Worker; drawn: string[] } {
     const { connection, factory } = queueConnection({ queueBackend: 'postgres' }, door.url);
     const drawn: string[] = [];
     const worker = new Worker(
@@ -79,6 +105,11 @@ describe('a queue whose database cannot be reached at first', () => {
       factory as never,
     );
     worker.on('error', () => undefined);
+    return { worker, drawn };
+  }
+
+  it('hands out jobs as soon as it can be', async () => {
+    const { worker, drawn } = startWorker();
     const back = openJobBackEnd({ queueBackend: 'postgres' }, database.url, () => undefined);
     try {
       const taskId = newIdentifier();
@@ -87,6 +118,31 @@ describe('a queue whose database cannot be reached at first', () => {
       door.isOpen = true;
       await until(async () => drawn.length > 0, 'the job is handed out');
       expect(drawn).toEqual([taskId]);
+    } finally {
+      await worker.close();
+      await back.close();
+    }
+  });
+
+  it('outlives connections that end in the moment in which they are made', async () => {
+    door.isOpen = true;
+    const { worker, drawn } = startWorker();
+    const back = openJobBackEnd({ queueBackend: 'postgres' }, database.url, () => undefined);
+    const add = (taskId: string): Promise<void> =>
+      back.addNow('images', [{ id: jobIdOf(taskId, 1), data: { taskId } }]);
+    try {
+      const tasks = [newIdentifier(), newIdentifier()];
+      await add(tasks[0]);
+      await until(async () => drawn.length === 1, 'it works');
+      door.isTreacherous = true;
+      const isListening = `pid <> pg_backend_pid() AND datname = current_database() AND query LIKE '%LISTEN bullmq%'`;
+      const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${isListening}`;
+      await until(async () => (await database.dataSource.query<object[]>(end)).length > 0, 'it listened');
+      await until(async () => door.betrayed >= 3, 'its connection is made anew');
+      door.isTreacherous = false;
+      await add(tasks[1]);
+      await until(async () => drawn.length === 2, 'it works again');
+      expect(drawn).toEqual(tasks);
     } finally {
       await worker.close();
       await back.close();

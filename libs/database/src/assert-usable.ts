@@ -1,7 +1,7 @@
-import type { QueryConfig } from 'pg';
-import { Client } from 'pg';
+import type { Client, QueryConfig } from 'pg';
 import { DatabaseUnusableError } from './database-unusable-error';
 import { migrations } from './migrations';
+import { SteadyClient } from './pool-options';
 
 const oldestVersion = 14;
 /** Statements by which a pooler that hands out its connections in turn is found out. */
@@ -10,9 +10,7 @@ const sessionTimeoutMs = 10_000;
 
 /** A connection for a question or two. */
 export async function withClient<T>(databaseUrl: string, use: (client: Client) => Promise<T>): Promise<T> {
-  const client = new Client({ connectionString: databaseUrl, connectionTimeoutMillis: 10_000 });
-  // A connection that drops rejects the query under way; the event has nobody else to tell.
-  client.on('error', () => undefined);
+  const client = new SteadyClient({ connectionString: databaseUrl, connectionTimeoutMillis: 10_000 });
   await client.connect();
   try {
     // No startup parameter: a pooler refuses those it does not know before it can be recognised.

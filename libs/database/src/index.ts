@@ -9,5 +9,5 @@ export { migrate } from './migrate';
 export { createIndexConcurrently } from './migrations/index-concurrently';
 export { NotificationListener } from './notification-listener';
 export { newApiKey } from './new-api-key';
-export { poolOptions, statementTimeoutMs } from './pool-options';
+export { poolOptions, statementTimeoutMs, SteadyClient } from './pool-options';
 export { probeWrite } from './write-probe';

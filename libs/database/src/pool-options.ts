@@ -1,4 +1,4 @@
-import type { ClientBase, ClientConfig } from 'pg';
+import type { ClientBase } from 'pg';
 import { Client } from 'pg';
 
 /** What one statement of the api or of a worker may take: the caller has gone by then, and others wait for the connection. */
@@ -17,17 +17,19 @@ export interface SessionLimits {
   queryTimeoutMs?: number;
 }
 
+/** A connection whose loss is no error of the process, whoever listens: what is asked of it next fails, and says why. */
+export class SteadyClient extends Client {
+  override emit(event: string | symbol, ...values: unknown[]): boolean {
+    if (event === 'error' && this.listenerCount('error') === 0) return false;
+    return super.emit(event, ...values);
+  }
+}
+
 /**
  * Breaks the connection when the driver has given up on a statement, whose answer might still come: whoever took the connection from
  * the pool next would wait behind it.
  */
-class ImpatientClient extends Client {
-  constructor(config?: ClientConfig) {
-    super(config);
-    // The pool, and whoever waits for an answer, are told in other ways.
-    this.on('error', () => undefined);
-  }
-
+class ImpatientClient extends SteadyClient {
   override query = ((...parameters: unknown[]) => {
     const answer = (super.query as (...parameters: unknown[]) => unknown).apply(this, parameters);
     // Where there is a callback instead, the pool itself drops the connection.

@@ -40,7 +40,7 @@ export const databaseRestart: Row = {
     const readyMs: number[] = [];
     let isOver = false;
     const asking = (async () => {
-      for (; !isOver || site.ledger.entries.size < jobs; await delay(isOver ? 10 : 100))
+      for (; api.process.isRunning && (!isOver || site.ledger.entries.size < jobs); await delay(isOver ? 10 : 100))
         if (site.ledger.entries.size < jobs) await caller.create({ webhook: site.receiver.url });
         else await caller.request('GET', '/v1/sd/text-to-image?limit=1');
     })();
@@ -65,8 +65,8 @@ export const databaseRestart: Row = {
     isOver = true;
     await Promise.all([asking, ...others]);
     problems.push(...(await comeToRest(site)));
-    if ([api.process, ...workers].some(({ isRunning }) => !isRunning))
-      problems.push('a process ended with its database');
+    for (const { name, isRunning, output } of [api.process, ...workers])
+      if (!isRunning) problems.push(`the ${name} ended with its database: ${output.slice(-1_500)}`);
     // A short run on a busy machine says little about time: there it is told, not judged.
     if (size === 'long' && Math.max(...readyMs) > readyLimitMs)
       problems.push(`ready only after ${Math.max(...readyMs)} ms`);

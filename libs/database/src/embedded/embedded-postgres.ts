@@ -9,9 +9,10 @@ import type { AddressInfo } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { Client, escapeIdentifier } from 'pg';
+import { escapeIdentifier } from 'pg';
 import type { ClusterHome } from './cluster-home';
 import { prepareClusterHome } from './cluster-home';
+import { SteadyClient } from '../pool-options';
 import { FileLock, LockHeldError } from './file-lock';
 import { processCommand } from './process-identity';
 
@@ -246,7 +247,7 @@ async function readStatus(data: string): Promise<{ pid: number; state: string } 
 async function createDatabase(url: string): Promise<void> {
   const address = new URL(url);
   address.pathname = '/postgres';
-  const client = new Client({ connectionString: address.href });
+  const client = new SteadyClient({ connectionString: address.href });
   await client.connect();
   try {
     const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [name]);
