@@ -97,7 +97,12 @@ class SecondKey {
           clearTimeout(timer);
           over(response.statusCode ?? 0, Buffer.concat(chunks).toString());
         });
-        response.on('error', () => undefined);
+        response.on('error', ({ message }) => {
+          clearTimeout(timer);
+          if (late) return;
+          this.samples.broken.push(`${method} ${new URL(url).pathname.slice(0, 40)}, amid the answer: ${message}`);
+          over(0);
+        });
       });
       sent.on('error', ({ message }) => {
         clearTimeout(timer);
