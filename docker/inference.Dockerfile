@@ -31,6 +31,6 @@ EXPOSE 9100
 # One that hangs is killed by the check itself, and started again where the container is run with --init and a restart policy, as
 # docker/compose.yaml does: Docker alone only notes that a container is not healthy. A container whose database is away is healthy, for
 # its end would help nobody: /health/ready tells whether it can serve.
-HEALTHCHECK --interval=5s --timeout=10s --start-period=60s \
+HEALTHCHECK --interval=5s --timeout=20s --start-period=60s \
   CMD ["node", "dist/apps/cli/src/health-check.js", "dist/apps/inference/src/main.js", "INFERENCE_HEALTH_PORT"]
 CMD ["node", "--enable-source-maps", "dist/apps/inference/src/main.js"]

@@ -139,8 +139,11 @@ describe('weights of a Fine-Tune', () => {
       await expectUntouched();
     });
 
-    it('refuses a form', async () => {
-      const { status, body } = await put('--x', '', { 'content-type': 'multipart/form-data; boundary=x' });
+    it.each([
+      ['a form', { 'content-type': 'multipart/form-data; boundary=x' }],
+      ['what is compressed', { 'content-encoding': 'gzip' }],
+    ])('refuses %s', async (_, headers) => {
+      const { status, body } = await put('--x', '', headers);
       expect([status, body.code]).toEqual([415, 'UnsupportedMediaType']);
       await expectUntouched();
     });

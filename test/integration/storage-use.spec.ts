@@ -106,7 +106,13 @@ describe('storage of a key', () => {
     const { id } = await makeFinetune(api, key);
     const upload = { id: newIdentifier(), ownerId: key.id, bytes: 4_900_000 };
     await api.dataSource.manager.insert(Upload, upload);
-    expect((await put(id)).body.code).toBe('StorageFull');
+    const waits = await put(id);
+    expect([waits.status, waits.body.code, waits.headers.get('retry-after')]).toEqual([429, 'RoomReserved', '10']);
+    const { id: drawn } = (await draw()).body;
+    await settle(drawn, 4_999_999);
+    const full = await put(id);
+    expect([full.status, full.body.code]).toEqual([422, 'StorageFull']);
+    await api.request('DELETE', `/v1/sd/text-to-image/${drawn}`, { key });
     await api.dataSource.query(`UPDATE uploads SET renewed_at = now() - interval '3 minutes'`);
     expect((await put(id)).status).toBe(200);
     await api.app.get(StorageUseSweeper).sweep();

@@ -6,8 +6,9 @@ import { isAlive } from '@app/config';
 /** A process that is silent for so long hangs. */
 const patienceMs = 15_000;
 /** Beyond this since the last check nobody ran: the machine slept. */
-const awayMs = 20_000;
-const answerMs = 4_000;
+const awayMs = 30_000;
+/** An answer counts for as long as there is time for one: a process that is slow does not hang. */
+const answerMs = 10_000;
 const file = join(tmpdir(), 'darkroom-health.json');
 
 /** What one check leaves for the next. */

@@ -5,9 +5,13 @@ describe(LifeWatch.name, () => {
   afterEach(() => jest.useRealTimers());
 
   const start = () => {
-    const world = { lives: false, now: 0, silences: 0 };
+    const world = { lives: false, answerMs: 0, now: 0, silences: 0 };
     const watch = new LifeWatch('http://127.0.0.1:1/health/live', () => world.silences++, {
-      ask: async () => world.lives,
+      ask: async () => {
+        const { lives, answerMs } = world;
+        if (answerMs > 0) await new Promise((resolve) => setTimeout(resolve, answerMs));
+        return lives;
+      },
       now: () => world.now,
     });
     watch.start();
@@ -49,6 +53,17 @@ describe(LifeWatch.name, () => {
       await pass(patienceMs - 2_000);
     }
     expect(world.silences).toBe(0);
+  });
+
+  it('leaves a process alone that answers, however slowly', async () => {
+    const { world, pass } = start();
+    world.answerMs = patienceMs - 3_000;
+    world.lives = true;
+    await pass(300_000);
+    expect(world.silences).toBe(0);
+    world.lives = false;
+    await pass(2 * patienceMs);
+    expect(world.silences).toBe(1);
   });
 
   it('waits a whole period anew after this process was away itself', async () => {

@@ -3,8 +3,8 @@ import { isAlive } from '@app/config';
 /** A process that is silent for so long hangs. */
 export const patienceMs = 15_000;
 const askEveryMs = 1_000;
-/** One question; it is asked again within the patience. */
-const answerMs = 4_000;
+/** A question that is open for so long may have been lost: another is asked beside it. An answer counts however late it comes. */
+const askAgainMs = 4_000;
 /** A beat of our own that comes this late means that nobody ran: the machine slept, or this process was halted. */
 const lateMs = 3_000;
 
@@ -17,7 +17,7 @@ export interface LifeWatchOptions {
 }
 
 const real: LifeWatchOptions = {
-  ask: (url) => isAlive(url, answerMs),
+  ask: (url) => isAlive(url, patienceMs),
   now: () => performance.now(),
 };
 
@@ -29,7 +29,8 @@ export class LifeWatch {
   private heardAt?: number;
   private beatAt = 0;
   private timer?: NodeJS.Timeout;
-  private isAsking = false;
+  private askedAt = 0;
+  private open = 0;
 
   /** @param onSilence called once. */
   constructor(
@@ -57,13 +58,14 @@ export class LifeWatch {
       this.stop();
       return this.onSilence();
     }
-    if (!this.isAsking) void this.ask();
+    if (this.open === 0 || now - this.askedAt >= askAgainMs) void this.ask();
   }
 
   private async ask(): Promise<void> {
-    this.isAsking = true;
+    this.askedAt = this.options.now();
+    this.open++;
     const answers = await this.options.ask(this.url).catch(() => false);
-    this.isAsking = false;
+    this.open--;
     if (answers) this.heardAt = this.options.now();
   }
 }

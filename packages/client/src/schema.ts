@@ -1130,7 +1130,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Too many requests, Generations and Prompts waiting, uploads or event streams at once, or complete lists running. Codes: `RateLimited`, `TooManyRequests`, `QueueFull`, `TooManyUploads`, `TooManyEventStreams`, `ListRunning`. */
+        /** @description Too many requests, Generations and Prompts waiting, uploads or event streams at once, or complete lists running. Codes: `RateLimited`, `TooManyRequests`, `QueueFull`, `TooManyUploads`, `RoomReserved`, `TooManyEventStreams`, `ListRunning`. */
         Problem429: {
             headers: {
                 /** @description Names the request in the logs: the one that was sent, where it is a plain word. */

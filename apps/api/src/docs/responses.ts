@@ -108,7 +108,15 @@ const errorTexts: Readonly<Record<number, ErrorText>> = {
   429: {
     description:
       'Too many requests, Generations and Prompts waiting, uploads or event streams at once, or complete lists running.',
-    codes: ['RateLimited', 'TooManyRequests', 'QueueFull', 'TooManyUploads', 'TooManyEventStreams', 'ListRunning'],
+    codes: [
+      'RateLimited',
+      'TooManyRequests',
+      'QueueFull',
+      'TooManyUploads',
+      'RoomReserved',
+      'TooManyEventStreams',
+      'ListRunning',
+    ],
     detail: 'This API key may make 600 requests a minute. Try again in 3 s.',
     headers: retryAfter,
   },

@@ -81,6 +81,8 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
     const { model, weightsBytes } = await this.finetunes.load(ownerId, id);
     if (request.is('multipart'))
       throw new HttpError(415, 'UnsupportedMediaType', 'The body must be the file itself, not a form that has it.');
+    if ((request.headers['content-encoding'] ?? 'identity') !== 'identity')
+      throw new HttpError(415, 'UnsupportedMediaType', 'The body must be the file itself, not compressed.');
     const { folder } = await this.models.served(model);
     const declaredBytes = declaredLength(request);
     if ((declaredBytes ?? 0) > limits.weightsBytes) throw new BodyTooLargeError(limits.weightsBytes);

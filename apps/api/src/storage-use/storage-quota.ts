@@ -3,6 +3,7 @@ import { UnprocessableError } from '@app/domain';
 import { Inject, Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { CONFIG } from '../config.token';
+import { HttpError } from '../http/http-errors';
 
 /** An upload whose process has not said for this long that it receives it is none any more, in SQL. */
 export const uploadLifeSql = `interval '2 minutes'`;
@@ -21,6 +22,20 @@ export interface StorageRow {
   upload_bytes: string;
 }
 
+const retryAfterSeconds = 10;
+
+/** 429: uploads of the key that are under way may take the room that is left. */
+export class RoomReservedError extends HttpError {
+  constructor(reservedBytes: number) {
+    super(
+      429,
+      'RoomReserved',
+      `The room that this API key has left, ${megabytes(reservedBytes)}, is kept for its uploads in progress; one that tells its size in Content-Length takes no more than that. Try again when they have arrived.`,
+      { 'Retry-After': String(retryAfterSeconds) },
+    );
+  }
+}
+
 /** How much each key may store. */
 @Injectable()
 export class StorageQuota {
@@ -32,14 +47,20 @@ export class StorageQuota {
     return cap === 0 ? Infinity : cap * 1e6 - usedBytes(row);
   }
 
-  /** @throws UnprocessableError `StorageFull` that says what the key has stored, where there is no room for `bytes`, or for anything. */
+  /**
+   * @throws UnprocessableError `StorageFull` that says what the key has stored, where there is no room for `bytes`, or for anything;
+   * RoomReservedError where there will be when the uploads in progress have come to nothing
+   */
   assertRoom(row: StorageRow, bytes = 0): void {
-    if (this.room(row) >= Math.max(bytes, 1)) return;
-    const megabytes = (count: number): string => `${Math.ceil(count / 1e6)} MB`;
+    const wanted = Math.max(bytes, 1);
+    const reservedBytes = Number(row.upload_bytes);
+    const room = this.room(row);
+    if (room >= wanted) return;
+    if (room + reservedBytes >= wanted) throw new RoomReservedError(reservedBytes);
     const parts = [
       `${megabytes(Number(row.picture_bytes))} of pictures`,
       `${megabytes(Number(row.weight_bytes))} of weights`,
-      `${megabytes(Number(row.upload_bytes))} of uploads in progress`,
+      `${megabytes(reservedBytes)} of uploads in progress`,
     ];
     const cap = row.max_storage_mb ?? this.config.storageMbPerKey;
     throw new UnprocessableError(
@@ -60,6 +81,8 @@ export class StorageQuota {
     return row;
   }
 }
+
+const megabytes = (count: number): string => `${Math.ceil(count / 1e6)} MB`;
 
 function usedBytes({ picture_bytes, weight_bytes, upload_bytes }: StorageRow): number {
   return Number(picture_bytes) + Number(weight_bytes) + Number(upload_bytes);

@@ -48,7 +48,7 @@ export class UploadsService {
    * @param response to the request that brings it.
    * @param declaredBytes what the sender says of its size; one that says nothing is given the room there is.
    * @param replacedBytes of the file that it takes the place of, which do not count.
-   * @throws TooManyUploadsError; UnprocessableError `StorageFull`; what `receive` throws
+   * @throws TooManyUploadsError; UnprocessableError `StorageFull`; RoomReservedError; what `receive` throws
    */
   async admit<T>(
     ownerId: string,
