@@ -244,11 +244,11 @@ describe('Generations', () => {
         'UnsupportedMediaType',
       ],
       [
-        'a body that is not the gzip it says',
+        'what is compressed',
         '{}',
         { 'content-type': 'application/json', 'content-encoding': 'gzip' },
-        400,
-        'MalformedBody',
+        415,
+        'UnsupportedMediaType',
       ],
       [
         'more than 1 MB',

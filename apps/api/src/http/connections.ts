@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Server, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { NextFunction, Request, Response } from 'express';
+import { OpenConnections } from './open-connections';
 
 /** A request's head is a few kB: who takes longer holds a connection for nothing. */
 const headersTimeoutMs = 15_000;
@@ -22,14 +23,14 @@ export function boundConnections(server: Server): void {
   server.requestTimeout = 0;
   // Read when the server begins to listen; Node's types leave it out.
   Object.assign(server, { connectionsCheckingInterval: checkMs });
-  server.maxConnections = mostConnections();
+  new OpenConnections(server, mostConnections());
   // Who asks before sending a body is told to go on when it is going to be read, see `welcomeBody`.
   server.on('checkContinue', (request, response) => server.emit('request', request, response));
 }
 
 /**
- * Half of the process's descriptors: the others are for files, pictures that are read and the database. A connection beyond them is
- * closed at once, while one for which there is no descriptor would leave nobody an answer.
+ * Half of the process's descriptors: the others are for files, pictures that are read and the database. A connection for which there is no
+ * descriptor would leave nobody an answer.
  */
 function mostConnections(): number {
   const [, limit] = /^Max open files\s+(\d+)/m.exec(systemLimits()) ?? [];

@@ -1,27 +1,18 @@
 import { isUtf8 } from 'node:buffer';
 import { InvalidError, limits } from '@app/domain';
 import type { Request, Response } from 'express';
-import { json } from 'express';
+import { raw } from 'express';
 import { bodyTimeoutMs, welcomeBody } from './connections';
 import { scanJson } from './json-scan';
 import { BodyTimeoutError, BodyTooLargeError, MalformedBodyError, UnsupportedMediaTypeError } from './http-errors';
 
-/** A body that breaks a bound on what it is made of. */
-class BodyShapeError extends Error {}
-
+const utf8 = 'utf-8';
+/** A byte order mark at the beginning is no part of the text. */
+const decoder = new TextDecoder(utf8);
 const notJson = 'it is not valid JSON';
 
-const parse = json({
-  limit: limits.bodyBytes,
-  strict: false,
-  type: () => true,
-  verify: (_request, _response, bytes, encoding) => {
-    if (encoding !== 'utf-8' || !isUtf8(bytes)) throw new Error('it is not UTF-8');
-    const found = scanJson(bytes);
-    if (found === 'malformed') throw new Error(notJson);
-    if (found) throw new BodyShapeError(found.message);
-  },
-});
+// A thousand bytes that inflate to a million would cost their sender nothing.
+const readRaw = raw({ limit: limits.bodyBytes, type: () => true, inflate: false });
 
 /** Bodies of JSON requests. */
 export class JsonBody {
@@ -29,25 +20,56 @@ export class JsonBody {
   static timeoutMs = bodyTimeoutMs;
 
   /**
-   * Reads the body where there is one, after the guards have let the caller in, so that a stranger's body is never read.
-   * @throws UnsupportedMediaTypeError, BodyTooLargeError, BodyTimeoutError or MalformedBodyError; InvalidError for one of too many fields, levels or objects
+   * Whether a request brings a body of JSON that is to be read.
+   * @throws UnsupportedMediaTypeError for one of another kind, MalformedBodyError for another charset, BodyTooLargeError
    */
-  static async read(request: Request, response: Response): Promise<void> {
+  static isIn(request: Request): boolean {
     const { method, headers } = request;
-    if ((method !== 'POST' && method !== 'PUT') || isBinary(request)) return;
-    if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0) return;
+    if ((method !== 'POST' && method !== 'PUT') || isBinary(request)) return false;
+    if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0) return false;
     if (!request.is(['json', '+json'])) throw new UnsupportedMediaTypeError(headers['content-type']);
+    const charset = /;\s*charset\s*=\s*"?([^;"\s]*)/i.exec(headers['content-type'] ?? '')?.[1].toLowerCase() ?? utf8;
+    if (!charset.startsWith('utf')) throw new UnsupportedMediaTypeError(headers['content-type']);
+    if (charset !== utf8 && charset !== 'utf8') throw new MalformedBodyError('it is not UTF-8');
     if (Number(headers['content-length'] ?? 0) > limits.bodyBytes) throw new BodyTooLargeError();
+    return true;
+  }
+
+  /**
+   * Reads the body's bytes, after the guards have let the caller in, so that a stranger's body is never read.
+   * @throws UnsupportedMediaTypeError for a compressed one, BodyTooLargeError, BodyTimeoutError or MalformedBodyError
+   */
+  static read(request: Request, response: Response): Promise<Buffer> {
     welcomeBody(request, response);
-    await new Promise<void>((resolve, reject) => {
+    return new Promise((resolve, reject) => {
       const { timeoutMs } = JsonBody;
       const timer = setTimeout(() => reject(new BodyTimeoutError(timeoutMs)), timeoutMs);
-      parse(request, response, (error?: unknown) => {
+      readRaw(request, response, (error?: unknown) => {
         clearTimeout(timer);
-        if (error) reject(toDomain(error));
-        else resolve();
+        if (error) reject(toDomain(error, request));
+        else resolve(request.body as Buffer);
       });
     });
+  }
+
+  /**
+   * What the bytes say; an empty body, which clients send by mistake, says `{}`.
+   * @throws MalformedBodyError; InvalidError for one of too many fields, levels or objects
+   */
+  static parse(bytes: Buffer): unknown {
+    if (!Buffer.isBuffer(bytes) || bytes.length === 0) return {};
+    if (!isUtf8(bytes)) throw new MalformedBodyError('it is not UTF-8');
+    const found = scanJson(bytes);
+    if (found === 'malformed') throw new MalformedBodyError(notJson);
+    if (found)
+      throw new InvalidError('ValidationFailed', `The body ${found.message}.`, [
+        { pointer: '', message: found.message },
+      ]);
+    try {
+      return JSON.parse(decoder.decode(bytes));
+    } catch {
+      throw new MalformedBodyError(notJson);
+    }
   }
 }
 
@@ -56,17 +78,14 @@ function isBinary(request: Request): boolean {
   return request.method === 'PUT' && (request.route as { path: string }).path.endsWith('/weights');
 }
 
-function toDomain(error: unknown): Error {
+function toDomain(error: unknown, { headers }: Request): Error {
   const { type, message } = error as { type?: string; message: string };
-  if (error instanceof BodyShapeError)
-    return new InvalidError('ValidationFailed', `The body ${message}.`, [{ pointer: '', message }]);
   switch (type) {
     case 'entity.too.large':
       return new BodyTooLargeError();
-    case 'charset.unsupported':
     case 'encoding.unsupported':
-      return new UnsupportedMediaTypeError(message);
+      return new UnsupportedMediaTypeError(`Content-Encoding: ${headers['content-encoding']}`);
     default:
-      return new MalformedBodyError(type === 'entity.parse.failed' ? notJson : message);
+      return new MalformedBodyError(message);
   }
 }

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { maxContainers, maxLevels, maxMembers, scanJson } from './json-scan';
+import { maxContainers, maxFields, maxLevels, maxMembers, scanJson } from './json-scan';
 
 describe(scanJson.name, () => {
   const scan = (text: string) => scanJson(Buffer.from(text));
@@ -27,6 +27,13 @@ describe(scanJson.name, () => {
     expect(scan(nested(maxLevels + 2))).toEqual({ message: 'must have at most 1000 levels' });
     expect(scan('['.repeat(10_000))).toBe('malformed');
     expect(scan(']')).toBe('malformed');
+  });
+
+  it('counts the fields of all objects together', () => {
+    const many = (fields: number) =>
+      `[${Array.from({ length: fields / 2 }, (_, i) => `{"a${i}":1,"b${i}":2}`).join()}]`;
+    expect(scan(many(maxFields))).toBeUndefined();
+    expect(scan(many(maxFields + 2))).toEqual({ message: 'must have at most 20000 fields' });
   });
 
   it('counts objects and arrays together', () => {

@@ -3,17 +3,22 @@ export const maxLevels = 1000;
 /** Of one object. Metadata of 16 KB has 2,400 at most, and nothing else in a body is an object of a caller's own fields. */
 export const maxMembers = 3000;
 /**
- * Objects and arrays of a body: more take longer to parse than others may be kept waiting. The only bound here that a body within all
- * others can break, with a thousand points `{"x":1,"y":2}` in the metadata of each of fifty elements.
+ * Objects and arrays of a body: more take longer to parse than others may be kept waiting. A bound that a body within all others can
+ * break, with a thousand points `{"x":1,"y":2}` in the metadata of each of fifty elements.
  */
 export const maxContainers = 50_000;
+/**
+ * Fields of a body: each that no object had before costs the parser some microseconds. A hundred elements may have two hundred each; only
+ * bodies that consist of nothing but metadata can break it.
+ */
+export const maxFields = 20_000;
 
 const [quote, backslash, colon] = [0x22, 0x5c, 0x3a];
 const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 /**
- * Looks at a JSON body in UTF-8 once, before anything is made of it: many members of an object, many levels and many
- * objects cost far more to parse and to check than their bytes do.
+ * Looks at a JSON body in UTF-8 once, before anything is made of it: many fields, many levels and many objects
+ * cost far more to parse and to check than their bytes do.
  * @returns what is wrong with it: that it cannot be JSON, or a bound that it breaks; undefined for one that may be parsed
  */
 export function scanJson(bytes: Uint8Array): 'malformed' | { message: string } | undefined {
@@ -22,6 +27,7 @@ export function scanJson(bytes: Uint8Array): 'malformed' | { message: string } |
   let depth = 0;
   let deepest = 0;
   let containers = 0;
+  let fields = 0;
   for (let i = 0; i < bytes.length; i++) {
     const byte = bytes[i];
     if (byte === quote) {
@@ -33,11 +39,14 @@ export function scanJson(bytes: Uint8Array): 'malformed' | { message: string } |
       if (depth <= maxLevels) members[depth] = 0;
     } else if (byte === closeBrace || byte === closeBracket) {
       if (--depth < 0) return 'malformed';
-    } else if (byte === colon && depth <= maxLevels && ++members[depth] > maxMembers) {
-      return { message: `must have no object of more than ${maxMembers} fields` };
+    } else if (byte === colon) {
+      fields++;
+      if (depth <= maxLevels && ++members[depth] > maxMembers)
+        return { message: `must have no object of more than ${maxMembers} fields` };
     }
   }
   if (depth > 0) return 'malformed';
+  if (fields > maxFields) return { message: `must have at most ${maxFields} fields` };
   if (containers > maxContainers) return { message: `must have at most ${maxContainers} objects and arrays` };
   return deepest > maxLevels ? { message: `must have at most ${maxLevels} levels` } : undefined;
 }

@@ -9,6 +9,8 @@ export type RequestWeight = 'light' | 'heavy';
 /** Requests of a key that one api process serves at a time: as many light ones as a batch of the database takes in while others are read. */
 export const servedPerKey: Readonly<Record<RequestWeight, number>> = { light: 24, heavy: 8 };
 export const requestsPerKey = servedPerKey.light + servedPerKey.heavy;
+/** Large bodies of a key that are being read at a time. */
+export const readPerKey = 32;
 /** Requests of a key that may wait until then; a heavy one waits with its body in memory. */
 export const waitingPerKey: Readonly<Record<RequestWeight, number>> = { light: 500, heavy: 100 };
 
@@ -16,6 +18,12 @@ export const waitingPerKey: Readonly<Record<RequestWeight, number>> = { light: 5
 @Injectable()
 export class RequestTurns {
   private readonly turns = { light: turnsOf('light'), heavy: turnsOf('heavy') };
+  private readonly reading = new FairTurns({
+    concurrency: Infinity,
+    keyConcurrency: readPerKey,
+    perKey: waitingPerKey.heavy,
+    total: Infinity,
+  });
   private readonly ends = new WeakMap<Response, () => void>();
 
   /**
@@ -23,16 +31,28 @@ export class RequestTurns {
    * @throws TooManyRequestsError
    */
   async take(ownerId: string, response: Response, weight: RequestWeight): Promise<void> {
-    try {
-      this.ends.set(response, await this.turns[weight].take(ownerId));
-    } catch (error) {
-      throw error instanceof TurnsFullError ? new TooManyRequestsError(waitingPerKey[weight]) : error;
-    }
+    this.ends.set(response, await orTooMany(this.turns[weight].take(ownerId), weight));
+  }
+
+  /**
+   * Reads a large body when it is its turn.
+   * @throws TooManyRequestsError, and what `read` throws
+   */
+  read<T>(ownerId: string, read: () => Promise<T>): Promise<T> {
+    return orTooMany(this.reading.run(ownerId, read), 'heavy');
   }
 
   /** For a request that is done, or that stays open from now on. */
   end(response: Response): void {
     this.ends.get(response)?.();
+  }
+}
+
+async function orTooMany<T>(turn: Promise<T>, weight: RequestWeight): Promise<T> {
+  try {
+    return await turn;
+  } catch (error) {
+    throw error instanceof TurnsFullError ? new TooManyRequestsError(waitingPerKey[weight]) : error;
   }
 }
 

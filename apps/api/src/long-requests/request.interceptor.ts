@@ -5,15 +5,19 @@ import type { Observable } from 'rxjs';
 import { finalize, tap } from 'rxjs';
 import { idsIn } from '../http/ids-in';
 import { JsonBody } from '../http/json-body';
+import { loopTime } from '../work/loop-time';
 import type { RequestWeight } from './request-turns';
 import { RequestTurns } from './request-turns';
 
 /** A body without a length, or with more than this, is heavy. */
 const lightBytes = 16 * 1024;
+/** A body of this size is parsed in a fraction of a millisecond, whatever it says. */
+const tinyBytes = 1024;
 
 /**
  * What every request goes through between the guards and its route: its body is read, then it waits for its key's turn, so that no
- * slow sender has one, and afterwards the records that it made are noted. One interceptor, for each takes time of every request.
+ * slow sender has one. Then the body is parsed, one after the other where it is not tiny, with a round of the event loop
+ * between them; and afterwards the records that it made are noted. One interceptor, for each takes time of every request.
  */
 @Injectable()
 export class RequestInterceptor implements NestInterceptor {
@@ -23,13 +27,40 @@ export class RequestInterceptor implements NestInterceptor {
   async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
     const http = context.switchToHttp();
     const [request, response] = [http.getRequest<Request>(), http.getResponse<Response>()];
-    await JsonBody.read(request, response);
     const { apiKey, method } = request;
     if (!apiKey) return next.handle();
-    await this.turns.take(apiKey.id, response, weightOf(request));
-    const answer = next.handle().pipe(finalize(() => this.turns.end(response)));
+    const weight = weightOf(request);
+    const bytes = JsonBody.isIn(request) ? await this.read(apiKey.id, request, response, weight) : undefined;
+    await this.turns.take(apiKey.id, response, weight);
+    if (bytes)
+      try {
+        request.body = await parsed(apiKey.id, bytes);
+      } catch (error) {
+        this.turns.end(response);
+        throw error;
+      }
+    const answer = next.handle().pipe(finalize(() => this.endTurn(response, weight)));
     return method === 'POST' ? answer.pipe(tap((body) => (request.createdIds = idsIn(body)))) : answer;
   }
+
+  /** A large answer takes memory until it has been read, and so long it is its key's turn. */
+  private endTurn(response: Response, weight: RequestWeight): void {
+    if (weight === 'heavy' && !response.closed) response.once('close', () => this.turns.end(response));
+    else this.turns.end(response);
+  }
+
+  /** Large bodies of a key are read a few at a time, the others wait with their senders. */
+  private read(ownerId: string, request: Request, response: Response, weight: RequestWeight): Promise<Buffer> {
+    const read = (): Promise<Buffer> => JsonBody.read(request, response);
+    return weight === 'heavy' ? this.turns.read(ownerId, read) : read();
+  }
+}
+
+async function parsed(ownerId: string, bytes: Buffer): Promise<unknown> {
+  if (bytes.length <= tinyBytes) return JsonBody.parse(bytes);
+  let body: unknown;
+  await loopTime.forEach(ownerId, [bytes], () => (body = JsonBody.parse(bytes)));
+  return body;
 }
 
 function weightOf({ method, headers, route }: Request): RequestWeight {

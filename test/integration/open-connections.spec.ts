@@ -1,0 +1,82 @@
+import { once } from 'node:events';
+import type { RequestListener, Server } from 'node:http';
+import { Agent, createServer, get } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { OpenConnections } from '../../apps/api/src/http/open-connections';
+import { until } from '../support/until';
+
+const stalledMs = 300;
+
+describe(OpenConnections.name, () => {
+  let server: Server;
+  let connections: OpenConnections;
+  let sockets: Socket[] = [];
+  const agent = new Agent({ keepAlive: true });
+
+  const serve = async (most: number, answer: RequestListener): Promise<void> => {
+    server = createServer(answer);
+    server.keepAliveTimeout = 60_000;
+    connections = new OpenConnections(server, most, stalledMs);
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+  };
+  const port = (): number => (server.address() as AddressInfo).port;
+  const open = async (): Promise<Socket> => {
+    const socket = connect(port(), '127.0.0.1').on('error', () => undefined);
+    sockets.push(socket);
+    await once(socket, 'connect');
+    return socket;
+  };
+  const ask = async (): Promise<IncomingMessage> => {
+    const sent = get({ port: port(), host: '127.0.0.1', agent });
+    const [reply] = (await once(sent, 'response')) as [IncomingMessage];
+    reply.resume();
+    await once(reply, 'end');
+    return reply;
+  };
+
+  afterEach(() => {
+    for (const socket of sockets) socket.destroy();
+    sockets = [];
+    agent.destroy();
+    server.closeAllConnections();
+    server.close();
+  });
+
+  it('has a place for who asks, however many ask for nothing, and keeps those that have asked longer', async () => {
+    await serve(40, (_, response) => response.end('here'));
+    expect((await ask()).statusCode).toBe(200);
+    for (let n = 0; n < 200; n++) await open();
+    await until(async () => sockets.filter(({ closed }) => closed).length >= 160, 'the oldest are closed');
+    expect(connections.size).toBeLessThanOrEqual(40);
+    const again = get({ port: port(), host: '127.0.0.1', agent });
+    const [reply] = (await once(again, 'response')) as [IncomingMessage];
+    expect([reply.statusCode, again.reusedSocket]).toEqual([200, true]);
+    const [newcomer] = (await once(get({ port: port(), host: '127.0.0.1' }), 'response')) as [IncomingMessage];
+    expect(newcomer.statusCode).toBe(200);
+  });
+
+  it('gives up an answer of which nobody takes anything, and no other', async () => {
+    const answer = Buffer.alloc(32 * 2 ** 20, 'a');
+    await serve(40, (_, response) => response.end(answer));
+    const [idle, slow] = [await open(), await open()];
+    let bytes = 0;
+    slow.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      slow.pause();
+      setTimeout(() => slow.resume(), 5);
+    });
+    for (const socket of [idle, slow]) socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    // The one that reads nothing hears of its end when it begins to read.
+    await until(async () => connections.size === 1, 'the one that reads nothing is closed');
+    await until(async () => bytes > answer.length, 'the other has it all');
+  });
+
+  it('leaves alone who waits for an answer', async () => {
+    await serve(40, (_, response) => void delay(4 * stalledMs).then(() => response.end('late')));
+    expect((await ask()).statusCode).toBe(200);
+  });
+});
