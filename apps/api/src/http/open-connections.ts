@@ -3,6 +3,8 @@ import type { Socket } from 'node:net';
 
 /** An answer of which the reader takes nothing for so long is given up. Node notices slow readers: they take something. */
 const stallMs = 30_000;
+/** More than Node expects wait for the end of an answer: its log line, its turn, what it has open, the next request of its connection. */
+const mostListeners = 20;
 /** Where only this part of the connections is left, those that bring no request make room. */
 const spare = 1 / 8;
 
@@ -61,7 +63,7 @@ export class OpenConnections {
     this.unused.delete(socket);
     this.idle.delete(socket);
     this.requests.set(socket, (this.requests.get(socket) ?? 0) + 1);
-    response.once('close', () => {
+    response.setMaxListeners(mostListeners).once('close', () => {
       const left = (this.requests.get(socket) ?? 0) - 1;
       if (left > 0) this.requests.set(socket, left);
       else if (this.requests.delete(socket) && !socket.destroyed) this.idle.add(socket);

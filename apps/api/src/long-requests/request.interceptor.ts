@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
@@ -5,6 +6,7 @@ import type { Observable } from 'rxjs';
 import { finalize, tap } from 'rxjs';
 import { idsIn } from '../http/ids-in';
 import { JsonBody } from '../http/json-body';
+import { FairTurns } from '../work/fair-turns';
 import { loopTime } from '../work/loop-time';
 import type { RequestWeight } from './request-turns';
 import { RequestTurns } from './request-turns';
@@ -13,10 +15,15 @@ import { RequestTurns } from './request-turns';
 const lightBytes = 16 * 1024;
 /** A body of this size is parsed in a fraction of a millisecond, whatever it says. */
 const tinyBytes = 1024;
+/** How much longer than a large body's parsing the loop is others' before the next one; its checks take as long as its parsing. */
+const restFactor = 2;
+
+/** Large bodies that are parsed, one at a time in the whole process. */
+const parsing = new FairTurns({ perKey: Infinity, total: Infinity });
 
 /**
  * What every request goes through between the guards and its route: its body is read, then it waits for its key's turn, so that no
- * slow sender has one. Then the body is parsed, one after the other where it is not tiny, with a round of the event loop
+ * slow sender has one. Then the body is parsed: large ones one after the other, with time for others
  * between them; and afterwards the records that it made are noted. One interceptor, for each takes time of every request.
  */
 @Injectable()
@@ -59,7 +66,19 @@ export class RequestInterceptor implements NestInterceptor {
 async function parsed(ownerId: string, bytes: Buffer): Promise<unknown> {
   if (bytes.length <= tinyBytes) return JsonBody.parse(bytes);
   let body: unknown;
-  await loopTime.forEach(ownerId, [bytes], () => (body = JsonBody.parse(bytes)));
+  if (bytes.length <= lightBytes) {
+    await loopTime.forEach(ownerId, [bytes], () => (body = JsonBody.parse(bytes)));
+    return body;
+  }
+  const end = await parsing.take(ownerId);
+  const startedAt = performance.now();
+  try {
+    body = JsonBody.parse(bytes);
+  } finally {
+    setTimeout(end, restFactor * (performance.now() - startedAt));
+  }
+  // Parsing and checking are in two rounds of the loop.
+  await setImmediate();
   return body;
 }
 
