@@ -1,4 +1,5 @@
 import type { Row } from '../../row';
+import { bursts } from './bursts';
 import { hyphens } from './hyphens';
 import { lists } from './lists';
 import { longKeys } from './long-keys';
@@ -16,6 +17,7 @@ export const neighbours: readonly Row[] = [
   hyphens,
   longKeys,
   manyFields,
+  bursts,
   lists,
   sandbox,
   longPrompts,
