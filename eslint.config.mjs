@@ -7,13 +7,13 @@ const allowed = {
   'libs/domain': [],
   'libs/config': [],
   'libs/diffusion': [],
-  'libs/logging': ['config'],
+  'libs/observability': ['config'],
   'libs/storage': ['config'],
   'libs/database': ['config', 'domain'],
   'libs/queue': ['config', 'domain', 'database'],
   'libs/model-store': ['config', 'diffusion'],
 };
-const libs = ['config', 'database', 'diffusion', 'domain', 'logging', 'model-store', 'queue', 'storage'];
+const libs = ['config', 'database', 'diffusion', 'domain', 'model-store', 'observability', 'queue', 'storage'];
 const deep = {
   group: ['@app/*/*', '!@app/diffusion/files', '!@app/domain/http', '**/libs/*'],
   message: 'Import a library through one of its entries: @app/<name>.',

@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util';
 import { loadConfig } from '@app/config';
 import { EmbeddedPostgres, migrate } from '@app/database';
 import { ImageTask, isTerminated, newIdentifier } from '@app/domain';
-import { JsonLogger } from '@app/logging';
+import { JsonLogger } from '@app/observability';
 import { jobIdOf, Transactions } from '@app/queue';
 import { DataSource } from 'typeorm';
 import { createInference } from '../apps/inference/src/create-inference';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { loadConfig } from '@app/config';
 import type { Finetune } from '@app/domain';
 import { Collection, ImageTask, newIdentifier, Style } from '@app/domain';
-import { JsonLogger } from '@app/logging';
+import { JsonLogger } from '@app/observability';
 import type { ImageStorage, StoredObject } from '@app/storage';
 import { openImageStorage } from '@app/storage';
 import type { Readable } from 'node:stream';

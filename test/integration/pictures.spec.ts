@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { JsonLogger } from '@app/logging';
+import { JsonLogger } from '@app/observability';
 import sharp from 'sharp';
 import { PicturesService } from '../../apps/api/src/pictures/pictures.service';
 import { pictureChildFile } from '../support/api';

@@ -1,5 +1,5 @@
 import { ImageTask, newIdentifier } from '@app/domain';
-import { JsonLogger } from '@app/logging';
+import { JsonLogger } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
 import { ImageTaskLifeCycle, jobIdOf } from '@app/queue';
 import sharp from 'sharp';

@@ -1,10 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { GenerationDto } from '@app/domain/http';
-import { isTerminated, WebhookDelivery } from '@app/domain';
 import { loadConfig } from '@app/config';
-import { JsonLogger } from '@app/logging';
+import { isTerminated, WebhookDelivery } from '@app/domain';
+import type { GenerationDto } from '@app/domain/http';
+import { JsonLogger } from '@app/observability';
 import type { INestApplicationContext } from '@nestjs/common';
 import { DeliveriesSweeper } from '../../apps/api/src/webhooks/deliveries.sweeper';
 import { createInference } from '../../apps/inference/src/create-inference';

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import type { Config } from '@app/config';
 import { loadConfig } from '@app/config';
 import { ImageTask, isTerminated, newIdentifier } from '@app/domain';
-import { JsonLogger } from '@app/logging';
+import { JsonLogger } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
 import { ImageTaskLifeCycle, jobIdOf, openJobBackEnd, TaskIntake, Transactions } from '@app/queue';
 import type { ImageStorage } from '@app/storage';

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { setTimeout as delay } from 'node:timers/promises';
 import { loadConfig } from '@app/config';
 import { createDataSource } from '@app/database';
-import { JsonLogger } from '@app/logging';
+import { JsonLogger } from '@app/observability';
 import { openImageStorage } from '@app/storage';
 import { FileSweeper } from '../../apps/inference/src/sweeper/file-sweeper';
 import type { Entry } from './ledger';

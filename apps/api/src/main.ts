@@ -2,7 +2,7 @@ import './thread-pool';
 import 'reflect-metadata';
 import { ConfigError, exitWithParent, keepDataPrivate, loadConfig } from '@app/config';
 import { DatabaseUnusableError } from '@app/database';
-import { JsonLogger } from '@app/logging';
+import { JsonLogger } from '@app/observability';
 import { createApi } from './create-api';
 
 async function main(): Promise<void> {

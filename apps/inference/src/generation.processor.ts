@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { JsonLogger } from '@app/logging';
+import { JsonLogger } from '@app/observability';
 import type { JobData } from '@app/queue';
 import { ClockWatch, ImageTaskLifeCycle, queueNames } from '@app/queue';
 import { OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullmq';

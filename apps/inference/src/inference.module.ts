@@ -1,7 +1,7 @@
 import type { Config } from '@app/config';
 import { createDataSource, probeWrite, statementTimeoutMs } from '@app/database';
-import { JsonLogger, Metrics, remembering } from '@app/logging';
 import { ModelStore } from '@app/model-store';
+import { JsonLogger, Metrics, remembering } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
 import { ClockWatch, databaseNow, ImageTaskLifeCycle, openJobBackEnd, queueConnection, Transactions } from '@app/queue';
 import type { ImageStorage } from '@app/storage';

@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { ConfigError, endSignals, exitWithParent, keepDataPrivate, loadConfig } from '@app/config';
 import { DatabaseUnusableError } from '@app/database';
-import { JsonLogger } from '@app/logging';
+import { JsonLogger } from '@app/observability';
 import { createInference } from './create-inference';
 
 async function main(): Promise<void> {

@@ -1,5 +1,5 @@
 import { ImageTask, isTerminated, NotFoundError } from '@app/domain';
-import { JsonLogger } from '@app/logging';
+import { JsonLogger } from '@app/observability';
 import type { StepMessage } from '@app/queue';
 import { changeChannel, progressChannel } from '@app/queue';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';

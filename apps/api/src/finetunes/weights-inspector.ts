@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { UnprocessableError } from '@app/domain';
-import { JsonLogger } from '@app/logging';
+import { JsonLogger } from '@app/observability';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 import { HttpError, ServiceUnavailableError } from '../http/http-errors';

@@ -1,6 +1,6 @@
 import { probeWrite } from '@app/database';
-import type { HealthChecks } from '@app/logging';
-import { remembering, runChecks } from '@app/logging';
+import type { HealthChecks } from '@app/observability';
+import { remembering, runChecks } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
 import { ClockWatch } from '@app/queue';
 import type { ImageStorage } from '@app/storage';

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { DomainErrorKind, FieldProblem } from '@app/domain';
 import { DomainError } from '@app/domain';
-import { JsonLogger } from '@app/logging';
+import { JsonLogger } from '@app/observability';
 import { StorageUnavailableError } from '@app/storage';
 import type { ArgumentsHost, ExceptionFilter } from '@nestjs/common';
 import { Catch, HttpException, Inject } from '@nestjs/common';

@@ -1,6 +1,6 @@
 import type { Config } from '@app/config';
 import { dataSourceOptions, statementTimeoutMs } from '@app/database';
-import { JsonLogger } from '@app/logging';
+import { JsonLogger } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
 import {
   ClockWatch,

@@ -1,6 +1,6 @@
 import type { Config } from '@app/config';
 import { NotificationListener } from '@app/database';
-import { JsonLogger } from '@app/logging';
+import { JsonLogger } from '@app/observability';
 import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 import { CONFIG } from '../config.token';

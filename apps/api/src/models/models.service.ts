@@ -1,9 +1,9 @@
 import type { Config } from '@app/config';
-import type { ModelDto } from '@app/domain/http';
 import { UnprocessableError } from '@app/domain';
-import { JsonLogger } from '@app/logging';
+import type { ModelDto } from '@app/domain/http';
 import type { InstalledModel } from '@app/model-store';
 import { ModelStore, shortHash, standIn, standInFor } from '@app/model-store';
+import { JsonLogger } from '@app/observability';
 import { LiveWorkers } from '@app/queue';
 import type { OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';

@@ -1,4 +1,4 @@
-import { JsonLogger, Metrics, requestBuckets } from '@app/logging';
+import { JsonLogger, Metrics, requestBuckets } from '@app/observability';
 import { Injectable } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
 

@@ -1,5 +1,5 @@
 import type { Config } from '@app/config';
-import { mayReadMetrics, Metrics } from '@app/logging';
+import { mayReadMetrics, Metrics } from '@app/observability';
 import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';

@@ -1,4 +1,4 @@
-import { Metrics } from '@app/logging';
+import { Metrics } from '@app/observability';
 import { Global, Module } from '@nestjs/common';
 import { HealthController } from '../health/health.controller';
 import { Drain } from '../shutdown/drain';

@@ -1,4 +1,4 @@
-import { Metrics } from '@app/logging';
+import { Metrics } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
 import { queueNames } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';

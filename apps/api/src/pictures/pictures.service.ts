@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { ImageTask } from '@app/domain';
 import { highResolutionLongEdge, sizeOf } from '@app/domain';
-import { JsonLogger } from '@app/logging';
+import { JsonLogger } from '@app/observability';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 import { FairTurns } from '../work/fair-turns';

@@ -1,4 +1,4 @@
-import { JsonLogger } from '@app/logging';
+import { JsonLogger } from '@app/observability';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { IMAGE_STORAGE } from '../storage.token';

@@ -1,5 +1,5 @@
 import type { ImageTask } from '@app/domain';
-import { JsonLogger } from '@app/logging';
+import { JsonLogger } from '@app/observability';
 import { leftUntil, progressChannel } from '@app/queue';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';

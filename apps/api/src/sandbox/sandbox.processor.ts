@@ -1,4 +1,4 @@
-import { JsonLogger } from '@app/logging';
+import { JsonLogger } from '@app/observability';
 import type { JobData } from '@app/queue';
 import { ClockWatch, queueNames } from '@app/queue';
 import { OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullmq';

@@ -1,6 +1,6 @@
 import type { Image, Metadata } from '@app/domain';
 import { FinetunePrompt, Generation, ImageTask, limits, newIdentifier, readSandboxOrder } from '@app/domain';
-import { JsonLogger } from '@app/logging';
+import { JsonLogger } from '@app/observability';
 import { heartbeatTimeoutMs, ImageTaskLifeCycle, progressChannel } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';

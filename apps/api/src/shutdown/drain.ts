@@ -1,7 +1,7 @@
 import type { Server as HttpServer } from 'node:http';
 import { Server } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { JsonLogger } from '@app/logging';
+import { JsonLogger } from '@app/observability';
 import type { BeforeApplicationShutdown } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';

@@ -1,5 +1,5 @@
 import { Recurring } from '@app/config';
-import { JsonLogger } from '@app/logging';
+import { JsonLogger } from '@app/observability';
 import { recountStored } from '@app/queue';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';

@@ -1,5 +1,5 @@
 import { ImageTask } from '@app/domain';
-import { JsonLogger } from '@app/logging';
+import { JsonLogger } from '@app/observability';
 import type { ImageTaskLifeCycle, Settlement } from '@app/queue';
 import { DrawingAbortedError, DrawingRefusedError, EngineBrokenError } from '../engine/engine';
 import { FailureService, maxAttempts } from './failure.service';

@@ -1,5 +1,5 @@
 import type { ImageTask } from '@app/domain';
-import { JsonLogger } from '@app/logging';
+import { JsonLogger } from '@app/observability';
 import { ImageTaskLifeCycle } from '@app/queue';
 import { StorageUnavailableError } from '@app/storage';
 import { Injectable } from '@nestjs/common';

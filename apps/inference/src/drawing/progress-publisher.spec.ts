@@ -1,4 +1,4 @@
-import { JsonLogger } from '@app/logging';
+import { JsonLogger } from '@app/observability';
 import type { StepMessage } from '@app/queue';
 import type { DataSource } from 'typeorm';
 import type { InferenceMetrics } from '../metrics/inference-metrics';

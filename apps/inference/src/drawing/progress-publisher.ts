@@ -1,5 +1,5 @@
 import type { ImageTask } from '@app/domain';
-import { JsonLogger } from '@app/logging';
+import { JsonLogger } from '@app/observability';
 import type { StepMessage } from '@app/queue';
 import { progressChannel } from '@app/queue';
 import { Injectable } from '@nestjs/common';

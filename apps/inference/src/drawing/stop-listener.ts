@@ -1,5 +1,5 @@
 import { NotificationListener } from '@app/database';
-import type { JsonLogger } from '@app/logging';
+import type { JsonLogger } from '@app/observability';
 import { stopChannel } from '@app/queue';
 
 /**

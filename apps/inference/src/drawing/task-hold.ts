@@ -1,5 +1,5 @@
 import type { ImageTask } from '@app/domain';
-import type { JsonLogger } from '@app/logging';
+import type { JsonLogger } from '@app/observability';
 import type { ImageTaskLifeCycle } from '@app/queue';
 import type { StopListener } from './stop-listener';
 

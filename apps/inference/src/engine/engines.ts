@@ -1,4 +1,4 @@
-import type { JsonLogger } from '@app/logging';
+import type { JsonLogger } from '@app/observability';
 import { join } from 'node:path';
 import type { Config } from '@app/config';
 import type { Device } from './device';

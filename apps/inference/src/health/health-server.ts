@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import type { IncomingMessage, Server } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { HealthChecks, Metrics } from '@app/logging';
-import { mayReadMetrics, runChecks } from '@app/logging';
+import type { HealthChecks, Metrics } from '@app/observability';
+import { mayReadMetrics, runChecks } from '@app/observability';
 
 interface Answer {
   status: number;

@@ -1,4 +1,4 @@
-import { JsonLogger } from '@app/logging';
+import { JsonLogger } from '@app/observability';
 import { LiveWorkers } from '@app/queue';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';

@@ -1,4 +1,4 @@
-import { Metrics, stepBuckets } from '@app/logging';
+import { Metrics, stepBuckets } from '@app/observability';
 import { Injectable } from '@nestjs/common';
 import type { DrawingProgress, ModelLoaded } from '../engine/engine-protocol';
 

@@ -1,5 +1,5 @@
 import { Image, ImageTask } from '@app/domain';
-import { JsonLogger } from '@app/logging';
+import { JsonLogger } from '@app/observability';
 import { databaseNow } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';

@@ -1,5 +1,5 @@
 import { ImageTask } from '@app/domain';
-import { JsonLogger } from '@app/logging';
+import { JsonLogger } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
 import { heartbeatTimeoutMs, ImageTaskLifeCycle, jobIdOf, silenceFactor } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';

@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers';
 import { Collection, Style } from '@app/domain';
-import { JsonLogger } from '@app/logging';
+import { JsonLogger } from '@app/observability';
 import type { ImageStorage } from '@app/storage';
 import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
