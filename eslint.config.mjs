@@ -5,15 +5,26 @@ import tseslint from 'typescript-eslint';
 /** Which of our own libraries a folder may import. Everything else of ours is refused, and apps never import apps. */
 const allowed = {
   'libs/domain': [],
-  'libs/config': [],
   'libs/diffusion': [],
+  'libs/process': [],
+  'libs/config': ['process'],
   'libs/observability': ['config'],
   'libs/storage': ['config'],
-  'libs/database': ['config', 'domain'],
-  'libs/queue': ['config', 'domain', 'database'],
-  'libs/model-store': ['config', 'diffusion'],
+  'libs/database': ['domain', 'process'],
+  'libs/queue': ['config', 'database', 'domain', 'process'],
+  'libs/model-store': ['diffusion', 'process'],
 };
-const libs = ['config', 'database', 'diffusion', 'domain', 'model-store', 'observability', 'queue', 'storage'];
+const libs = [
+  'config',
+  'database',
+  'diffusion',
+  'domain',
+  'model-store',
+  'observability',
+  'process',
+  'queue',
+  'storage',
+];
 const deep = {
   group: ['@app/*/*', '!@app/diffusion/files', '!@app/domain/http', '**/libs/*'],
   message: 'Import a library through one of its entries: @app/<name>.',

@@ -2,7 +2,8 @@ import { execFileSync, spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { EmbeddedPostgres, FileLock, LockHeldError } from '@app/database';
+import { EmbeddedPostgres } from '@app/database';
+import { FileLock, LockHeldError } from '@app/process';
 import { Client } from 'pg';
 
 describe(EmbeddedPostgres.name, () => {

@@ -1,7 +1,7 @@
 import { chmodSync, lstatSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { keepDataPrivate } from '@app/config';
+import { keepDataPrivate } from '@app/process';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 

@@ -1,7 +1,7 @@
 import type { Config } from '@app/config';
-import { endSignals } from '@app/config';
 import { assertMigrated } from '@app/database';
 import { JsonLogger } from '@app/observability';
+import { endSignals } from '@app/process';
 import { queueConnection } from '@app/queue';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';

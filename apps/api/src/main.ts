@@ -1,8 +1,9 @@
 import './thread-pool';
 import 'reflect-metadata';
-import { ConfigError, exitWithParent, keepDataPrivate, loadConfig } from '@app/config';
+import { ConfigError, loadConfig } from '@app/config';
 import { DatabaseUnusableError } from '@app/database';
 import { JsonLogger } from '@app/observability';
+import { exitWithParent, keepDataPrivate } from '@app/process';
 import { createApi } from './create-api';
 
 async function main(): Promise<void> {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isAlive } from '@app/config';
+import { isAlive } from '@app/process';
 
 /** A process that is silent for so long hangs. */
 const patienceMs = 15_000;

@@ -1,6 +1,6 @@
 import type { Config } from '@app/config';
-import { keepDataPrivate } from '@app/config';
-import { EmbeddedPostgres, LockHeldError, migrate } from '@app/database';
+import { EmbeddedPostgres, migrate } from '@app/database';
+import { LockHeldError, keepDataPrivate } from '@app/process';
 
 const waitMs = 10_000;
 

@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from '@app/config';
-import { FileLock } from '@app/database';
+import { FileLock } from '@app/process';
 import { CliError } from './run-program';
 
 const pollMs = 100;

@@ -1,7 +1,8 @@
 import 'reflect-metadata';
-import { ConfigError, endSignals, exitWithParent, keepDataPrivate, loadConfig } from '@app/config';
+import { ConfigError, loadConfig } from '@app/config';
 import { DatabaseUnusableError } from '@app/database';
 import { JsonLogger } from '@app/observability';
+import { endSignals, exitWithParent, keepDataPrivate } from '@app/process';
 import { createInference } from './create-inference';
 
 async function main(): Promise<void> {

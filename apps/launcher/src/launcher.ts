@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Config } from '@app/config';
-import { keepDataPrivate } from '@app/config';
-import { EmbeddedPostgres, FileLock, LockHeldError, migrate } from '@app/database';
+import { EmbeddedPostgres, migrate } from '@app/database';
+import { FileLock, LockHeldError, keepDataPrivate } from '@app/process';
 import type { KeptKey } from './first-key';
 import { ensureFirstKey } from './first-key';
 import { LogFile } from './log-file';

@@ -1,4 +1,4 @@
-import { isAlive } from '@app/config';
+import { isAlive } from '@app/process';
 
 /** A process that is silent for so long hangs. */
 export const patienceMs = 15_000;

@@ -1,7 +1,8 @@
 import 'reflect-metadata';
 import { performance } from 'node:perf_hooks';
-import { ConfigError, endSignals, loadConfig } from '@app/config';
+import { ConfigError, loadConfig } from '@app/config';
 import { DatabaseUnusableError } from '@app/database';
+import { endSignals } from '@app/process';
 import { Launcher } from './launcher';
 import { AlreadyRunningError, StartError } from './start-error';
 import { welcome } from './welcome';

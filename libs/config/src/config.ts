@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import { crashPoints, parseCrashPoint } from './crash-point';
+import { crashPoints, parseCrashPoint } from '@app/process';
 
 /** Settings of an S3-compatible store. */
 export interface S3Config {

@@ -3,8 +3,6 @@ export { createDataSource, dataSourceOptions } from './data-source';
 export { DatabaseUnusableError, NotMigratedError } from './database-unusable-error';
 export { EmbeddedPostgres } from './embedded/embedded-postgres';
 export type { EmbeddedPostgresOptions } from './embedded/embedded-postgres';
-export { FileLock, LockHeldError } from './embedded/file-lock';
-export type { LockHolder } from './embedded/file-lock';
 export { migrate } from './migrate';
 export { createIndexConcurrently } from './migrations/index-concurrently';
 export { NotificationListener } from './notification-listener';

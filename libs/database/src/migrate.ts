@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { BackOff } from '@app/config';
+import { BackOff } from '@app/process';
 import { runMigrations as runQueueMigrations } from 'bullmq';
 import type { Client } from 'pg';
 import { assertUsable, withClient } from './assert-usable';

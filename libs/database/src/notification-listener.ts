@@ -1,4 +1,4 @@
-import { BackOff } from '@app/config';
+import { BackOff } from '@app/process';
 import { Client } from 'pg';
 
 /** A connection that held for so long was sound: the wait before the next one is the shortest again. */

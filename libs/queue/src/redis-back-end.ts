@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { BackOff } from '@app/config';
+import { BackOff } from '@app/process';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import type { EntityManager } from 'typeorm';

@@ -1,4 +1,4 @@
-import { BackOff } from '@app/config';
+import { BackOff } from '@app/process';
 import type { BackendFactory, IQueueBackend } from 'bullmq';
 
 const firstRestMs = 250;

@@ -1,5 +1,5 @@
-import { Recurring } from '@app/config';
 import { JsonLogger } from '@app/observability';
+import { Recurring } from '@app/process';
 import { addStored, databaseNow } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';

@@ -1,6 +1,6 @@
-import { Recurring } from '@app/config';
 import { ApiKey } from '@app/domain';
 import { JsonLogger } from '@app/observability';
+import { Recurring } from '@app/process';
 import { ImageTaskLifeCycle, keyChannel } from '@app/queue';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';

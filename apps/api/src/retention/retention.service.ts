@@ -1,5 +1,5 @@
-import { Recurring } from '@app/config';
 import { JsonLogger } from '@app/observability';
+import { Recurring } from '@app/process';
 import { ImageTaskLifeCycle, Transactions } from '@app/queue';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';

@@ -1,6 +1,6 @@
-import { Recurring } from '@app/config';
 import { ImageTask } from '@app/domain';
 import { JsonLogger } from '@app/observability';
+import { Recurring } from '@app/process';
 import type { JobBackEnd } from '@app/queue';
 import { heartbeatTimeoutMs, ImageTaskLifeCycle, jobIdOf } from '@app/queue';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';

@@ -1,6 +1,6 @@
-import { Recurring } from '@app/config';
 import { isIdentifier } from '@app/domain';
 import { JsonLogger } from '@app/observability';
+import { Recurring } from '@app/process';
 import { databaseNow } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';

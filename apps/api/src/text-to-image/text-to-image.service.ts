@@ -1,8 +1,8 @@
 import type { Config } from '@app/config';
-import { crashPoint } from '@app/config';
-import type { CreateGenerationDto } from '@app/domain/http';
 import { ConflictError, defaults, Generation, isIdentifier, NotFoundError } from '@app/domain';
+import type { CreateGenerationDto } from '@app/domain/http';
 import { GenerationDto } from '@app/domain/http';
+import { crashPoint } from '@app/process';
 import { ImageTaskLifeCycle, Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';

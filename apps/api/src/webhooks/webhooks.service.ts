@@ -1,7 +1,7 @@
-import { crashPoint } from '@app/config';
 import type { WebhookDeliveryStatus } from '@app/domain';
 import { ApiKey, newIdentifier, WebhookAttempt, WebhookDelivery } from '@app/domain';
 import { JsonLogger, Metrics, requestBuckets } from '@app/observability';
+import { crashPoint } from '@app/process';
 import type { JobData } from '@app/queue';
 import { jobIdOf, Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { exitWithParent } from '@app/config';
+import { exitWithParent } from '@app/process';
 import type { WatchSettings } from './work-watch';
 import type { WorkAnswer, WorkOrder } from './work-process';
 import { residentVariable } from './work-process';

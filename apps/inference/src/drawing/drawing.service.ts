@@ -1,7 +1,7 @@
-import { crashPoint } from '@app/config';
 import type { ImageTask } from '@app/domain';
 import { sizeOf } from '@app/domain';
 import { JsonLogger } from '@app/observability';
+import { crashPoint } from '@app/process';
 import { ImageTaskLifeCycle } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { DrawingAbortedError } from '../engine/engine';

@@ -9,12 +9,11 @@ import type { AddressInfo } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { FileLock, LockHeldError, processCommand } from '@app/process';
 import { escapeIdentifier } from 'pg';
 import type { ClusterHome } from './cluster-home';
 import { prepareClusterHome } from './cluster-home';
 import { SteadyClient } from '../pool-options';
-import { FileLock, LockHeldError } from './file-lock';
-import { processCommand } from './process-identity';
 
 const name = 'darkroom';
 const startTimeoutMs = 60_000;
