@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EmbeddedPostgres } from '@app/database';
-import { FileLock, LockHeldError } from '@app/process';
+import { LockHeldError } from '@app/process';
 import { Client } from 'pg';
 
 describe(EmbeddedPostgres.name, () => {
@@ -112,29 +112,5 @@ describe(EmbeddedPostgres.name, () => {
     await expect(query(wrong.href, 'SELECT 1')).rejects.toThrow('password authentication failed');
     expect(statSync(join(folder, 'password')).mode & 0o777).toBe(0o600);
     await expect(query(url, 'SHOW fsync')).resolves.toEqual([{ fsync: 'on' }]);
-  });
-});
-
-describe(FileLock.name, () => {
-  let folder: string;
-  beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), 'darkroom-lock-'));
-  });
-  afterEach(() => rmSync(folder, { recursive: true }));
-
-  it('is free again once released', () => {
-    const file = join(folder, 'lock');
-    FileLock.acquire(file).release();
-    const again = FileLock.acquire(file);
-    expect(again.takenOver).toBe(false);
-    expect(() => FileLock.acquire(file)).toThrow(LockHeldError);
-  });
-
-  it('is taken over from a process whose id was given to another one', () => {
-    const file = join(folder, 'lock');
-    writeFileSync(file, JSON.stringify({ pid: process.pid, identity: 'born before the last boot' }));
-    expect(FileLock.holder(file)).toBeUndefined();
-    expect(FileLock.acquire(file).takenOver).toBe(true);
-    expect(FileLock.holder(file)?.pid).toBe(process.pid);
   });
 });

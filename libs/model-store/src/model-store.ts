@@ -5,9 +5,9 @@ import { lstat, mkdir, readdir, rename, rm, stat, unlink } from 'node:fs/promise
 import { join } from 'node:path';
 import { copyModel } from './copy-model';
 import { onDisk } from './disk-space';
-import { FolderLock } from './folder-lock';
 import { HubClient } from './hub/hub-client';
 import { downloadModel } from './hub/hub-download';
+import { lockModel } from './lock-model';
 import { ModelCatalog } from './model-catalog';
 import { checkModelName, isModelName } from './model-files';
 import { listFolder, readLayout } from './model-layout';
@@ -199,14 +199,14 @@ export class ModelStore {
     if (signal?.aborted) follow();
     signal?.addEventListener('abort', follow, { once: true });
     const lost = new ModelStoreError('ModelLocked', `Another process has taken over the changing of ${name}.`);
-    const lock = await FolderLock.acquire(join(this.modelsDir, `.${name}.lock`), name, () => stop.abort(lost));
+    const lock = await lockModel(this.modelsDir, name, () => stop.abort(lost));
     try {
       await work(stop.signal);
     } catch (error) {
       throw stop.signal.aborted && !(error instanceof ModelStoreError) ? stop.signal.reason : error;
     } finally {
       signal?.removeEventListener('abort', follow);
-      await lock.release();
+      lock.release();
     }
   }
 }

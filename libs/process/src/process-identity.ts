@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
  * @returns undefined when no such process runs.
  */
 export function processIdentity(pid: number): string | undefined {
-  if (!isAlive(pid)) return undefined;
+  if (!isRunning(pid)) return undefined;
   try {
     if (process.platform !== 'linux')
       return execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)])
@@ -36,7 +36,8 @@ export function processCommand(pid: number): string[] {
   }
 }
 
-function isAlive(pid: number): boolean {
+/** Whether the process is there, if only as one of another user. */
+export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
