@@ -12,19 +12,10 @@ const allowed = {
   'libs/storage': ['config'],
   'libs/database': ['domain', 'process'],
   'libs/queue': ['config', 'database', 'domain', 'process'],
+  'libs/image-tasks': ['database', 'domain', 'queue'],
   'libs/model-store': ['diffusion', 'process'],
 };
-const libs = [
-  'config',
-  'database',
-  'diffusion',
-  'domain',
-  'model-store',
-  'observability',
-  'process',
-  'queue',
-  'storage',
-];
+const libs = Object.keys(allowed).map((folder) => folder.slice('libs/'.length));
 const deep = {
   group: ['@app/*/*', '!@app/diffusion/files', '!@app/domain/http', '**/libs/*'],
   message: 'Import a library through one of its entries: @app/<name>.',

@@ -1,6 +1,7 @@
 import { ImageTask } from '@app/domain';
-import type { StepMessage } from '@app/queue';
-import { ImageTaskLifeCycle, progressChannel, Transactions } from '@app/queue';
+import type { StepMessage } from '@app/image-tasks';
+import { ImageTaskLifeCycle, progressChannel } from '@app/image-tasks';
+import { Transactions } from '@app/queue';
 import type { Logger } from 'typeorm';
 import { DataSource } from 'typeorm';
 import { openEventClient } from '../support/event-client';

@@ -1,5 +1,6 @@
 import { ImageTask, newIdentifier } from '@app/domain';
-import { claimDueStatement, heartbeatTimeoutMs, ImageTaskLifeCycle, jobIdOf, queuePositions } from '@app/queue';
+import { claimDueStatement, heartbeatTimeoutMs, ImageTaskLifeCycle, queuePositions } from '@app/image-tasks';
+import { jobIdOf } from '@app/queue';
 import type { InferenceBench } from '../support/inference';
 import { createInferenceBench } from '../support/inference';
 import { newTask } from '../support/new-task';

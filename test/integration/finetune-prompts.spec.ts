@@ -1,6 +1,7 @@
 import { FinetunePrompt, ImageTask } from '@app/domain';
+import { ImageTaskLifeCycle, stopChannel } from '@app/image-tasks';
 import type { JobBackEnd } from '@app/queue';
-import { ImageTaskLifeCycle, jobIdOf, stopChannel } from '@app/queue';
+import { jobIdOf } from '@app/queue';
 import { Client } from 'pg';
 import { JOB_BACK_END } from '../../apps/api/src/infrastructure/infrastructure.module';
 import type { TestApi, TestKey } from '../support/api';

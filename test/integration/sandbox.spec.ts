@@ -1,7 +1,8 @@
 import { ImageTask, newIdentifier } from '@app/domain';
+import { ImageTaskLifeCycle } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
-import { ImageTaskLifeCycle, jobIdOf } from '@app/queue';
+import { jobIdOf } from '@app/queue';
 import sharp from 'sharp';
 import { In } from 'typeorm';
 import { JOB_BACK_END } from '../../apps/api/src/infrastructure/infrastructure.module';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ApiKey, newIdentifier, StorageUse, Upload } from '@app/domain';
-import { ImageTaskLifeCycle } from '@app/queue';
+import { ImageTaskLifeCycle } from '@app/image-tasks';
 import { RetentionService } from '../../apps/api/src/retention/retention.service';
 import { StorageUseSweeper } from '../../apps/api/src/storage-use/storage-use.sweeper';
 import type { TestApi, TestKey } from '../support/api';

@@ -1,5 +1,6 @@
 import { ImageTask, newIdentifier } from '@app/domain';
-import { jobIdOf, TaskIntake } from '@app/queue';
+import { TaskIntake } from '@app/image-tasks';
+import { jobIdOf } from '@app/queue';
 import type { InferenceBench } from '../support/inference';
 import { createInferenceBench } from '../support/inference';
 import { newTask as task } from '../support/new-task';

@@ -1,5 +1,5 @@
 import { newIdentifier } from '@app/domain';
-import { ImageTaskLifeCycle } from '@app/queue';
+import { ImageTaskLifeCycle } from '@app/image-tasks';
 import type { ImageStorage } from '@app/storage';
 import sharp from 'sharp';
 import { IMAGE_STORAGE } from '../../apps/api/src/storage.token';

@@ -1,5 +1,5 @@
 import { newIdentifier } from '@app/domain';
-import type { NewTask } from '@app/queue';
+import type { NewTask } from '@app/image-tasks';
 
 /** A Generation's task of a key as the intake writes it; anything may be set. */
 export const newTask = (ownerId: string, values: Partial<NewTask> = {}): NewTask => ({

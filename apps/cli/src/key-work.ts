@@ -1,5 +1,6 @@
 import type { Config } from '@app/config';
-import { ImageTaskLifeCycle, keyChannel, openJobBackEnd, Transactions } from '@app/queue';
+import { ImageTaskLifeCycle, keyChannel } from '@app/image-tasks';
+import { openJobBackEnd, Transactions } from '@app/queue';
 import type { DataSource } from 'typeorm';
 
 /** Cancels all that a key has waiting or being drawn; its webhooks go out as ever. @returns how many. */

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { ImageTaskLifeCycle } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import type { JobData } from '@app/queue';
-import { ClockWatch, ImageTaskLifeCycle, queueNames } from '@app/queue';
+import { ClockWatch, queueNames } from '@app/queue';
 import { OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullmq';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Inject } from '@nestjs/common';

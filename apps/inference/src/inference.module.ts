@@ -1,9 +1,10 @@
 import type { Config } from '@app/config';
 import { createDataSource, probeWrite, statementTimeoutMs } from '@app/database';
+import { ImageTaskLifeCycle } from '@app/image-tasks';
 import { ModelStore } from '@app/model-store';
 import { JsonLogger, Metrics, remembering } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
-import { ClockWatch, databaseNow, ImageTaskLifeCycle, openJobBackEnd, queueConnection, Transactions } from '@app/queue';
+import { ClockWatch, databaseNow, openJobBackEnd, queueConnection, Transactions } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import { openImageStorage } from '@app/storage';
 import { BullModule } from '@nestjs/bullmq';

@@ -1,8 +1,8 @@
 import type { Config } from '@app/config';
 import type { ApiKey, Metadata } from '@app/domain';
 import { FieldProblems, InvalidError, readSandboxOrder, sandboxWaitMs } from '@app/domain';
-import type { NewTask } from '@app/queue';
-import { TaskIntake } from '@app/queue';
+import type { NewTask } from '@app/image-tasks';
+import { TaskIntake } from '@app/image-tasks';
 import { Inject, Injectable } from '@nestjs/common';
 import type { CallerKey } from '../auth/caller-key';
 import { CONFIG } from '../config.token';

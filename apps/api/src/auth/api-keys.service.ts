@@ -1,5 +1,6 @@
 import { ApiKey, parseApiKeyToken } from '@app/domain';
-import { Gathered, keyChannel, Transactions } from '@app/queue';
+import { keyChannel } from '@app/image-tasks';
+import { Gathered, Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';

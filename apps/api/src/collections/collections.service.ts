@@ -1,6 +1,6 @@
-import type { CollectionDto, CreateCollectionDto } from '@app/domain/http';
 import { Collection, newIdentifier } from '@app/domain';
-import { forgetReplies } from '@app/queue';
+import type { CollectionDto, CreateCollectionDto } from '@app/domain/http';
+import { forgetReplies } from '@app/image-tasks';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';

@@ -1,4 +1,4 @@
-import type { StepMessage } from '@app/queue';
+import type { StepMessage } from '@app/image-tasks';
 
 /** Goes out when there is nothing to say, so that no proxy takes a quiet stream for a dead one. */
 export const comment = ': still here\n\n';

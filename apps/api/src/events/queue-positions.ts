@@ -1,6 +1,6 @@
 import { ImageTask } from '@app/domain';
+import { queuePositions } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
-import { queuePositions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';

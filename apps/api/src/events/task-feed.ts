@@ -1,7 +1,7 @@
 import { ImageTask, isTerminated, NotFoundError } from '@app/domain';
+import type { StepMessage } from '@app/image-tasks';
+import { changeChannel, progressChannel } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
-import type { StepMessage } from '@app/queue';
-import { changeChannel, progressChannel } from '@app/queue';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';

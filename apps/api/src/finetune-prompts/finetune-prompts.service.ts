@@ -1,5 +1,4 @@
 import type { Finetune, Style } from '@app/domain';
-import type { ApplyStyleDto, CreatePromptDto, PartialPromptDto } from '@app/domain/http';
 import {
   applyTemplate,
   FieldProblems,
@@ -10,8 +9,10 @@ import {
   Phrase,
   UnprocessableError,
 } from '@app/domain';
+import type { ApplyStyleDto, CreatePromptDto, PartialPromptDto } from '@app/domain/http';
 import { CreatedPromptDto, PromptDto } from '@app/domain/http';
-import { ImageTaskLifeCycle, Transactions } from '@app/queue';
+import { ImageTaskLifeCycle } from '@app/image-tasks';
+import { Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';

@@ -5,7 +5,7 @@ import type { Config } from '@app/config';
 import type { FinetuneWeightsKind } from '@app/domain';
 import { Finetune, limits, NotFoundError, UnprocessableError } from '@app/domain';
 import { FinetuneDto } from '@app/domain/http';
-import { addStored } from '@app/queue';
+import { addStored } from '@app/image-tasks';
 import type { ImageStorage } from '@app/storage';
 import type { OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';

@@ -1,7 +1,8 @@
-import type { CreateFinetuneDto } from '@app/domain/http';
 import { defaults, Finetune, InvalidError, isIdentifier, limits, newIdentifier, NotFoundError } from '@app/domain';
+import type { CreateFinetuneDto } from '@app/domain/http';
 import { FinetuneDto } from '@app/domain/http';
-import { addStored, forgetReplies, ImageTaskLifeCycle, Transactions } from '@app/queue';
+import { addStored, forgetReplies, ImageTaskLifeCycle } from '@app/image-tasks';
+import { Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';

@@ -1,6 +1,7 @@
+import { addStored } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import { Recurring } from '@app/process';
-import { addStored, databaseNow } from '@app/queue';
+import { databaseNow } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';

@@ -1,16 +1,9 @@
 import type { Config } from '@app/config';
 import { dataSourceOptions, statementTimeoutMs } from '@app/database';
+import { ImageTaskLifeCycle, TaskIntake } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
-import {
-  ClockWatch,
-  databaseNow,
-  ImageTaskLifeCycle,
-  openJobBackEnd,
-  queueConnection,
-  TaskIntake,
-  Transactions,
-} from '@app/queue';
+import { ClockWatch, databaseNow, openJobBackEnd, queueConnection, Transactions } from '@app/queue';
 import { openImageStorage } from '@app/storage';
 import { BullModule } from '@nestjs/bullmq';
 import type { BeforeApplicationShutdown, DynamicModule, OnApplicationShutdown } from '@nestjs/common';

@@ -1,7 +1,7 @@
 import { ApiKey } from '@app/domain';
+import { ImageTaskLifeCycle, keyChannel } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import { Recurring } from '@app/process';
-import { ImageTaskLifeCycle, keyChannel } from '@app/queue';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';

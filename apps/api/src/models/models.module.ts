@@ -1,6 +1,6 @@
 import type { Config } from '@app/config';
+import { LiveWorkers } from '@app/image-tasks';
 import { ModelStore } from '@app/model-store';
-import { LiveWorkers } from '@app/queue';
 import { Module } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { CONFIG } from '../config.token';

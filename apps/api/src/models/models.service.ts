@@ -1,10 +1,10 @@
 import type { Config } from '@app/config';
 import { UnprocessableError } from '@app/domain';
 import type { ModelDto } from '@app/domain/http';
+import { LiveWorkers } from '@app/image-tasks';
 import type { InstalledModel } from '@app/model-store';
 import { ModelStore, shortHash, standIn, standInFor } from '@app/model-store';
 import { JsonLogger } from '@app/observability';
-import { LiveWorkers } from '@app/queue';
 import type { OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 import { CONFIG } from '../config.token';

@@ -1,6 +1,6 @@
 import type { ImageTask } from '@app/domain';
+import { leftUntil, progressChannel } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
-import { leftUntil, progressChannel } from '@app/queue';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';

@@ -1,7 +1,7 @@
 import type { Image, Metadata } from '@app/domain';
 import { FinetunePrompt, Generation, ImageTask, limits, newIdentifier, readSandboxOrder } from '@app/domain';
+import { heartbeatTimeoutMs, ImageTaskLifeCycle, progressChannel } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
-import { heartbeatTimeoutMs, ImageTaskLifeCycle, progressChannel } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';

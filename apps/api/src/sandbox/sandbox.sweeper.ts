@@ -1,8 +1,9 @@
 import { ImageTask } from '@app/domain';
+import { heartbeatTimeoutMs, ImageTaskLifeCycle } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import { Recurring } from '@app/process';
 import type { JobBackEnd } from '@app/queue';
-import { heartbeatTimeoutMs, ImageTaskLifeCycle, jobIdOf } from '@app/queue';
+import { jobIdOf } from '@app/queue';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';

@@ -1,4 +1,3 @@
-import type { CreateStyleDto, StyleDto } from '@app/domain/http';
 import {
   Collection,
   FieldProblems,
@@ -10,7 +9,8 @@ import {
   Style,
   UnprocessableError,
 } from '@app/domain';
-import { forgetReplies } from '@app/queue';
+import type { CreateStyleDto, StyleDto } from '@app/domain/http';
+import { forgetReplies } from '@app/image-tasks';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';

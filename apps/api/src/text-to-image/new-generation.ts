@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
-import type { CreateGenerationDto, GenerationRecord } from '@app/domain/http';
 import { defaults, limits, newIdentifier } from '@app/domain';
-import type { NewTask } from '@app/queue';
+import type { CreateGenerationDto, GenerationRecord } from '@app/domain/http';
+import type { NewTask } from '@app/image-tasks';
 import type { Admission } from '../admission/admission.service';
 
 /** The row of a new Generation's task, every default resolved and the seed chosen. */

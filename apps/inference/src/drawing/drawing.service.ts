@@ -1,8 +1,8 @@
 import type { ImageTask } from '@app/domain';
 import { sizeOf } from '@app/domain';
+import { ImageTaskLifeCycle } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import { crashPoint } from '@app/process';
-import { ImageTaskLifeCycle } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { DrawingAbortedError } from '../engine/engine';
 import type { DrawRequest } from '../engine/engine-protocol';

@@ -1,6 +1,6 @@
 import { ImageTask } from '@app/domain';
+import type { ImageTaskLifeCycle, Settlement } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
-import type { ImageTaskLifeCycle, Settlement } from '@app/queue';
 import { DrawingAbortedError, DrawingRefusedError, EngineBrokenError } from '../engine/engine';
 import { FailureService, maxAttempts } from './failure.service';
 import { TaskRefusedError } from './task-refused-error';

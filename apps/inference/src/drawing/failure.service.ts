@@ -1,6 +1,6 @@
 import type { ImageTask } from '@app/domain';
+import { ImageTaskLifeCycle } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
-import { ImageTaskLifeCycle } from '@app/queue';
 import { StorageUnavailableError } from '@app/storage';
 import { Injectable } from '@nestjs/common';
 import { DrawingAbortedError, DrawingRefusedError, EngineBrokenError } from '../engine/engine';

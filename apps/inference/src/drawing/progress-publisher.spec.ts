@@ -1,5 +1,5 @@
+import type { StepMessage } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
-import type { StepMessage } from '@app/queue';
 import type { DataSource } from 'typeorm';
 import type { InferenceMetrics } from '../metrics/inference-metrics';
 import { ProgressPublisher } from './progress-publisher';

@@ -1,7 +1,7 @@
 import type { ImageTask } from '@app/domain';
+import type { StepMessage } from '@app/image-tasks';
+import { progressChannel } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
-import type { StepMessage } from '@app/queue';
-import { progressChannel } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import sharp from 'sharp';
 import { DataSource } from 'typeorm';

@@ -1,6 +1,6 @@
 import { NotificationListener } from '@app/database';
+import { stopChannel } from '@app/image-tasks';
 import type { JsonLogger } from '@app/observability';
-import { stopChannel } from '@app/queue';
 
 /**
  * Hears at once that a task was canceled or deleted. What is said while the connection is away is missed, and the task's

@@ -1,6 +1,6 @@
 import type { ImageTask } from '@app/domain';
+import type { ImageTaskLifeCycle } from '@app/image-tasks';
 import type { JsonLogger } from '@app/observability';
-import type { ImageTaskLifeCycle } from '@app/queue';
 import type { StopListener } from './stop-listener';
 
 /** A worker says this often that it is alive; five of these are missed before the task is taken from it. */

@@ -1,5 +1,5 @@
+import { LiveWorkers } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
-import { LiveWorkers } from '@app/queue';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';

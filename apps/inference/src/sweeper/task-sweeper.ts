@@ -1,7 +1,8 @@
 import { ImageTask } from '@app/domain';
+import { heartbeatTimeoutMs, ImageTaskLifeCycle, silenceFactor } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
-import { heartbeatTimeoutMs, ImageTaskLifeCycle, jobIdOf, silenceFactor } from '@app/queue';
+import { jobIdOf } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { FailureService, maxAttempts } from '../drawing/failure.service';

@@ -1,8 +1,8 @@
 import type { ImageTask } from '@app/domain';
 import { Generation, newIdentifier, WebhookDelivery } from '@app/domain';
+import type { JobTransaction } from '@app/queue';
+import { jobIdOf } from '@app/queue';
 import { In, IsNull, Not } from 'typeorm';
-import { jobIdOf } from './jobs';
-import type { JobTransaction } from './transactions';
 
 /** Each terminated Generation with a webhook owes its caller one delivery. */
 export async function oweWebhooks(

@@ -1,9 +1,8 @@
 import { poolOptions, statementTimeoutMs } from '@app/database';
+import type { JobBackEnd, Transactions } from '@app/queue';
 import { Pool } from 'pg';
 import type { InsertOutcome, NewTasks } from './insert-tasks';
 import { insertTasks, jobOf } from './insert-tasks';
-import type { JobBackEnd } from './job-back-end';
-import type { Transactions } from './transactions';
 
 /** Requests that are written together, at most; each makes one task. */
 const batchSize = 64;

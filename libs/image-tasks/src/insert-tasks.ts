@@ -1,7 +1,6 @@
 import type { FinetunePrompt, Generation, ImageTask } from '@app/domain';
-import type { JobBackEnd } from './job-back-end';
-import { jobIdOf } from './jobs';
-import type { StatementClient } from './transactions';
+import type { JobBackEnd, StatementClient } from '@app/queue';
+import { jobIdOf } from '@app/queue';
 
 /** What decides a picture, as it is asked for; every default is resolved. */
 type Drawing = Pick<

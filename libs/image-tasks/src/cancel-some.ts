@@ -2,7 +2,7 @@ import type { ImageTask } from '@app/domain';
 import { changeChannel, stopChannel } from './channels';
 import { correctCharge } from './fair-queue';
 import { oweWebhooks } from './owed-webhooks';
-import type { JobTransaction } from './transactions';
+import type { JobTransaction } from '@app/queue';
 
 /** Tasks that one transaction cancels, and so holds locked for that moment. */
 const batch = 100;

@@ -5,10 +5,10 @@ import { cancelSome } from './cancel-some';
 import { changeChannel, stopChannel } from './channels';
 import { claimDue, correctCharge, countWaiting, silenceFactor } from './fair-queue';
 import { forgetReplies } from './forget-replies';
-import { jobIdOf } from './jobs';
+import { jobIdOf } from '@app/queue';
 import { oweWebhooks } from './owed-webhooks';
 import { addStored, removeTasksStatement } from './storage-use';
-import type { JobTransaction, Transactions } from './transactions';
+import type { JobTransaction, Transactions } from '@app/queue';
 
 /** A worker that has not said it is alive for this long has lost its task. */
 export const heartbeatTimeoutMs = 10_000;
