@@ -1,3 +1,5 @@
+import type { EntityManager } from 'typeorm';
+
 // PostgreSQL channels on which the processes tell one another what happens. Nothing depends on a message arriving.
 
 /** A task was canceled or deleted; whoever draws it stops. The payload is the id. */
@@ -23,3 +25,15 @@ export interface StepMessage {
 
 /** An API key was revoked. The payload is its id. */
 export const keyChannel = 'darkroom_key';
+
+/** Says something of tasks on channels; it is heard when the surrounding transaction commits. */
+export async function announce(
+  manager: EntityManager,
+  channels: readonly string[],
+  taskIds: readonly string[],
+): Promise<void> {
+  await manager.query('SELECT pg_notify(channel, id) FROM unnest($1::text[]) AS channel, unnest($2::text[]) AS id', [
+    channels,
+    taskIds,
+  ]);
+}

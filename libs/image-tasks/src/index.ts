@@ -1,10 +1,13 @@
 export { changeChannel, keyChannel, progressChannel, stopChannel } from './channels';
 export type { StepMessage } from './channels';
-export { claimDueStatement, queuePositions, silenceFactor } from './fair-queue';
+export { queuePositions } from './fair-queue';
 export { forgetReplies } from './forget-replies';
-export { heartbeatTimeoutMs, ImageTaskLifeCycle, leftUntil } from './image-task-life-cycle';
-export type { Settlement } from './image-task-life-cycle';
+export { ImageTaskLifeCycle } from './image-task-life-cycle';
 export type { NewTask } from './insert-tasks';
 export { LiveWorkers } from './live-workers';
-export { addStored, recountStored } from './storage-use';
+export type { Settlement } from './settlement';
+export { heartbeatTimeoutMs, leftUntil, silenceFactor } from './silence';
+export { claimDueStatement } from './statements/claim-due';
+export { recountStored } from './storage-recount';
+export { addStored } from './storage-use';
 export { TaskIntake } from './task-intake';

@@ -1,0 +1,67 @@
+import { ImageTask } from '@app/domain';
+import type { JobTransaction, Transactions } from '@app/queue';
+import { jobIdOf } from '@app/queue';
+import type { EntityManager } from 'typeorm';
+import { announce, changeChannel } from './channels';
+import { correctCharge } from './fair-queue';
+import type { Attempt } from './locked-task';
+import { lockAttempt, lockTask } from './locked-task';
+
+/** A task as somebody has found it. */
+export type FoundTask = Pick<ImageTask, 'id' | 'attempt' | 'enqueued' | 'status'>;
+
+/** Writes what a worker says of the task in its hands. False: it is in them no longer. */
+export function updateHeld(
+  transactions: Transactions,
+  { id, attempt }: Attempt,
+  values: Parameters<EntityManager['update']>[2],
+): Promise<boolean> {
+  return transactions.run(async ({ manager }) => {
+    const { affected } = await manager.update(ImageTask, { id, attempt, status: 'processing' }, values);
+    return affected === 1;
+  });
+}
+
+/** Gives a claimed task back. False: it was in this worker's hands no longer. */
+export function release(transactions: Transactions, task: Attempt, delayMs: number): Promise<boolean> {
+  return transactions.run(async (transaction) => {
+    const row = await lockAttempt(transaction.manager, task);
+    if (row) await putBack(transaction, row, delayMs);
+    return row !== undefined;
+  });
+}
+
+/** Puts a task that lost its worker or its job back into the queue. False when it has moved on since it was found. */
+export function requeue(transactions: Transactions, found: FoundTask): Promise<boolean> {
+  return transactions.run(async (transaction) => {
+    const row = await lockTask(transaction.manager, found.id);
+    if (!row || row.status !== found.status || row.attempt !== found.attempt || row.enqueued !== found.enqueued)
+      return false;
+    const deaths = row.deaths + (row.status === 'processing' ? 1 : 0);
+    await putBack(transaction, Object.assign(row, { deaths }), 0);
+    return true;
+  });
+}
+
+/** Under a new job. */
+async function putBack(transaction: JobTransaction, row: ImageTask, delayMs: number): Promise<void> {
+  const enqueued = row.enqueued + 1;
+  await transaction.manager.update(
+    ImageTask,
+    { id: row.id },
+    {
+      status: 'queued',
+      enqueued,
+      deaths: row.deaths,
+      heartbeatAt: () => 'NULL',
+      ticket: () => 'NULL',
+      slot: () => 'NULL',
+      notBefore: () => `now() + ${delayMs} * interval '1 ms'`,
+    },
+  );
+  // It is charged anew by its next claim.
+  if (row.status === 'processing') await correctCharge(transaction.manager, row.id, 0);
+  await announce(transaction.manager, [changeChannel], [row.id]);
+  const job = { id: jobIdOf(row.id, enqueued), data: { taskId: row.id }, delayMs };
+  await transaction.enqueue(row.sandbox ? 'sandbox' : 'images', job);
+}

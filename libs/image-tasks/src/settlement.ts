@@ -1,0 +1,70 @@
+import type { TerminatedStatus } from '@app/domain';
+import { Image, ImageTask } from '@app/domain';
+import type { JobTransaction, Transactions } from '@app/queue';
+import { In } from 'typeorm';
+import { announce, changeChannel, stopChannel } from './channels';
+import { correctCharge } from './fair-queue';
+import type { Attempt } from './locked-task';
+import { lockAttempt } from './locked-task';
+import { oweWebhooks } from './owed-webhooks';
+import { addStored } from './storage-use';
+import { recordUsage } from './usage';
+
+/** How a task ended and what came of it. */
+export interface Settlement {
+  status: TerminatedStatus;
+  error?: string | null;
+  upscaler?: string | null;
+  computeSeconds?: number;
+  images?: readonly Omit<Image, 'task' | 'taskId'>[];
+}
+
+/**
+ * Writes the terminated status, the images, the usage and the webhook's duty in one transaction, only if the row still carries this
+ * attempt. False: it does not.
+ */
+export function settle(transactions: Transactions, task: Attempt, settlement: Settlement): Promise<boolean> {
+  return transactions.run(async (transaction) => {
+    const { manager } = transaction;
+    const row = await lockAttempt(manager, task);
+    if (!row) return false;
+    await terminate(transaction, [row], settlement);
+    const { status, images = [], computeSeconds = 0 } = settlement;
+    const rows = images.map((image) => ({ ...image, taskId: task.id }));
+    if (rows.length > 0) await manager.insert(Image, rows);
+    if (status === 'succeeded' && !row.sandbox) await recordUsage(manager, row, images.length, computeSeconds);
+    await addStored(manager, row.ownerId, { pictureBytes: bytesOf(settlement) });
+    return true;
+  });
+}
+
+/** Ends tasks alike that are open and that the transaction has locked: charge, status, word of it and the webhooks' duty. */
+export async function terminate(
+  transaction: JobTransaction,
+  rows: readonly Pick<ImageTask, 'id' | 'kind' | 'status'>[],
+  settlement: Settlement,
+): Promise<void> {
+  const { manager } = transaction;
+  const ids = rows.map(({ id }) => id);
+  for (const { id, status } of rows)
+    if (status === 'processing') await correctCharge(manager, id, settlement.computeSeconds);
+  await manager.update(
+    ImageTask,
+    { id: In(ids) },
+    {
+      status: settlement.status,
+      error: settlement.error ?? null,
+      upscaler: settlement.upscaler ?? null,
+      computeSeconds: settlement.computeSeconds ?? null,
+      pictureBytes: bytesOf(settlement),
+      completedAt: () => `greatest(date_trunc('milliseconds', clock_timestamp()), created_at)`,
+    },
+  );
+  // Whoever settles a task draws it no longer; who draws one that is canceled stops.
+  await announce(manager, settlement.status === 'canceled' ? [changeChannel, stopChannel] : [changeChannel], ids);
+  await oweWebhooks(transaction, rows);
+}
+
+function bytesOf({ images = [] }: Settlement): number {
+  return images.reduce((sum, { bytes }) => sum + bytes, 0);
+}
