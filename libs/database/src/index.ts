@@ -2,7 +2,7 @@ export { assertMigrated } from './assert-migrated';
 export { createDataSource, dataSourceOptions } from './data-source';
 export { DatabaseUnusableError, NotMigratedError } from './database-unusable-error';
 export { EmbeddedPostgres } from './embedded/embedded-postgres';
-export type { EmbeddedPostgresOptions } from './embedded/embedded-postgres';
+export type { EmbeddedPostgresOptions } from './embedded/server-process';
 export { migrate } from './migrate';
 export { createIndexConcurrently } from './migrations/index-concurrently';
 export { NotificationListener } from './notification-listener';
