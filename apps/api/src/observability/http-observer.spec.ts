@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { JsonLogger, Metrics } from '@app/logging';
+import { JsonLogger, Metrics } from '@app/observability';
 import type { Request, Response } from 'express';
 import { HttpObserver } from './http-observer';
 
