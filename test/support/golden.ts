@@ -1,6 +1,6 @@
 import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readSafetensorsSync } from '../../libs/diffusion/src/weights';
+import { readSafetensorsSync } from '../../libs/diffusion/src/safetensors/safetensors';
 
 const folder = join(__dirname, '../golden/data');
 

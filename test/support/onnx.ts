@@ -1,4 +1,4 @@
-import type { Field } from '../../libs/diffusion/src/weights/protobuf';
+import type { Field } from '../../libs/diffusion/src/onnx/protobuf';
 import {
   asMessage,
   BufferSource,
@@ -7,7 +7,7 @@ import {
   readInt,
   readText,
   varintField,
-} from '../../libs/diffusion/src/weights/protobuf';
+} from '../../libs/diffusion/src/onnx/protobuf';
 
 /** What a test wants in a graph; field numbers below are those of onnx.proto. */
 export interface GraphToWrite {

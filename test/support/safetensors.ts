@@ -1,5 +1,5 @@
-import type { SafetensorsDtype } from '../../libs/diffusion/src/weights';
-import { encodeFloat16 } from '../../libs/diffusion/src/weights/half';
+import type { SafetensorsDtype } from '../../libs/diffusion/src/safetensors/safetensors-header';
+import { encodeFloat16 } from '../../libs/diffusion/src/tensor/half';
 
 /** A tensor to be written; values are float32 numbers, whatever the type. */
 export interface TensorToWrite {

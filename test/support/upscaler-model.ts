@@ -1,4 +1,4 @@
-import { bytesField, varintField } from '../../libs/diffusion/src/weights/protobuf';
+import { bytesField, varintField } from '../../libs/diffusion/src/onnx/protobuf';
 
 /** Field types of onnx.proto. */
 const float = 1;

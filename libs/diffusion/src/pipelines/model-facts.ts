@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import { schedulerNameOf } from '../schedulers';
 import { readSchedulerConfig } from '../schedulers/scheduler-config';
 import type { PredictionType } from '../schedulers/scheduler-config';
-import { ModelFolderError } from '../session/errors';
-import type { JsonObject } from '../session/json-file';
-import type { ModelFolder } from '../session/model-folder';
+import { ModelFolderError } from '../model/errors';
+import type { JsonObject } from '../model/json-file';
+import type { ModelFolder } from '../model/model-folder';
 import type { ClipTextEncoder } from '../text-encoder/clip-text-encoder';
 import type { Unet } from '../unet/unet';
 

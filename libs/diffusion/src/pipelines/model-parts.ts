@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { createScheduler, SchedulerError } from '../schedulers';
 import type { SchedulerJson } from '../schedulers';
-import { ModelFolderError, ProviderUnavailableError } from '../session/errors';
-import type { GraphFile } from '../session/graph-file';
-import { readModelFolder } from '../session/model-folder';
-import type { ModelFolder } from '../session/model-folder';
-import { ModelSession } from '../session/model-session';
-import type { LoadOptions } from '../session/model-session';
+import { ModelFolderError, ProviderUnavailableError } from '../model/errors';
+import type { GraphFile } from '../model/graph-file';
+import { readModelFolder } from '../model/model-folder';
+import type { ModelFolder } from '../model/model-folder';
+import { ModelSession } from '../model/model-session';
+import type { LoadOptions } from '../model/model-session';
 import { ClipTextEncoder } from '../text-encoder/clip-text-encoder';
 import type { ClipTokenizer } from '../tokenizer/clip-tokenizer';
 import { Unet } from '../unet/unet';

@@ -1,5 +1,5 @@
 import { Tensor } from 'onnxruntime-node';
-import { decodeFloat16, encodeFloat16 } from '../weights/half';
+import { decodeFloat16, encodeFloat16 } from './half';
 
 /** The element types in which Stable Diffusion graphs take and give their tensors. */
 export type ElementType = 'float32' | 'float16' | 'int32' | 'int64';

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as tokenizers from '@huggingface/tokenizers';
-import { ModelFolderError } from '../session/errors';
-import { readJsonFile } from '../session/json-file';
-import type { JsonObject } from '../session/json-file';
+import { ModelFolderError } from '../model/errors';
+import { readJsonFile } from '../model/json-file';
+import type { JsonObject } from '../model/json-file';
 import { AddedTokens, wordsWith } from './added-tokens';
 
 /** The package's own declarations import one another without extensions, which TypeScript's Node resolution cannot follow. */

@@ -1,7 +1,7 @@
 import type { Tensor } from 'onnxruntime-node';
-import { ModelFolderError } from '../session/errors';
-import { elementType } from '../session/model-session';
-import type { ModelSession, ValueFacts } from '../session/model-session';
+import { ModelFolderError } from '../model/errors';
+import { elementType } from '../model/model-session';
+import type { ModelSession, ValueFacts } from '../model/model-session';
 import { InputBuffer, toFloat32 } from '../tensor/input-buffer';
 import type { ElementType } from '../tensor/input-buffer';
 

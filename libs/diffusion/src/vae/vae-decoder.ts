@@ -1,6 +1,6 @@
-import { assertFinite, ModelFolderError } from '../session/errors';
-import { elementType } from '../session/model-session';
-import type { ModelSession, ValueFacts } from '../session/model-session';
+import { assertFinite, ModelFolderError } from '../model/errors';
+import { elementType } from '../model/model-session';
+import type { ModelSession, ValueFacts } from '../model/model-session';
 import { InputBuffer, toFloat32 } from '../tensor/input-buffer';
 import { fromPlanes } from '../tensor/rgb-image';
 import type { RgbImage } from '../tensor/rgb-image';

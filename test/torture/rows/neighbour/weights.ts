@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { encodeFloat16 } from '../../../../libs/diffusion/src/weights/half';
+import { encodeFloat16 } from '../../../../libs/diffusion/src/tensor/half';
 import { root } from '../../service-process';
 import { plainText } from './bodies';
 import { judge } from './first-key';

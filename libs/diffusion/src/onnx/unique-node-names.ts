@@ -1,5 +1,5 @@
-import { asMessage, BufferSource, bytesField, bytesFieldHead, readFields, readText } from '../weights/protobuf';
-import type { Field } from '../weights/protobuf';
+import { asMessage, BufferSource, bytesField, bytesFieldHead, readFields, readText } from './protobuf';
+import type { Field } from './protobuf';
 
 /** Field numbers of ModelProto, GraphProto and NodeProto (https://github.com/onnx/onnx/blob/main/onnx/onnx.proto). */
 const modelGraph = 7;

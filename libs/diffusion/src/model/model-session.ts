@@ -7,7 +7,7 @@ import { ModelFolderError, ProviderUnavailableError } from './errors';
 import type { GraphFile } from './graph-file';
 import { openOptimized } from './optimized-graph';
 import type { CreateSession } from './optimized-graph';
-import { withUniqueNodeNames } from './unique-node-names';
+import { withUniqueNodeNames } from '../onnx/unique-node-names';
 
 /** Where and how a model runs. */
 export interface LoadOptions {

@@ -1,4 +1,4 @@
-import type { ByteSource } from './protobuf';
+import type { ByteSource } from '../onnx/protobuf';
 import { SafetensorsError, scanHeader } from './safetensors-scan';
 
 /** Bytes of one element of each type that we read. */

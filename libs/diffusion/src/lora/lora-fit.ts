@@ -2,10 +2,10 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Lora, LoraModule } from './lora';
 import type { ModelPart } from './lora-keys';
-import { OnnxModel } from './onnx-model';
+import { OnnxModel } from '../onnx/onnx-model';
 import { findWeightSites } from './weight-sites';
 import type { WeightSite } from './weight-sites';
-import { quote, shapeText, WeightsError } from './weights-error';
+import { quote, shapeText, WeightsError } from '../finetune/weights-error';
 
 /**
  * The rank of a layer is at most this, or the shorter side of its weight where that is more: a higher one adds nothing. Published

@@ -1,5 +1,5 @@
 import { InferenceSession, Tensor } from 'onnxruntime-node';
-import { bytesField, varintField } from './protobuf';
+import { bytesField, varintField } from '../onnx/protobuf';
 
 /** Threads sleep between two sums: reading and writing weights takes most of the time, and they would spin meanwhile. */
 const waiting: InferenceSession.SessionOptions = { extra: { session: { intra_op: { allow_spinning: '0' } } } };

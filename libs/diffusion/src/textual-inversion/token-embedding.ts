@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openGraph } from './lora-fit';
-import type { OnnxModel } from './onnx-model';
+import { openGraph } from '../lora/lora-fit';
+import type { OnnxModel } from '../onnx/onnx-model';
 import type { TextualInversion } from './textual-inversion';
-import { findTable } from './weight-sites';
-import type { TableSite } from './weight-sites';
-import { shapeText, WeightsError } from './weights-error';
+import { findTable } from '../lora/weight-sites';
+import type { TableSite } from '../lora/weight-sites';
+import { shapeText, WeightsError } from '../finetune/weights-error';
 
 /** The text encoder of a base model, and its table of token embeddings [tokens, width]. */
 export interface TokenEmbedding {

@@ -1,4 +1,4 @@
-import { quote, WeightsError } from './weights-error';
+import { quote, WeightsError } from '../finetune/weights-error';
 
 export type ModelPart = 'unet' | 'text_encoder';
 export type LoraFormat = 'diffusers' | 'kohya';

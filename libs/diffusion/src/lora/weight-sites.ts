@@ -1,7 +1,7 @@
 import { canonicalPath } from './lora-keys';
-import { FLOAT } from './onnx-proto';
-import type { OnnxInitializer } from './onnx-proto';
-import type { OnnxModel } from './onnx-model';
+import { FLOAT } from '../onnx/onnx-proto';
+import type { OnnxInitializer } from '../onnx/onnx-proto';
+import type { OnnxModel } from '../onnx/onnx-model';
 
 /** A layer of a graph that a LoRA can change. */
 export interface WeightSite {

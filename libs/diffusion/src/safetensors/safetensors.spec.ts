@@ -1,5 +1,5 @@
 import { mutations } from '../../../../test/support/mutations';
-import { BufferSource } from './protobuf';
+import { BufferSource } from '../onnx/protobuf';
 import { isFiniteTensor, readSafetensorsSync, toFloat32 } from './safetensors';
 import { readSafetensorsHeader } from './safetensors-header';
 import { SafetensorsError } from './safetensors-scan';

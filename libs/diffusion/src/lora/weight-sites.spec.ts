@@ -1,7 +1,7 @@
 import { encodeOnnx } from '../../../../test/support/onnx';
 import type { GraphToWrite } from '../../../../test/support/onnx';
-import { OnnxModel } from './onnx-model';
-import { FLOAT, FLOAT16 } from './onnx-proto';
+import { OnnxModel } from '../onnx/onnx-model';
+import { FLOAT, FLOAT16 } from '../onnx/onnx-proto';
 import { findTable, findWeightSites } from './weight-sites';
 
 const model = (graph: GraphToWrite) => OnnxModel.from(encodeOnnx(graph), 'model.onnx');

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { decodeFloat16 } from './half';
+import { decodeFloat16 } from '../tensor/half';
 import {
   countOf,
   elementBytes,

@@ -5,12 +5,12 @@ import { assertFinite, parseLora } from './lora';
 import type { Lora } from './lora';
 import { readFactors } from './lora-factors';
 import { parseLoraKey } from './lora-keys';
-import { BufferSource } from './protobuf';
-import { readSafetensorsHeader } from './safetensors-header';
-import { SafetensorsError } from './safetensors-scan';
-import { assertFiniteVectors, isTextualInversion, parseTextualInversion } from './textual-inversion';
-import { WeightsError } from './weights-error';
-import type { WeightsErrorCode } from './weights-error';
+import { BufferSource } from '../onnx/protobuf';
+import { readSafetensorsHeader } from '../safetensors/safetensors-header';
+import { SafetensorsError } from '../safetensors/safetensors-scan';
+import { assertFiniteVectors, isTextualInversion, parseTextualInversion } from '../textual-inversion/textual-inversion';
+import { WeightsError } from '../finetune/weights-error';
+import type { WeightsErrorCode } from '../finetune/weights-error';
 
 const sourceOf = (tensors: Record<string, TensorToWrite>) => new BufferSource(encodeSafetensors(tensors));
 const parse = (tensors: Record<string, TensorToWrite>, metadata = new Map<string, string>()): Lora => {

@@ -1,7 +1,7 @@
 import type { LoraModule } from './lora';
 import type { LowRankSum } from './low-rank-sum';
-import type { ByteSource } from './protobuf';
-import { readFloats } from './safetensors';
+import type { ByteSource } from '../onnx/protobuf';
+import { readFloats } from '../safetensors/safetensors';
 
 /** The numbers of one layer: `up` [out, rank] and `down` [rank, in * height * width], a middle factor folded into it. */
 export interface LoraFactors {

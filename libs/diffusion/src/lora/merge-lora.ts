@@ -1,15 +1,15 @@
 import { join } from 'node:path';
-import { rewriteGraph } from './graph-rewrite';
+import { rewriteGraph } from '../onnx/graph-rewrite';
 import { fitLora } from './lora-fit';
 import type { FittedModule } from './lora-fit';
 import { LowRankSum } from './low-rank-sum';
-import { cachedMerge, FileSharer, hashFile, hashFolder, MERGE_RECORD } from './merged-folder';
-import type { OnnxModel } from './onnx-model';
-import { FLOAT } from './onnx-proto';
-import type { ExternalData } from './onnx-proto';
+import { cachedMerge, FileSharer, hashFile, hashFolder, MERGE_RECORD } from '../model/merged-folder';
+import type { OnnxModel } from '../onnx/onnx-model';
+import { FLOAT } from '../onnx/onnx-proto';
+import type { ExternalData } from '../onnx/onnx-proto';
 import { readFactors } from './lora-factors';
-import type { ByteSource } from './protobuf';
-import { withLora } from './weights-file';
+import type { ByteSource } from '../onnx/protobuf';
+import { withLora } from '../finetune/weights-file';
 
 export interface MergeLoraOptions {
   /** A model folder in diffusers' layout, of which only `unet` and `text_encoder` are changed. */

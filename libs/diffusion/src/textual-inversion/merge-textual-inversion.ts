@@ -1,12 +1,12 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { wordsWith } from '../tokenizer/added-tokens';
-import { rewriteGraph } from './graph-rewrite';
-import { cachedMerge, FileSharer, hashFile, hashFolder, MERGE_RECORD } from './merged-folder';
-import { FLOAT } from './onnx-proto';
-import { readFloats } from './safetensors';
+import { rewriteGraph } from '../onnx/graph-rewrite';
+import { cachedMerge, FileSharer, hashFile, hashFolder, MERGE_RECORD } from '../model/merged-folder';
+import { FLOAT } from '../onnx/onnx-proto';
+import { readFloats } from '../safetensors/safetensors';
 import { fitTextualInversion } from './token-embedding';
-import { withTextualInversion } from './weights-file';
+import { withTextualInversion } from '../finetune/weights-file';
 
 export interface MergeTextualInversionOptions {
   /** A model folder in diffusers' layout, of which only `text_encoder` and `tokenizer` are changed. */

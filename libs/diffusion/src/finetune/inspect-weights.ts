@@ -1,9 +1,9 @@
-import { assertFinite } from './lora';
-import { fitLora } from './lora-fit';
-import type { LoraFormat } from './lora-keys';
-import { assertFiniteVectors } from './textual-inversion';
-import type { TextualInversion } from './textual-inversion';
-import { fitTextualInversion } from './token-embedding';
+import { assertFinite } from '../lora/lora';
+import { fitLora } from '../lora/lora-fit';
+import type { LoraFormat } from '../lora/lora-keys';
+import { assertFiniteVectors } from '../textual-inversion/textual-inversion';
+import type { TextualInversion } from '../textual-inversion/textual-inversion';
+import { fitTextualInversion } from '../textual-inversion/token-embedding';
 import { withWeights } from './weights-file';
 
 /** What an accepted file of weights is. */

@@ -1,8 +1,8 @@
 import { mkdir, open, readdir } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { encodeFloat16 } from './half';
-import type { FileSharer } from './merged-folder';
+import { encodeFloat16 } from '../tensor/half';
+import type { FileSharer } from '../model/merged-folder';
 import type { OnnxModel } from './onnx-model';
 import { FLOAT, FLOAT16 } from './onnx-proto';
 import type { ExternalData } from './onnx-proto';

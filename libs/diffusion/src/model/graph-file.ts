@@ -1,7 +1,7 @@
 import { realpath, stat } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
-import { OnnxModel, OnnxModelError } from '../weights/onnx-model';
-import type { OnnxNode } from '../weights/onnx-proto';
+import { OnnxModel, OnnxModelError } from '../onnx/onnx-model';
+import type { OnnxNode } from '../onnx/onnx-proto';
 import { ModelFolderError } from './errors';
 
 /**

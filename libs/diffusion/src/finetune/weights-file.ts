@@ -1,11 +1,11 @@
-import { parseLora } from './lora';
-import type { Lora } from './lora';
-import type { ByteSource } from './protobuf';
-import { withFile } from './safetensors';
-import { readSafetensorsHeader } from './safetensors-header';
-import { SafetensorsError } from './safetensors-scan';
-import { isTextualInversion, parseTextualInversion } from './textual-inversion';
-import type { TextualInversion } from './textual-inversion';
+import { parseLora } from '../lora/lora';
+import type { Lora } from '../lora/lora';
+import type { ByteSource } from '../onnx/protobuf';
+import { withFile } from '../safetensors/safetensors';
+import { readSafetensorsHeader } from '../safetensors/safetensors-header';
+import { SafetensorsError } from '../safetensors/safetensors-scan';
+import { isTextualInversion, parseTextualInversion } from '../textual-inversion/textual-inversion';
+import type { TextualInversion } from '../textual-inversion/textual-inversion';
 import { WeightsError } from './weights-error';
 
 export type Weights = { kind: 'lora'; lora: Lora } | { kind: 'textual_inversion'; embedding: TextualInversion };

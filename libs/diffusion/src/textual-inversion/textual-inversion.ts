@@ -1,7 +1,7 @@
-import { isFiniteTensor } from './safetensors';
-import type { ByteSource } from './protobuf';
-import type { SafetensorsInfo } from './safetensors-header';
-import { quote, shapeText, WeightsError } from './weights-error';
+import { isFiniteTensor } from '../safetensors/safetensors';
+import type { ByteSource } from '../onnx/protobuf';
+import type { SafetensorsInfo } from '../safetensors/safetensors-header';
+import { quote, shapeText, WeightsError } from '../finetune/weights-error';
 
 /** Learned embeddings that stand for one word of a prompt; they stay in the file until they are merged. */
 export interface TextualInversion {

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync } from 'node:fs';
-import { decodeBfloat16, decodeFloat16 } from './half';
-import { BufferSource, FileSource, ProtobufError } from './protobuf';
-import type { ByteSource } from './protobuf';
+import { decodeBfloat16, decodeFloat16 } from '../tensor/half';
+import { BufferSource, FileSource, ProtobufError } from '../onnx/protobuf';
+import type { ByteSource } from '../onnx/protobuf';
 import { elementSizes, readSafetensorsHeader } from './safetensors-header';
 import type { SafetensorsDtype, SafetensorsInfo } from './safetensors-header';
 import { SafetensorsError } from './safetensors-scan';
