@@ -2,7 +2,7 @@ import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspectWeights } from '@app/diffusion';
-import { FileSource } from '../../libs/diffusion/src/onnx/protobuf';
+import { FileSource } from '../../libs/diffusion/src/tensor/byte-source';
 
 const base = join(process.cwd(), 'models', 'shapes');
 const layer = 'unet.down_blocks.1.attentions.0.transformer_blocks.0.attn1.to_q';

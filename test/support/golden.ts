@@ -1,6 +1,8 @@
 import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readSafetensorsSync } from '../../libs/diffusion/src/safetensors/safetensors';
+import { readArray } from '../../libs/diffusion/src/safetensors/safetensors';
+import { readSafetensorsHeader } from '../../libs/diffusion/src/safetensors/safetensors-header';
+import { BufferSource } from '../../libs/diffusion/src/tensor/byte-source';
 
 const folder = join(__dirname, '../golden/data');
 
@@ -15,7 +17,8 @@ export interface Golden {
 
 /** The arrays of `test/golden/data/<name>.safetensors`; asking for one that is absent or of another type throws. */
 export function loadGolden(name: string): Golden {
-  const tensors = readSafetensorsSync(readFileSync(join(folder, `${name}.safetensors`)));
+  const source = new BufferSource(readFileSync(join(folder, `${name}.safetensors`)));
+  const { tensors } = readSafetensorsHeader(source);
   const entry = (key: string) => {
     const found = tensors.get(key);
     if (!found) throw new Error(`${name}.safetensors has no array "${key}".`);
@@ -24,7 +27,7 @@ export function loadGolden(name: string): Golden {
   const typed = (key: string, dtype: string) => {
     const found = entry(key);
     if (found.dtype !== dtype) throw new Error(`"${key}" of ${name}.safetensors is ${found.dtype}, not ${dtype}.`);
-    return found.data;
+    return readArray(source, found);
   };
   return {
     float32: (key) => typed(key, 'F32') as Float32Array,

@@ -1,13 +1,13 @@
 import type { Field } from '../../libs/diffusion/src/onnx/protobuf';
 import {
   asMessage,
-  BufferSource,
   bytesField,
   readFields,
   readInt,
   readText,
   varintField,
 } from '../../libs/diffusion/src/onnx/protobuf';
+import { BufferSource } from '../../libs/diffusion/src/tensor/byte-source';
 
 /** What a test wants in a graph; field numbers below are those of onnx.proto. */
 export interface GraphToWrite {

@@ -1,7 +1,7 @@
 import { parseLora } from '../lora/lora';
 import type { Lora } from '../lora/lora';
-import type { ByteSource } from '../onnx/protobuf';
-import { withFile } from '../safetensors/safetensors';
+import { withFile } from '../tensor/byte-source';
+import type { ByteSource } from '../tensor/byte-source';
 import { readSafetensorsHeader } from '../safetensors/safetensors-header';
 import { SafetensorsError } from '../safetensors/safetensors-scan';
 import { isTextualInversion, parseTextualInversion } from '../textual-inversion/textual-inversion';

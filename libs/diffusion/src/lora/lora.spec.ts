@@ -5,7 +5,7 @@ import { assertFinite, parseLora } from './lora';
 import type { Lora } from './lora';
 import { readFactors } from './lora-factors';
 import { parseLoraKey } from './lora-keys';
-import { BufferSource } from '../onnx/protobuf';
+import { BufferSource } from '../tensor/byte-source';
 import { readSafetensorsHeader } from '../safetensors/safetensors-header';
 import { SafetensorsError } from '../safetensors/safetensors-scan';
 import { assertFiniteVectors, isTextualInversion, parseTextualInversion } from '../textual-inversion/textual-inversion';

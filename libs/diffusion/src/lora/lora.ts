@@ -1,7 +1,7 @@
 import { readAlphas } from './lora-alphas';
 import { parseLoraKey } from './lora-keys';
 import type { LoraFormat, ModelPart } from './lora-keys';
-import type { ByteSource } from '../onnx/protobuf';
+import type { ByteSource } from '../tensor/byte-source';
 import { isFiniteTensor, readFloats } from '../safetensors/safetensors';
 import type { SafetensorsHeader, SafetensorsInfo } from '../safetensors/safetensors-header';
 import { quote, shapeText, WeightsError } from '../finetune/weights-error';

@@ -8,7 +8,7 @@ import type { OnnxModel } from '../onnx/onnx-model';
 import { FLOAT } from '../onnx/onnx-proto';
 import type { ExternalData } from '../onnx/onnx-proto';
 import { readFactors } from './lora-factors';
-import type { ByteSource } from '../onnx/protobuf';
+import type { ByteSource } from '../tensor/byte-source';
 import { withLora } from '../finetune/weights-file';
 
 export interface MergeLoraOptions {

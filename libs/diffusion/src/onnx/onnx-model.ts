@@ -1,6 +1,8 @@
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { BufferSource, FileEndError, FileSource } from '../tensor/byte-source';
+import type { ByteSource } from '../tensor/byte-source';
 import { decodeFloat16 } from '../tensor/half';
 import {
   countOf,
@@ -16,8 +18,8 @@ import {
   readValueInfo,
 } from './onnx-proto';
 import type { ExternalData, OnnxInitializer, OnnxNode, Part } from './onnx-proto';
-import { asMessage, BufferSource, bytesFieldHead, FileSource, ProtobufError, readFields } from './protobuf';
-import type { ByteSource, Field } from './protobuf';
+import { asMessage, bytesFieldHead, ProtobufError, readFields } from './protobuf';
+import type { Field } from './protobuf';
 
 /** The file is not a well-formed ONNX model, or lacks data it names; the message is one plain sentence. */
 export class OnnxModelError extends Error {
@@ -84,7 +86,7 @@ export class OnnxModel {
     try {
       return new OnnxModel(path, source);
     } catch (error) {
-      if (!(error instanceof ProtobufError)) throw error;
+      if (!(error instanceof ProtobufError || error instanceof FileEndError)) throw error;
       throw new OnnxModelError(`${basename(path)} is not an ONNX model: ${error.message}.`);
     }
   }

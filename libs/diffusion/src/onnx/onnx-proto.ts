@@ -1,4 +1,5 @@
 import { isAbsolute } from 'node:path';
+import type { ByteSource } from '../tensor/byte-source';
 import {
   asMessage,
   bytesField,
@@ -10,7 +11,7 @@ import {
   readText,
   varintField,
 } from './protobuf';
-import type { ByteSource, Field } from './protobuf';
+import type { Field } from './protobuf';
 
 /** TensorProto.DataType of the weights we change. */
 export const FLOAT = 1;
@@ -73,11 +74,15 @@ export interface ExternalData {
 export type Part = { begin: number; end: number } | Buffer;
 
 /** Field numbers (https://github.com/onnx/onnx/blob/main/onnx/onnx.proto). */
-export const MODEL = { graph: 7 };
-export const GRAPH = { node: 1, initializer: 5, input: 11, output: 12, valueInfo: 13 };
-const NODE = { input: 1, output: 2, name: 3, opType: 4, attribute: 5 };
+export const MODEL = { irVersion: 1, graph: 7, opset: 8 };
+export const OPSET = { version: 2 };
+export const GRAPH = { node: 1, name: 2, initializer: 5, input: 11, output: 12, valueInfo: 13 };
+export const NODE = { input: 1, output: 2, name: 3, opType: 4, attribute: 5 };
 const ATTRIBUTE = { name: 1, int: 3, ints: 8 };
-const VALUE_INFO = { name: 1 };
+export const VALUE_INFO = { name: 1, type: 2 };
+export const TYPE = { tensor: 1 };
+export const TENSOR_TYPE = { elementType: 1, shape: 2 };
+export const SHAPE = { dim: 1 };
 const ENTRY = { key: 1, value: 2 };
 const TENSOR = { dims: 1, dataType: 2, floatData: 4, name: 8, rawData: 9, externalData: 13, dataLocation: 14 };
 /** float_data, int32_data, string_data, int64_data, raw_data, double_data, uint64_data, external_data, data_location. */

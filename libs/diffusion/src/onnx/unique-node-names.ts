@@ -1,10 +1,7 @@
-import { asMessage, BufferSource, bytesField, bytesFieldHead, readFields, readText } from './protobuf';
+import { BufferSource } from '../tensor/byte-source';
+import { GRAPH, MODEL, NODE } from './onnx-proto';
+import { asMessage, bytesField, bytesFieldHead, readFields, readText } from './protobuf';
 import type { Field } from './protobuf';
-
-/** Field numbers of ModelProto, GraphProto and NodeProto (https://github.com/onnx/onnx/blob/main/onnx/onnx.proto). */
-const modelGraph = 7;
-const graphNode = 1;
-const nodeName = 3;
 
 /**
  * Copies an ONNX model with the names of like-named nodes made unique. A node's name is a label with no meaning to the graph, and
@@ -18,20 +15,20 @@ export function withUniqueNodeNames(model: Buffer): Buffer {
   const within = (field: Field) => readFields(source, asMessage(field).begin, field.end);
 
   const rename = (field: Field): Buffer | undefined => {
-    if (field.number !== nodeName) return undefined;
+    if (field.number !== NODE.name) return undefined;
     const name = readText(source, field);
     let unique = name;
     for (let n = 2; unique !== '' && seen.has(unique); n++) unique = `${name}#${n}`;
     seen.add(unique);
-    return unique === name ? undefined : bytesField(nodeName, unique);
+    return unique === name ? undefined : bytesField(NODE.name, unique);
   };
   const graph = (field: Field): Buffer =>
     copy(within(field), (inner) =>
-      inner.number === graphNode ? bytesField(graphNode, copy(within(inner), rename)) : undefined,
+      inner.number === GRAPH.node ? bytesField(GRAPH.node, copy(within(inner), rename)) : undefined,
     );
   return copy(readFields(source, 0, source.size), (field) => {
-    if (field.number !== modelGraph) return undefined;
+    if (field.number !== MODEL.graph) return undefined;
     const body = graph(field);
-    return Buffer.concat([bytesFieldHead(modelGraph, body.length), body]);
+    return Buffer.concat([bytesFieldHead(MODEL.graph, body.length), body]);
   });
 }

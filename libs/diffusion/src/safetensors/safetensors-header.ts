@@ -1,4 +1,4 @@
-import type { ByteSource } from '../onnx/protobuf';
+import type { ByteSource } from '../tensor/byte-source';
 import { SafetensorsError, scanHeader } from './safetensors-scan';
 
 /** Bytes of one element of each type that we read. */

@@ -1,6 +1,6 @@
 import { mutations } from '../../../../test/support/mutations';
-import { BufferSource } from '../onnx/protobuf';
-import { isFiniteTensor, readSafetensorsSync, toFloat32 } from './safetensors';
+import { BufferSource } from '../tensor/byte-source';
+import { isFiniteTensor, readFloats } from './safetensors';
 import { readSafetensorsHeader } from './safetensors-header';
 import { SafetensorsError } from './safetensors-scan';
 
@@ -75,7 +75,7 @@ describe('readSafetensorsHeader', () => {
     let refused = 0;
     for (const bytes of mutations(good, 5000)) {
       try {
-        readSafetensorsSync(bytes);
+        readSafetensorsHeader(new BufferSource(bytes));
       } catch (error) {
         expect(error).toBeInstanceOf(SafetensorsError);
         expect((error as Error).message).toMatch(/^[A-Z].*\.$/s);
@@ -86,10 +86,11 @@ describe('readSafetensorsHeader', () => {
   });
 });
 
-describe('toFloat32', () => {
-  const read = (dtype: string, bytes: Uint8Array, count: number) => [
-    ...toFloat32(readSafetensorsSync(file(`{"a":${tensor(0, bytes.length, dtype, [count])}}`, bytes)).get('a')!),
-  ];
+describe(readFloats.name, () => {
+  const read = (dtype: string, bytes: Uint8Array, count: number) => {
+    const source = new BufferSource(file(`{"a":${tensor(0, bytes.length, dtype, [count])}}`, bytes));
+    return [...readFloats(source, readSafetensorsHeader(source).tensors.get('a')!)];
+  };
 
   it.each<[string, ArrayBufferView, number[]]>([
     ['F64', new Float64Array([1.5, -2]), [1.5, -2]],

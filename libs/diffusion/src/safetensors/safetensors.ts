@@ -1,8 +1,7 @@
-import { closeSync, fstatSync, openSync } from 'node:fs';
+import { FileEndError } from '../tensor/byte-source';
+import type { ByteSource } from '../tensor/byte-source';
 import { decodeBfloat16, decodeFloat16 } from '../tensor/half';
-import { BufferSource, FileSource, ProtobufError } from '../onnx/protobuf';
-import type { ByteSource } from '../onnx/protobuf';
-import { elementSizes, readSafetensorsHeader } from './safetensors-header';
+import { elementSizes } from './safetensors-header';
 import type { SafetensorsDtype, SafetensorsInfo } from './safetensors-header';
 import { SafetensorsError } from './safetensors-scan';
 
@@ -25,52 +24,22 @@ const arrays = {
 
 type SafetensorsArray = InstanceType<(typeof arrays)[SafetensorsDtype]>;
 
-/** One tensor with its values, row-major. F16 and BF16 values are raw bits: see {@link toFloat32}. */
-export interface SafetensorsEntry {
-  dtype: SafetensorsDtype;
-  shape: number[];
-  data: SafetensorsArray;
-}
-
 /** Values are looked at in pieces of this size, so that memory stays flat whatever the tensor's. */
 const PIECE_BYTES = 4 * 1024 * 1024;
 
-/** Lends a file's bytes for the time of a call. */
-export async function withFile<T>(path: string, use: (source: ByteSource) => T | Promise<T>): Promise<T> {
-  const file = openSync(path, 'r');
-  try {
-    return await use(new FileSource(file, fstatSync(file).size));
-  } finally {
-    closeSync(file);
-  }
+/** The values of one tensor, row-major; those of F16 and BF16 as their bits. @throws SafetensorsError if the file is shorter than it was. */
+export function readArray(source: ByteSource, { dtype, begin, end }: SafetensorsInfo): SafetensorsArray {
+  return new arrays[dtype](copy(source, begin, end).buffer);
 }
 
-/** Every tensor of a file's bytes. @throws SafetensorsError if they are not well-formed. */
-export function readSafetensorsSync(bytes: Buffer): Map<string, SafetensorsEntry> {
-  const source = new BufferSource(bytes);
-  const { tensors } = readSafetensorsHeader(source);
-  return new Map([...tensors].map(([name, info]) => [name, readTensor(source, info)]));
-}
-
-/** @throws SafetensorsError if the file is shorter than it was. */
-export function readTensor(source: ByteSource, info: SafetensorsInfo): SafetensorsEntry {
-  const { dtype, shape, begin, end } = info;
-  return { dtype, shape, data: new arrays[dtype](copy(source, begin, end).buffer) };
-}
-
-/** The values of one tensor as float32. */
+/** The values of one tensor as float32: exact for F16, BF16 and small integers, rounded for F64 and large integers. */
 export function readFloats(source: ByteSource, info: SafetensorsInfo): Float32Array {
-  return toFloat32(readTensor(source, info));
-}
-
-/** The values as float32: exact for F16, BF16 and small integers, rounded for F64 and large integers. */
-export function toFloat32(entry: SafetensorsEntry): Float32Array {
-  const { dtype, data } = entry;
-  if (data instanceof Float32Array) return data;
-  if (dtype === 'F16') return decodeFloat16(data as Uint16Array);
-  if (dtype === 'BF16') return decodeBfloat16(data as Uint16Array);
-  const values = new Float32Array(data.length);
-  for (let i = 0; i < data.length; i++) values[i] = Number(data[i]);
+  const stored = readArray(source, info);
+  if (stored instanceof Float32Array) return stored;
+  if (info.dtype === 'F16') return decodeFloat16(stored as Uint16Array);
+  if (info.dtype === 'BF16') return decodeBfloat16(stored as Uint16Array);
+  const values = new Float32Array(stored.length);
+  for (let i = 0; i < stored.length; i++) values[i] = Number(stored[i]);
   return values;
 }
 
@@ -98,7 +67,7 @@ function copy(source: ByteSource, begin: number, end: number): Uint8Array<ArrayB
   try {
     return new Uint8Array(source.bytes(begin, end));
   } catch (error) {
-    if (error instanceof ProtobufError) throw new SafetensorsError('The file ends inside a tensor.');
+    if (error instanceof FileEndError) throw new SafetensorsError('The file ends inside a tensor.');
     throw error;
   }
 }

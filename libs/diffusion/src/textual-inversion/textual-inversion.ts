@@ -1,5 +1,5 @@
 import { isFiniteTensor } from '../safetensors/safetensors';
-import type { ByteSource } from '../onnx/protobuf';
+import type { ByteSource } from '../tensor/byte-source';
 import type { SafetensorsInfo } from '../safetensors/safetensors-header';
 import { quote, shapeText, WeightsError } from '../finetune/weights-error';
 
