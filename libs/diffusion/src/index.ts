@@ -13,6 +13,7 @@ export { readModelFolder } from './model/model-folder';
 export type { ModelFolder } from './model/model-folder';
 export type { LoadOptions } from './model/model-session';
 export { OnnxModel, OnnxModelError } from './onnx/onnx-model';
+export { identityModel } from './onnx/small-graph';
 export { Denoising } from './pipelines/denoising';
 export type { DenoisingImage } from './pipelines/denoising';
 export type { ModelFacts } from './pipelines/model-facts';

@@ -1,15 +1,10 @@
 import { execFile } from 'node:child_process';
 import { totalmem } from 'node:os';
 import { promisify } from 'node:util';
+import { identityModel } from '@app/diffusion';
 import { InferenceSession } from 'onnxruntime-node';
 
 export type Device = 'cpu' | `cuda:${number}`;
-
-/** The smallest graph there is: one Identity node on one float (ONNX ModelProto, IR version 8, opset 17). */
-const identity = Buffer.from(
-  'CAg6NwoQCgF4EgF5IghJZGVudGl0eRIBZ1oPCgF4EgoKCAgBEgQKAggBYg8KAXkSCgoICAESBAoCCAFCAhAR',
-  'base64',
-);
 
 /** What is assumed of a GPU that does not tell its memory. */
 const unknownGpuBytes = 8 * 2 ** 30;
@@ -25,7 +20,7 @@ export async function chooseDevice(wanted: Device | 'auto'): Promise<ChosenDevic
   if (wanted === 'cpu') return { device: 'cpu' };
   const device = wanted === 'auto' ? 'cuda:0' : wanted;
   try {
-    const session = await InferenceSession.create(identity, {
+    const session = await InferenceSession.create(identityModel(), {
       executionProviders: [{ name: 'cuda', deviceId: gpuIndex(device) }],
       logSeverityLevel: 4,
     });

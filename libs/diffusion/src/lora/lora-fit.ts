@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Lora, LoraModule } from './lora';
 import type { ModelPart } from './lora-keys';
@@ -85,17 +85,6 @@ function assertRank({ key, rank, mid, shape: [out, ...inputs] }: LoraModule): nu
   if (rank > most)
     throw tooComplex(`The layer of ${quote(key)} has the rank ${rank}; its weight takes at most ${most}.`);
   return rank * columns * (out + (mid ? rank : 0));
-}
-
-/**
- * Opens a part's plain graph: `model.onnx`, or a part's only graph whatever its name.
- * @throws OnnxModelError if it is malformed
- */
-export function openGraph(baseFolder: string, part: ModelPart): OnnxModel | undefined {
-  const folder = join(baseFolder, part);
-  const graphs = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.onnx')) : [];
-  const name = graphs.includes('model.onnx') || graphs.length !== 1 ? 'model.onnx' : graphs[0];
-  return graphs.includes(name) ? OnnxModel.open(join(folder, name)) : undefined;
 }
 
 /** A convolution of 1 x 1 is a linear layer: published LoRAs have either for `proj_in` and `proj_out`. */

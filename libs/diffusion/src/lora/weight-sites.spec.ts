@@ -2,7 +2,7 @@ import { encodeOnnx } from '../../../../test/support/onnx';
 import type { GraphToWrite } from '../../../../test/support/onnx';
 import { OnnxModel } from '../onnx/onnx-model';
 import { FLOAT, FLOAT16 } from '../onnx/onnx-proto';
-import { findTable, findWeightSites } from './weight-sites';
+import { findWeightSites } from './weight-sites';
 
 const model = (graph: GraphToWrite) => OnnxModel.from(encodeOnnx(graph), 'model.onnx');
 const weight = (name: string, dims: number[], dataType = FLOAT) => ({
@@ -82,16 +82,5 @@ describe('findWeightSites', () => {
       multiply('MatMul', 'r', '/b/MatMul'),
     ];
     expect(findWeightSites(model({ nodes })).size).toBe(0);
-  });
-});
-
-describe('findTable', () => {
-  it('takes the table with the most rows', () => {
-    const look = (table: string) => ({ op: 'Gather', inputs: [table, 'ids'], outputs: [`${table}_rows`] });
-    const graph = model({
-      nodes: [look('positions'), look('tokens')],
-      initializers: [weight('positions', [7, 4]), weight('tokens', [50, 4])],
-    });
-    expect(findTable(graph)!.initializer.name).toBe('tokens');
   });
 });

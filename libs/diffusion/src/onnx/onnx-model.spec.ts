@@ -4,7 +4,8 @@ import type { InitializerToWrite } from '../../../../test/support/onnx';
 import { OnnxModel, OnnxModelError } from './onnx-model';
 import { FLOAT, FLOAT16 } from './onnx-proto';
 import { bytesField, varintField } from './protobuf';
-import { findTable, findWeightSites } from '../lora/weight-sites';
+import { findWeightSites } from '../lora/weight-sites';
+import { findTable } from '../textual-inversion/token-embedding';
 
 const relu = { op: 'Relu', inputs: ['x'], outputs: ['y'] };
 const open = (bytes: Buffer) => OnnxModel.from(bytes, '/models/unet/model.onnx');

@@ -1,16 +1,16 @@
+import { existsSync, readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openGraph } from '../lora/lora-fit';
-import type { OnnxModel } from '../onnx/onnx-model';
-import type { TextualInversion } from './textual-inversion';
-import { findTable } from '../lora/weight-sites';
-import type { TableSite } from '../lora/weight-sites';
 import { shapeText, WeightsError } from '../finetune/weights-error';
+import { OnnxModel } from '../onnx/onnx-model';
+import { traceWeights } from '../onnx/weight-origin';
+import type { WeightOrigin } from '../onnx/weight-origin';
+import type { TextualInversion } from './textual-inversion';
 
 /** The text encoder of a base model, and its table of token embeddings [tokens, width]. */
 export interface TokenEmbedding {
   model: OnnxModel;
-  table: TableSite;
+  table: WeightOrigin;
 }
 
 /** CLIP's text window, for folders that do not say. */
@@ -22,7 +22,7 @@ const DEFAULT_POSITIONS = 77;
  */
 export async function fitTextualInversion(embedding: TextualInversion, baseFolder: string): Promise<TokenEmbedding> {
   const { count, width } = embedding;
-  const model = openGraph(baseFolder, 'text_encoder');
+  const model = openTextEncoder(join(baseFolder, 'text_encoder'));
   const table = model && findTable(model);
   if (!table) throw misfit('The base model has no table of token embeddings to add to.');
   const { dims } = table.initializer;
@@ -36,6 +36,23 @@ export async function fitTextualInversion(embedding: TextualInversion, baseFolde
   if (count > room)
     throw misfit(`The embedding has ${count} vectors; the base model's text window has room for ${room}.`);
   return { model, table };
+}
+
+/** The table of token embeddings of a text encoder: of those that it looks rows up in, the one with the most. */
+export function findTable(model: OnnxModel): WeightOrigin | undefined {
+  const trace = traceWeights(model);
+  const tables = model.nodes
+    .filter(({ opType }) => opType === 'Gather')
+    .map((node) => trace(node.inputs[0]))
+    .filter((origin) => origin?.initializer.dims.length === 2 && origin.transposes === 0);
+  return tables.sort((a, b) => b!.initializer.dims[0] - a!.initializer.dims[0])[0];
+}
+
+/** Opens the plain graph: `model.onnx`, or the only one whatever its name. @throws OnnxModelError if it is malformed */
+function openTextEncoder(folder: string): OnnxModel | undefined {
+  const graphs = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.onnx')) : [];
+  const name = graphs.includes('model.onnx') || graphs.length !== 1 ? 'model.onnx' : graphs[0];
+  return graphs.includes(name) ? OnnxModel.open(join(folder, name)) : undefined;
 }
 
 async function readPositions(baseFolder: string): Promise<number> {
