@@ -1,21 +1,17 @@
-import { existsSync, statSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, readdir, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import sharp from 'sharp';
 import {
   inspectWeights,
   mergeLora,
   OnnxModel,
   OnnxModelError,
-  pruneMerged,
-  removeMerged,
   StableDiffusionPipeline,
-  WeightsError,
   withLora,
   withTextualInversion,
 } from '@app/diffusion';
-import type { TextToImageRequest } from '@app/diffusion';
+import type { MergeLoraOptions, TextToImageRequest } from '@app/diffusion';
 import { cpu } from '../support/cpu';
 import { largestDifference, loadGolden, loadGoldenTable, recordGolden } from '../support/golden';
 import { encodeOnnx } from '../support/onnx';
@@ -40,18 +36,28 @@ const robot = (format: string) => join(__dirname, 'models/lora', `zwx-robot-${fo
 /** Final latents within 2e-3 of diffusers', pictures at 45 dB or more. */
 const tolerance = { latents: 2e-3, decibels: 45 };
 
-/** A folder for each test; merges of the large base are made once for all that only read them. */
-let cacheDir: string;
-let sharedCacheDir: string;
+/** A folder for each test, and one for all. */
+let scratch: string;
+let shared: string;
 const makeFolder = () => mkdtemp(join(tmpdir(), 'darkroom-lora-'));
 beforeAll(async () => {
-  sharedCacheDir = await makeFolder();
+  shared = await makeFolder();
 });
 beforeEach(async () => {
-  cacheDir = await makeFolder();
+  scratch = await makeFolder();
 });
-afterEach(() => rm(cacheDir, { recursive: true }));
-afterAll(() => rm(sharedCacheDir, { recursive: true }));
+afterEach(() => rm(scratch, { recursive: true }));
+afterAll(() => rm(shared, { recursive: true }));
+
+/** Merges into a folder of its own, which no test changes: the same merge is made once for all of them. */
+const merges = new Map<string, Promise<{ folder: string; merged: number }>>();
+function merge(options: Omit<MergeLoraOptions, 'folder'>) {
+  const key = JSON.stringify(options);
+  const make = async (folder: string) => ({ folder, merged: await mergeLora({ ...options, folder }) });
+  const made = merges.get(key) ?? make(join(shared, `merge-${merges.size}`));
+  merges.set(key, made);
+  return made;
+}
 
 async function draw(folder: string, request: TextToImageRequest) {
   const pipeline = await StableDiffusionPipeline.load(folder, cpu);
@@ -88,8 +94,8 @@ describe('mergeLora', () => {
     it.each(cases.map((one) => [`"${one.prompt}" at scale ${one.scale}, ${one.width} x ${one.height}`, one] as const))(
       'draws %s as diffusers does',
       async (_, { index, prompt, steps, cfg, seed, width, height, scale }) => {
-        const options = { baseFolder: shapes, lora: robot('diffusers'), scale, cacheDir: sharedCacheDir };
-        const folder = scale === 0 ? shapes : (await mergeLora(options)).folder;
+        const options = { baseFolder: shapes, lora: robot('diffusers'), scale };
+        const folder = scale === 0 ? shapes : (await merge(options)).folder;
         const request = { prompt, width, height, numInferenceSteps: steps, guidanceScale: cfg, seeds: [seed] };
         const { images, latents } = await draw(folder, request);
         const png = await sharp(join(__dirname, 'data/lora', `${index}.png`))
@@ -106,10 +112,10 @@ describe('mergeLora', () => {
     );
 
     it("changes the same weights alike from diffusers' and from kohya's keys, and no others", async () => {
-      const options = { baseFolder: shapes, scale: 1, cacheDir: sharedCacheDir };
+      const options = { baseFolder: shapes, scale: 1 };
       const [one, other] = [
-        await mergeLora({ ...options, lora: robot('diffusers') }),
-        await mergeLora({ ...options, lora: robot('kohya') }),
+        await merge({ ...options, lora: robot('diffusers') }),
+        await merge({ ...options, lora: robot('kohya') }),
       ];
       let changed = 0;
       for (const part of ['unet', 'text_encoder']) {
@@ -128,12 +134,7 @@ describe('mergeLora', () => {
     });
 
     it('writes changed weights only, and links the rest', async () => {
-      const { folder } = await mergeLora({
-        baseFolder: shapes,
-        lora: robot('kohya'),
-        scale: 1,
-        cacheDir: sharedCacheDir,
-      });
+      const { folder } = await merge({ baseFolder: shapes, lora: robot('kohya'), scale: 1 });
       const [graph, base, original] = await Promise.all(
         [join(folder, 'unet/model.onnx'), join(folder, 'unet/base.weights'), join(shapes, 'unet/model.onnx')].map(
           (path) => stat(path),
@@ -153,10 +154,10 @@ describe('mergeLora', () => {
     });
 
     it('merges onto a merged folder', async () => {
-      const options = { lora: robot('diffusers'), cacheDir: sharedCacheDir };
-      const half = await mergeLora({ ...options, baseFolder: shapes, scale: 0.5 });
-      const twice = await mergeLora({ ...options, baseFolder: half.folder, scale: 0.5 });
-      const once = await mergeLora({ ...options, baseFolder: shapes, scale: 1 });
+      const options = { lora: robot('diffusers') };
+      const half = await merge({ ...options, baseFolder: shapes, scale: 0.5 });
+      const twice = await merge({ ...options, baseFolder: half.folder, scale: 0.5 });
+      const once = await merge({ ...options, baseFolder: shapes, scale: 1 });
       const [expected, actual] = [await readPart(once.folder, 'unet'), await readPart(twice.folder, 'unet')];
       for (const [name, values] of expected) expect(largestDifference(actual.get(name)!, values)).toBeLessThan(1e-6);
     });
@@ -182,116 +183,31 @@ describe('mergeLora', () => {
   );
   let lora: string;
   beforeAll(async () => {
-    lora = join(sharedCacheDir, 'lora.safetensors');
+    lora = join(shared, 'lora.safetensors');
     await writeFile(lora, encodeSafetensors(tensors));
   });
 
-  describe('in the cache', () => {
-    const options = () => ({ baseFolder: tiny('sd15-fp16'), lora, scale: 1, cacheDir });
+  it.each([
+    ['cut short', (path: string) => truncate(path, 100), /fewer or more bytes in weights\.pb/],
+    ['missing', (path: string) => rm(path), /weights\.pb, which cannot be read \(ENOENT\)/],
+  ])('refuses a base whose external file is %s', async (_, spoil, sentence) => {
+    const base = join(scratch, 'base');
+    await cp(tiny('sd15-diffusers'), base, { recursive: true });
+    await spoil(join(base, 'unet/weights.pb'));
+    const own = join(scratch, 'lora.safetensors');
+    const factor = { shape: [1, 32], values: new Array<number>(32).fill(0) };
+    const key = 'unet.down_blocks.1.attentions.0.transformer_blocks.0.attn1.to_q';
+    const up = { ...factor, shape: [32, 1] };
+    await writeFile(own, encodeSafetensors({ [`${key}.lora_A.weight`]: factor, [`${key}.lora_B.weight`]: up }));
+    const merging = mergeLora({ baseFolder: base, lora: own, scale: 1, folder: join(scratch, 'merge') });
+    await expect(merging).rejects.toThrow(OnnxModelError);
+    await expect(merging).rejects.toThrow(sentence);
+  });
 
-    it('keeps what is merged, and merges once where two ask at once', async () => {
-      const [one, other] = await Promise.all([mergeLora(options()), mergeLora(options())]);
-      const { mtimeMs, ino } = await stat(join(one.folder, 'unet/model.onnx'));
-      const later = await mergeLora(options());
-      expect(other).toEqual(one);
-      expect(later).toEqual(one);
-      expect(await stat(join(later.folder, 'unet/model.onnx'))).toMatchObject({ mtimeMs, ino });
-    });
-
-    it('tells scales, bases and LoRAs apart', async () => {
-      const folders = [
-        await mergeLora(options()),
-        await mergeLora({ ...options(), scale: 0.5 }),
-        await mergeLora({ ...options(), baseHash: 'another' }),
-        await mergeLora({ ...options(), loraHash: 'another' }),
-      ].map(({ folder }) => folder);
-      expect(new Set(folders).size).toBe(4);
-    });
-
-    it('leaves nothing of a merge that fails', async () => {
-      await expect(mergeLora({ ...options(), lora: robot('diffusers') })).rejects.toThrow(WeightsError);
-      expect((await readdir(cacheDir)).filter((name) => name !== 'bases')).toEqual([]);
-    });
-
-    it.each([
-      ['cut short', (path: string) => truncate(path, 100), /fewer or more bytes in weights\.pb/],
-      ['missing', (path: string) => rm(path), /weights\.pb, which cannot be read \(ENOENT\)/],
-    ])('refuses a base whose external file is %s', async (_, spoil, sentence) => {
-      const base = join(cacheDir, 'base');
-      await cp(tiny('sd15-diffusers'), base, { recursive: true });
-      await spoil(join(base, 'unet/weights.pb'));
-      const own = join(cacheDir, 'lora.safetensors');
-      const factor = { shape: [1, 32], values: new Array<number>(32).fill(0) };
-      const key = 'unet.down_blocks.1.attentions.0.transformer_blocks.0.attn1.to_q';
-      const up = { ...factor, shape: [32, 1] };
-      await writeFile(own, encodeSafetensors({ [`${key}.lora_A.weight`]: factor, [`${key}.lora_B.weight`]: up }));
-      const merge = mergeLora({ baseFolder: base, lora: own, scale: 1, cacheDir });
-      await expect(merge).rejects.toThrow(OnnxModelError);
-      await expect(merge).rejects.toThrow(sentence);
-    });
-
-    it('clears away what a process left that died while merging, and not what another is writing', async () => {
-      const [dead, alive] = [join(cacheDir, '.tmp-dead'), join(cacheDir, '.tmp-alive')];
-      for (const path of [dead, alive]) await mkdir(join(path, 'unet'), { recursive: true });
-      await utimes(dead, 0, 0);
-      const { folder } = await mergeLora(options());
-      expect((await readdir(cacheDir)).sort()).toEqual(['.tmp-alive', basename(folder)]);
-    });
-
-    it('forgets all merges of a LoRA', async () => {
-      await mergeLora({ ...options(), loraHash: 'mine' });
-      await mergeLora({ ...options(), loraHash: 'mine', scale: 0.5 });
-      const kept = await mergeLora({ ...options(), loraHash: 'yours' });
-      await removeMerged(cacheDir, 'mine');
-      const merges = (await readdir(cacheDir)).filter((name) => name.startsWith('lora-'));
-      expect(merges.map((name) => join(cacheDir, name))).toEqual([kept.folder]);
-    });
-
-    it('gives up those not used for longest when it is too large, and none that is in use', async () => {
-      // Of a large base, so that changed weights are most of what a merge has of its own.
-      const large = { ...options(), baseFolder: shapes, lora: robot('diffusers') };
-      const merges = [0.1, 0.2, 0.3].map((scale) => mergeLora({ ...large, scale }));
-      const [oldest, newest, inUse] = (await Promise.all(merges)).map(({ folder }) => folder);
-      const anHour = 3600;
-      const usedBefore = async (folder: string, seconds: number) => {
-        const then = Date.now() / 1000 - seconds;
-        await utimes(join(folder, 'merge.json'), then, then);
-      };
-      await usedBefore(oldest, 2 * anHour);
-      await usedBefore(newest, anHour);
-      const left = async () => (await readdir(cacheDir)).filter((name) => name.startsWith('lora-')).sort();
-      const names = (...folders: string[]) => folders.map((folder) => basename(folder)).sort();
-
-      const { size } = await stat(join(inUse, 'unet/changed.weights'));
-      await pruneMerged(cacheDir, 10 * size);
-      expect(await left()).toEqual(names(oldest, newest, inUse));
-      await pruneMerged(cacheDir, 2.5 * size);
-      expect(await left()).toEqual(names(newest, inUse));
-      await pruneMerged(cacheDir, 0);
-      expect(await left()).toEqual(names(inUse));
-    });
-
-    const otherDevice = '/dev/shm';
-    const hasOtherDevice = existsSync(otherDevice) && statSync(otherDevice).dev !== statSync(tmpdir()).dev;
-    (hasOtherDevice ? it : it.skip)('copies a base on another device once for all merges', async () => {
-      const away = await mkdtemp(join(otherDevice, 'darkroom-base-'));
-      try {
-        await cp(tiny('sd15-fp16'), away, { recursive: true });
-        const one = await mergeLora({ ...options(), baseFolder: away });
-        const other = await mergeLora({ ...options(), baseFolder: away, scale: 0.5 });
-        for (const file of ['unet/base.weights', 'vae_decoder/model.onnx']) {
-          const [first, second] = [await stat(join(one.folder, file)), await stat(join(other.folder, file))];
-          expect(first.dev).not.toBe((await stat(away)).dev);
-          expect(second.ino).toBe(first.ino);
-        }
-      } finally {
-        await rm(away, { recursive: true });
-      }
-    });
-
-    it.each([NaN, Infinity])('refuses the scale %d', async (scale) => {
-      await expect(mergeLora({ ...options(), scale })).rejects.toThrow(RangeError);
-    });
+  it.each([NaN, Infinity])('refuses the scale %d', async (scale) => {
+    await expect(mergeLora({ baseFolder: tiny('sd15-fp16'), lora, scale, folder: scratch })).rejects.toThrow(
+      RangeError,
+    );
   });
 
   describe.each([
@@ -308,7 +224,7 @@ describe('mergeLora', () => {
     const scale = 0.8;
 
     it.each(layers)('adds up x down to $key', async ({ key, part, weight: [out, ...rest] }) => {
-      const { folder } = await mergeLora({ baseFolder: tiny(name), lora, scale, cacheDir: sharedCacheDir });
+      const { folder } = await merge({ baseFolder: tiny(name), lora, scale });
       const { node, transposed } = sites[key];
       const model = OnnxModel.open(join(tiny(name), part, 'model.onnx'));
       const stored = model.nodes.find((one) => one.name === node)!.inputs[1];
@@ -336,8 +252,8 @@ describe('mergeLora', () => {
       };
       const [base, none, full] = [
         await draw(tiny(name), request),
-        await draw((await mergeLora({ baseFolder: tiny(name), lora, scale: 0, cacheDir })).folder, request),
-        await draw((await mergeLora({ baseFolder: tiny(name), lora, scale: 4, cacheDir })).folder, request),
+        await draw((await merge({ baseFolder: tiny(name), lora, scale: 0 })).folder, request),
+        await draw((await merge({ baseFolder: tiny(name), lora, scale: 4 })).folder, request),
       ];
       expect(largestDifference(none.latents[0], base.latents[0])).toBeLessThan(1e-6);
       expect(largestDifference(full.latents[0], base.latents[0])).toBeGreaterThan(1e-3);
@@ -365,7 +281,7 @@ describe('inspectWeights', () => {
   });
 
   it('refuses a layer that the base does not have', async () => {
-    const path = join(cacheDir, 'lora.safetensors');
+    const path = join(scratch, 'lora.safetensors');
     const key = 'unet.down_blocks.9.attentions.0.proj_in';
     const factor = { shape: [1, 1], values: [1] };
     await writeFile(path, encodeSafetensors({ [`${key}.lora_A.weight`]: factor, [`${key}.lora_B.weight`]: factor }));
@@ -379,10 +295,10 @@ describe('inspectWeights', () => {
     const nodes = [{ op: 'MatMul', name: 'MatMul_17', inputs: ['x', '3071'], outputs: ['y'] }];
     const weight = { name: '3071', dims: [2, 2], dataType: 1, raw: new Uint8Array(16) };
     for (const part of ['unet', 'text_encoder']) {
-      await mkdir(join(cacheDir, part));
-      await writeFile(join(cacheDir, part, 'model.onnx'), encodeOnnx({ nodes, initializers: [weight] }));
+      await mkdir(join(scratch, part));
+      await writeFile(join(scratch, part, 'model.onnx'), encodeOnnx({ nodes, initializers: [weight] }));
     }
-    await expect(inspectWeights(robot('kohya'), cacheDir)).rejects.toThrow(/exported without its layers' names/);
+    await expect(inspectWeights(robot('kohya'), scratch)).rejects.toThrow(/exported without its layers' names/);
   });
 
   it('refuses a picture', async () => {
@@ -401,7 +317,7 @@ describe(withLora.name, () => {
   });
 
   it('refuses a textual inversion', async () => {
-    const path = join(cacheDir, 'embedding.safetensors');
+    const path = join(scratch, 'embedding.safetensors');
     await writeFile(path, encodeSafetensors({ emb_params: { shape: [1, 2], values: [0, 1] } }));
     await expect(withLora(path, () => undefined)).rejects.toMatchObject({ code: 'WeightsKindUnsupported' });
     await expect(withTextualInversion(robot('kohya'), () => undefined)).rejects.toMatchObject({

@@ -71,12 +71,11 @@ describe('mergeTextualInversion', () => {
     ['sd15-fp16', tiny('sd15-fp16')],
   ])('draws what its vectors mean with %s', async (_, baseFolder) => {
     const embedding = await embeddingFile(baseFolder, 'emb_params', ['red', 'star']);
-    const options = { baseFolder, embedding, token: 'Zwx', cacheDir: folder };
-    const merged = await mergeTextualInversion(options);
-    expect(merged.merged).toBe(2);
+    const merged = join(folder, 'merged');
+    expect(await mergeTextualInversion({ baseFolder, embedding, token: 'Zwx', folder: merged })).toBe(2);
     const [expected, actual, plain] = [
       await latentsOf(baseFolder, 'a red star on a white background'),
-      await latentsOf(merged.folder, 'a zwx on a white background'),
+      await latentsOf(merged, 'a zwx on a white background'),
       await latentsOf(baseFolder, 'a zwx on a white background'),
     ];
     expect(largestDifference(actual, expected)).toBe(0);
@@ -87,18 +86,17 @@ describe('mergeTextualInversion', () => {
     const first = await embeddingFile(shapes, 'zwx', ['red', 'star', 'moon']);
     const second = await embeddingFile(shapes, 'zwx', ['blue']);
     const third = await embeddingFile(shapes, 'qqq', ['heart']);
-    const add = async (baseFolder: string, embedding: string, token: string) =>
-      (await mergeTextualInversion({ baseFolder, embedding, token, cacheDir: folder })).folder;
-    const merged = await add(await add(await add(shapes, first, 'zwx'), second, 'zwx'), third, 'qqq');
+    const [one, two, merged] = ['one', 'two', 'three'].map((name) => join(folder, name));
+    await mergeTextualInversion({ baseFolder: shapes, embedding: first, token: 'zwx', folder: one });
+    await mergeTextualInversion({ baseFolder: one, embedding: second, token: 'zwx', folder: two });
+    await mergeTextualInversion({ baseFolder: two, embedding: third, token: 'qqq', folder: merged });
     expect(largestDifference(await latentsOf(merged, 'a zwx qqq'), await latentsOf(shapes, 'a blue heart'))).toBe(0);
 
     const lora = join(__dirname, 'models/lora/zwx-robot-diffusers.safetensors');
-    const both = await mergeLora({ baseFolder: merged, lora, scale: 1, cacheDir: folder });
-    const alone = await mergeLora({ baseFolder: shapes, lora, scale: 1, cacheDir: folder });
-    const [actual, expected] = [
-      await latentsOf(both.folder, 'a zwx qqq'),
-      await latentsOf(alone.folder, 'a blue heart'),
-    ];
+    const [both, alone] = ['both', 'alone'].map((name) => join(folder, name));
+    await mergeLora({ baseFolder: merged, lora, scale: 1, folder: both });
+    await mergeLora({ baseFolder: shapes, lora, scale: 1, folder: alone });
+    const [actual, expected] = [await latentsOf(both, 'a zwx qqq'), await latentsOf(alone, 'a blue heart')];
     expect(largestDifference(actual, expected)).toBe(0);
   });
 
@@ -106,14 +104,15 @@ describe('mergeTextualInversion', () => {
     const vocab = JSON.parse(await readFile(join(shapes, 'tokenizer/vocab.json'), 'utf8')) as Record<string, number>;
     const token = Object.keys(vocab).find((piece) => /^[a-z]{3,}$/.test(piece))!;
     const embedding = await embeddingFile(shapes, 'emb_params', ['red', 'star']);
-    const { folder: merged } = await mergeTextualInversion({ baseFolder: shapes, embedding, token, cacheDir: folder });
+    const merged = join(folder, 'merged');
+    await mergeTextualInversion({ baseFolder: shapes, embedding, token, folder: merged });
     const [actual, expected] = [await latentsOf(merged, `a ${token}`), await latentsOf(shapes, 'a red star')];
     expect(largestDifference(actual, expected)).toBe(0);
   });
 
   it.each(['', 'two words', 'a\tb'])('refuses the token %j', async (token) => {
     const embedding = await embeddingFile(shapes, 'emb_params', ['red']);
-    const options = { baseFolder: shapes, embedding, token, cacheDir: folder };
+    const options = { baseFolder: shapes, embedding, token, folder: join(folder, 'merged') };
     await expect(mergeTextualInversion(options)).rejects.toThrow(RangeError);
   });
 });

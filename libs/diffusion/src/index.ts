@@ -8,7 +8,6 @@ export type { LoraFormat, ModelPart } from './lora/lora-keys';
 export { mergeLora } from './lora/merge-lora';
 export type { MergeLoraOptions } from './lora/merge-lora';
 export { AbortError, ModelFolderError, NotFiniteError, ProviderUnavailableError } from './model/errors';
-export { hashFile, hashFolder, pruneMerged, removeMerged } from './model/merged-folder';
 export { readModelFolder } from './model/model-folder';
 export type { ModelFolder } from './model/model-folder';
 export type { LoadOptions } from './model/model-session';

@@ -1,4 +1,4 @@
-export { shortHash } from './content-hash';
+export { hashFile, shortHash } from './content-hash';
 export { formatBytes } from './disk-space';
 export type { ModelProgress } from './model-progress';
 export { ModelStore } from './model-store';

@@ -1,9 +1,8 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '@app/config';
-import { hashFile } from '@app/diffusion';
 import { highResolutionLongEdge } from '@app/domain';
-import { shortHash } from '@app/model-store';
+import { hashFile, shortHash } from '@app/model-store';
 import { Inject, Injectable } from '@nestjs/common';
 import type { UpscalerSource } from '../engine/engine-protocol';
 import { CONFIG } from '../tokens';

@@ -1,14 +1,10 @@
 import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import {
-  mergeLora,
-  mergeTextualInversion,
-  pruneMerged,
-  readModelFolder,
-  StableDiffusionPipeline,
-} from '@app/diffusion';
+import { readModelFolder, StableDiffusionPipeline } from '@app/diffusion';
 import type { Device } from './device';
 import type { ModelSource, UpscalerSource } from './engine-protocol';
+import { pruneMerged } from './merge-cache';
+import { mergedModel } from './merged-model';
 import type { ModelRegistry } from './model-registry';
 import { TiledUpscaler } from './tiled-upscaler';
 
@@ -34,7 +30,7 @@ export function loadPipeline(
 ): Promise<StableDiffusionPipeline> {
   return registry.get(source.key, async () => {
     const merges = join(cacheDir, 'finetunes');
-    const folder = await mergedFolder(source, merges);
+    const folder = await mergedModel(source, merges);
     // What cannot be removed now is tried again after the next merge; it is no reason not to draw.
     if (source.weights && mergedCacheBytes !== undefined)
       await pruneMerged(merges, mergedCacheBytes).catch(() => undefined);
@@ -68,21 +64,6 @@ export function loadUpscaler(
     // Without its arena the runtime gives memory back between two operators: a fifth slower, and half the memory.
     load: () => TiledUpscaler.load(file, { executionProviders, intraOpNumThreads, enableCpuMemArena: false }),
   }));
-}
-
-async function mergedFolder({ folder, hash, weights }: ModelSource, cacheDir: string): Promise<string> {
-  if (!weights) return folder;
-  const base = { baseFolder: folder, baseHash: hash, cacheDir };
-  const merged =
-    weights.kind === 'lora'
-      ? await mergeLora({ ...base, lora: weights.file, loraHash: weights.hash, scale: weights.scale })
-      : await mergeTextualInversion({
-          ...base,
-          embedding: weights.file,
-          embeddingHash: weights.hash,
-          token: weights.token,
-        });
-  return merged.folder;
 }
 
 async function sizeOf(files: readonly string[]): Promise<number> {

@@ -1,15 +1,16 @@
 import { join } from 'node:path';
+import { withLora } from '../finetune/weights-file';
+import { placeCopy, shareFile, shareFolder } from '../model/shared-files';
+import type { PlaceCopy } from '../model/shared-files';
 import { rewriteGraph } from '../onnx/graph-rewrite';
-import { fitLora } from './lora-fit';
-import type { FittedModule } from './lora-fit';
-import { LowRankSum } from './low-rank-sum';
-import { cachedMerge, FileSharer, hashFile, hashFolder, MERGE_RECORD } from '../model/merged-folder';
 import type { OnnxModel } from '../onnx/onnx-model';
 import { FLOAT } from '../onnx/onnx-proto';
 import type { ExternalData } from '../onnx/onnx-proto';
-import { readFactors } from './lora-factors';
 import type { ByteSource } from '../tensor/byte-source';
-import { withLora } from '../finetune/weights-file';
+import { readFactors } from './lora-factors';
+import { fitLora } from './lora-fit';
+import type { FittedModule } from './lora-fit';
+import { LowRankSum } from './low-rank-sum';
 
 export interface MergeLoraOptions {
   /** A model folder in diffusers' layout, of which only `unet` and `text_encoder` are changed. */
@@ -18,11 +19,10 @@ export interface MergeLoraOptions {
   lora: string;
   /** 0 is the base model, 1 the LoRA as it was trained. */
   scale: number;
-  /** Holds the merged models; best on the base's device, where its files are linked and not copied. */
-  cacheDir: string;
-  /** Hashes of the two, computed where they are not known. */
-  baseHash?: string;
-  loraHash?: string;
+  /** The folder to write, empty or not there yet; best on the base's device, where its files are linked and not copied. */
+  folder: string;
+  /** For files that cannot be linked; by default each is copied. */
+  placeCopy?: PlaceCopy;
 }
 
 /**
@@ -31,45 +31,39 @@ export interface MergeLoraOptions {
  * all others stay in the base's files, hard-linked beside the graph. Where the base keeps its weights inside `model.onnx`,
  * that file is linked and the new graph points into it, so that no form of base is ever copied.
  * One layer is in memory at a time. What bounds the work is `fitLora`, which every merge and every inspection goes through.
- * @returns the folder, and how many weights are changed
- * @throws WeightsError if the LoRA is malformed or does not fit; OnnxModelError if the base is malformed
+ * @returns how many weights are changed
+ * @throws WeightsError if the LoRA is malformed or does not fit; OnnxModelError if the base is malformed; the folder is then not to be used
  */
-export async function mergeLora(options: MergeLoraOptions): Promise<{ folder: string; merged: number }> {
-  const { baseFolder, scale, cacheDir } = options;
+export async function mergeLora(options: MergeLoraOptions): Promise<number> {
+  const { baseFolder, scale, folder, placeCopy: copy = placeCopy } = options;
   if (!Number.isFinite(scale)) throw new RangeError(`The scale is ${scale}; a finite number is accepted.`);
-  const baseHash = options.baseHash ?? (await hashFolder(baseFolder));
-  const weightsHash = options.loraHash ?? (await hashFile(options.lora));
-  const key = { kind: 'lora', baseHash, weightsHash, variant: String(scale) } as const;
-  return cachedMerge(cacheDir, key, (folder) =>
-    withLora(options.lora, async (lora, source) => {
-      const parts = fitLora(lora, baseFolder);
-      const graphs = parts.map(({ part }) => `${part}/`);
-      const sharer = new FileSharer(cacheDir, baseHash);
-      // Other graphs of a changed part, as fused ones for a GPU, would draw without the LoRA: they are left out.
-      const isShared = (path: string) =>
-        path !== MERGE_RECORD && !(path.endsWith('.onnx') && graphs.some((start) => path.startsWith(start)));
-      await sharer.shareTree(baseFolder, folder, isShared);
-      const sum = await LowRankSum.create();
-      try {
-        for (const { part, model, modules } of parts) {
-          const stale = new Set(modules.map(({ site }) => site.initializer.name));
-          await rewriteGraph(model, join(folder, part), sharer, stale, async (file) => {
-            const changes = new Map<string, ExternalData>();
-            for (const fitted of modules) {
-              const { initializer, cast } = fitted.site;
-              const weight = await mergeModule(model, fitted, source, scale, sum);
-              // What is only read through a cast to float32 is kept as float32, which spares it a second rounding.
-              changes.set(initializer.name, await file.append(weight, cast ? FLOAT : initializer.dataType));
-            }
-            return changes;
-          });
-        }
-      } finally {
-        await sum.release();
+  return withLora(options.lora, async (lora, source) => {
+    const parts = fitLora(lora, baseFolder);
+    const graphs = parts.map(({ part }) => `${part}/`);
+    // Other graphs of a changed part, as fused ones for a GPU, would draw without the LoRA: they are left out.
+    const isShared = (path: string) => !(path.endsWith('.onnx') && graphs.some((start) => path.startsWith(start)));
+    await shareFolder(baseFolder, folder, copy, isShared);
+    const share = (from: string, to: string) => shareFile(from, to, copy);
+    const sum = await LowRankSum.create();
+    try {
+      for (const { part, model, modules } of parts) {
+        const stale = new Set(modules.map(({ site }) => site.initializer.name));
+        await rewriteGraph(model, join(folder, part), share, stale, async (file) => {
+          const changes = new Map<string, ExternalData>();
+          for (const fitted of modules) {
+            const { initializer, cast } = fitted.site;
+            const weight = await mergeModule(model, fitted, source, scale, sum);
+            // What is only read through a cast to float32 is kept as float32, which spares it a second rounding.
+            changes.set(initializer.name, await file.append(weight, cast ? FLOAT : initializer.dataType));
+          }
+          return changes;
+        });
       }
-      return { merged: lora.modules.size };
-    }),
-  );
+    } finally {
+      await sum.release();
+    }
+    return lora.modules.size;
+  });
 }
 
 /** The merged weight, in the layout that the graph stores it in. */

@@ -2,7 +2,6 @@ import { mkdir, open, readdir } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { encodeFloat16 } from '../tensor/half';
-import type { FileSharer } from '../model/merged-folder';
 import type { OnnxModel } from './onnx-model';
 import { FLOAT, FLOAT16 } from './onnx-proto';
 import type { ExternalData } from './onnx-proto';
@@ -37,13 +36,14 @@ export class ExternalDataWriter {
 /**
  * Writes `model.onnx` into a folder that has the base's external files already: changed weights go to a new file beside it;
  * those that the base keeps inside its own `model.onnx` are read from there, through a link under another name.
+ * @param share places a file of the base under another name
  * @param change appends the changed weights, and returns where they are by initializer
  * @param stale names of values whose recorded shapes and types are no longer true
  */
 export async function rewriteGraph(
   model: OnnxModel,
   folder: string,
-  sharer: FileSharer,
+  share: (from: string, to: string) => Promise<void>,
   stale: ReadonlySet<string>,
   change: (file: ExternalDataWriter) => Promise<Map<string, ExternalData>>,
 ): Promise<void> {
@@ -72,6 +72,6 @@ export async function rewriteGraph(
     if (length < MOVED_BYTES || (dataType !== FLOAT && dataType !== FLOAT16)) continue;
     inline.set(name, { location: base, offset: data.begin, length });
   }
-  if (inline.size > 0) await sharer.share(model.path, join(folder, base));
+  if (inline.size > 0) await share(model.path, join(folder, base));
   await model.write(join(folder, 'model.onnx'), new Map([...inline, ...changes]), stale);
 }

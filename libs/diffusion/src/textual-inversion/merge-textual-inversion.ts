@@ -1,12 +1,13 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { wordsWith } from '../tokenizer/added-tokens';
+import { withTextualInversion } from '../finetune/weights-file';
+import { placeCopy, shareFile, shareFolder } from '../model/shared-files';
+import type { PlaceCopy } from '../model/shared-files';
 import { rewriteGraph } from '../onnx/graph-rewrite';
-import { cachedMerge, FileSharer, hashFile, hashFolder, MERGE_RECORD } from '../model/merged-folder';
 import { FLOAT } from '../onnx/onnx-proto';
 import { readFloats } from '../safetensors/safetensors';
+import { wordsWith } from '../tokenizer/added-tokens';
 import { fitTextualInversion } from './token-embedding';
-import { withTextualInversion } from '../finetune/weights-file';
 
 export interface MergeTextualInversionOptions {
   /** A model folder in diffusers' layout, of which only `text_encoder` and `tokenizer` are changed. */
@@ -15,10 +16,9 @@ export interface MergeTextualInversionOptions {
   embedding: string;
   /** The word in a prompt that the embedding stands for; upper and lower case are the same. */
   token: string;
-  cacheDir: string;
-  /** Hashes of the two, computed where they are not known. */
-  baseHash?: string;
-  embeddingHash?: string;
+  /** The folder to write, and how files get there that cannot be linked: see `MergeLoraOptions`. */
+  folder: string;
+  placeCopy?: PlaceCopy;
 }
 
 const CONFIG = 'text_encoder/config.json';
@@ -28,42 +28,35 @@ const ADDED_TOKENS = 'tokenizer/added_tokens.json';
  * Makes a model folder whose text encoder knows one word more: the embedding's vectors are rows at the end of the table of
  * token embeddings, and `tokenizer/added_tokens.json` names them `<token>`, `<token>_1` and on, as diffusers' loader does
  * (`TextualInversionLoaderMixin`). All else is shared with the base, see `mergeLora`.
- * @returns the folder, and how many rows were added
- * @throws WeightsError if the embedding does not fit; RangeError if the token is no single word
+ * @returns how many rows were added
+ * @throws WeightsError if the embedding does not fit; RangeError if the token is no single word; the folder is then not to be used
  */
-export async function mergeTextualInversion(
-  options: MergeTextualInversionOptions,
-): Promise<{ folder: string; merged: number }> {
-  const { baseFolder, cacheDir } = options;
+export async function mergeTextualInversion(options: MergeTextualInversionOptions): Promise<number> {
+  const { baseFolder, folder, placeCopy: copy = placeCopy } = options;
   const token = options.token.toLowerCase();
   if (!/^\S{1,100}$/u.test(token)) throw new RangeError(`The token ${JSON.stringify(token)} is not a single word.`);
-  const baseHash = options.baseHash ?? (await hashFolder(baseFolder));
-  const weightsHash = options.embeddingHash ?? (await hashFile(options.embedding));
-  const key = { kind: 'embedding', baseHash, weightsHash, variant: token } as const;
-  return cachedMerge(cacheDir, key, (folder) =>
-    withTextualInversion(options.embedding, async (embedding, source) => {
-      const { vectors, count } = embedding;
-      const { model, table } = await fitTextualInversion(embedding, baseFolder);
-      const { initializer, names, cast } = table;
-      const [rows, width] = initializer.dims;
-      const sharer = new FileSharer(cacheDir, baseHash);
-      const own = [MERGE_RECORD, CONFIG, ADDED_TOKENS];
-      const isGraph = (path: string) => path.startsWith('text_encoder/') && path.endsWith('.onnx');
-      await sharer.shareTree(baseFolder, folder, (path) => !own.includes(path) && !isGraph(path));
-      await rewriteGraph(model, join(folder, 'text_encoder'), sharer, new Set(names), async (file) => {
-        const longer = new Float32Array((rows + count) * width);
-        longer.set(await model.readFloats(initializer));
-        longer.set(readFloats(source, vectors), rows * width);
-        const data = await file.append(longer, cast ? FLOAT : initializer.dataType);
-        return new Map([[initializer.name, { ...data, dims: [rows + count, width] }]]);
-      });
-      const config = await readJson(join(baseFolder, CONFIG));
-      if (config) await writeJson(join(folder, CONFIG), { ...config, vocab_size: rows + count });
-      const before = ((await readJson(join(baseFolder, ADDED_TOKENS))) ?? {}) as Record<string, number>;
-      await writeJson(join(folder, ADDED_TOKENS), wordsWith(before, token, count, rows));
-      return { merged: count };
-    }),
-  );
+  return withTextualInversion(options.embedding, async (embedding, source) => {
+    const { vectors, count } = embedding;
+    const { model, table } = await fitTextualInversion(embedding, baseFolder);
+    const { initializer, names, cast } = table;
+    const [rows, width] = initializer.dims;
+    const isGraph = (path: string) => path.startsWith('text_encoder/') && path.endsWith('.onnx');
+    const isShared = (path: string) => path !== CONFIG && path !== ADDED_TOKENS && !isGraph(path);
+    await shareFolder(baseFolder, folder, copy, isShared);
+    const share = (from: string, to: string) => shareFile(from, to, copy);
+    await rewriteGraph(model, join(folder, 'text_encoder'), share, new Set(names), async (file) => {
+      const longer = new Float32Array((rows + count) * width);
+      longer.set(await model.readFloats(initializer));
+      longer.set(readFloats(source, vectors), rows * width);
+      const data = await file.append(longer, cast ? FLOAT : initializer.dataType);
+      return new Map([[initializer.name, { ...data, dims: [rows + count, width] }]]);
+    });
+    const config = await readJson(join(baseFolder, CONFIG));
+    if (config) await writeJson(join(folder, CONFIG), { ...config, vocab_size: rows + count });
+    const before = ((await readJson(join(baseFolder, ADDED_TOKENS))) ?? {}) as Record<string, number>;
+    await writeJson(join(folder, ADDED_TOKENS), wordsWith(before, token, count, rows));
+    return count;
+  });
 }
 
 async function readJson(path: string): Promise<Record<string, unknown> | undefined> {

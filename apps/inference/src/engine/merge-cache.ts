@@ -1,0 +1,140 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { constants } from 'node:fs';
+import { copyFile, link, mkdir, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+
+/** What identifies a merged model on disk. Hashes may have any form; `variant` is the scale or the token. */
+export interface MergeKey {
+  kind: 'lora' | 'embedding';
+  baseHash: string;
+  weightsHash: string;
+  variant: string;
+}
+
+/** Fills an empty folder with a merged model, and returns how many weights it changed. */
+type Build = (folder: string) => Promise<number>;
+
+/** The file of a merged folder that says it is complete. Its time is that of the folder's last use. */
+const MERGE_RECORD = 'merge.json';
+/** Where files of a base on another device are copied to, once for all merges. */
+const COPIES = 'bases';
+/** A temporary folder this old was left by a process that died. */
+const ABANDONED_MS = 60 * 60 * 1000;
+/** How long after its last use a merge is not pruned. */
+const IN_USE_MS = 10 * 60 * 1000;
+
+const running = new Map<string, Promise<void>>();
+
+/**
+ * The folder of a merge, built if it is not in the cache. It is built under another name and renamed when it is complete, so
+ * that a process that dies leaves no half of one; two that build the same at once keep the first.
+ */
+export async function cachedMerge(cacheDir: string, key: MergeKey, build: Build): Promise<string> {
+  const name = `${key.kind}-${short(key.weightsHash)}-${short(`${key.baseHash}\n${key.variant}`)}`;
+  const folder = join(cacheDir, name);
+  const merge = running.get(folder) ?? findOrBuild(cacheDir, folder, build).finally(() => running.delete(folder));
+  running.set(folder, merge);
+  await merge;
+  return folder;
+}
+
+/**
+ * Removes the merges that were not used for longest, until the rest has at most `maxBytes` of its own; what is linked from the
+ * base does not count. One that was used within the last minutes stays, as it may be about to be loaded.
+ */
+export async function pruneMerged(cacheDir: string, maxBytes: number): Promise<void> {
+  const merges: { folder: string; usedMs: number; bytes: number }[] = [];
+  for (const name of await list(cacheDir)) {
+    const folder = join(cacheDir, name);
+    const record = await stat(join(folder, MERGE_RECORD)).catch(() => undefined);
+    if (record) merges.push({ folder, usedMs: record.mtimeMs, bytes: await ownBytes(folder) });
+  }
+  merges.sort((a, b) => b.usedMs - a.usedMs);
+  let total = 0;
+  for (const { folder, usedMs, bytes } of merges) {
+    total += bytes;
+    if (total > maxBytes && Date.now() - usedMs > IN_USE_MS) await discard(cacheDir, folder);
+  }
+}
+
+/** Places a base's file that cannot be linked: it is copied once into the cache, and linked from there. */
+export async function placeCachedCopy(cacheDir: string, baseHash: string, from: string, to: string): Promise<void> {
+  const copy = join(cacheDir, COPIES, short(`${baseHash}\n${from}`));
+  if (!(await stat(copy).catch(() => undefined))) {
+    const temporary = temporaryIn(cacheDir);
+    await mkdir(dirname(copy), { recursive: true });
+    await copyFile(from, temporary, constants.COPYFILE_FICLONE);
+    await rename(temporary, copy);
+  }
+  await link(copy, to);
+}
+
+/** Removes a merge all at once: a process that dies meanwhile leaves a temporary folder and no half of a merge. */
+async function discard(cacheDir: string, folder: string): Promise<void> {
+  const temporary = temporaryIn(cacheDir);
+  await rename(folder, temporary).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+  });
+  await rm(temporary, { recursive: true, force: true });
+}
+
+async function ownBytes(folder: string): Promise<number> {
+  let bytes = 0;
+  for (const name of await list(folder)) {
+    const found = await stat(join(folder, name)).catch(() => undefined);
+    if (found?.isDirectory()) bytes += await ownBytes(join(folder, name));
+    else if (found?.nlink === 1) bytes += found.size;
+  }
+  return bytes;
+}
+
+async function findOrBuild(cacheDir: string, folder: string, build: Build): Promise<void> {
+  if (await isComplete(folder)) return;
+  await removeAbandoned(cacheDir);
+  const temporary = temporaryIn(cacheDir);
+  await mkdir(temporary, { recursive: true });
+  try {
+    const merged = await build(temporary);
+    const record = join(temporary, MERGE_RECORD);
+    // A base may have a file of this name, which would be written through its link.
+    await rm(record, { force: true });
+    await writeFile(record, JSON.stringify({ merged }), { flag: 'wx', flush: true });
+    await rename(temporary, folder);
+  } catch (error) {
+    await rm(temporary, { recursive: true, force: true });
+    // Another process may have built it meanwhile.
+    if (!(await isComplete(folder))) throw error;
+  }
+}
+
+/** Whether a merge is there and whole; notes that it is used. */
+async function isComplete(folder: string): Promise<boolean> {
+  const record = join(folder, MERGE_RECORD);
+  if (!(await stat(record).catch(() => undefined))) return false;
+  await utimes(record, new Date(), new Date()).catch(() => undefined);
+  return true;
+}
+
+async function removeAbandoned(cacheDir: string): Promise<void> {
+  for (const name of await list(cacheDir)) {
+    if (!name.startsWith('.tmp-')) continue;
+    const path = join(cacheDir, name);
+    const age = Date.now() - ((await stat(path).catch(() => undefined))?.mtimeMs ?? Date.now());
+    if (age > ABANDONED_MS) await rm(path, { recursive: true, force: true });
+  }
+}
+
+function temporaryIn(cacheDir: string): string {
+  return join(cacheDir, `.tmp-${randomUUID()}`);
+}
+
+function short(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 24);
+}
+
+async function list(folder: string): Promise<string[]> {
+  return readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
+}

@@ -1,0 +1,27 @@
+import { mergeLora, mergeTextualInversion } from '@app/diffusion';
+import type { ModelSource } from './engine-protocol';
+import { cachedMerge, placeCachedCopy } from './merge-cache';
+
+/**
+ * The folder of a model with a Fine-Tune's weights merged in; the model's own where there are none.
+ * @param cacheDir holds the merged models; best on the model's device, where its files are linked and not copied
+ * @throws WeightsError, OnnxModelError or RangeError if they cannot be merged
+ */
+export async function mergedModel(
+  { folder: baseFolder, hash: baseHash, weights }: Pick<ModelSource, 'folder' | 'hash' | 'weights'>,
+  cacheDir: string,
+): Promise<string> {
+  if (!weights) return baseFolder;
+  const { kind, file, hash: weightsHash, scale, token } = weights;
+  const base = {
+    baseFolder,
+    placeCopy: (from: string, to: string) => placeCachedCopy(cacheDir, baseHash, from, to),
+  };
+  return kind === 'lora'
+    ? cachedMerge(cacheDir, { kind: 'lora', baseHash, weightsHash, variant: String(scale) }, (folder) =>
+        mergeLora({ ...base, lora: file, scale, folder }),
+      )
+    : cachedMerge(cacheDir, { kind: 'embedding', baseHash, weightsHash, variant: token.toLowerCase() }, (folder) =>
+        mergeTextualInversion({ ...base, embedding: file, token, folder }),
+      );
+}

@@ -1,0 +1,43 @@
+import { constants, copyFile, link, mkdir, readdir, realpath, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+
+/** Puts a file where no hard link can lead to it, as on another device. */
+export type PlaceCopy = (from: string, to: string) => Promise<void>;
+
+/** What a link is refused with across devices, and where links are not permitted or too many. */
+const unlinkable = ['EXDEV', 'EPERM', 'EACCES', 'EMLINK', 'ENOTSUP'];
+
+/** Copies a file; a file system that can do so shares its blocks. */
+export const placeCopy: PlaceCopy = (from, to) => copyFile(from, to, constants.COPYFILE_FICLONE);
+
+/**
+ * Places a model's file under another name as a hard link: ONNX Runtime refuses external data behind a symbolic link or outside
+ * the model's folder, but takes a hard link. What cannot be linked is placed by `copy`.
+ */
+export async function shareFile(from: string, to: string, copy: PlaceCopy): Promise<void> {
+  const source = await realpath(from);
+  await mkdir(dirname(to), { recursive: true });
+  try {
+    await link(source, to);
+  } catch (error) {
+    if (!unlinkable.includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    await copy(source, to);
+  }
+}
+
+/** Shares every file below `from` whose path, relative to it, is `wanted`. */
+export async function shareFolder(
+  from: string,
+  to: string,
+  copy: PlaceCopy,
+  wanted: (path: string) => boolean,
+): Promise<void> {
+  const share = async (below: string): Promise<void> => {
+    for (const entry of await readdir(join(from, below))) {
+      const path = below ? `${below}/${entry}` : entry;
+      if ((await stat(join(from, path))).isDirectory()) await share(path);
+      else if (wanted(path)) await shareFile(join(from, path), join(to, path), copy);
+    }
+  };
+  await share('');
+}
