@@ -1,9 +1,9 @@
 import { parseLora } from '../lora/lora';
 import type { Lora } from '../lora/lora';
-import { withFile } from '../tensor/byte-source';
-import type { ByteSource } from '../tensor/byte-source';
 import { readSafetensorsHeader } from '../safetensors/safetensors-header';
 import { SafetensorsError } from '../safetensors/safetensors-scan';
+import { withFile } from '../tensor/byte-source';
+import type { ByteSource } from '../tensor/byte-source';
 import { isTextualInversion, parseTextualInversion } from '../textual-inversion/textual-inversion';
 import type { TextualInversion } from '../textual-inversion/textual-inversion';
 import { WeightsError } from './weights-error';

@@ -1,5 +1,5 @@
-import type { ModelPart } from './lora-keys';
 import { quote, WeightsError } from '../finetune/weights-error';
+import type { ModelPart } from './lora-keys';
 
 /** peft names every layer that it changes, which takes some ten kB. */
 const MAX_CONFIG_LENGTH = 256 * 1024;

@@ -1,7 +1,7 @@
+import { readFloats } from '../safetensors/safetensors';
+import type { ByteSource } from '../tensor/byte-source';
 import type { LoraModule } from './lora';
 import type { LowRankSum } from './low-rank-sum';
-import type { ByteSource } from '../tensor/byte-source';
-import { readFloats } from '../safetensors/safetensors';
 
 /** The numbers of one layer: `up` [out, rank] and `down` [rank, in * height * width], a middle factor folded into it. */
 export interface LoraFactors {

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { quote, shapeText, WeightsError } from '../finetune/weights-error';
+import { OnnxModel } from '../onnx/onnx-model';
 import type { Lora, LoraModule } from './lora';
 import type { ModelPart } from './lora-keys';
-import { OnnxModel } from '../onnx/onnx-model';
 import { findWeightSites } from './weight-sites';
 import type { WeightSite } from './weight-sites';
-import { quote, shapeText, WeightsError } from '../finetune/weights-error';
 
 /**
  * The rank of a layer is at most this, or the shorter side of its weight where that is more: a higher one adds nothing. Published

@@ -1,16 +1,16 @@
 import { mutations } from '../../../../test/support/mutations';
 import { encodeSafetensors } from '../../../../test/support/safetensors';
 import type { TensorToWrite } from '../../../../test/support/safetensors';
+import { WeightsError } from '../finetune/weights-error';
+import type { WeightsErrorCode } from '../finetune/weights-error';
+import { readSafetensorsHeader } from '../safetensors/safetensors-header';
+import { SafetensorsError } from '../safetensors/safetensors-scan';
+import { BufferSource } from '../tensor/byte-source';
+import { assertFiniteVectors, isTextualInversion, parseTextualInversion } from '../textual-inversion/textual-inversion';
 import { assertFinite, parseLora } from './lora';
 import type { Lora } from './lora';
 import { readFactors } from './lora-factors';
 import { parseLoraKey } from './lora-keys';
-import { BufferSource } from '../tensor/byte-source';
-import { readSafetensorsHeader } from '../safetensors/safetensors-header';
-import { SafetensorsError } from '../safetensors/safetensors-scan';
-import { assertFiniteVectors, isTextualInversion, parseTextualInversion } from '../textual-inversion/textual-inversion';
-import { WeightsError } from '../finetune/weights-error';
-import type { WeightsErrorCode } from '../finetune/weights-error';
 
 const sourceOf = (tensors: Record<string, TensorToWrite>) => new BufferSource(encodeSafetensors(tensors));
 const parse = (tensors: Record<string, TensorToWrite>, metadata = new Map<string, string>()): Lora => {

@@ -1,10 +1,10 @@
+import { quote, shapeText, WeightsError } from '../finetune/weights-error';
+import { isFiniteTensor, readFloats } from '../safetensors/safetensors';
+import type { SafetensorsHeader, SafetensorsInfo } from '../safetensors/safetensors-header';
+import type { ByteSource } from '../tensor/byte-source';
 import { readAlphas } from './lora-alphas';
 import { parseLoraKey } from './lora-keys';
 import type { LoraFormat, ModelPart } from './lora-keys';
-import type { ByteSource } from '../tensor/byte-source';
-import { isFiniteTensor, readFloats } from '../safetensors/safetensors';
-import type { SafetensorsHeader, SafetensorsInfo } from '../safetensors/safetensors-header';
-import { quote, shapeText, WeightsError } from '../finetune/weights-error';
 
 /** The change of one layer: its weight gains `alpha / rank * up x down`. Its factors stay in the file until they are merged. */
 export interface LoraModule {

@@ -2,12 +2,12 @@ import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { env, InferenceSession } from 'onnxruntime-node';
 import type { Tensor } from 'onnxruntime-node';
+import { withUniqueNodeNames } from '../onnx/unique-node-names';
 import type { ElementType } from '../tensor/input-buffer';
 import { ModelFolderError, ProviderUnavailableError } from './errors';
 import type { GraphFile } from './graph-file';
 import { openOptimized } from './optimized-graph';
 import type { CreateSession } from './optimized-graph';
-import { withUniqueNodeNames } from '../onnx/unique-node-names';
 
 /** Where and how a model runs. */
 export interface LoadOptions {

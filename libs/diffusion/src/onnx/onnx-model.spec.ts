@@ -1,11 +1,11 @@
 import { mutations } from '../../../../test/support/mutations';
 import { encodeOnnx } from '../../../../test/support/onnx';
 import type { InitializerToWrite } from '../../../../test/support/onnx';
+import { findWeightSites } from '../lora/weight-sites';
+import { findTable } from '../textual-inversion/token-embedding';
 import { OnnxModel, OnnxModelError } from './onnx-model';
 import { FLOAT, FLOAT16 } from './onnx-proto';
 import { bytesField, varintField } from './protobuf';
-import { findWeightSites } from '../lora/weight-sites';
-import { findTable } from '../textual-inversion/token-embedding';
 
 const relu = { op: 'Relu', inputs: ['x'], outputs: ['y'] };
 const open = (bytes: Buffer) => OnnxModel.from(bytes, '/models/unet/model.onnx');

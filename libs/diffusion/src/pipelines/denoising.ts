@@ -1,6 +1,7 @@
 import type { Generator } from '../random';
 import type { Scheduler } from '../schedulers';
-import type { LatentShape, UnetBatch } from '../unet/unet';
+import type { LatentShape } from '../tensor/latent-shape';
+import type { UnetBatch } from '../unet/unet';
 
 /** One picture on its way: its own noise, its own scheduler, its own latents, so that its neighbours in a batch do not matter. */
 export interface DenoisingImage {

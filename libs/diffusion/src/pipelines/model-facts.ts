@@ -1,10 +1,10 @@
 import { join } from 'node:path';
-import { schedulerNameOf } from '../schedulers';
-import { readSchedulerConfig } from '../schedulers/scheduler-config';
-import type { PredictionType } from '../schedulers/scheduler-config';
 import { ModelFolderError } from '../model/errors';
 import type { JsonObject } from '../model/json-file';
 import type { ModelFolder } from '../model/model-folder';
+import { schedulerNameOf } from '../schedulers';
+import { readSchedulerConfig } from '../schedulers/scheduler-config';
+import type { PredictionType } from '../schedulers/scheduler-config';
 import type { ClipTextEncoder } from '../text-encoder/clip-text-encoder';
 import type { Unet } from '../unet/unet';
 
@@ -51,44 +51,9 @@ export function settleFacts(
   { textEncoder, unet }: { textEncoder: ClipTextEncoder; unet: Unet },
 ): Omit<ModelFacts, 'vaeScaleFactor' | 'nativeSize' | 'dtypes'> & { sampleSize: number | undefined } {
   const { configs, tokenizer } = folder;
-  const latentChannels =
-    unet.facts.inChannels ??
-    positive(configs.unet.in_channels) ??
-    unet.facts.outChannels ??
-    positive(configs.vaeDecoder.latent_channels);
-  if (!latentChannels) throw new ModelFolderError(folder.unet.path, 'does not tell its number of latent channels');
-  if (unet.facts.outChannels && unet.facts.outChannels !== latentChannels)
-    throw new ModelFolderError(
-      folder.unet.path,
-      `takes ${latentChannels} channels and gives ${unet.facts.outChannels}, so it does not draw from text alone`,
-    );
-  const vaeChannels = [positive(configs.vaeDecoder.latent_channels), folder.vaeDecoder.inputChannels];
-  const foreign = vaeChannels.find((channels) => channels !== undefined && channels !== latentChannels);
-  if (foreign !== undefined)
-    throw new ModelFolderError(
-      folder.vaeDecoder.path,
-      `takes latents of ${foreign} channels, and the U-Net gives ${latentChannels}`,
-    );
-  const encoderWidth = textEncoder.hiddenWidth ?? positive(configs.textEncoder.hidden_size);
-  const hiddenWidth = unet.facts.hiddenWidth ?? positive(configs.unet.cross_attention_dim) ?? encoderWidth;
-  if (!hiddenWidth) throw new ModelFolderError(folder.unet.path, 'does not tell the width of its embeddings');
-  if (encoderWidth && encoderWidth !== hiddenWidth)
-    throw new ModelFolderError(
-      folder.textEncoder.path,
-      `gives embeddings ${encoderWidth} wide, and the U-Net takes ${hiddenWidth}`,
-    );
-  const vocabulary = positive(configs.textEncoder.vocab_size);
-  if (vocabulary && tokenizer.vocabularySize > vocabulary)
-    throw new ModelFolderError(
-      join(folder.path, 'tokenizer'),
-      `has ${tokenizer.vocabularySize} tokens, and the text encoder knows ${vocabulary}`,
-    );
-  const rowLength = textEncoder.sequenceLength ?? positive(configs.textEncoder.max_position_embeddings);
-  if (rowLength && tokenizer.maxLength > rowLength)
-    throw new ModelFolderError(
-      join(folder.path, 'tokenizer'),
-      `makes rows of ${tokenizer.maxLength} tokens, and the text encoder takes ${rowLength}`,
-    );
+  const latentChannels = settleChannels(folder, unet);
+  const hiddenWidth = settleWidth(folder, textEncoder, unet);
+  checkTokenizer(folder, textEncoder);
   return {
     latentChannels,
     predictionType: readSchedulerConfig(folder.schedulerJson, {}).predictionType,
@@ -97,6 +62,58 @@ export function settleFacts(
     maxTokens: tokenizer.maxLength,
     sampleSize: unet.facts.height ?? positive(configs.unet.sample_size),
   };
+}
+
+/** Channels of the latents, the same for the U-Net and the VAE. */
+function settleChannels({ configs, unet: { path }, vaeDecoder }: ModelFolder, { facts }: Unet): number {
+  const latentChannels =
+    facts.inChannels ??
+    positive(configs.unet.in_channels) ??
+    facts.outChannels ??
+    positive(configs.vaeDecoder.latent_channels);
+  if (!latentChannels) throw new ModelFolderError(path, 'does not tell its number of latent channels');
+  if (facts.outChannels && facts.outChannels !== latentChannels)
+    throw new ModelFolderError(
+      path,
+      `takes ${latentChannels} channels and gives ${facts.outChannels}, so it does not draw from text alone`,
+    );
+  const vaeChannels = [positive(configs.vaeDecoder.latent_channels), vaeDecoder.inputChannels];
+  const foreign = vaeChannels.find((channels) => channels !== undefined && channels !== latentChannels);
+  if (foreign !== undefined)
+    throw new ModelFolderError(
+      vaeDecoder.path,
+      `takes latents of ${foreign} channels, and the U-Net gives ${latentChannels}`,
+    );
+  return latentChannels;
+}
+
+/** Width of the embeddings, the same for the text encoder and the U-Net. */
+function settleWidth({ configs, ...folder }: ModelFolder, textEncoder: ClipTextEncoder, unet: Unet): number {
+  const encoderWidth = textEncoder.hiddenWidth ?? positive(configs.textEncoder.hidden_size);
+  const hiddenWidth = unet.facts.hiddenWidth ?? positive(configs.unet.cross_attention_dim) ?? encoderWidth;
+  if (!hiddenWidth) throw new ModelFolderError(folder.unet.path, 'does not tell the width of its embeddings');
+  if (encoderWidth && encoderWidth !== hiddenWidth)
+    throw new ModelFolderError(
+      folder.textEncoder.path,
+      `gives embeddings ${encoderWidth} wide, and the U-Net takes ${hiddenWidth}`,
+    );
+  return hiddenWidth;
+}
+
+/** The tokenizer gives no token that the text encoder does not know, and no more of them than it takes. */
+function checkTokenizer({ path, configs, tokenizer }: ModelFolder, textEncoder: ClipTextEncoder): void {
+  const vocabulary = positive(configs.textEncoder.vocab_size);
+  if (vocabulary && tokenizer.vocabularySize > vocabulary)
+    throw new ModelFolderError(
+      join(path, 'tokenizer'),
+      `has ${tokenizer.vocabularySize} tokens, and the text encoder knows ${vocabulary}`,
+    );
+  const rowLength = textEncoder.sequenceLength ?? positive(configs.textEncoder.max_position_embeddings);
+  if (rowLength && tokenizer.maxLength > rowLength)
+    throw new ModelFolderError(
+      join(path, 'tokenizer'),
+      `makes rows of ${tokenizer.maxLength} tokens, and the text encoder takes ${rowLength}`,
+    );
 }
 
 /** Edge of the pictures that a U-Net was trained on, from the edge of its latents where the model tells it. */

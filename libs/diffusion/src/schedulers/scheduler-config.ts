@@ -97,17 +97,8 @@ export type SchedulerParameters = Partial<Record<keyof typeof common | keyof typ
  * are absent or null have its defaults. Throws {@link SchedulerError} for a value that is wrong or that we do not support.
  */
 export function readSchedulerConfig(json: SchedulerJson, parameters: SchedulerParameters): SchedulerConfig {
-  const values: Record<string, unknown> = { ...absent, ...common, ...parameters };
-  for (const key of Object.keys({ ...common, ...parameters }))
-    if (Object.hasOwn(json, key)) values[key] = json[key] ?? values[key];
-
-  for (const key of ['thresholding', 'use_beta_sigmas', 'use_lu_lambdas', 'use_flow_sigmas', 'use_dynamic_shifting'])
-    if (flag(values, key)) throw new SchedulerError(`${key} is not supported.`);
-  for (const key of ['solver_p', 'shift_terminal'])
-    if (values[key] !== null) throw new SchedulerError(`${key} is not supported.`);
-  choice(values, 'interpolation_type', ['linear']);
-  choice(values, 'timestep_type', ['discrete']);
-
+  const values = withDefaults(json, parameters);
+  refuseUnsupported(values);
   const numTrainTimesteps = integer(values, 'num_train_timesteps', 2, 10_000);
   const clipSampleRange = number(values, 'clip_sample_range', 0, Number.MAX_VALUE);
   const config: SchedulerConfig = {
@@ -146,6 +137,22 @@ export function readSchedulerConfig(json: SchedulerJson, parameters: SchedulerPa
   if (config.sigmaMin !== undefined && config.sigmaMax !== undefined && config.sigmaMin >= config.sigmaMax)
     throw new SchedulerError(`sigma_min (${config.sigmaMin}) must be less than sigma_max (${config.sigmaMax}).`);
   return config;
+}
+
+function withDefaults(json: SchedulerJson, parameters: SchedulerParameters): SchedulerJson {
+  const values: Record<string, unknown> = { ...absent, ...common, ...parameters };
+  for (const key of Object.keys({ ...common, ...parameters }))
+    if (Object.hasOwn(json, key)) values[key] = json[key] ?? values[key];
+  return values;
+}
+
+function refuseUnsupported(values: SchedulerJson): void {
+  for (const key of ['thresholding', 'use_beta_sigmas', 'use_lu_lambdas', 'use_flow_sigmas', 'use_dynamic_shifting'])
+    if (flag(values, key)) throw new SchedulerError(`${key} is not supported.`);
+  for (const key of ['solver_p', 'shift_terminal'])
+    if (values[key] !== null) throw new SchedulerError(`${key} is not supported.`);
+  choice(values, 'interpolation_type', ['linear']);
+  choice(values, 'timestep_type', ['discrete']);
 }
 
 /**

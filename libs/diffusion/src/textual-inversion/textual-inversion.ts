@@ -1,7 +1,7 @@
-import { isFiniteTensor } from '../safetensors/safetensors';
-import type { ByteSource } from '../tensor/byte-source';
-import type { SafetensorsInfo } from '../safetensors/safetensors-header';
 import { quote, shapeText, WeightsError } from '../finetune/weights-error';
+import { isFiniteTensor } from '../safetensors/safetensors';
+import type { SafetensorsInfo } from '../safetensors/safetensors-header';
+import type { ByteSource } from '../tensor/byte-source';
 
 /** Learned embeddings that stand for one word of a prompt; they stay in the file until they are merged. */
 export interface TextualInversion {

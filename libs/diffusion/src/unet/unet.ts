@@ -4,9 +4,7 @@ import { elementType } from '../model/model-session';
 import type { ModelSession, ValueFacts } from '../model/model-session';
 import { InputBuffer, toFloat32 } from '../tensor/input-buffer';
 import type { ElementType } from '../tensor/input-buffer';
-
-/** Channels, height and width of one image's latents. */
-export type LatentShape = readonly [channels: number, height: number, width: number];
+import type { LatentShape } from '../tensor/latent-shape';
 
 /** The inputs of a call of several rows, allocated once and written before every call. */
 export interface UnetBatch {

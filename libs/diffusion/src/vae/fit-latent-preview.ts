@@ -1,5 +1,5 @@
+import type { LatentShape } from '../tensor/latent-shape';
 import type { RgbImage } from '../tensor/rgb-image';
-import type { LatentShape } from '../unet/unet';
 import type { LatentRgbMap } from './latent-preview';
 
 /** Final latents and the picture that the VAE made of them. */

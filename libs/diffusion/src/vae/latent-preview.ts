@@ -1,6 +1,6 @@
+import type { LatentShape } from '../tensor/latent-shape';
 import { fromPlanes } from '../tensor/rgb-image';
 import type { RgbImage } from '../tensor/rgb-image';
-import type { LatentShape } from '../unet/unet';
 
 /**
  * A linear map from one position of the latents to the mean colour of the pixels it stands for, 0..1. It belongs to one model's

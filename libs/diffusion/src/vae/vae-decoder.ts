@@ -1,10 +1,11 @@
-import { assertFinite, ModelFolderError } from '../model/errors';
+import { ModelFolderError } from '../model/errors';
 import { elementType } from '../model/model-session';
 import type { ModelSession, ValueFacts } from '../model/model-session';
 import { InputBuffer, toFloat32 } from '../tensor/input-buffer';
+import type { LatentShape } from '../tensor/latent-shape';
+import { assertFinite } from '../tensor/not-finite';
 import { fromPlanes } from '../tensor/rgb-image';
 import type { RgbImage } from '../tensor/rgb-image';
-import type { LatentShape } from '../unet/unet';
 
 /** The decoder half of the variational autoencoder: one image's latents to a picture. */
 export class VaeDecoder {
