@@ -2,16 +2,9 @@ import { cp, mkdir, mkdtemp, readdir, rm, stat, truncate, writeFile } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
-import {
-  inspectWeights,
-  mergeLora,
-  OnnxModel,
-  OnnxModelError,
-  StableDiffusionPipeline,
-  withLora,
-  withTextualInversion,
-} from '@app/diffusion';
+import { inspectWeights, mergeLora, OnnxModel, OnnxModelError, StableDiffusionPipeline } from '@app/diffusion';
 import type { MergeLoraOptions, TextToImageRequest } from '@app/diffusion';
+import { withLora, withTextualInversion } from '../../libs/diffusion/src/finetune/weights-file';
 import { cpu } from '../support/cpu';
 import { largestDifference, loadGolden, loadGoldenTable, recordGolden } from '../support/golden';
 import { encodeOnnx } from '../support/onnx';

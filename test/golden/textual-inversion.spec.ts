@@ -1,14 +1,8 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  inspectWeights,
-  withTextualInversion,
-  mergeLora,
-  mergeTextualInversion,
-  OnnxModel,
-  StableDiffusionPipeline,
-} from '@app/diffusion';
+import { inspectWeights, mergeLora, mergeTextualInversion, OnnxModel, StableDiffusionPipeline } from '@app/diffusion';
+import { withTextualInversion } from '../../libs/diffusion/src/finetune/weights-file';
 import { cpu } from '../support/cpu';
 import { largestDifference } from '../support/golden';
 import { encodeSafetensors } from '../support/safetensors';
