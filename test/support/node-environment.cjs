@@ -18,6 +18,7 @@ module.exports = class NodeEnvironment extends TestEnvironment {
       'Int8Array',
       'Int16Array',
       'Int32Array',
+      'Float16Array',
       'Float32Array',
       'Float64Array',
       'BigInt64Array',

@@ -29,6 +29,13 @@ describe(InputBuffer.name, () => {
     expect(back[1]).toBe(-0.5);
     expect(Math.abs(back[2] - 1 / 3)).toBeLessThan(2 ** -12);
   });
+
+  it('shows the bits of float16 values, whether or not the runtime has Float16Array', () => {
+    const buffer = new InputBuffer('float16', [2, 1]);
+    buffer.values.set([1, -2]);
+    expect(buffer.commit().data).toEqual(Uint16Array.of(0x3c00, 0xc000));
+    expect(buffer.rows(1, 1).data).toEqual(Uint16Array.of(0xc000));
+  });
 });
 
 describe(toFloat32.name, () => {

@@ -4,6 +4,8 @@ import { decodeFloat16, encodeFloat16 } from './half';
 /** The element types in which Stable Diffusion graphs take and give their tensors. */
 export type ElementType = 'float32' | 'float16' | 'int32' | 'int64';
 
+type Storage = Float32Array | Uint16Array | Int32Array | BigInt64Array;
+
 /**
  * A graph's input that is written many times and allocated once: `values` are float32, `tensor` is what the graph takes. For
  * float32 both are the same memory, for every other type `commit` converts. Integers are rounded to the nearest.
@@ -11,14 +13,14 @@ export type ElementType = 'float32' | 'float16' | 'int32' | 'int64';
 export class InputBuffer {
   readonly values: Float32Array;
   readonly tensor: Tensor;
-  readonly #storage: Float32Array | Uint16Array | Int32Array | BigInt64Array;
+  readonly #storage: Storage;
 
   /** @param dims shape; [] is a single number */
   constructor(type: ElementType, dims: readonly number[]) {
     const size = dims.reduce((product, dim) => product * dim, 1);
     this.values = new Float32Array(size);
     this.#storage = type === 'float32' ? this.values : new storages[type](size);
-    this.tensor = new Tensor(type, this.#storage, dims);
+    this.tensor = tensorOf(type, this.#storage, dims);
   }
 
   /** Makes what was written to `values` what the graph will see, and returns the tensor. */
@@ -35,8 +37,17 @@ export class InputBuffer {
   rows(first: number, count: number): Tensor {
     const { dims, type } = this.tensor;
     const size = this.values.length / dims[0];
-    return new Tensor(type, this.#storage.subarray(first * size, (first + count) * size), [count, ...dims.slice(1)]);
+    return tensorOf(type, this.#storage.subarray(first * size, (first + count) * size), [count, ...dims.slice(1)]);
   }
+}
+
+/**
+ * A tensor on memory of ours. Where the runtime has `Float16Array`, from Node 24 on, a tensor shows its halves as one, and ONNX Runtime 1.30 takes the
+ * length of that to be 0 (microsoft/onnxruntime#32323); it takes their bits as a `Uint16Array` everywhere.
+ */
+function tensorOf(type: Tensor.Type, storage: Storage, dims: readonly number[]): Tensor {
+  const tensor = new Tensor(type, storage, dims);
+  return type === 'float16' ? Object.defineProperty(tensor, 'data', { value: storage }) : tensor;
 }
 
 const storages = { float16: Uint16Array, int32: Int32Array, int64: BigInt64Array };
