@@ -1,6 +1,6 @@
 # syntax=docker/dockerfile:1
 # Build from the repository's root: docker build -f docker/api.Dockerfile -t darkroom-api .
-FROM node:20.20-bookworm-slim AS build
+FROM node:24.21-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 COPY packages packages
@@ -11,7 +11,7 @@ COPY libs libs
 COPY apps apps
 RUN node scripts/build.mjs && npm prune --omit=dev --no-audit --no-fund
 
-FROM node:20.20-bookworm-slim
+FROM node:24.21-bookworm-slim
 ENV NODE_ENV=production \
     HOST=0.0.0.0 \
     PORT=3000 \

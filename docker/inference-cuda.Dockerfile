@@ -1,7 +1,7 @@
 # syntax=docker/dockerfile:1
 # The worker on NVIDIA GPUs. Build from the repository's root:
 #   docker build -f docker/inference-cuda.Dockerfile -t darkroom-inference-cuda .
-FROM node:20.20-bookworm-slim AS build
+FROM node:24.21-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 COPY packages packages

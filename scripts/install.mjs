@@ -26,17 +26,19 @@ export function isInstalled() {
   );
 }
 
-/** Runs `npm ci` when something is missing or of another version. Its output goes to the terminal. */
+/** Runs npm, the one that runs this if one does, with its output on the terminal. @returns its exit status, null when it could not start. */
+export function npm(args, options) {
+  const running = process.env.npm_execpath;
+  const [command, ...rest] = running ? [process.execPath, running, ...args] : ['npm', ...args];
+  return spawnSync(command, rest, { stdio: 'inherit', ...options }).status;
+}
+
+/** Runs `npm ci` when something is missing or of another version. */
 export function installIfNeeded() {
   if (isInstalled()) return;
   console.log('Installing the packages …');
-  const npm = process.env.npm_execpath;
-  const args = ['ci', '--no-audit', '--no-fund'];
   // Development packages are needed to build, whatever NODE_ENV says.
   const env = { ...process.env, NODE_ENV: 'development' };
-  const options = { cwd: root, stdio: 'inherit', env };
-  const { status, error } = npm
-    ? spawnSync(process.execPath, [npm, ...args], options)
-    : spawnSync('npm', args, options);
-  if (status !== 0) throw new Error(`The packages could not be installed${error ? `: ${error.message}` : ''}.`);
+  if (npm(['ci', '--no-audit', '--no-fund'], { cwd: root, env }) !== 0)
+    throw new Error('The packages could not be installed.');
 }

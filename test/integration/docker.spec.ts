@@ -8,6 +8,8 @@ import { join } from 'node:path';
 const root = process.cwd();
 const folder = join(root, 'docker');
 const read = (name: string): string => readFileSync(join(folder, name), 'utf8');
+/** The version that the service is developed with. */
+const nodeMajor = readFileSync(join(root, '.nvmrc'), 'utf8').trim();
 const dockerfiles = readdirSync(folder).filter((name) => name.endsWith('.Dockerfile'));
 
 interface Instruction {
@@ -57,7 +59,7 @@ describe.each(dockerfiles)('%s', (name) => {
   it('has a stage that builds and one that runs, of instructions that are known', () => {
     expect(stages).toHaveLength(2);
     expect(stages.flat().filter((each) => !known.has(each.name))).toEqual([]);
-    expect(stages[0][0].rest).toMatch(/^node:20\.\d+-\S+ AS build$/);
+    expect(stages[0][0].rest).toMatch(new RegExp(`^node:${nodeMajor}\\.\\d+-\\S+ AS build$`));
   });
 
   it('copies what exists and is sent to the build', () => {
