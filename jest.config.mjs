@@ -9,7 +9,8 @@ const base = {
     '^@app/([^/]+)$': '<rootDir>/libs/$1/src/index.ts',
     '^@app/(diffusion|domain)/(files|http)$': '<rootDir>/libs/$1/src/$2.ts',
   },
-  modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.darkroom/'],
+  modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.darkroom/', '<rootDir>/.cache/'],
+  dependencyExtractor: '<rootDir>/test/support/dependency-extractor.cjs',
 };
 const project = (displayName, testMatch, extra = {}) => ({ ...base, displayName, testMatch, ...extra });
 const database = {

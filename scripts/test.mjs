@@ -4,28 +4,63 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { prepare } from './prepare.mjs';
 
-/** Runs Jest with the arguments given and ends with one plain line of counts. */
-await prepare();
+/** How many of the spec files that took longest are told. */
+const slowestShown = 10;
+
 const root = dirname(import.meta.dirname);
-const folder = mkdtempSync(join(tmpdir(), 'darkroom-jest-'));
-const report = join(folder, 'report.json');
 const jest = join(root, 'node_modules', 'jest', 'bin', 'jest.js');
-const args = ['--maxWorkers', '2', ...process.argv.slice(2), '--json', '--outputFile', report];
-// With --json Jest writes its report to standard output too, which the file makes superfluous.
-const { status } = spawnSync(process.execPath, [jest, ...args], { cwd: root, stdio: ['inherit', 'ignore', 'inherit'] });
-let passed = 0;
-let failed = 0;
-let skipped = 0;
-try {
-  const result = JSON.parse(readFileSync(report, 'utf8'));
-  passed = result.numPassedTests;
-  // A spec file that cannot be loaded has no test to count, and is one failure.
-  failed = result.numFailedTests + result.numRuntimeErrorTestSuites;
-  skipped = result.numPendingTests + result.numTodoTests;
-} catch {
-  console.error('Jest ended without a report.');
+const maxWorkers = ['--maxWorkers', '2'];
+
+/** `--changed` stands for Jest's `--changedSince main`: what the branch has changed, committed or not. `--changed=<ref>` names another start. */
+const args = process.argv
+  .slice(2)
+  .map((arg) => arg.replace(/^--changed(?:=(.*))?$/, (_, ref) => `--changedSince=${ref ?? 'main'}`));
+
+/** Runs Jest on the terminal, for as long as somebody changes files. @returns its exit status. */
+function watch() {
+  return spawnSync(process.execPath, [jest, ...maxWorkers, ...args], { cwd: root, stdio: 'inherit' }).status;
 }
-rmSync(folder, { recursive: true, force: true });
-if (status !== 0 && failed === 0) failed = 1;
-console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
-process.exitCode = failed > 0 ? 1 : 0;
+
+/** Runs Jest once and ends with one plain line of counts. @returns the exit status. */
+function runOnce() {
+  const folder = mkdtempSync(join(tmpdir(), 'darkroom-jest-'));
+  const file = join(folder, 'report.json');
+  const reporters = ['--reporters', 'default', '--reporters', join(import.meta.dirname, 'jest-reporter.mjs')];
+  const { status } = spawnSync(process.execPath, [jest, ...maxWorkers, '--useStderr', ...reporters, ...args], {
+    cwd: root,
+    // What the code under test logs goes to standard output, and would hide what Jest says.
+    stdio: ['inherit', 'ignore', 'inherit'],
+    env: { ...process.env, TEST_REPORT: file },
+  });
+  const report = read(file);
+  rmSync(folder, { recursive: true, force: true });
+  const { passed, skipped, files } = report;
+  const failed = status !== 0 && report.failed === 0 ? 1 : report.failed;
+  tellFailures(files);
+  tellSlowest(files);
+  console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
+  return failed > 0 ? 1 : 0;
+}
+
+function read(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    console.error('Jest ended without a report.');
+    return { passed: 0, failed: 0, skipped: 0, files: [] };
+  }
+}
+
+function tellFailures(files) {
+  const failures = files.flatMap(({ name, failures }) => failures.map((failure) => `  ${name}: ${failure}`));
+  if (failures.length > 0) console.log(`\nFailed:\n${failures.join('\n')}`);
+}
+
+function tellSlowest(files) {
+  const slowest = files.toSorted((a, b) => b.seconds - a.seconds).slice(0, slowestShown);
+  if (slowest.length > 0) console.log('\nThe slowest spec files:');
+  for (const { name, seconds } of slowest) console.log(`${seconds.toFixed(1).padStart(7)} s  ${name}`);
+}
+
+await prepare();
+process.exitCode = args.some((arg) => /^--watch(All)?$/.test(arg)) ? watch() : runOnce();
