@@ -38,7 +38,12 @@ function fingerprint(files) {
 
 /** Whether `dist` was built from the sources as they are now. */
 export function isBuilt() {
-  return existsSync(stamp) && readFileSync(stamp, 'utf8') === fingerprint(sources());
+  return builtFrom() === fingerprint(sources());
+}
+
+/** The fingerprint of the sources that `dist` was built from. */
+export function builtFrom() {
+  return existsSync(stamp) ? readFileSync(stamp, 'utf8') : undefined;
 }
 
 /** Written beside and renamed, so that a process that starts during a build never reads half a file. */

@@ -36,6 +36,8 @@ export class Launcher {
     private readonly say: (line: string) => void,
     /** Told when the service cannot go on. */
     private readonly fail: (error: Error) => void,
+    /** See `ProcessDescription`. */
+    private readonly isDevelopment = false,
   ) {}
 
   /**
@@ -124,7 +126,8 @@ export class Launcher {
     const log = new LogFile(join(this.config.dataDir, 'logs', `${name}.log`));
     const main = join(apps, name, 'src', 'main.js');
     const urls = { readyUrl: `${healthUrl}/ready`, liveUrl: `${healthUrl}/live` };
-    return new SupervisedProcess({ name, main, env, ...urls }, log, this.say);
+    const { isDevelopment } = this;
+    return new SupervisedProcess({ name, main, env, ...urls, isDevelopment }, log, this.say);
   }
 }
 

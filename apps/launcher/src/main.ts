@@ -10,7 +10,8 @@ import { welcome } from './welcome';
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 async function main(): Promise<void> {
-  const launcher = new Launcher(loadConfig(process.env), say, (error) => void leave(1, error));
+  const isDevelopment = process.argv.includes('--development');
+  const launcher = new Launcher(loadConfig(process.env), say, (error) => void leave(1, error), isDevelopment);
   let leaving: Promise<void> | undefined;
   /** The first call ends the service, the second one hurries. */
   const leave = (exitCode: number, error?: Error): Promise<void> => {
@@ -31,7 +32,8 @@ async function main(): Promise<void> {
 
   try {
     const started = await launcher.start();
-    say(`Ready after ${(performance.now() / 1000).toFixed(1)} s.\n\n${welcome(started)}`);
+    say(`Ready after ${(performance.now() / 1000).toFixed(1)} s.`);
+    if (!process.argv.includes('--no-welcome')) say(`\n${welcome(started)}`);
     process.send?.({ url: started.url });
   } catch (error) {
     if (leaving) return;

@@ -26,6 +26,8 @@ export interface ProcessDescription {
   readyUrl: string;
   /** Answers as long as the process's event loop turns. */
   liveUrl: string;
+  /** A developer reads every log line, and may hold the process at a breakpoint: silence is no reason to kill it. */
+  isDevelopment: boolean;
 }
 
 /** A child process that is started again when it ends unasked, and killed and started again when it falls silent. */
@@ -97,7 +99,7 @@ export class SupervisedProcess {
 
   /** @returns how it ended. */
   private async runOnce(): Promise<string> {
-    const { main, env } = this.description;
+    const { main, env, liveUrl, isDevelopment } = this.description;
     // A session of its own keeps Ctrl-C away: the launcher says who ends when. The channel tells of the launcher's end.
     const child = spawn(process.execPath, ['--enable-source-maps', main], {
       env,
@@ -112,12 +114,12 @@ export class SupervisedProcess {
     );
     this.ended = ended;
     let isSilent = false;
-    const watch = new LifeWatch(this.description.liveUrl, () => {
+    const watch = new LifeWatch(liveUrl, () => {
       isSilent = true;
       // Its event loop would not hear of SIGTERM.
       child.kill('SIGKILL');
     });
-    watch.start();
+    if (!isDevelopment) watch.start();
     this.stopping.signal.addEventListener('abort', () => watch.stop(), { once: true });
     for (const stream of [stdout, stderr]) createInterface({ input: stream }).on('line', (line) => this.hear(line));
     const reason = await ended;
@@ -128,7 +130,8 @@ export class SupervisedProcess {
   /** Everything goes to the log; what happens at start and what needs attention goes to the terminal too. */
   private hear(line: string): void {
     this.log.write(line);
+    const { name, isDevelopment } = this.description;
     const { text, isWarning } = readLogLine(line);
-    if (isWarning || !this.isReady) this.say(`${this.description.name}: ${text}`);
+    if (isWarning || !this.isReady || isDevelopment) this.say(`${name}: ${text}`);
   }
 }
