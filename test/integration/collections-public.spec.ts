@@ -9,7 +9,7 @@ import type { PublicCollection } from '../../apps/api/src/collections/public/pub
 import { readPublicCollections } from '../../apps/api/src/collections/public/public-collections';
 import { PublicCollectionsSeeder } from '../../apps/api/src/collections/public/public-collections.seeder';
 import { IMAGE_STORAGE } from '../../apps/api/src/storage.token';
-import { StylesService } from '../../apps/api/src/styles/styles.service';
+import { stylesToApply } from '../../apps/api/src/styles/applied-styles';
 import type { Reply, TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { insertFinetune, insertPrompt } from '../support/prompt-rows';
@@ -101,8 +101,8 @@ describe('public Collections', () => {
     expect(files.sort()).toEqual(expected.sort());
   });
 
-  describe(StylesService.name, () => {
-    const resolve = (ids: string[]) => api.app.get(StylesService).resolveForApply(key.id, ids);
+  describe(stylesToApply.name, () => {
+    const resolve = (ids: string[]) => stylesToApply(api.dataSource.manager, key.id, ids);
 
     it('resolves Collections in their order and Styles, own and public, in the order of the input', async () => {
       const [{ id, styles }] = shipped;

@@ -26,7 +26,7 @@ import { ImageUrls } from '../records/image-urls';
 import type { List } from '../records/list';
 import { listOf } from '../records/list';
 import { StoredFiles } from '../records/stored-files';
-import { StylesService } from '../styles/styles.service';
+import { stylesToApply } from '../styles/applied-styles';
 import { ThumbnailsService } from '../styles/thumbnails.service';
 import { loopTime } from '../work/loop-time';
 import type { NewPrompt } from './new-prompt';
@@ -38,7 +38,6 @@ export class FinetunePromptsService {
   constructor(
     @InjectRepository(FinetunePrompt) private readonly prompts: Repository<FinetunePrompt>,
     private readonly finetunes: FinetunesService,
-    private readonly styles: StylesService,
     private readonly thumbnails: ThumbnailsService,
     private readonly transactions: Transactions,
     private readonly lifeCycle: ImageTaskLifeCycle,
@@ -88,16 +87,11 @@ export class FinetunePromptsService {
     dtos: readonly ApplyStyleDto[],
   ): Promise<PartialPromptDto[]> {
     const finetune = await this.finetunes.load(caller.id, finetuneId);
-    const styles = await this.styles.resolveForApply(
+    const styles = await stylesToApply(
+      this.prompts.manager,
       caller.id,
       dtos.map(({ id }) => id),
     );
-    const count = styles.reduce((sum, { length }) => sum + length, 0);
-    if (count > limits.appliedPrompts)
-      throw new UnprocessableError(
-        'TooManyPrompts',
-        `One request may make at most ${limits.appliedPrompts} Prompts; these Styles would make ${count}.`,
-      );
     const texts = await fillIn(styles, finetune);
     const createdAt = new Date();
     const made = dtos.flatMap((dto, index) =>

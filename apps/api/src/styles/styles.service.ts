@@ -1,9 +1,7 @@
 import {
-  Collection,
   FieldProblems,
   FinetunePrompt,
   isIdentifier,
-  limits,
   newIdentifier,
   NotFoundError,
   Style,
@@ -14,7 +12,7 @@ import { forgetReplies } from '@app/image-tasks';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
-import { In, IsNull, Repository } from 'typeorm';
+import { In, Repository } from 'typeorm';
 import { CollectionsRepository } from '../collections/collections.repository';
 import { ImageUrls } from '../records/image-urls';
 import type { List } from '../records/list';
@@ -85,7 +83,7 @@ export class StylesService {
           ]
         : [];
     });
-    if (unknown.count > 0) throw notFoundInBody('PromptNotFound', unknown);
+    if (unknown.count > 0) throw new UnprocessableError('PromptNotFound', unknown.sentence(), unknown.list());
     if (rows.length > 0) await manager.insert(Style, rows);
     return rows.map(({ id }) => id);
   }
@@ -118,46 +116,6 @@ export class StylesService {
     });
     if (removed.count === 0) throw new NotFoundError('Style');
     await this.files.removeAll(removed.thumbnailKeys);
-  }
-
-  /**
-   * What `POST /v1/finetunes/:id/styles` draws: per id all Styles of a Collection in its order, or the one Style;
-   * the caller's own or public ones.
-   * @throws UnprocessableError `StyleNotFound` with the pointer `/<index>/id` of each id that is neither; `TooManyPrompts`.
-   */
-  async resolveForApply(ownerId: string, ids: readonly string[]): Promise<Style[][]> {
-    const known = [...new Set(ids.filter(isIdentifier))];
-    const collections = await this.styles.manager.find(Collection, {
-      select: { id: true },
-      where: [
-        { id: In(known), ownerId },
-        { id: In(known), ownerId: IsNull() },
-      ],
-    });
-    const styles = await this.styles
-      .createQueryBuilder('style')
-      .where('(style.owner_id = :ownerId OR style.owner_id IS NULL)', { ownerId })
-      .andWhere('(style.id = ANY(:known) OR style.collection_id = ANY(:known))', { known })
-      .orderBy('style.seq')
-      .limit(limits.appliedPrompts + 1)
-      .getMany();
-    if (styles.length > limits.appliedPrompts)
-      throw new UnprocessableError(
-        'TooManyPrompts',
-        `One request may make at most ${limits.appliedPrompts} Prompts; these Styles would make more.`,
-      );
-    const byId = new Map<string, Style[]>(collections.map(({ id }) => [id, []]));
-    for (const style of styles) {
-      byId.get(style.collectionId)?.push(style);
-      byId.set(style.id, [style]);
-    }
-    const message = 'is no Style or Collection of yours, and no public one';
-    const unknown = new FieldProblems();
-    ids.forEach((id, index) => {
-      if (!byId.has(id)) unknown.add(`/${index}`, 'id', message);
-    });
-    if (unknown.count > 0) throw notFoundInBody('StyleNotFound', unknown);
-    return ids.map((id) => byId.get(id) ?? []);
   }
 
   private async lockPrompts(
@@ -197,8 +155,4 @@ export async function removeStyles(
     .execute();
   const rows = result.raw as { thumbnail_key: string | null }[];
   return { count: rows.length, thumbnailKeys: rows.flatMap((row) => row.thumbnail_key ?? []) };
-}
-
-function notFoundInBody(code: string, unknown: FieldProblems): UnprocessableError {
-  return new UnprocessableError(code, unknown.sentence(), unknown.list());
 }

@@ -1,0 +1,75 @@
+import { Collection, FieldProblems, isIdentifier, limits, Style, UnprocessableError } from '@app/domain';
+import type { EntityManager } from 'typeorm';
+import { In, IsNull } from 'typeorm';
+
+/**
+ * The first Styles of some Collections, so many of each and of all together. The planner does not know a limit that is selected, and
+ * expects to end early: it walks the index, where a number could make it read and sort the whole of a Collection it takes for a small one.
+ */
+const firstStyles = `
+SELECT style.id, style.collection_id AS "collectionId" FROM unnest($1::varchar[]) AS collection (id)
+CROSS JOIN LATERAL (
+  SELECT * FROM styles WHERE collection_id = collection.id ORDER BY seq LIMIT (SELECT $2::integer)
+) AS style
+LIMIT $2`;
+
+/**
+ * What `POST /v1/finetunes/:id/styles` draws: per id all Styles of a Collection in its order, or the one Style; the caller's own or
+ * public ones. They are counted first, and no more are looked at than may be applied, however many a Collection has; their texts are
+ * read only when they are not too many.
+ * @throws UnprocessableError `StyleNotFound` with the pointer `/<index>/id` of each id that is neither; `TooManyPrompts`.
+ */
+export async function stylesToApply(
+  manager: EntityManager,
+  ownerId: string,
+  ids: readonly string[],
+): Promise<Style[][]> {
+  const known = [...new Set(ids.filter(isIdentifier))];
+  const readable = [{ ownerId }, { ownerId: IsNull() }];
+  const ofThese = (some: readonly string[]) => readable.map((owner) => ({ id: In(some), ...owner }));
+  const collections = await manager.find(Collection, { select: { id: true }, where: ofThese(known) });
+  const parts: Pick<Style, 'id' | 'collectionId'>[] = await manager.query(firstStyles, [
+    collections.map(({ id }) => id),
+    limits.appliedPrompts + 1,
+  ]);
+  const single = await manager.find(Style, { select: { id: true }, where: ofThese(known) });
+  const distinct = [...new Set([...parts, ...single].map(({ id }) => id))];
+  if (distinct.length > limits.appliedPrompts) throw tooMany('more');
+
+  const sizes = new Map<string, number>();
+  for (const { id } of collections) sizes.set(id, 0);
+  for (const { id } of single) sizes.set(id, 1);
+  for (const { collectionId } of parts) sizes.set(collectionId, (sizes.get(collectionId) ?? 0) + 1);
+  refuseUnknown(ids, sizes);
+  const count = ids.reduce((sum, id) => sum + (sizes.get(id) ?? 0), 0);
+  if (count > limits.appliedPrompts) throw tooMany(count);
+
+  const styles = await manager
+    .createQueryBuilder(Style, 'style')
+    .where('style.id = ANY(:distinct) AND (style.owner_id = :ownerId OR style.owner_id IS NULL)', { distinct, ownerId })
+    .orderBy('style.seq')
+    .getMany();
+  const byId = new Map<string, Style[]>(collections.map(({ id }) => [id, []]));
+  for (const style of styles) {
+    byId.get(style.collectionId)?.push(style);
+    byId.set(style.id, [style]);
+  }
+  // One may have been deleted since it was counted.
+  refuseUnknown(ids, byId);
+  return ids.map((id) => byId.get(id) ?? []);
+}
+
+function refuseUnknown(ids: readonly string[], known: ReadonlyMap<string, unknown>): void {
+  const unknown = new FieldProblems();
+  ids.forEach((id, index) => {
+    if (!known.has(id)) unknown.add(`/${index}`, 'id', 'is no Style or Collection of yours, and no public one');
+  });
+  if (unknown.count > 0) throw new UnprocessableError('StyleNotFound', unknown.sentence(), unknown.list());
+}
+
+function tooMany(count: number | 'more'): UnprocessableError {
+  return new UnprocessableError(
+    'TooManyPrompts',
+    `One request may make at most ${limits.appliedPrompts} Prompts; these Styles would make ${count}.`,
+  );
+}
