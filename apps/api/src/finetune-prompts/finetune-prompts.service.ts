@@ -160,7 +160,7 @@ export class FinetunePromptsService {
     await this.finetunes.load(ownerId, finetuneId);
     const where = { id, finetuneId, ownerId };
     if (isIdentifier(id) && (await this.transactions.manager.existsBy(FinetunePrompt, where)))
-      await this.thumbnails.makeFor([id]);
+      await this.thumbnails.makeFor([{ ownerId, promptId: id }]);
     await this.transactions.run(async (transaction) => {
       const { manager } = transaction;
       const lock = { mode: 'pessimistic_write' } as const;

@@ -70,7 +70,7 @@ export class FinetunesService {
       'SELECT id FROM finetune_prompts WHERE finetune_id = $1 AND owner_id = $2',
       [id, ownerId],
     );
-    await this.thumbnails.makeFor(doomed.map((prompt) => prompt.id));
+    await this.thumbnails.makeFor(doomed.map((prompt) => ({ ownerId, promptId: prompt.id })));
     const drawn = await this.transactions.run(async (transaction) => {
       const { manager } = transaction;
       const { weightsBytes } = await this.lock(manager, ownerId, id, 'pessimistic_write');

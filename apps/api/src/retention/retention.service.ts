@@ -79,7 +79,8 @@ export class RetentionService implements OnApplicationBootstrap, BeforeApplicati
 
   private async removeRecords(): Promise<number> {
     const doomed = await this.due(this.dataSource.manager);
-    await this.thumbnails.makeFor(doomed.filter(({ kind }) => kind === 'prompt').map(({ id }) => id));
+    const prompts = doomed.filter(({ kind }) => kind === 'prompt');
+    await this.thumbnails.makeFor(prompts.map(({ id, ownerId }) => ({ ownerId, promptId: id })));
     const removed = await this.transactions.run(async (transaction) => {
       const { manager } = transaction;
       const due = await this.due(manager, 'FOR UPDATE OF task SKIP LOCKED');
@@ -97,9 +98,9 @@ export class RetentionService implements OnApplicationBootstrap, BeforeApplicati
   }
 
   /** The oldest records that have had their time. */
-  private due(manager: EntityManager, lock = ''): Promise<{ id: string; kind: string }[]> {
+  private due(manager: EntityManager, lock = ''): Promise<{ id: string; kind: string; ownerId: string }[]> {
     return manager.query(
-      `SELECT task.id, task.kind FROM image_tasks task JOIN api_keys caller ON caller.id = task.owner_id
+      `SELECT task.id, task.kind, task.owner_id AS "ownerId" FROM image_tasks task JOIN api_keys caller ON caller.id = task.owner_id
        WHERE caller.retention_days IS NOT NULL
          AND task.completed_at < now() - caller.retention_days * interval '1 day'
          AND task.status IN ('succeeded', 'failed', 'canceled')

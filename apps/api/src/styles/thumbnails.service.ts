@@ -3,12 +3,13 @@ import { JsonLogger } from '@app/observability';
 import { afterCommit } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
-import type { EntityManager } from 'typeorm';
 import { DataSource, IsNull } from 'typeorm';
 import { PicturesService } from '../pictures/pictures.service';
 import { IMAGE_STORAGE } from '../storage.token';
 import { FairTurns } from '../work/fair-turns';
 import { WorkError } from '../work/work-process';
+import type { Drawable, Source } from './missing-thumbnails';
+import { drawableOf, MissingThumbnails } from './missing-thumbnails';
 
 /** Where thumbnails lie in the storage. */
 export const thumbnailFolder = 'thumbnails';
@@ -19,8 +20,8 @@ const patienceMs = 2000;
 const deletionPatienceMs = 10_000;
 /** Longer than a thumbnail takes: whoever claimed one so long ago is gone. */
 const claimMs = 5 * 60_000;
-/** Styles that one round of the sweeper looks at. */
-const roundSize = 200;
+/** Styles of deleted Prompts that are looked up at a time. */
+const deletionBatch = 100;
 /** Thumbnails that are made at a time: while the file of one is fetched or stored, the other is drawn. */
 const concurrency = 2;
 
@@ -36,6 +37,7 @@ export function thumbnailKeyOf(styleId: string): string {
 @Injectable()
 export class ThumbnailsService {
   private readonly turns = new FairTurns({ concurrency, perKey: 100, total: 1000 });
+  private readonly missing = new MissingThumbnails();
 
   constructor(
     private readonly dataSource: DataSource,
@@ -56,26 +58,30 @@ export class ThumbnailsService {
    * Before Prompts are deleted, and before the transaction that does it: the thumbnails of all Styles made from them. One that cannot
    * be made, or not in time, stays null for good.
    */
-  async makeFor(promptIds: readonly string[], forMs = deletionPatienceMs): Promise<void> {
+  async makeFor(sources: readonly Source[], forMs = deletionPatienceMs): Promise<void> {
     const deadline = Date.now() + forMs;
-    const missing = await drawable(this.dataSource.manager, 'style.source_prompt_id = ANY($1)', [promptIds]);
-    for (const [index, { id }] of missing.entries()) {
-      if (Date.now() >= deadline)
-        return this.logger.warn('thumbnails of deleted Prompts were not made in time', {
-          count: missing.length - index,
-        });
-      await this.make(id, 'whoever makes it');
+    const wanted = sources.map((source) => ({ ...source, most: deletionBatch }));
+    const tried = new Set<string>();
+    for (;;) {
+      const styles = await drawableOf(this.dataSource.manager, wanted, deletionBatch);
+      const untried = styles.filter(({ id }) => !tried.has(id));
+      if (untried.length === 0) return;
+      for (const { id } of untried) {
+        if (Date.now() >= deadline)
+          return this.logger.warn('thumbnails of deleted Prompts were not made in time', { made: tried.size });
+        tried.add(id);
+        await this.make(id, 'whoever makes it');
+      }
     }
   }
 
   /**
-   * Makes thumbnails whose picture has come since, beside other processes that do the same.
+   * One round of making thumbnails whose picture has come since, beside other processes that do the same.
    * @returns how many this call made.
    */
   async makeMissing(): Promise<number> {
-    await this.giveUpOnMissing();
     let made = 0;
-    for (const { id, ownerId } of await drawable(this.dataSource.manager, 'true', [], roundSize))
+    for (const { id, ownerId } of await this.missing.next(this.dataSource.manager))
       await this.turns.run(ownerId, async () => {
         made += Number(await this.make(id));
       });
@@ -85,7 +91,7 @@ export class ThumbnailsService {
   private async makeCommitted(styleIds: readonly string[]): Promise<void> {
     const deadline = Date.now() + patienceMs;
     try {
-      for (const { id, ownerId } of await drawable(this.dataSource.manager, 'style.id = ANY($1)', [styleIds])) {
+      for (const { id, ownerId } of await this.drawableAmong(styleIds)) {
         if (Date.now() > deadline) return;
         await this.turns.run(ownerId, async () => {
           if (Date.now() <= deadline) await this.make(id);
@@ -144,34 +150,16 @@ export class ThumbnailsService {
     }
   }
 
-  /** Keeps the list of missing ones short: a Prompt that is gone, or ended without a picture, will never have one. */
-  private async giveUpOnMissing(): Promise<void> {
-    await this.dataSource.query(
-      `UPDATE styles SET source_prompt_id = NULL
-       WHERE source_prompt_id IS NOT NULL AND thumbnail_key IS NULL
-         AND NOT EXISTS (
-           SELECT FROM image_tasks task WHERE task.id = styles.source_prompt_id
-             AND (task.status IN ('queued', 'processing') OR EXISTS (SELECT FROM images WHERE task_id = task.id)))`,
+  /** Those without a thumbnail whose Prompt has a first picture. */
+  private drawableAmong(styleIds: readonly string[]): Promise<Drawable[]> {
+    return this.dataSource.query<Drawable[]>(
+      `SELECT style.id, style.owner_id AS "ownerId" FROM styles style
+       JOIN images image ON image.task_id = style.source_prompt_id AND image.index = 0
+       WHERE style.id = ANY($1) AND style.thumbnail_key IS NULL ORDER BY style.seq`,
+      [styleIds],
     );
   }
 }
 
 /** The picture will not come back. */
 class LostPictureError extends Error {}
-
-/** Styles without a thumbnail whose Prompt has a first picture. */
-const fromDrawable = `FROM styles style
-  JOIN images image ON image.task_id = style.source_prompt_id AND image.index = 0
-  WHERE style.source_prompt_id IS NOT NULL AND style.thumbnail_key IS NULL`;
-
-async function drawable(
-  manager: EntityManager,
-  condition: string,
-  parameters: unknown[],
-  limit?: number,
-): Promise<{ id: string; ownerId: string }[]> {
-  return manager.query<{ id: string; ownerId: string }[]>(
-    `SELECT style.id, style.owner_id AS "ownerId" ${fromDrawable} AND ${condition} ORDER BY style.seq ${limit ? `LIMIT ${limit}` : ''}`,
-    parameters,
-  );
-}

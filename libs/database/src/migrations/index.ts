@@ -17,6 +17,8 @@ import { ThumbnailClaims1795660200000 } from './1795660200000-thumbnail-claims';
 import { OpenSandboxTasks1795670000000 } from './1795670000000-open-sandbox-tasks';
 import { NoOpenTasksOfAll1795670010000 } from './1795670010000-no-open-tasks-of-all';
 import { InsertTasks1795680000000 } from './1795680000000-insert-tasks';
+import { MissingThumbnails1795690000000 } from './1795690000000-missing-thumbnails';
+import { NoSourcesOfAll1795690010000 } from './1795690010000-no-sources-of-all';
 
 /** Every migration in order; a new one is added at the end, an index on a table that may be large with `createIndexConcurrently`. */
 export const migrations = [
@@ -39,4 +41,6 @@ export const migrations = [
   OpenSandboxTasks1795670000000,
   NoOpenTasksOfAll1795670010000,
   InsertTasks1795680000000,
+  MissingThumbnails1795690000000,
+  NoSourcesOfAll1795690010000,
 ];

@@ -6,7 +6,7 @@ import { Collection } from '../collections/collection';
 /** A reusable text with its controls, made from a Prompt, that any Fine-Tune can be drawn in. */
 @Entity('styles')
 @Index('styles_collection_seq_idx', ['collectionId', 'seq'])
-@Index('styles_source_prompt_idx', ['sourcePromptId'], {
+@Index('styles_missing_thumbnail_idx', ['ownerId', 'sourcePromptId', 'seq'], {
   where: `"source_prompt_id" IS NOT NULL AND "thumbnail_key" IS NULL`,
 })
 @Unique('styles_thumbnail_token_key', ['thumbnailToken'])
