@@ -1,10 +1,14 @@
 import { limits, newIdentifier } from '@app/domain';
+import type { ImageStorage } from '@app/storage';
 import { DataSource } from 'typeorm';
+import { IMAGE_STORAGE } from '../../apps/api/src/storage.token';
+import { ThumbnailsSweeper } from '../../apps/api/src/styles/thumbnails.sweeper';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import type { ProblemJson } from '../support/factories';
 import { makeFinetune } from '../support/factories';
 import { rowsRead } from '../support/rows-read';
+import { keysIn } from '../support/stored-objects';
 
 describe('Collections of very many Styles', () => {
   let api: TestApi;
@@ -57,5 +61,25 @@ describe('Collections of very many Styles', () => {
     const large = [await makeCollection(20_000), await makeCollection(20_000)];
     expect(await applied(large.slice(0, 1))).toBeLessThanOrEqual(least);
     expect(await applied(large)).toBeLessThanOrEqual(least + 1);
+  });
+
+  it('are deleted with the files of their first thousand thumbnails; the sweeper removes the others', async () => {
+    const id = await makeCollection(1050);
+    await api.dataSource.query(
+      `UPDATE styles SET thumbnail_key = 'thumbnails/' || id || '.png' WHERE collection_id = $1`,
+      [id],
+    );
+    const keys = await api.dataSource.query<{ key: string }[]>(
+      'SELECT thumbnail_key AS key FROM styles WHERE collection_id = $1',
+      [id],
+    );
+    const storage = api.app.get<ImageStorage>(IMAGE_STORAGE);
+    const before = new Set(await keysIn(storage));
+    for (const { key: file } of keys) await storage.write(file, Buffer.from('x'));
+    expect((await api.request('DELETE', `/v1/prompts/collections/${id}`, { key })).status).toBe(200);
+    expect((await keysIn(storage)).filter((file) => !before.has(file))).toHaveLength(50);
+    expect(await api.dataSource.query('SELECT id FROM styles WHERE collection_id = $1', [id])).toEqual([]);
+    await api.app.get(ThumbnailsSweeper).removeStrays(Date.now() + 2 * 3_600_000);
+    expect((await keysIn(storage)).filter((file) => !before.has(file))).toEqual([]);
   });
 });

@@ -9,7 +9,7 @@ import type { List } from '../records/list';
 import { listOf } from '../records/list';
 import { StoredFiles } from '../records/stored-files';
 import { templatesOf } from '../styles/style-templates';
-import { removeStyles, StylesService } from '../styles/styles.service';
+import { removeStylesOf, StylesService } from '../styles/styles.service';
 import { ThumbnailsService } from '../styles/thumbnails.service';
 import { CollectionsRepository } from './collections.repository';
 
@@ -51,11 +51,11 @@ export class CollectionsService {
     return dto;
   }
 
-  /** Removes the rows of the Collection and its Styles together, and after them the thumbnails. */
+  /** Removes the rows of the Collection and its Styles together, and after them the thumbnails; of very many the sweeper removes the last. */
   async remove(ownerId: string, id: string): Promise<void> {
-    const { thumbnailKeys } = await this.collections.manager.transaction(async (manager) => {
+    const thumbnailKeys = await this.collections.manager.transaction(async (manager) => {
       await this.access.lockOwn(manager, ownerId, id, 'remove');
-      const removed = await removeStyles(manager, { collectionId: id });
+      const removed = await removeStylesOf(manager, id);
       await manager.delete(Collection, { id });
       await forgetReplies(manager, [id]);
       return removed;

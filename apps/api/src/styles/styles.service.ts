@@ -21,6 +21,9 @@ import { StoredFiles } from '../records/stored-files';
 import { promptIdsOf, templatesOf } from './style-templates';
 import { ThumbnailsService } from './thumbnails.service';
 
+/** Thumbnails whose files a request removes: a Collection may have any number of them. */
+const thumbnailsAtOnce = 1000;
+
 /** The Styles of Collections. */
 @Injectable()
 export class StylesService {
@@ -110,12 +113,14 @@ export class StylesService {
     await this.findOne(ownerId, collectionId, id);
     const removed = await this.styles.manager.transaction(async (manager) => {
       await this.collections.lockOwn(manager, ownerId, collectionId, 'change');
-      const styles = await removeStyles(manager, { id, collectionId });
+      const where = { id, collectionId, ownerId };
+      const style = await manager.findOne(Style, { where, lock: { mode: 'pessimistic_write' } });
+      await manager.delete(Style, where);
       await forgetReplies(manager, [id]);
-      return styles;
+      return style;
     });
-    if (removed.count === 0) throw new NotFoundError('Style');
-    await this.files.removeAll(removed.thumbnailKeys);
+    if (!removed) throw new NotFoundError('Style');
+    if (removed.thumbnailKey) await this.files.removeAll([removed.thumbnailKey]);
   }
 
   private async lockPrompts(
@@ -141,18 +146,15 @@ export class StylesService {
   }
 }
 
-/** Deletes rows and says which thumbnails hung on them, for removal after the commit. */
-export async function removeStyles(
-  manager: EntityManager,
-  where: Partial<Pick<Style, 'id' | 'collectionId'>>,
-): Promise<{ count: number; thumbnailKeys: string[] }> {
-  const result = await manager
-    .createQueryBuilder()
-    .delete()
-    .from(Style)
-    .where(where)
-    .returning(['thumbnailKey'])
-    .execute();
-  const rows = result.raw as { thumbnail_key: string | null }[];
-  return { count: rows.length, thumbnailKeys: rows.flatMap((row) => row.thumbnail_key ?? []) };
+/**
+ * Deletes the Styles of a Collection.
+ * @returns which thumbnails hung on the first of them, for removal after the commit; the sweeper removes the others.
+ */
+export async function removeStylesOf(manager: EntityManager, collectionId: string): Promise<string[]> {
+  const first = await manager.query<{ key: string | null }[]>(
+    `SELECT thumbnail_key AS key FROM styles WHERE collection_id = $1 ORDER BY seq LIMIT (SELECT $2::integer) FOR UPDATE`,
+    [collectionId, thumbnailsAtOnce],
+  );
+  await manager.delete(Style, { collectionId });
+  return first.flatMap(({ key }) => key ?? []);
 }
