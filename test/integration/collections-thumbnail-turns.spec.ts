@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadConfig } from '@app/config';
 import { Collection, newIdentifier } from '@app/domain';
-import { JsonLogger } from '@app/logging';
+import { JsonLogger } from '@app/observability';
 import type { ImageStorage } from '@app/storage';
 import { openImageStorage } from '@app/storage';
 import type { EntityManager } from 'typeorm';
