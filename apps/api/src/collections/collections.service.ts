@@ -4,6 +4,7 @@ import { forgetReplies } from '@app/image-tasks';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
+import { findReadable } from '../auth/find-owned';
 import { ImageUrls } from '../records/image-urls';
 import type { List } from '../records/list';
 import { listOf } from '../records/list';
@@ -11,14 +12,13 @@ import { StoredFiles } from '../records/stored-files';
 import { templatesOf } from '../styles/style-templates';
 import { removeStylesOf, StylesService } from '../styles/styles.service';
 import { ThumbnailsService } from '../styles/thumbnails.service';
-import { CollectionsRepository } from './collections.repository';
+import { lockOwnCollection } from './lock-own-collection';
 
 /** A caller's Collections, and the public ones. */
 @Injectable()
 export class CollectionsService {
   constructor(
     @InjectRepository(Collection) private readonly collections: Repository<Collection>,
-    private readonly access: CollectionsRepository,
     private readonly styles: StylesService,
     private readonly thumbnails: ThumbnailsService,
     private readonly urls: ImageUrls,
@@ -47,14 +47,14 @@ export class CollectionsService {
 
   /** @throws NotFoundError also for another caller's. */
   async findOne(ownerId: string, id: string): Promise<CollectionDto> {
-    const [dto] = await this.present([await this.access.findReadable(ownerId, id)]);
+    const [dto] = await this.present([await findReadable(this.collections.manager, Collection, ownerId, id)]);
     return dto;
   }
 
   /** Removes the rows of the Collection and its Styles together, and after them the thumbnails; of very many the sweeper removes the last. */
   async remove(ownerId: string, id: string): Promise<void> {
     const thumbnailKeys = await this.collections.manager.transaction(async (manager) => {
-      await this.access.lockOwn(manager, ownerId, id, 'remove');
+      await lockOwnCollection(manager, ownerId, id, 'remove');
       const removed = await removeStylesOf(manager, id);
       await manager.delete(Collection, { id });
       await forgetReplies(manager, [id]);

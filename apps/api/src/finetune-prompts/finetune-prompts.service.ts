@@ -3,7 +3,6 @@ import {
   applyTemplate,
   FieldProblems,
   FinetunePrompt,
-  isIdentifier,
   limits,
   NotFoundError,
   Phrase,
@@ -19,6 +18,7 @@ import { Repository } from 'typeorm';
 import type { NewOrder } from '../admission/admission.service';
 import { AdmissionService } from '../admission/admission.service';
 import type { CallerKey } from '../auth/caller-key';
+import { findOwned } from '../auth/find-owned';
 import { FinetunesService } from '../finetunes/finetunes.service';
 import { ModelsService } from '../models/models.service';
 import { PromptLengths } from '../models/prompt-lengths.service';
@@ -148,24 +148,21 @@ export class FinetunePromptsService {
   /** @throws NotFoundError for the Fine-Tune, else for the Prompt. */
   async findOne(ownerId: string, finetuneId: string, id: string): Promise<PromptDto> {
     await this.finetunes.load(ownerId, finetuneId);
-    const where = { id, finetuneId, ownerId };
-    const found = isIdentifier(id) && (await this.prompts.findOne({ where, relations: { task: true } }));
-    if (!found) throw new NotFoundError('Prompt');
+    const options = { within: { finetuneId }, relations: { task: true } } as const;
+    const prompt = await findOwned(this.prompts.manager, FinetunePrompt, ownerId, id, options);
     const urls = await this.urls.ofTasks([id]);
-    return PromptDto.from(found, urls.get(id) ?? []);
+    return PromptDto.from(prompt, urls.get(id) ?? []);
   }
 
   /** Cancels it if it has not finished, and removes its row and its pictures; Styles made from it keep a thumbnail. */
   async remove(ownerId: string, finetuneId: string, id: string): Promise<void> {
     await this.finetunes.load(ownerId, finetuneId);
-    const where = { id, finetuneId, ownerId };
-    if (isIdentifier(id) && (await this.transactions.manager.existsBy(FinetunePrompt, where)))
-      await this.thumbnails.makeFor([{ ownerId, promptId: id }]);
+    const within = { finetuneId };
+    await findOwned(this.prompts.manager, FinetunePrompt, ownerId, id, { within });
+    await this.thumbnails.makeFor([{ ownerId, promptId: id }]);
     await this.transactions.run(async (transaction) => {
-      const { manager } = transaction;
-      const lock = { mode: 'pessimistic_write' } as const;
-      const found = isIdentifier(id) && (await manager.findOne(FinetunePrompt, { where, lock }));
-      if (!found) throw new NotFoundError('Prompt');
+      const lock = 'pessimistic_write';
+      await findOwned(transaction.manager, FinetunePrompt, ownerId, id, { within, lock });
       await this.lifeCycle.remove(transaction, id);
     });
     await this.files.removeAll([id]);

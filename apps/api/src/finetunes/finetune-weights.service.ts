@@ -11,6 +11,7 @@ import type { OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { DataSource } from 'typeorm';
+import { findOwned } from '../auth/find-owned';
 import { CONFIG } from '../config.token';
 import { welcomeBody } from '../http/connections';
 import { BodyTooLargeError, HttpError } from '../http/http-errors';
@@ -124,7 +125,7 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
     const { kind, vectors, hash, bytes, key, scale } = file;
     try {
       const { finetune, oldKey } = await this.dataSource.transaction(async (manager) => {
-        const before = await this.finetunes.lock(manager, ownerId, id, 'pessimistic_write');
+        const before = await findOwned(manager, Finetune, ownerId, id, { lock: 'pessimistic_write' });
         const weights = {
           weightsKind: kind,
           weightsVectors: vectors,

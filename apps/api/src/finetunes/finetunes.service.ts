@@ -1,12 +1,12 @@
-import { defaults, Finetune, InvalidError, isIdentifier, limits, newIdentifier, NotFoundError } from '@app/domain';
+import { defaults, Finetune, InvalidError, limits, newIdentifier } from '@app/domain';
 import type { CreateFinetuneDto } from '@app/domain/http';
 import { FinetuneDto } from '@app/domain/http';
 import { addStored, forgetReplies, ImageTaskLifeCycle } from '@app/image-tasks';
 import { Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import type { EntityManager } from 'typeorm';
 import { Repository } from 'typeorm';
+import { findOwned } from '../auth/find-owned';
 import { ModelsService } from '../models/models.service';
 import type { List } from '../records/list';
 import { listOf } from '../records/list';
@@ -73,7 +73,7 @@ export class FinetunesService {
     await this.thumbnails.makeFor(doomed.map((prompt) => ({ ownerId, promptId: prompt.id })));
     const drawn = await this.transactions.run(async (transaction) => {
       const { manager } = transaction;
-      const { weightsBytes } = await this.lock(manager, ownerId, id, 'pessimistic_write');
+      const { weightsBytes } = await findOwned(manager, Finetune, ownerId, id, { lock: 'pessimistic_write' });
       // One order for all who lock several, so that no two wait for each other.
       const prompts: { id: string }[] = await manager.query(
         'SELECT id FROM finetune_prompts WHERE finetune_id = $1 ORDER BY id FOR UPDATE',
@@ -90,26 +90,8 @@ export class FinetunesService {
   }
 
   /** @throws NotFoundError also for another caller's. */
-  async load(ownerId: string, id: string): Promise<Finetune> {
-    const found = isIdentifier(id) && (await this.finetunes.findOneBy({ id, ownerId }));
-    if (!found) throw new NotFoundError('FineTune');
-    return found;
-  }
-
-  /**
-   * The row as it is now, held until the transaction ends: `for_key_share` against its removal, `pessimistic_write`
-   * against every change.
-   * @throws NotFoundError when it was removed meanwhile.
-   */
-  async lock(
-    manager: EntityManager,
-    ownerId: string,
-    id: string,
-    mode: 'for_key_share' | 'pessimistic_write',
-  ): Promise<Finetune> {
-    const found = isIdentifier(id) && (await manager.findOne(Finetune, { where: { id, ownerId }, lock: { mode } }));
-    if (!found) throw new NotFoundError('FineTune');
-    return found;
+  load(ownerId: string, id: string): Promise<Finetune> {
+    return findOwned(this.finetunes.manager, Finetune, ownerId, id);
   }
 }
 

@@ -1,7 +1,6 @@
-import { Collection, Style } from '@app/domain';
+import { Style } from '@app/domain';
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { CollectionsRepository } from '../collections/collections.repository';
 import { PicturesModule } from '../pictures/pictures.module';
 import { RecordsModule } from '../records/records.module';
 import { StylesController } from './styles.controller';
@@ -11,9 +10,9 @@ import { ThumbnailsSweeper } from './thumbnails.sweeper';
 
 /** Styles and their thumbnails. */
 @Module({
-  imports: [TypeOrmModule.forFeature([Collection, Style]), RecordsModule, PicturesModule],
+  imports: [TypeOrmModule.forFeature([Style]), RecordsModule, PicturesModule],
   controllers: [StylesController],
-  providers: [CollectionsRepository, StylesService, ThumbnailsService, ThumbnailsSweeper],
-  exports: [CollectionsRepository, StylesService, ThumbnailsService],
+  providers: [StylesService, ThumbnailsService, ThumbnailsSweeper],
+  exports: [StylesService, ThumbnailsService],
 })
 export class StylesModule {}

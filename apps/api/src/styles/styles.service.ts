@@ -1,19 +1,12 @@
-import {
-  FieldProblems,
-  FinetunePrompt,
-  isIdentifier,
-  newIdentifier,
-  NotFoundError,
-  Style,
-  UnprocessableError,
-} from '@app/domain';
+import { Collection, FieldProblems, FinetunePrompt, newIdentifier, Style, UnprocessableError } from '@app/domain';
 import type { CreateStyleDto, StyleDto } from '@app/domain/http';
 import { forgetReplies } from '@app/image-tasks';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { In, Repository } from 'typeorm';
-import { CollectionsRepository } from '../collections/collections.repository';
+import { findOwned, findReadable } from '../auth/find-owned';
+import { lockOwnCollection } from '../collections/lock-own-collection';
 import { ImageUrls } from '../records/image-urls';
 import type { List } from '../records/list';
 import { listOf } from '../records/list';
@@ -29,7 +22,6 @@ const thumbnailsAtOnce = 1000;
 export class StylesService {
   constructor(
     @InjectRepository(Style) private readonly styles: Repository<Style>,
-    private readonly collections: CollectionsRepository,
     private readonly thumbnails: ThumbnailsService,
     private readonly urls: ImageUrls,
     private readonly files: StoredFiles,
@@ -39,7 +31,7 @@ export class StylesService {
   async create(ownerId: string, collectionId: string, dtos: readonly CreateStyleDto[]): Promise<StyleDto[]> {
     const templates = await templatesOf(this.styles.manager, ownerId, dtos);
     const ids = await this.styles.manager.transaction(async (manager) => {
-      await this.collections.lockOwn(manager, ownerId, collectionId, 'change');
+      await lockOwnCollection(manager, ownerId, collectionId, 'change');
       return this.insertAll(manager, { ownerId, id: collectionId }, dtos, templates, '');
     });
     await this.thumbnails.makeNew(ids);
@@ -93,7 +85,7 @@ export class StylesService {
 
   /** @throws NotFoundError for a Collection that the caller cannot read. */
   async list(ownerId: string, collectionId: string): Promise<List> {
-    await this.collections.findReadable(ownerId, collectionId);
+    await findReadable(this.styles.manager, Collection, ownerId, collectionId);
     const query = this.styles
       .createQueryBuilder('style')
       .where('style.collection_id = :collectionId', { collectionId });
@@ -102,24 +94,22 @@ export class StylesService {
 
   /** @throws NotFoundError for the Collection, else for the Style. */
   async findOne(ownerId: string, collectionId: string, id: string): Promise<StyleDto> {
-    await this.collections.findReadable(ownerId, collectionId);
-    const style = isIdentifier(id) && (await this.styles.findOneBy({ id, collectionId }));
-    if (!style) throw new NotFoundError('Style');
-    return this.present(style);
+    const { manager } = this.styles;
+    await findReadable(manager, Collection, ownerId, collectionId);
+    return this.present(await findReadable(manager, Style, ownerId, id, { within: { collectionId } }));
   }
 
   /** Removes the row, and after it the thumbnail. */
   async remove(ownerId: string, collectionId: string, id: string): Promise<void> {
     await this.findOne(ownerId, collectionId, id);
     const removed = await this.styles.manager.transaction(async (manager) => {
-      await this.collections.lockOwn(manager, ownerId, collectionId, 'change');
-      const where = { id, collectionId, ownerId };
-      const style = await manager.findOne(Style, { where, lock: { mode: 'pessimistic_write' } });
-      await manager.delete(Style, where);
+      await lockOwnCollection(manager, ownerId, collectionId, 'change');
+      const within = { collectionId };
+      const style = await findOwned(manager, Style, ownerId, id, { within, lock: 'pessimistic_write' });
+      await manager.delete(Style, { id, ownerId });
       await forgetReplies(manager, [id]);
       return style;
     });
-    if (!removed) throw new NotFoundError('Style');
     if (removed.thumbnailKey) await this.files.removeAll([removed.thumbnailKey]);
   }
 

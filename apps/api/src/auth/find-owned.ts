@@ -1,0 +1,69 @@
+import type { Collection, Style } from '@app/domain';
+import { Finetune, FinetunePrompt, isIdentifier, NotFoundError } from '@app/domain';
+import type { EntityManager, FindOptionsWhere, ObjectLiteral } from 'typeorm';
+import { IsNull } from 'typeorm';
+
+type Owned = Collection | Finetune | FinetunePrompt | Style;
+type EntityClass<T> = new () => T;
+
+/** What an error calls a record, where that is not the name of its class. */
+const names = new Map<EntityClass<Owned>, string>([
+  [Finetune, 'FineTune'],
+  [FinetunePrompt, 'Prompt'],
+]);
+
+export interface FindOptions {
+  /** The record that it must belong to. */
+  within?: { finetuneId: string } | { collectionId: string };
+  /** Has its image task read with it. */
+  relations?: { task: true };
+  /** Held until the transaction ends: `for_key_share` against its removal, `pessimistic_write` against every change. */
+  lock?: 'for_key_share' | 'pessimistic_write';
+}
+
+/**
+ * A record of the caller's.
+ * @throws NotFoundError also for another caller's, and for a public one.
+ */
+export function findOwned<T extends Owned>(
+  manager: EntityManager,
+  entity: EntityClass<T>,
+  ownerId: string,
+  id: string,
+  options?: FindOptions,
+): Promise<T> {
+  return find(manager, entity, id, [{ ownerId }], options);
+}
+
+/**
+ * A record of the caller's, or a public one, which has no owner.
+ * @throws NotFoundError also for another caller's.
+ */
+export function findReadable<T extends Collection | Style>(
+  manager: EntityManager,
+  entity: EntityClass<T>,
+  ownerId: string,
+  id: string,
+  options?: FindOptions,
+): Promise<T> {
+  return find(manager, entity, id, [{ ownerId }, { ownerId: IsNull() }], options);
+}
+
+/** What cannot be an id is not looked up: PostgreSQL refuses some texts, such as one with a zero byte. */
+async function find<T extends Owned>(
+  manager: EntityManager,
+  entity: EntityClass<T>,
+  id: string,
+  owners: readonly FindOptionsWhere<ObjectLiteral>[],
+  { within, relations, lock }: FindOptions = {},
+): Promise<T> {
+  const found = isIdentifier(id)
+    ? await manager.findOne<ObjectLiteral>(entity, {
+        where: owners.map((owner) => ({ ...within, id, ...owner })),
+        ...(relations && { relations }),
+        ...(lock && { lock: { mode: lock } }),
+      })
+    : null;
+  if (!found) throw new NotFoundError(names.get(entity) ?? entity.name);
+  return found as T;
+}
