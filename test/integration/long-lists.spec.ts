@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import type { Logger } from 'typeorm';
 import { DataSource } from 'typeorm';
 import type { Response } from 'express';
-import { writePiece } from '../../apps/api/src/records/write-piece';
+import { writePiece } from '../../apps/api/src/http/write-piece';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { until } from '../support/until';

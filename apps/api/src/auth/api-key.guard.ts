@@ -25,12 +25,13 @@ const checksKeyItself = 'checksKeyItself';
 export const ChecksKeyItself = () => SetMetadata(checksKeyItself, true);
 
 /** The caller's key, for routes that need more of it than its id. */
-export const Caller = createParamDecorator((_: unknown, context: ExecutionContext): CallerKey => caller(context));
+export const Caller = createParamDecorator((_: unknown, context: ExecutionContext): CallerKey => callerOf(context));
 
 /** The caller's id, which owns what the request makes and finds. */
-export const OwnerId = createParamDecorator((_: unknown, context: ExecutionContext): string => caller(context).id);
+export const OwnerId = createParamDecorator((_: unknown, context: ExecutionContext): string => callerOf(context).id);
 
-function caller(context: ExecutionContext): CallerKey {
+/** @throws UnauthorizedError on a public route, which has none. */
+export function callerOf(context: ExecutionContext): CallerKey {
   const { apiKey } = context.switchToHttp().getRequest<Request>();
   if (!apiKey) throw new UnauthorizedError();
   return apiKey;

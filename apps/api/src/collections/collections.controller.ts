@@ -1,13 +1,12 @@
 import { CollectionDto, CreateCollectionDto, DeletedDto } from '@app/domain/http';
-import { Controller, Delete, Get, Param, Post, Req, Res } from '@nestjs/common';
+import { Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
 import { ApiQuery, ApiTags } from '@nestjs/swagger';
-import type { Request, Response } from 'express';
+import type { Response } from 'express';
 import { OwnerId } from '../auth/api-key.guard';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBody } from '../http/body';
-import { Lists } from '../records/lists';
-import type { Page } from '../records/page';
-import { PageQuery } from '../records/page';
+import { SendsList } from '../http/list.interceptor';
+import type { List } from '../infrastructure/list';
 import { CollectionsService } from './collections.service';
 import { IsPublicQuery } from './scope-query';
 
@@ -15,10 +14,7 @@ import { IsPublicQuery } from './scope-query';
 @ApiTags('Collections')
 @Controller('v1/prompts/collections')
 export class CollectionsController {
-  constructor(
-    private readonly collections: CollectionsService,
-    private readonly lists: Lists,
-  ) {}
+  constructor(private readonly collections: CollectionsService) {}
 
   @Post()
   @ApiCreates('createCollection', 'Make a Collection of Styles from your Prompts', {
@@ -38,14 +34,9 @@ export class CollectionsController {
     description: 'The public Collections instead of your own.',
     schema: { type: 'string', enum: ['public'] },
   })
-  async findAll(
-    @OwnerId() ownerId: string,
-    @IsPublicQuery() isPublic: boolean,
-    @PageQuery() page: Page,
-    @Req() request: Request,
-    @Res() response: Response,
-  ): Promise<void> {
-    await this.lists.send(request, response, page, this.collections.list(ownerId, isPublic));
+  @SendsList()
+  findAll(@OwnerId() ownerId: string, @IsPublicQuery() isPublic: boolean, @Res() _: Response): List {
+    return this.collections.list(ownerId, isPublic);
   }
 
   @Get(':id')

@@ -6,26 +6,22 @@ import {
   PartialPromptDto,
   PromptDto,
 } from '@app/domain/http';
-import { Controller, Delete, Get, Param, Post, Req, Res } from '@nestjs/common';
+import { Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import type { Request, Response } from 'express';
+import type { Response } from 'express';
 import { Caller, ChecksKeyItself, OwnerId } from '../auth/api-key.guard';
 import type { CallerKey } from '../auth/caller-key';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBodyArray } from '../http/body';
-import { Lists } from '../records/lists';
-import type { Page } from '../records/page';
-import { PageQuery } from '../records/page';
+import { SendsList } from '../http/list.interceptor';
+import type { List } from '../infrastructure/list';
 import { FinetunePromptsService } from './finetune-prompts.service';
 
 /** Prompts of a Fine-Tune. */
 @ApiTags('Prompts')
 @Controller('v1/finetunes/:id')
 export class FinetunePromptsController {
-  constructor(
-    private readonly prompts: FinetunePromptsService,
-    private readonly lists: Lists,
-  ) {}
+  constructor(private readonly prompts: FinetunePromptsService) {}
 
   @Post('prompts')
   @ChecksKeyItself()
@@ -64,14 +60,9 @@ export class FinetunePromptsController {
 
   @Get('prompts')
   @ApiLists('listPrompts', 'List the Prompts of a Fine-Tune, newest first', { reply: PromptDto, errors: [404] })
-  async findAll(
-    @OwnerId() ownerId: string,
-    @Param('id') id: string,
-    @PageQuery() page: Page,
-    @Req() request: Request,
-    @Res() response: Response,
-  ): Promise<void> {
-    await this.lists.send(request, response, page, await this.prompts.list(ownerId, id));
+  @SendsList()
+  findAll(@OwnerId() ownerId: string, @Param('id') id: string, @Res() _: Response): Promise<List> {
+    return this.prompts.list(ownerId, id);
   }
 
   @Get('prompts/:prompt_id')

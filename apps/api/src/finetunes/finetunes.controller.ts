@@ -6,9 +6,8 @@ import type { Request, Response } from 'express';
 import { Caller, OwnerId } from '../auth/api-key.guard';
 import type { CallerKey } from '../auth/caller-key';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves, ApiUploads } from '../docs/operation';
-import { Lists } from '../records/lists';
-import type { Page } from '../records/page';
-import { PageQuery } from '../records/page';
+import { SendsList } from '../http/list.interceptor';
+import type { List } from '../infrastructure/list';
 import { TextToImageService } from '../text-to-image/text-to-image.service';
 import { FinetuneOrGenerationBody } from './finetune-body';
 import { FinetuneWeightsService } from './finetune-weights.service';
@@ -23,7 +22,6 @@ export class FinetunesController {
     private readonly finetunes: FinetunesService,
     private readonly weights: FinetuneWeightsService,
     private readonly textToImage: TextToImageService,
-    private readonly lists: Lists,
   ) {}
 
   @Post()
@@ -44,13 +42,9 @@ export class FinetunesController {
 
   @Get()
   @ApiLists('listFinetunes', 'List your Fine-Tunes, newest first', { reply: FinetuneDto })
-  async findAll(
-    @OwnerId() ownerId: string,
-    @PageQuery() page: Page,
-    @Req() request: Request,
-    @Res() response: Response,
-  ): Promise<void> {
-    await this.lists.send(request, response, page, this.finetunes.list(ownerId));
+  @SendsList()
+  findAll(@OwnerId() ownerId: string, @Res() _: Response): List {
+    return this.finetunes.list(ownerId);
   }
 
   @Get(':id')

@@ -8,8 +8,8 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import { findOwned } from '../auth/find-owned';
 import { ModelsService } from '../models/models.service';
-import type { List } from '../records/list';
-import { listOf } from '../records/list';
+import type { List } from '../infrastructure/list';
+import { listOf } from '../infrastructure/list';
 import { StoredFiles } from '../records/stored-files';
 import { ThumbnailsService } from '../styles/thumbnails.service';
 

@@ -1,7 +1,7 @@
 import { defaults, limits } from '@app/domain';
 import { Query } from '@nestjs/common';
 import type { PipeTransform } from '@nestjs/common';
-import { badParameter } from '../records/page';
+import { badParameter } from '../http/bad-parameter';
 
 /** The `scale` query parameter, checked; 1 when it is left out. */
 export const ScaleQuery = () => Query(new ScalePipe());

@@ -1,23 +1,19 @@
 import { CreateStyleDto, DeletedDto, StyleDto } from '@app/domain/http';
-import { Controller, Delete, Get, Param, Post, Req, Res } from '@nestjs/common';
+import { Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import type { Request, Response } from 'express';
+import type { Response } from 'express';
 import { OwnerId } from '../auth/api-key.guard';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBodyArray } from '../http/body';
-import { Lists } from '../records/lists';
-import type { Page } from '../records/page';
-import { PageQuery } from '../records/page';
+import { SendsList } from '../http/list.interceptor';
+import type { List } from '../infrastructure/list';
 import { StylesService } from './styles.service';
 
 /** Styles of a Collection. */
 @ApiTags('Styles')
 @Controller('v1/prompts/collections/:id/styles')
 export class StylesController {
-  constructor(
-    private readonly styles: StylesService,
-    private readonly lists: Lists,
-  ) {}
+  constructor(private readonly styles: StylesService) {}
 
   @Post()
   @ApiCreates('createStyles', 'Add Styles made from your Prompts to a Collection', {
@@ -37,14 +33,9 @@ export class StylesController {
 
   @Get()
   @ApiLists('listStyles', 'List the Styles of a Collection, newest first', { reply: StyleDto, errors: [404] })
-  async findAll(
-    @OwnerId() ownerId: string,
-    @Param('id') id: string,
-    @PageQuery() page: Page,
-    @Req() request: Request,
-    @Res() response: Response,
-  ): Promise<void> {
-    await this.lists.send(request, response, page, await this.styles.list(ownerId, id));
+  @SendsList()
+  findAll(@OwnerId() ownerId: string, @Param('id') id: string, @Res() _: Response): Promise<List> {
+    return this.styles.list(ownerId, id);
   }
 
   @Get(':style_id')

@@ -1,24 +1,20 @@
 import { CreateGenerationDto, DeletedDto, GenerationDto } from '@app/domain/http';
-import { Controller, Delete, Get, Param, Post, Req, Res } from '@nestjs/common';
+import { Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import type { Request, Response } from 'express';
+import type { Response } from 'express';
 import { Caller, ChecksKeyItself, OwnerId } from '../auth/api-key.guard';
 import type { CallerKey } from '../auth/caller-key';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBody } from '../http/body';
-import { Lists } from '../records/lists';
-import type { Page } from '../records/page';
-import { PageQuery } from '../records/page';
+import { SendsList } from '../http/list.interceptor';
+import type { List } from '../infrastructure/list';
 import { TextToImageService } from './text-to-image.service';
 
 /** Pictures from a prompt. */
 @ApiTags('Text to image')
 @Controller('v1/sd/text-to-image')
 export class TextToImageController {
-  constructor(
-    private readonly textToImage: TextToImageService,
-    private readonly lists: Lists,
-  ) {}
+  constructor(private readonly textToImage: TextToImageService) {}
 
   @Post()
   @ChecksKeyItself()
@@ -36,13 +32,9 @@ export class TextToImageController {
 
   @Get()
   @ApiLists('listGenerations', 'List your Generations, newest first', { reply: GenerationDto })
-  async findAll(
-    @OwnerId() ownerId: string,
-    @PageQuery() page: Page,
-    @Req() request: Request,
-    @Res() response: Response,
-  ): Promise<void> {
-    await this.lists.send(request, response, page, this.textToImage.list(ownerId));
+  @SendsList()
+  findAll(@OwnerId() ownerId: string, @Res() _: Response): List {
+    return this.textToImage.list(ownerId);
   }
 
   @Get(':id')

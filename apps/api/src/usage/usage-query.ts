@@ -2,7 +2,7 @@ import type { UsageGroup } from '@app/domain/http';
 import { usageGroups } from '@app/domain/http';
 import { Query } from '@nestjs/common';
 import type { PipeTransform } from '@nestjs/common';
-import { badParameter } from '../records/page';
+import { badParameter } from '../http/bad-parameter';
 
 /** Which usage is asked for; UTC days as `YYYY-MM-DD`, both included. */
 export interface UsageQuery {

@@ -1,4 +1,4 @@
-import { FairTurns } from '../work/fair-turns';
+import { FairTurns } from './fair-turns';
 
 /** Does a piece of work when no other is being done. */
 export type Piece = <T>(work: () => Promise<T>) => Promise<T>;

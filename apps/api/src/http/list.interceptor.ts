@@ -1,13 +1,17 @@
 import type { Config } from '@app/config';
-import { Inject, Injectable } from '@nestjs/common';
+import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
+import { Inject, Injectable, UseInterceptors } from '@nestjs/common';
 import type { Request, Response } from 'express';
+import type { Observable } from 'rxjs';
+import { from, lastValueFrom } from 'rxjs';
+import { callerOf } from '../auth/api-key.guard';
 import { CONFIG } from '../config.token';
-import { UnauthorizedError } from '../http/http-errors';
+import type { List, ListElement } from '../infrastructure/list';
 import { LongRequests } from '../long-requests/long-requests';
-import type { List, ListElement } from './list';
+import { Turns } from '../work/turns';
+import { badParameter } from './bad-parameter';
 import type { Page } from './page';
-import { badParameter, linkNext } from './page';
-import { Turns } from './turns';
+import { linkNext, pageOf } from './page';
 import { writePiece } from './write-piece';
 
 /** Elements of the first batch: a list that is no longer is answered at once, whatever else the key has running. */
@@ -18,32 +22,53 @@ const largestBatch = 200;
 /** Written at once; a reader must take each such piece in time. */
 const pieceBytes = 64 * 1024;
 
+/** One batch of the whole process is read at a time, so that lists take one connection of the pool, however many there are. */
+const turns = new Turns();
+
+/** Who asks for which part of a list. */
+interface Asked {
+  ownerId: string;
+  request: Request;
+  response: Response;
+  page: Page;
+}
+
+/**
+ * On a route that returns a `List`: the answer is the page that was asked for, or everything. The route takes `@Res()` without
+ * using it, by which Nest knows that it has nothing to send itself.
+ */
+export const SendsList = () => UseInterceptors(ListInterceptor);
+
 /** Answers with lists: pages at once, complete ones as a stream that keeps one batch in memory and no connection while it waits. */
 @Injectable()
-export class Lists {
-  /** One batch is read at a time, so that lists take one connection of the pool, however many there are. */
-  private readonly turns = new Turns();
-
+class ListInterceptor implements NestInterceptor {
   constructor(
     private readonly longRequests: LongRequests,
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
+  /** @throws InvalidError for wrong parameters, before the list is looked for; what `send` throws */
+  intercept(context: ExecutionContext, next: CallHandler<List>): Observable<void> {
+    const http = context.switchToHttp();
+    const [request, response] = [http.getRequest<Request>(), http.getResponse<Response>()];
+    const asked = { ownerId: callerOf(context).id, request, response, page: pageOf(request) };
+    return from(lastValueFrom(next.handle()).then((list) => this.send(asked, list)));
+  }
+
   /**
    * Sends a page, or what a request without `limit` asks for: all that follows `after`.
    * @throws InvalidError for an `after` that is not in the list; TooManyOpenError while the key has a long one running.
    */
-  async send(request: Request, response: Response, { limit, after }: Page, list: List): Promise<void> {
-    const ownerId = request.apiKey?.id;
-    if (ownerId === undefined) throw new UnauthorizedError();
+  private async send({ ownerId, request, response, page }: Asked, list: List): Promise<void> {
+    const { limit, after } = page;
     // Nothing is read for a caller who has gone while others of its requests had their turn.
     const once = async (count: number, place?: number) => (response.closed ? [] : list.read(count, place));
-    const read = (count: number, place?: number) => this.turns.take(ownerId, () => once(count, place));
-    const place = after === undefined ? undefined : await this.turns.take(ownerId, () => list.seqOf(after));
+    const read = (count: number, place?: number) => turns.take(ownerId, () => once(count, place));
+    const place = after === undefined ? undefined : await turns.take(ownerId, () => list.seqOf(after));
     if (after !== undefined && place === undefined)
       throw badParameter('after', 'must be the id of an element of this list');
     const count = limit ?? firstBatch;
-    const found = await this.turns.takeSeveral(ownerId, (piece) =>
+    const found = await turns.takeSeveral(ownerId, (piece) =>
       readPage(count + 1, (batch, from = place) => piece(() => once(batch, from))),
     );
     const shown = found.slice(0, count);
