@@ -1,7 +1,8 @@
 import { Collection } from '@app/domain';
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { RecordsModule } from '../records/records.module';
+import { ImagesModule } from '../images/images.module';
+import { StorageUseModule } from '../storage-use/storage-use.module';
 import { StylesModule } from '../styles/styles.module';
 import { CollectionsController } from './collections.controller';
 import { CollectionsService } from './collections.service';
@@ -9,7 +10,7 @@ import { PublicCollectionsSeeder } from './public/public-collections.seeder';
 
 /** Collections of Styles: the caller's own and the public ones. */
 @Module({
-  imports: [TypeOrmModule.forFeature([Collection]), RecordsModule, StylesModule],
+  imports: [TypeOrmModule.forFeature([Collection]), ImagesModule, StorageUseModule, StylesModule],
   controllers: [CollectionsController],
   providers: [CollectionsService, PublicCollectionsSeeder],
 })

@@ -3,8 +3,9 @@ import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AdmissionModule } from '../admission/admission.module';
 import { FinetunesModule } from '../finetunes/finetunes.module';
+import { ImagesModule } from '../images/images.module';
 import { ModelsModule } from '../models/models.module';
-import { RecordsModule } from '../records/records.module';
+import { StorageUseModule } from '../storage-use/storage-use.module';
 import { StylesModule } from '../styles/styles.module';
 import { FinetunePromptsController } from './finetune-prompts.controller';
 import { FinetunePromptsService } from './finetune-prompts.service';
@@ -15,8 +16,9 @@ import { FinetunePromptsService } from './finetune-prompts.service';
     TypeOrmModule.forFeature([FinetunePrompt]),
     AdmissionModule,
     FinetunesModule,
+    ImagesModule,
     ModelsModule,
-    RecordsModule,
+    StorageUseModule,
     StylesModule,
   ],
   controllers: [FinetunePromptsController],

@@ -16,7 +16,7 @@ import { CONFIG } from '../config.token';
 import { welcomeBody } from '../http/connections';
 import { BodyTooLargeError, HttpError } from '../http/http-errors';
 import { ModelsService } from '../models/models.service';
-import { StoredFiles } from '../records/stored-files';
+import { StoredFiles } from '../storage-use/stored-files';
 import { DiskSpace } from '../storage-use/disk-space';
 import type { AdmittedUpload } from '../storage-use/uploads.service';
 import { UploadsService } from '../storage-use/uploads.service';

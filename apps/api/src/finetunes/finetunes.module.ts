@@ -2,7 +2,6 @@ import { Finetune } from '@app/domain';
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { ModelsModule } from '../models/models.module';
-import { RecordsModule } from '../records/records.module';
 import { StorageUseModule } from '../storage-use/storage-use.module';
 import { StylesModule } from '../styles/styles.module';
 import { TextToImageModule } from '../text-to-image/text-to-image.module';
@@ -14,14 +13,7 @@ import { WeightsSweeper } from './weights.sweeper';
 
 /** Fine-Tunes of a caller, and their weights. */
 @Module({
-  imports: [
-    TypeOrmModule.forFeature([Finetune]),
-    ModelsModule,
-    RecordsModule,
-    StorageUseModule,
-    StylesModule,
-    TextToImageModule,
-  ],
+  imports: [TypeOrmModule.forFeature([Finetune]), ModelsModule, StorageUseModule, StylesModule, TextToImageModule],
   controllers: [FinetunesController],
   providers: [FinetunesService, FinetuneWeightsService, WeightsInspector, WeightsSweeper],
   exports: [FinetunesService],

@@ -10,7 +10,7 @@ import { findOwned } from '../auth/find-owned';
 import { ModelsService } from '../models/models.service';
 import type { List } from '../infrastructure/list';
 import { listOf } from '../infrastructure/list';
-import { StoredFiles } from '../records/stored-files';
+import { StoredFiles } from '../storage-use/stored-files';
 import { ThumbnailsService } from '../styles/thumbnails.service';
 
 /** Where uploaded weights lie in the storage. */

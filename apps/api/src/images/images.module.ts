@@ -1,10 +1,15 @@
+import { Image } from '@app/domain';
 import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { ImageUrls } from './image-urls';
 import { ImagesController } from './images.controller';
 import { ImagesService } from './images.service';
 
-/** Serves pictures and thumbnails. */
+/** Serves pictures and thumbnails, and knows their URLs. */
 @Module({
+  imports: [TypeOrmModule.forFeature([Image])],
   controllers: [ImagesController],
-  providers: [ImagesService],
+  providers: [ImagesService, ImageUrls],
+  exports: [ImageUrls],
 })
 export class ImagesModule {}

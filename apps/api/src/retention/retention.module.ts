@@ -1,8 +1,8 @@
 import { Module } from '@nestjs/common';
-import { RecordsModule } from '../records/records.module';
+import { StorageUseModule } from '../storage-use/storage-use.module';
 import { StylesModule } from '../styles/styles.module';
 import { RetentionService } from './retention.service';
 
 /** What has had its time is deleted. */
-@Module({ imports: [RecordsModule, StylesModule], providers: [RetentionService] })
+@Module({ imports: [StorageUseModule, StylesModule], providers: [RetentionService] })
 export class RetentionModule {}

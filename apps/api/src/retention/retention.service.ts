@@ -7,7 +7,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { DataSource } from 'typeorm';
 import { replayHours } from '../idempotency/idempotency.interceptor';
-import { StoredFiles } from '../records/stored-files';
+import { StoredFiles } from '../storage-use/stored-files';
 import { ThumbnailsService } from '../styles/thumbnails.service';
 
 const intervalMs = 10 * 60_000;

@@ -7,10 +7,10 @@ import type { EntityManager } from 'typeorm';
 import { In, Repository } from 'typeorm';
 import { findOwned, findReadable } from '../auth/find-owned';
 import { lockOwnCollection } from '../collections/lock-own-collection';
-import { ImageUrls } from '../records/image-urls';
+import { ImageUrls } from '../images/image-urls';
 import type { List } from '../infrastructure/list';
 import { listOf } from '../infrastructure/list';
-import { StoredFiles } from '../records/stored-files';
+import { StoredFiles } from '../storage-use/stored-files';
 import { promptIdsOf, templatesOf } from './style-templates';
 import { ThumbnailsService } from './thumbnails.service';
 

@@ -1,7 +1,7 @@
 import type { GenerationRecord } from '@app/domain/http';
 import { Gathered, Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
-import { ImageUrls } from '../records/image-urls';
+import { ImageUrls } from '../images/image-urls';
 
 /** A Generation as it is shown, with the URLs of its pictures in their order. */
 export interface FoundGeneration {

@@ -2,15 +2,16 @@ import { Generation } from '@app/domain';
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AdmissionModule } from '../admission/admission.module';
+import { ImagesModule } from '../images/images.module';
 import { ModelsModule } from '../models/models.module';
-import { RecordsModule } from '../records/records.module';
+import { StorageUseModule } from '../storage-use/storage-use.module';
 import { GenerationsReader } from './generations.reader';
 import { TextToImageController } from './text-to-image.controller';
 import { TextToImageService } from './text-to-image.service';
 
 /** Generations: pictures from a prompt. */
 @Module({
-  imports: [TypeOrmModule.forFeature([Generation]), RecordsModule, ModelsModule, AdmissionModule],
+  imports: [TypeOrmModule.forFeature([Generation]), ImagesModule, StorageUseModule, ModelsModule, AdmissionModule],
   controllers: [TextToImageController],
   providers: [TextToImageService, GenerationsReader],
   exports: [TextToImageService],

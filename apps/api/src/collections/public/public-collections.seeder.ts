@@ -6,7 +6,7 @@ import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/comm
 import { Inject, Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { DataSource, In, IsNull, Not } from 'typeorm';
-import { StoredFiles } from '../../records/stored-files';
+import { StoredFiles } from '../../storage-use/stored-files';
 import { IMAGE_STORAGE } from '../../storage.token';
 import { thumbnailKeyOf } from '../../styles/thumbnails.service';
 import type { PublicCollection } from './public-collections';
