@@ -2,7 +2,7 @@ import { limits, newIdentifier } from '@app/domain';
 import type { ImageStorage } from '@app/storage';
 import { DataSource } from 'typeorm';
 import { IMAGE_STORAGE } from '../../apps/api/src/storage.token';
-import { ThumbnailsSweeper } from '../../apps/api/src/styles/thumbnails.sweeper';
+import { ThumbnailsSweeper } from '../../apps/api/src/thumbnails/thumbnails.sweeper';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import type { ProblemJson } from '../support/factories';

@@ -8,7 +8,7 @@ import type { ImageStorage } from '@app/storage';
 import { openImageStorage } from '@app/storage';
 import type { EntityManager } from 'typeorm';
 import { PicturesService } from '../../apps/api/src/pictures/pictures.service';
-import { ThumbnailsService } from '../../apps/api/src/styles/thumbnails.service';
+import { ThumbnailsService } from '../../apps/api/src/thumbnails/thumbnails.service';
 import type { RunningStorage } from '../support/back-ends';
 import { startStorage } from '../support/back-ends';
 import type { TestDatabase } from '../support/database';

@@ -16,6 +16,7 @@ import { RequestInterceptor } from './long-requests/request.interceptor';
 import { ModelsModule } from './models/models.module';
 import { RetentionModule } from './retention/retention.module';
 import { SandboxModule } from './sandbox/sandbox.module';
+import { StylesModule } from './styles/styles.module';
 import { ObservabilityModule } from './observability/observability.module';
 import { TextToImageModule } from './text-to-image/text-to-image.module';
 import { UsageModule } from './usage/usage.module';
@@ -27,6 +28,7 @@ import { WebhooksModule } from './webhooks/webhooks.module';
     AuthModule,
     TextToImageModule,
     FinetunesModule,
+    StylesModule,
     FinetunePromptsModule,
     CollectionsModule,
     ImagesModule,

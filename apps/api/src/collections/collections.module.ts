@@ -3,14 +3,14 @@ import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { ImagesModule } from '../images/images.module';
 import { StorageUseModule } from '../storage-use/storage-use.module';
-import { StylesModule } from '../styles/styles.module';
+import { ThumbnailsModule } from '../thumbnails/thumbnails.module';
 import { CollectionsController } from './collections.controller';
 import { CollectionsService } from './collections.service';
 import { PublicCollectionsSeeder } from './public/public-collections.seeder';
 
 /** Collections of Styles: the caller's own and the public ones. */
 @Module({
-  imports: [TypeOrmModule.forFeature([Collection]), ImagesModule, StorageUseModule, StylesModule],
+  imports: [TypeOrmModule.forFeature([Collection]), ImagesModule, StorageUseModule, ThumbnailsModule],
   controllers: [CollectionsController],
   providers: [CollectionsService, PublicCollectionsSeeder],
 })

@@ -1,25 +1,28 @@
-import { Collection, newIdentifier } from '@app/domain';
+import { Collection, newIdentifier, Style } from '@app/domain';
 import type { CollectionDto, CreateCollectionDto } from '@app/domain/http';
 import { forgetReplies } from '@app/image-tasks';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
 import { Repository } from 'typeorm';
 import { findReadable } from '../auth/find-owned';
 import { ImageUrls } from '../images/image-urls';
 import type { List } from '../infrastructure/list';
 import { listOf } from '../infrastructure/list';
 import { StoredFiles } from '../storage-use/stored-files';
-import { templatesOf } from '../styles/style-templates';
-import { removeStylesOf, StylesService } from '../styles/styles.service';
-import { ThumbnailsService } from '../styles/thumbnails.service';
+import { ThumbnailsService } from '../thumbnails/thumbnails.service';
 import { lockOwnCollection } from './lock-own-collection';
+import { insertStyles } from './new-styles';
+import { templatesOf } from './style-templates';
+
+/** Thumbnails whose files a request removes: a Collection may have any number of them. */
+const thumbnailsAtOnce = 1000;
 
 /** A caller's Collections, and the public ones. */
 @Injectable()
 export class CollectionsService {
   constructor(
     @InjectRepository(Collection) private readonly collections: Repository<Collection>,
-    private readonly styles: StylesService,
     private readonly thumbnails: ThumbnailsService,
     private readonly urls: ImageUrls,
     private readonly files: StoredFiles,
@@ -31,7 +34,7 @@ export class CollectionsService {
     const templates = await templatesOf(this.collections.manager, ownerId, dto.styles);
     const styleIds = await this.collections.manager.transaction(async (manager) => {
       await manager.insert(Collection, { id, ownerId, name: dto.name, createdAt: new Date() });
-      return this.styles.insertAll(manager, { id, ownerId }, dto.styles, templates, '/styles');
+      return insertStyles(manager, { id, ownerId }, dto.styles, templates, '/styles');
     });
     await this.thumbnails.makeNew(styleIds);
     return this.findOne(ownerId, id);
@@ -73,4 +76,17 @@ export class CollectionsService {
     const thumbnails = new Map(firstStyles.map(({ id, token, key }) => [id, token && key && this.urls.of(token, key)]));
     return collections.map(({ id, name }) => ({ id, name, thumbnail: thumbnails.get(id) || null }));
   }
+}
+
+/**
+ * Deletes the Styles of a Collection.
+ * @returns which thumbnails hung on the first of them, for removal after the commit; the sweeper removes the others.
+ */
+async function removeStylesOf(manager: EntityManager, collectionId: string): Promise<string[]> {
+  const first = await manager.query<{ key: string | null }[]>(
+    `SELECT thumbnail_key AS key FROM styles WHERE collection_id = $1 ORDER BY seq LIMIT (SELECT $2::integer) FOR UPDATE`,
+    [collectionId, thumbnailsAtOnce],
+  );
+  await manager.delete(Style, { collectionId });
+  return first.flatMap(({ key }) => key ?? []);
 }

@@ -6,7 +6,7 @@ import { FinetunesModule } from '../finetunes/finetunes.module';
 import { ImagesModule } from '../images/images.module';
 import { ModelsModule } from '../models/models.module';
 import { StorageUseModule } from '../storage-use/storage-use.module';
-import { StylesModule } from '../styles/styles.module';
+import { ThumbnailsModule } from '../thumbnails/thumbnails.module';
 import { FinetunePromptsController } from './finetune-prompts.controller';
 import { FinetunePromptsService } from './finetune-prompts.service';
 
@@ -19,7 +19,7 @@ import { FinetunePromptsService } from './finetune-prompts.service';
     ImagesModule,
     ModelsModule,
     StorageUseModule,
-    StylesModule,
+    ThumbnailsModule,
   ],
   controllers: [FinetunePromptsController],
   providers: [FinetunePromptsService],

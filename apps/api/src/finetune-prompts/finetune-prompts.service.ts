@@ -27,7 +27,7 @@ import type { List } from '../infrastructure/list';
 import { listOf } from '../infrastructure/list';
 import { StoredFiles } from '../storage-use/stored-files';
 import { stylesToApply } from '../styles/applied-styles';
-import { ThumbnailsService } from '../styles/thumbnails.service';
+import { ThumbnailsService } from '../thumbnails/thumbnails.service';
 import { loopTime } from '../work/loop-time';
 import type { NewPrompt } from './new-prompt';
 import { newPrompt } from './new-prompt';

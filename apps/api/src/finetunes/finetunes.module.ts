@@ -3,8 +3,8 @@ import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { ModelsModule } from '../models/models.module';
 import { StorageUseModule } from '../storage-use/storage-use.module';
-import { StylesModule } from '../styles/styles.module';
 import { TextToImageModule } from '../text-to-image/text-to-image.module';
+import { ThumbnailsModule } from '../thumbnails/thumbnails.module';
 import { FinetuneWeightsService } from './finetune-weights.service';
 import { FinetunesController } from './finetunes.controller';
 import { FinetunesService } from './finetunes.service';
@@ -13,7 +13,7 @@ import { WeightsSweeper } from './weights.sweeper';
 
 /** Fine-Tunes of a caller, and their weights. */
 @Module({
-  imports: [TypeOrmModule.forFeature([Finetune]), ModelsModule, StorageUseModule, StylesModule, TextToImageModule],
+  imports: [TypeOrmModule.forFeature([Finetune]), ModelsModule, StorageUseModule, TextToImageModule, ThumbnailsModule],
   controllers: [FinetunesController],
   providers: [FinetunesService, FinetuneWeightsService, WeightsInspector, WeightsSweeper],
   exports: [FinetunesService],

@@ -11,7 +11,7 @@ import { ModelsService } from '../models/models.service';
 import type { List } from '../infrastructure/list';
 import { listOf } from '../infrastructure/list';
 import { StoredFiles } from '../storage-use/stored-files';
-import { ThumbnailsService } from '../styles/thumbnails.service';
+import { ThumbnailsService } from '../thumbnails/thumbnails.service';
 
 /** Where uploaded weights lie in the storage. */
 export const weightsFolder = 'weights';

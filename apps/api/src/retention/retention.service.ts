@@ -8,7 +8,7 @@ import type { EntityManager } from 'typeorm';
 import { DataSource } from 'typeorm';
 import { replayHours } from '../idempotency/idempotency.interceptor';
 import { StoredFiles } from '../storage-use/stored-files';
-import { ThumbnailsService } from '../styles/thumbnails.service';
+import { ThumbnailsService } from '../thumbnails/thumbnails.service';
 
 const intervalMs = 10 * 60_000;
 /** Records that one transaction deletes. */

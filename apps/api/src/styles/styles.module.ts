@@ -2,18 +2,15 @@ import { Style } from '@app/domain';
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { ImagesModule } from '../images/images.module';
-import { PicturesModule } from '../pictures/pictures.module';
 import { StorageUseModule } from '../storage-use/storage-use.module';
+import { ThumbnailsModule } from '../thumbnails/thumbnails.module';
 import { StylesController } from './styles.controller';
 import { StylesService } from './styles.service';
-import { ThumbnailsService } from './thumbnails.service';
-import { ThumbnailsSweeper } from './thumbnails.sweeper';
 
-/** Styles and their thumbnails. */
+/** The Styles of a Collection. */
 @Module({
-  imports: [TypeOrmModule.forFeature([Style]), ImagesModule, StorageUseModule, PicturesModule],
+  imports: [TypeOrmModule.forFeature([Style]), ImagesModule, StorageUseModule, ThumbnailsModule],
   controllers: [StylesController],
-  providers: [StylesService, ThumbnailsService, ThumbnailsSweeper],
-  exports: [StylesService, ThumbnailsService],
+  providers: [StylesService],
 })
 export class StylesModule {}

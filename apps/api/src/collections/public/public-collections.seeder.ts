@@ -8,7 +8,7 @@ import type { EntityManager } from 'typeorm';
 import { DataSource, In, IsNull, Not } from 'typeorm';
 import { StoredFiles } from '../../storage-use/stored-files';
 import { IMAGE_STORAGE } from '../../storage.token';
-import { thumbnailKeyOf } from '../../styles/thumbnails.service';
+import { thumbnailKeyOf } from '../../thumbnails/thumbnails.service';
 import type { PublicCollection } from './public-collections';
 import { readPublicCollections, readPublicThumbnail } from './public-collections';
 

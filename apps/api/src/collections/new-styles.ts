@@ -1,0 +1,65 @@
+import { FieldProblems, FinetunePrompt, newIdentifier, Style, UnprocessableError } from '@app/domain';
+import type { CreateStyleDto } from '@app/domain/http';
+import type { EntityManager } from 'typeorm';
+import { promptIdsOf } from './style-templates';
+
+/**
+ * Inserts Styles made from Prompts, which stay in place until the transaction ends.
+ * @param templates as `templatesOf` made them before the transaction.
+ * @param pointer of the array in the body.
+ * @returns their ids in the order of the input.
+ * @throws UnprocessableError naming each element whose `id` is no Prompt of the Collection's owner.
+ */
+export async function insertStyles(
+  manager: EntityManager,
+  collection: { id: string; ownerId: string },
+  dtos: readonly CreateStyleDto[],
+  templates: ReadonlyMap<string, string>,
+  pointer: string,
+): Promise<string[]> {
+  const { ownerId, id: collectionId } = collection;
+  const prompts = await lockPrompts(manager, ownerId, dtos);
+  const unknown = new FieldProblems();
+  const createdAt = new Date();
+  const rows = dtos.flatMap((dto, index) => {
+    const prompt = prompts.get(dto.id);
+    const template = templates.get(dto.id);
+    if (!prompt || template === undefined) {
+      unknown.add(`${pointer}/${index}`, 'id', 'is no Prompt of yours');
+      return [];
+    }
+    return {
+      id: newIdentifier(),
+      ownerId,
+      collectionId,
+      name: dto.name,
+      template,
+      negativePrompt: prompt.task.negativePrompt,
+      cfg: dto.cfg ?? prompt.task.cfg,
+      steps: dto.steps ?? prompt.task.steps,
+      sourcePromptId: prompt.id,
+      createdAt,
+    };
+  });
+  if (unknown.count > 0) throw new UnprocessableError('PromptNotFound', unknown.sentence(), unknown.list());
+  if (rows.length > 0) await manager.insert(Style, rows);
+  return rows.map(({ id }) => id);
+}
+
+async function lockPrompts(
+  manager: EntityManager,
+  ownerId: string,
+  dtos: readonly CreateStyleDto[],
+): Promise<Map<string, FinetunePrompt>> {
+  const ids = promptIdsOf(dtos);
+  if (ids.length === 0) return new Map();
+  const prompts = await manager
+    .createQueryBuilder(FinetunePrompt, 'prompt')
+    .innerJoinAndSelect('prompt.task', 'task')
+    .where('prompt.owner_id = :ownerId AND prompt.id = ANY(:ids)', { ownerId, ids })
+    // One order for all who lock several, so that no two wait for each other.
+    .orderBy('prompt.id')
+    .setLock('for_key_share', undefined, ['prompt'])
+    .getMany();
+  return new Map(prompts.map((prompt) => [prompt.id, prompt]));
+}

@@ -1,0 +1,12 @@
+import { Module } from '@nestjs/common';
+import { PicturesModule } from '../pictures/pictures.module';
+import { ThumbnailsService } from './thumbnails.service';
+import { ThumbnailsSweeper } from './thumbnails.sweeper';
+
+/** Thumbnails of Styles, made from the pictures of Prompts. */
+@Module({
+  imports: [PicturesModule],
+  providers: [ThumbnailsService, ThumbnailsSweeper],
+  exports: [ThumbnailsService],
+})
+export class ThumbnailsModule {}
