@@ -1,45 +1,39 @@
 import { GenerationDto, PromptDto } from '@app/domain/http';
-import { Controller, Get, Param, Req, Res } from '@nestjs/common';
+import { Controller, Get, Param, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import type { Request, Response } from 'express';
+import type { Response } from 'express';
 import { OwnerId } from '../auth/api-key.guard';
 import { ApiStreams } from '../docs/stream';
 import { FinetunePromptsService } from '../finetune-prompts/finetune-prompts.service';
 import { TextToImageService } from '../text-to-image/text-to-image.service';
-import { EventsService } from './events.service';
+import { SendsEvents } from './events.interceptor';
+import type { FollowedTask } from './task-feed';
 
 /** Live progress of Generations and Prompts. */
 @ApiTags('Events')
 @Controller('v1')
 export class EventsController {
   constructor(
-    private readonly events: EventsService,
     private readonly textToImage: TextToImageService,
     private readonly prompts: FinetunePromptsService,
   ) {}
 
   @Get('sd/text-to-image/:id/events')
   @ApiStreams('streamGenerationEvents', 'Follow a Generation', GenerationDto)
-  ofGeneration(
-    @OwnerId() ownerId: string,
-    @Param('id') id: string,
-    @Req() request: Request,
-    @Res() response: Response,
-  ): Promise<void> {
-    const readRecord = () => this.textToImage.findOne(ownerId, id);
-    return this.events.open(ownerId, { id, readRecord }, request, response);
+  @SendsEvents()
+  ofGeneration(@OwnerId() ownerId: string, @Param('id') id: string, @Res() _: Response): FollowedTask {
+    return { id, readRecord: () => this.textToImage.findOne(ownerId, id) };
   }
 
   @Get('finetunes/:id/prompts/:prompt_id/events')
   @ApiStreams('streamPromptEvents', 'Follow a Prompt', PromptDto)
+  @SendsEvents()
   ofPrompt(
     @OwnerId() ownerId: string,
     @Param('id') id: string,
     @Param('prompt_id') promptId: string,
-    @Req() request: Request,
-    @Res() response: Response,
-  ): Promise<void> {
-    const readRecord = () => this.prompts.findOne(ownerId, id, promptId);
-    return this.events.open(ownerId, { id: promptId, readRecord }, request, response);
+    @Res() _: Response,
+  ): FollowedTask {
+    return { id: promptId, readRecord: () => this.prompts.findOne(ownerId, id, promptId) };
   }
 }

@@ -4,7 +4,6 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { FinetunePromptsModule } from '../finetune-prompts/finetune-prompts.module';
 import { TextToImageModule } from '../text-to-image/text-to-image.module';
 import { EventsController } from './events.controller';
-import { EventsService } from './events.service';
 import { QueuePositions } from './queue-positions';
 import { TaskFeed } from './task-feed';
 
@@ -12,6 +11,6 @@ import { TaskFeed } from './task-feed';
 @Module({
   imports: [TypeOrmModule.forFeature([ImageTask]), TextToImageModule, FinetunePromptsModule],
   controllers: [EventsController],
-  providers: [EventsService, QueuePositions, TaskFeed],
+  providers: [QueuePositions, TaskFeed],
 })
 export class EventsModule {}

@@ -1,24 +1,42 @@
-import { Injectable } from '@nestjs/common';
+import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
+import { Injectable, UseInterceptors } from '@nestjs/common';
 import type { Request, Response } from 'express';
+import type { Observable } from 'rxjs';
+import { from, lastValueFrom } from 'rxjs';
+import { callerOf } from '../auth/api-key.guard';
 import { LongRequests } from '../long-requests/long-requests';
 import { EventStream, startStream } from './event-stream';
 import { hasHadEnd } from './frames';
 import type { FollowedTask } from './task-feed';
 import { TaskFeed } from './task-feed';
 
+/**
+ * On a route that returns a `FollowedTask`: the answer is a stream of its events. The route takes `@Res()` without using it, by which
+ * Nest knows that it has nothing to send itself.
+ */
+export const SendsEvents = () => UseInterceptors(EventsInterceptor);
+
 /** Opens event streams. */
 @Injectable()
-export class EventsService {
+class EventsInterceptor implements NestInterceptor {
   constructor(
     private readonly feed: TaskFeed,
     private readonly longRequests: LongRequests,
   ) {}
 
+  /** @throws what `open` throws */
+  intercept(context: ExecutionContext, next: CallHandler<FollowedTask>): Observable<void> {
+    const http = context.switchToHttp();
+    const [request, response] = [http.getRequest<Request>(), http.getResponse<Response>()];
+    const { id: ownerId } = callerOf(context);
+    return from(lastValueFrom(next.handle()).then((task) => this.open(ownerId, task, request, response)));
+  }
+
   /**
    * Answers with a stream, or with 204 where its client has had the end: an EventSource then stops.
    * @throws TooManyOpenError; what reading the record throws, for what is unknown or another caller's.
    */
-  async open(ownerId: string, task: FollowedTask, request: Request, response: Response): Promise<void> {
+  private async open(ownerId: string, task: FollowedTask, request: Request, response: Response): Promise<void> {
     const lastEventId = request.header('last-event-id');
     const stream = new EventStream(response, lastEventId);
     if (request.method !== 'HEAD')
