@@ -8,6 +8,7 @@ export * from './common/metadata';
 export * from './common/schedulers';
 export * from './entities';
 export * from './errors/domain-error';
+export * from './errors/error-table';
 export * from './errors/field-problems';
 export * from './fair-shares/fair-share';
 export * from './finetune-prompts/finetune-prompt';

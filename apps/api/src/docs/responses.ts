@@ -1,4 +1,5 @@
-import { STATUS_CODES } from 'node:http';
+import type { ErrorCode } from '@app/domain';
+import { errorTable } from '@app/domain';
 import type { ApiResponseOptions } from '@nestjs/swagger';
 import { ApiResponse, getSchemaPath } from '@nestjs/swagger';
 import { ProblemDto } from './problem.dto';
@@ -8,8 +9,7 @@ type HeadersObject = NonNullable<ApiResponseOptions['headers']>;
 interface ErrorText {
   /** What the status means here. */
   description: string;
-  /** What `code` may be; the first one stands in the example, with `detail`. */
-  codes: readonly string[];
+  /** Of the example, whose `code` is the first of the status. */
   detail: string;
   headers?: HeadersObject;
 }
@@ -25,21 +25,10 @@ const retryAfter: HeadersObject = {
 const errorTexts: Readonly<Record<number, ErrorText>> = {
   400: {
     description: 'The request is malformed or a field is invalid.',
-    codes: [
-      'ValidationFailed',
-      'MalformedBody',
-      'PromptMissing',
-      'FineTuneNameMissing',
-      'FineTuneImagesMissing',
-      'FineTuneImagesNotEnough',
-      'IdempotencyKeyInvalid',
-      'BadRequest',
-    ],
     detail: '"/cfg" must be from 1 to 20, got 25.',
   },
   401: {
     description: 'The API key is missing, unknown or revoked.',
-    codes: ['Unauthorized'],
     detail: 'A valid API key is needed: Authorization: Bearer <API_KEY>.',
     headers: {
       'WWW-Authenticate': { description: 'How to present a key.', required: true, schema: { type: 'string' } },
@@ -47,29 +36,18 @@ const errorTexts: Readonly<Record<number, ErrorText>> = {
   },
   403: {
     description: 'The key lacks the scope, or it is public: readable by you, changed by nobody.',
-    codes: ['ScopeMissing', 'PublicCollection'],
     detail: 'This needs an API key with the scope "write".',
   },
   404: {
     description: 'There is nothing of yours with this id.',
-    codes: [
-      'GenerationNotFound',
-      'FineTuneNotFound',
-      'PromptNotFound',
-      'CollectionNotFound',
-      'StyleNotFound',
-      'DeliveryNotFound',
-    ],
     detail: 'There is no Generation with this id.',
   },
   408: {
     description: 'The body came too slowly.',
-    codes: ['BodyTimeout', 'UploadStalled'],
     detail: 'The body must come within 30 s.',
   },
   409: {
     description: 'It conflicts with the present state.',
-    codes: ['GenerationTerminated', 'IdempotencyKeyInUse'],
     detail: 'The Generation has succeeded and cannot be canceled.',
     headers: {
       'Retry-After': { ...retryAfter['Retry-After'], description: 'With IdempotencyKeyInUse.', required: false },
@@ -77,52 +55,24 @@ const errorTexts: Readonly<Record<number, ErrorText>> = {
   },
   413: {
     description: 'The body is too large.',
-    codes: ['BodyTooLarge'],
     detail: 'The body must be at most 1000000 bytes.',
   },
   415: {
     description: 'The body is of another type.',
-    codes: ['UnsupportedMediaType'],
     detail: 'The body must be JSON in UTF-8 (Content-Type: application/json), got text/plain.',
   },
   422: {
     description: 'Well-formed, but impossible.',
-    codes: [
-      'ModelNotInstalled',
-      'ModelBroken',
-      'PromptDoesNotIncludeFineTuneName',
-      'PromptNotFound',
-      'StyleNotFound',
-      'PromptTooLong',
-      'TooManyPrompts',
-      'WeightsMalformed',
-      'WeightsDoNotFitModel',
-      'WeightsKindUnsupported',
-      'WeightsTooComplex',
-      'StorageFull',
-      'IdempotencyKeyReused',
-      'WebhookAddressRefused',
-    ],
     detail: 'The model "sdxl" is not installed; GET /v1/models lists those that are.',
   },
   429: {
     description:
       'Too many requests, Generations and Prompts waiting, uploads or event streams at once, or complete lists running.',
-    codes: [
-      'RateLimited',
-      'TooManyRequests',
-      'QueueFull',
-      'TooManyUploads',
-      'RoomReserved',
-      'TooManyEventStreams',
-      'ListRunning',
-    ],
     detail: 'This API key may make 600 requests a minute. Try again in 3 s.',
     headers: retryAfter,
   },
   503: {
     description: 'A dependency is down.',
-    codes: ['ServiceUnavailable'],
     detail: 'The service cannot reach its database. Try again shortly.',
     headers: retryAfter,
   },
@@ -166,15 +116,16 @@ export const replayedHeader: HeadersObject = {
   },
 };
 
-/** Every `code` that the document knows. */
-export const errorCodes: ReadonlySet<string> = new Set(Object.values(errorTexts).flatMap(({ codes }) => codes));
+/** What only routes answer with that the document leaves out. */
+const ofOtherRoutes: readonly ErrorCode[] = ['ImageNotFound', 'RouteNotFound'];
 
 /** Documents an error of a route: its headers and its body, with an example. */
 export function ApiProblem(status: number): MethodDecorator {
-  const { description, codes, detail, headers } = errorTexts[status];
+  const { description, detail, headers } = errorTexts[status];
+  const { title, codes } = documentedErrors(status);
   const example = {
     type: 'about:blank',
-    title: STATUS_CODES[status],
+    title,
     status,
     detail,
     instance: '0f5a8d0e-7a5c-4b0e-9a53-3a8a2f2f7f4c',
@@ -187,4 +138,12 @@ export function ApiProblem(status: number): MethodDecorator {
     headers: { ...requestIdHeader, ...(status !== 401 && rateHeaders), ...headers },
     content: { 'application/problem+json': { schema: { $ref: getSchemaPath(ProblemDto) }, example } },
   });
+}
+
+/** The title of a status, and every `code` that a documented route answers with. */
+function documentedErrors(status: number): { title: string; codes: readonly ErrorCode[] } {
+  const row = Object.values(errorTable).find((row) => row.status === status);
+  if (!row) throw new Error(`The table of errors has none with the status ${status}.`);
+  const codes: readonly ErrorCode[] = row.codes;
+  return { title: row.title, codes: codes.filter((code) => !ofOtherRoutes.includes(code)) };
 }

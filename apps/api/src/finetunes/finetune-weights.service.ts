@@ -3,7 +3,7 @@ import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '@app/config';
 import type { FinetuneWeightsKind } from '@app/domain';
-import { Finetune, limits, NotFoundError, UnprocessableError } from '@app/domain';
+import { DomainError, Finetune, limits, NotFoundError, UnprocessableError } from '@app/domain';
 import { FinetuneDto } from '@app/domain/http';
 import { addStored } from '@app/image-tasks';
 import type { ImageStorage } from '@app/storage';
@@ -14,7 +14,7 @@ import { DataSource } from 'typeorm';
 import { findOwned } from '../auth/find-owned';
 import { CONFIG } from '../config.token';
 import { welcomeBody } from '../http/connections';
-import { BodyTooLargeError, HttpError } from '../http/http-errors';
+import { BodyTooLargeError } from '../http/http-errors';
 import { ModelsService } from '../models/models.service';
 import { StoredFiles } from '../storage-use/stored-files';
 import { DiskSpace } from '../storage-use/disk-space';
@@ -81,9 +81,17 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
   async replace(ownerId: string, id: string, { request, response }: Exchange, scale: number): Promise<FinetuneDto> {
     const { model, weightsBytes } = await this.finetunes.load(ownerId, id);
     if (request.is('multipart'))
-      throw new HttpError(415, 'UnsupportedMediaType', 'The body must be the file itself, not a form that has it.');
+      throw new DomainError(
+        'unsupportedType',
+        'UnsupportedMediaType',
+        'The body must be the file itself, not a form that has it.',
+      );
     if ((request.headers['content-encoding'] ?? 'identity') !== 'identity')
-      throw new HttpError(415, 'UnsupportedMediaType', 'The body must be the file itself, not compressed.');
+      throw new DomainError(
+        'unsupportedType',
+        'UnsupportedMediaType',
+        'The body must be the file itself, not compressed.',
+      );
     const { folder } = await this.models.served(model);
     const declaredBytes = declaredLength(request);
     if ((declaredBytes ?? 0) > limits.weightsBytes) throw new BodyTooLargeError(limits.weightsBytes);

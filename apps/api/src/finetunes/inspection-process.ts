@@ -1,4 +1,5 @@
 import { inspectWeights, OnnxModelError, WeightsError } from '@app/diffusion';
+import type { ErrorCode } from '@app/domain';
 import { serveWork } from '../work/serve-work';
 
 /** A file to look at, and the model that it is for. */
@@ -11,7 +12,7 @@ export interface InspectionOrder {
 export type Inspection =
   /** `tokens`: embeddings of a textual inversion. */
   | { outcome: 'accepted'; kind: 'lora' | 'textual_inversion'; tokens?: number }
-  | { outcome: 'refused'; code: string; message: string }
+  | { outcome: 'refused'; code: ErrorCode<'unprocessable'>; message: string }
   | { outcome: 'tooLarge' };
 
 serveWork(async ({ path, modelFolder }: InspectionOrder): Promise<Inspection> => {

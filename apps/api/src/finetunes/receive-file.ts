@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
-import { BodyTooLargeError, HttpError, MalformedBodyError, ServiceUnavailableError } from '../http/http-errors';
+import { DomainError } from '@app/domain';
+import { BodyTooLargeError, MalformedBodyError, ServiceUnavailableError } from '../http/http-errors';
 
 /**
  * An upload has no clock but its progress: the slowest line that could carry a file of weights in a day brings more than this in
@@ -13,10 +14,10 @@ const looks = 10;
 /** The disk is asked for its room once in so many bytes. */
 const roomEveryBytes = 4 * 1024 * 1024;
 
-/** 408: the sender has fallen all but silent. */
-export class UploadStalledError extends HttpError {
+/** The sender has fallen all but silent. */
+export class UploadStalledError extends DomainError<'timeout'> {
   constructor({ bytes, windowMs }: typeof progress) {
-    super(408, 'UploadStalled', `Fewer than ${bytes} bytes came in ${windowMs / 1000} s. Send the file again.`);
+    super('timeout', 'UploadStalled', `Fewer than ${bytes} bytes came in ${windowMs / 1000} s. Send the file again.`);
   }
 }
 

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { UnprocessableError } from '@app/domain';
+import { TooManyError, UnprocessableError } from '@app/domain';
 import { JsonLogger } from '@app/observability';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
-import { HttpError, ServiceUnavailableError } from '../http/http-errors';
+import { ServiceUnavailableError } from '../http/http-errors';
 import { FairTurns, TurnsFullError } from '../work/fair-turns';
 import { WorkError, WorkProcess } from '../work/work-process';
 import type { Inspection, InspectionOrder } from './inspection-process';
@@ -20,12 +20,10 @@ const residentMb = 1024;
 const turns = { keyConcurrency: 1, perKey: 4, total: 200 };
 const retryAfterSeconds = 10;
 
-/** 429: too many files wait to be looked at. */
-class InspectionsFullError extends HttpError {
+/** Too many files wait to be looked at. */
+class InspectionsFullError extends TooManyError {
   constructor() {
-    super(429, 'TooManyUploads', 'Too many files wait to be checked. Try again shortly.', {
-      'Retry-After': String(retryAfterSeconds),
-    });
+    super('TooManyUploads', 'Too many files wait to be checked. Try again shortly.', retryAfterSeconds);
   }
 }
 

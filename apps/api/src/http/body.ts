@@ -1,3 +1,4 @@
+import type { ErrorCode } from '@app/domain';
 import { FieldProblems, InvalidError, limits } from '@app/domain';
 import { readArray, readObject } from '@app/domain/http';
 import { Body } from '@nestjs/common';
@@ -6,7 +7,7 @@ import type { PipeTransform } from '@nestjs/common';
 type Dto = new () => object;
 
 /** A required field whose absence has a stable code of its own, by the last part of its pointer. */
-const missingCodes: Readonly<Record<string, string>> = { prompt: 'PromptMissing' };
+const missingCodes: Readonly<Record<string, ErrorCode<'invalid'>>> = { prompt: 'PromptMissing' };
 
 /** The body as one checked object. */
 export const ValidBody = (dto: Dto) => Body(new BodyPipe(dto));

@@ -1,30 +1,30 @@
-import { limits } from '@app/domain';
+import type { ErrorCode, ErrorKind } from '@app/domain';
+import { DomainError, limits, TooManyError } from '@app/domain';
 
-/** A failure of the request itself, before any rule of the domain. */
-export class HttpError extends Error {
+/** A failure whose answer has headers of its own. */
+export class HttpError<K extends ErrorKind = ErrorKind> extends DomainError<K> {
   constructor(
-    readonly status: number,
-    readonly code: string,
+    kind: K,
+    code: ErrorCode<K>,
     message: string,
-    readonly headers: Readonly<Record<string, string>> = {},
+    readonly headers: Readonly<Record<string, string>>,
   ) {
-    super(message);
-    this.name = new.target.name;
+    super(kind, code, message);
   }
 }
 
-/** 401: no key, an unknown one, or a revoked one; the answer does not say which. */
-export class UnauthorizedError extends HttpError {
+/** No key, an unknown one, or a revoked one; the answer does not say which. */
+export class UnauthorizedError extends HttpError<'unauthorized'> {
   constructor(message = 'A valid API key is needed: Authorization: Bearer <API_KEY>.') {
-    super(401, 'Unauthorized', message, { 'WWW-Authenticate': 'Bearer realm="darkroom"' });
+    super('unauthorized', 'Unauthorized', message, { 'WWW-Authenticate': 'Bearer realm="darkroom"' });
   }
 }
 
-/** 401: metrics are not for everybody. */
-export class MetricsRefusedError extends HttpError {
+/** Metrics are not for everybody. */
+export class MetricsRefusedError extends HttpError<'unauthorized'> {
   constructor() {
     super(
-      401,
+      'unauthorized',
       'Unauthorized',
       'Metrics are for this machine itself, or for Authorization: Bearer <METRICS_TOKEN> where that is set.',
       { 'WWW-Authenticate': 'Bearer realm="darkroom metrics"' },
@@ -32,127 +32,127 @@ export class MetricsRefusedError extends HttpError {
   }
 }
 
-/** 404 for a path that is no route's. */
-export class RouteNotFoundError extends HttpError {
+/** The path is no route's. */
+export class RouteNotFoundError extends DomainError<'notFound'> {
   constructor(method: string, path: string) {
-    super(404, 'RouteNotFound', `There is no route ${method} ${path}.`);
+    super('notFound', 'RouteNotFound', `There is no route ${method} ${path}.`);
   }
 }
 
-/** 405: the path has routes, but not with this method. */
-export class MethodNotAllowedError extends HttpError {
+/** The path has routes, but not with this method. */
+export class MethodNotAllowedError extends HttpError<'methodNotAllowed'> {
   constructor(method: string, allowed: readonly string[]) {
-    super(405, 'MethodNotAllowed', `${method} is not allowed here; ${allowed.join(', ')} are.`, {
+    super('methodNotAllowed', 'MethodNotAllowed', `${method} is not allowed here; ${allowed.join(', ')} are.`, {
       Allow: allowed.join(', '),
     });
   }
 }
 
-/** 413 */
-export class BodyTooLargeError extends HttpError {
+/** The body has more bytes than it may. */
+export class BodyTooLargeError extends DomainError<'tooLarge'> {
   constructor(maxBytes: number = limits.bodyBytes) {
-    super(413, 'BodyTooLarge', `The body must be at most ${maxBytes} bytes.`);
+    super('tooLarge', 'BodyTooLarge', `The body must be at most ${maxBytes} bytes.`);
   }
 }
 
-/** 415 */
-export class UnsupportedMediaTypeError extends HttpError {
+/** The body is no JSON in UTF-8. */
+export class UnsupportedMediaTypeError extends DomainError<'unsupportedType'> {
   constructor(got: string | undefined) {
     super(
-      415,
+      'unsupportedType',
       'UnsupportedMediaType',
       `The body must be JSON in UTF-8 (Content-Type: application/json), got ${got ?? 'no content type'}.`,
     );
   }
 }
 
-/** 400 for a body that cannot be read at all. */
-export class MalformedBodyError extends HttpError {
+/** The body cannot be read at all. */
+export class MalformedBodyError extends DomainError<'invalid'> {
   constructor(reason: string) {
-    super(400, 'MalformedBody', `The body cannot be read: ${reason}.`);
+    super('invalid', 'MalformedBody', `The body cannot be read: ${reason}.`);
   }
 }
 
-/** 408: the body came too slowly. */
-export class BodyTimeoutError extends HttpError {
+/** The body came too slowly. */
+export class BodyTimeoutError extends DomainError<'timeout'> {
   constructor(timeoutMs: number) {
-    super(408, 'BodyTimeout', `The body must come within ${timeoutMs / 1000} s.`);
+    super('timeout', 'BodyTimeout', `The body must come within ${timeoutMs / 1000} s.`);
   }
 }
 
-/** 403: the key is valid, but not for this. */
-export class ScopeMissingError extends HttpError {
+/** The key is valid, but not for this. */
+export class ScopeMissingError extends DomainError<'forbidden'> {
   constructor(scope: string) {
-    super(403, 'ScopeMissing', `This needs an API key with the scope "${scope}".`);
+    super('forbidden', 'ScopeMissing', `This needs an API key with the scope "${scope}".`);
   }
 }
 
-/** 409: the first request with this Idempotency-Key has not been answered yet. */
-export class KeyInUseError extends HttpError {
+/** The first request with this Idempotency-Key has not been answered yet. */
+export class KeyInUseError extends DomainError<'conflict'> {
   constructor(retryAfterSeconds = 1) {
-    super(409, 'IdempotencyKeyInUse', 'A request with this Idempotency-Key is still running.', {
-      'Retry-After': String(retryAfterSeconds),
+    super('conflict', 'IdempotencyKeyInUse', 'A request with this Idempotency-Key is still running.', {
+      retryAfterSeconds,
     });
   }
 }
 
-/** 429: the key has made its requests of this minute. */
-export class RateLimitedError extends HttpError {
+/** The key has made its requests of this minute. */
+export class RateLimitedError extends TooManyError {
   constructor(limit: number, retryAfterSeconds: number) {
     super(
-      429,
       'RateLimited',
       `This API key may make ${limit} requests a minute. Try again in ${retryAfterSeconds} s.`,
-      {
-        'Retry-After': String(retryAfterSeconds),
-      },
+      retryAfterSeconds,
     );
   }
 }
 
-/** 429: the key has as much waiting as it may have. */
-export class QueueFullError extends HttpError {
+/** The key has as much waiting as it may have. */
+export class QueueFullError extends TooManyError {
   constructor(max: number, queued: number, added: number, retryAfterSeconds = 10) {
     super(
-      429,
       'QueueFull',
       `This API key may have ${max} Generations and Prompts waiting; ${queued} are, and this would add ${added}.`,
-      { 'Retry-After': String(retryAfterSeconds) },
+      retryAfterSeconds,
     );
   }
 }
 
-/** 429: the key has as many requests waiting for their turn as may wait. */
-export class TooManyRequestsError extends HttpError {
+/** The key has as many requests waiting for their turn as may wait. */
+export class TooManyRequestsError extends TooManyError {
   constructor(max: number, retryAfterSeconds = 1) {
     super(
-      429,
       'TooManyRequests',
       `This API key may have ${max} requests waiting to be served; wait for some of their answers.`,
-      { 'Retry-After': String(retryAfterSeconds) },
+      retryAfterSeconds,
     );
   }
 }
 
-/** 429: so many of one owner's pictures are asked for that more would only wait. */
-export class TooManyPicturesError extends HttpError {
+/** So many of one owner's pictures are asked for that more would only wait. */
+export class TooManyPicturesError extends TooManyError {
   constructor(retryAfterSeconds = 1) {
-    super(429, 'TooManyRequests', 'Too many pictures of one owner are being read; ask again in a moment.', {
-      'Retry-After': String(retryAfterSeconds),
-    });
+    super(
+      'TooManyRequests',
+      'Too many pictures of one owner are being read; ask again in a moment.',
+      retryAfterSeconds,
+    );
   }
 }
 
-/** 429: the key has as many requests open of a kind that stays open as it may have. */
-export class TooManyOpenError extends HttpError {
-  constructor(code: 'TooManyEventStreams' | 'ListRunning' | 'QueueFull', message: string, retryAfterSeconds: number) {
-    super(429, code, message, { 'Retry-After': String(retryAfterSeconds) });
-  }
-}
+/** The key has as many requests open of a kind that stays open as it may have. */
+export class TooManyOpenError extends TooManyError {}
 
-/** 503: something the service needs is down for the moment. */
-export class ServiceUnavailableError extends HttpError {
+/** Something the service needs is down for the moment. */
+export class ServiceUnavailableError extends DomainError<'unavailable'> {
   constructor(message: string, retryAfterSeconds = 2) {
-    super(503, 'ServiceUnavailable', message, { 'Retry-After': String(retryAfterSeconds) });
+    super('unavailable', 'ServiceUnavailable', message, { retryAfterSeconds });
+  }
+}
+
+/** The service is at fault; what went wrong is for its logs only. */
+export class InternalError extends DomainError<'internal'> {
+  constructor() {
+    super('internal', 'InternalError', 'Something went wrong on our side.');
   }
 }

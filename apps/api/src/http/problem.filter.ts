@@ -1,6 +1,5 @@
-import { STATUS_CODES } from 'node:http';
-import type { DomainErrorKind, FieldProblem } from '@app/domain';
-import { DomainError } from '@app/domain';
+import type { FieldProblem } from '@app/domain';
+import { DomainError, errorTable, InvalidError } from '@app/domain';
 import { JsonLogger } from '@app/observability';
 import { StorageUnavailableError } from '@app/storage';
 import type { ArgumentsHost, ExceptionFilter } from '@nestjs/common';
@@ -12,7 +11,13 @@ import {
   TransactionNotStartedError,
 } from 'typeorm';
 import { allowedMethods } from './allowed-methods';
-import { HttpError, MethodNotAllowedError, RouteNotFoundError, ServiceUnavailableError } from './http-errors';
+import {
+  HttpError,
+  InternalError,
+  MethodNotAllowedError,
+  RouteNotFoundError,
+  ServiceUnavailableError,
+} from './http-errors';
 
 /** RFC 9457 body of every error. */
 export interface Problem {
@@ -24,14 +29,6 @@ export interface Problem {
   code: string;
   errors?: readonly FieldProblem[];
 }
-
-const statusOf: Readonly<Record<DomainErrorKind, number>> = {
-  invalid: 400,
-  forbidden: 403,
-  notFound: 404,
-  conflict: 409,
-  unprocessable: 422,
-};
 
 /**
  * What passes: connection failures of the database driver, by its own names, and PostgreSQL's errors of a server that is read-only
@@ -61,15 +58,17 @@ export class ProblemFilter implements ExceptionFilter {
   }
 
   /** Also for errors thrown before Nest has the request. */
-  send(error: unknown, request: Request, response: Response): void {
-    const { status, code, detail, headers, errors } = this.describe(error, request);
+  send(thrown: unknown, request: Request, response: Response): void {
+    const error = this.told(thrown, request);
     if (response.headersSent) {
       response.destroy();
       return;
     }
+    const { status, title } = errorTable[error.kind];
+    const { code, message: detail, fields: errors, retryAfterSeconds } = error;
     const problem: Problem = {
       type: 'about:blank',
-      title: STATUS_CODES[status] ?? 'Error',
+      title,
       status,
       detail,
       instance: request.id,
@@ -78,55 +77,33 @@ export class ProblemFilter implements ExceptionFilter {
     };
     // A body that was not read to its end would be taken for the next request on this connection.
     if (!request.complete) response.setHeader('Connection', 'close');
-    response.set(headers).status(status).type('application/problem+json').send(JSON.stringify(problem));
+    if (retryAfterSeconds !== undefined) response.setHeader('Retry-After', String(retryAfterSeconds));
+    if (error instanceof HttpError) response.set(error.headers);
+    response.status(status).type('application/problem+json').send(JSON.stringify(problem));
   }
 
-  private describe(
-    error: unknown,
-    request: Request,
-  ): {
-    status: number;
-    code: string;
-    detail: string;
-    headers: Record<string, string>;
-    errors?: readonly FieldProblem[];
-  } {
-    if (error instanceof DomainError)
-      return {
-        status: statusOf[error.kind],
-        code: error.code,
-        detail: error.message,
-        headers: {},
-        ...(error.fields && { errors: error.fields }),
-      };
-    if (error instanceof HttpError)
-      return { status: error.status, code: error.code, detail: error.message, headers: error.headers };
-    if (error instanceof HttpException && error.getStatus() === 404) return this.describe(routeError(request), request);
-    if (error instanceof HttpException && error.getStatus() < 500)
-      return { status: error.getStatus(), code: 'BadRequest', detail: error.message, headers: {} };
+  /** What the caller is told of whatever was thrown. */
+  private told(error: unknown, request: Request): DomainError {
+    if (error instanceof DomainError) return error as DomainError;
+    if (error instanceof HttpException && error.getStatus() === 404) return routeError(request);
+    if (error instanceof HttpException && error.getStatus() < 500) return new InvalidError('BadRequest', error.message);
     if (error instanceof URIError || (error as { status?: number }).status === 400)
-      return { status: 400, code: 'BadRequest', detail: 'The request line cannot be read.', headers: {} };
+      return new InvalidError('BadRequest', 'The request line cannot be read.');
     if (error instanceof StorageUnavailableError) {
       this.logger.warnSparingly('the storage is down', { requestId: request.id, reason: error.message });
-      return this.describe(
-        new ServiceUnavailableError('The service cannot reach its storage. Try again shortly.'),
-        request,
-      );
+      return new ServiceUnavailableError('The service cannot reach its storage. Try again shortly.');
     }
     if (isOutage(error)) {
       this.logger.warnSparingly('a dependency is down', { requestId: request.id, reason: (error as Error).message });
-      return this.describe(
-        new ServiceUnavailableError('The service cannot reach its database. Try again shortly.'),
-        request,
-      );
+      return new ServiceUnavailableError('The service cannot reach its database. Try again shortly.');
     }
     this.logger.error('request failed', { requestId: request.id, method: request.method }, error);
-    return { status: 500, code: 'InternalError', detail: 'Something went wrong on our side.', headers: {} };
+    return new InternalError();
   }
 }
 
 /** Where other methods have a route, the method is at fault and not the path. */
-function routeError(request: Request): HttpError {
+function routeError(request: Request): DomainError {
   const allowed = allowedMethods(request);
   if (allowed.length > 0 && !allowed.includes(request.method))
     return new MethodNotAllowedError(request.method, allowed);

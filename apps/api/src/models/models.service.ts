@@ -1,4 +1,5 @@
 import type { Config } from '@app/config';
+import type { ErrorCode } from '@app/domain';
 import { UnprocessableError } from '@app/domain';
 import type { ModelDto } from '@app/domain/http';
 import { LiveWorkers } from '@app/image-tasks';
@@ -68,7 +69,7 @@ export class ModelsService implements OnApplicationBootstrap {
     const known = this.known.get(name);
     if (known && performance.now() - known.foundAt < knownMs) return known.model;
     const model = (await this.store.find(name)) ?? (await this.findStandIn(name));
-    const refuse = (code: string, message: string) =>
+    const refuse = (code: ErrorCode<'unprocessable'>, message: string) =>
       new UnprocessableError(
         code,
         `The model "${name}" ${message}; GET /v1/models lists those that can be drawn with.`,

@@ -42,7 +42,7 @@ describe(TokenCounter.name, () => {
     const ended: string[] = [];
     const of = (key: string) => counter.count(key, order('text')).then(() => ended.push(key));
     const all = Array.from({ length: 101 }, () => of('many'));
-    await expect(of('many')).rejects.toMatchObject({ status: 429, code: 'QueueFull' });
+    await expect(of('many')).rejects.toMatchObject({ kind: 'tooMany', code: 'QueueFull' });
     await Promise.all([...all, of('few')]);
     expect(ended.indexOf('few')).toBeLessThan(4);
   });

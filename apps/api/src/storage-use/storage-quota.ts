@@ -1,9 +1,8 @@
 import type { Config } from '@app/config';
-import { UnprocessableError } from '@app/domain';
+import { TooManyError, UnprocessableError } from '@app/domain';
 import { Inject, Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { CONFIG } from '../config.token';
-import { HttpError } from '../http/http-errors';
 
 /** An upload whose process has not said for this long that it receives it is none any more, in SQL. */
 export const uploadLifeSql = `interval '2 minutes'`;
@@ -24,14 +23,13 @@ export interface StorageRow {
 
 const retryAfterSeconds = 10;
 
-/** 429: uploads of the key that are under way may take the room that is left. */
-export class RoomReservedError extends HttpError {
+/** Uploads of the key that are under way may take the room that is left. */
+export class RoomReservedError extends TooManyError {
   constructor(reservedBytes: number) {
     super(
-      429,
       'RoomReserved',
       `The room that this API key has left, ${megabytes(reservedBytes)}, is kept for its uploads in progress; one that tells its size in Content-Length takes no more than that. Try again when they have arrived.`,
-      { 'Retry-After': String(retryAfterSeconds) },
+      retryAfterSeconds,
     );
   }
 }

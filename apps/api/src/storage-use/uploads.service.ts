@@ -1,9 +1,9 @@
-import { limits, newIdentifier, Upload } from '@app/domain';
+import { limits, newIdentifier, TooManyError, Upload } from '@app/domain';
 import { JsonLogger } from '@app/observability';
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
 import { DataSource } from 'typeorm';
-import { HttpError, UnauthorizedError } from '../http/http-errors';
+import { UnauthorizedError } from '../http/http-errors';
 import { LongRequests } from '../long-requests/long-requests';
 import { StorageQuota, uploadLifeSql } from './storage-quota';
 
@@ -13,12 +13,14 @@ const maxPerKey = 4;
 const renewMs = 30_000;
 const retryAfterSeconds = 10;
 
-/** 429: the key sends as many files at once as it may. */
-export class TooManyUploadsError extends HttpError {
+/** The key sends as many files at once as it may. */
+export class TooManyUploadsError extends TooManyError {
   constructor() {
-    super(429, 'TooManyUploads', `This API key may send ${maxPerKey} files at once. Try again when one has arrived.`, {
-      'Retry-After': String(retryAfterSeconds),
-    });
+    super(
+      'TooManyUploads',
+      `This API key may send ${maxPerKey} files at once. Try again when one has arrived.`,
+      retryAfterSeconds,
+    );
   }
 }
 

@@ -1,5 +1,4 @@
-/** Kinds of failure a caller can cause; the api maps each to a status. */
-export type DomainErrorKind = 'invalid' | 'forbidden' | 'notFound' | 'conflict' | 'unprocessable';
+import type { ErrorCode, ErrorKind } from './error-table';
 
 /** One place in the request body that is wrong. */
 export interface FieldProblem {
@@ -8,51 +7,76 @@ export interface FieldProblem {
   message: string;
 }
 
-/** A rule of the domain was broken. `code` is stable, the message names the value and what is accepted. */
-export class DomainError extends Error {
+/** What some errors tell beyond their message. */
+export interface ErrorDetails {
+  fields?: readonly FieldProblem[];
+  /** When another try may do better. */
+  retryAfterSeconds?: number;
+}
+
+/**
+ * What a caller is told that was wrong; all such errors are subclasses. `code` is stable, the message names the value and what is accepted,
+ * and how it is answered stands in the table of errors.
+ */
+export class DomainError<K extends ErrorKind = ErrorKind> extends Error {
+  readonly fields?: readonly FieldProblem[];
+  readonly retryAfterSeconds?: number;
+
   constructor(
-    readonly kind: DomainErrorKind,
-    readonly code: string,
+    readonly kind: K,
+    readonly code: ErrorCode<K>,
     message: string,
-    readonly fields?: readonly FieldProblem[],
+    { fields, retryAfterSeconds }: ErrorDetails = {},
   ) {
     super(message);
     this.name = new.target.name;
+    this.fields = fields;
+    this.retryAfterSeconds = retryAfterSeconds;
   }
 }
 
+type NameIn<Code> = Code extends `${infer Name}NotFound` ? Name : never;
+/** What can be looked for in vain, in CamelCase, such as `Generation`. */
+export type ResourceName = NameIn<ErrorCode<'notFound'>>;
+
 /** The id is unknown, or another caller's: both read the same, so the message names no id. */
-export class NotFoundError extends DomainError {
-  /** @param resource in CamelCase, such as `Generation`. */
-  constructor(resource: string) {
+export class NotFoundError extends DomainError<'notFound'> {
+  constructor(resource: ResourceName) {
     super('notFound', `${resource}NotFound`, `There is no ${resource} with this id.`);
   }
 }
 
 /** A well-formed request that cannot be carried out. */
-export class UnprocessableError extends DomainError {
-  constructor(code: string, message: string, fields?: readonly FieldProblem[]) {
-    super('unprocessable', code, message, fields);
+export class UnprocessableError extends DomainError<'unprocessable'> {
+  constructor(code: ErrorCode<'unprocessable'>, message: string, fields?: readonly FieldProblem[]) {
+    super('unprocessable', code, message, { fields });
   }
 }
 
 /** The request does not fit the present state of the resource. */
-export class ConflictError extends DomainError {
-  constructor(code: string, message: string) {
+export class ConflictError extends DomainError<'conflict'> {
+  constructor(code: ErrorCode<'conflict'>, message: string) {
     super('conflict', code, message);
   }
 }
 
 /** The caller may read this but not change it. */
-export class ForbiddenError extends DomainError {
-  constructor(code: string, message: string) {
+export class ForbiddenError extends DomainError<'forbidden'> {
+  constructor(code: ErrorCode<'forbidden'>, message: string) {
     super('forbidden', code, message);
   }
 }
 
 /** The body breaks a rule that only the service can check. */
-export class InvalidError extends DomainError {
-  constructor(code: string, message: string, fields?: readonly FieldProblem[]) {
-    super('invalid', code, message, fields);
+export class InvalidError extends DomainError<'invalid'> {
+  constructor(code: ErrorCode<'invalid'>, message: string, fields?: readonly FieldProblem[]) {
+    super('invalid', code, message, { fields });
+  }
+}
+
+/** The key does more at a time than it may; it may do so again in a while. */
+export class TooManyError extends DomainError<'tooMany'> {
+  constructor(code: ErrorCode<'tooMany'>, message: string, retryAfterSeconds: number) {
+    super('tooMany', code, message, { retryAfterSeconds });
   }
 }

@@ -1,0 +1,90 @@
+interface ErrorRow {
+  /** Of HTTP, and its usual title. */
+  status: number;
+  title: string;
+  /** Stable names of what was wrong, which callers may rely on. */
+  codes: readonly string[];
+}
+
+/**
+ * Every error that a caller can be told. The classes of errors name a kind and one of its codes; the answer and the OpenAPI document
+ * take the rest from here. A code of two kinds says the same of the path (`notFound`) and of the body (`unprocessable`).
+ */
+export const errorTable = {
+  invalid: {
+    status: 400,
+    title: 'Bad Request',
+    codes: [
+      'ValidationFailed',
+      'MalformedBody',
+      'PromptMissing',
+      'FineTuneNameMissing',
+      'FineTuneImagesMissing',
+      'FineTuneImagesNotEnough',
+      'IdempotencyKeyInvalid',
+      'BadRequest',
+    ],
+  },
+  unauthorized: { status: 401, title: 'Unauthorized', codes: ['Unauthorized'] },
+  forbidden: { status: 403, title: 'Forbidden', codes: ['ScopeMissing', 'PublicCollection'] },
+  notFound: {
+    status: 404,
+    title: 'Not Found',
+    codes: [
+      'GenerationNotFound',
+      'FineTuneNotFound',
+      'PromptNotFound',
+      'CollectionNotFound',
+      'StyleNotFound',
+      'DeliveryNotFound',
+      'ImageNotFound',
+      'RouteNotFound',
+    ],
+  },
+  methodNotAllowed: { status: 405, title: 'Method Not Allowed', codes: ['MethodNotAllowed'] },
+  timeout: { status: 408, title: 'Request Timeout', codes: ['BodyTimeout', 'UploadStalled'] },
+  conflict: { status: 409, title: 'Conflict', codes: ['GenerationTerminated', 'IdempotencyKeyInUse'] },
+  tooLarge: { status: 413, title: 'Payload Too Large', codes: ['BodyTooLarge'] },
+  unsupportedType: { status: 415, title: 'Unsupported Media Type', codes: ['UnsupportedMediaType'] },
+  unprocessable: {
+    status: 422,
+    title: 'Unprocessable Entity',
+    codes: [
+      'ModelNotInstalled',
+      'ModelBroken',
+      'PromptDoesNotIncludeFineTuneName',
+      'PromptNotFound',
+      'StyleNotFound',
+      'PromptTooLong',
+      'TooManyPrompts',
+      'WeightsMalformed',
+      'WeightsDoNotFitModel',
+      'WeightsKindUnsupported',
+      'WeightsTooComplex',
+      'StorageFull',
+      'IdempotencyKeyReused',
+      'WebhookAddressRefused',
+    ],
+  },
+  tooMany: {
+    status: 429,
+    title: 'Too Many Requests',
+    codes: [
+      'RateLimited',
+      'TooManyRequests',
+      'QueueFull',
+      'TooManyUploads',
+      'RoomReserved',
+      'TooManyEventStreams',
+      'ListRunning',
+    ],
+  },
+  internal: { status: 500, title: 'Internal Server Error', codes: ['InternalError'] },
+  unavailable: { status: 503, title: 'Service Unavailable', codes: ['ServiceUnavailable'] },
+} as const satisfies Readonly<Record<string, ErrorRow>>;
+
+/** Kinds of failure that a caller is told apart by their status. */
+export type ErrorKind = keyof typeof errorTable;
+
+/** The codes of a kind. */
+export type ErrorCode<K extends ErrorKind = ErrorKind> = (typeof errorTable)[K]['codes'][number];
