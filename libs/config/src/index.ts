@@ -1,2 +1,2 @@
-export { ConfigError, loadConfig } from './config';
 export type { Config, S3Config } from './config';
+export { ConfigError, loadConfig } from './load-config';

@@ -1,4 +1,4 @@
-import { ConfigError, loadConfig } from './config';
+import { ConfigError, loadConfig } from './load-config';
 
 describe(loadConfig.name, () => {
   it('fills in every default of the embedded set-up', () => {

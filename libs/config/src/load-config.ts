@@ -1,0 +1,57 @@
+import { resolve } from 'node:path';
+import type { Config, S3Config } from './config';
+import { Refusal } from './kinds';
+import type { Variables } from './variables';
+import { dependentVariables, s3Variables, variables } from './variables';
+
+/** One or more variables are bad; the message names each with what is accepted. */
+export class ConfigError extends Error {
+  constructor(readonly problems: readonly string[]) {
+    super(`The environment is not usable:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+    this.name = 'ConfigError';
+  }
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Reads and checks every variable the service knows.
+ * @throws ConfigError listing every bad variable, not only the first.
+ */
+export function loadConfig(env: Environment): Config {
+  const problems: string[] = [];
+  const own = read(variables, env, problems);
+  const { publicUrl, modelFallback } = read(dependentVariables, env, problems);
+  if (own.queueBackend === 'redis' && !own.redisUrl) problems.push('REDIS_URL is needed when QUEUE_BACKEND is redis.');
+  const s3 = own.storage === 's3' ? readS3(env, problems) : undefined;
+  if (problems.length > 0) throw new ConfigError(problems);
+  return {
+    ...own,
+    dataDir: resolve(own.dataDir),
+    modelsDir: resolve(own.modelsDir),
+    publicUrl: publicUrl ?? `http://localhost:${own.port}`,
+    modelFallback: modelFallback ?? own.databaseUrl === undefined,
+    ...(s3 && { s3 }),
+  };
+}
+
+function readS3(env: Environment, problems: string[]): S3Config {
+  const { bucket = '', accessKeyId = '', secretAccessKey = '', ...found } = read(s3Variables, env, problems);
+  for (const [field, value] of Object.entries({ bucket, accessKeyId, secretAccessKey }))
+    if (value === '') problems.push(`${s3Variables[field as keyof S3Config][0]} is needed when STORAGE is s3.`);
+  const { endpoint, region = '', forcePathStyle = endpoint !== undefined } = found;
+  return { ...(endpoint && { endpoint }), region, bucket, accessKeyId, secretAccessKey, forcePathStyle };
+}
+
+/** @returns a field for each variable that is set or has a default; what is wrong is added to `problems`. */
+function read<T extends object>(table: Variables<T>, env: Environment, problems: string[]): T {
+  const found: Partial<T> = {};
+  for (const field of Object.keys(table) as (keyof T)[]) {
+    const [name, kind, fallback] = table[field];
+    const raw = env[name]?.trim() || undefined;
+    const value = raw === undefined ? fallback : kind(raw);
+    if (value instanceof Refusal) problems.push(`${name} ${value.reason}`);
+    else if (value !== undefined) found[field] = value;
+  }
+  return found as T;
+}

@@ -1,0 +1,63 @@
+import { availableParallelism } from 'node:os';
+import { crashPoints, parseCrashPoint } from '@app/process';
+import type { Config, S3Config } from './config';
+import type { Kind } from './kinds';
+import { devices, flag, integer, oneOf, text, url } from './kinds';
+
+/** A variable of the environment: its name, what it may hold, and what counts where it is not set. */
+type Variable<T> = readonly [name: string, kind: Kind<Exclude<T, undefined>>, fallback?: T];
+
+/** One for each field of what is read. */
+export type Variables<T> = { readonly [K in keyof T]-?: Variable<T[K]> };
+
+const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
+const token = text((raw) => /^[\x21-\x7e]{16,}$/.test(raw), 'at least 16 visible ASCII characters');
+const crashPoint = text(
+  (raw) => parseCrashPoint(raw) !== undefined,
+  `one of ${crashPoints.join(', ')}, with :<n> or without`,
+);
+
+/** What the fields of `Config` are read from. */
+export const variables: Variables<Omit<Config, 's3' | 'publicUrl' | 'modelFallback'>> = {
+  port: ['PORT', integer(0, 65_535), 3000],
+  host: ['HOST', text(), '127.0.0.1'],
+  dataDir: ['DATA_DIR', text(), '.darkroom'],
+  modelsDir: ['MODELS_DIR', text(), 'models'],
+  databaseUrl: ['DATABASE_URL', url('postgres:', 'postgresql:')],
+  queueBackend: ['QUEUE_BACKEND', oneOf('postgres', 'redis'), 'postgres'],
+  redisUrl: ['REDIS_URL', url('redis:', 'rediss:')],
+  storage: ['STORAGE', oneOf('file', 's3'), 'file'],
+  devices: ['DEVICE', devices, 'auto'],
+  inferenceThreads: ['INFERENCE_THREADS', integer(1, 1024), availableParallelism()],
+  engineStallSeconds: ['ENGINE_STALL_SECONDS', integer(1, 86_400), 900],
+  inferenceMemoryMb: ['INFERENCE_MEMORY_MB', integer(256, 2 ** 24)],
+  mergedCacheMb: ['MERGED_CACHE_MB', integer(0, 2 ** 31), 20_000],
+  webhookAllowPrivate: ['WEBHOOK_ALLOW_PRIVATE', flag, false],
+  metricsToken: ['METRICS_TOKEN', token],
+  rateLimitPerMinute: ['RATE_LIMIT_PER_MINUTE', integer(0, 1_000_000), 600],
+  maxQueuedPerKey: ['MAX_QUEUED_PER_KEY', integer(0, 1_000_000), 1000],
+  maxConcurrentPerKey: ['MAX_CONCURRENT_PER_KEY', integer(0, 1000), 0],
+  storageMbPerKey: ['STORAGE_MB_PER_KEY', integer(0, 1_000_000_000), 20_000],
+  logLevel: ['LOG_LEVEL', oneOf(...logLevels), 'info'],
+  inferenceHealthPort: ['INFERENCE_HEALTH_PORT', integer(0, 65_535), 0],
+  hubEndpoint: ['HF_ENDPOINT', url('http:', 'https:'), 'https://huggingface.co'],
+  hubToken: ['HF_TOKEN', text()],
+};
+
+/** Those whose default depends on others, and what only tests set. */
+export const dependentVariables: Variables<{ publicUrl?: string; modelFallback?: boolean; crashPoint?: string }> = {
+  publicUrl: ['PUBLIC_URL', url('http:', 'https:')],
+  modelFallback: ['MODEL_FALLBACK', flag],
+  crashPoint: ['DARKROOM_CRASH_AT', crashPoint],
+};
+
+/** What the fields of `S3Config` are read from, where pictures lie in S3. */
+export const s3Variables: Variables<Partial<S3Config>> = {
+  endpoint: ['S3_ENDPOINT', url('http:', 'https:')],
+  region: ['S3_REGION', text(), 'us-east-1'],
+  bucket: ['S3_BUCKET', text()],
+  accessKeyId: ['S3_ACCESS_KEY_ID', text()],
+  secretAccessKey: ['S3_SECRET_ACCESS_KEY', text()],
+  forcePathStyle: ['S3_FORCE_PATH_STYLE', flag],
+};
