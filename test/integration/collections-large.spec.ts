@@ -1,7 +1,7 @@
 import { limits, newIdentifier } from '@app/domain';
+import { IMAGE_STORAGE } from '@app/foundation';
 import type { ImageStorage } from '@app/storage';
 import { DataSource } from 'typeorm';
-import { IMAGE_STORAGE } from '../../apps/api/src/storage.token';
 import { ThumbnailsSweeper } from '../../apps/api/src/thumbnails/thumbnails.sweeper';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';

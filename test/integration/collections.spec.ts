@@ -1,8 +1,8 @@
 import { Collection, newIdentifier, Style } from '@app/domain';
 import type { Finetune } from '@app/domain';
+import { IMAGE_STORAGE } from '@app/foundation';
 import type { ImageStorage } from '@app/storage';
 import sharp from 'sharp';
-import { IMAGE_STORAGE } from '../../apps/api/src/storage.token';
 import type { Reply, TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { insertFinetune, insertPicture, insertPrompt } from '../support/prompt-rows';

@@ -1,9 +1,9 @@
 import { FinetunePrompt, ImageTask } from '@app/domain';
+import { JOB_BACK_END } from '@app/foundation';
 import { ImageTaskLifeCycle, stopChannel } from '@app/image-tasks';
 import type { JobBackEnd } from '@app/queue';
 import { jobIdOf } from '@app/queue';
 import { Client } from 'pg';
-import { JOB_BACK_END } from '../../apps/api/src/infrastructure/infrastructure.module';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import type { ProblemJson, PromptJson } from '../support/factories';

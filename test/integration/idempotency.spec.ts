@@ -1,7 +1,7 @@
 import { IdempotentReply, ImageTask } from '@app/domain';
+import { JOB_BACK_END } from '@app/foundation';
 import type { JobBackEnd } from '@app/queue';
 import { jobIdOf } from '@app/queue';
-import { JOB_BACK_END } from '../../apps/api/src/infrastructure/infrastructure.module';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 

@@ -1,11 +1,11 @@
 import { ImageTask, newIdentifier } from '@app/domain';
+import { JOB_BACK_END } from '@app/foundation';
 import { ImageTaskLifeCycle } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
 import { jobIdOf } from '@app/queue';
 import sharp from 'sharp';
 import { In } from 'typeorm';
-import { JOB_BACK_END } from '../../apps/api/src/infrastructure/infrastructure.module';
 import { PicturesService } from '../../apps/api/src/pictures/pictures.service';
 import { SandboxPace } from '../../apps/api/src/sandbox/sandbox-pace';
 import { SandboxSweeper } from '../../apps/api/src/sandbox/sandbox.sweeper';

@@ -1,8 +1,8 @@
 import { newIdentifier } from '@app/domain';
+import { IMAGE_STORAGE } from '@app/foundation';
 import { ImageTaskLifeCycle } from '@app/image-tasks';
 import type { ImageStorage } from '@app/storage';
 import sharp from 'sharp';
-import { IMAGE_STORAGE } from '../../apps/api/src/storage.token';
 import type { TestApi, TestKey } from './api';
 import { keysIn } from './stored-objects';
 

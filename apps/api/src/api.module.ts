@@ -1,4 +1,6 @@
 import type { Config } from '@app/config';
+import { ConfigModule, DatabaseModule, ImageTasksModule, QueueModule, StorageModule } from '@app/foundation';
+import { JsonLogger } from '@app/observability';
 import type { DynamicModule } from '@nestjs/common';
 import { Module } from '@nestjs/common';
 import { APP_FILTER, APP_INTERCEPTOR } from '@nestjs/core';
@@ -49,6 +51,16 @@ import { WebhooksModule } from './webhooks/webhooks.module';
 })
 export class ApiModule {
   static forRoot(config: Config): DynamicModule {
-    return { module: ApiModule, imports: [InfrastructureModule.forRoot(config)] };
+    return {
+      module: ApiModule,
+      imports: [
+        ConfigModule.forRoot(config, new JsonLogger('api', config.logLevel)),
+        DatabaseModule.forRoot({ applicationName: 'darkroom-api', poolSize: 20 }),
+        QueueModule.forRoot(),
+        StorageModule,
+        ImageTasksModule,
+        InfrastructureModule,
+      ],
+    };
   }
 }

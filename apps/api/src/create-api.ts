@@ -1,4 +1,5 @@
 import type { Config } from '@app/config';
+import { databaseUrlOf } from '@app/config';
 import { assertMigrated } from '@app/database';
 import { JsonLogger } from '@app/observability';
 import { endSignals } from '@app/process';
@@ -14,7 +15,6 @@ import { oneAtATime } from './http/one-at-a-time';
 import { privateJson } from './http/private-json';
 import { requestId } from './http/request-id';
 import { securityHeaders } from './http/security-headers';
-import { databaseUrlOf } from './infrastructure/database-url';
 import { HttpObserver } from './observability/http-observer';
 import { Drain } from './shutdown/drain';
 

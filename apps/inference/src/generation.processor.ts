@@ -11,7 +11,7 @@ import { DelayedError, WaitingError } from 'bullmq';
 import { DrawingService } from './drawing/drawing.service';
 import { FailureService, maxAttempts } from './drawing/failure.service';
 import { Engines } from './engine/engines';
-import { SHUTDOWN_DEADLINE_MS } from './tokens';
+import { SHUTDOWN_DEADLINE_MS } from './shutdown-deadline.token';
 
 /** A ticket waits here for an engine so long; then it is for another worker, which may have one. */
 const patienceMs = 250;

@@ -1,16 +1,11 @@
 import type { Config } from '@app/config';
-import { createDataSource, probeWrite, statementTimeoutMs } from '@app/database';
-import { ImageTaskLifeCycle } from '@app/image-tasks';
+import { ConfigModule, DatabaseModule, ImageTasksModule, QueueModule, StorageModule } from '@app/foundation';
 import { ModelStore } from '@app/model-store';
-import { JsonLogger, Metrics, remembering } from '@app/observability';
-import type { JobBackEnd } from '@app/queue';
-import { ClockWatch, databaseNow, openJobBackEnd, queueConnection, Transactions } from '@app/queue';
-import type { ImageStorage } from '@app/storage';
-import { openImageStorage } from '@app/storage';
+import type { JsonLogger } from '@app/observability';
+import { Metrics } from '@app/observability';
 import { BullModule } from '@nestjs/bullmq';
 import type { BeforeApplicationShutdown, DynamicModule, OnApplicationShutdown } from '@nestjs/common';
-import { Inject, Module } from '@nestjs/common';
-import { DataSource } from 'typeorm';
+import { Module } from '@nestjs/common';
 import { DrawingService } from './drawing/drawing.service';
 import { FailureService } from './drawing/failure.service';
 import { ModelResolver } from './drawing/model-resolver';
@@ -20,13 +15,14 @@ import { Upscalers } from './drawing/upscalers';
 import { Engines } from './engine/engines';
 import { GenerationProcessor } from './generation.processor';
 import { HealthServer } from './health/health-server';
-import { InferenceMetrics } from './metrics/inference-metrics';
+import { healthServer } from './health/health-server.provider';
 import { WorkerPresence } from './health/worker-presence';
+import { InferenceMetrics } from './metrics/inference-metrics';
 import { PictureStore } from './pictures/picture-store';
+import { SHUTDOWN_DEADLINE_MS } from './shutdown-deadline.token';
 import { FileSweeper } from './sweeper/file-sweeper';
 import { Sweeper } from './sweeper/sweeper';
 import { TaskSweeper } from './sweeper/task-sweeper';
-import { CONFIG, IMAGE_STORAGE, JOB_BACK_END, SHUTDOWN_DEADLINE_MS } from './tokens';
 
 /** What the worker is built from. */
 export interface InferenceOptions {
@@ -43,136 +39,37 @@ export interface InferenceOptions {
   now?: () => number;
 }
 
-/** Writing to a remote store to see whether it can be written costs something. */
-const storageCheckMs = 15_000;
-/** However many ask, the database is written once in a while. */
-const databaseCheckMs = 1_000;
-
 /** The GPU worker: consumes the queue of drawings, sweeps, and answers for its health. */
 @Module({})
 export class InferenceModule implements BeforeApplicationShutdown, OnApplicationShutdown {
-  constructor(
-    @Inject(JOB_BACK_END) private readonly jobs: JobBackEnd,
-    private readonly dataSource: DataSource,
-    private readonly stops: StopListener,
-    private readonly engines: Engines,
-    private readonly health: HealthServer,
-    private readonly clock: ClockWatch,
-  ) {}
-
   static forRoot(options: InferenceOptions): DynamicModule {
-    const { config, databaseUrl, logger, threadFile, shutdownDeadlineMs = 6_000, now, onStall } = options;
+    const { config, databaseUrl, logger, shutdownDeadlineMs = 6_000, now } = options;
     return {
       module: InferenceModule,
       imports: [
-        BullModule.forRoot({ connection: queueConnection(config, databaseUrl).connection }),
+        ConfigModule.forRoot({ ...config, databaseUrl }, logger),
+        DatabaseModule.forRoot({ applicationName: 'darkroom-inference', poolSize: 6 }),
+        QueueModule.forRoot({ ...(now && { now }) }),
+        StorageModule,
+        ImageTasksModule,
         BullModule.registerQueue(),
       ],
       providers: [
-        { provide: CONFIG, useValue: config },
         { provide: SHUTDOWN_DEADLINE_MS, useValue: shutdownDeadlineMs },
-        { provide: JsonLogger, useValue: logger },
         { provide: Metrics, useFactory: () => new Metrics() },
-        InferenceMetrics,
-        {
-          provide: DataSource,
-          useFactory: () =>
-            createDataSource(databaseUrl, {
-              applicationName: 'darkroom-inference',
-              poolSize: 6,
-              statementTimeoutMs,
-            }).initialize(),
-        },
-        {
-          provide: JOB_BACK_END,
-          useFactory: () =>
-            openJobBackEnd(config, databaseUrl, ({ message }) =>
-              logger.warnSparingly('the queue failed', { reason: message }),
-            ),
-        },
-        {
-          provide: Transactions,
-          inject: [DataSource, JOB_BACK_END],
-          useFactory: (dataSource: DataSource, jobs: JobBackEnd) =>
-            new Transactions(dataSource, jobs, (error) =>
-              logger.warnSparingly('a job is left to the sweeper', { reason: String(error) }),
-            ),
-        },
-        {
-          provide: ImageTaskLifeCycle,
-          inject: [Transactions],
-          useFactory: (transactions: Transactions) => new ImageTaskLifeCycle(transactions, config.maxConcurrentPerKey),
-        },
-        { provide: IMAGE_STORAGE, useFactory: () => openImageStorage(config) },
-        {
-          provide: ModelStore,
-          useFactory: async () => {
-            const store = new ModelStore(config.modelsDir);
-            // The first look reads every graph, which is for now and not for while pictures are drawn.
-            await store
-              .list()
-              .catch((error: Error) => logger.warn('models were not listed', { reason: error.message }));
-            return store;
-          },
-        },
+        { provide: ModelStore, useFactory: () => openModels(options) },
         {
           provide: Engines,
           inject: [InferenceMetrics],
-          useFactory: (metrics: InferenceMetrics) =>
-            Engines.start(config, logger, {
-              ...(threadFile && { threadFile }),
-              ...(onStall && { onStall }),
-              onLoaded: (loaded, device) => metrics.modelLoaded(loaded, device),
-            }),
+          useFactory: (metrics: InferenceMetrics) => startEngines(options, metrics),
         },
-        {
-          provide: StopListener,
-          useFactory: async () => {
-            const stops = new StopListener(databaseUrl, logger);
-            await stops.start();
-            return stops;
-          },
-        },
-        {
-          provide: ClockWatch,
-          inject: [DataSource],
-          useFactory: async (dataSource: DataSource) => {
-            const clock = new ClockWatch({
-              databaseNow: () => databaseNow(dataSource),
-              say: (sentence, details) => logger.warn(sentence, details),
-              ...(now && { now }),
-            });
-            await clock.start();
-            return clock;
-          },
-        },
-        {
-          provide: HealthServer,
-          inject: [DataSource, JOB_BACK_END, IMAGE_STORAGE, Engines, ClockWatch, Metrics],
-          useFactory: (
-            dataSource: DataSource,
-            jobs: JobBackEnd,
-            storage: ImageStorage,
-            engines: Engines,
-            clock: ClockWatch,
-            metrics: Metrics,
-          ) =>
-            new HealthServer(
-              {
-                database: remembering(() => probeWrite(dataSource), databaseCheckMs),
-                queue: () => jobs.counts('images'),
-                storage: remembering(() => storage.check(), storageCheckMs),
-                engine: () => engines.alive(),
-                clock: async () => clock.agrees,
-              },
-              metrics,
-              config.metricsToken,
-            ),
-        },
+        { provide: StopListener, useFactory: () => listenForStops(options) },
+        healthServer,
         DrawingService,
         FailureService,
         FileSweeper,
         GenerationProcessor,
+        InferenceMetrics,
         ModelResolver,
         PictureStore,
         ProgressPublisher,
@@ -184,17 +81,44 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
     };
   }
 
+  constructor(
+    private readonly stops: StopListener,
+    private readonly engines: Engines,
+    private readonly health: HealthServer,
+  ) {}
+
   beforeApplicationShutdown(): void {
     this.health.stop();
-    this.clock.stop();
   }
 
-  /** The processor has given its tasks back by now: what is left goes in the order in which it was needed. */
+  /** The processor has given its tasks back by now, and what is left needs neither queue nor database, which are closed after this. */
   async onApplicationShutdown(): Promise<void> {
     await this.engines.close();
     await this.stops.close();
-    await this.jobs.close();
-    await this.dataSource.destroy();
     await this.health.close();
   }
+}
+
+async function openModels({ config, logger }: InferenceOptions): Promise<ModelStore> {
+  const store = new ModelStore(config.modelsDir);
+  // The first look reads every graph, which is for now and not for while pictures are drawn.
+  await store.list().catch((error: Error) => logger.warn('models were not listed', { reason: error.message }));
+  return store;
+}
+
+function startEngines(
+  { config, logger, threadFile, onStall }: InferenceOptions,
+  metrics: InferenceMetrics,
+): Promise<Engines> {
+  return Engines.start(config, logger, {
+    ...(threadFile && { threadFile }),
+    ...(onStall && { onStall }),
+    onLoaded: (loaded, device) => metrics.modelLoaded(loaded, device),
+  });
+}
+
+async function listenForStops({ databaseUrl, logger }: InferenceOptions): Promise<StopListener> {
+  const stops = new StopListener(databaseUrl, logger);
+  await stops.start();
+  return stops;
 }

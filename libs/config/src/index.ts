@@ -1,2 +1,3 @@
 export type { Config, S3Config } from './config';
+export { databaseUrlOf } from './database-url';
 export { ConfigError, loadConfig } from './load-config';

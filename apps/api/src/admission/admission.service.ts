@@ -1,11 +1,11 @@
 import type { Config } from '@app/config';
 import type { ApiKey, Metadata } from '@app/domain';
 import { FieldProblems, InvalidError, readSandboxOrder, sandboxWaitMs } from '@app/domain';
+import { CONFIG } from '@app/foundation';
 import type { NewTask } from '@app/image-tasks';
 import { TaskIntake } from '@app/image-tasks';
 import { Inject, Injectable } from '@nestjs/common';
 import type { CallerKey } from '../auth/caller-key';
-import { CONFIG } from '../config.token';
 import { QueueFullError, UnauthorizedError } from '../http/http-errors';
 import { StorageQuota } from '../storage-use/storage-quota';
 

@@ -1,9 +1,9 @@
 import type { Config } from '@app/config';
 import type { ApiKey } from '@app/domain';
+import { CONFIG } from '@app/foundation';
 import { Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import type { Response } from 'express';
-import { CONFIG } from '../config.token';
 import { RateLimitedError } from '../http/http-errors';
 import { LeasedTokens } from './leased-tokens';
 

@@ -1,3 +1,4 @@
+import { IMAGE_STORAGE } from '@app/foundation';
 import { addStored } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import { Recurring } from '@app/process';
@@ -6,7 +7,6 @@ import type { ImageStorage } from '@app/storage';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { IMAGE_STORAGE } from '../storage.token';
 import { weightsFolder } from './finetunes.service';
 
 const everyMs = 3_600_000;

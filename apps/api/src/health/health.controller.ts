@@ -1,4 +1,5 @@
 import { probeWrite } from '@app/database';
+import { IMAGE_STORAGE, JOB_BACK_END } from '@app/foundation';
 import type { HealthChecks } from '@app/observability';
 import { remembering, runChecks } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
@@ -9,10 +10,8 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import { DataSource } from 'typeorm';
 import { Public } from '../auth/api-key.guard';
 import { ServiceUnavailableError } from '../http/http-errors';
-import { JOB_BACK_END } from '../infrastructure/infrastructure.module';
 import { Drain } from '../shutdown/drain';
 import { DiskSpace } from '../storage-use/disk-space';
-import { IMAGE_STORAGE } from '../storage.token';
 
 /** Writing to a remote store to see whether it can be written costs something. */
 const storageCheckMs = 15_000;

@@ -1,11 +1,11 @@
 import type { Config } from '@app/config';
+import { CONFIG } from '@app/foundation';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { Inject, Injectable, UseInterceptors } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { Observable } from 'rxjs';
 import { from, lastValueFrom } from 'rxjs';
 import { callerOf } from '../auth/api-key.guard';
-import { CONFIG } from '../config.token';
 import type { List, ListElement } from '../infrastructure/list';
 import { LongRequests } from '../long-requests/long-requests';
 import { Turns } from '../work/turns';

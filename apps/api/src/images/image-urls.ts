@@ -1,9 +1,9 @@
 import type { Config } from '@app/config';
 import { Image } from '@app/domain';
+import { CONFIG } from '@app/foundation';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
-import { CONFIG } from '../config.token';
 
 /** Public URLs of finished pictures. */
 @Injectable()

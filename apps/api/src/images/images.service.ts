@@ -1,11 +1,11 @@
 import type { Readable } from 'node:stream';
 import type { Image } from '@app/domain';
 import { isIdentifier } from '@app/domain';
+import { IMAGE_STORAGE } from '@app/foundation';
 import { Gathered, Transactions } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { TooManyPicturesError } from '../http/http-errors';
-import { IMAGE_STORAGE } from '../storage.token';
 import { FairTurns, TurnsFullError } from '../work/fair-turns';
 
 /** A picture ready to be sent. */

@@ -1,10 +1,10 @@
 import type { Config } from '@app/config';
+import { databaseUrlOf } from '@app/config';
 import { NotificationListener } from '@app/database';
+import { CONFIG } from '@app/foundation';
 import { JsonLogger } from '@app/observability';
 import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
-import { CONFIG } from '../config.token';
-import { databaseUrlOf } from './database-url';
 
 /** What the processes tell one another by way of PostgreSQL, on the one connection of this process that hears it. */
 @Injectable()

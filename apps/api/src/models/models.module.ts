@@ -1,9 +1,9 @@
 import type { Config } from '@app/config';
+import { CONFIG } from '@app/foundation';
 import { LiveWorkers } from '@app/image-tasks';
 import { ModelStore } from '@app/model-store';
 import { Module } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { CONFIG } from '../config.token';
 import { ModelsController } from './models.controller';
 import { ModelsService } from './models.service';
 import { PromptLengths } from './prompt-lengths.service';

@@ -2,13 +2,13 @@ import type { Config } from '@app/config';
 import type { ErrorCode } from '@app/domain';
 import { UnprocessableError } from '@app/domain';
 import type { ModelDto } from '@app/domain/http';
+import { CONFIG } from '@app/foundation';
 import { LiveWorkers } from '@app/image-tasks';
 import type { InstalledModel } from '@app/model-store';
 import { ModelStore, shortHash, standIn, standInFor } from '@app/model-store';
 import { JsonLogger } from '@app/observability';
 import type { OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
-import { CONFIG } from '../config.token';
 import { readModelFacts } from './model-facts';
 
 /** A model that was found whole is taken to be so for this long: its folder is not walked through for every request. */

@@ -1,10 +1,10 @@
 import type { Config } from '@app/config';
+import { CONFIG } from '@app/foundation';
 import { mayReadMetrics, Metrics } from '@app/observability';
 import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/api-key.guard';
-import { CONFIG } from '../config.token';
 import { MetricsRefusedError } from '../http/http-errors';
 
 /** What the process measures, for Prometheus. */

@@ -1,9 +1,9 @@
+import { JOB_BACK_END } from '@app/foundation';
 import { Metrics } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
 import { queueNames } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { JOB_BACK_END } from '../infrastructure/infrastructure.module';
 
 /** The rows are the truth of what waits: the jobs are only how it is told. Each half goes along an index of its own. */
 const waiting = `

@@ -1,12 +1,12 @@
 import type { Image, Metadata } from '@app/domain';
 import { FinetunePrompt, Generation, ImageTask, limits, newIdentifier, readSandboxOrder } from '@app/domain';
+import { IMAGE_STORAGE } from '@app/foundation';
 import { heartbeatTimeoutMs, ImageTaskLifeCycle, progressChannel } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { PicturesService } from '../pictures/pictures.service';
-import { IMAGE_STORAGE } from '../storage.token';
 import { SandboxPace } from './sandbox-pace';
 
 /** Stands in `served_by` and `upscaler` of what no engine drew. */

@@ -1,4 +1,5 @@
 import { ImageTask } from '@app/domain';
+import { JOB_BACK_END } from '@app/foundation';
 import { heartbeatTimeoutMs, ImageTaskLifeCycle } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import { Recurring } from '@app/process';
@@ -8,7 +9,6 @@ import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
-import { JOB_BACK_END } from '../infrastructure/infrastructure.module';
 
 const intervalMs = 15_000;
 /** The job of a row this young may still come: Redis is given it after the commit. */

@@ -1,8 +1,8 @@
 import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '@app/config';
+import { CONFIG } from '@app/foundation';
 import { Inject, Injectable } from '@nestjs/common';
-import { CONFIG } from '../config.token';
 import { ServiceUnavailableError } from '../http/http-errors';
 
 /** Kept for the database and for pictures; on a disk of less than four times this, a quarter. */

@@ -1,8 +1,8 @@
 import type { Config } from '@app/config';
 import { TooManyError, UnprocessableError } from '@app/domain';
+import { CONFIG } from '@app/foundation';
 import { Inject, Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { CONFIG } from '../config.token';
 
 /** An upload whose process has not said for this long that it receives it is none any more, in SQL. */
 export const uploadLifeSql = `interval '2 minutes'`;

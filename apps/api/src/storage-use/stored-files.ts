@@ -1,7 +1,7 @@
+import { IMAGE_STORAGE } from '@app/foundation';
 import { JsonLogger } from '@app/observability';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
-import { IMAGE_STORAGE } from '../storage.token';
 
 /** Removes the files of rows that are gone. The sweeper removes what a failure leaves behind. */
 @Injectable()

@@ -1,11 +1,11 @@
 import { newIdentifier, Style } from '@app/domain';
+import { IMAGE_STORAGE } from '@app/foundation';
 import { JsonLogger } from '@app/observability';
 import { afterCommit } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource, IsNull } from 'typeorm';
 import { PicturesService } from '../pictures/pictures.service';
-import { IMAGE_STORAGE } from '../storage.token';
 import { FairTurns } from '../work/fair-turns';
 import { WorkError } from '../work/work-process';
 import type { Drawable, Source } from './missing-thumbnails';

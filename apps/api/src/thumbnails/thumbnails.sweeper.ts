@@ -1,4 +1,5 @@
 import { isIdentifier } from '@app/domain';
+import { IMAGE_STORAGE } from '@app/foundation';
 import { JsonLogger } from '@app/observability';
 import { Recurring } from '@app/process';
 import { databaseNow } from '@app/queue';
@@ -7,7 +8,6 @@ import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/
 import { Inject, Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { DataSource } from 'typeorm';
-import { IMAGE_STORAGE } from '../storage.token';
 import { thumbnailFolder, thumbnailKeyOf, ThumbnailsService } from './thumbnails.service';
 
 const missingEveryMs = 3000;

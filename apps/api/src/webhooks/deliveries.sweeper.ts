@@ -1,4 +1,5 @@
 import { WebhookDelivery } from '@app/domain';
+import { JOB_BACK_END } from '@app/foundation';
 import { JsonLogger } from '@app/observability';
 import { Recurring } from '@app/process';
 import type { JobBackEnd } from '@app/queue';
@@ -7,7 +8,6 @@ import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { LessThan, Repository } from 'typeorm';
-import { JOB_BACK_END } from '../infrastructure/infrastructure.module';
 
 const intervalMs = 15_000;
 /** The job of a delivery that was due just now may still come: Redis is given it after the commit. */

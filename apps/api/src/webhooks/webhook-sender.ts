@@ -4,7 +4,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { isAxiosError } from 'axios';
 import { Webhook } from 'standardwebhooks';
 import type { Readable } from 'node:stream';
-import { CONFIG } from '../config.token';
+import { CONFIG } from '@app/foundation';
 import { LookUps } from './look-ups';
 import { AddressRefusedError, receiverAgents } from './receiver-agents';
 import type { ReceiverAnswer } from './receiver-gate';

@@ -1,13 +1,13 @@
 import type { Config } from '@app/config';
 import type { ImageTask } from '@app/domain';
 import { Finetune } from '@app/domain';
+import { CONFIG, IMAGE_STORAGE } from '@app/foundation';
 import type { InstalledModel } from '@app/model-store';
 import { ModelStore, shortHash, standIn, standInFor } from '@app/model-store';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { FinetuneWeights, ModelSource } from '../engine/engine-protocol';
-import { CONFIG, IMAGE_STORAGE } from '../tokens';
 import { TaskRefusedError } from './task-refused-error';
 
 /** The weights of a task and what its record says of them. */

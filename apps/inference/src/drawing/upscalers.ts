@@ -2,10 +2,10 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '@app/config';
 import { highResolutionLongEdge } from '@app/domain';
+import { CONFIG } from '@app/foundation';
 import { hashFile, shortHash } from '@app/model-store';
 import { Inject, Injectable } from '@nestjs/common';
 import type { UpscalerSource } from '../engine/engine-protocol';
-import { CONFIG } from '../tokens';
 
 /** Folder of enlarging models inside the models folder: one `.onnx` file each. */
 const upscalersFolder = 'upscalers';

@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
 import type { Image, ImageTask } from '@app/domain';
 import { highResolutionLongEdge, newIdentifier } from '@app/domain';
+import { IMAGE_STORAGE } from '@app/foundation';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import type { RgbPicture } from '../engine/engine-protocol';
-import { IMAGE_STORAGE } from '../tokens';
 import type { PictureParameters } from './image-encoder';
 import { encodePicture } from './image-encoder';
 

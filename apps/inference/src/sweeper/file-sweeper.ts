@@ -1,10 +1,10 @@
 import { Image, ImageTask } from '@app/domain';
+import { IMAGE_STORAGE } from '@app/foundation';
 import { JsonLogger } from '@app/observability';
 import { databaseNow } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource, In } from 'typeorm';
-import { IMAGE_STORAGE } from '../tokens';
 
 /** Files this young may belong to a transaction that is about to commit. */
 const graceMs = 10 * 60_000;

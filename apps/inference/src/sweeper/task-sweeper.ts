@@ -1,4 +1,5 @@
 import { ImageTask } from '@app/domain';
+import { JOB_BACK_END } from '@app/foundation';
 import { heartbeatTimeoutMs, ImageTaskLifeCycle, silenceFactor } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
@@ -6,7 +7,6 @@ import { jobIdOf } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { FailureService, maxAttempts } from '../drawing/failure.service';
-import { JOB_BACK_END } from '../tokens';
 
 /** The job of a row this young may still come: Redis is given it after the commit. */
 const graceMs = 5_000;

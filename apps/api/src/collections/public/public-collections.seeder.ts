@@ -1,5 +1,6 @@
 import { buffer } from 'node:stream/consumers';
 import { Collection, Style } from '@app/domain';
+import { IMAGE_STORAGE } from '@app/foundation';
 import { JsonLogger } from '@app/observability';
 import type { ImageStorage } from '@app/storage';
 import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
@@ -7,7 +8,6 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { DataSource, In, IsNull, Not } from 'typeorm';
 import { StoredFiles } from '../../storage-use/stored-files';
-import { IMAGE_STORAGE } from '../../storage.token';
 import { thumbnailKeyOf } from '../../thumbnails/thumbnails.service';
 import type { PublicCollection } from './public-collections';
 import { readPublicCollections, readPublicThumbnail } from './public-collections';

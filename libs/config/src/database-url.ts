@@ -1,4 +1,4 @@
-import type { Config } from '@app/config';
+import type { Config } from './config';
 
 /** The address of the database; the launcher passes that of the embedded one. */
 export function databaseUrlOf(config: Config): string {

@@ -6,6 +6,3 @@ export const JOB_BACK_END = Symbol('JOB_BACK_END');
 
 /** Injects the storage of pictures. */
 export const IMAGE_STORAGE = Symbol('IMAGE_STORAGE');
-
-/** Injects what a drawing may take to finish once the process is asked to end. */
-export const SHUTDOWN_DEADLINE_MS = Symbol('SHUTDOWN_DEADLINE_MS');

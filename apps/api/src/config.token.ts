@@ -1,2 +1,0 @@
-/** Injects the configuration that was read at start. */
-export const CONFIG = Symbol('CONFIG');

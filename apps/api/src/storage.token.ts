@@ -1,2 +1,0 @@
-/** Injects the storage of pictures. */
-export const IMAGE_STORAGE = Symbol('IMAGE_STORAGE');

@@ -1,0 +1,42 @@
+import type { Config } from '@app/config';
+import { probeWrite } from '@app/database';
+import { CONFIG, IMAGE_STORAGE, JOB_BACK_END } from '@app/foundation';
+import { Metrics, remembering } from '@app/observability';
+import type { JobBackEnd } from '@app/queue';
+import { ClockWatch } from '@app/queue';
+import type { ImageStorage } from '@app/storage';
+import type { FactoryProvider } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { Engines } from '../engine/engines';
+import { HealthServer } from './health-server';
+
+/** Writing to a remote store to see whether it can be written costs something. */
+const storageCheckMs = 15_000;
+/** However many ask, the database is written once in a while. */
+const databaseCheckMs = 1_000;
+
+/** The health of all that the worker needs to draw. */
+export const healthServer: FactoryProvider<HealthServer> = {
+  provide: HealthServer,
+  inject: [DataSource, JOB_BACK_END, IMAGE_STORAGE, Engines, ClockWatch, Metrics, CONFIG],
+  useFactory: (
+    dataSource: DataSource,
+    jobs: JobBackEnd,
+    storage: ImageStorage,
+    engines: Engines,
+    clock: ClockWatch,
+    metrics: Metrics,
+    { metricsToken }: Config,
+  ) =>
+    new HealthServer(
+      {
+        database: remembering(() => probeWrite(dataSource), databaseCheckMs),
+        queue: () => jobs.counts('images'),
+        storage: remembering(() => storage.check(), storageCheckMs),
+        engine: () => engines.alive(),
+        clock: async () => clock.agrees,
+      },
+      metrics,
+      metricsToken,
+    ),
+};

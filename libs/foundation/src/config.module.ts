@@ -1,0 +1,21 @@
+import type { Config } from '@app/config';
+import { JsonLogger } from '@app/observability';
+import type { DynamicModule } from '@nestjs/common';
+import { Global, Module } from '@nestjs/common';
+import { CONFIG } from './tokens';
+
+/** What the process was told at start, and where it logs. */
+@Global()
+@Module({})
+export class ConfigModule {
+  static forRoot(config: Config, logger: JsonLogger): DynamicModule {
+    return {
+      module: ConfigModule,
+      providers: [
+        { provide: CONFIG, useValue: config },
+        { provide: JsonLogger, useValue: logger },
+      ],
+      exports: [CONFIG, JsonLogger],
+    };
+  }
+}

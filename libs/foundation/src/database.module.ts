@@ -1,0 +1,24 @@
+import type { Config } from '@app/config';
+import { databaseUrlOf } from '@app/config';
+import { dataSourceOptions, statementTimeoutMs } from '@app/database';
+import type { DynamicModule } from '@nestjs/common';
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { CONFIG } from './tokens';
+
+/** The connections to the database, as TypeORM's data source. */
+@Module({})
+export class DatabaseModule {
+  /** @param applicationName by which the database knows this process. */
+  static forRoot({ applicationName, poolSize }: { applicationName: string; poolSize: number }): DynamicModule {
+    const dataSource = TypeOrmModule.forRootAsync({
+      inject: [CONFIG],
+      useFactory: (config: Config) => ({
+        ...dataSourceOptions(databaseUrlOf(config), { applicationName, poolSize, statementTimeoutMs }),
+        retryAttempts: 5,
+        retryDelay: 500,
+      }),
+    });
+    return { module: DatabaseModule, imports: [dataSource] };
+  }
+}

@@ -1,0 +1,6 @@
+export { ConfigModule } from './config.module';
+export { DatabaseModule } from './database.module';
+export { ImageTasksModule } from './image-tasks.module';
+export { QueueModule } from './queue.module';
+export { StorageModule } from './storage.module';
+export { CONFIG, IMAGE_STORAGE, JOB_BACK_END } from './tokens';

@@ -1,0 +1,74 @@
+import type { Config } from '@app/config';
+import { databaseUrlOf } from '@app/config';
+import { JsonLogger } from '@app/observability';
+import type { JobBackEnd } from '@app/queue';
+import { ClockWatch, databaseNow, openJobBackEnd, queueConnection, Transactions } from '@app/queue';
+import { BullModule } from '@nestjs/bullmq';
+import type { BeforeApplicationShutdown, DynamicModule, OnApplicationShutdown } from '@nestjs/common';
+import { Global, Inject, Module } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { CONFIG, JOB_BACK_END } from './tokens';
+
+/** Jobs, the transactions that add them beside their rows, and the clock without whose agreement none is taken. */
+@Global()
+@Module({
+  imports: [
+    BullModule.forRootAsync({
+      inject: [CONFIG],
+      useFactory: (config: Config) => ({ connection: queueConnection(config, databaseUrlOf(config)).connection }),
+    }),
+  ],
+})
+export class QueueModule implements BeforeApplicationShutdown, OnApplicationShutdown {
+  /** @param now this machine's clock, in milliseconds since the epoch. */
+  static forRoot({ now }: { now?: () => number } = {}): DynamicModule {
+    return {
+      module: QueueModule,
+      providers: [
+        {
+          provide: JOB_BACK_END,
+          inject: [CONFIG, JsonLogger],
+          useFactory: (config: Config, logger: JsonLogger) =>
+            openJobBackEnd(config, databaseUrlOf(config), ({ message }) =>
+              logger.warnSparingly('the queue failed', { reason: message }),
+            ),
+        },
+        {
+          provide: Transactions,
+          inject: [DataSource, JOB_BACK_END, JsonLogger],
+          useFactory: (dataSource: DataSource, jobs: JobBackEnd, logger: JsonLogger) =>
+            new Transactions(dataSource, jobs, (error) =>
+              logger.warnSparingly('a job is left for the sweeper', { reason: String(error) }),
+            ),
+        },
+        {
+          provide: ClockWatch,
+          inject: [DataSource, JsonLogger],
+          useFactory: async (dataSource: DataSource, logger: JsonLogger) => {
+            const clock = new ClockWatch({
+              databaseNow: () => databaseNow(dataSource),
+              say: (sentence, details) => logger.warn(sentence, details),
+              ...(now && { now }),
+            });
+            await clock.start();
+            return clock;
+          },
+        },
+      ],
+      exports: [JOB_BACK_END, Transactions, ClockWatch],
+    };
+  }
+
+  constructor(
+    @Inject(JOB_BACK_END) private readonly jobs: JobBackEnd,
+    private readonly clock: ClockWatch,
+  ) {}
+
+  beforeApplicationShutdown(): void {
+    this.clock.stop();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.jobs.close();
+  }
+}
