@@ -15,8 +15,8 @@ import { oneAtATime } from './http/one-at-a-time';
 import { privateJson } from './http/private-json';
 import { requestId } from './http/request-id';
 import { securityHeaders } from './http/security-headers';
+import { Drain } from './observability/drain';
 import { HttpObserver } from './observability/http-observer';
-import { Drain } from './shutdown/drain';
 
 /** Builds the api without listening yet. */
 export async function createApi(config: Config): Promise<NestExpressApplication> {

@@ -1,13 +1,13 @@
 import { Metrics } from '@app/observability';
 import { Global, Module } from '@nestjs/common';
-import { HealthController } from '../health/health.controller';
-import { Drain } from '../shutdown/drain';
 import { StorageUseModule } from '../storage-use/storage-use.module';
+import { Drain } from './drain';
+import { HealthController } from './health.controller';
 import { HttpObserver } from './http-observer';
 import { MetricsController } from './metrics.controller';
 import { QueueMetrics } from './queue-metrics';
 
-/** What can be seen of the process from outside: its health, its metrics, its log of requests. */
+/** What can be seen of the process from outside: its health, its metrics, its log of requests, and its end. */
 @Global()
 @Module({
   imports: [StorageUseModule],

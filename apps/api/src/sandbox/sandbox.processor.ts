@@ -5,7 +5,7 @@ import { OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullmq';
 import type { OnApplicationBootstrap } from '@nestjs/common';
 import type { Job } from 'bullmq';
 import { DelayedError, WaitingError } from 'bullmq';
-import { Drain } from '../shutdown/drain';
+import { Drain } from '../observability/drain';
 import { SandboxService } from './sandbox.service';
 
 /** Jobs at a time, of one key and of all. */

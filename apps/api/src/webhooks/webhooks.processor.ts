@@ -5,7 +5,7 @@ import { OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullmq';
 import type { OnApplicationBootstrap } from '@nestjs/common';
 import type { Job } from 'bullmq';
 import { DelayedError, WaitingError } from 'bullmq';
-import { Drain } from '../shutdown/drain';
+import { Drain } from '../observability/drain';
 import { WebhooksService } from './webhooks.service';
 
 /** Consumes the delivery jobs: many at once, and few of them for the same receiver. */

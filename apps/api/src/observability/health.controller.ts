@@ -10,8 +10,8 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import { DataSource } from 'typeorm';
 import { Public } from '../auth/api-key.guard';
 import { ServiceUnavailableError } from '../http/http-errors';
-import { Drain } from '../shutdown/drain';
 import { DiskSpace } from '../storage-use/disk-space';
+import { Drain } from './drain';
 
 /** Writing to a remote store to see whether it can be written costs something. */
 const storageCheckMs = 15_000;
