@@ -1,10 +1,9 @@
 import { JsonLogger } from '@app/observability';
 import type { JobData } from '@app/queue';
 import { ClockWatch, queueNames } from '@app/queue';
-import { OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullmq';
-import type { OnApplicationBootstrap } from '@nestjs/common';
+import { Processor } from '@nestjs/bullmq';
 import type { Job } from 'bullmq';
-import { DelayedError, WaitingError } from 'bullmq';
+import { QueueProcessor } from '../infrastructure/queue.processor';
 import { Drain } from '../observability/drain';
 import { SandboxService } from './sandbox.service';
 
@@ -26,66 +25,40 @@ const longestWaitMs = 30_000;
   removeOnComplete: { count: 100 },
   removeOnFail: { count: 1000 },
 })
-export class SandboxProcessor extends WorkerHost implements OnApplicationBootstrap {
+export class SandboxProcessor extends QueueProcessor<JobData['sandbox']> {
   /** Of each key with jobs under way: how many, and when the last of those that were put off comes again. */
   private readonly keys = new Map<string, { running: number; nextAt: number }>();
 
   constructor(
     private readonly sandbox: SandboxService,
-    private readonly clock: ClockWatch,
-    private readonly drain: Drain,
-    private readonly logger: JsonLogger,
+    clock: ClockWatch,
+    drain: Drain,
+    logger: JsonLogger,
   ) {
-    super();
+    const sentences = {
+      ended: 'the sandbox queue is not consumed any more',
+      connectionFailed: 'sandbox queue failed',
+      jobFailed: 'a sandbox job failed, the sweeper will make another',
+    };
+    super(sentences, clock, drain, logger);
   }
 
-  onApplicationBootstrap(): void {
-    const ungovern = this.clock.govern(this.worker, (error) =>
-      this.logger.error('the sandbox queue is not consumed any more', error),
-    );
-    this.drain.onBegin(() => {
-      ungovern();
-      return this.worker.close();
-    });
-  }
-
-  override async process(job: Job<JobData['sandbox']>, token?: string): Promise<void> {
-    if (!this.clock.agrees) {
-      await job.moveToWait(token);
-      throw new WaitingError();
-    }
-    const { taskId } = job.data;
+  protected override async run({ data: { taskId }, timestamp }: Job<JobData['sandbox']>): Promise<number | undefined> {
     const ownerId = await this.sandbox.ownerOf(taskId);
-    if (ownerId === undefined) return;
+    if (ownerId === undefined) return undefined;
     const key = this.keys.get(ownerId) ?? { running: 0, nextAt: 0 };
     const now = Date.now();
     if (key.running >= perKey) {
       key.nextAt = Math.min(Math.max(key.nextAt, now) + apartMs, now + longestWaitMs);
-      return putOff(job, key.nextAt, token);
+      return key.nextAt;
     }
     this.keys.set(ownerId, key);
     key.running++;
     try {
-      const { waitMs } = await this.sandbox.settle(taskId, job.timestamp);
-      if (waitMs !== undefined) await putOff(job, Date.now() + waitMs, token);
+      const { waitMs } = await this.sandbox.settle(taskId, timestamp);
+      return waitMs === undefined ? undefined : Date.now() + waitMs;
     } finally {
       if (--key.running === 0) this.keys.delete(ownerId);
     }
   }
-
-  @OnWorkerEvent('error')
-  onError(error: Error): void {
-    this.logger.warnSparingly('sandbox queue failed', { reason: error.message });
-  }
-
-  @OnWorkerEvent('failed')
-  onFailed(job: Job<JobData['sandbox']> | undefined, error: Error): void {
-    this.logger.error('a sandbox job failed, the sweeper will make another', { taskId: job?.data.taskId }, error);
-  }
-}
-
-/** Lets the same job come again. */
-async function putOff(job: Job, at: number, token?: string): Promise<never> {
-  await job.moveToDelayed(at, token);
-  throw new DelayedError();
 }

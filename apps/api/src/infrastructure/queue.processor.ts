@@ -1,0 +1,63 @@
+import type { JsonLogger } from '@app/observability';
+import type { ClockWatch, JobData } from '@app/queue';
+import { OnWorkerEvent, WorkerHost } from '@nestjs/bullmq';
+import type { OnApplicationBootstrap } from '@nestjs/common';
+import type { Job } from 'bullmq';
+import { DelayedError, WaitingError } from 'bullmq';
+import type { Drain } from '../observability/drain';
+
+/** What the log says of a queue. */
+interface Sentences {
+  /** Nothing is consumed any more. */
+  ended: string;
+  connectionFailed: string;
+  jobFailed: string;
+}
+
+/** Consumes a queue in the api, while its clock agrees with the database's and until the process begins to end. */
+export abstract class QueueProcessor<Data extends JobData[keyof JobData]>
+  extends WorkerHost
+  implements OnApplicationBootstrap
+{
+  constructor(
+    private readonly sentences: Sentences,
+    private readonly clock: ClockWatch,
+    private readonly drain: Drain,
+    private readonly logger: JsonLogger,
+  ) {
+    super();
+  }
+
+  onApplicationBootstrap(): void {
+    const ungovern = this.clock.govern(this.worker, (error) => this.logger.error(this.sentences.ended, error));
+    // What is being done ends by itself within a bounded time.
+    this.drain.onBegin(() => {
+      ungovern();
+      return this.worker.close();
+    });
+  }
+
+  override async process(job: Job<Data>, token?: string): Promise<void> {
+    if (!this.clock.agrees) {
+      await job.moveToWait(token);
+      throw new WaitingError();
+    }
+    const nextAt = await this.run(job);
+    if (nextAt === undefined) return;
+    await job.moveToDelayed(nextAt, token);
+    throw new DelayedError();
+  }
+
+  @OnWorkerEvent('error')
+  onError(error: Error): void {
+    this.logger.warnSparingly(this.sentences.connectionFailed, { reason: error.message });
+  }
+
+  @OnWorkerEvent('failed')
+  onFailed(job: Job<Data> | undefined, error: Error): void {
+    this.logger.error(this.sentences.jobFailed, { ...job?.data }, error);
+  }
+
+  /** Does what a job asks for. @returns when the same job comes again, in milliseconds since the epoch; undefined when it is done. */
+  protected abstract run(job: Job<Data>): Promise<number | undefined>;
+}
