@@ -27,6 +27,14 @@ export interface NewJob<Q extends QueueName> {
   delayMs?: number;
 }
 
+/** States of a job that is still to be done. */
+export const openStates = ['waiting', 'active', 'delayed', 'prioritized'] as const;
+
+/** Whether a job in this state is still to be done, so that its row needs no other. */
+export function isOpen(state: string): boolean {
+  return openStates.some((open) => open === state);
+}
+
 /** Id of the n-th job made for a row. No colon: the back end keeps it for itself. */
 export function jobIdOf(rowId: string, enqueued: number): string {
   return `${rowId}-${enqueued}`;

@@ -1,6 +1,6 @@
 import type { Queue } from 'bullmq';
 import type { JobPresence } from './job-back-end';
-import { type NewJob, type QueueName, queueNames } from './jobs';
+import { type NewJob, openStates, type QueueName, queueNames } from './jobs';
 
 /** The service's queues on one back end, and what every back end does with them alike. */
 export class Queues {
@@ -37,7 +37,7 @@ export class Queues {
   }
 
   counts(queue: QueueName): Promise<Record<string, number>> {
-    return this.queues[queue].getJobCounts('waiting', 'active', 'delayed', 'prioritized');
+    return this.queues[queue].getJobCounts(...openStates);
   }
 
   async close(): Promise<void> {

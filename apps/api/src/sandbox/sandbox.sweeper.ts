@@ -4,7 +4,7 @@ import { heartbeatTimeoutMs, ImageTaskLifeCycle } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import { Recurring } from '@app/process';
 import type { JobBackEnd } from '@app/queue';
-import { jobIdOf } from '@app/queue';
+import { isOpen, jobIdOf } from '@app/queue';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
@@ -16,7 +16,6 @@ const graceMs = 5_000;
 /** The queue itself hands a dead process's job to another long before. */
 const abandonedMs = 3 * heartbeatTimeoutMs;
 const maxAttempts = 5;
-const liveStates: ReadonlySet<string> = new Set(['waiting', 'active', 'delayed', 'prioritized']);
 
 /** Gives sandbox tasks that have lost their job another, and ends those that fail again and again. */
 @Injectable()
@@ -64,7 +63,7 @@ export class SandboxSweeper implements OnApplicationBootstrap, BeforeApplication
       if (task.status === 'processing' && task.attempt >= maxAttempts) {
         const error = 'The picture could not be made because of an internal error.';
         if (await this.lifeCycle.settle(task, { status: 'failed', error })) moved++;
-      } else if (!liveStates.has(await this.jobs.presence('sandbox', jobIdOf(task.id, task.enqueued))))
+      } else if (!isOpen(await this.jobs.presence('sandbox', jobIdOf(task.id, task.enqueued))))
         if (await this.lifeCycle.requeue(task)) moved++;
     }
     if (moved > 0) this.logger.warn('sandbox tasks had lost their jobs', { moved });

@@ -3,7 +3,7 @@ import { JOB_BACK_END } from '@app/foundation';
 import { JsonLogger } from '@app/observability';
 import { Recurring } from '@app/process';
 import type { JobBackEnd } from '@app/queue';
-import { jobIdOf, Transactions } from '@app/queue';
+import { isOpen, jobIdOf, Transactions } from '@app/queue';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
@@ -12,7 +12,6 @@ import { LessThan, Repository } from 'typeorm';
 const intervalMs = 15_000;
 /** The job of a delivery that was due just now may still come: Redis is given it after the commit. */
 const graceMs = 5_000;
-const liveStates: ReadonlySet<string> = new Set(['waiting', 'active', 'delayed', 'prioritized']);
 
 /** Gives deliveries that are due but have lost their job a new one. */
 @Injectable()
@@ -51,7 +50,7 @@ export class DeliveriesSweeper implements OnApplicationBootstrap, BeforeApplicat
     let revived = 0;
     for (const delivery of due) {
       if (signal?.aborted) break;
-      if (!liveStates.has(await this.jobs.presence('webhooks', jobIdOf(delivery.id, delivery.enqueued))))
+      if (!isOpen(await this.jobs.presence('webhooks', jobIdOf(delivery.id, delivery.enqueued))))
         revived += await this.revive(delivery);
     }
     if (revived > 0) this.logger.warn('deliveries had lost their jobs', { revived });
