@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 export const root = dirname(import.meta.dirname);
 const dist = join(root, 'dist');
 const stamp = join(dist, '.stamp');
-const sourceFolders = ['apps', 'libs', 'bench', 'test/torture', 'test/support'];
+const sourceFolders = ['apps', 'libs', 'packages/client/src', 'bench', 'test/torture', 'test/support'];
 const skipped = new Set(['node_modules', 'dist', 'test']);
 
 /** Every file below a folder, as absolute paths in a fixed order. */
@@ -54,7 +54,7 @@ function write(file, content) {
 }
 
 /**
- * Compiles apps, libs and bench to `dist` and removes what has no source any more. Other files (JSON, HTML) are copied.
+ * Compiles apps, libs, the client and bench to `dist` and removes what has no source any more. Other files (JSON, HTML) are copied.
  * @returns {Promise<number>} how many files were written.
  */
 export async function build() {

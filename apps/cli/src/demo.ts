@@ -3,8 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { extname, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { loadConfig } from '@app/config';
-import type { CreateGenerationDto, GenerationDto } from '@app/domain/http';
 import { Command, InvalidArgumentError } from 'commander';
+import type { Generation, NewGeneration } from '../../../packages/client/src';
 import { GenerationClient } from './generation-client';
 import { pictureFile } from './picture-file';
 import { CliError, runProgram } from './run-program';
@@ -17,8 +17,8 @@ interface DemoOptions {
   steps?: number;
   cfg?: number;
   model?: string;
-  scheduler?: string;
-  aspectRatio?: CreateGenerationDto['aspect_ratio'];
+  scheduler?: NewGeneration['scheduler'];
+  aspectRatio?: NewGeneration['aspect_ratio'];
   out?: string;
 }
 
@@ -49,9 +49,9 @@ async function demo(prompt: string, options: DemoOptions): Promise<void> {
 
 async function draw(
   client: GenerationClient,
-  body: Partial<CreateGenerationDto>,
+  body: NewGeneration,
   signal: AbortSignal,
-): Promise<{ record: GenerationDto; data: Uint8Array }> {
+): Promise<{ record: Generation; data: Uint8Array }> {
   const bar = new StepBar(process.stderr);
   let id: string | undefined;
   try {
@@ -69,7 +69,7 @@ async function draw(
   }
 }
 
-const bodyOf = (prompt: string, { negative, aspectRatio, ...options }: DemoOptions): Partial<CreateGenerationDto> => ({
+const bodyOf = (prompt: string, { negative, aspectRatio, ...options }: DemoOptions): NewGeneration => ({
   prompt,
   ...(negative !== undefined && { negative_prompt: negative }),
   ...(aspectRatio !== undefined && { aspect_ratio: aspectRatio }),

@@ -1,34 +1,34 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CreateGenerationDto, GenerationDto } from '@app/domain/http';
 import { isTerminated } from '@app/domain';
+import type { Client, Generation, NewGeneration } from '../../../packages/client/src';
+import { createClient, DarkroomError } from '../../../packages/client/src';
 import { CliError } from './run-program';
 
 /** Between two looks at the record. */
 const restMs = 50;
 
-/** Draws pictures over the HTTP interface. */
+/** Draws pictures with a service; what it refuses is told in one sentence. */
 export class GenerationClient {
+  private readonly client: Client;
+
   constructor(
     private readonly url: string,
     private readonly token: string,
-  ) {}
+  ) {
+    this.client = createClient({ baseUrl: url, apiKey: token });
+  }
 
-  async create(body: Partial<CreateGenerationDto>): Promise<GenerationDto> {
-    const response = await this.request('/v1/sd/text-to-image', {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify(body),
-    });
-    return (await response.json()) as GenerationDto;
+  create(body: NewGeneration): Promise<Generation> {
+    return plainly(this.client.generations.create(body));
   }
 
   /**
    * Follows a drawing to its end: its steps by the stream of events, its end by the record, which is the truth.
    * @returns the record as it terminated.
    */
-  async follow(id: string, onStep: (step: number, total: number) => void, signal: AbortSignal): Promise<GenerationDto> {
+  async follow(id: string, onStep: (step: number, total: number) => void, signal: AbortSignal): Promise<Generation> {
     for (;;) {
-      const record = (await (await this.request(`/v1/sd/text-to-image/${id}`)).json()) as GenerationDto;
+      const record = await plainly(this.client.generations.get(id, { signal }));
       if (isTerminated(record.status)) return record;
       // A stream ends with the drawing; one that breaks is opened again.
       await this.readSteps(id, onStep, signal).catch(() => undefined);
@@ -38,14 +38,14 @@ export class GenerationClient {
 
   /** Stops a drawing that is not wanted any more. */
   async cancel(id: string): Promise<void> {
-    await this.request(`/v1/sd/text-to-image/${id}/cancel`, { method: 'POST' });
+    await plainly(this.client.generations.cancel(id));
   }
 
   /** The bytes of a picture. */
   async download(imageUrl: string): Promise<Uint8Array> {
     // What leaves the service bears its public address; this machine reaches it under the local one.
     const { pathname, search } = new URL(imageUrl);
-    const response = await this.request(`${pathname}${search}`);
+    const response = await this.open(`${pathname}${search}`);
     return new Uint8Array(await response.arrayBuffer());
   }
 
@@ -54,7 +54,7 @@ export class GenerationClient {
     onStep: (step: number, total: number) => void,
     signal: AbortSignal,
   ): Promise<void> {
-    const { body } = await this.request(`/v1/sd/text-to-image/${id}/events`, { signal });
+    const { body } = await this.open(`/v1/sd/text-to-image/${id}/events`, signal);
     const decoder = new TextDecoder();
     let text = '';
     for await (const chunk of body ?? []) {
@@ -70,19 +70,22 @@ export class GenerationClient {
     }
   }
 
-  private async request(path: string, init: RequestInit = {}): Promise<Response> {
-    const headers = { ...(init.headers as Record<string, string>), Authorization: `Bearer ${this.token}` };
-    const response = await fetch(`${this.url}${path}`, { ...init, headers }).catch((error: Error) => {
-      throw new CliError(
-        `Darkroom does not answer at ${this.url}: ${(error.cause as Error | undefined)?.message ?? error.message}`,
-      );
-    });
-    if (response.ok) return response;
-    const problem = (await response.json().catch(() => ({}))) as {
-      detail?: string;
-      errors?: { pointer: string; message: string }[];
-    };
-    const reasons = problem.errors?.map(({ pointer, message }) => `${pointer.slice(1)} ${message}`);
-    throw new CliError(reasons?.join('; ') ?? problem.detail ?? `Darkroom answered ${response.status}.`);
+  /** What is no JSON, which the client has no call for. */
+  private async open(path: string, signal?: AbortSignal): Promise<Response> {
+    const headers = { Authorization: `Bearer ${this.token}` };
+    const response = await fetch(`${this.url}${path}`, { headers, ...(signal && { signal }) });
+    if (!response.ok) throw new CliError(`Darkroom answered ${response.status}.`);
+    return response;
+  }
+}
+
+/** @throws CliError that says which field is wrong, where one is. */
+async function plainly<T>(call: Promise<T>): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    if (!(error instanceof DarkroomError)) throw error;
+    const reasons = error.errors.map(({ pointer, message }) => `${pointer.slice(1)} ${message}`);
+    throw new CliError(reasons.join('; ') || error.message);
   }
 }
