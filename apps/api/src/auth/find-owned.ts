@@ -1,15 +1,17 @@
-import type { Collection, Style } from '@app/domain';
-import { Finetune, FinetunePrompt, isIdentifier, NotFoundError } from '@app/domain';
+import type { ResourceName } from '@app/domain';
+import { Collection, Finetune, FinetunePrompt, isIdentifier, NotFoundError, Style } from '@app/domain';
 import type { EntityManager, FindOptionsWhere, ObjectLiteral } from 'typeorm';
 import { IsNull } from 'typeorm';
 
 type Owned = Collection | Finetune | FinetunePrompt | Style;
 type EntityClass<T> = new () => T;
 
-/** What an error calls a record, where that is not the name of its class. */
-const names = new Map<EntityClass<Owned>, string>([
+/** What an error calls a record. */
+const names = new Map<EntityClass<Owned>, ResourceName>([
+  [Collection, 'Collection'],
   [Finetune, 'FineTune'],
   [FinetunePrompt, 'Prompt'],
+  [Style, 'Style'],
 ]);
 
 export interface FindOptions {
@@ -64,6 +66,6 @@ async function find<T extends Owned>(
         ...(lock && { lock: { mode: lock } }),
       })
     : null;
-  if (!found) throw new NotFoundError(names.get(entity) ?? entity.name);
+  if (!found) throw new NotFoundError(names.get(entity)!);
   return found as T;
 }
