@@ -2,7 +2,7 @@ import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/com
 import { Injectable, UseInterceptors } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { Observable } from 'rxjs';
-import { from, lastValueFrom } from 'rxjs';
+import { concatMap } from 'rxjs';
 import { callerOf } from '../auth/api-key.guard';
 import { LongRequests } from '../long-requests/long-requests';
 import { EventStream, startStream } from './event-stream';
@@ -29,7 +29,7 @@ class EventsInterceptor implements NestInterceptor {
     const http = context.switchToHttp();
     const [request, response] = [http.getRequest<Request>(), http.getResponse<Response>()];
     const { id: ownerId } = callerOf(context);
-    return from(lastValueFrom(next.handle()).then((task) => this.open(ownerId, task, request, response)));
+    return next.handle().pipe(concatMap((task) => this.open(ownerId, task, request, response)));
   }
 
   /**

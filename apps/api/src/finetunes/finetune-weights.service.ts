@@ -79,17 +79,12 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
    */
   async replace(ownerId: string, id: string, { request, response }: Exchange, scale: number): Promise<FinetuneDto> {
     const { model, weightsBytes } = await this.finetunes.load(ownerId, id);
-    if (request.is('multipart'))
+    const wrapping = wrappingOf(request);
+    if (wrapping)
       throw new DomainError(
         'unsupportedType',
         'UnsupportedMediaType',
-        'The body must be the file itself, not a form that has it.',
-      );
-    if ((request.headers['content-encoding'] ?? 'identity') !== 'identity')
-      throw new DomainError(
-        'unsupportedType',
-        'UnsupportedMediaType',
-        'The body must be the file itself, not compressed.',
+        `The body must be the file itself, not ${wrapping}.`,
       );
     const { folder } = await this.models.served(model);
     const declaredBytes = declaredLength(request);
@@ -160,4 +155,10 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
 function declaredLength({ headers }: Request): number | undefined {
   const text = headers['content-length'];
   return text === undefined ? undefined : Number(text);
+}
+
+/** What a body is instead of the bare file. */
+function wrappingOf(request: Request): string | undefined {
+  if (request.is('multipart')) return 'a form that has it';
+  return (request.headers['content-encoding'] ?? 'identity') === 'identity' ? undefined : 'compressed';
 }

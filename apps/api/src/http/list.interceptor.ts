@@ -4,7 +4,7 @@ import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/com
 import { Inject, Injectable, UseInterceptors } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { Observable } from 'rxjs';
-import { from, lastValueFrom } from 'rxjs';
+import { concatMap } from 'rxjs';
 import { callerOf } from '../auth/api-key.guard';
 import type { List, ListElement } from '../infrastructure/list';
 import { LongRequests } from '../long-requests/long-requests';
@@ -52,7 +52,7 @@ class ListInterceptor implements NestInterceptor {
     const http = context.switchToHttp();
     const [request, response] = [http.getRequest<Request>(), http.getResponse<Response>()];
     const asked = { ownerId: callerOf(context).id, request, response, page: pageOf(request) };
-    return from(lastValueFrom(next.handle()).then((list) => this.send(asked, list)));
+    return next.handle().pipe(concatMap((list) => this.send(asked, list)));
   }
 
   /**

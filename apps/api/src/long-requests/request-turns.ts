@@ -17,13 +17,11 @@ export const waitingPerKey: Readonly<Record<RequestWeight, number>> = { light: 5
 /** However many requests a key sends at once, only so many at a time take the processor and connections from others. */
 @Injectable()
 export class RequestTurns {
-  private readonly turns = { light: turnsOf('light'), heavy: turnsOf('heavy') };
-  private readonly reading = new FairTurns({
-    concurrency: Infinity,
-    keyConcurrency: readPerKey,
-    perKey: waitingPerKey.heavy,
-    total: Infinity,
-  });
+  private readonly turns = {
+    light: turnsOf('light', servedPerKey.light),
+    heavy: turnsOf('heavy', servedPerKey.heavy),
+  };
+  private readonly reading = turnsOf('heavy', readPerKey);
   private readonly ends = new WeakMap<Response, () => void>();
 
   /**
@@ -56,10 +54,10 @@ async function orTooMany<T>(turn: Promise<T>, weight: RequestWeight): Promise<T>
   }
 }
 
-function turnsOf(weight: RequestWeight): FairTurns {
+function turnsOf(weight: RequestWeight, keyConcurrency: number): FairTurns {
   return new FairTurns({
     concurrency: Infinity,
-    keyConcurrency: servedPerKey[weight],
+    keyConcurrency,
     perKey: waitingPerKey[weight],
     total: Infinity,
   });
