@@ -2,13 +2,15 @@ import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import type { IncomingMessage, Server } from 'node:http';
-import { request as httpRequest } from 'node:http';
+import { Agent, request as httpRequest } from 'node:http';
 import type { Socket } from 'node:net';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { JsonBody } from '../../apps/api/src/http/json-body';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
@@ -67,6 +69,30 @@ describe('connections', () => {
     await once(socket, 'close');
     stop();
     expect(answer()).toMatch(/^HTTP\/1.1 200 OK/);
+  });
+
+  it('keep nothing of a request that has been answered while they stay open', async () => {
+    const agent = new Agent({ keepAlive: true });
+    let last: WeakRef<IncomingMessage> | undefined;
+    const server = api.app.getHttpServer();
+    server.once('request', (request) => (last = new WeakRef(request)));
+    const sending = httpRequest(`${api.baseUrl}/v1/sd/text-to-image`, {
+      method: 'POST',
+      agent,
+      headers: { authorization: `Bearer ${key.token}`, 'content-type': 'application/json' },
+    });
+    sending.end('[]');
+    const [answer] = (await once(sending, 'response')) as [IncomingMessage];
+    await text(answer);
+    expect(answer.statusCode).toBe(400);
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    await until(async () => {
+      collect();
+      return last && last.deref() === undefined;
+    }, 'the request is collected');
+    expect(Object.values(agent.freeSockets).flat()).toHaveLength(1);
+    agent.destroy();
   });
 
   it('carry the answer to a sender of a body that is too large', async () => {

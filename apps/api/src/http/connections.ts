@@ -66,7 +66,11 @@ export function lingeringClose(request: Request, response: Response, next: NextF
     socket.end();
     discardRest();
   };
-  response.once('finish', discardRest);
+  response.once('finish', () => {
+    // A connection that stays open keeps nothing of what its last request brought.
+    Reflect.deleteProperty(socket, 'destroySoon');
+    discardRest();
+  });
   next();
 }
 
