@@ -16,7 +16,7 @@ const allowed = {
   'libs/queue': ['config', 'database', 'domain', 'process'],
   'libs/image-tasks': ['database', 'domain', 'queue'],
   'libs/model-store': ['diffusion', 'process'],
-  'libs/foundation': ['config', 'database', 'image-tasks', 'observability', 'queue', 'storage'],
+  'libs/foundation': ['config', 'database', 'image-tasks', 'observability', 'process', 'queue', 'storage'],
 };
 const libs = readdirSync(join(import.meta.dirname, 'libs'));
 for (const lib of libs)

@@ -8,4 +8,5 @@ export { createIndexConcurrently } from './migrations/index-concurrently';
 export { NotificationListener } from './notification-listener';
 export { newApiKey } from './new-api-key';
 export { poolOptions, statementTimeoutMs, SteadyClient } from './pool-options';
+export { underSessionLock } from './session-lock';
 export { probeWrite } from './write-probe';

@@ -2,5 +2,6 @@ export { ConfigModule } from './config.module';
 export { DatabaseModule } from './database.module';
 export { ImageTasksModule } from './image-tasks.module';
 export { QueueModule } from './queue.module';
+export { RecurringService } from './recurring.service';
 export { StorageModule } from './storage.module';
 export { CONFIG, IMAGE_STORAGE, JOB_BACK_END } from './tokens';

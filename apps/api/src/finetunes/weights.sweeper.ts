@@ -1,10 +1,8 @@
-import { IMAGE_STORAGE } from '@app/foundation';
+import { IMAGE_STORAGE, RecurringService } from '@app/foundation';
 import { addStored } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
-import { Recurring } from '@app/process';
 import { databaseNow } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
-import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { weightsFolder } from './finetunes.service';
@@ -17,28 +15,18 @@ const batchSize = 500;
 
 /** Removes weights that no Fine-Tune has: what a crash left between a file and its row. */
 @Injectable()
-export class WeightsSweeper implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly rounds: Recurring;
-
+export class WeightsSweeper extends RecurringService {
   constructor(
     @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
     private readonly dataSource: DataSource,
-    private readonly logger: JsonLogger,
+    logger: JsonLogger,
   ) {
-    this.rounds = new Recurring({
+    super(logger);
+    this.repeat({
       intervalMs: everyMs,
+      failure: 'sweep of weights failed',
       work: (signal) => this.sweep(undefined, signal),
-      onError: ({ message }) => this.logger.warnSparingly('sweep of weights failed', { reason: message }),
     });
-  }
-
-  onApplicationBootstrap(): void {
-    this.rounds.start();
-  }
-
-  /** Ends before the database connection does. */
-  beforeApplicationShutdown(): Promise<void> {
-    return this.rounds.stop();
   }
 
   /**

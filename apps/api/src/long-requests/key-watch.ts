@@ -1,8 +1,7 @@
 import { ApiKey } from '@app/domain';
+import { RecurringService } from '@app/foundation';
 import { ImageTaskLifeCycle, keyChannel } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
-import { Recurring } from '@app/process';
-import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { In, IsNull, Not, Repository } from 'typeorm';
@@ -12,39 +11,35 @@ import { LongRequests } from './long-requests';
 
 /** A notification that was missed is made good after this. */
 const intervalMs = 3_000;
+const failure = 'the API keys could not be looked at';
 
 /**
  * Ends what a revoked key has open in this process, and cancels what it has waiting. A notification says when to look, the row
  * says what is so.
  */
 @Injectable()
-export class KeyWatch implements OnApplicationBootstrap, BeforeApplicationShutdown {
+export class KeyWatch extends RecurringService {
   /** Many tasks of one key take a while to cancel, for which no other's requests wait. */
   private readonly looks: readonly Looks[];
-  private readonly rounds: readonly Recurring[];
 
   constructor(
     @InjectRepository(ApiKey) private readonly apiKeys: Repository<ApiKey>,
     private readonly requests: LongRequests,
     private readonly lifeCycle: ImageTaskLifeCycle,
     notifications: Notifications,
-    private readonly logger: JsonLogger,
+    logger: JsonLogger,
   ) {
+    super(logger);
     this.looks = [new Looks(() => this.endRequests()), new Looks((signal) => this.cancelTasks(signal))];
-    const onError = ({ message }: Error): void =>
-      this.logger.warnSparingly('the API keys could not be looked at', { reason: message });
-    this.rounds = this.looks.map((looks) => new Recurring({ intervalMs, work: () => looks.look(), onError }));
+    for (const looks of this.looks) this.repeat({ intervalMs, failure, work: () => looks.look() });
     notifications.on(keyChannel, () => {
-      for (const looks of this.looks) looks.look().catch(onError);
+      for (const looks of this.looks)
+        looks.look().catch(({ message }: Error) => this.logger.warnSparingly(failure, { reason: message }));
     });
   }
 
-  onApplicationBootstrap(): void {
-    for (const rounds of this.rounds) rounds.start();
-  }
-
-  async beforeApplicationShutdown(): Promise<void> {
-    await Promise.all([...this.looks, ...this.rounds].map((each) => each.stop()));
+  override async beforeApplicationShutdown(): Promise<void> {
+    await Promise.all([super.beforeApplicationShutdown(), ...this.looks.map((looks) => looks.stop())]);
   }
 
   private async endRequests(): Promise<void> {

@@ -1,8 +1,8 @@
+import { underSessionLock } from '@app/database';
+import { RecurringService } from '@app/foundation';
 import { ImageTaskLifeCycle } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
-import { Recurring } from '@app/process';
 import { Transactions } from '@app/queue';
-import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { DataSource } from 'typeorm';
@@ -27,54 +27,33 @@ export interface RetentionCounts {
  * deliveries, and replies kept for an Idempotency-Key. A record whose webhook is still being delivered waits for that.
  */
 @Injectable()
-export class RetentionService implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly rounds: Recurring;
-
+export class RetentionService extends RecurringService {
   constructor(
     private readonly dataSource: DataSource,
     private readonly transactions: Transactions,
     private readonly lifeCycle: ImageTaskLifeCycle,
     private readonly thumbnails: ThumbnailsService,
     private readonly files: StoredFiles,
-    private readonly logger: JsonLogger,
+    logger: JsonLogger,
   ) {
-    this.rounds = new Recurring({
+    super(logger);
+    this.repeat({
       intervalMs,
+      failure: 'deleting after their time failed',
       work: (signal) => this.run(signal),
-      onError: ({ message }) => this.logger.warnSparingly('deleting after their time failed', { reason: message }),
     });
   }
 
-  onApplicationBootstrap(): void {
-    this.rounds.start();
-  }
-
-  /** Ends before the database connection does. */
-  beforeApplicationShutdown(): Promise<void> {
-    return this.rounds.stop();
-  }
-
   /** Deletes all that is due, batch by batch. @returns undefined while another process is at it. */
-  async run(signal?: AbortSignal): Promise<RetentionCounts | undefined> {
-    const session = this.dataSource.createQueryRunner();
-    try {
-      const [{ ours }] = (await session.query('SELECT pg_try_advisory_lock($1) AS ours', [retentionLock])) as [
-        { ours: boolean },
-      ];
-      if (!ours) return undefined;
-      try {
-        const counts = {
-          records: await repeat(() => this.removeRecords(), signal),
-          replies: await repeat(() => this.removeReplies(), signal),
-        };
-        if (counts.records + counts.replies > 0) this.logger.log('deleted after their time', { ...counts });
-        return counts;
-      } finally {
-        await session.query('SELECT pg_advisory_unlock($1)', [retentionLock]);
-      }
-    } finally {
-      await session.release();
-    }
+  run(signal?: AbortSignal): Promise<RetentionCounts | undefined> {
+    return underSessionLock(this.dataSource, retentionLock, async () => {
+      const counts = {
+        records: await inBatches(() => this.removeRecords(), signal),
+        replies: await inBatches(() => this.removeReplies(), signal),
+      };
+      if (counts.records + counts.replies > 0) this.logger.log('deleted after their time', { ...counts });
+      return counts;
+    });
   }
 
   private async removeRecords(): Promise<number> {
@@ -126,7 +105,7 @@ export class RetentionService implements OnApplicationBootstrap, BeforeApplicati
 }
 
 /** @returns how many were deleted, batch after batch. */
-async function repeat(removeBatch: () => Promise<number>, signal?: AbortSignal): Promise<number> {
+async function inBatches(removeBatch: () => Promise<number>, signal?: AbortSignal): Promise<number> {
   let sum = 0;
   for (let count = batchSize; count === batchSize && !signal?.aborted; sum += count) count = await removeBatch();
   return sum;

@@ -1,11 +1,9 @@
 import { ImageTask } from '@app/domain';
-import { JOB_BACK_END } from '@app/foundation';
+import { JOB_BACK_END, RecurringService } from '@app/foundation';
 import { heartbeatTimeoutMs, ImageTaskLifeCycle } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
-import { Recurring } from '@app/process';
 import type { JobBackEnd } from '@app/queue';
 import { isOpen, jobIdOf } from '@app/queue';
-import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
@@ -19,29 +17,19 @@ const maxAttempts = 5;
 
 /** Gives sandbox tasks that have lost their job another, and ends those that fail again and again. */
 @Injectable()
-export class SandboxSweeper implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly rounds: Recurring;
-
+export class SandboxSweeper extends RecurringService {
   constructor(
     @InjectRepository(ImageTask) private readonly tasks: Repository<ImageTask>,
     @Inject(JOB_BACK_END) private readonly jobs: JobBackEnd,
     private readonly lifeCycle: ImageTaskLifeCycle,
-    private readonly logger: JsonLogger,
+    logger: JsonLogger,
   ) {
-    this.rounds = new Recurring({
+    super(logger);
+    this.repeat({
       intervalMs,
+      failure: 'sweep of the sandbox failed',
       work: (signal) => this.sweep(signal),
-      onError: ({ message }) => this.logger.warnSparingly('sweep of the sandbox failed', { reason: message }),
     });
-  }
-
-  onApplicationBootstrap(): void {
-    this.rounds.start();
-  }
-
-  /** Ends before the database connection does. */
-  beforeApplicationShutdown(): Promise<void> {
-    return this.rounds.stop();
   }
 
   /** @returns how many tasks got a new job or were ended. */

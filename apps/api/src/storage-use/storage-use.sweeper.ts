@@ -1,7 +1,6 @@
+import { RecurringService } from '@app/foundation';
 import { recountStored } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
-import { Recurring } from '@app/process';
-import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { UploadsService } from './uploads.service';
@@ -16,28 +15,18 @@ const batchSize = 50;
  * was stored by a version that did not count is counted in the first rounds.
  */
 @Injectable()
-export class StorageUseSweeper implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly rounds: Recurring;
-
+export class StorageUseSweeper extends RecurringService {
   constructor(
     private readonly dataSource: DataSource,
     private readonly uploads: UploadsService,
-    private readonly logger: JsonLogger,
+    logger: JsonLogger,
   ) {
-    this.rounds = new Recurring({
+    super(logger);
+    this.repeat({
       intervalMs,
+      failure: 'sweep of storage counts failed',
       work: (signal) => this.sweepAll(signal),
-      onError: ({ message }) => this.logger.warnSparingly('sweep of storage counts failed', { reason: message }),
     });
-  }
-
-  onApplicationBootstrap(): void {
-    this.rounds.start();
-  }
-
-  /** Ends before the database connection does. */
-  beforeApplicationShutdown(): Promise<void> {
-    return this.rounds.stop();
   }
 
   /** Batch after batch, until none is due. */

@@ -1,10 +1,9 @@
 import { isIdentifier } from '@app/domain';
-import { IMAGE_STORAGE } from '@app/foundation';
+import { underSessionLock } from '@app/database';
+import { IMAGE_STORAGE, RecurringService } from '@app/foundation';
 import { JsonLogger } from '@app/observability';
-import { Recurring } from '@app/process';
 import { databaseNow } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
-import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { DataSource } from 'typeorm';
@@ -21,28 +20,16 @@ const batchSize = 500;
 
 /** Makes the thumbnails that had to wait for a picture, and removes those that have lost their Style. */
 @Injectable()
-export class ThumbnailsSweeper implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly rounds: readonly Recurring[];
-
+export class ThumbnailsSweeper extends RecurringService {
   constructor(
     private readonly thumbnails: ThumbnailsService,
     private readonly dataSource: DataSource,
     @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
-    private readonly logger: JsonLogger,
+    logger: JsonLogger,
   ) {
-    this.rounds = [
-      this.every(missingEveryMs, 'thumbnails', () => this.thumbnails.makeMissing()),
-      this.every(straysEveryMs, 'stray thumbnails', (signal) => this.removeStrays(undefined, signal)),
-    ];
-  }
-
-  onApplicationBootstrap(): void {
-    for (const rounds of this.rounds) rounds.start();
-  }
-
-  /** Ends before the database connection does. */
-  async beforeApplicationShutdown(): Promise<void> {
-    await Promise.all(this.rounds.map((rounds) => rounds.stop()));
+    super(logger);
+    this.sweep('thumbnails', missingEveryMs, () => this.thumbnails.makeMissing());
+    this.sweep('stray thumbnails', straysEveryMs, (signal) => this.removeStrays(undefined, signal));
   }
 
   /**
@@ -51,21 +38,10 @@ export class ThumbnailsSweeper implements OnApplicationBootstrap, BeforeApplicat
    * @returns how many; 0 while another process is at it.
    */
   async removeStrays(at?: number, signal?: AbortSignal): Promise<number> {
-    // A lock of the session and no transaction: a slow store must not hold back the vacuum of every table.
-    const session = this.dataSource.createQueryRunner();
-    try {
-      const [{ ours }] = (await session.query('SELECT pg_try_advisory_lock($1) AS ours', [strayLock])) as [
-        { ours: boolean },
-      ];
-      if (!ours) return 0;
-      try {
-        return await this.removeOlder(at ?? (await databaseNow(this.dataSource)), signal);
-      } finally {
-        await session.query('SELECT pg_advisory_unlock($1)', [strayLock]);
-      }
-    } finally {
-      await session.release();
-    }
+    const removed = await underSessionLock(this.dataSource, strayLock, async () =>
+      this.removeOlder(at ?? (await databaseNow(this.dataSource)), signal),
+    );
+    return removed ?? 0;
   }
 
   private async removeOlder(now: number, signal?: AbortSignal): Promise<number> {
@@ -87,14 +63,15 @@ export class ThumbnailsSweeper implements OnApplicationBootstrap, BeforeApplicat
     return removed;
   }
 
-  private every(intervalMs: number, what: string, work: (signal: AbortSignal) => Promise<number>): Recurring {
-    return new Recurring({
+  /** @param work returns how many it swept. */
+  private sweep(what: string, intervalMs: number, work: (signal: AbortSignal) => Promise<number>): void {
+    this.repeat({
       intervalMs,
+      failure: `sweep of ${what} failed`,
       work: async (signal) => {
         const count = await work(signal);
         if (count > 0) this.logger.log(`${what} swept`, { count });
       },
-      onError: ({ message }) => this.logger.warnSparingly(`sweep of ${what} failed`, { reason: message }),
     });
   }
 }

@@ -1,10 +1,8 @@
 import { WebhookDelivery } from '@app/domain';
-import { JOB_BACK_END } from '@app/foundation';
+import { JOB_BACK_END, RecurringService } from '@app/foundation';
 import { JsonLogger } from '@app/observability';
-import { Recurring } from '@app/process';
 import type { JobBackEnd } from '@app/queue';
 import { isOpen, jobIdOf, Transactions } from '@app/queue';
-import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { LessThan, Repository } from 'typeorm';
@@ -15,29 +13,19 @@ const graceMs = 5_000;
 
 /** Gives deliveries that are due but have lost their job a new one. */
 @Injectable()
-export class DeliveriesSweeper implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly rounds: Recurring;
-
+export class DeliveriesSweeper extends RecurringService {
   constructor(
     @InjectRepository(WebhookDelivery) private readonly deliveries: Repository<WebhookDelivery>,
     @Inject(JOB_BACK_END) private readonly jobs: JobBackEnd,
     private readonly transactions: Transactions,
-    private readonly logger: JsonLogger,
+    logger: JsonLogger,
   ) {
-    this.rounds = new Recurring({
+    super(logger);
+    this.repeat({
       intervalMs,
+      failure: 'sweep of deliveries failed',
       work: (signal) => this.sweep(new Date(), signal),
-      onError: ({ message }) => this.logger.warnSparingly('sweep of deliveries failed', { reason: message }),
     });
-  }
-
-  onApplicationBootstrap(): void {
-    this.rounds.start();
-  }
-
-  /** Ends before the database connection does. */
-  beforeApplicationShutdown(): Promise<void> {
-    return this.rounds.stop();
   }
 
   /** @returns how many deliveries got a new job. */
