@@ -1,11 +1,8 @@
 import type { IncomingMessage } from 'node:http';
-import { createServer, get } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { get } from 'node:http';
 import { once } from 'node:events';
 import type { Logger } from 'typeorm';
 import { DataSource } from 'typeorm';
-import type { Response } from 'express';
-import { writePiece } from '../../apps/api/src/http/write-piece';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { until } from '../support/until';
@@ -183,31 +180,5 @@ describe(`a complete list of ${rows} rows with ${metadataBytes} bytes of metadat
     expect([status, headers.get('content-type'), text]).toEqual([200, 'application/json; charset=utf-8', '']);
     const page = await api.request('HEAD', `${path}?limit=3`, { key });
     expect(page.headers.get('link')).toMatch(/rel="next"$/);
-  });
-});
-
-describe(writePiece.name, () => {
-  it('cuts off a reader that takes nothing in time', async () => {
-    const piece = 'x'.repeat(1_000_000);
-    const server = createServer((_, response) => void fill(response as Response));
-    let outcome: Promise<boolean> | undefined;
-    const fill = async (response: Response): Promise<void> => {
-      let taken = true;
-      outcome = (async () => {
-        while (taken) taken = await writePiece(response, piece, 100);
-        return response.destroyed;
-      })();
-    };
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    try {
-      const { port } = server.address() as AddressInfo;
-      const response = await new Promise<IncomingMessage>((resolve) => get(`http://127.0.0.1:${port}`, resolve));
-      response.on('error', () => undefined);
-      expect(await outcome).toBe(true);
-      response.destroy();
-    } finally {
-      server.closeAllConnections();
-      server.close();
-    }
   });
 });

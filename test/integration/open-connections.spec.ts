@@ -1,11 +1,13 @@
 import { once } from 'node:events';
-import type { RequestListener, Server } from 'node:http';
+import type { RequestListener, Server, ServerResponse } from 'node:http';
 import { Agent, createServer, get } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Response } from 'express';
 import { OpenConnections } from '../../apps/api/src/http/open-connections';
+import { writePiece } from '../../apps/api/src/http/write-piece';
 import { until } from '../support/until';
 
 const stalledMs = 300;
@@ -19,7 +21,9 @@ describe(OpenConnections.name, () => {
   const agent = new Agent({ keepAlive: true });
 
   const serve = async (most: number, answer: RequestListener, patience = stalledMs): Promise<void> => {
-    server = createServer(answer);
+    server = createServer((request, response) =>
+      connections.oneAtATime(request, response, () => void answer(request, response)),
+    );
     server.keepAliveTimeout = 60_000;
     connections = new OpenConnections(server, most, patience);
     server.listen(0, '127.0.0.1');
@@ -76,6 +80,20 @@ describe(OpenConnections.name, () => {
     // The one that reads nothing hears of its end when it begins to read.
     slow.destroy();
     await until(async () => connections.size === 0, 'the one that reads nothing is closed');
+  });
+
+  it('gives up an answer that is written piece by piece as well, and its writer learns of it', async () => {
+    let wasTaken: Promise<boolean> | undefined;
+    const piece = 'x'.repeat(1_000_000);
+    const write = async (response: ServerResponse): Promise<boolean> => {
+      for (let isTaken = true; isTaken;) isTaken = await writePiece(response as Response, piece);
+      return !response.destroyed;
+    };
+    await serve(40, (_, response) => void (wasTaken = write(response)));
+    (await open()).write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    await until(async () => wasTaken !== undefined, 'the answer has begun');
+    expect(await wasTaken).toBe(false);
+    await until(async () => connections.size === 0, 'its connection is closed');
   });
 
   it('leaves alone who waits for an answer', async () => {

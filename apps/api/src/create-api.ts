@@ -11,7 +11,6 @@ import { setDefaultBackendFactory } from 'bullmq';
 import { ApiModule } from './api.module';
 import { serveDocs } from './docs/serve-docs';
 import { boundConnections, lingeringClose } from './http/connections';
-import { oneAtATime } from './http/one-at-a-time';
 import { privateJson } from './http/private-json';
 import { requestId } from './http/request-id';
 import { securityHeaders } from './http/security-headers';
@@ -34,7 +33,7 @@ export async function createApi(config: Config): Promise<NestExpressApplication>
   app.disable('etag');
   const drain = app.get(Drain);
   const observer = app.get(HttpObserver);
-  app.use(oneAtATime);
+  app.use(boundConnections(app.getHttpServer()).oneAtATime);
   app.use(drain.observe.bind(drain));
   app.use(lingeringClose);
   app.use(requestId);
@@ -42,7 +41,6 @@ export async function createApi(config: Config): Promise<NestExpressApplication>
   app.use(securityHeaders(config.publicUrl));
   app.use(privateJson);
   serveDocs(app, config.publicUrl);
-  boundConnections(app.getHttpServer());
   app.enableShutdownHooks(endSignals);
   return app;
 }

@@ -6,8 +6,6 @@ import { comment } from './frames';
 const retryMs = 2_000;
 /** A reader that is so far behind is cut off; what it has missed is in the record. */
 const maxUnread = 128 * 1024;
-/** So is one that has taken nothing for so long. */
-const maxStallMs = 60_000;
 
 /**
  * One client's server-sent events. Its id is `<attempt>-<step>`: a client that comes back with `Last-Event-ID` gets what has
@@ -16,7 +14,6 @@ const maxStallMs = 60_000;
 export class EventStream {
   private position?: number;
   private sent: [attempt: number, step: number];
-  private stalledSince?: number;
 
   constructor(
     private readonly response: Response,
@@ -24,7 +21,6 @@ export class EventStream {
   ) {
     const match = /^(\d{1,9})-(\d{1,9})$/.exec(lastEventId ?? '');
     this.sent = match ? [Number(match[1]), Number(match[2])] : [0, 0];
-    response.on('drain', () => (this.stalledSince = undefined));
   }
 
   /** Sends the head of the answer. */
@@ -48,10 +44,9 @@ export class EventStream {
     this.write(frame);
   }
 
-  /** Keeps the connection open, or cuts off a reader that has taken nothing for too long. */
+  /** Keeps the connection open. */
   beat(): void {
-    if (this.stalledSince !== undefined && performance.now() - this.stalledSince > maxStallMs) this.response.destroy();
-    else if (!this.response.writableNeedDrain) this.write(comment);
+    if (!this.response.writableNeedDrain) this.write(comment);
   }
 
   /** Sends the last event, if there is one, and ends the answer. */
@@ -62,7 +57,7 @@ export class EventStream {
 
   private write(frame: string): void {
     if (this.response.closed || this.response.writableEnded || frame === '') return;
-    if (!this.response.write(frame)) this.stalledSince ??= performance.now();
+    this.response.write(frame);
     if (this.response.writableLength > maxUnread) this.response.destroy();
   }
 }

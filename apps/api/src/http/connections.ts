@@ -18,14 +18,14 @@ const lingerBytes = 64 * 2 ** 20;
  * Sets what a server waits for. Node's own clock for a whole request would cut off an honest upload of an hour: bodies have their
  * own, a JSON body `bodyTimeoutMs` and an upload its progress.
  */
-export function boundConnections(server: Server): void {
+export function boundConnections(server: Server): OpenConnections {
   server.headersTimeout = headersTimeoutMs;
   server.requestTimeout = 0;
   // Read when the server begins to listen; Node's types leave it out.
   Object.assign(server, { connectionsCheckingInterval: checkMs });
-  new OpenConnections(server, mostConnections());
   // Who asks before sending a body is told to go on when it is going to be read, see `welcomeBody`.
   server.on('checkContinue', (request, response) => server.emit('request', request, response));
+  return new OpenConnections(server, mostConnections());
 }
 
 /**

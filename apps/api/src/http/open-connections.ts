@@ -7,19 +7,21 @@ const stallMs = 30_000;
 const mostListeners = 20;
 /** Where only this part of the connections is left, those that bring no request make room. */
 const spare = 1 / 8;
+/** Requests of one connection that may wait before no more is read from it; what was read at once may make it some hundred more. */
+const mostWaiting = 4;
 
 /**
  * The connections of a server. However many are opened by those who ask for nothing, newcomers find a place: the oldest on which no
- * request has ever come goes first, then the one on which the last request has been over for longest. And an answer that nobody
- * reads does not stay in memory.
+ * request has ever come goes first, then the one on which the last request has been over for longest. An answer that nobody reads
+ * does not stay in memory, whatever it is: its connection is closed. And requests of one connection are begun one after another.
  */
 export class OpenConnections {
   /** In the order in which they came. */
   private readonly unused = new Set<Socket>();
   /** In the order in which their last request was over. */
   private readonly idle = new Set<Socket>();
-  /** How many requests are being answered on each. */
-  private readonly requests = new Map<Socket, number>();
+  /** Of each on which a request is being answered, what begins those that came after it. */
+  private readonly lines = new Map<Socket, (() => void)[]>();
 
   /** @param most connections that the server may have. */
   constructor(
@@ -30,23 +32,44 @@ export class OpenConnections {
     server.maxConnections = most;
     server.timeout = stalledMs;
     server.on('connection', (socket: Socket) => this.open(socket));
-    server.on('request', (request: IncomingMessage, response: ServerResponse) => this.begin(request.socket, response));
     server.on('timeout', (socket: Socket) => {
       // Whoever waits for an answer, or sends a body, has clocks of its own.
-      if (this.requests.has(socket) && socket.writableLength === 0) socket.setTimeout(stalledMs);
+      if (this.lines.has(socket) && socket.writableLength === 0) socket.setTimeout(stalledMs);
       else socket.destroy();
     });
   }
 
   get size(): number {
-    return this.unused.size + this.idle.size + this.requests.size;
+    return this.unused.size + this.idle.size + this.lines.size;
   }
+
+  /**
+   * Middleware, before all others: requests that come on one connection without waiting for answers (HTTP pipelining) are begun one
+   * after another, between which everybody else's are served. Node would begin thousands at the same moment, and one that waits behind
+   * another's answer would never learn that its connection has closed.
+   */
+  readonly oneAtATime = ({ socket }: IncomingMessage, response: ServerResponse, next: () => void): void => {
+    const begin = (): void => {
+      response.setMaxListeners(mostListeners).once('close', () => setImmediate(() => this.beginNext(socket)));
+      next();
+    };
+    const line = this.lines.get(socket);
+    if (line) {
+      line.push(begin);
+      if (line.length >= mostWaiting) socket.pause();
+      return;
+    }
+    this.unused.delete(socket);
+    this.idle.delete(socket);
+    if (!socket.closed) this.lines.set(socket, []);
+    begin();
+  };
 
   private open(socket: Socket): void {
     if (this.size >= this.most * (1 - spare)) this.makeRoom();
     this.unused.add(socket);
     socket.once('close', () => {
-      for (const each of [this.unused, this.idle, this.requests]) each.delete(socket);
+      for (const each of [this.unused, this.idle, this.lines]) each.delete(socket);
     });
   }
 
@@ -58,15 +81,16 @@ export class OpenConnections {
     oldest.destroy();
   }
 
-  private begin(socket: Socket, response: ServerResponse): void {
-    if (socket.destroyed) return;
-    this.unused.delete(socket);
-    this.idle.delete(socket);
-    this.requests.set(socket, (this.requests.get(socket) ?? 0) + 1);
-    response.setMaxListeners(mostListeners).once('close', () => {
-      const left = (this.requests.get(socket) ?? 0) - 1;
-      if (left > 0) this.requests.set(socket, left);
-      else if (this.requests.delete(socket) && !socket.destroyed) this.idle.add(socket);
-    });
+  private beginNext(socket: Socket): void {
+    const line = this.lines.get(socket);
+    if (!line || socket.destroyed) return;
+    const begin = line.shift();
+    if (!begin) {
+      this.lines.delete(socket);
+      this.idle.add(socket);
+      return;
+    }
+    if (line.length < mostWaiting && socket.isPaused()) socket.resume();
+    begin();
   }
 }

@@ -1,25 +1,18 @@
 import type { Response } from 'express';
 
-/** A reader who takes nothing for so long is cut off. */
-const stallMs = 30_000;
-
 /**
  * Writes a piece of an answer and waits until the reader has taken what was written before.
- * @returns false when there is nobody to write to any more.
+ * @returns false when there is nobody to write to any more: of a reader who takes nothing, `OpenConnections` closes the connection.
  */
-export function writePiece(response: Response, piece: string, timeoutMs = stallMs): Promise<boolean> {
+export function writePiece(response: Response, piece: string): Promise<boolean> {
   if (response.closed || response.destroyed) return Promise.resolve(false);
   if (response.write(piece)) return Promise.resolve(true);
   return new Promise((resolve) => {
-    const end = (taken: boolean) => () => {
-      clearTimeout(timer);
+    const end = (isTaken: boolean) => () => {
       response.off('drain', onDrain).off('close', onClose);
-      if (!taken) response.destroy();
-      resolve(taken);
+      resolve(isTaken);
     };
-    const onDrain = end(true);
-    const onClose = end(false);
-    const timer = setTimeout(onClose, timeoutMs);
+    const [onDrain, onClose] = [end(true), end(false)];
     response.on('drain', onDrain).on('close', onClose);
   });
 }

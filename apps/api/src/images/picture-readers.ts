@@ -1,24 +1,22 @@
 import type { Readable } from 'node:stream';
 
 /** What is kept of a picture for its reader: some 200 kB of buffers and two file descriptors, for as long as it reads. */
-const defaults = { most: 500, silenceMs: 30_000, graceMs: 5_000 };
+const defaults = { most: 500, graceMs: 5_000 };
 
 interface Reader {
   ownerId: string;
   startedAt: number;
   bytes: number;
-  heardAt: number;
   cut: () => void;
 }
 
 /**
- * Those who are reading a picture now. One that takes nothing for a while is cut off; when there are too many, the owner whose
- * pictures have the most readers loses one, so that readers of one owner's pictures keep nobody from another's.
+ * Those who are reading a picture now. When there are too many, the owner whose pictures have the most readers loses one, so that
+ * readers of one owner's pictures keep nobody from another's.
  */
 export class PictureReaders {
   private readonly owners = new Map<string, Set<Reader>>();
   private count = 0;
-  private timer?: NodeJS.Timeout;
 
   constructor(private readonly options = defaults) {}
 
@@ -33,25 +31,11 @@ export class PictureReaders {
    */
   add(ownerId: string, stream: Readable, cut: () => void): void {
     if (this.count >= this.options.most) this.makeRoom(ownerId);
-    const now = Date.now();
-    const reader: Reader = { ownerId, startedAt: now, bytes: 0, heardAt: now, cut };
+    const reader: Reader = { ownerId, startedAt: Date.now(), bytes: 0, cut };
     this.owners.set(ownerId, (this.owners.get(ownerId) ?? new Set()).add(reader));
     this.count++;
-    stream.on('data', (chunk: Buffer) => {
-      reader.bytes += chunk.length;
-      reader.heardAt = Date.now();
-    });
+    stream.on('data', (chunk: Buffer) => (reader.bytes += chunk.length));
     stream.once('close', () => this.remove(reader));
-    this.timer ??= setInterval(() => this.cutSilent(), this.options.silenceMs / 4).unref();
-  }
-
-  private cutSilent(): void {
-    const now = Date.now();
-    for (const readers of this.owners.values())
-      for (const reader of readers) if (now - reader.heardAt > this.options.silenceMs) this.cut(reader);
-    if (this.count > 0) return;
-    clearInterval(this.timer);
-    this.timer = undefined;
   }
 
   /** Of the owner with the most readers, the newcomer counted, the slowest goes, or the first one where all have only begun. */
