@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
@@ -6,8 +5,7 @@ import type { Observable } from 'rxjs';
 import { finalize, tap } from 'rxjs';
 import { idsIn } from '../http/ids-in';
 import { JsonBody } from '../http/json-body';
-import { FairTurns } from '../work/fair-turns';
-import { loopTime } from '../work/loop-time';
+import { LoopTime, loopTime } from '../work/loop-time';
 import type { RequestWeight } from './request-turns';
 import { RequestTurns } from './request-turns';
 
@@ -18,8 +16,8 @@ const tinyBytes = 1024;
 /** How much longer than a large body's parsing the loop is others' before the next one; its checks take as long as its parsing. */
 const restFactor = 2;
 
-/** Large bodies that are parsed, one at a time in the whole process. */
-const parsing = new FairTurns({ perKey: Infinity, total: Infinity });
+/** The parsing of large bodies, one at a time in the whole process. */
+const largeBodies = new LoopTime(restFactor);
 
 /**
  * What every request goes through between the guards and its route: its body is read, then it waits for its key's turn, so that no
@@ -65,20 +63,9 @@ export class RequestInterceptor implements NestInterceptor {
 
 async function parsed(ownerId: string, bytes: Buffer): Promise<unknown> {
   if (bytes.length <= tinyBytes) return JsonBody.parse(bytes);
+  const time = bytes.length <= lightBytes ? loopTime : largeBodies;
   let body: unknown;
-  if (bytes.length <= lightBytes) {
-    await loopTime.forEach(ownerId, [bytes], () => (body = JsonBody.parse(bytes)));
-    return body;
-  }
-  const end = await parsing.take(ownerId);
-  const startedAt = performance.now();
-  try {
-    body = JsonBody.parse(bytes);
-  } finally {
-    setTimeout(end, restFactor * (performance.now() - startedAt));
-  }
-  // Parsing and checking are in two rounds of the loop.
-  await setImmediate();
+  await time.forEach(ownerId, [bytes], () => (body = JsonBody.parse(bytes)));
   return body;
 }
 

@@ -12,23 +12,37 @@ export class LoopTime {
   private readonly turns = new FairTurns({ perKey: Infinity, total: Infinity });
   private spentMs = 0;
 
+  /** @param restFactor how much longer than it has worked the loop is others' before the next work; at 0 it is a round of the loop. */
+  constructor(private readonly restFactor = 0) {}
+
   /** Does something to each of many, in their order. One of them alone must take no more than some milliseconds. */
   async forEach<T>(key: string, all: readonly T[], act: (one: T, index: number) => void): Promise<void> {
-    for (let at = 0; at < all.length;)
-      await this.turns.run(key, async () => {
-        const begin = performance.now();
-        let now = begin;
+    for (let at = 0; at < all.length;) {
+      const end = await this.turns.take(key);
+      const begin = performance.now();
+      let now = begin;
+      try {
         for (; at < all.length && this.spentMs + now - begin < sliceMs; at++) {
           act(all[at], at);
           now = performance.now();
         }
-        this.spentMs += now - begin;
-        if (this.spentMs < sliceMs) return;
-        await setImmediate();
-        this.spentMs = 0;
-      });
+      } finally {
+        this.spentMs += performance.now() - begin;
+        if (this.spentMs < sliceMs) end();
+        else await this.rest(end);
+      }
+    }
+  }
+
+  /** Whoever has worked goes on after a round of the loop; what comes next waits for all of the rest. */
+  private async rest(end: () => void): Promise<void> {
+    const restMs = this.restFactor * this.spentMs;
+    this.spentMs = 0;
+    if (restMs > 0) setTimeout(end, restMs);
+    await setImmediate();
+    if (restMs === 0) end();
   }
 }
 
-/** All such work of this process. */
+/** All such work of this process, but for large bodies. */
 export const loopTime = new LoopTime();
