@@ -1,7 +1,8 @@
-import { defaults, limits } from '../common/limits';
+import { limits } from '../common/limits';
 import type { AspectRatio } from '../common/aspect-ratio';
 import type { Metadata } from '../common/metadata';
-import { AspectRatioField, BooleanField, MetadataField, NumberField, TextField } from '../fields/fields';
+import { TextField } from '../fields/fields';
+import { HighResolutionField, OwnMetadataField, SeedField, ShapeField } from '../fields/fields-in-common';
 
 /** One element of the body of `POST /v1/finetunes/:id/styles`. */
 export class ApplyStyleDto {
@@ -11,31 +12,15 @@ export class ApplyStyleDto {
   })
   id: string;
 
-  @NumberField({
-    description: 'Seed of each picture; random when left out.',
-    integer: true,
-    min: 0,
-    max: limits.seed,
-    optional: true,
-  })
+  @SeedField('each picture')
   seed?: number;
 
-  @BooleanField({ description: 'Long edge of exactly 4096 pixels.', optional: true, default: defaults.highResolution })
+  @HighResolutionField()
   high_resolution?: boolean;
 
-  @AspectRatioField({
-    asSent: true,
-    description: 'Shape of the pictures: square 512x512, portrait 512x768, landscape 768x512.',
-    optional: true,
-    default: defaults.aspectRatio,
-  })
+  @ShapeField('the pictures', { asSent: true })
   aspect_ratio?: AspectRatio | [AspectRatio];
 
-  @MetadataField({
-    description: 'A JSON object of your own, returned as it was sent.',
-    optional: true,
-    nullable: true,
-    example: { order: 42 },
-  })
+  @OwnMetadataField()
   metadata?: Metadata | null;
 }

@@ -1,7 +1,16 @@
 import type { AspectRatio } from '../common/aspect-ratio';
-import { defaults, limits } from '../common/limits';
+import { limits } from '../common/limits';
 import type { Metadata } from '../common/metadata';
-import { AspectRatioField, BooleanField, MetadataField, NumberField, TextField } from '../fields/fields';
+import { TextField } from '../fields/fields';
+import {
+  CfgField,
+  HighResolutionField,
+  NegativePromptField,
+  OwnMetadataField,
+  SeedField,
+  ShapeField,
+  StepsField,
+} from '../fields/fields-in-common';
 
 /** One element of the body of `POST /v1/finetunes/:id/prompts`. */
 export class CreatePromptDto {
@@ -12,56 +21,24 @@ export class CreatePromptDto {
   })
   prompt: string;
 
-  @TextField({
-    description: 'What the picture must not show.',
-    minLength: 0,
-    maxLength: limits.promptLength,
-    optional: true,
-    nullable: true,
-  })
+  @NegativePromptField()
   negative_prompt?: string | null;
 
-  @NumberField({
-    description: 'Guidance scale: how closely the picture follows the prompt.',
-    ...limits.cfg,
-    optional: true,
-    default: defaults.cfg,
-  })
+  @CfgField()
   cfg?: number;
 
-  @NumberField({
-    description: 'Denoising steps.',
-    integer: true,
-    ...limits.steps,
-    optional: true,
-    default: defaults.steps,
-  })
+  @StepsField()
   steps?: number;
 
-  @NumberField({
-    description: 'Seed of the picture; random when left out.',
-    integer: true,
-    min: 0,
-    max: limits.seed,
-    optional: true,
-  })
+  @SeedField('the picture')
   seed?: number;
 
-  @BooleanField({ description: 'Long edge of exactly 4096 pixels.', optional: true, default: defaults.highResolution })
+  @HighResolutionField()
   high_resolution?: boolean;
 
-  @AspectRatioField({
-    description: 'Shape of the picture: square 512x512, portrait 512x768, landscape 768x512.',
-    optional: true,
-    default: defaults.aspectRatio,
-  })
+  @ShapeField('the picture')
   aspect_ratio?: AspectRatio;
 
-  @MetadataField({
-    description: 'A JSON object of your own, returned as it was sent.',
-    optional: true,
-    nullable: true,
-    example: { order: 42 },
-  })
+  @OwnMetadataField()
   metadata?: Metadata | null;
 }

@@ -1,6 +1,7 @@
 import { defaults, limits } from '../common/limits';
 import type { Metadata } from '../common/metadata';
-import { MetadataField, TextField, UrlArrayField } from '../fields/fields';
+import { TextField, UrlArrayField } from '../fields/fields';
+import { ModelField, OwnMetadataField } from '../fields/fields-in-common';
 
 /** Body of `POST /v1/finetunes` that registers a Fine-Tune. */
 export class CreateFinetuneDto {
@@ -34,22 +35,10 @@ export class CreateFinetuneDto {
   })
   token?: string;
 
-  @TextField({
-    description: 'Name of the model that the weights were trained on.',
-    maxLength: limits.modelNameLength,
-    pattern: /^[a-z0-9][a-z0-9._-]*$/,
-    patternMessage: 'must be the name of a model, such as sd1.5',
-    optional: true,
-    default: defaults.model,
-  })
+  @ModelField('Name of the model that the weights were trained on.')
   model?: string;
 
-  @MetadataField({
-    description: 'A JSON object of your own, returned as it was sent.',
-    optional: true,
-    nullable: true,
-    example: { order: 42 },
-  })
+  @OwnMetadataField()
   metadata?: Metadata | null;
 
   @UrlArrayField({

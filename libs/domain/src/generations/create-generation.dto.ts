@@ -2,15 +2,17 @@ import type { AspectRatio } from '../common/aspect-ratio';
 import { defaults, limits } from '../common/limits';
 import type { Metadata } from '../common/metadata';
 import { schedulerNames } from '../common/schedulers';
+import { BooleanField, EnumField, NumberField, TextField, UrlField } from '../fields/fields';
 import {
-  AspectRatioField,
-  BooleanField,
-  EnumField,
-  MetadataField,
-  NumberField,
-  TextField,
-  UrlField,
-} from '../fields/fields';
+  CfgField,
+  HighResolutionField,
+  ModelField,
+  NegativePromptField,
+  OwnMetadataField,
+  SeedField,
+  ShapeField,
+  StepsField,
+} from '../fields/fields-in-common';
 import type { OutputFormat } from '../image-tasks/image-task';
 import { outputFormats } from '../image-tasks/image-task';
 
@@ -23,20 +25,10 @@ export class CreateGenerationDto {
   })
   prompt: string;
 
-  @TextField({
-    description: 'What the picture must not show.',
-    minLength: 0,
-    maxLength: limits.promptLength,
-    optional: true,
-    nullable: true,
-  })
+  @NegativePromptField()
   negative_prompt?: string | null;
 
-  @AspectRatioField({
-    description: 'Shape of the picture: square 512x512, portrait 512x768, landscape 768x512.',
-    optional: true,
-    default: defaults.aspectRatio,
-  })
+  @ShapeField('the picture')
   aspect_ratio?: AspectRatio;
 
   @UrlField({
@@ -48,14 +40,7 @@ export class CreateGenerationDto {
   })
   webhook?: string | null;
 
-  @TextField({
-    description: 'Name of an installed model: sd1.5, sd2.1, shapes, or another that GET /v1/models lists.',
-    maxLength: 64,
-    pattern: /^[a-z0-9][a-z0-9._-]*$/,
-    patternMessage: 'must be the name of a model, such as sd1.5',
-    optional: true,
-    default: defaults.model,
-  })
+  @ModelField('Name of an installed model: sd1.5, sd2.1, shapes, or another that GET /v1/models lists.')
   model?: string;
 
   @NumberField({
@@ -67,38 +52,16 @@ export class CreateGenerationDto {
   })
   num_generations?: number;
 
-  @MetadataField({
-    description: 'A JSON object of your own, returned as it was sent.',
-    optional: true,
-    nullable: true,
-    example: { order: 42 },
-  })
+  @OwnMetadataField()
   metadata?: Metadata | null;
 
-  @NumberField({
-    description: 'Guidance scale: how closely the picture follows the prompt.',
-    ...limits.cfg,
-    optional: true,
-    default: defaults.cfg,
-  })
+  @CfgField()
   cfg?: number;
 
-  @NumberField({
-    description: 'Denoising steps.',
-    integer: true,
-    ...limits.steps,
-    optional: true,
-    default: defaults.steps,
-  })
+  @StepsField()
   steps?: number;
 
-  @NumberField({
-    description: 'Seed of the first picture; random when left out.',
-    integer: true,
-    min: 0,
-    max: limits.seed,
-    optional: true,
-  })
+  @SeedField('the first picture')
   seed?: number;
 
   @EnumField({
@@ -110,7 +73,7 @@ export class CreateGenerationDto {
   })
   scheduler?: string | null;
 
-  @BooleanField({ description: 'Long edge of exactly 4096 pixels.', optional: true, default: defaults.highResolution })
+  @HighResolutionField()
   high_resolution?: boolean;
 
   @EnumField({

@@ -1,0 +1,76 @@
+import { defaults, limits } from '../common/limits';
+import { AspectRatioField, BooleanField, MetadataField, NumberField, TextField } from './fields';
+
+// Fields that several requests have: what they accept, their default and what is said of them are the same for all.
+
+/** The text that guidance leads away from. */
+export const NegativePromptField = () =>
+  TextField({
+    description: 'What the picture must not show.',
+    minLength: 0,
+    maxLength: limits.promptLength,
+    optional: true,
+    nullable: true,
+  });
+
+/** A model by its name, whether it is installed or not. */
+export const ModelField = (description: string) =>
+  TextField({
+    description,
+    maxLength: limits.modelNameLength,
+    pattern: /^[a-z0-9][a-z0-9._-]*$/,
+    patternMessage: 'must be the name of a model, such as sd1.5',
+    optional: true,
+    default: defaults.model,
+  });
+
+/** How closely the picture follows the prompt. */
+export const CfgField = () =>
+  NumberField({
+    description: 'Guidance scale: how closely the picture follows the prompt.',
+    ...limits.cfg,
+    optional: true,
+    default: defaults.cfg,
+  });
+
+/** How many steps the picture is drawn in. */
+export const StepsField = () =>
+  NumberField({
+    description: 'Denoising steps.',
+    integer: true,
+    ...limits.steps,
+    optional: true,
+    default: defaults.steps,
+  });
+
+/** @param whose the picture that is drawn with it, as in "Seed of the picture". */
+export const SeedField = (whose: string) =>
+  NumberField({
+    description: `Seed of ${whose}; random when left out.`,
+    integer: true,
+    min: 0,
+    max: limits.seed,
+    optional: true,
+  });
+
+/** Whether the picture is enlarged. */
+export const HighResolutionField = () =>
+  BooleanField({ description: 'Long edge of exactly 4096 pixels.', optional: true, default: defaults.highResolution });
+
+/** @param whose shape it is, as in "Shape of the picture"; `asSent`: the DTO has the word or the array that was sent. */
+export const ShapeField = (whose: string, { asSent = false } = {}) =>
+  AspectRatioField({
+    asSent,
+    description: `Shape of ${whose}: square 512x512, portrait 512x768, landscape 768x512.`,
+    optional: true,
+    default: defaults.aspectRatio,
+  });
+
+/** What a caller keeps with a record. */
+export const OwnMetadataField = () =>
+  MetadataField({
+    description: 'A JSON object of your own, returned as it was sent.',
+    optional: true,
+    nullable: true,
+    example: { order: 42 },
+  });
