@@ -86,19 +86,7 @@ export async function startTestApi(env: Record<string, string> = {}): Promise<Te
     config,
     dataSource: database.dataSource,
     backEnds,
-    async createKey(overrides = {}) {
-      const { token, prefix, secretHash } = newApiKeySecret();
-      const key = {
-        id: newIdentifier(),
-        name: 'test',
-        prefix,
-        secretHash,
-        webhookSecret: newWebhookSecret(),
-        ...overrides,
-      };
-      await database.dataSource.manager.insert(ApiKey, key);
-      return { id: key.id, token, webhookSecret: key.webhookSecret };
-    },
+    createKey: (overrides) => insertKey(database.dataSource, overrides),
     request: (method, path, options) => request(baseUrl, method, path, options),
     async close() {
       await app.close();
@@ -107,6 +95,15 @@ export async function startTestApi(env: Record<string, string> = {}): Promise<Te
       await rm(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+/** A new key of a running api's database. */
+export async function insertKey(dataSource: DataSource, overrides: Partial<ApiKey> = {}): Promise<TestKey> {
+  const { token, prefix, secretHash } = newApiKeySecret();
+  const [id, webhookSecret] = [newIdentifier(), newWebhookSecret()];
+  const key = { id, name: 'test', prefix, secretHash, webhookSecret, ...overrides };
+  await dataSource.manager.insert(ApiKey, key);
+  return { id: key.id, token, webhookSecret: key.webhookSecret };
 }
 
 /** One request to a running api. */

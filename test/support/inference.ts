@@ -59,15 +59,7 @@ export async function createInferenceBench(environment: Record<string, string> =
   const database = await createTestDatabase();
   const dataDir = await mkdtemp(join(tmpdir(), 'darkroom-inference-'));
   const backEnds = await startBackEnds(database, dataDir);
-  const config = loadConfig({
-    DEVICE: 'cpu',
-    INFERENCE_THREADS: '1',
-    DATA_DIR: dataDir,
-    MODELS_DIR: join(root, 'models'),
-    LOG_LEVEL: 'debug',
-    ...backEnds.env,
-    ...environment,
-  });
+  const config = configOf(dataDir, { ...backEnds.env, ...environment });
   const logged: LoggedLine[] = [];
   const logger = new JsonLogger('test', config.logLevel, {
     write: (line) => void logged.push(JSON.parse(line) as LoggedLine),
@@ -92,14 +84,7 @@ export async function createInferenceBench(environment: Record<string, string> =
     storage: openImageStorage(config),
     backEnds,
     taskOf,
-    async addTask(values = {}, { withJob = true } = {}) {
-      const task = imageTask(values);
-      await transactions.run(async (transaction) => {
-        await transaction.manager.insert(ImageTask, task);
-        if (withJob) await transaction.enqueue('images', { id: jobIdOf(task.id, 1), data: { taskId: task.id } });
-      });
-      return taskOf(task.id);
-    },
+    addTask: async (values = {}, { withJob = true } = {}) => taskOf(await insertTask(transactions, values, withJob)),
     terminated: (id) =>
       until(async () => {
         const task = await taskOf(id);
@@ -113,6 +98,27 @@ export async function createInferenceBench(environment: Record<string, string> =
       await rm(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+function configOf(dataDir: string, environment: Record<string, string>): Config {
+  return loadConfig({
+    DEVICE: 'cpu',
+    INFERENCE_THREADS: '1',
+    DATA_DIR: dataDir,
+    MODELS_DIR: join(root, 'models'),
+    LOG_LEVEL: 'debug',
+    ...environment,
+  });
+}
+
+/** @returns its id. */
+async function insertTask(transactions: Transactions, values: Partial<ImageTask>, withJob: boolean): Promise<string> {
+  const task = imageTask(values);
+  await transactions.run(async (transaction) => {
+    await transaction.manager.insert(ImageTask, task);
+    if (withJob) await transaction.enqueue('images', { id: jobIdOf(task.id, 1), data: { taskId: task.id } });
+  });
+  return task.id;
 }
 
 function imageTask(values: Partial<ImageTask>): ImageTask {

@@ -13,11 +13,16 @@ const keysPerPage = 3;
 /** What the server does instead of its work; `reset` drops the connection, `breakOff` does so after half of an object. */
 export type S3Trouble = 'deny' | 'unavailable' | 'silent' | 'reset' | 'breakOff';
 
+interface S3Object {
+  data: Buffer;
+  modifiedAt: Date;
+}
+
 /** A small S3-compatible store that checks every signature and can be told to misbehave. */
 export interface S3Server {
   /** What makes the service use it. */
   env: Record<string, string>;
-  objects: Map<string, { data: Buffer; modifiedAt: Date }>;
+  objects: Map<string, S3Object>;
   /** What is wrong with it now, and for how many requests yet. */
   trouble(kind: S3Trouble | undefined, requests?: number): void;
   /** `PUT pictures/key`, in the order of arrival. */
@@ -44,40 +49,19 @@ export async function startS3(): Promise<S3Server> {
     const [, name, ...rest] = url.pathname.split('/');
     if (name !== bucket) return fail(response, 404, 'NoSuchBucket');
     const key = decodeURIComponent(rest.join('/'));
-    if (key === '') return request.method === 'POST' ? removeMany(body, response) : list(url.searchParams, response);
-    const object = objects.get(key);
+    if (key === '')
+      return request.method === 'POST'
+        ? removeMany(objects, body, response)
+        : list(objects, url.searchParams, response);
     if (request.method === 'PUT') {
       if (body.length !== Number(request.headers['content-length'])) return fail(response, 400, 'IncompleteBody');
       objects.set(key, { data: body, modifiedAt: new Date() });
       return void response.writeHead(200, { etag: etagOf(body) }).end();
     }
     if (request.method === 'DELETE') return void (objects.delete(key), response.writeHead(204).end());
+    const object = objects.get(key);
     if (!object) return fail(response, 404, 'NoSuchKey');
-    response.writeHead(200, {
-      'content-length': object.data.length,
-      etag: etagOf(object.data),
-      'last-modified': object.modifiedAt.toUTCString(),
-    });
-    if (request.method === 'HEAD') return void response.end();
-    if (kind !== 'breakOff') return void response.end(object.data);
-    response.write(object.data.subarray(0, object.data.length / 2), () => response.destroy());
-  };
-
-  const removeMany = (body: Buffer, response: ServerResponse): void => {
-    for (const [, key] of body.toString().matchAll(/<Key>([^<]*)<\/Key>/g)) objects.delete(key);
-    xml(response, '<DeleteResult/>');
-  };
-
-  const list = (query: URLSearchParams, response: ServerResponse): void => {
-    const after = query.get('continuation-token') ?? '';
-    const keys = [...objects.keys()].filter((key) => key.startsWith(query.get('prefix') ?? '') && key > after).sort();
-    const page = keys.slice(0, keysPerPage);
-    const contents = page.map((key) => {
-      const { data, modifiedAt } = objects.get(key)!;
-      return `<Contents><Key>${key}</Key><Size>${data.length}</Size><LastModified>${modifiedAt.toISOString()}</LastModified></Contents>`;
-    });
-    const next = keys.length > page.length ? `<NextContinuationToken>${page.at(-1)}</NextContinuationToken>` : '';
-    xml(response, `<ListBucketResult>${contents.join('')}${next}</ListBucketResult>`);
+    send(object, response, request.method === 'HEAD' ? 'head' : kind === 'breakOff' ? 'half' : 'whole');
   };
 
   const server = createServer((request, response) => {
@@ -102,6 +86,34 @@ export async function startS3(): Promise<S3Server> {
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+function send({ data, modifiedAt }: S3Object, response: ServerResponse, part: 'head' | 'half' | 'whole'): void {
+  response.writeHead(200, {
+    'content-length': data.length,
+    etag: etagOf(data),
+    'last-modified': modifiedAt.toUTCString(),
+  });
+  if (part === 'head') response.end();
+  else if (part === 'whole') response.end(data);
+  else response.write(data.subarray(0, data.length / 2), () => response.destroy());
+}
+
+function removeMany(objects: S3Server['objects'], body: Buffer, response: ServerResponse): void {
+  for (const [, key] of body.toString().matchAll(/<Key>([^<]*)<\/Key>/g)) objects.delete(key);
+  xml(response, '<DeleteResult/>');
+}
+
+function list(objects: S3Server['objects'], query: URLSearchParams, response: ServerResponse): void {
+  const after = query.get('continuation-token') ?? '';
+  const keys = [...objects.keys()].filter((key) => key.startsWith(query.get('prefix') ?? '') && key > after).sort();
+  const page = keys.slice(0, keysPerPage);
+  const contents = page.map((key) => {
+    const { data, modifiedAt } = objects.get(key)!;
+    return `<Contents><Key>${key}</Key><Size>${data.length}</Size><LastModified>${modifiedAt.toISOString()}</LastModified></Contents>`;
+  });
+  const next = keys.length > page.length ? `<NextContinuationToken>${page.at(-1)}</NextContinuationToken>` : '';
+  xml(response, `<ListBucketResult>${contents.join('')}${next}</ListBucketResult>`);
 }
 
 /** Signature version 4 of the whole request, made again and compared. */

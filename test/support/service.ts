@@ -4,10 +4,9 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { ApiKey, newApiKeySecret, newIdentifier, newWebhookSecret } from '@app/domain';
 import type { DataSource } from 'typeorm';
 import type { Reply, RequestOptions, TestKey } from './api';
-import { request } from './api';
+import { insertKey, request } from './api';
 import type { RunningBackEnds } from './back-ends';
 import { startBackEnds } from './back-ends';
 import { createTestDatabase } from './database';
@@ -75,12 +74,7 @@ export async function startTestService({ env = {}, workers = 1 } = {}): Promise<
     api,
     workers: running,
     startWorker,
-    async createKey() {
-      const { token, prefix, secretHash } = newApiKeySecret();
-      const key = { id: newIdentifier(), name: 'test', prefix, secretHash, webhookSecret: newWebhookSecret() };
-      await database.dataSource.manager.insert(ApiKey, key);
-      return { id: key.id, token, webhookSecret: key.webhookSecret };
-    },
+    createKey: () => insertKey(database.dataSource),
     request: (method, path, options) => request(api.url, method, path, options),
     async close() {
       await Promise.all(started.map((child) => child.kill('SIGKILL')));

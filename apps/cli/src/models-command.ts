@@ -34,19 +34,32 @@ export async function runModels(args: readonly string[], context: CommandContext
   }
 }
 
+/** What the subcommands work with. */
+interface Session {
+  modelsDir: string;
+  store: ModelStore;
+  progress: ProgressLine;
+  watched: { onProgress: ProgressLine['report']; signal?: AbortSignal };
+  print: (line: string) => unknown;
+  exitWith: (code: number) => void;
+}
+
 function program({ env, stdout, stderr, signal }: CommandContext, exitWith: (code: number) => void): Command {
-  const config = loadConfig(env);
-  const { modelsDir, hubEndpoint: endpoint, hubToken: token } = config;
+  const { modelsDir, hubEndpoint: endpoint, hubToken: token } = loadConfig(env);
   const store = new ModelStore(modelsDir, { endpoint, ...(token && { token }) });
   const print = (line: string): unknown => stdout.write(`${line}\n`);
   const progress = new ProgressLine(stderr);
   const watched = { onProgress: progress.report, ...(signal && { signal }) };
-
   const models = new Command('models')
     .description('The models that pictures are drawn with.')
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
     .exitOverride();
+  const session = { modelsDir, store, progress, watched, print, exitWith };
+  for (const define of [defineList, defineAdd, defineVerify, defineRemove]) define(models, session);
+  return models;
+}
 
+function defineList(models: Command, { modelsDir, store, print }: Session): void {
   models
     .command('list')
     .description('what is installed')
@@ -57,7 +70,9 @@ function program({ env, stdout, stderr, signal }: CommandContext, exitWith: (cod
       else if (installed.length === 0) print(`No models are installed in ${modelsDir}.`);
       else print(table(installed));
     });
+}
 
+function defineAdd(models: Command, { store, progress, watched, print }: Session): void {
   models
     .command('add')
     .description('install a model from a folder, or from a repository of the Hugging Face hub')
@@ -72,7 +87,9 @@ function program({ env, stdout, stderr, signal }: CommandContext, exitWith: (cod
       if (model.requiresCuda)
         print('Its graphs are fused for CUDA: it needs a CUDA device, the CPU cannot draw with it.');
     });
+}
 
+function defineVerify(models: Command, { store, progress, watched, print, exitWith }: Session): void {
   models
     .command('verify')
     .description('read every file again and compare it with what was installed')
@@ -92,7 +109,9 @@ function program({ env, stdout, stderr, signal }: CommandContext, exitWith: (cod
         if (!sentence.ok) exitWith(exitCodes.failed);
       }
     });
+}
 
+function defineRemove(models: Command, { store, print }: Session): void {
   models
     .command('remove')
     .description('remove a model')
@@ -101,7 +120,6 @@ function program({ env, stdout, stderr, signal }: CommandContext, exitWith: (cod
       await store.remove(name);
       print(`${name} is removed.`);
     });
-  return models;
 }
 
 function table(models: readonly InstalledModel[]): string {

@@ -32,13 +32,48 @@ const collectionsPath = '/v1/prompts/collections';
 
 /** A client of one service with one key. Every method throws DarkroomError where the service refuses. */
 export function createClient(options: ClientOptions) {
-  const connection = new Connection(options);
-  const get = <T>(path: string, query: Query = {}, more?: RequestOptions) =>
-    connection.send<T>('GET', path, { ...more, query });
-  const post = <T>(path: string, json: unknown, more?: RequestOptions) =>
-    connection.send<T>('POST', path, { ...more, json });
-  const remove = (path: string, more?: RequestOptions) => connection.send<Deleted>('DELETE', path, more);
+  const verbs = verbsOf(new Connection(options));
+  const generations = generationsOf(verbs);
+  return {
+    generations,
+    finetunes: finetunesOf(verbs),
+    prompts: promptsOf(verbs),
+    collections: collectionsOf(verbs),
+    styles: stylesOf(verbs),
+    models: { list: (more?: RequestOptions) => verbs.get<Model[]>('/v1/models', {}, more) },
+    usage: {
+      list: (query?: QueryOf<'listUsage'>, more?: RequestOptions) => verbs.get<Usage[]>('/v1/usage', query, more),
+    },
 
+    /**
+     * Draws pictures and waits for them.
+     * @throws GenerationFailedError when it failed or was canceled; WaitTimeoutError; the reason of an aborted signal.
+     */
+    async generate(body: NewGeneration, wait: WaitOptions & RequestOptions = {}): Promise<Generation> {
+      const { id } = await generations.create(body, wait);
+      const generation = await generations.wait(id, wait);
+      if (generation.status !== 'succeeded') throw new GenerationFailedError(generation);
+      return generation;
+    },
+  };
+}
+
+type Query = Readonly<Record<string, string | number | undefined>>;
+type Verbs = ReturnType<typeof verbsOf>;
+
+function verbsOf(connection: Connection) {
+  return {
+    get: <T>(path: string, query: Query = {}, more?: RequestOptions) =>
+      connection.send<T>('GET', path, { ...more, query }),
+    post: <T>(path: string, json: unknown, more?: RequestOptions) =>
+      connection.send<T>('POST', path, { ...more, json }),
+    putBytes: <T>(path: string, bytes: Uint8Array | Blob, query: Query = {}, more?: RequestOptions) =>
+      connection.send<T>('PUT', path, { ...more, query, bytes }),
+    remove: (path: string, more?: RequestOptions) => connection.send<Deleted>('DELETE', path, more),
+  };
+}
+
+function generationsOf({ get, post, remove }: Verbs) {
   const generations = {
     create: (body: NewGeneration, more?: RequestOptions) => post<Generation>(generationsPath, body, more),
     list: (query?: QueryOf<'listGenerations'>, more?: RequestOptions) =>
@@ -60,8 +95,11 @@ export function createClient(options: ClientOptions) {
         wait,
       ),
   };
+  return generations;
+}
 
-  const finetunes = {
+function finetunesOf({ get, post, putBytes, remove }: Verbs) {
+  return {
     create: (body: NewFinetune, more?: RequestOptions) => post<Finetune>(finetunesPath, body, more),
     list: (query?: QueryOf<'listFinetunes'>, more?: RequestOptions) => get<Finetune[]>(finetunesPath, query, more),
     get: (id: string, more?: RequestOptions) => get<Finetune>(`${finetunesPath}/${id}`, {}, more),
@@ -72,12 +110,14 @@ export function createClient(options: ClientOptions) {
       weights: Uint8Array | Blob,
       query?: QueryOf<'putFinetuneWeights'>,
       more?: RequestOptions,
-    ) => connection.send<Finetune>('PUT', `${finetunesPath}/${id}/weights`, { ...more, query, bytes: weights }),
+    ) => putBytes<Finetune>(`${finetunesPath}/${id}/weights`, weights, query, more),
     /** One Prompt for each Style; the id of a Collection stands for all of its Styles. */
     applyStyles: (id: string, styles: StyleToApply[], more?: RequestOptions) =>
       post<PartialPrompt[]>(`${finetunesPath}/${id}/styles`, styles, more),
   };
+}
 
+function promptsOf({ get, post, remove }: Verbs) {
   const promptsPath = (finetuneId: string) => `${finetunesPath}/${finetuneId}/prompts`;
   const prompts = {
     create: (finetuneId: string, body: NewPrompt[], more?: RequestOptions) =>
@@ -96,17 +136,22 @@ export function createClient(options: ClientOptions) {
         wait,
       ),
   };
+  return prompts;
+}
 
-  const collections = {
+function collectionsOf({ get, post, remove }: Verbs) {
+  return {
     create: (body: NewCollection, more?: RequestOptions) => post<Collection>(collectionsPath, body, more),
     list: (query?: QueryOf<'listCollections'>, more?: RequestOptions) =>
       get<Collection[]>(collectionsPath, query, more),
     get: (id: string, more?: RequestOptions) => get<Collection>(`${collectionsPath}/${id}`, {}, more),
     delete: (id: string, more?: RequestOptions) => remove(`${collectionsPath}/${id}`, more),
   };
+}
 
+function stylesOf({ get, post, remove }: Verbs) {
   const stylesPath = (collectionId: string) => `${collectionsPath}/${collectionId}/styles`;
-  const styles = {
+  return {
     create: (collectionId: string, body: NewStyle[], more?: RequestOptions) =>
       post<Style[]>(stylesPath(collectionId), body, more),
     list: (collectionId: string, query?: QueryOf<'listStyles'>, more?: RequestOptions) =>
@@ -116,27 +161,4 @@ export function createClient(options: ClientOptions) {
     delete: (collectionId: string, id: string, more?: RequestOptions) =>
       remove(`${stylesPath(collectionId)}/${id}`, more),
   };
-
-  return {
-    generations,
-    finetunes,
-    prompts,
-    collections,
-    styles,
-    models: { list: (more?: RequestOptions) => get<Model[]>('/v1/models', {}, more) },
-    usage: { list: (query?: QueryOf<'listUsage'>, more?: RequestOptions) => get<Usage[]>('/v1/usage', query, more) },
-
-    /**
-     * Draws pictures and waits for them.
-     * @throws GenerationFailedError when it failed or was canceled; WaitTimeoutError; the reason of an aborted signal.
-     */
-    async generate(body: NewGeneration, wait: WaitOptions & RequestOptions = {}): Promise<Generation> {
-      const { id } = await generations.create(body, wait);
-      const generation = await generations.wait(id, wait);
-      if (generation.status !== 'succeeded') throw new GenerationFailedError(generation);
-      return generation;
-    },
-  };
 }
-
-type Query = Readonly<Record<string, string | number | undefined>>;

@@ -55,9 +55,9 @@ export class WebhookSender {
   ) {}
 
   /** Never throws for what a receiver or the network does: the receipt says it. */
-  async send({ id, ownerId, url, body, secrets }: WebhookMessage): Promise<Receipt> {
+  async send(message: WebhookMessage): Promise<Receipt> {
+    const { ownerId, url, body } = message;
     const started = Date.now();
-    const at = new Date(started);
     const receipt = (
       statusCode: number | null,
       error: string | null,
@@ -88,13 +88,7 @@ export class WebhookSender {
         decompress: false,
         validateStatus: () => true,
         signal,
-        headers: {
-          'Content-Type': 'application/json; charset=utf-8',
-          'User-Agent': 'darkroom-webhooks',
-          'webhook-id': id,
-          'webhook-timestamp': String(Math.floor(started / 1000)),
-          'webhook-signature': secrets.map((secret) => new Webhook(secret).sign(id, at, body)).join(' '),
-        },
+        headers: headersOf(message, new Date(started)),
       });
       // The status is the answer; the body is read for the log, and so that the receiver can end its reply in peace.
       const reply = await readSome(response.data);
@@ -109,6 +103,17 @@ export class WebhookSender {
       return receipt(null, reasonOf(error, isLookedUp), isLookedUp && wasAsked(error) ? 'failed' : 'not asked');
     }
   }
+}
+
+/** Each secret signs the id, the second and the body. */
+function headersOf({ id, body, secrets }: WebhookMessage, at: Date): Record<string, string> {
+  return {
+    'Content-Type': 'application/json; charset=utf-8',
+    'User-Agent': 'darkroom-webhooks',
+    'webhook-id': id,
+    'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
+    'webhook-signature': secrets.map((secret) => new Webhook(secret).sign(id, at, body)).join(' '),
+  };
 }
 
 /** @returns the beginning of a body as one line of text; whatever ends it early is no failure. */
