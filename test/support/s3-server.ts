@@ -9,6 +9,13 @@ const bucket = 'pictures';
 const accessKeyId = 'test-key';
 const secretAccessKey = 'test-secret';
 const keysPerPage = 3;
+const environment = {
+  STORAGE: 's3',
+  S3_BUCKET: bucket,
+  S3_REGION: region,
+  S3_ACCESS_KEY_ID: accessKeyId,
+  S3_SECRET_ACCESS_KEY: secretAccessKey,
+};
 
 /** What the server does instead of its work; `reset` drops the connection, `breakOff` does so after half of an object. */
 export type S3Trouble = 'deny' | 'unavailable' | 'silent' | 'reset' | 'breakOff';
@@ -53,11 +60,7 @@ export async function startS3(): Promise<S3Server> {
       return request.method === 'POST'
         ? removeMany(objects, body, response)
         : list(objects, url.searchParams, response);
-    if (request.method === 'PUT') {
-      if (body.length !== Number(request.headers['content-length'])) return fail(response, 400, 'IncompleteBody');
-      objects.set(key, { data: body, modifiedAt: new Date() });
-      return void response.writeHead(200, { etag: etagOf(body) }).end();
-    }
+    if (request.method === 'PUT') return put(objects, key, request, body, response);
     if (request.method === 'DELETE') return void (objects.delete(key), response.writeHead(204).end());
     const object = objects.get(key);
     if (!object) return fail(response, 404, 'NoSuchKey');
@@ -70,14 +73,7 @@ export async function startS3(): Promise<S3Server> {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
-    env: {
-      STORAGE: 's3',
-      S3_ENDPOINT: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-      S3_BUCKET: bucket,
-      S3_REGION: region,
-      S3_ACCESS_KEY_ID: accessKeyId,
-      S3_SECRET_ACCESS_KEY: secretAccessKey,
-    },
+    env: { ...environment, S3_ENDPOINT: `http://127.0.0.1:${(server.address() as AddressInfo).port}` },
     objects,
     requests,
     trouble: (kind, left = Infinity) => void (trouble = { kind, left }),
@@ -86,6 +82,18 @@ export async function startS3(): Promise<S3Server> {
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+function put(
+  objects: S3Server['objects'],
+  key: string,
+  { headers }: IncomingMessage,
+  data: Buffer,
+  response: ServerResponse,
+): void {
+  if (data.length !== Number(headers['content-length'])) return fail(response, 400, 'IncompleteBody');
+  objects.set(key, { data, modifiedAt: new Date() });
+  response.writeHead(200, { etag: etagOf(data) }).end();
 }
 
 function send({ data, modifiedAt }: S3Object, response: ServerResponse, part: 'head' | 'half' | 'whole'): void {

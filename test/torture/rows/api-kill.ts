@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '../../support/free-port';
 import { audit, comeToRest } from '../audit';
 import type { Row } from '../row';
+import type { Site } from '../site';
 
 /** The api dies while requests are in it: right after an insert, and at random; callers with a key of their own ask again. */
 export const apiKill: Row = {
@@ -42,14 +43,11 @@ export const apiKill: Row = {
     const unanswered = [...keyed].filter(([, isAcknowledged]) => !isAcknowledged).map(([key]) => key);
     for (const key of unanswered) await ask(key);
     problems.push(...(await comeToRest(site)));
-    const rows = await site.query<{ nonce: string; count: number }>(
-      `SELECT metadata->>'nonce' AS nonce, count(*)::int AS count FROM generations GROUP BY 1`,
-    );
-    const counts = new Map(rows.map(({ nonce, count }) => [nonce, count]));
+    const counts = await madeOf(site);
     const wrong = [...keyed.keys()].filter((key) => counts.get(key) !== 1);
     if (wrong.length > 0) problems.push(`${wrong.length} Idempotency-Keys without exactly one record`);
     await Promise.all([worker.end('SIGTERM'), api.process.end('SIGTERM')]);
-    const rowCount = rows.reduce((sum, { count }) => sum + count, 0);
+    const rowCount = [...counts.values()].reduce((sum, count) => sum + count, 0);
     return audit(site, {
       problems,
       // One may have been on its way when the api was killed.
@@ -62,3 +60,11 @@ export const apiKill: Row = {
     });
   },
 };
+
+/** How many records were made with each nonce. */
+async function madeOf(site: Site): Promise<Map<string, number>> {
+  const rows = await site.query<{ nonce: string; count: number }>(
+    `SELECT metadata->>'nonce' AS nonce, count(*)::int AS count FROM generations GROUP BY 1`,
+  );
+  return new Map(rows.map(({ nonce, count }) => [nonce, count]));
+}

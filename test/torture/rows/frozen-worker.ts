@@ -2,7 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { heartbeatTimeoutMs } from '@app/image-tasks';
 import { until } from '../../support/until';
 import { audit, comeToRest } from '../audit';
+import type { Caller } from '../caller';
 import type { Row } from '../row';
+import type { ServiceProcess } from '../service-process';
+import type { Site } from '../site';
 
 const frozenMs = 3 * heartbeatTimeoutMs;
 
@@ -21,25 +24,10 @@ export const frozenWorker: Row = {
     await caller.createMany(1, { webhook: site.receiver.url });
     problems.push(...(await comeToRest(site)));
     for (let round = 0; round < rounds; round++) {
-      const held = await until(async () => {
-        const { id } = await caller.create({ webhook: site.receiver.url, steps: 50 });
-        if (!id) return undefined;
-        const statusOf = async (): Promise<string> =>
-          (await site.query<{ status: string }>('SELECT status FROM image_tasks WHERE id = $1', [id]))[0].status;
-        // On a busy machine it may have been drawn before anybody looked.
-        await until(async () => (await statusOf()) !== 'queued', 'a picture is being drawn');
-        frozen.signal('SIGSTOP');
-        await delay(100);
-        if ((await statusOf()) === 'processing') return id;
-        frozen.signal('SIGCONT');
-        return undefined;
-      }, 'a worker is frozen while it draws');
+      const held = await until(() => freeze(site, caller, frozen), 'a worker is frozen while it draws');
       other.signal('SIGCONT');
       await delay(frozenMs);
-      const look = async (): Promise<{ status: string; attempt: number; completed_at: Date }> => {
-        const text = 'SELECT status, attempt, completed_at FROM image_tasks WHERE id = $1';
-        return (await site.query<{ status: string; attempt: number; completed_at: Date }>(text, [held]))[0];
-      };
+      const look = () => rowOf(site, held);
       // In the short form the other one, which has just loaded the model on a busy machine, has its time.
       if (size === 'short')
         await until(async () => (await look()).status === 'succeeded', 'the other worker has drawn it').catch(
@@ -52,10 +40,7 @@ export const frozenWorker: Row = {
       // What it had drawn is thrown away, and it goes on with other work.
       await caller.createMany(3, { webhook: site.receiver.url });
       problems.push(...(await comeToRest(site)));
-      const [after] = await site.query<{ attempt: number; completed_at: Date }>(
-        'SELECT attempt, completed_at FROM image_tasks WHERE id = $1',
-        [held],
-      );
+      const after = await look();
       if (after.attempt !== before.attempt || after.completed_at.getTime() !== before.completed_at?.getTime())
         problems.push('the row moved after it had terminated');
       if (round + 1 < rounds) other.signal('SIGSTOP');
@@ -63,3 +48,20 @@ export const frozenWorker: Row = {
     return audit(site, { problems, notes: { 'frozen ms': frozenMs, 'drawn by the other one': taken } });
   },
 };
+
+/** Stops a worker in the middle of a picture. @returns the picture's id; undefined where it was drawn before anybody looked. */
+async function freeze(site: Site, caller: Caller, worker: ServiceProcess): Promise<string | undefined> {
+  const { id } = await caller.create({ webhook: site.receiver.url, steps: 50 });
+  if (!id) return undefined;
+  await until(async () => (await rowOf(site, id)).status !== 'queued', 'a picture is being drawn');
+  worker.signal('SIGSTOP');
+  await delay(100);
+  if ((await rowOf(site, id)).status === 'processing') return id;
+  worker.signal('SIGCONT');
+  return undefined;
+}
+
+async function rowOf(site: Site, id: string): Promise<{ status: string; attempt: number; completed_at: Date }> {
+  const text = 'SELECT status, attempt, completed_at FROM image_tasks WHERE id = $1';
+  return (await site.query<{ status: string; attempt: number; completed_at: Date }>(text, [id]))[0];
+}

@@ -38,6 +38,9 @@ const literals = [
 /** Names that lead to it: refused when they are looked up, at delivery. */
 const names = ['localhost', 'LocalHost', 'mixed.test', 'rebind.test'];
 
+/** Has such names looked up. */
+const strangeNames = ['--require', join(root, 'test', 'torture', 'resolver.cjs')];
+
 /** One try as the log has it. */
 interface Try {
   status: string;
@@ -68,25 +71,9 @@ export const receivers: Row = {
     };
     const owe = (webhook: string): Promise<string> => terminated(site, caller, webhook);
     const slow = await owe(`${bad.url}/slow`);
-    const soundAt = Date.now();
-    const sound = await caller.create({ webhook: site.receiver.url });
-    await caller.end(sound.id!, 'canceled');
-    await site.receiver.next(1);
-    const soundMs = Date.now() - soundAt;
+    const soundMs = await deliveryMs(site, caller);
     await Promise.all([
-      owe(nobody).then((id) => expect(id, 'down: tried again', ({ tries, error }) => tries >= 2 && !!error)),
-      owe(`${bad.url}/500`).then((id) =>
-        expect(id, '500: tried again', (found) => found.tries >= 2 && found.status_code === 500),
-      ),
-      owe(`${bad.url}/410`).then((id) =>
-        expect(id, '410: given up', (found) => found.status === 'failed' && found.tries === 1),
-      ),
-      owe(`${bad.url}/429`).then((id) =>
-        expect(id, '429: waits as asked', ({ status_code, wait_s }) => status_code === 429 && wait_s > 90),
-      ),
-      owe(`${bad.url}/redirect`).then((id) =>
-        expect(id, 'redirect: a failure', ({ status, status_code }) => status_code === 302 && status === 'pending'),
-      ),
+      ...failures(bad.url).map(async ([url, what, isRight]) => expect(await owe(url), what, isRight)),
       expect(slow, 'slow: cut off', ({ error }) => /within 15 seconds/.test(error ?? '')),
     ]);
     const before = api.process.residentBytes();
@@ -96,24 +83,12 @@ export const receivers: Row = {
     if (grownBytes > memoryLimitBytes) problems.push(`memory grew by ${Math.round(grownBytes / 2 ** 20)} MB`);
     await api.process.end('SIGTERM');
 
-    const guarded = await site.startApi({
-      env: { WEBHOOK_ALLOW_PRIVATE: 'off' },
-      nodeOptions: ['--require', join(root, 'test', 'torture', 'resolver.cjs')],
-    });
+    const guarded = await site.startApi({ env: { WEBHOOK_ALLOW_PRIVATE: 'off' }, nodeOptions: strangeNames });
     const urlTo = (host: string): string => `http://${host}:${canary.port}/`;
-    for (const host of literals) {
-      const { answer } = await caller.to(guarded.url).create({ webhook: urlTo(host) });
-      // What is not ASCII is no URL as RFC 3986 writes it.
-      const isRefused = /[^\x20-\x7e]/.test(host)
-        ? answer.status === 400
-        : answer.status === 422 && answer.text.includes('WebhookAddressRefused');
-      if (!isRefused) problems.push(`${host}: ${answer.status} ${answer.text}`);
-    }
+    problems.push(...(await accepted(caller.to(guarded.url), urlTo)));
+    const isRefused = ({ error, status }: Try): boolean => privateAddress.test(error ?? '') && status !== 'delivered';
     await Promise.all(
-      names.map(async (host) => {
-        const id = await terminated(site, caller.to(guarded.url), urlTo(host));
-        await expect(id, host, ({ error, status }) => privateAddress.test(error ?? '') && status !== 'delivered');
-      }),
+      names.map(async (host) => expect(await terminated(site, caller.to(guarded.url), urlTo(host)), host, isRefused)),
     );
     if (canary.hits() > 0) problems.push(`the canary was hit ${canary.hits()} times`);
     return audit(site, {
@@ -128,6 +103,40 @@ export const receivers: Row = {
     });
   },
 };
+
+/** How long a record's end takes to arrive at a receiver that is sound. */
+async function deliveryMs(site: Site, caller: Caller): Promise<number> {
+  const startedAt = Date.now();
+  const { id } = await caller.create({ webhook: site.receiver.url });
+  await caller.end(id!, 'canceled');
+  await site.receiver.next(1);
+  return Date.now() - startedAt;
+}
+
+/** Where a webhook fails, what becomes of it, and how the log tells. */
+function failures(bad: string): [url: string, what: string, isRight: (found: Try) => boolean][] {
+  return [
+    [nobody, 'down: tried again', ({ tries, error }) => tries >= 2 && !!error],
+    [`${bad}/500`, '500: tried again', (found) => found.tries >= 2 && found.status_code === 500],
+    [`${bad}/410`, '410: given up', (found) => found.status === 'failed' && found.tries === 1],
+    [`${bad}/429`, '429: waits as asked', ({ status_code, wait_s }) => status_code === 429 && wait_s > 90],
+    [`${bad}/redirect`, 'redirect: a failure', (found) => found.status_code === 302 && found.status === 'pending'],
+  ];
+}
+
+/** @returns the spellings that are not refused. */
+async function accepted(caller: Caller, urlTo: (host: string) => string): Promise<string[]> {
+  const problems: string[] = [];
+  for (const host of literals) {
+    const { answer } = await caller.create({ webhook: urlTo(host) });
+    // What is not ASCII is no URL as RFC 3986 writes it.
+    const isRefused = /[^\x20-\x7e]/.test(host)
+      ? answer.status === 400
+      : answer.status === 422 && answer.text.includes('WebhookAddressRefused');
+    if (!isRefused) problems.push(`${host}: ${answer.status} ${answer.text}`);
+  }
+  return problems;
+}
 
 /** Makes a record, cancels it, and so owes its webhook. */
 async function terminated(site: Site, caller: Caller, webhook: string): Promise<string> {

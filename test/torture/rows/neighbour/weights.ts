@@ -30,16 +30,6 @@ export const weights = neighbourRow({
       const isRefused = answer.status >= 400;
       return judge(answer) ?? (isRefused ? undefined : `a file that fits no layer is answered ${answer.status}`);
     };
-    const hostile = [
-      loraFile({ lora_down: [rank, 14_700, 1, 1], lora_up: [64, rank, 1, 1], lora_mid: [rank, rank, 7, 7] }),
-      // The shape of the layer, by way of more numbers than it can have.
-      loraFile(
-        { lora_down: [6_000, 64, 1, 1], lora_up: [64, 6_000, 1, 1], lora_mid: [6_000, 6_000, 3, 3] },
-        17_000_000,
-      ),
-    ];
-    const harmless = loraFile({ lora_down: [rank, 29_400, 1, 1], lora_up: [64, rank, 1, 1] });
-
     // The second key's own small file is on its way all the while, too.
     const durations = new Map<string, number[]>();
     const beside = (name: string, body: () => Buffer) => ({
@@ -49,19 +39,17 @@ export const weights = neighbourRow({
       send: async (turn: number): Promise<string | undefined> => {
         if (turn % 3 > 0) return put(`/v1/finetunes/${theirs}/weights`, body());
         const startedAt = performance.now();
-        const reply = await fetch(`${first.url}/v1/finetunes/${ours}/weights`, {
-          method: 'PUT',
-          headers: { authorization: `Bearer ${second.token}` },
-          body: small,
-          signal: AbortSignal.timeout(uploadLimitMs.short * 2),
-        }).catch(() => undefined);
-        await reply?.text();
-        site.ledger.answered(reply?.status ?? 0);
+        const status = await upload(`${first.url}/v1/finetunes/${ours}/weights`, second.token, small);
+        site.ledger.answered(status);
         const elapsedMs = Math.round(performance.now() - startedAt);
         durations.set(name, [...(durations.get(name) ?? []), elapsedMs]);
-        return reply?.status === 200 ? undefined : `the other key's file is answered ${reply?.status ?? 'not at all'}`;
+        return status === 200 ? undefined : `the other key's file is answered ${status || 'not at all'}`;
       },
     });
+    const [hostile, harmless] = [
+      hostileFiles(),
+      loraFile({ lora_down: [rank, 29_400, 1, 1], lora_up: [64, rank, 1, 1] }),
+    ];
     const notes: Record<string, number> = {};
     let turn = 0;
     return {
@@ -78,6 +66,24 @@ export const weights = neighbourRow({
     };
   },
 });
+
+/** @returns the answer's status; 0 for none. */
+async function upload(url: string, token: string, body: Buffer): Promise<number> {
+  const headers = { authorization: `Bearer ${token}` };
+  const signal = AbortSignal.timeout(uploadLimitMs.short * 2);
+  const reply = await fetch(url, { method: 'PUT', headers, body: new Uint8Array(body), signal }).catch(() => undefined);
+  await reply?.text();
+  return reply?.status ?? 0;
+}
+
+/** Files that take a minute to multiply. */
+function hostileFiles(): Buffer[] {
+  return [
+    loraFile({ lora_down: [rank, 14_700, 1, 1], lora_up: [64, rank, 1, 1], lora_mid: [rank, rank, 7, 7] }),
+    // The shape of the layer, by way of more numbers than it can have.
+    loraFile({ lora_down: [6_000, 64, 1, 1], lora_up: [64, 6_000, 1, 1], lora_mid: [6_000, 6_000, 3, 3] }, 17_000_000),
+  ];
+}
 
 /** A LoRA of one layer in float16; only the first `bytes` of its numbers, if given. */
 function loraFile(shapes: Record<string, number[]>, bytes = Infinity): Buffer {
