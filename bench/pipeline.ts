@@ -4,6 +4,7 @@ import { ClipTokenizer, StableDiffusionPipeline } from '@app/diffusion';
 import type { LoadOptions } from '@app/diffusion';
 import { PythonLoop } from './python/python-loop';
 import type { LoopTime } from './python/python-loop';
+import { median } from './median';
 
 const { values: options } = parseArgs({
   options: {
@@ -82,12 +83,6 @@ async function draw(pipeline: StableDiffusionPipeline, batch: number, steps: num
     wholeMs: performance.now() - start,
     wholeRunMs: runMs() - runStart,
   };
-}
-
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = sorted.length / 2;
-  return (sorted[Math.floor(middle)] + sorted[Math.ceil(middle) - 1]) / 2;
 }
 
 function print(cells: string[], python: string | undefined): void {

@@ -10,6 +10,7 @@ import { createDataSource, EmbeddedPostgres, migrate, newApiKey } from '@app/dat
 import { ApiKey } from '@app/domain';
 import { Client } from 'pg';
 import type { Load, LoadResult } from './load';
+import { median } from '../median';
 
 const { values: options } = parseArgs({
   options: {
@@ -200,12 +201,6 @@ async function empty(databaseUrl: string): Promise<void> {
   await client.query('TRUNCATE image_tasks, bare_records, bullmq.job, bullmq.event CASCADE');
   await client.query('CHECKPOINT');
   await client.end();
-}
-
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = sorted.length / 2;
-  return (sorted[Math.floor(middle)] + sorted[Math.ceil(middle) - 1]) / 2;
 }
 
 function round(value: number, digits = 0): number {
