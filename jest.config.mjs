@@ -1,10 +1,8 @@
 const base = {
   rootDir: '.',
   testEnvironment: '<rootDir>/test/support/node-environment.cjs',
+  runtime: '<rootDir>/test/support/shared-libraries-runtime.cjs',
   transform: { '^.+\\.(t|mj|j)s$': '@swc/jest' },
-  transformIgnorePatterns: [
-    '/node_modules/(?!(@nestjs|file-type|strtok3|token-types|uint8array-extras|@tokenizer|@borewit)/)',
-  ],
   moduleNameMapper: {
     '^@app/([^/]+)$': '<rootDir>/libs/$1/src/index.ts',
     '^@app/(diffusion|domain)/(files|http)$': '<rootDir>/libs/$1/src/$2.ts',

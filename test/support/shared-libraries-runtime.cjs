@@ -1,0 +1,40 @@
+const { createRequire, isBuiltin } = require('node:module');
+const { dirname, isAbsolute } = require('node:path');
+const { compileFunction } = require('node:vm');
+const { default: Runtime } = require('jest-runtime');
+
+/** The name of a file, or of one of our libraries, which `moduleNameMapper` takes for a file. */
+const ours = /^(\.|@app\/)/;
+
+/**
+ * Loads what lies in `node_modules` once per process, as Node loads it, and our own files anew for each spec file. Jest's own runtime loads everything
+ * anew, and NestJS and TypeORM are most of what a spec file loads. The price: no spec may mock a library or leave it changed.
+ */
+module.exports = class SharedLibrariesRuntime extends Runtime {
+  constructor(...args) {
+    super(...args);
+    const { executor } = this;
+    // Into the realm of the process, see `node-environment.cjs`.
+    executor.compile = (source, filename) => compileFunction(source, executor.injectedModuleParameters, { filename });
+  }
+
+  /** Jest would patch the `process` of its own realm; ours is the real one. */
+  installGetBuiltinModule() {}
+
+  requireModule(from, name, options, isRequireActual) {
+    if (options?.isInternalModule || !isLibrary(name)) return super.requireModule(from, name, options, isRequireActual);
+    return requireIn(dirname(from))(name);
+  }
+};
+
+function isLibrary(name) {
+  return name !== undefined && !ours.test(name) && !isAbsolute(name) && !isBuiltin(name);
+}
+
+const requires = new Map();
+
+function requireIn(folder) {
+  let found = requires.get(folder);
+  if (!found) requires.set(folder, (found = createRequire(`${folder}/`)));
+  return found;
+}
