@@ -52,6 +52,7 @@ export default {
       { ...database, setupFilesAfterEnv: ['<rootDir>/test/support/scale-out.setup.ts'] },
     ),
   ],
+  testSequencer: '<rootDir>/test/support/longest-first.cjs',
   // Ten times what the longest takes on an idle machine: it ends what hangs, and judges nobody's speed.
   testTimeout: 300_000,
 };
