@@ -17,7 +17,7 @@ export const fleetEnd: Row = {
     const workers = await Promise.all(Array.from({ length: running }, () => site.startWorker()));
     const caller = await site.newCaller(api);
     // Many steps of several pictures, so that each still draws its first one when the last of them has begun.
-    const large = { steps: 50, num_generations: size === 'long' ? 1 : 4 };
+    const large = { steps: 50, num_generations: size === 'long' ? 1 : 2 };
     const drawn = await caller.createMany(running, { webhook: site.receiver.url, ...large });
     await until(async () => {
       const rows = await site.query(`SELECT FROM image_tasks WHERE status = 'processing'`);
