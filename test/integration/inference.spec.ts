@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ImageTask } from '@app/domain';
 import { Finetune, newIdentifier } from '@app/domain';
-import { progressChannel, stopChannel } from '@app/image-tasks';
+import { heartbeatTimeoutMs, progressChannel, stopChannel } from '@app/image-tasks';
 import { jobIdOf } from '@app/queue';
 import type { INestApplicationContext } from '@nestjs/common';
 import { Client } from 'pg';
@@ -160,15 +160,19 @@ describe('the inference worker', () => {
   });
 
   it('gives up a task that its workers did not survive', async () => {
-    const silent = { status: 'processing', attempt: 5, heartbeatAt: new Date(Date.now() - 600_000) } as const;
-    const { id: deadly } = await bench.addTask({ ...silent, deaths: 4 });
+    // Silent for long enough to be claimed, and not for so long that the sweeper may come first.
+    const lost = (deaths: number): Partial<ImageTask> => {
+      const silenceMs = 2 * heartbeatTimeoutMs * 2 ** (deaths - 1);
+      return { status: 'processing', attempt: 5, deaths, heartbeatAt: new Date(Date.now() - silenceMs) };
+    };
+    const { id: deadly } = await bench.addTask(lost(4));
     expect(await bench.terminated(deadly)).toMatchObject({
       status: 'failed',
       error: 'The picture could not be drawn: its worker ended unexpectedly in 5 tries.',
       deaths: 5,
       images: [],
     });
-    const { id: unlucky } = await bench.addTask({ ...silent, deaths: 3 });
+    const { id: unlucky } = await bench.addTask(lost(3));
     expect(await bench.terminated(unlucky)).toMatchObject({ status: 'succeeded', attempt: 6, deaths: 4 });
   });
 
