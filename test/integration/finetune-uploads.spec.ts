@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
-import { BodyTooLargeError, MalformedBodyError, ServiceUnavailableError } from '../../apps/api/src/http/http-errors';
+import { BodyTooLargeError, MalformedBodyError, ServiceUnavailableError } from '@app/domain';
 import { onDisk, receiveFile, UploadStalledError } from '../../apps/api/src/finetunes/receive-file';
 
 describe(receiveFile.name, () => {

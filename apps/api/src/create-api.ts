@@ -6,22 +6,20 @@ import { endSignals } from '@app/process';
 import { queueConnection } from '@app/queue';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { ExpressAdapter } from '@nestjs/platform-express';
 import { setDefaultBackendFactory } from 'bullmq';
 import { ApiModule } from './api.module';
 import { serveDocs } from './docs/serve-docs';
-import { boundConnections, lingeringClose } from './http/connections';
-import { privateJson } from './http/private-json';
-import { requestId } from './http/request-id';
-import { securityHeaders } from './http/security-headers';
-import { Drain } from './observability/drain';
-import { HttpObserver } from './observability/http-observer';
+import { BoundedAdapter } from './http/bounded-adapter';
+import { responseHeaders } from './http/response-headers';
+import { Drain } from './infrastructure/drain';
+import { HttpObserver } from './observability/http-observer.middleware';
 
 /** Builds the api without listening yet. */
 export async function createApi(config: Config): Promise<NestExpressApplication> {
   await assertMigrated(databaseUrlOf(config));
   setDefaultBackendFactory(queueConnection(config, databaseUrlOf(config)).factory);
-  const app = await NestFactory.create<NestExpressApplication>(ApiModule.forRoot(config), new ExpressAdapter(), {
+  const adapter = new BoundedAdapter();
+  const app = await NestFactory.create<NestExpressApplication>(ApiModule.forRoot(config), adapter, {
     bodyParser: false,
     bufferLogs: true,
     abortOnError: false,
@@ -31,15 +29,12 @@ export async function createApi(config: Config): Promise<NestExpressApplication>
   app.set('query parser', 'simple');
   // No cache keeps what callers are told, so a hash of each answer would be work for nothing.
   app.disable('etag');
-  const drain = app.get(Drain);
   const observer = app.get(HttpObserver);
-  app.use(boundConnections(app.getHttpServer()).oneAtATime);
-  app.use(drain.observe.bind(drain));
-  app.use(lingeringClose);
-  app.use(requestId);
+  const { connections } = adapter;
+  app.get(Drain).of(connections);
+  app.use(connections.oneAtATime);
   app.use(observer.observe.bind(observer));
-  app.use(securityHeaders(config.publicUrl));
-  app.use(privateJson);
+  app.use(responseHeaders(config.publicUrl));
   serveDocs(app, config.publicUrl);
   app.enableShutdownHooks(endSignals);
   return app;

@@ -7,6 +7,7 @@ export * from './common/limits';
 export * from './common/metadata';
 export * from './common/schedulers';
 export * from './entities';
+export * from './errors/body-errors';
 export * from './errors/domain-error';
 export * from './errors/error-table';
 export * from './errors/field-problems';

@@ -1,12 +1,18 @@
 import type { Config } from '@app/config';
 import type { ApiKey, Metadata } from '@app/domain';
-import { FieldProblems, InvalidError, readSandboxOrder, sandboxWaitMs } from '@app/domain';
+import {
+  FieldProblems,
+  InvalidError,
+  readSandboxOrder,
+  sandboxWaitMs,
+  TooManyError,
+  UnauthorizedError,
+} from '@app/domain';
 import { CONFIG } from '@app/foundation';
 import type { NewTask } from '@app/image-tasks';
 import { TaskIntake } from '@app/image-tasks';
 import { Inject, Injectable } from '@nestjs/common';
 import type { CallerKey } from '../auth/caller-key';
-import { QueueFullError, UnauthorizedError } from '../http/http-errors';
 import { StorageQuota } from '../storage-use/storage-quota';
 
 /** A new task as far as its key has a say in it. */
@@ -18,6 +24,17 @@ export interface NewOrder {
 
 /** What the key makes of it: no engine draws what is `sandbox`, and it is looked at after `delayMs`. */
 export type Admission = Pick<NewTask, 'sandbox' | 'delayMs'>;
+
+/** The key has as much waiting as it may have. */
+class QueueFullError extends TooManyError {
+  constructor(max: number, queued: number, added: number, retryAfterSeconds = 10) {
+    super(
+      'QueueFull',
+      `This API key may have ${max} Generations and Prompts waiting; ${queued} are, and this would add ${added}.`,
+      retryAfterSeconds,
+    );
+  }
+}
 
 /** Decides whether a caller may have more tasks, and who draws them. */
 @Injectable()

@@ -1,10 +1,11 @@
+import { ForbiddenError, UnauthorizedError } from '@app/domain';
 import type { CanActivate, ExecutionContext } from '@nestjs/common';
 import { createParamDecorator, Injectable, SetMetadata } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { Request, Response } from 'express';
-import { ScopeMissingError, UnauthorizedError } from '../http/http-errors';
 import { ApiKeysService } from './api-keys.service';
 import type { CallerKey } from './caller-key';
+import type { Rate } from './rate-limiter';
 import { RateLimiter } from './rate-limiter';
 
 declare module 'express-serve-static-core' {
@@ -49,7 +50,7 @@ export class ApiKeyGuard implements CanActivate {
     private readonly rates: RateLimiter,
   ) {}
 
-  /** @throws UnauthorizedError, RateLimitedError or ScopeMissingError, in this order. */
+  /** @throws UnauthorizedError, TooManyError or ForbiddenError, in this order. */
   async canActivate(context: ExecutionContext): Promise<boolean> {
     if (this.reflector.getAllAndOverride<boolean>(isPublic, [context.getHandler(), context.getClass()])) return true;
     const request = context.switchToHttp().getRequest<Request>();
@@ -60,9 +61,17 @@ export class ApiKeyGuard implements CanActivate {
     const isFresh = scope === 'write' && !this.reflector.get<boolean>(checksKeyItself, context.getHandler());
     const key = await this.apiKeys.authenticate(token, isFresh);
     if (isFresh) response.once('close', () => this.apiKeys.forget(key));
-    await this.rates.take(key, response);
-    if (!key.has(scope)) throw new ScopeMissingError(scope);
+    const rate = await this.rates.take(key);
+    if (rate) tellRate(rate, response);
+    if (rate?.refusal) throw rate.refusal;
+    if (!key.has(scope)) throw new ForbiddenError('ScopeMissing', `This needs an API key with the scope "${scope}".`);
     request.apiKey = key;
     return true;
   }
+}
+
+function tellRate({ limit, remaining, resetSeconds }: Rate, response: Response): void {
+  response.setHeader('RateLimit-Limit', String(limit));
+  response.setHeader('RateLimit-Remaining', String(remaining));
+  response.setHeader('RateLimit-Reset', String(resetSeconds));
 }

@@ -1,10 +1,9 @@
-import { ApiKey, parseApiKeyToken } from '@app/domain';
+import { ApiKey, parseApiKeyToken, UnauthorizedError } from '@app/domain';
 import { keyChannel } from '@app/image-tasks';
 import { Gathered, Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
-import { UnauthorizedError } from '../http/http-errors';
 import { Notifications } from '../infrastructure/notifications';
 import type { StorageRow } from '../storage-use/storage-quota';
 import { storageColumns } from '../storage-use/storage-quota';

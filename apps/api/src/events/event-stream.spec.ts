@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import type { Response } from 'express';
+import type { Writable } from 'node:stream';
 import { EventStream } from './event-stream';
 import { stepFrames } from './frames';
 
@@ -32,7 +32,7 @@ describe(EventStream.name, () => {
 
   beforeEach(() => {
     response = new FakeResponse();
-    stream = new EventStream(response as unknown as Response, undefined);
+    stream = new EventStream(response as unknown as Writable, undefined);
   });
 
   const step = (step: number) => stepFrames({ id: 'task', attempt: 1, step, total: 50, preview: 'A'.repeat(7_500) });

@@ -1,4 +1,4 @@
-import type { Response } from 'express';
+import type { Writable } from 'node:stream';
 import type { StepFrames } from './frames';
 import { comment } from './frames';
 
@@ -16,16 +16,15 @@ export class EventStream {
   private sent: [attempt: number, step: number];
 
   constructor(
-    private readonly response: Response,
+    private readonly answer: Writable,
     lastEventId: string | undefined,
   ) {
     const match = /^(\d{1,9})-(\d{1,9})$/.exec(lastEventId ?? '');
     this.sent = match ? [Number(match[1]), Number(match[2])] : [0, 0];
   }
 
-  /** Sends the head of the answer. */
+  /** Says when a client that loses the connection is to come back. */
   start(): void {
-    startStream(this.response);
     this.write(`retry: ${retryMs}\n\n`);
   }
 
@@ -34,7 +33,7 @@ export class EventStream {
     const [lastAttempt, lastStep] = this.sent;
     if (attempt < lastAttempt || (attempt === lastAttempt && step <= lastStep)) return;
     this.sent = [attempt, step];
-    this.write(this.response.writableNeedDrain ? brief : whole);
+    this.write(this.answer.writableNeedDrain ? brief : whole);
   }
 
   /** Sends a position in the queue that is new to the client. */
@@ -46,27 +45,18 @@ export class EventStream {
 
   /** Keeps the connection open. */
   beat(): void {
-    if (!this.response.writableNeedDrain) this.write(comment);
+    if (!this.answer.writableNeedDrain) this.write(comment);
   }
 
   /** Sends the last event, if there is one, and ends the answer. */
   end(frame = ''): void {
     this.write(frame);
-    if (!this.response.closed) this.response.end();
+    if (!this.answer.closed) this.answer.end();
   }
 
   private write(frame: string): void {
-    if (this.response.closed || this.response.writableEnded || frame === '') return;
-    this.response.write(frame);
-    if (this.response.writableLength > maxUnread) this.response.destroy();
+    if (this.answer.closed || this.answer.writableEnded || frame === '') return;
+    this.answer.write(frame);
+    if (this.answer.writableLength > maxUnread) this.answer.destroy();
   }
-}
-
-/** The head of the answer, which is all that a HEAD request gets. */
-export function startStream(response: Response): void {
-  response.status(200).set({
-    'Content-Type': 'text/event-stream; charset=utf-8',
-    'Cache-Control': 'no-store',
-    'X-Accel-Buffering': 'no',
-  });
 }

@@ -5,7 +5,7 @@ import type { Observable } from 'rxjs';
 import { concatMap } from 'rxjs';
 import { callerOf } from '../auth/api-key.guard';
 import { LongRequests } from '../long-requests/long-requests';
-import { EventStream, startStream } from './event-stream';
+import { EventStream } from './event-stream';
 import { hasHadEnd } from './frames';
 import type { FollowedTask } from './task-feed';
 import { TaskFeed } from './task-feed';
@@ -34,7 +34,7 @@ class EventsInterceptor implements NestInterceptor {
 
   /**
    * Answers with a stream, or with 204 where its client has had the end: an EventSource then stops.
-   * @throws TooManyOpenError; what reading the record throws, for what is unknown or another caller's.
+   * @throws TooManyError; what reading the record throws, for what is unknown or another caller's.
    */
   private async open(ownerId: string, task: FollowedTask, request: Request, response: Response): Promise<void> {
     const lastEventId = request.header('last-event-id');
@@ -50,11 +50,21 @@ class EventsInterceptor implements NestInterceptor {
     }
     if (response.closed) return;
     if (request.method === 'HEAD') {
-      startStream(response);
+      sendHead(response);
       response.end();
       return;
     }
+    sendHead(response);
     stream.start();
     response.once('close', this.feed.follow(task, stream));
   }
+}
+
+/** The head of the answer, which is all that a HEAD request gets. */
+function sendHead(response: Response): void {
+  response.status(200).set({
+    'Content-Type': 'text/event-stream; charset=utf-8',
+    'Cache-Control': 'no-store',
+    'X-Accel-Buffering': 'no',
+  });
 }

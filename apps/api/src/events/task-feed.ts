@@ -7,7 +7,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { In, Repository } from 'typeorm';
 import { Notifications } from '../infrastructure/notifications';
-import { Drain } from '../observability/drain';
+import { Drain } from '../infrastructure/drain';
 import type { EventStream } from './event-stream';
 import { endFrame, frame, stepFrames } from './frames';
 import { inSlices } from './in-slices';

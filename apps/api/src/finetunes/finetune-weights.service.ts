@@ -1,20 +1,18 @@
 import { createReadStream } from 'node:fs';
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
 import type { Config } from '@app/config';
 import type { FinetuneWeightsKind } from '@app/domain';
-import { DomainError, Finetune, limits, NotFoundError, UnprocessableError } from '@app/domain';
+import { BodyTooLargeError, DomainError, Finetune, limits, NotFoundError, UnprocessableError } from '@app/domain';
 import { FinetuneDto } from '@app/domain/http';
 import { CONFIG, IMAGE_STORAGE } from '@app/foundation';
 import { addStored } from '@app/image-tasks';
 import type { ImageStorage } from '@app/storage';
 import type { OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
-import type { Request, Response } from 'express';
 import { DataSource } from 'typeorm';
 import { findOwned } from '../auth/find-owned';
-import { welcomeBody } from '../http/connections';
-import { BodyTooLargeError } from '../http/http-errors';
 import { ModelsService } from '../models/models.service';
 import { StoredFiles } from '../storage-use/stored-files';
 import { DiskSpace } from '../storage-use/disk-space';
@@ -27,10 +25,16 @@ import { WeightsInspector } from './weights-inspector';
 /** An upload that has not grown for this long belongs to a process that died. */
 const abandonedMs = 3_600_000;
 
-/** A request, and its answer, which tells whether the caller is still there. */
-interface Exchange {
-  request: Request;
-  response: Response;
+/** A file that a caller sends. */
+export interface SentFile {
+  /** Has the caller begin, who may wait for that. @returns what comes. */
+  begin: () => Readable;
+  /** What the sender says of its size, if it does. */
+  declaredBytes?: number;
+  /** What came instead of the bare file. */
+  wrapping?: 'a form that has it' | 'compressed';
+  /** Its being closed tells that the caller is not there any more. */
+  answer: Writable;
 }
 
 /** A stored file, and what it was found to be. */
@@ -73,13 +77,13 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
   }
 
   /**
-   * Takes the request's body as the weights of a Fine-Tune, in place of those it had. Whatever fails leaves it as it was.
+   * Takes a file as the weights of a Fine-Tune, in place of those it had. Whatever fails leaves it as it was.
    * @param scale by which a LoRA is added to the model.
    * @throws NotFoundError, UnprocessableError, and what `UploadsService.admit` and `receiveFile` throw
    */
-  async replace(ownerId: string, id: string, { request, response }: Exchange, scale: number): Promise<FinetuneDto> {
+  async replace(ownerId: string, id: string, file: SentFile, scale: number): Promise<FinetuneDto> {
     const { model, weightsBytes } = await this.finetunes.load(ownerId, id);
-    const wrapping = wrappingOf(request);
+    const { wrapping, declaredBytes, answer } = file;
     if (wrapping)
       throw new DomainError(
         'unsupportedType',
@@ -87,14 +91,13 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
         `The body must be the file itself, not ${wrapping}.`,
       );
     const { folder } = await this.models.served(model);
-    const declaredBytes = declaredLength(request);
     if ((declaredBytes ?? 0) > limits.weightsBytes) throw new BodyTooLargeError(limits.weightsBytes);
     const room = { replacedBytes: weightsBytes ?? 0, ...(declaredBytes && { declaredBytes }) };
-    return this.uploads.admit(ownerId, response, room, async (upload) => {
+    return this.uploads.admit(ownerId, answer, room, async (upload) => {
       const path = join(this.uploadsDir, upload.id);
       await onDisk(mkdir(this.uploadsDir, { recursive: true }));
       try {
-        const { hash, bytes } = await this.receive({ request, response }, path, upload);
+        const { hash, bytes } = await this.receive(file, path, upload);
         const { kind, tokens: vectors = null } = await this.inspector.inspect(ownerId, path, folder);
         upload.signal.throwIfAborted();
         // The same file sent twice has two keys, so that removing the one can never take the other's.
@@ -109,18 +112,17 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
   }
 
   private async receive(
-    { request, response }: Exchange,
+    { begin, declaredBytes }: SentFile,
     path: string,
     { maxBytes, boundByQuota, signal }: AdmittedUpload,
   ): Promise<{ hash: string; bytes: number }> {
     const assertRoom = (bytes?: number): Promise<void> => this.disk.assertRoom(bytes);
-    await assertRoom(declaredLength(request));
-    welcomeBody(request, response);
+    await assertRoom(declaredBytes);
     const tooMany = (): Error =>
       boundByQuota
         ? new UnprocessableError('StorageFull', `This API key has room for ${maxBytes} bytes; the file is larger.`)
         : new BodyTooLargeError(maxBytes);
-    return receiveFile(request, path, { maxBytes, tooMany, signal, assertRoom });
+    return receiveFile(begin(), path, { maxBytes, tooMany, signal, assertRoom });
   }
 
   private async assign(ownerId: string, id: string, file: NewWeights): Promise<FinetuneDto> {
@@ -149,16 +151,4 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
       throw error;
     }
   }
-}
-
-/** What the sender says of the body's size, if it does. */
-function declaredLength({ headers }: Request): number | undefined {
-  const text = headers['content-length'];
-  return text === undefined ? undefined : Number(text);
-}
-
-/** What a body is instead of the bare file. */
-function wrappingOf(request: Request): string | undefined {
-  if (request.is('multipart')) return 'a form that has it';
-  return (request.headers['content-encoding'] ?? 'identity') === 'identity' ? undefined : 'compressed';
 }

@@ -1,8 +1,8 @@
 import { defaults, limits } from '@app/domain';
 import { CreateFinetuneDto, CreateGenerationDto, DeletedDto, FinetuneDto, GenerationDto } from '@app/domain/http';
-import { Controller, Delete, Get, Param, Post, Put, Req, Res } from '@nestjs/common';
+import { Controller, Delete, Get, Param, Post, Put, Res } from '@nestjs/common';
 import { ApiQuery, ApiTags } from '@nestjs/swagger';
-import type { Request, Response } from 'express';
+import type { Response } from 'express';
 import { Caller, OwnerId } from '../auth/api-key.guard';
 import type { CallerKey } from '../auth/caller-key';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves, ApiUploads } from '../docs/operation';
@@ -10,9 +10,11 @@ import { SendsList } from '../http/list.interceptor';
 import type { List } from '../infrastructure/list';
 import { TextToImageService } from '../text-to-image/text-to-image.service';
 import { FinetuneOrGenerationBody } from './finetune-body';
+import type { SentFile } from './finetune-weights.service';
 import { FinetuneWeightsService } from './finetune-weights.service';
 import { FinetunesService } from './finetunes.service';
 import { ScaleQuery } from './scale-query';
+import { FileBody } from './file-body';
 
 /** Fine-Tunes; a body with a prompt is a text-to-image request. */
 @ApiTags('Fine-Tunes')
@@ -76,10 +78,9 @@ export class FinetunesController {
     @OwnerId() ownerId: string,
     @Param('id') id: string,
     @ScaleQuery() scale: number,
-    @Req() request: Request,
-    @Res({ passthrough: true }) response: Response,
+    @FileBody() file: SentFile,
   ): Promise<FinetuneDto> {
-    return this.weights.replace(ownerId, id, { request, response }, scale);
+    return this.weights.replace(ownerId, id, file, scale);
   }
 
   @Delete(':id')

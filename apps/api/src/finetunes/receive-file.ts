@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
-import { DomainError } from '@app/domain';
-import { BodyTooLargeError, MalformedBodyError, ServiceUnavailableError } from '../http/http-errors';
+import { BodyTooLargeError, DomainError, MalformedBodyError, ServiceUnavailableError } from '@app/domain';
 
 /**
  * An upload has no clock but its progress: the slowest line that could carry a file of weights in a day brings more than this in

@@ -1,9 +1,8 @@
 import { join } from 'node:path';
-import { TooManyError, UnprocessableError } from '@app/domain';
+import { ServiceUnavailableError, TooManyError, UnprocessableError } from '@app/domain';
 import { JsonLogger } from '@app/observability';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
-import { ServiceUnavailableError } from '../http/http-errors';
 import { FairTurns, TurnsFullError } from '../work/fair-turns';
 import { WorkError, WorkProcess } from '../work/work-process';
 import type { Inspection, InspectionOrder } from './inspection-process';

@@ -1,12 +1,13 @@
 import { isUtf8 } from 'node:buffer';
-import { InvalidError, limits } from '@app/domain';
+import { BodyTooLargeError, InvalidError, limits, MalformedBodyError } from '@app/domain';
 import type { Request, Response } from 'express';
 import { raw } from 'express';
-import { bodyTimeoutMs, welcomeBody } from './connections';
 import { scanJson } from './json-scan';
-import { BodyTimeoutError, BodyTooLargeError, MalformedBodyError, UnsupportedMediaTypeError } from './http-errors';
+import { BodyTimeoutError, UnsupportedMediaTypeError } from './http-errors';
 
 const utf8 = 'utf-8';
+/** A body is at most 1 MB: 30 s are time enough for a line of 300 kbit/s. */
+const bodyTimeoutMs = 30_000;
 /** A byte order mark at the beginning is no part of the text. */
 const decoder = new TextDecoder(utf8);
 const notJson = 'it is not valid JSON';
@@ -71,6 +72,11 @@ export class JsonBody {
       throw new MalformedBodyError(notJson);
     }
   }
+}
+
+/** Tells a sender that asked (`Expect: 100-continue`) that the body is wanted. */
+export function welcomeBody(request: Request, response: Response): void {
+  if (/^100-continue$/i.test(request.headers.expect ?? '') && !response.headersSent) response.writeContinue();
 }
 
 /** An upload of weights is streamed by its own route, which is found whatever the case of a path and with a slash at its end. */

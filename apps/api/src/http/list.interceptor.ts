@@ -57,7 +57,7 @@ class ListInterceptor implements NestInterceptor {
 
   /**
    * Sends a page, or what a request without `limit` asks for: all that follows `after`.
-   * @throws InvalidError for an `after` that is not in the list; TooManyOpenError while the key has a long one running.
+   * @throws InvalidError for an `after` that is not in the list; TooManyError while the key has a long one running.
    */
   private async send({ ownerId, request, response, page }: Asked, list: List): Promise<void> {
     const { limit, after } = page;

@@ -1,5 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { Server as NetServer } from 'node:net';
+import type { DrainedServer } from '../infrastructure/drain';
+import { discardRest } from './unread-body';
 
 /** An answer of which the reader takes nothing for so long is given up. Node notices slow readers: they take something. */
 const stallMs = 30_000;
@@ -15,23 +18,29 @@ const mostWaiting = 4;
  * request has ever come goes first, then the one on which the last request has been over for longest. An answer that nobody reads
  * does not stay in memory, whatever it is: its connection is closed. And requests of one connection are begun one after another.
  */
-export class OpenConnections {
+export class OpenConnections implements DrainedServer {
   /** In the order in which they came. */
   private readonly unused = new Set<Socket>();
   /** In the order in which their last request was over. */
   private readonly idle = new Set<Socket>();
   /** Of each on which a request is being answered, what begins those that came after it. */
   private readonly lines = new Map<Socket, (() => void)[]>();
+  private isEnding = false;
 
   /** @param most connections that the server may have. */
   constructor(
-    server: Server,
+    private readonly server: Server,
     private readonly most: number,
     stalledMs = stallMs,
   ) {
     server.maxConnections = most;
     server.timeout = stalledMs;
     server.on('connection', (socket: Socket) => this.open(socket));
+    // Before whoever answers it.
+    server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
+      if (this.isEnding) response.setHeader('Connection', 'close');
+      response.setMaxListeners(mostListeners).once('finish', () => discardRest(request));
+    });
     server.on('timeout', (socket: Socket) => {
       // Whoever waits for an answer, or sends a body, has clocks of its own.
       if (this.lines.has(socket) && socket.writableLength === 0) socket.setTimeout(stalledMs);
@@ -43,6 +52,11 @@ export class OpenConnections {
     return this.unused.size + this.idle.size + this.lines.size;
   }
 
+  /** Requests that are being answered, or wait for one before them on their connection. */
+  get answering(): number {
+    return [...this.lines.values()].reduce((sum, line) => sum + 1 + line.length, 0);
+  }
+
   /**
    * Middleware, before all others: requests that come on one connection without waiting for answers (HTTP pipelining) are begun one
    * after another, between which everybody else's are served. Node would begin thousands at the same moment, and one that waits behind
@@ -50,7 +64,7 @@ export class OpenConnections {
    */
   readonly oneAtATime = ({ socket }: IncomingMessage, response: ServerResponse, next: () => void): void => {
     const begin = (): void => {
-      response.setMaxListeners(mostListeners).once('close', () => setImmediate(() => this.beginNext(socket)));
+      response.once('close', () => setImmediate(() => this.beginNext(socket)));
       next();
     };
     const line = this.lines.get(socket);
@@ -64,6 +78,17 @@ export class OpenConnections {
     if (!socket.closed) this.lines.set(socket, []);
     begin();
   };
+
+  /** Takes no new connection, and asks the clients of those there are to leave. */
+  refuseNew(): void {
+    this.isEnding = true;
+    // The HTTP server's own way would close the connections that are at rest, whatever is under way on them.
+    if (this.server.listening) NetServer.prototype.close.call(this.server);
+  }
+
+  closeAll(): void {
+    this.server.closeAllConnections();
+  }
 
   private open(socket: Socket): void {
     if (this.size >= this.most * (1 - spare)) this.makeRoom();

@@ -1,5 +1,5 @@
 import type { FieldProblem } from '@app/domain';
-import { DomainError, errorTable, InvalidError } from '@app/domain';
+import { DomainError, errorTable, InvalidError, ServiceUnavailableError } from '@app/domain';
 import { JsonLogger } from '@app/observability';
 import { StorageUnavailableError } from '@app/storage';
 import type { ArgumentsHost, ExceptionFilter } from '@nestjs/common';
@@ -11,13 +11,7 @@ import {
   TransactionNotStartedError,
 } from 'typeorm';
 import { allowedMethods } from './allowed-methods';
-import {
-  HttpError,
-  InternalError,
-  MethodNotAllowedError,
-  RouteNotFoundError,
-  ServiceUnavailableError,
-} from './http-errors';
+import { HttpError, InternalError, MethodNotAllowedError, RouteNotFoundError } from './http-errors';
 
 /** RFC 9457 body of every error. */
 export interface Problem {
@@ -45,6 +39,9 @@ const brokenTransactions = [
   QueryRunnerAlreadyReleasedError,
   TransactionNotStartedError,
 ];
+
+/** What is asked of a caller whose key is missing or wrong. */
+const challenge = 'Bearer realm="darkroom"';
 
 /** Turns every thrown error into problem+json; an unknown one into a 500 without detail, logged with the request's id. */
 @Catch()
@@ -78,6 +75,7 @@ export class ProblemFilter implements ExceptionFilter {
     // A body that was not read to its end would be taken for the next request on this connection.
     if (!request.complete) response.setHeader('Connection', 'close');
     if (retryAfterSeconds !== undefined) response.setHeader('Retry-After', String(retryAfterSeconds));
+    if (error.kind === 'unauthorized') response.setHeader('WWW-Authenticate', challenge);
     if (error instanceof HttpError) response.set(error.headers);
     response.status(status).type('application/problem+json').send(JSON.stringify(problem));
   }

@@ -1,4 +1,4 @@
-import { IdempotentReply, InvalidError, isIdentifier, UnprocessableError } from '@app/domain';
+import { DomainError, IdempotentReply, InvalidError, isIdentifier, UnprocessableError } from '@app/domain';
 import { Transactions } from '@app/queue';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
@@ -6,7 +6,6 @@ import type { Request, Response } from 'express';
 import type { Observable } from 'rxjs';
 import { from, lastValueFrom } from 'rxjs';
 import type { EntityManager } from 'typeorm';
-import { KeyInUseError } from '../http/http-errors';
 import { idsIn } from '../http/ids-in';
 import { requestsPerKey } from '../long-requests/request-turns';
 import { FairTurns } from '../work/fair-turns';
@@ -69,6 +68,15 @@ export class IdempotencyInterceptor implements NestInterceptor {
       if (error instanceof RepliedMeanwhile) return replay(error.reply, fingerprint(), response);
       throw error;
     }
+  }
+}
+
+/** The first request with this Idempotency-Key has not been answered yet. */
+class KeyInUseError extends DomainError<'conflict'> {
+  constructor(retryAfterSeconds = 1) {
+    super('conflict', 'IdempotencyKeyInUse', 'A request with this Idempotency-Key is still running.', {
+      retryAfterSeconds,
+    });
   }
 }
 

@@ -1,11 +1,10 @@
 import type { Readable } from 'node:stream';
 import type { Image } from '@app/domain';
-import { isIdentifier } from '@app/domain';
+import { isIdentifier, TooManyError } from '@app/domain';
 import { IMAGE_STORAGE } from '@app/foundation';
 import { Gathered, Transactions } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
-import { TooManyPicturesError } from '../http/http-errors';
 import { FairTurns, TurnsFullError } from '../work/fair-turns';
 
 /** A picture ready to be sent. */
@@ -34,6 +33,17 @@ FROM styles WHERE thumbnail_token = ANY($1) AND thumbnail_key IS NOT NULL`;
 const turns = { concurrency: 12, keyConcurrency: 6, perKey: 2_000, total: Infinity };
 /** A reader who takes longer has no turn any more: it is slow, and keeps the process little busy. */
 const turnMs = 100;
+
+/** So many of one owner's pictures are asked for that more would only wait. */
+class TooManyPicturesError extends TooManyError {
+  constructor(retryAfterSeconds = 1) {
+    super(
+      'TooManyRequests',
+      'Too many pictures of one owner are being read; ask again in a moment.',
+      retryAfterSeconds,
+    );
+  }
+}
 
 /** Finds pictures and thumbnails by the secret part of their URL. */
 @Injectable()

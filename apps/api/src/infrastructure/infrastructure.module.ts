@@ -7,12 +7,14 @@ import type { JobBackEnd } from '@app/queue';
 import { Transactions } from '@app/queue';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { Global, Module } from '@nestjs/common';
+import { Drain } from './drain';
 import { Notifications } from './notifications';
 
 /** What every feature uses and only this process has: where what requests make is written, and the ear for what others tell. */
 @Global()
 @Module({
   providers: [
+    Drain,
     Notifications,
     {
       provide: TaskIntake,
@@ -23,7 +25,7 @@ import { Notifications } from './notifications';
         ),
     },
   ],
-  exports: [Notifications, TaskIntake],
+  exports: [Drain, Notifications, TaskIntake],
 })
 export class InfrastructureModule implements OnApplicationShutdown {
   constructor(private readonly intake: TaskIntake) {}

@@ -4,7 +4,7 @@ import { OnWorkerEvent, WorkerHost } from '@nestjs/bullmq';
 import type { OnApplicationBootstrap } from '@nestjs/common';
 import type { Job } from 'bullmq';
 import { DelayedError, WaitingError } from 'bullmq';
-import type { Drain } from '../observability/drain';
+import type { Drain } from './drain';
 
 /** What the log says of a queue. */
 interface Sentences {

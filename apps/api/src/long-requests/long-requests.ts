@@ -1,6 +1,6 @@
+import type { Writable } from 'node:stream';
+import { TooManyError } from '@app/domain';
 import { Injectable } from '@nestjs/common';
-import type { Response } from 'express';
-import { TooManyOpenError } from '../http/http-errors';
 import { RequestTurns } from './request-turns';
 
 /** What may stay open for long. */
@@ -22,20 +22,20 @@ export class LongRequests {
   constructor(private readonly turns: RequestTurns) {}
 
   /**
-   * Counts a request until its response is closed; it no longer counts among those that are served at once.
+   * Counts a request until its answer is closed; it no longer counts among those that are served at once.
    * @param end what ends it early.
-   * @throws TooManyOpenError
+   * @throws TooManyError
    */
-  add(ownerId: string, response: Response, kind: LongRequestKind, end: () => void): void {
+  add(ownerId: string, answer: Writable, kind: LongRequestKind, end: () => void): void {
     // One whose caller has gone already would never be taken off again.
-    if (response.closed) return;
+    if (answer.closed) return;
     const own = this.open.get(ownerId) ?? new Set();
     const count = [...own].filter((other) => other.kind === kind).length;
     if (count >= most[kind]) throw tooMany(kind);
     const request = { kind, end };
     this.open.set(ownerId, own.add(request));
-    this.turns.end(response);
-    response.once('close', () => {
+    this.turns.end(answer);
+    answer.once('close', () => {
       own.delete(request);
       if (own.size === 0 && this.open.get(ownerId) === own) this.open.delete(ownerId);
     });
@@ -54,12 +54,12 @@ export class LongRequests {
   }
 }
 
-function tooMany(kind: LongRequestKind): TooManyOpenError {
+function tooMany(kind: LongRequestKind): TooManyError {
   return kind === 'complete list'
-    ? new TooManyOpenError(
+    ? new TooManyError(
         'ListRunning',
         'This API key has a complete list running; wait for its end, or ask for pages with ?limit=.',
         2,
       )
-    : new TooManyOpenError('TooManyEventStreams', `This API key may have ${most[kind]} event streams open.`, 10);
+    : new TooManyError('TooManyEventStreams', `This API key may have ${most[kind]} event streams open.`, 10);
 }

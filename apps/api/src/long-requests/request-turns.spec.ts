@@ -1,13 +1,12 @@
-import type { Response } from 'express';
-import { TooManyRequestsError } from '../http/http-errors';
-import { RequestTurns, servedPerKey, waitingPerKey } from './request-turns';
+import type { Writable } from 'node:stream';
+import { RequestTurns, servedPerKey, TooManyRequestsError, waitingPerKey } from './request-turns';
 
 describe(RequestTurns.name, () => {
-  const response = (): Response => ({}) as Response;
+  const response = (): Writable => ({}) as Writable;
 
   it('serves some requests of a key at a time, those of others meanwhile, and refuses too many', async () => {
     const turns = new RequestTurns();
-    const served: Response[] = [];
+    const served: Writable[] = [];
     for (let n = 0; n < servedPerKey.heavy; n++) {
       served.push(response());
       await turns.take('a', served[n], 'heavy');

@@ -1,6 +1,6 @@
+import type { Writable } from 'node:stream';
+import { TooManyError } from '@app/domain';
 import { Injectable } from '@nestjs/common';
-import type { Response } from 'express';
-import { TooManyRequestsError } from '../http/http-errors';
 import { FairTurns, TurnsFullError } from '../work/fair-turns';
 
 /** How much a request may ask of the process: one record, from a small body if any, or anything up to a megabyte or a thousand records. */
@@ -14,6 +14,17 @@ export const readPerKey = 32;
 /** Requests of a key that may wait until then; a heavy one waits with its body in memory. */
 export const waitingPerKey: Readonly<Record<RequestWeight, number>> = { light: 500, heavy: 100 };
 
+/** The key has as many requests waiting for their turn as may wait. */
+export class TooManyRequestsError extends TooManyError {
+  constructor(max: number, retryAfterSeconds = 1) {
+    super(
+      'TooManyRequests',
+      `This API key may have ${max} requests waiting to be served; wait for some of their answers.`,
+      retryAfterSeconds,
+    );
+  }
+}
+
 /** However many requests a key sends at once, only so many at a time take the processor and connections from others. */
 @Injectable()
 export class RequestTurns {
@@ -22,14 +33,15 @@ export class RequestTurns {
     heavy: turnsOf('heavy', servedPerKey.heavy),
   };
   private readonly reading = turnsOf('heavy', readPerKey);
-  private readonly ends = new WeakMap<Response, () => void>();
+  private readonly ends = new WeakMap<Writable, () => void>();
 
   /**
    * Resolves when it is the request's turn.
+   * @param answer to the request, by which `end` knows it.
    * @throws TooManyRequestsError
    */
-  async take(ownerId: string, response: Response, weight: RequestWeight): Promise<void> {
-    this.ends.set(response, await orTooMany(this.turns[weight].take(ownerId), weight));
+  async take(ownerId: string, answer: Writable, weight: RequestWeight): Promise<void> {
+    this.ends.set(answer, await orTooMany(this.turns[weight].take(ownerId), weight));
   }
 
   /**
@@ -41,8 +53,8 @@ export class RequestTurns {
   }
 
   /** For a request that is done, or that stays open from now on. */
-  end(response: Response): void {
-    this.ends.get(response)?.();
+  end(answer: Writable): void {
+    this.ends.get(answer)?.();
   }
 }
 

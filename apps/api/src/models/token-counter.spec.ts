@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ServiceUnavailableError } from '../http/http-errors';
+import { ServiceUnavailableError } from '@app/domain';
 import { TokenCounter } from './token-counter';
 
 /** Answers as the real one does, but never to an order that hangs. */

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
+import { ServiceUnavailableError, TooManyError } from '@app/domain';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
-import { ServiceUnavailableError, TooManyOpenError } from '../http/http-errors';
 import { FairTurns, TurnsFullError } from '../work/fair-turns';
 import type { Counted, CountingOrder } from './counting-thread';
 
@@ -38,7 +38,7 @@ export class TokenCounter implements OnApplicationShutdown {
 
   /**
    * @throws ServiceUnavailableError when the thread ends, takes too long or cannot read the model, or too much waits;
-   * TooManyOpenError where that is the key's own.
+   * TooManyError where that is the key's own.
    */
   async count(key: string, order: Omit<CountingOrder, 'id'>): Promise<{ chunks: number[]; chunkBytes: number }> {
     try {
@@ -47,7 +47,7 @@ export class TokenCounter implements OnApplicationShutdown {
       if (!(error instanceof TurnsFullError)) throw error;
       if (!error.isOfKey) throw unavailable(error.message);
       const message = 'Too many requests of this API key wait for the length of their prompts. Try again shortly.';
-      throw new TooManyOpenError('QueueFull', message, retryAfterSeconds);
+      throw new TooManyError('QueueFull', message, retryAfterSeconds);
     }
   }
 

@@ -1,4 +1,5 @@
 import { probeWrite } from '@app/database';
+import { ServiceUnavailableError } from '@app/domain';
 import { IMAGE_STORAGE, JOB_BACK_END } from '@app/foundation';
 import type { HealthChecks } from '@app/observability';
 import { remembering, runChecks } from '@app/observability';
@@ -9,9 +10,8 @@ import { Controller, Get, Inject } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import { DataSource } from 'typeorm';
 import { Public } from '../auth/api-key.guard';
-import { ServiceUnavailableError } from '../http/http-errors';
+import { Drain } from '../infrastructure/drain';
 import { DiskSpace } from '../storage-use/disk-space';
-import { Drain } from './drain';
 
 /** Writing to a remote store to see whether it can be written costs something. */
 const storageCheckMs = 15_000;

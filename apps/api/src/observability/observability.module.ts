@@ -1,9 +1,8 @@
 import { Metrics } from '@app/observability';
 import { Global, Module } from '@nestjs/common';
 import { StorageUseModule } from '../storage-use/storage-use.module';
-import { Drain } from './drain';
 import { HealthController } from './health.controller';
-import { HttpObserver } from './http-observer';
+import { HttpObserver } from './http-observer.middleware';
 import { MetricsController } from './metrics.controller';
 import { QueueMetrics } from './queue-metrics';
 
@@ -12,7 +11,7 @@ import { QueueMetrics } from './queue-metrics';
 @Module({
   imports: [StorageUseModule],
   controllers: [HealthController, MetricsController],
-  providers: [{ provide: Metrics, useFactory: () => new Metrics() }, Drain, HttpObserver, QueueMetrics],
-  exports: [Drain, HttpObserver, Metrics],
+  providers: [{ provide: Metrics, useFactory: () => new Metrics() }, HttpObserver, QueueMetrics],
+  exports: [HttpObserver, Metrics],
 })
 export class ObservabilityModule {}

@@ -4,7 +4,7 @@ import { ClockWatch, queueNames } from '@app/queue';
 import { Processor } from '@nestjs/bullmq';
 import type { Job } from 'bullmq';
 import { QueueProcessor } from '../infrastructure/queue.processor';
-import { Drain } from '../observability/drain';
+import { Drain } from '../infrastructure/drain';
 import { SandboxService } from './sandbox.service';
 
 /** Jobs at a time, of one key and of all. */

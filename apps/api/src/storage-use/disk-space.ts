@@ -1,9 +1,9 @@
 import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '@app/config';
+import { ServiceUnavailableError } from '@app/domain';
 import { CONFIG } from '@app/foundation';
 import { Inject, Injectable } from '@nestjs/common';
-import { ServiceUnavailableError } from '../http/http-errors';
 
 /** Kept for the database and for pictures; on a disk of less than four times this, a quarter. */
 const reserveBytes = 2 ** 30;

@@ -1,9 +1,8 @@
-import { limits, newIdentifier, TooManyError, Upload } from '@app/domain';
+import type { Writable } from 'node:stream';
+import { limits, newIdentifier, TooManyError, UnauthorizedError, Upload } from '@app/domain';
 import { JsonLogger } from '@app/observability';
 import { Injectable } from '@nestjs/common';
-import type { Response } from 'express';
 import { DataSource } from 'typeorm';
-import { UnauthorizedError } from '../http/http-errors';
 import { LongRequests } from '../long-requests/long-requests';
 import { StorageQuota, uploadLifeSql } from './storage-quota';
 
@@ -47,20 +46,20 @@ export class UploadsService {
 
   /**
    * Keeps room for a file while it is received and put away.
-   * @param response to the request that brings it.
+   * @param answer to the request that brings it.
    * @param declaredBytes what the sender says of its size; one that says nothing is given the room there is.
    * @param replacedBytes of the file that it takes the place of, which do not count.
    * @throws TooManyUploadsError; UnprocessableError `StorageFull`; RoomReservedError; what `receive` throws
    */
   async admit<T>(
     ownerId: string,
-    response: Response,
+    answer: Writable,
     { declaredBytes, replacedBytes }: { declaredBytes?: number; replacedBytes: number },
     receive: (upload: AdmittedUpload) => Promise<T>,
   ): Promise<T> {
     const upload = await this.reserve(ownerId, declaredBytes, replacedBytes);
     const stop = new AbortController();
-    this.requests.add(ownerId, response, 'upload', () => stop.abort(new UnauthorizedError()));
+    this.requests.add(ownerId, answer, 'upload', () => stop.abort(new UnauthorizedError()));
     const renewal = setInterval(() => void this.renew(upload.id), renewMs);
     try {
       return await receive({ ...upload, signal: stop.signal });

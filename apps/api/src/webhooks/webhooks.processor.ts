@@ -4,7 +4,7 @@ import { ClockWatch, queueNames } from '@app/queue';
 import { Processor } from '@nestjs/bullmq';
 import type { Job } from 'bullmq';
 import { QueueProcessor } from '../infrastructure/queue.processor';
-import { Drain } from '../observability/drain';
+import { Drain } from '../infrastructure/drain';
 import { WebhooksService } from './webhooks.service';
 
 /** Consumes the delivery jobs: many at once, and few of them for the same receiver. */

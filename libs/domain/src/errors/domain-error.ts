@@ -46,6 +46,13 @@ export class NotFoundError extends DomainError<'notFound'> {
   }
 }
 
+/** No key, an unknown one, or a revoked one; the answer does not say which. */
+export class UnauthorizedError extends DomainError<'unauthorized'> {
+  constructor(message = 'A valid API key is needed: Authorization: Bearer <API_KEY>.') {
+    super('unauthorized', 'Unauthorized', message);
+  }
+}
+
 /** A well-formed request that cannot be carried out. */
 export class UnprocessableError extends DomainError<'unprocessable'> {
   constructor(code: ErrorCode<'unprocessable'>, message: string, fields?: readonly FieldProblem[]) {
@@ -78,5 +85,12 @@ export class InvalidError extends DomainError<'invalid'> {
 export class TooManyError extends DomainError<'tooMany'> {
   constructor(code: ErrorCode<'tooMany'>, message: string, retryAfterSeconds: number) {
     super('tooMany', code, message, { retryAfterSeconds });
+  }
+}
+
+/** Something the service needs is down for the moment. */
+export class ServiceUnavailableError extends DomainError<'unavailable'> {
+  constructor(message: string, retryAfterSeconds = 2) {
+    super('unavailable', 'ServiceUnavailable', message, { retryAfterSeconds });
   }
 }

@@ -1,7 +1,30 @@
+import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestHandler } from 'express';
 import helmet from 'helmet';
 import { docsPath } from '../docs/serve-docs';
+
+declare module 'express-serve-static-core' {
+  interface Request {
+    /** Names the request in its answer, in errors and in the logs. */
+    id: string;
+  }
+}
+
+/** Middleware: names the request, and sets the headers that every answer has, errors included. */
+export function responseHeaders(publicUrl: string): RequestHandler {
+  const securityHeaders = securityHeadersOf(publicUrl);
+  return (request, response, next) => {
+    // The caller's own name for the request, where it is a plain word.
+    const given = request.header('x-request-id');
+    request.id = given && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : randomUUID();
+    response.setHeader('X-Request-Id', request.id);
+    for (const [name, value] of securityHeaders(request.url)) response.setHeader(name, value);
+    // Answers about a caller's records are kept by no cache, shared or the browser's own. Routes are found whatever the case of a path.
+    if (/^\/v1(?:\/|$)/i.test(request.path)) response.setHeader('Cache-Control', 'private, no-store');
+    next();
+  };
+}
 
 type HeaderList = readonly (readonly [name: string, value: string])[];
 
@@ -9,16 +32,12 @@ type HeaderList = readonly (readonly [name: string, value: string])[];
  * What tells a browser to run and load nothing but our own files. TLS is the proxy's: only where `publicUrl` says that there is one is
  * a browser told to come back by HTTPS alone, and for this host alone.
  */
-export function securityHeaders(publicUrl: string): RequestHandler {
+function securityHeadersOf(publicUrl: string): (url: string) => HeaderList {
   const isSecure = publicUrl.startsWith('https:');
   const ofAll = headersWith("'self'", isSecure);
   // Swagger UI carries styles in its page; nothing else may.
   const ofDocs = headersWith("'unsafe-inline'", isSecure);
-  return ({ url }, response, next) => {
-    const headers = url === docsPath || url.startsWith(`${docsPath}/`) ? ofDocs : ofAll;
-    for (const [name, value] of headers) response.setHeader(name, value);
-    next();
-  };
+  return (url) => (url === docsPath || url.startsWith(`${docsPath}/`) ? ofDocs : ofAll);
 }
 
 /** Helmet's headers, asked for once: they are the same for each request. */

@@ -41,7 +41,7 @@ export class HttpObserver {
     });
   }
 
-  /** Middleware, after the one that names the request. */
+  /** Middleware. */
   observe(request: Request, response: Response, next: NextFunction): void {
     const startedAt = performance.now();
     response.once('close', () => this.note(request, response, performance.now() - startedAt));

@@ -1,17 +1,21 @@
-import type { Server as HttpServer } from 'node:http';
-import { Server } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { JsonLogger } from '@app/observability';
 import type { BeforeApplicationShutdown } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
-import { HttpAdapterHost } from '@nestjs/core';
-import type { NextFunction, Request, Response } from 'express';
 
 /** Connections that clients keep are served for so long after the last one was taken: a request may be under way on any of them. */
 const graceMs = 1_500;
 /** Requests that have not ended by then are cut off. */
 const deadlineMs = 20_000;
 const pollMs = 50;
+
+/** The server whose requests are waited for. */
+export interface DrainedServer {
+  /** Requests that are being answered. */
+  readonly answering: number;
+  refuseNew(): void;
+  closeAll(): void;
+}
 
 /**
  * Ends the process without losing a request: takes no new connection, answers what comes on those that are open and asks their
@@ -20,20 +24,14 @@ const pollMs = 50;
 @Injectable()
 export class Drain implements BeforeApplicationShutdown {
   isDraining = false;
-  private running = 0;
+  private server?: DrainedServer;
   private readonly enders: (() => unknown)[] = [];
 
-  constructor(
-    private readonly adapterHost: HttpAdapterHost,
-    private readonly logger: JsonLogger,
-  ) {}
+  constructor(private readonly logger: JsonLogger) {}
 
-  /** Middleware, before all others. */
-  observe(_request: Request, response: Response, next: NextFunction): void {
-    this.running++;
-    response.once('close', () => this.running--);
-    if (this.isDraining) response.setHeader('Connection', 'close');
-    next();
+  /** Called once, before the server listens. */
+  of(server: DrainedServer): void {
+    this.server = server;
   }
 
   /** Calls when the drain begins what ends work that does not end by itself; a promise is waited for. */
@@ -44,17 +42,16 @@ export class Drain implements BeforeApplicationShutdown {
   /** @param signal that ends the process; without one nobody outside is to be waited for, only what is being answered. */
   async beforeApplicationShutdown(signal?: string): Promise<void> {
     this.isDraining = true;
-    const server = this.adapterHost.httpAdapter.getHttpServer() as HttpServer;
     const startedAt = performance.now();
     let isEnded = false;
     void Promise.allSettled(this.enders.map((end) => end())).then(() => (isEnded = true));
-    // The HTTP server's own way would close the connections that are at rest, whatever is under way on them.
-    if (server.listening) Server.prototype.close.call(server);
+    this.server?.refuseNew();
     if (signal) await delay(graceMs);
-    while ((this.running > 0 || !isEnded) && performance.now() - startedAt < deadlineMs) await delay(pollMs);
+    const answering = (): number => this.server?.answering ?? 0;
+    while ((answering() > 0 || !isEnded) && performance.now() - startedAt < deadlineMs) await delay(pollMs);
     const ms = Math.round(performance.now() - startedAt);
-    if (this.running > 0) this.logger.warn('requests were cut off', { requests: this.running, ms });
+    if (answering() > 0) this.logger.warn('requests were cut off', { requests: answering(), ms });
     else if (signal) this.logger.log('every request was answered', { ms });
-    server.closeAllConnections();
+    this.server?.closeAll();
   }
 }

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { JsonLogger, Metrics } from '@app/observability';
 import type { Request, Response } from 'express';
-import { HttpObserver } from './http-observer';
+import { HttpObserver } from './http-observer.middleware';
 
 describe(HttpObserver.name, () => {
   it('writes down enough of a picture’s name to find it by, and too little to see it', () => {

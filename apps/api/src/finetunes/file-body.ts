@@ -1,0 +1,27 @@
+import type { ExecutionContext } from '@nestjs/common';
+import { createParamDecorator } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { welcomeBody } from '../http/json-body';
+import type { SentFile } from './finetune-weights.service';
+
+/** The body as a file that is still to come. */
+export const FileBody = createParamDecorator((_: unknown, context: ExecutionContext): SentFile => {
+  const http = context.switchToHttp();
+  const [request, answer] = [http.getRequest<Request>(), http.getResponse<Response>()];
+  const length = request.headers['content-length'];
+  const wrapping = wrappingOf(request);
+  return {
+    begin: () => {
+      welcomeBody(request, answer);
+      return request;
+    },
+    ...(length !== undefined && { declaredBytes: Number(length) }),
+    ...(wrapping && { wrapping }),
+    answer,
+  };
+});
+
+function wrappingOf(request: Request): SentFile['wrapping'] {
+  if (request.is('multipart')) return 'a form that has it';
+  return (request.headers['content-encoding'] ?? 'identity') === 'identity' ? undefined : 'compressed';
+}

@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs';
+import type { RequestListener } from 'node:http';
+import { createServer } from 'node:http';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import { OpenConnections } from './open-connections';
+
+/** A request's head is a few kB: who takes longer holds a connection for nothing. */
+const headersTimeoutMs = 15_000;
+/** How often the server looks for such. */
+const checkMs = 5_000;
+
+/** Express, on a server with bounds on what its connections may hold and for how long. */
+export class BoundedAdapter extends ExpressAdapter {
+  /** There is one as soon as the application is made. */
+  connections: OpenConnections;
+
+  /**
+   * Node's own clock for a whole request would cut off an honest upload of an hour: bodies have their own, one of JSON for the whole of
+   * it and an upload for its progress.
+   */
+  override initHttpServer(): void {
+    const server = createServer(
+      { headersTimeout: headersTimeoutMs, requestTimeout: 0, connectionsCheckingInterval: checkMs },
+      this.getInstance<RequestListener>(),
+    );
+    // Who asks before sending a body is told to go on when it is going to be read, see `welcomeBody`.
+    server.on('checkContinue', (request, response) => server.emit('request', request, response));
+    this.connections = new OpenConnections(server, mostConnections());
+    this.setHttpServer(server);
+  }
+}
+
+/**
+ * Half of the process's descriptors: the others are for files, pictures that are read and the database. A connection for which there is no
+ * descriptor would leave nobody an answer.
+ */
+function mostConnections(): number {
+  const [, limit] = /^Max open files\s+(\d+)/m.exec(systemLimits()) ?? [];
+  return limit === undefined ? Infinity : Math.floor(Number(limit) / 2);
+}
+
+/** Linux alone tells them. */
+function systemLimits(): string {
+  try {
+    return readFileSync('/proc/self/limits', 'utf8');
+  } catch {
+    return '';
+  }
+}
