@@ -1,6 +1,6 @@
 import { entities } from '@app/domain';
-import type { DataSourceOptions } from 'typeorm';
-import { DataSource } from 'typeorm';
+import type { DataSource, DataSourceOptions } from 'typeorm';
+import { JoiningDataSource } from './enclosing';
 import { migrations } from './migrations';
 import type { SessionLimits } from './pool-options';
 import { poolOptions } from './pool-options';
@@ -33,5 +33,5 @@ export function dataSourceOptions(databaseUrl: string, options: ConnectionOption
 
 /** A data source that is not connected yet. */
 export function createDataSource(databaseUrl: string, options?: ConnectionOptions): DataSource {
-  return new DataSource(dataSourceOptions(databaseUrl, options));
+  return new JoiningDataSource(dataSourceOptions(databaseUrl, options));
 }

@@ -1,6 +1,8 @@
 export { assertMigrated } from './assert-migrated';
 export { createDataSource, dataSourceOptions } from './data-source';
 export { DatabaseUnusableError, NotMigratedError } from './database-unusable-error';
+export type { Enclosing } from './enclosing';
+export { enclosing, JoiningDataSource } from './enclosing';
 export { EmbeddedPostgres } from './embedded/embedded-postgres';
 export type { EmbeddedPostgresOptions } from './embedded/server-process';
 export { migrate } from './migrate';

@@ -1,6 +1,6 @@
 import type { Config } from '@app/config';
 import { databaseUrlOf } from '@app/config';
-import { dataSourceOptions, statementTimeoutMs } from '@app/database';
+import { dataSourceOptions, JoiningDataSource, statementTimeoutMs } from '@app/database';
 import type { DynamicModule } from '@nestjs/common';
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
@@ -18,6 +18,7 @@ export class DatabaseModule {
         retryAttempts: 5,
         retryDelay: 500,
       }),
+      dataSourceFactory: async (options) => new JoiningDataSource(options!),
     });
     return { module: DatabaseModule, imports: [dataSource] };
   }

@@ -1,6 +1,7 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Enclosing } from '@app/database';
+import { enclosing } from '@app/database';
 import type { Pool } from 'pg';
-import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
 import type { JobBackEnd } from './job-back-end';
 import type { NewJob, QueueName } from './jobs';
 
@@ -24,14 +25,6 @@ export interface JobTransaction {
   enqueue<Q extends QueueName>(queue: Q, ...jobs: NewJob<Q>[]): Promise<void>;
 }
 
-/** The transaction that encloses an asynchronous call from its first write on. */
-interface Enclosing {
-  /** Has the transaction's connection, once it has begun. */
-  runner?: QueryRunner;
-  begin(runner: QueryRunner): Promise<void>;
-  afterCommit: (() => Promise<void>)[];
-}
-
 /** What is done when the transaction that encloses a call begins. */
 export interface EnclosingSteps {
   /** Awaited before a connection is taken; what it returns is called when the connection has been given back. */
@@ -42,8 +35,6 @@ export interface EnclosingSteps {
 
 const deadlockDetected = '40P01';
 const deadlockRepeats = 3;
-
-const enclosing = new AsyncLocalStorage<Enclosing>();
 
 /** Does what would hold the connection for long after the commit where `Transactions.enclose` encloses this call, else now. */
 export async function afterCommit(work: () => Promise<void>): Promise<void> {
@@ -58,9 +49,7 @@ export class Transactions {
     private readonly dataSource: DataSource,
     private readonly jobs: JobBackEnd,
     private readonly onError: (error: unknown) => void,
-  ) {
-    joinEnclosing(dataSource);
-  }
+  ) {}
 
   /** For a single statement, which is a transaction of its own. */
   get manager(): EntityManager {
@@ -165,37 +154,4 @@ async function ended<T>(outer: Enclosing, work: () => Promise<T>): Promise<T> {
   } finally {
     await outer.runner?.release();
   }
-}
-
-/** Hands out the enclosing transaction's connection where there is one; only the transaction itself gives it back. */
-function joinEnclosing(dataSource: DataSource): void {
-  const create = dataSource.createQueryRunner.bind(dataSource);
-  dataSource.createQueryRunner = (mode) => {
-    const outer = enclosing.getStore();
-    if (!outer) return create(mode);
-    const runner = outer.runner ?? create(mode);
-    const begin = async (): Promise<void> => {
-      if (!outer.runner) await outer.begin(runner);
-    };
-    const joined: Partial<QueryRunner> = {
-      release: async () => {
-        if (outer.runner !== runner) await runner.release();
-      },
-      startTransaction: async (isolation) => {
-        await begin();
-        await runner.startTransaction(isolation);
-      },
-      query: async (statement: string, ...rest: unknown[]) => {
-        if (!/^\s*SELECT\b/i.test(statement)) await begin();
-        return (runner.query as (...parameters: unknown[]) => Promise<never>).call(runner, statement, ...rest);
-      },
-    };
-    return new Proxy(runner, {
-      get(target, property) {
-        const own: unknown = Reflect.get(joined, property);
-        const value: unknown = own ?? Reflect.get(target, property, target);
-        return typeof value === 'function' ? (value as (...parameters: unknown[]) => unknown).bind(target) : value;
-      },
-    });
-  };
 }

@@ -1,0 +1,48 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { QueryRunner, ReplicationMode } from 'typeorm';
+import { DataSource } from 'typeorm';
+
+/** The transaction that encloses an asynchronous call from its first write on. */
+export interface Enclosing {
+  /** Has the transaction's connection, once it has begun. */
+  runner?: QueryRunner;
+  begin(runner: QueryRunner): Promise<void>;
+  afterCommit: (() => Promise<void>)[];
+}
+
+export const enclosing = new AsyncLocalStorage<Enclosing>();
+
+/** Hands out the enclosing transaction's connection where there is one; only the transaction itself gives it back. */
+export class JoiningDataSource extends DataSource {
+  override createQueryRunner(mode?: ReplicationMode): QueryRunner {
+    const outer = enclosing.getStore();
+    return outer ? joined(outer, outer.runner ?? super.createQueryRunner(mode)) : super.createQueryRunner(mode);
+  }
+}
+
+/** A connection for queries that are part of the enclosing transaction; the first that writes begins it. */
+function joined(outer: Enclosing, runner: QueryRunner): QueryRunner {
+  const begin = async (): Promise<void> => {
+    if (!outer.runner) await outer.begin(runner);
+  };
+  const own: Partial<QueryRunner> = {
+    release: async () => {
+      if (outer.runner !== runner) await runner.release();
+    },
+    startTransaction: async (isolation) => {
+      await begin();
+      await runner.startTransaction(isolation);
+    },
+    query: async (statement: string, ...rest: unknown[]) => {
+      if (!/^\s*SELECT\b/i.test(statement)) await begin();
+      return (runner.query as (...parameters: unknown[]) => Promise<never>).call(runner, statement, ...rest);
+    },
+  };
+  return new Proxy(runner, {
+    get(target, property) {
+      const replaced: unknown = Reflect.get(own, property);
+      const value: unknown = replaced ?? Reflect.get(target, property, target);
+      return typeof value === 'function' ? (value as (...parameters: unknown[]) => unknown).bind(target) : value;
+    },
+  });
+}
