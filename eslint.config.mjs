@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import js from '@eslint/js';
+import { createNodeResolver, importX } from 'eslint-plugin-import-x';
 import regexp from 'eslint-plugin-regexp';
 import tseslint from 'typescript-eslint';
 
@@ -18,9 +19,63 @@ const allowed = {
   'libs/model-store': ['diffusion', 'process'],
   'libs/foundation': ['config', 'database', 'image-tasks', 'observability', 'process', 'queue', 'storage'],
 };
-const libs = readdirSync(join(import.meta.dirname, 'libs'));
-for (const lib of libs)
-  if (!(`libs/${lib}` in allowed)) throw new Error(`libs/${lib} has no rule of what it may import.`);
+const libs = foldersOf('libs');
+assertOneWay(
+  'libs',
+  libs,
+  Object.fromEntries(Object.entries(allowed).map(([folder, names]) => [folder.slice('libs/'.length), names])),
+);
+
+/** Which folders of the api a folder of it may import. The files beside the folders put everything together and may import all. */
+const allowedInApi = {
+  docs: [],
+  work: [],
+  infrastructure: [],
+  'long-requests': ['infrastructure', 'work'],
+  'storage-use': ['long-requests'],
+  auth: ['infrastructure', 'storage-use'],
+  http: ['auth', 'docs', 'infrastructure', 'long-requests', 'work'],
+  idempotency: ['http', 'long-requests', 'work'],
+  observability: ['auth', 'http', 'infrastructure', 'storage-use'],
+  pictures: ['work'],
+  thumbnails: ['pictures', 'work'],
+  images: ['auth', 'work'],
+  models: ['docs', 'work'],
+  usage: ['auth', 'docs', 'http'],
+  retention: ['idempotency', 'storage-use', 'thumbnails'],
+  sandbox: ['infrastructure', 'pictures'],
+  admission: ['auth', 'storage-use'],
+  collections: ['auth', 'docs', 'http', 'images', 'infrastructure', 'storage-use', 'thumbnails', 'work'],
+  styles: ['auth', 'collections', 'docs', 'http', 'images', 'infrastructure', 'storage-use', 'thumbnails'],
+  'text-to-image': ['admission', 'auth', 'docs', 'http', 'images', 'infrastructure', 'models', 'storage-use'],
+  webhooks: ['auth', 'docs', 'infrastructure', 'text-to-image', 'work'],
+  finetunes: ['auth', 'docs', 'http', 'infrastructure', 'models', 'storage-use', 'text-to-image', 'thumbnails', 'work'],
+  'finetune-prompts': [
+    ...['admission', 'auth', 'docs', 'finetunes', 'http', 'images', 'infrastructure', 'models', 'storage-use'],
+    ...['styles', 'thumbnails', 'work'],
+  ],
+  events: ['auth', 'docs', 'finetune-prompts', 'infrastructure', 'long-requests', 'text-to-image'],
+};
+const apiFolders = foldersOf('apps/api/src');
+assertOneWay('apps/api/src', apiFolders, allowedInApi);
+
+function foldersOf(path) {
+  const entries = readdirSync(join(import.meta.dirname, path), { withFileTypes: true });
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+}
+
+/** Each folder has a rule, and imports only folders whose rules stand before its own: so there is no way back. */
+function assertOneWay(path, folders, rules) {
+  const names = Object.keys(rules);
+  for (const name of folders)
+    if (!names.includes(name)) throw new Error(`${path}/${name} has no rule of what it may import.`);
+  for (const [index, name] of names.entries()) {
+    if (!folders.includes(name)) throw new Error(`There is no ${path}/${name}, and yet it has a rule.`);
+    const later = rules[name].find((other) => !names.slice(0, index).includes(other));
+    if (later) throw new Error(`The rule of ${path}/${name} names ${later}, which must stand before it.`);
+  }
+}
+
 const deep = {
   group: ['@app/*/*', '!@app/diffusion/files', '!@app/domain/http', '**/libs/*'],
   message: 'Import a library through one of its entries: @app/<name>.',
@@ -76,33 +131,105 @@ const domainHttp = {
 const pictureProcess = ['picture-child', 'sandbox-picture', 'thumbnail'].map(
   (name) => `apps/api/src/pictures/${name}.ts`,
 );
-const requests = {
-  files: ['apps/api/**/*.ts'],
-  ignores: pictureProcess,
-  rules: {
-    '@typescript-eslint/no-restricted-imports': [
-      'error',
-      { paths: [{ name: 'sharp', message: 'Pictures are drawn, decoded and encoded in the picture process.' }] },
-    ],
+/** Files of the api that know of requests and answers. */
+const edge = [
+  'apps/api/src/*.ts',
+  'apps/api/src/{http,docs}/**/*.ts',
+  'apps/api/src/**/*.{controller,guard,interceptor,filter,middleware}.ts',
+  'apps/api/src/**/*-{body,query}.ts',
+];
+const sharp = { name: 'sharp', message: 'Pictures are drawn, decoded and encoded in the picture process.' };
+const ofHttp = 'Only controllers, guards, interceptors, filters, middleware and http/ know of requests and answers.';
+const requests = [
+  {
+    files: ['apps/api/**/*.ts'],
+    ignores: pictureProcess,
+    rules: { '@typescript-eslint/no-restricted-imports': ['error', { paths: [sharp] }] },
   },
-};
+  {
+    files: ['apps/api/src/**/*.ts'],
+    ignores: [...pictureProcess, ...edge, '**/*.spec.ts'],
+    rules: {
+      '@typescript-eslint/no-restricted-imports': [
+        'error',
+        {
+          paths: [sharp],
+          patterns: [
+            { group: ['express', 'express-*', '@nestjs/platform-express'], message: ofHttp },
+            { regex: '^(\\.\\./)+http/', message: ofHttp },
+            {
+              group: ['@nestjs/common'],
+              importNamePattern: '(Exception|^HttpStatus|^Re[qs]|^Response|^Headers)$',
+              message: ofHttp,
+            },
+            // What it takes to send a request is another matter.
+            {
+              group: ['node:http', 'node:https'],
+              importNamePattern: '^(IncomingMessage|OutgoingMessage|ServerResponse|Server|createServer)$',
+              message: ofHttp,
+            },
+          ],
+        },
+      ],
+    },
+  },
+];
+const ofApp = (app) => [
+  deep,
+  {
+    regex: `^(\\.\\./)+(?:apps/)?(?!${app}/)(api|inference|launcher|cli)/src`,
+    message: 'An app never imports another app.',
+  },
+];
 const apps = ['api', 'inference', 'launcher', 'cli'].map((app) => ({
   files: [`apps/${app}/**/*.ts`],
+  rules: { 'no-restricted-imports': ['error', { patterns: ofApp(app) }] },
+}));
+const insideApi = Object.entries(allowedInApi).map(([folder, names]) => ({
+  files: [`apps/api/src/${folder}/**/*.ts`],
+  ignores: ['**/*.spec.ts'],
   rules: {
     'no-restricted-imports': [
       'error',
       {
         patterns: [
-          deep,
+          ...ofApp('api'),
           {
-            regex: `^(\\.\\./)+(?:apps/)?(?!${app}/)(api|inference|launcher|cli)/src`,
-            message: 'An app never imports another app.',
+            regex: `^(\\.\\./)+(${apiFolders.filter((name) => name !== folder && !names.includes(name)).join('|')})/`,
+            message: `apps/api/src/${folder} may import only: ${names.join(', ') || 'none of the other folders'}.`,
+          },
+          {
+            regex: '^(\\.\\./)+(api\\.module|create-api|main|serialize-document|thread-pool|write-document)$',
+            message: 'What puts everything together is imported by nothing.',
           },
         ],
       },
     ],
   },
 }));
+/** Entities whose relations name each other. */
+const related = [
+  ...['collections/collection', 'styles/style', 'image-tasks/image', 'image-tasks/image-task'],
+  ...['webhooks/webhook-attempt', 'webhooks/webhook-delivery'],
+].map((name) => `libs/domain/src/${name}.ts`);
+const cycles = [
+  {
+    files: ['**/*.ts'],
+    plugins: { 'import-x': importX },
+    settings: {
+      'import-x/extensions': ['.ts'],
+      'import-x/parsers': { '@typescript-eslint/parser': ['.ts'] },
+      'import-x/resolver-next': [
+        createNodeResolver({
+          extensions: ['.ts', '.js', '.json'],
+          tsconfig: { configFile: join(import.meta.dirname, 'tsconfig.json') },
+        }),
+      ],
+    },
+    rules: { 'import-x/no-cycle': ['error', { ignoreExternal: true }] },
+  },
+  { files: related, rules: { 'import-x/no-cycle': 'off' } },
+];
 
 export default tseslint.config(
   {
@@ -159,5 +286,7 @@ export default tseslint.config(
   ...direction,
   domainHttp,
   ...apps,
-  requests,
+  ...insideApi,
+  ...requests,
+  ...cycles,
 );

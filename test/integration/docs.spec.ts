@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { errorTable } from '@app/domain';
 import type { Application } from 'express';
-import { serializeDocument } from '../../apps/api/src/docs/serialize-document';
+import { serializeDocument } from '../../apps/api/src/serialize-document';
 import type { TestApi } from '../support/api';
 import { startTestApi } from '../support/api';
 

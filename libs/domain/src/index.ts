@@ -30,5 +30,6 @@ export * from './styles/phrase';
 export * from './styles/style';
 export * from './styles/style-template';
 export * from './usage/daily-usage';
+export * from './webhooks/receiver-address';
 export * from './webhooks/webhook-attempt';
 export * from './webhooks/webhook-delivery';

@@ -1,9 +1,9 @@
 import type { ResourceName } from '@app/domain';
-import { Collection, Finetune, FinetunePrompt, isIdentifier, NotFoundError, Style } from '@app/domain';
+import { Collection, Finetune, FinetunePrompt, isIdentifier, NotFoundError, Style, WebhookDelivery } from '@app/domain';
 import type { EntityManager, FindOptionsWhere, ObjectLiteral } from 'typeorm';
 import { IsNull } from 'typeorm';
 
-type Owned = Collection | Finetune | FinetunePrompt | Style;
+type Owned = Collection | Finetune | FinetunePrompt | Style | WebhookDelivery;
 type EntityClass<T> = new () => T;
 
 /** What an error calls a record. */
@@ -12,11 +12,12 @@ const names = new Map<EntityClass<Owned>, ResourceName>([
   [Finetune, 'FineTune'],
   [FinetunePrompt, 'Prompt'],
   [Style, 'Style'],
+  [WebhookDelivery, 'Delivery'],
 ]);
 
 export interface FindOptions {
   /** The record that it must belong to. */
-  within?: { finetuneId: string } | { collectionId: string };
+  within?: { finetuneId: string } | { collectionId: string } | { generationId: string };
   /** Has its image task read with it. */
   relations?: { task: true };
   /** Held until the transaction ends: `for_key_share` against its removal, `pessimistic_write` against every change. */

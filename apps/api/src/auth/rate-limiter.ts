@@ -2,9 +2,72 @@ import type { Config } from '@app/config';
 import type { ApiKey } from '@app/domain';
 import { TooManyError } from '@app/domain';
 import { CONFIG } from '@app/foundation';
-import { Transactions } from '@app/queue';
+import { Gathered, Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
-import { LeasedTokens } from './leased-tokens';
+
+/**
+ * Takes as many tokens as are wanted and there from a bucket that holds a minute's requests and fills evenly. One statement, and the
+ * database's clock, so that any number of api processes share a bucket. Parameters: the key, its requests per minute, how many
+ * tokens are wanted, and how many of those that were taken before come back.
+ */
+const takeStatement = `
+INSERT INTO rate_buckets AS bucket (owner_id, tokens, granted, taken, updated_at)
+VALUES ($1, $2::double precision - least($2, $3::integer), true, least($2, $3::integer), clock_timestamp())
+ON CONFLICT (owner_id) DO UPDATE SET (tokens, granted, taken, updated_at) = (
+  SELECT tokens - least(floor(tokens), $3), tokens >= 1, least(floor(tokens), $3), now
+  FROM (
+    SELECT now, least(
+      $2, bucket.tokens + $4 + greatest(extract(epoch FROM now - bucket.updated_at), 0)::double precision * $2 / 60
+    ) AS tokens
+    FROM clock_timestamp() AS now
+  ) filled
+)
+RETURNING tokens, taken`;
+
+/** A second's requests, and at most so many, are taken at a time; what is left of them after a second goes back. */
+const lease = { part: 1 / 60, most: 100, ms: 1_000 };
+
+/** Whether a request may be made, and how many more, as far as this process knows. */
+interface Token {
+  granted: boolean;
+  remaining: number;
+}
+
+/** Tokens of one key that this process has taken from the bucket that all processes share, and hands out without asking again. */
+class LeasedTokens {
+  private left = 0;
+  /** What the bucket held after the last taking. */
+  private tokens = 0;
+  private takenAt = 0;
+  private readonly requests: Gathered<number, Token>;
+
+  constructor(ownerId: string, transactions: Transactions) {
+    this.requests = new Gathered(async (limits) => {
+      const limit = limits[limits.length - 1];
+      const wanted = Math.max(limits.length, Math.min(Math.floor(limit * lease.part), lease.most));
+      const values = [ownerId, limit, wanted, this.left];
+      this.left = 0;
+      const statement = { name: 'take-tokens', text: takeStatement, values };
+      const [bucket] = await transactions.query<{ tokens: number; taken: number }>(statement);
+      this.takenAt = performance.now();
+      this.tokens = bucket.tokens;
+      this.left = bucket.taken;
+      return limits.map(() => this.handOut() ?? { granted: false, remaining: this.tokens });
+    });
+  }
+
+  /** @param limit requests that the key may make in a minute. */
+  take(limit: number): Token | Promise<Token> {
+    const isFresh = performance.now() - this.takenAt < lease.ms;
+    return (isFresh && this.handOut()) || this.requests.get(limit);
+  }
+
+  private handOut(): Token | undefined {
+    if (this.left === 0) return undefined;
+    this.left--;
+    return { granted: true, remaining: this.tokens + this.left };
+  }
+}
 
 /** The key has made its requests of this minute. */
 class RateLimitedError extends TooManyError {

@@ -6,7 +6,7 @@ import type { Request, Response } from 'express';
 import type { Observable } from 'rxjs';
 import { from, lastValueFrom } from 'rxjs';
 import type { EntityManager } from 'typeorm';
-import { idsIn } from '../http/ids-in';
+import { idsIn } from '../http/request.interceptor';
 import { requestsPerKey } from '../long-requests/request-turns';
 import { FairTurns } from '../work/fair-turns';
 import { fingerprintOf } from './fingerprint';

@@ -1,5 +1,5 @@
 import type { Config } from '@app/config';
-import { ConflictError, defaults, Generation, isIdentifier, NotFoundError } from '@app/domain';
+import { assertReceiverAllowed, ConflictError, defaults, Generation, isIdentifier, NotFoundError } from '@app/domain';
 import type { CreateGenerationDto } from '@app/domain/http';
 import { GenerationDto } from '@app/domain/http';
 import { CONFIG } from '@app/foundation';
@@ -17,7 +17,6 @@ import { ImageUrls } from '../images/image-urls';
 import type { List } from '../infrastructure/list';
 import { listOf } from '../infrastructure/list';
 import { StoredFiles } from '../storage-use/stored-files';
-import { assertReceiverAllowed } from '../webhooks/receiver-address';
 import type { FoundGeneration } from './generations.reader';
 import { GenerationsReader } from './generations.reader';
 import { asInserted, newGeneration } from './new-generation';

@@ -1,10 +1,11 @@
-import { isIdentifier, limits, NotFoundError, WebhookAttempt, WebhookDelivery } from '@app/domain';
+import { limits, WebhookAttempt, WebhookDelivery } from '@app/domain';
 import { WebhookDeliveryDto } from '@app/domain/http';
 import { jobIdOf, Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { Repository } from 'typeorm';
+import { findOwned } from '../auth/find-owned';
 import { TextToImageService } from '../text-to-image/text-to-image.service';
 
 /** The webhook log of a caller's Generations. */
@@ -39,13 +40,8 @@ export class DeliveriesService {
     await this.textToImage.findOne(ownerId, generationId);
     return this.transactions.run(async (transaction) => {
       const { manager } = transaction;
-      const row =
-        isIdentifier(id) &&
-        (await manager.findOne(WebhookDelivery, {
-          where: { id, generationId, ownerId },
-          lock: { mode: 'pessimistic_write' },
-        }));
-      if (!row) throw new NotFoundError('Delivery');
+      const options = { within: { generationId }, lock: 'pessimistic_write' } as const;
+      const row = await findOwned(manager, WebhookDelivery, ownerId, id, options);
       const enqueued = row.enqueued + 1;
       await manager.update(
         WebhookDelivery,

@@ -3,7 +3,7 @@ import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { isIP, Socket } from 'node:net';
-import { isRefusedAddress } from './receiver-address';
+import { isRefusedAddress } from '@app/domain';
 
 /** Nothing is sent to the address that a webhook's host has or stands for. */
 export class AddressRefusedError extends Error {
@@ -49,14 +49,34 @@ const checked =
     return connect({ ...options, lookup }, callback);
   };
 
+type Check = (connect: Connect) => Connect;
+
+class CheckedHttpAgent extends HttpAgent {
+  constructor(private readonly check: Check) {
+    super();
+  }
+
+  override createConnection(...parameters: Parameters<Connect>): ReturnType<Connect> {
+    return this.check((...checked) => super.createConnection(...checked))(...parameters);
+  }
+}
+
+class CheckedHttpsAgent extends HttpsAgent {
+  constructor(private readonly check: Check) {
+    super();
+  }
+
+  override createConnection(...parameters: Parameters<Connect>): ReturnType<Connect> {
+    return this.check((...checked) => super.createConnection(...checked))(...parameters);
+  }
+}
+
 /** The agents for one webhook; unless `allowPrivate`, they connect to no address of which `isRefusedAddress` is true. */
 export function receiverAgents(
   allowPrivate: boolean,
   lookUp: LookUpAll,
 ): { httpAgent: HttpAgent; httpsAgent: HttpsAgent } {
-  const agents = { httpAgent: new HttpAgent(), httpsAgent: new HttpsAgent() };
   const lookup = lookupFunction(lookUp, allowPrivate);
-  for (const agent of Object.values(agents))
-    agent.createConnection = checked(agent.createConnection.bind(agent), lookup, allowPrivate);
-  return agents;
+  const check: Check = (connect) => checked(connect, lookup, allowPrivate);
+  return { httpAgent: new CheckedHttpAgent(check), httpsAgent: new CheckedHttpsAgent(check) };
 }

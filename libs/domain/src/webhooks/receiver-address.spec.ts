@@ -1,4 +1,4 @@
-import { UnprocessableError } from '@app/domain';
+import { UnprocessableError } from '../errors/domain-error';
 import { assertReceiverAllowed, isRefusedAddress } from './receiver-address';
 
 describe(isRefusedAddress.name, () => {

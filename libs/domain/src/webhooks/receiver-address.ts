@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net';
-import { UnprocessableError } from '@app/domain';
+import { UnprocessableError } from '../errors/domain-error';
 
 /** IPv4 blocks that are not of the public internet (IANA, special-purpose addresses), and Azure's host, which hands out secrets. */
 const closedV4 = [

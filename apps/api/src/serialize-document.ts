@@ -1,8 +1,8 @@
 import { loadConfig } from '@app/config';
 import { NestFactory } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
-import { ApiModule } from '../api.module';
-import { createDocument } from './document';
+import { ApiModule } from './api.module';
+import { createDocument } from './docs/document';
 
 /** The document as the committed file has it. The app is only looked at: it opens no database and no port. */
 export async function serializeDocument(): Promise<string> {

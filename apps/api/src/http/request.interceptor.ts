@@ -3,11 +3,10 @@ import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { Observable } from 'rxjs';
 import { finalize, tap } from 'rxjs';
-import { idsIn } from '../http/ids-in';
-import { JsonBody } from '../http/json-body';
+import type { RequestWeight } from '../long-requests/request-turns';
+import { RequestTurns } from '../long-requests/request-turns';
 import { LoopTime, loopTime } from '../work/loop-time';
-import type { RequestWeight } from './request-turns';
-import { RequestTurns } from './request-turns';
+import { JsonBody } from './json-body';
 
 /** A body without a length, or with more than this, is heavy. */
 const lightBytes = 16 * 1024;
@@ -73,4 +72,12 @@ function weightOf({ method, headers, route }: Request): RequestWeight {
   if (method === 'GET') return (route as { path: string }).path.endsWith('/:id') ? 'light' : 'heavy';
   const isSmall = headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= lightBytes;
   return isSmall ? 'light' : 'heavy';
+}
+
+/** Ids of the record, or of the records, in an answer. */
+export function idsIn(body: unknown): string[] {
+  return [body].flat().flatMap((record) => {
+    const id = (record as { id?: unknown } | null | undefined)?.id;
+    return typeof id === 'string' ? [id] : [];
+  });
 }
