@@ -111,6 +111,21 @@ describe('connections', () => {
     expect([reply.statusCode, (JSON.parse(await text(reply)) as ProblemJson).code]).toEqual([413, 'BodyTooLarge']);
     sending.destroy();
   });
+
+  it('take in the rest of a body after an answer that closes them', async () => {
+    const bytes = 8 * 2 ** 20;
+    const port = Number(new URL(api.baseUrl).port);
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    const errors: Error[] = [];
+    socket.on('error', (error) => errors.push(error)).resume();
+    socket.write(
+      `POST /v1/sd/text-to-image HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key.token}\r\nContent-Type: application/json\r\nContent-Length: ${bytes}\r\n\r\n`,
+    );
+    await once(socket, 'end');
+    socket.end(Buffer.alloc(bytes, 32));
+    await once(socket, 'close');
+    expect(errors).toEqual([]);
+  });
 });
 
 describe('a disk that fills', () => {
