@@ -34,7 +34,7 @@ const restMs = 1_000;
 export class GenerationProcessor extends WorkerHost implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly shutdown = new AbortController();
   private stopping = false;
-  private ungovern = (): unknown => undefined;
+  private removeConsumer = (): unknown => undefined;
 
   constructor(
     private readonly clock: ClockWatch,
@@ -51,7 +51,7 @@ export class GenerationProcessor extends WorkerHost implements OnApplicationBoot
   onApplicationBootstrap(): void {
     // One more than there are devices: it waits for a device while another task's pictures are encoded.
     this.worker.concurrency = this.engines.devices.length + 1;
-    this.ungovern = this.clock.govern(this.worker, (error) =>
+    this.removeConsumer = this.clock.addConsumer(this.worker, (error) =>
       this.logger.error('the queue is not consumed any more', error),
     );
   }
@@ -84,7 +84,7 @@ export class GenerationProcessor extends WorkerHost implements OnApplicationBoot
   /** Stops claiming, lets what is being drawn finish within the deadline, and gives the rest back. */
   async beforeApplicationShutdown(): Promise<void> {
     this.stopping = true;
-    this.ungovern();
+    this.removeConsumer();
     await this.worker.pause(true);
     const finished = this.worker.close();
     const deadline = new AbortController();

@@ -1,50 +1,50 @@
-/** Why a value is not taken, in words that follow the variable's name. */
-export class Refusal {
+/** Why a value is rejected. The reason follows the variable's name in the message. */
+export class InvalidValue {
   constructor(readonly reason: string) {}
 }
 
-/** Reads what a variable holds. */
-export type Kind<T> = (raw: string) => T | Refusal;
+/** Parses the value of a variable. */
+export type Kind<T> = (raw: string) => T | InvalidValue;
 
-/** Any text, or what passes a test. */
+/** Any text, or only text that passes a test. */
 export const text =
   (passes: (raw: string) => boolean = () => true, accepted = ''): Kind<string> =>
   (raw) =>
-    passes(raw) ? raw : new Refusal(`must be ${accepted}.`);
+    passes(raw) ? raw : new InvalidValue(`must be ${accepted}.`);
 
 export const integer =
   (min: number, max: number): Kind<number> =>
   (raw) => {
     const value = Number(raw);
     if (Number.isInteger(value) && value >= min && value <= max) return value;
-    return new Refusal(`must be an integer from ${min} to ${max}, got "${raw}".`);
+    return new InvalidValue(`must be an integer from ${min} to ${max}, got "${raw}".`);
   };
 
 export const oneOf =
   <T extends string>(...values: readonly T[]): Kind<T> =>
   (raw) =>
-    values.find((value) => value === raw) ?? new Refusal(`must be one of ${values.join(', ')}, got "${raw}".`);
+    values.find((value) => value === raw) ?? new InvalidValue(`must be one of ${values.join(', ')}, got "${raw}".`);
 
 export const flag: Kind<boolean> = (raw) => {
   const word = raw.toLowerCase();
   if (['1', 'true', 'on', 'yes'].includes(word)) return true;
   if (['0', 'false', 'off', 'no'].includes(word)) return false;
-  return new Refusal(`must be true or false, got "${word}".`);
+  return new InvalidValue(`must be true or false, got "${word}".`);
 };
 
-/** Without slashes at its end. */
+/** A URL; trailing slashes are removed. */
 export const url =
   (...protocols: readonly string[]): Kind<string> =>
   (raw) => {
     if (URL.canParse(raw) && protocols.includes(new URL(raw).protocol)) return raw.replace(/(?<!\/)\/+$/, '');
-    return new Refusal(`must be a ${protocols.map((protocol) => `${protocol}//`).join(' or ')} URL.`);
+    return new InvalidValue(`must be a ${protocols.map((protocol) => `${protocol}//`).join(' or ')} URL.`);
   };
 
-/** `auto`, or devices with commas between them, each once. */
+/** `auto`, or comma-separated devices, each once. */
 export const devices: Kind<'auto' | ('cpu' | `cuda:${number}`)[]> = (raw) => {
   if (raw === 'auto') return 'auto';
   const names = raw.split(',').map((name) => name.trim());
   if (names.every((name) => name === 'cpu' || /^cuda:\d+$/.test(name)) && new Set(names).size === names.length)
     return names as ('cpu' | `cuda:${number}`)[];
-  return new Refusal(`must be auto, cpu, or cuda:<n> (several with commas, each once), got "${raw}".`);
+  return new InvalidValue(`must be auto, cpu, or cuda:<n> (several with commas, each once), got "${raw}".`);
 };

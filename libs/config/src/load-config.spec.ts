@@ -31,13 +31,13 @@ describe(loadConfig.name, () => {
     expect(loadConfig({ DEVICE: 'cuda:0,cuda:1' }).devices).toEqual(['cuda:0', 'cuda:1']);
   });
 
-  it('leaves the memory of the engines to themselves unless it is set', () => {
+  it('sets no memory limit for the engines unless the variable is set', () => {
     expect(loadConfig({}).inferenceMemoryMb).toBeUndefined();
     expect(loadConfig({ INFERENCE_MEMORY_MB: '4096' }).inferenceMemoryMb).toBe(4096);
     expect(() => loadConfig({ INFERENCE_MEMORY_MB: 'all' })).toThrow('INFERENCE_MEMORY_MB');
   });
 
-  it('lets merged models take so much disk and no less than none', () => {
+  it('accepts 0 but no negative number for the disk space of merged models', () => {
     expect(loadConfig({ MERGED_CACHE_MB: '0' }).mergedCacheMb).toBe(0);
     expect(() => loadConfig({ MERGED_CACHE_MB: '-1' })).toThrow('MERGED_CACHE_MB must be an integer from 0');
   });
@@ -57,21 +57,21 @@ describe(loadConfig.name, () => {
     }
   });
 
-  it('takes no token of metrics that is easily guessed', () => {
+  it('rejects a metrics token that is easy to guess', () => {
     expect(loadConfig({}).metricsToken).toBeUndefined();
     expect(loadConfig({ METRICS_TOKEN: '0123456789abcdef' }).metricsToken).toBe('0123456789abcdef');
     for (const token of ['short', 'with a space in the midst of it'])
       expect(() => loadConfig({ METRICS_TOKEN: token })).toThrow('METRICS_TOKEN');
   });
 
-  it('takes no crash point that does not exist', () => {
+  it('rejects an unknown crash point', () => {
     for (const point of ['after-claim', 'before-commit:12'])
       expect(() => loadConfig({ DARKROOM_CRASH_AT: point })).not.toThrow();
     for (const point of ['after-lunch', 'after-claim:0', 'after-claim:', ':1'])
       expect(() => loadConfig({ DARKROOM_CRASH_AT: point })).toThrow('DARKROOM_CRASH_AT');
   });
 
-  it('drops a trailing slash of PUBLIC_URL', () => {
+  it('drops the trailing slash of PUBLIC_URL', () => {
     expect(loadConfig({ PUBLIC_URL: 'https://pictures.example/' }).publicUrl).toBe('https://pictures.example');
   });
 });

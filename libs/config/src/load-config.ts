@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import type { Config, S3Config } from './config';
-import { Refusal } from './kinds';
+import { InvalidValue } from './kinds';
 import type { Variables } from './variables';
 import { dependentVariables, s3Variables, variables } from './variables';
 
-/** One or more variables are bad; the message names each with what is accepted. */
+/** One or more variables are invalid; the message lists each with its accepted values. */
 export class ConfigError extends Error {
   constructor(readonly problems: readonly string[]) {
     super(`The environment is not usable:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
@@ -43,14 +43,14 @@ function readS3(env: Environment, problems: string[]): S3Config {
   return { ...(endpoint && { endpoint }), region, bucket, accessKeyId, secretAccessKey, forcePathStyle };
 }
 
-/** @returns a field for each variable that is set or has a default; what is wrong is added to `problems`. */
+/** @returns a field for each variable that is set or has a default. Errors are added to `problems`. */
 function read<T extends object>(table: Variables<T>, env: Environment, problems: string[]): T {
   const found: Partial<T> = {};
   for (const field of Object.keys(table) as (keyof T)[]) {
     const [name, kind, fallback] = table[field];
     const raw = env[name]?.trim() || undefined;
     const value = raw === undefined ? fallback : kind(raw);
-    if (value instanceof Refusal) problems.push(`${name} ${value.reason}`);
+    if (value instanceof InvalidValue) problems.push(`${name} ${value.reason}`);
     else if (value !== undefined) found[field] = value;
   }
   return found as T;

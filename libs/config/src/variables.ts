@@ -4,10 +4,10 @@ import type { Config, S3Config } from './config';
 import type { Kind } from './kinds';
 import { devices, flag, integer, oneOf, text, url } from './kinds';
 
-/** A variable of the environment: its name, what it may hold, and what counts where it is not set. */
+/** A variable of the environment: its name, its kind, and its default. */
 type Variable<T> = readonly [name: string, kind: Kind<Exclude<T, undefined>>, fallback?: T];
 
-/** One for each field of what is read. */
+/** One variable for each field. */
 export type Variables<T> = { readonly [K in keyof T]-?: Variable<T[K]> };
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
@@ -18,7 +18,7 @@ const crashPoint = text(
   `one of ${crashPoints.join(', ')}, with :<n> or without`,
 );
 
-/** What the fields of `Config` are read from. */
+/** The variables behind the fields of `Config`. */
 export const variables: Variables<Omit<Config, 's3' | 'publicUrl' | 'modelFallback'>> = {
   port: ['PORT', integer(0, 65_535), 3000],
   host: ['HOST', text(), '127.0.0.1'],
@@ -45,14 +45,14 @@ export const variables: Variables<Omit<Config, 's3' | 'publicUrl' | 'modelFallba
   hubToken: ['HF_TOKEN', text()],
 };
 
-/** Those whose default depends on others, and what only tests set. */
+/** Variables whose default depends on others, and one that only tests set. */
 export const dependentVariables: Variables<{ publicUrl?: string; modelFallback?: boolean; crashPoint?: string }> = {
   publicUrl: ['PUBLIC_URL', url('http:', 'https:')],
   modelFallback: ['MODEL_FALLBACK', flag],
   crashPoint: ['DARKROOM_CRASH_AT', crashPoint],
 };
 
-/** What the fields of `S3Config` are read from, where pictures lie in S3. */
+/** The variables behind the fields of `S3Config`, for pictures in S3. */
 export const s3Variables: Variables<Partial<S3Config>> = {
   endpoint: ['S3_ENDPOINT', url('http:', 'https:')],
   region: ['S3_REGION', text(), 'us-east-1'],

@@ -4,16 +4,16 @@ import { migrations } from './migrations';
 import { SteadyClient } from './pool-options';
 
 const oldestVersion = 14;
-/** Statements by which a pooler that hands out its connections in turn is found out. */
-const looks = 4;
+/** Number of statements that are used to detect a pooler which shares its connections. */
+const sessionChecks = 4;
 const sessionTimeoutMs = 10_000;
 
-/** A connection for a question or two. */
+/** Opens a connection for a few queries. */
 export async function withClient<T>(databaseUrl: string, use: (client: Client) => Promise<T>): Promise<T> {
   const client = new SteadyClient({ connectionString: databaseUrl, connectionTimeoutMillis: 10_000 });
   await client.connect();
   try {
-    // No startup parameter: a pooler refuses those it does not know before it can be recognised.
+    // No startup parameter: a pooler rejects unknown ones before we can recognise it as a pooler.
     await client.query(`SET lock_timeout = '10s'`);
     return await use(client);
   } finally {
@@ -22,7 +22,8 @@ export async function withClient<T>(databaseUrl: string, use: (client: Client) =
 }
 
 /**
- * Looks at what no migration can mend: the server's version, the database's encoding, a pooler in between, tables of a newer version.
+ * Checks what no migration can fix: the server's version, the database's encoding, a pooler in between, tables of a newer
+ * version.
  * @throws DatabaseUnusableError
  */
 export async function assertUsable(databaseUrl: string): Promise<void> {
@@ -44,34 +45,34 @@ export async function assertUsable(databaseUrl: string): Promise<void> {
 }
 
 /**
- * A pooler that lends a server's session for a transaction or a statement at a time loses LISTEN, advisory locks and settings, on which
- * the queue and the migrations rest. It is known by two connections that share a session, or one that has several.
+ * A pooler that lends out a server session per transaction or statement breaks LISTEN, advisory locks and settings, on which the
+ * queue and the migrations depend. Two connections that share a session, or one that uses several, reveal it.
  */
 async function assertOwnSession(databaseUrl: string, client: Client): Promise<void> {
   const own = new Set<number>();
-  const look = async (): Promise<void> => void own.add(await backendOf(client));
-  for (let i = 0; i < looks; i++) await look();
+  const checkSession = async (): Promise<void> => void own.add(await backendPid(client));
+  for (let i = 0; i < sessionChecks; i++) await checkSession();
   await withClient(databaseUrl, async (other) => {
     const isPooledByStatement = await other
       .query({ text: 'BEGIN', query_timeout: sessionTimeoutMs } as QueryConfig)
       .then(
         () => false,
         (error: Error) => {
-          if (isOfPooler(error)) return true;
+          if (isPoolerError(error)) return true;
           throw error;
         },
       );
-    const theirs = isPooledByStatement ? undefined : await backendOf(other);
-    // While the other's transaction holds on to its session, a shared one cannot be had again.
+    const theirs = isPooledByStatement ? undefined : await backendPid(other);
+    // While the other's open transaction keeps its session, a pooler cannot lend that session again.
     if (theirs === undefined || own.has(theirs)) throw new PooledError();
-    for (let i = 0; i < looks; i++) await look();
+    for (let i = 0; i < sessionChecks; i++) await checkSession();
     await other.query('ROLLBACK');
   });
   if (own.size > 1) throw new PooledError();
 }
 
-/** A pooler that works by the statement refuses a transaction; one that has no second session to give lets it wait, until the driver gives up. */
-function isOfPooler({ message }: Error): boolean {
+/** A pooler in statement mode rejects a transaction. One that has no second session to lend makes it wait until the driver gives up. */
+function isPoolerError({ message }: Error): boolean {
   return /statement pooling|Query read timeout|query_wait_timeout/i.test(message);
 }
 
@@ -83,7 +84,7 @@ class PooledError extends DatabaseUnusableError {
   }
 }
 
-async function backendOf(client: Client): Promise<number> {
+async function backendPid(client: Client): Promise<number> {
   const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
   return rows[0].pid;
 }
@@ -98,7 +99,7 @@ async function assertNotNewer(client: Client): Promise<void> {
     );
 }
 
-/** Names of our migrations that the database has; undefined where it has no table of them. */
+/** Names of our migrations in the database; undefined if it has no table of migrations. */
 export async function appliedMigrations(client: Client): Promise<string[] | undefined> {
   const { rows } = await client.query<{ found: string | null }>(`SELECT to_regclass('public.migrations') AS found`);
   if (!rows[0].found) return undefined;

@@ -10,7 +10,7 @@ export interface ConnectionOptions extends SessionLimits {
   applicationName?: string;
 }
 
-/** TypeORM's options for the service's database. The schema moves by migrations only. */
+/** TypeORM's options for the service's database. Only migrations change the schema. */
 export function dataSourceOptions(databaseUrl: string, options: ConnectionOptions = {}) {
   return {
     type: 'postgres',
@@ -18,13 +18,13 @@ export function dataSourceOptions(databaseUrl: string, options: ConnectionOption
     entities,
     migrations,
     migrationsTableName: 'migrations',
-    // A migration whose statement is not allowed in a transaction says so itself.
+    // A migration with a statement that cannot run in a transaction declares that itself.
     migrationsTransactionMode: 'each',
     synchronize: false,
     poolSize: options.poolSize ?? 10,
     applicationName: options.applicationName ?? 'darkroom',
     extra: {
-      // Opening a connection costs as much as a hundred statements, and the new one knows no prepared statement.
+      // Opening a connection costs as much as a hundred statements, and a new one has no prepared statements.
       idleTimeoutMillis: 300_000,
       ...poolOptions(options),
     },

@@ -1,4 +1,4 @@
-/** The service cannot work with this database as it is; the message is one sentence for whoever runs it. */
+/** The service cannot work with this database as it is; the message is one sentence for the operator. */
 export class DatabaseUnusableError extends Error {
   constructor(message: string) {
     super(message);
@@ -6,7 +6,7 @@ export class DatabaseUnusableError extends Error {
   }
 }
 
-/** The database does not have the tables that this version needs. */
+/** The database lacks tables that this version needs. */
 export class NotMigratedError extends DatabaseUnusableError {
   constructor(missing: string) {
     super(`The database is not migrated (${missing}): run "npm run migrate" first.`);

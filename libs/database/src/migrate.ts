@@ -6,11 +6,11 @@ import { assertUsable, withClient } from './assert-usable';
 import { createDataSource } from './data-source';
 import { DatabaseUnusableError } from './database-unusable-error';
 
-/** Advisory lock under which every process migrates: "DARK" in ASCII. */
+/** Advisory lock for migrations, shared by all processes: "DARK" in ASCII. */
 const migrationLock = 0x4441524b;
 const lockPollMs = 100;
 
-/** A change of a table waits this long for those who use it; all others who want the table wait behind it meanwhile. */
+/** Longest wait of a schema change for a table lock; meanwhile everyone else who wants the table waits behind it. */
 const lockTimeoutMs = 3_000;
 const tries = 5;
 
@@ -20,14 +20,14 @@ export interface MigrateOptions {
 }
 
 /**
- * Brings our tables and the queue's to the newest version. Processes that start at once wait for one another.
- * Each migration is applied whole or not at all; one that waits for a table in vain is tried again a few times.
+ * Brings our tables and the queue's to the newest version. Processes that start at once wait for one another. Each migration is
+ * applied whole or not at all; one that cannot get its lock is retried a few times.
  * @returns the names of our migrations that were applied.
  * @throws DatabaseUnusableError with the reason in one sentence.
  */
 export async function migrate(databaseUrl: string, options: MigrateOptions = {}): Promise<string[]> {
   await assertUsable(databaseUrl);
-  // The end of the session frees the lock, whatever happened.
+  // The end of the session frees the lock in every case.
   return withClient(databaseUrl, async (session) => {
     await takeLock(session);
     const backOff = new BackOff(1_000, 10_000);
@@ -43,7 +43,7 @@ export async function migrate(databaseUrl: string, options: MigrateOptions = {})
   });
 }
 
-/** Asked for again and again, not waited for: a statement that waits would keep an index from being made concurrently. */
+/** Polls the lock: a statement that waits for it would keep an index from being built concurrently. */
 async function takeLock(session: Client): Promise<void> {
   for (;;) {
     const { rows } = await session.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1) AS locked', [
@@ -69,7 +69,7 @@ async function run(databaseUrl: string, session: Client, timeoutMs: number): Pro
 
 const lockNotAvailable = '55P03';
 
-/** What whoever runs it can do something about, in one sentence. */
+/** Explains in one sentence the errors that an operator can fix. */
 function explained(error: unknown): unknown {
   switch (codeOf(error)) {
     case lockNotAvailable:

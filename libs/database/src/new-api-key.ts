@@ -2,8 +2,8 @@ import type { ApiKeyScope } from '@app/domain';
 import { ApiKey, newApiKeySecret, newIdentifier, newWebhookSecret } from '@app/domain';
 
 /**
- * Makes a key for a caller, with its own secret for webhooks. The row is the caller's to save.
- * @returns the row, and the token that is known now and never again.
+ * Makes a key for a caller, with its own webhook secret. The caller of this function saves the row.
+ * @returns the row, and the token, which cannot be recovered later.
  */
 export function newApiKey(name: string, scopes: readonly ApiKeyScope[]): { apiKey: ApiKey; token: string } {
   const { token, prefix, secretHash } = newApiKeySecret();

@@ -1,12 +1,12 @@
 import { BackOff } from '@app/process';
 import { Client } from 'pg';
 
-/** A connection that held for so long was sound: the wait before the next one is the shortest again. */
-const steadyMs = 30_000;
+/** A connection that lasted this long was healthy: the next reconnect starts with the shortest wait again. */
+const healthyMs = 30_000;
 
 /**
- * Hears PostgreSQL's notifications on a connection of its own, and comes back when that drops. What is said while it is away
- * is missed: whoever depends on a state reads it from its row as well.
+ * Receives PostgreSQL's notifications on a connection of its own, and reconnects when that drops. Notifications are lost
+ * meanwhile, so whoever depends on a state also reads it from its row.
  */
 export class NotificationListener {
   private client?: Client;
@@ -17,8 +17,8 @@ export class NotificationListener {
   private readonly backOff = new BackOff(1_000, 30_000);
 
   /**
-   * @param handlers what to do with a payload, by channel.
-   * @param onDropped told each time the connection drops.
+   * @param handlers functions that receive the payload, by channel.
+   * @param onDropped called each time the connection drops.
    */
   constructor(
     private readonly databaseUrl: string,
@@ -26,7 +26,7 @@ export class NotificationListener {
     private readonly onDropped: (reason: string) => void,
   ) {}
 
-  /** Resolves when it listens; rejects when the first connection fails. */
+  /** Resolves when it is listening; rejects when the first connection fails. */
   start(): Promise<void> {
     const client = new Client({
       connectionString: this.databaseUrl,
@@ -41,11 +41,12 @@ export class NotificationListener {
     return this.opening;
   }
 
-  /** Resolves when no connection is left, one that is just being made included. */
+  /** Resolves when no connection is left, including one that is being opened. */
   async close(): Promise<void> {
     this.closed = true;
     clearTimeout(this.retry);
-    // The driver never settles a connection that is ended while it is made: it is waited for, and ends itself.
+    // The driver never settles the promise of a connection that is ended while it opens. So we wait for the connection, which
+    // then ends itself.
     await this.opening?.catch(() => undefined);
     await this.client?.end();
   }
@@ -68,7 +69,7 @@ export class NotificationListener {
     this.client = undefined;
     this.onDropped(reason);
     client.end().catch(() => undefined);
-    if (performance.now() - this.listeningSince > steadyMs) this.backOff.reset();
+    if (performance.now() - this.listeningSince > healthyMs) this.backOff.reset();
     this.connectLater();
   }
 

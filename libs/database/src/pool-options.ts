@@ -1,23 +1,23 @@
 import type { ClientBase } from 'pg';
 import { Client } from 'pg';
 
-/** What one statement of the api or of a worker may take: the caller has gone by then, and others wait for the connection. */
+/** Longest time of one statement of the api or a worker: by then the caller has gone, and others wait for the connection. */
 export const statementTimeoutMs = 30_000;
-/** A process that freezes in a transaction must not hold its locks against the others. */
+/** A process that freezes inside a transaction must not keep its locks. */
 const idleInTransactionMs = 60_000;
 
 export interface SessionLimits {
-  /** What one statement may take; any time by default. The driver gives up a little later, should the server never answer. */
+  /** Longest time of one statement; unlimited by default. The driver gives up a little later, in case the server never answers. */
   statementTimeoutMs?: number;
-  /** How long a statement waits for a lock; any time by default. */
+  /** Longest wait of a statement for a lock; unlimited by default. */
   lockTimeoutMs?: number;
-  /** Tables are looked for in these schemas. */
+  /** The schemas to look for tables in. */
   searchPath?: string;
-  /** How long the driver waits for an answer; a little longer than `statementTimeoutMs` by default. */
+  /** Longest wait of the driver for a response; by default a little longer than `statementTimeoutMs`. */
   queryTimeoutMs?: number;
 }
 
-/** A connection whose loss is no error of the process, whoever listens: what is asked of it next fails, and says why. */
+/** A client whose connection loss does not crash the process when nobody listens for the error; the next query fails with the reason. */
 export class SteadyClient extends Client {
   override emit(event: string | symbol, ...values: unknown[]): boolean {
     if (event === 'error' && this.listenerCount('error') === 0) return false;
@@ -26,13 +26,13 @@ export class SteadyClient extends Client {
 }
 
 /**
- * Breaks the connection when the driver has given up on a statement, whose answer might still come: whoever took the connection from
- * the pool next would wait behind it.
+ * Closes the connection when the driver has given up on a statement, because its response may still arrive: the next user of the
+ * connection would wait behind it.
  */
-class ImpatientClient extends SteadyClient {
+class TimeoutClosingClient extends SteadyClient {
   override query = ((...parameters: unknown[]) => {
     const answer = (super.query as (...parameters: unknown[]) => unknown).apply(this, parameters);
-    // Where there is a callback instead, the pool itself drops the connection.
+    // For a callback, the pool itself drops the connection.
     if (answer instanceof Promise)
       answer.catch(({ message }: Error) => {
         if (message === 'Query read timeout') void this.end().catch(() => undefined);
@@ -41,7 +41,7 @@ class ImpatientClient extends SteadyClient {
   }) as Client['query'];
 }
 
-/** What all pools have in common. */
+/** Options that all pools share. */
 export function poolOptions(limits: SessionLimits = {}) {
   const { statementTimeoutMs, lockTimeoutMs, searchPath } = limits;
   const queryTimeoutMs = limits.queryTimeoutMs ?? (statementTimeoutMs && statementTimeoutMs + 5_000);
@@ -52,11 +52,11 @@ export function poolOptions(limits: SessionLimits = {}) {
     ...(searchPath ? [`search_path = ${searchPath}`] : []),
   ];
   return {
-    Client: ImpatientClient,
+    Client: TimeoutClosingClient,
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
     ...(queryTimeoutMs && { query_timeout: queryTimeoutMs }),
-    // Said in a statement: a pooler in session mode passes no startup parameter on.
+    // Set by a statement, because a pooler in session mode passes no startup parameter on.
     onConnect: async (client: ClientBase): Promise<void> => {
       await client.query(settings.map((setting) => `SET ${setting}`).join('; '));
     },

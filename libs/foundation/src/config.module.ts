@@ -4,7 +4,7 @@ import type { DynamicModule } from '@nestjs/common';
 import { Global, Module } from '@nestjs/common';
 import { CONFIG } from './tokens';
 
-/** What the process was told at start, and where it logs. */
+/** The configuration of the process, and its log. */
 @Global()
 @Module({})
 export class ConfigModule {

@@ -9,7 +9,7 @@ import { CONFIG } from './tokens';
 /** The connections to the database, as TypeORM's data source. */
 @Module({})
 export class DatabaseModule {
-  /** @param applicationName by which the database knows this process. */
+  /** @param applicationName the name of this process in the database's list of connections. */
   static forRoot({ applicationName, poolSize }: { applicationName: string; poolSize: number }): DynamicModule {
     const dataSource = TypeOrmModule.forRootAsync({
       inject: [CONFIG],

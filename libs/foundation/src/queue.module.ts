@@ -9,7 +9,7 @@ import { Global, Inject, Module } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { CONFIG, JOB_BACK_END } from './tokens';
 
-/** Jobs, the transactions that add them beside their rows, and the clock without whose agreement none is taken. */
+/** Jobs, the transactions that add them with their rows, and the clock check: no job is taken while it fails. */
 @Global()
 @Module({
   imports: [
@@ -47,7 +47,7 @@ export class QueueModule implements BeforeApplicationShutdown, OnApplicationShut
           useFactory: async (dataSource: DataSource, logger: JsonLogger) => {
             const clock = new ClockWatch({
               databaseNow: () => databaseNow(dataSource),
-              say: (sentence, details) => logger.warn(sentence, details),
+              report: (sentence, details) => logger.warn(sentence, details),
               ...(now && { now }),
             });
             await clock.start();

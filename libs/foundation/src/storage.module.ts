@@ -3,7 +3,7 @@ import { openImageStorage } from '@app/storage';
 import { Global, Module } from '@nestjs/common';
 import { CONFIG, IMAGE_STORAGE } from './tokens';
 
-/** Where pictures and weights lie. */
+/** The storage of pictures and weights. */
 @Global()
 @Module({
   providers: [{ provide: IMAGE_STORAGE, inject: [CONFIG], useFactory: (config: Config) => openImageStorage(config) }],

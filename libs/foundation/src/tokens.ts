@@ -1,4 +1,4 @@
-/** Injects the configuration that was read at start. */
+/** Injects the configuration. */
 export const CONFIG = Symbol('CONFIG');
 
 /** Injects the back end of the queues. */

@@ -4,21 +4,21 @@ import type { JobTransaction, Transactions } from '@app/queue';
 import { lockTask } from './locked-task';
 import { terminate } from './settlement';
 
-/** Tasks that one transaction cancels, and so holds locked for that moment. */
+/** Tasks that one transaction cancels, and thus keeps locked until it commits. */
 const batch = 100;
-/** The clock of an api, by which a task was made, may be ahead of the database's by this much. */
+/** How far the clock of the api that made a task may be ahead of the database's. */
 const clockDifferenceMs = 5_000;
 
-/** Which of an owner's tasks are canceled. */
+/** Which of an owner's tasks to cancel. */
 interface Cancelable {
   ownerId: string;
-  /** Only those that were made before. */
+  /** Only tasks that were created before this time. */
   before?: Date;
-  /** What another has locked, which may be canceling it too, is left out or waited for. */
-  locked: 'left out' | 'waited for';
+  /** Whether tasks that another transaction has locked, perhaps to cancel them too, are skipped or waited for. */
+  locked: 'skip' | 'wait';
 }
 
-/** Cancels a task that has not terminated. @returns whether it was canceled now; undefined where there is no such task. */
+/** Cancels a task that has not terminated. @returns whether it was canceled now; undefined if there is no such task. */
 export async function cancelOne(
   transaction: JobTransaction,
   taskId: string,
@@ -30,15 +30,15 @@ export async function cancelOne(
   return { canceled };
 }
 
-/** Cancels all that an owner has open when it begins, a batch at a time. @returns how many tasks were canceled. */
+/** Cancels, in batches, all tasks that an owner has open when the call begins. @returns how many tasks were canceled. */
 export async function cancelAll(transactions: Transactions, ownerId: string): Promise<number> {
   const [{ before }] = await transactions.manager.query<[{ before: Date }]>(
     `SELECT clock_timestamp() + $1 * interval '1 ms' AS before`,
     [clockDifferenceMs],
   );
   let total = 0;
-  // Others cancel beside it without a wait, and what somebody had locked for another end comes last.
-  for (const locked of ['left out', 'waited for'] as const)
+  // Skips locked tasks first, so that several processes can cancel in parallel; tasks locked for another reason come last.
+  for (const locked of ['skip', 'wait'] as const)
     for (let isMore = true; isMore;) {
       const canceled = await cancelBatch(transactions, { ownerId, before, locked });
       total += canceled;
@@ -47,13 +47,13 @@ export async function cancelAll(transactions: Transactions, ownerId: string): Pr
   return total;
 }
 
-/** Cancels a batch of what an owner has waiting or being drawn. @returns how many: fewer than a batch when none is left. */
+/** Cancels a batch of an owner's open tasks. @returns how many: fewer than a batch when none is left. */
 export function cancelBatch(transactions: Transactions, { ownerId, before, locked }: Cancelable): Promise<number> {
   return transactions.run(async (transaction) => {
     const rows = await transaction.manager.query<Pick<ImageTask, 'id' | 'kind' | 'status'>[]>(
       `SELECT id, kind, status FROM image_tasks WHERE owner_id = $1 AND status IN ('queued', 'processing')
          AND created_at < coalesce($3, 'infinity'::timestamptz)
-       ORDER BY id LIMIT $2 FOR UPDATE ${locked === 'left out' ? 'SKIP LOCKED' : ''}`,
+       ORDER BY id LIMIT $2 FOR UPDATE ${locked === 'skip' ? 'SKIP LOCKED' : ''}`,
       [ownerId, batch, before],
     );
     if (rows.length > 0) await terminate(transaction, rows, { status: 'canceled' });

@@ -1,11 +1,11 @@
 import type { EntityManager } from 'typeorm';
 
-// PostgreSQL channels on which the processes tell one another what happens. Nothing depends on a message arriving.
+// PostgreSQL channels for messages between processes. Nothing depends on a message arriving.
 
-/** A task was canceled or deleted; whoever draws it stops. The payload is the id. */
+/** A task was canceled or deleted, so the worker that draws it stops. The payload is the id. */
 export const stopChannel = 'darkroom_stop';
 
-/** A task's status has changed, or the task is gone. The payload is the id. */
+/** A task changed its status or was deleted. The payload is the id. */
 export const changeChannel = 'darkroom_change';
 
 /** A step of a drawing is done. The payload is a `StepMessage` in JSON. */
@@ -17,16 +17,16 @@ export interface StepMessage {
   attempt: number;
   /** Steps done, from 1 to `total`. */
   step: number;
-  /** The steps that the request asked for. */
+  /** The number of steps of the request. */
   total: number;
-  /** A small JPEG in base64, now and then. */
+  /** A small JPEG in base64, in some messages. */
   preview?: string;
 }
 
 /** An API key was revoked. The payload is its id. */
 export const keyChannel = 'darkroom_key';
 
-/** Says something of tasks on channels; it is heard when the surrounding transaction commits. */
+/** Sends task ids on channels; listeners receive them when the surrounding transaction commits. */
 export async function announce(
   manager: EntityManager,
   channels: readonly string[],

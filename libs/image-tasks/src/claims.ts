@@ -4,23 +4,23 @@ import { announce, changeChannel } from './channels';
 import { claimNext, countWaiting } from './fair-queue';
 import { heartbeatTimeoutMs, silenceFactor } from './silence';
 
-/** What the claim of one task found. */
+/** Result of claiming one task. */
 export type Claim = { kind: 'claimed'; task: ImageTask } | { kind: 'settled' } | { kind: 'held' };
 
-/** What a ticket was good for: nothing is queued (`none`), or nothing that may be drawn before `retryMs`. */
+/** Result of using a ticket: a task, `none` if nothing is queued, or nothing that may be drawn before `retryMs`. */
 export type DueClaim = { kind: 'claimed'; task: ImageTask } | { kind: 'none' } | { kind: 'wait'; retryMs: number };
 
-/** A task that another worker holds is looked at again after this; by then its worker has said that it lives, or has not. */
+/** Delay before a task held by another worker is checked again; by then its worker has sent a heartbeat or is considered dead. */
 const heldRetryMs = heartbeatTimeoutMs / 5;
 /**
- * When tasks wait but none may be drawn, its ticket comes again after this for each of them: the tickets of a key at its cap
- * come 20 times a second, however many they are, within these bounds.
+ * When tasks wait but none may be drawn, the delay per waiting task before the ticket is used again. So the tickets of a key at
+ * its limit return 20 times a second in total, however many there are, within these bounds.
  */
 const waitingRetryMs = { each: 50, least: 500, most: 30_000 };
 
 /**
- * Takes the task that is due: the one that this ticket claimed before, if the worker that took it is gone, else any whose worker is
- * gone, else the oldest of the owner whose turn it is.
+ * Claims the next task: the one that this ticket claimed before, if that worker is gone; else any task whose worker is gone; else
+ * the oldest task of the owner whose turn it is.
  */
 export async function claimDue(transactions: Transactions, ticket: string, maxConcurrent: number): Promise<DueClaim> {
   const { manager } = transactions;
@@ -36,7 +36,7 @@ export async function claimDue(transactions: Transactions, ticket: string, maxCo
   return count === 0 ? { kind: 'none' } : { kind: 'wait', retryMs: Math.max(least, each * count) };
 }
 
-/** Takes one task, whoever is due: a queued one, or one whose worker is gone. */
+/** Claims one given task, whoever's turn it is: a queued one, or one whose worker is gone. */
 export function claimOne(transactions: Transactions, taskId: string): Promise<Claim> {
   return transactions.run(async ({ manager }) => {
     const { affected } = await manager
@@ -47,7 +47,7 @@ export function claimOne(transactions: Transactions, taskId: string): Promise<Cl
         attempt: () => 'attempt + 1',
         startedAt: () => `coalesce(started_at, now())`,
         heartbeatAt: () => 'now()',
-        // No engine can be the reason where none draws.
+        // No engine draws sandbox tasks, so none can be the reason of their worker's death.
         deaths: () => `deaths + (status = 'processing' AND NOT sandbox)::integer`,
       })
       .where('id = :taskId', { taskId })

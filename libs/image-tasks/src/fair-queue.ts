@@ -6,11 +6,11 @@ import { olderTasksStatement, ownersByTurnStatement } from './statements/queue-p
 /** What runs one statement. */
 type Queryable = Pick<EntityManager, 'query'>;
 
-/** How often a claim is tried again whose slot another worker took at the same moment. */
+/** How often a claim is retried when another worker took its slot at the same moment. */
 const claimTries = 5;
 const uniqueViolation = '23505';
 
-/** @returns the id of the task that was claimed; undefined when none is due. */
+/** @returns the id of the claimed task; undefined if none is due. */
 export async function claimNext(
   database: Queryable,
   ticket: string,
@@ -26,7 +26,7 @@ export async function claimNext(
     }
 }
 
-/** How many tasks wait that no worker may take now, counted up to `most`. */
+/** The number of waiting tasks that no worker may take now, counted up to `most`. */
 export async function countWaiting(database: Queryable, most: number): Promise<number> {
   const [{ count }] = await database.query<{ count: number }[]>(
     `SELECT count(*)::integer AS count
@@ -37,9 +37,9 @@ export async function countWaiting(database: Queryable, most: number): Promise<n
 }
 
 /**
- * How many tasks are likely to be drawn before each of these: those of its owner that are older, and as many of every other
- * owner, as if all were equally dear; one more of an owner whose turn is before. Two statements that pass over what is queued
- * once, however many tasks are asked for, and then as many additions as there are owners for each.
+ * How many tasks are likely to be drawn before each of these: the owner's older ones, and the same number of every other owner's,
+ * as if all cost the same; one more of owners whose turn comes first. Two statements scan the queue once, however many tasks are
+ * asked for; then each task takes as many additions as there are owners.
  * @returns a position for each of them that is queued for an engine.
  */
 export async function queuePositions(database: Queryable, taskIds: readonly string[]): Promise<Map<string, number>> {
@@ -58,8 +58,8 @@ export async function queuePositions(database: Queryable, taskIds: readonly stri
 }
 
 /**
- * Replaces the estimate that a claimed task was charged by what it took.
- * @param seconds of compute; undefined where nobody measured: the time since it started, and at most the estimate.
+ * Replaces the estimate that was charged for a claimed task by its real cost.
+ * @param seconds of compute; undefined if nobody measured them: then the time since it started counts, up to the estimate.
  */
 export async function correctCharge(database: Queryable, taskId: string, seconds: number | undefined): Promise<void> {
   await database.query(

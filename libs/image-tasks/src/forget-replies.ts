@@ -1,8 +1,9 @@
 import type { EntityManager } from 'typeorm';
 
 /**
- * Deletes the replies that are kept for an Idempotency-Key and name one of these records, in the transaction that deletes the records
- * and after it has: nothing of what a caller deleted stays. A reply of several records goes with the first of them.
+ * Deletes the replies stored under an Idempotency-Key that name one of these records, in the transaction that deletes the records
+ * and after that statement, so that nothing of a deleted record remains. A reply that names several records is deleted with the
+ * first of them.
  */
 export async function forgetReplies(manager: EntityManager, recordIds: readonly string[]): Promise<void> {
   if (recordIds.length > 0)

@@ -2,7 +2,7 @@ import type { FinetunePrompt, Generation, ImageTask } from '@app/domain';
 import type { JobBackEnd, StatementClient } from '@app/queue';
 import { jobIdOf } from '@app/queue';
 
-/** What decides a picture, as it is asked for; every default is resolved. */
+/** The parameters of a drawing, with every default resolved. */
 type Drawing = Pick<
   ImageTask,
   | 'id'
@@ -25,7 +25,7 @@ type Drawing = Pick<
   | 'createdAt'
 >;
 
-/** A new task, and the row of the record that owns it: either, or in tests neither. */
+/** A new task and the record that owns it; only tests omit the record. */
 export interface NewTask extends Drawing {
   sandbox: boolean;
   /** Wait before a sandbox task is settled. */
@@ -34,15 +34,15 @@ export interface NewTask extends Drawing {
   finetunePrompt?: Pick<FinetunePrompt, 'prompt' | 'metadata'>;
 }
 
-/** What one request makes: all of it or nothing. */
+/** Everything one request inserts: all of it or nothing. */
 export interface NewTasks {
   ownerId: string;
-  /** How many tasks of this owner may wait; 0: any number. */
+  /** How many tasks of this owner may wait; 0: no limit. */
   maxQueued: number;
   tasks: readonly NewTask[];
 }
 
-/** Whether a request was written. When not, its owner's key is revoked, or its cap has no room beside the `queued` tasks that wait. */
+/** Whether a request was inserted. If not, its owner's key is revoked, or its limit has no room beside the `queued` tasks that wait. */
 export type InsertOutcome = { admitted: true } | ({ admitted: false } & Refusal);
 
 interface Refusal {
@@ -51,14 +51,14 @@ interface Refusal {
 }
 
 /**
- * Everything that requests make: their tasks, the records that own them, their owners' places in the fair queue and the jobs. One round
- * trip serves one request or many; outside a transaction it is one of its own.
+ * Inserts what requests make: tasks, the records that own them, their owners' places in the fair queue, and the jobs. One round
+ * trip serves one request or many; outside a transaction it is a transaction of its own.
  */
 const insert = { name: 'insert-tasks', text: 'SELECT * FROM insert_tasks($1)' };
 
 /**
- * Writes what requests make. Requests of one owner are admitted in their order while its cap allows.
- * @returns one outcome for each. With a back end that has no rows the jobs are the caller's to add after the commit: `jobOf`.
+ * Inserts what requests make. Requests of one owner are admitted in order as long as its limit allows.
+ * @returns one outcome per request. If the back end does not store jobs as rows, the caller adds them after the commit: `jobOf`.
  */
 export async function insertTasks(
   client: StatementClient,
@@ -75,7 +75,7 @@ export async function insertTasks(
 
 type RefusedRow = Refusal & { request: number };
 
-/** Fields of the type `new_task` that are columns of a task. */
+/** Fields of the database type `new_task` that are columns of a task. */
 const columns: Readonly<Record<keyof Drawing | 'sandbox', string>> = {
   id: 'id',
   kind: 'kind',
@@ -99,7 +99,7 @@ const columns: Readonly<Record<keyof Drawing | 'sandbox', string>> = {
 };
 const columnNames = Object.entries(columns) as [keyof typeof columns, string][];
 
-/** The function's parameter: an array of its `new_task`. What has no field there would be left out without a word. */
+/** The function's parameter: an array of the type `new_task`. A key without a field in that type would be dropped silently. */
 function rowsOf(jobs: JobBackEnd, works: readonly NewTasks[]): string {
   const rows = works.flatMap(({ maxQueued, tasks }, request) =>
     tasks.map((task) => {
@@ -119,7 +119,7 @@ function rowsOf(jobs: JobBackEnd, works: readonly NewTasks[]): string {
   return JSON.stringify(rows);
 }
 
-/** The queue that a new task's job goes to, and the job. */
+/** The queue and the job of a new task. */
 export function jobOf({ id, sandbox, delayMs }: Pick<NewTask, 'id' | 'sandbox' | 'delayMs'>) {
   const job = { id: jobIdOf(id, 1), data: { taskId: id }, ...(delayMs && { delayMs }) };
   return [sandbox ? 'sandbox' : 'images', job] as const;

@@ -1,20 +1,20 @@
 import { InferenceWorker, newIdentifier } from '@app/domain';
 import type { DataSource } from 'typeorm';
 
-/** How often an inference process says that it lives. */
+/** Interval between the heartbeats of an inference process. */
 export const workerBeatMs = 5_000;
 
-/** A process that has been silent for this long is gone. */
+/** A process that is silent for this long counts as gone. */
 const silentMs = 3 * workerBeatMs;
 
-/** Which inference processes are up and what they draw on. The database's clock decides, so that machines need not agree on the time. */
+/** Which inference processes are up and what they draw on. The database's clock decides, so the machines' clocks need not agree. */
 export class LiveWorkers {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Says that this process lives, now and every `workerBeatMs`, until `leave` is called. A beat that fails is reported and
-   * the next one tried: a worker that cannot be seen still draws.
-   * @param devices what it really draws on, `cpu` or `cuda:<n>`.
+   * Sends a heartbeat now and every `workerBeatMs`, until `leave` is called. A failed beat is reported and the next one still
+   * sent: a worker without heartbeats can still draw.
+   * @param devices the devices actually used, `cpu` or `cuda:<n>`.
    */
   async join(devices: readonly string[], onError: (error: unknown) => void): Promise<{ leave(): Promise<void> }> {
     const id = newIdentifier();
@@ -27,14 +27,14 @@ export class LiveWorkers {
     return {
       leave: async () => {
         clearInterval(timer);
-        // A beat under way would write the row anew.
+        // A beat in progress would insert the row again.
         await beating;
         await this.dataSource.manager.delete(InferenceWorker, { id });
       },
     };
   }
 
-  /** Devices of all processes that are up, each once: `cpu` first, then the GPUs by number. */
+  /** Devices of all live processes, without duplicates: `cpu` first, then the GPUs by number. */
   async devices(): Promise<string[]> {
     const rows: { device: string }[] = await this.dataSource.query(
       `SELECT DISTINCT unnest(devices) AS device FROM inference_workers

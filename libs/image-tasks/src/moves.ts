@@ -7,10 +7,10 @@ import { correctCharge } from './fair-queue';
 import type { Attempt } from './locked-task';
 import { lockAttempt, lockTask } from './locked-task';
 
-/** A task as somebody has found it. */
+/** A task as a sweeper found it. */
 export type FoundTask = Pick<ImageTask, 'id' | 'attempt' | 'enqueued' | 'status'>;
 
-/** Writes what a worker says of the task in its hands. False: it is in them no longer. */
+/** Writes a worker's update of a task it holds. False: it no longer holds the task. */
 export function updateHeld(
   transactions: Transactions,
   { id, attempt }: Attempt,
@@ -22,7 +22,7 @@ export function updateHeld(
   });
 }
 
-/** Gives a claimed task back. False: it was in this worker's hands no longer. */
+/** Gives a claimed task back. False: this worker no longer holds it. */
 export function release(transactions: Transactions, task: Attempt, delayMs: number): Promise<boolean> {
   return transactions.run(async (transaction) => {
     const row = await lockAttempt(transaction.manager, task);
@@ -31,7 +31,7 @@ export function release(transactions: Transactions, task: Attempt, delayMs: numb
   });
 }
 
-/** Puts a task that lost its worker or its job back into the queue. False when it has moved on since it was found. */
+/** Requeues a task that lost its worker or its job. False when it has changed since it was found. */
 export function requeue(transactions: Transactions, found: FoundTask): Promise<boolean> {
   return transactions.run(async (transaction) => {
     const row = await lockTask(transaction.manager, found.id);
@@ -43,7 +43,7 @@ export function requeue(transactions: Transactions, found: FoundTask): Promise<b
   });
 }
 
-/** Under a new job. */
+/** Requeues a task under a new job. */
 async function putBack(transaction: JobTransaction, row: ImageTask, delayMs: number): Promise<void> {
   const enqueued = row.enqueued + 1;
   await transaction.manager.update(
@@ -59,7 +59,7 @@ async function putBack(transaction: JobTransaction, row: ImageTask, delayMs: num
       notBefore: () => `now() + ${delayMs} * interval '1 ms'`,
     },
   );
-  // It is charged anew by its next claim.
+  // The next claim charges it again.
   if (row.status === 'processing') await correctCharge(transaction.manager, row.id, 0);
   await announce(transaction.manager, [changeChannel], [row.id]);
   const job = { id: jobIdOf(row.id, enqueued), data: { taskId: row.id }, delayMs };

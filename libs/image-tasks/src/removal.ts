@@ -5,14 +5,14 @@ import { announce, changeChannel, stopChannel } from './channels';
 import { forgetReplies } from './forget-replies';
 import { removeTasksStatement } from './statements/remove-tasks';
 
-/** Deletes a task with everything that hangs on it; a worker that draws it stops. */
+/** Deletes a task with all its rows; a worker that draws it stops. */
 export async function removeOne({ manager }: JobTransaction, taskId: string): Promise<void> {
   await manager.query(removeTasksStatement, [[taskId]]);
   await forgetReplies(manager, [taskId]);
   await announce(manager, [changeChannel, stopChannel], [taskId]);
 }
 
-/** Deletes many tasks, in statements whose number does not grow with them. @returns the ids of those that a worker ever took. */
+/** Deletes many tasks in a fixed number of statements. @returns the ids of those that a worker ever claimed. */
 export async function removeAll({ manager }: JobTransaction, taskIds: readonly string[]): Promise<string[]> {
   const removed: Pick<ImageTask, 'id' | 'attempt' | 'status'>[] = await manager.query(removeTasksStatement, [taskIds]);
   await forgetReplies(manager, taskIds);

@@ -6,11 +6,11 @@ import { announce, changeChannel, stopChannel } from './channels';
 import { correctCharge } from './fair-queue';
 import type { Attempt } from './locked-task';
 import { lockAttempt } from './locked-task';
-import { oweWebhooks } from './owed-webhooks';
+import { insertDeliveries } from './webhook-deliveries';
 import { addStored } from './storage-use';
 import { recordUsage } from './usage';
 
-/** How a task ended and what came of it. */
+/** How a task ended, and its results. */
 export interface Settlement {
   status: TerminatedStatus;
   error?: string | null;
@@ -20,8 +20,8 @@ export interface Settlement {
 }
 
 /**
- * Writes the terminated status, the images, the usage and the webhook's duty in one transaction, only if the row still carries this
- * attempt. False: it does not.
+ * Writes the terminated status, the images, the usage and the pending webhook delivery in one transaction, only if the row still
+ * carries this attempt. False: it does not.
  */
 export function settle(transactions: Transactions, task: Attempt, settlement: Settlement): Promise<boolean> {
   return transactions.run(async (transaction) => {
@@ -38,7 +38,7 @@ export function settle(transactions: Transactions, task: Attempt, settlement: Se
   });
 }
 
-/** Ends tasks alike that are open and that the transaction has locked: charge, status, word of it and the webhooks' duty. */
+/** Terminates open tasks that the transaction has locked, all in the same way: charge, status, message and webhook deliveries. */
 export async function terminate(
   transaction: JobTransaction,
   rows: readonly Pick<ImageTask, 'id' | 'kind' | 'status'>[],
@@ -60,9 +60,9 @@ export async function terminate(
       completedAt: () => `greatest(date_trunc('milliseconds', clock_timestamp()), created_at)`,
     },
   );
-  // Whoever settles a task draws it no longer; who draws one that is canceled stops.
+  // A worker that settles its task has stopped drawing it; one whose task is canceled must be told to stop.
   await announce(manager, settlement.status === 'canceled' ? [changeChannel, stopChannel] : [changeChannel], ids);
-  await oweWebhooks(transaction, rows);
+  await insertDeliveries(transaction, rows);
 }
 
 function bytesOf({ images = [] }: Settlement): number {

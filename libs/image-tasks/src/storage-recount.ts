@@ -2,29 +2,29 @@ import type { DataSource } from 'typeorm';
 import {
   correctStatement,
   countPicturesStatement,
-  dueStatement,
-  heldStatement,
+  dueOwnersStatement,
+  storedCountStatement,
   pageStatement,
 } from './statements/recount-stored';
 
 interface Page {
   bytes: string;
-  /** Succeeded tasks whose pictures nobody has counted: those of a version before. */
+  /** Succeeded tasks whose pictures were never counted: those of an older version. */
   uncounted: string[] | null;
   last_at: string | null;
   last_id: string | null;
 }
 
 /**
- * Compares the counts that were not compared for longest with the rows, a few at a time, and counts the pictures of a version before.
- * One owner's failure is thrown when the others are done.
+ * Compares a few counts with the rows, those not compared for longest, and counts the pictures of an older version. An owner's
+ * error is thrown after the others are done.
  * @returns how many were compared, and how many of these were wrong.
  */
 export async function recountStored(
   database: Pick<DataSource, 'query' | 'transaction'>,
   { most, agoHours, signal }: { most: number; agoHours: number; signal?: AbortSignal },
 ): Promise<{ compared: number; wrong: number }> {
-  const due = await database.query<{ id: string }[]>(dueStatement, [agoHours, most]);
+  const due = await database.query<{ id: string }[]>(dueOwnersStatement, [agoHours, most]);
   let wrong = 0;
   const failures: unknown[] = [];
   for (const { id } of due) {
@@ -39,23 +39,23 @@ export async function recountStored(
 }
 
 /**
- * All that is read is of one moment, at which count and rows were moved alike: what lies between them is the error, however much either
- * has moved since. So nothing is locked while files are counted.
+ * Reads everything in one snapshot, in which count and rows agree; so any difference is an error, whatever changes meanwhile.
+ * Nothing is locked while files are counted.
  */
 async function recount(
   database: Pick<DataSource, 'query' | 'transaction'>,
   ownerId: string,
   signal?: AbortSignal,
 ): Promise<boolean> {
-  const seen = await database.transaction('REPEATABLE READ', async (manager) => {
+  const snapshot = await database.transaction('REPEATABLE READ', async (manager) => {
     const [{ counted_at: countedAt, ...held }] = await manager.query<
       [{ picture_bytes: string; weight_bytes: string; files: string; counted_at: string | null }]
-    >(heldStatement, [ownerId]);
+    >(storedCountStatement, [ownerId]);
     let pictures = -BigInt(held.picture_bytes);
     for (let last = ['-infinity', '']; ;) {
       const [page] = await manager.query<[Page]>(pageStatement, [ownerId, ...last]);
       pictures += BigInt(page.bytes);
-      // On a connection of its own: it moves rows and count alike, and so not what lies between them.
+      // On a connection of its own: it changes rows and count together, and so does not affect the difference.
       if (page.uncounted) await database.query(countPicturesStatement, [page.uncounted]);
       if (page.last_at === null || page.last_id === null) break;
       signal?.throwIfAborted();
@@ -63,7 +63,7 @@ async function recount(
     }
     return { pictures, weights: BigInt(held.files) - BigInt(held.weight_bytes), countedAt };
   });
-  const missing = [String(seen.pictures), String(seen.weights)];
-  await database.query(correctStatement, [ownerId, ...missing, seen.countedAt]);
+  const missing = [String(snapshot.pictures), String(snapshot.weights)];
+  await database.query(correctStatement, [ownerId, ...missing, snapshot.countedAt]);
   return missing.some((bytes) => bytes !== '0');
 }

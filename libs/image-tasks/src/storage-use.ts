@@ -1,15 +1,18 @@
-/** What runs a statement: an entity manager or a data source. */
+/** Runs a statement: an entity manager or a data source. */
 interface Queryable {
   query<T = unknown>(statement: string, parameters?: unknown[]): Promise<T>;
 }
 
-/** Bytes that a caller's files have come to take, or take no more where they are negative. */
+/** Change in bytes of a caller's files; negative when files are deleted. */
 export interface StoredChange {
   pictureBytes?: number;
   weightBytes?: number;
 }
 
-/** Moves a caller's count, in the transaction that adds or removes the rows of the files, and last in it: its row is held to the end. */
+/**
+ * Changes a caller's count, in the transaction that inserts or deletes the rows of the files. Call it last: its row stays locked
+ * to the end.
+ */
 export async function addStored(
   database: Queryable,
   ownerId: string,

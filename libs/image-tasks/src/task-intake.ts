@@ -4,9 +4,9 @@ import { Pool } from 'pg';
 import type { InsertOutcome, NewTasks } from './insert-tasks';
 import { insertTasks, jobOf } from './insert-tasks';
 
-/** Requests that are written together, at most; each makes one task. */
+/** At most this many requests are written together; each makes one task. */
 const batchSize = 64;
-/** As long a batch waits for a row or an owner that somebody else has locked. */
+/** Longest wait of a batch for a row or an owner that another transaction has locked. */
 const lockTimeoutMs = 250;
 
 interface Pending {
@@ -16,19 +16,19 @@ interface Pending {
 }
 
 /**
- * Writes what requests make, together with what others make at the same time: while one batch is being committed, requests gather for
- * the next. So the cost of a commit, which is a wait for the disk, is shared by all who came meanwhile, and a request that comes alone
- * waits for nothing. Owners take turns within a batch. Whoever is in the way of the others is taken out and written apart: a request of
- * many tasks, and, where a batch fails or meets a lock, each owner for itself.
+ * Writes what requests make in shared transactions: while one batch is being committed, requests gather for the next. So
+ * concurrent requests share the cost of a commit, which is a wait for the disk, and a single request waits for nothing. Owners
+ * take turns within a batch. Requests that would delay the others are written separately: a request with many tasks, and each
+ * owner's requests when their batch fails or meets a lock.
  */
 export class TaskIntake {
-  /** Of each owner in the order of arrival; the owner whose turn is next is the first. */
+  /** Requests by owner, in order of arrival; the first owner is the next in turn. */
   private readonly waiting = new Map<string, Pending[]>();
-  /** The same of owners for whom something is written apart: it waits until that is done. */
+  /** Requests of owners for whom a separate write is in progress; they wait until it is done. */
   private readonly held = new Map<string, Pending[]>();
   private isWriting = false;
   private isDue = false;
-  /** Its connection gives up waiting for a lock. */
+  /** Its connections give up waiting for a lock. */
   private readonly pool: Pool;
 
   constructor(
@@ -49,7 +49,7 @@ export class TaskIntake {
 
   /** Resolves when the tasks, their records and their jobs are committed, or when there is no room for them. */
   insert(work: NewTasks): Promise<InsertOutcome> {
-    if (this.transactions.isEnclosed) return this.insertApart(work);
+    if (this.transactions.isEnclosed) return this.insertSeparately(work);
     return new Promise((resolve, reject) => {
       const { ownerId } = work;
       const own = this.held.get(ownerId) ?? this.waiting.get(ownerId);
@@ -64,8 +64,8 @@ export class TaskIntake {
   }
 
   /**
-   * Nothing is being written. What came in the same turn of the event loop is written in two halves, so that from then on the database
-   * writes one half while this process answers and reads the other; else each would wait for the other.
+   * Called when nothing is being written. Requests from the same turn of the event loop are written in two halves, so that the
+   * database writes one half while this process answers and reads the other; otherwise each would wait for the other.
    */
   private begin(): void {
     if (this.isWriting || this.isDue) return;
@@ -88,7 +88,7 @@ export class TaskIntake {
     });
   }
 
-  /** One request of each owner, again and again. A request of many tasks goes apart when it is its turn. */
+  /** Takes one request of each owner in turn. A request with many tasks is written separately when its turn comes. */
   private takeBatch(most: number): Pending[] {
     const batch: Pending[] = [];
     const taken = new Set<string>();
@@ -104,7 +104,7 @@ export class TaskIntake {
       else {
         const many = own.splice(0, 1);
         this.held.set(ownerId, own);
-        void this.writeApart(ownerId, many);
+        void this.writeSeparately(ownerId, many);
       }
     }
     for (const [ownerId, own] of later) this.waiting.set(ownerId, own);
@@ -114,15 +114,15 @@ export class TaskIntake {
   private async writeTogether(batch: readonly Pending[]): Promise<void> {
     try {
       const outcomes = await this.inOneTransaction(batch.map(({ work }) => work));
-      // The next batch does not wait for a back end whose jobs are added after the commit.
+      // The next batch does not wait for a back end that adds jobs after the commit.
       void this.finish(batch, outcomes);
     } catch (error) {
-      if (!isOfOneRequest(error)) return batch.forEach(({ reject }) => reject(error));
+      if (!isRequestError(error)) return batch.forEach(({ reject }) => reject(error));
       for (const ownerId of new Set(batch.map(({ work }) => work.ownerId))) {
         this.held.set(ownerId, this.waiting.get(ownerId) ?? []);
         this.waiting.delete(ownerId);
         const own = batch.filter(({ work }) => work.ownerId === ownerId);
-        void this.writeApart(ownerId, own);
+        void this.writeSeparately(ownerId, own);
       }
     }
   }
@@ -133,23 +133,23 @@ export class TaskIntake {
     try {
       return await insertTasks(client, this.jobs, works);
     } catch (error) {
-      if (!isOfOneRequest(error)) broken = error as Error;
+      if (!isRequestError(error)) broken = error as Error;
       throw error;
     } finally {
       client.release(broken);
     }
   }
 
-  /** One request after the other, so that an owner who waits for a lock holds one connection. */
-  private async writeApart(ownerId: string, own: readonly Pending[]): Promise<void> {
-    for (const { work, resolve, reject } of own) await this.insertApart(work).then(resolve, reject);
+  /** One request after the other, so that an owner who waits for a lock uses one connection. */
+  private async writeSeparately(ownerId: string, own: readonly Pending[]): Promise<void> {
+    for (const { work, resolve, reject } of own) await this.insertSeparately(work).then(resolve, reject);
     const since = this.held.get(ownerId) ?? [];
     this.held.delete(ownerId);
     if (since.length > 0) this.waiting.set(ownerId, since);
     this.writeNext();
   }
 
-  private insertApart(work: NewTasks): Promise<InsertOutcome> {
+  private insertSeparately(work: NewTasks): Promise<InsertOutcome> {
     return this.transactions.run(async (transaction) => {
       const client = await transaction.connection();
       const [outcome] = await insertTasks(client, this.jobs, [work]);
@@ -162,7 +162,7 @@ export class TaskIntake {
     });
   }
 
-  /** The rows are committed: a job that could not be added now is the sweeper's to add. */
+  /** The rows are committed, so the sweeper adds a job that could not be added now. */
   private async finish(batch: readonly Pending[], outcomes: readonly InsertOutcome[]): Promise<void> {
     const { jobs } = this;
     if (!jobs.rowOf) {
@@ -176,8 +176,11 @@ export class TaskIntake {
   }
 }
 
-/** Whether the server refused the statement for something in it, or gave up waiting; else nobody could have been served. */
-function isOfOneRequest(error: unknown): boolean {
+/**
+ * Whether the server rejected the statement because of its content, or gave up waiting for a lock. Any other failure affects
+ * every request alike.
+ */
+function isRequestError(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   return typeof code === 'string' && /^(21|22|23|40|55P03)/.test(code);
 }

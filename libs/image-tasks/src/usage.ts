@@ -1,7 +1,7 @@
 import type { ImageTask } from '@app/domain';
 import type { EntityManager } from 'typeorm';
 
-/** Adds what a task has drawn to what its owner has used today, with its compute seconds. */
+/** Adds a task's pictures and compute seconds to its owner's usage of today. */
 export async function recordUsage(
   manager: EntityManager,
   task: Pick<ImageTask, 'ownerId' | 'model' | 'finetuneId' | 'steps'>,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 
-/** sha256 of a file, in hexadecimal, read in a stream. `onBytes` gets the size of each chunk. */
+/** sha256 of a file, in hexadecimal, read as a stream. `onBytes` gets the size of each chunk. */
 export async function hashFile(path: string, onBytes?: (bytes: number) => void, signal?: AbortSignal): Promise<string> {
   const hash = createHash('sha256');
   for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20, ...(signal && { signal }) })) {
@@ -13,7 +13,7 @@ export async function hashFile(path: string, onBytes?: (bytes: number) => void, 
 
 /**
  * One hash for a whole model: sha256 over `<path> NUL <sha256 of the file> LF` of every file, sorted by path. The same files give
- * the same hash wherever and whenever they were installed.
+ * the same hash wherever they were installed.
  * @param files relative path -> sha256 in hexadecimal
  */
 export function contentHash(files: ReadonlyMap<string, string>): string {
@@ -22,5 +22,5 @@ export function contentHash(files: ReadonlyMap<string, string>): string {
   return hash.digest('hex');
 }
 
-/** The first 12 digits of a content hash: what records and pictures carry. */
+/** The first 12 digits of a content hash, as in records and pictures. */
 export const shortHash = (hash: string): string => hash.slice(0, 12);

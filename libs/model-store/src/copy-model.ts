@@ -3,14 +3,14 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, open, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { checkDiskSpace, onDisk } from './disk-space';
+import { checkDiskSpace, explainDiskErrors } from './disk-space';
 import { selectModelFiles } from './model-files';
 import { listFolder } from './model-layout';
 import { ProgressMeter } from './model-progress';
 
 /**
- * Copies the files of a model from a folder into `target`, hashing them on the way. Links are copied as what they point to, so
- * a folder of the hub's own cache can be given.
+ * Copies the files of a model from a folder into `target` and hashes them meanwhile. Links are followed, so the source may be a
+ * folder of the hub's own cache.
  * @returns the sha256 of each file by its path in the model
  */
 export async function copyModel(
@@ -30,7 +30,7 @@ export async function copyModel(
   const meter = new ProgressMeter('copy', totalBytes, chosen.length, onProgress);
   const files = new Map<string, string>();
   for (const { from, to } of chosen) {
-    await onDisk(mkdir(dirname(join(target, to)), { recursive: true }));
+    await explainDiskErrors(mkdir(dirname(join(target, to)), { recursive: true }));
     files.set(to, await copyFile(join(source, from), join(target, to), (bytes) => meter.set(to, bytes), signal));
     meter.finish(to);
   }
@@ -44,15 +44,15 @@ async function copyFile(
   signal: AbortSignal,
 ): Promise<string> {
   const hash = createHash('sha256');
-  const handle = await onDisk(open(to, 'w'));
+  const handle = await explainDiskErrors(open(to, 'w'));
   let bytes = 0;
   try {
     for await (const chunk of createReadStream(from, { highWaterMark: 1 << 20, signal })) {
-      await onDisk(handle.writeFile(chunk as Buffer));
+      await explainDiskErrors(handle.writeFile(chunk as Buffer));
       hash.update(chunk as Buffer);
       onBytes((bytes += (chunk as Buffer).length));
     }
-    await onDisk(handle.sync());
+    await explainDiskErrors(handle.sync());
   } finally {
     await handle.close();
   }

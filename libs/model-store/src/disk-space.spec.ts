@@ -1,4 +1,4 @@
-import { formatBytes, onDisk } from './disk-space';
+import { formatBytes, explainDiskErrors } from './disk-space';
 
 describe(formatBytes.name, () => {
   it.each([
@@ -15,13 +15,13 @@ describe(formatBytes.name, () => {
   ])('writes %d as %s', (bytes, text) => expect(formatBytes(bytes)).toBe(text));
 });
 
-describe(onDisk.name, () => {
+describe(explainDiskErrors.name, () => {
   it.each([
     ['ENOSPC', 'NoSpace'],
     ['EDQUOT', 'NoSpace'],
     ['EROFS', 'NotWritable'],
-  ])('names what %s means', async (system, code) => {
+  ])('explains %s in plain words', async (system, code) => {
     const failure = Object.assign(new Error('write failed'), { code: system });
-    await expect(onDisk(Promise.reject(failure))).rejects.toMatchObject({ code, cause: failure });
+    await expect(explainDiskErrors(Promise.reject(failure))).rejects.toMatchObject({ code, cause: failure });
   });
 });

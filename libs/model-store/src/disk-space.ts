@@ -1,10 +1,10 @@
 import { statfs } from 'node:fs/promises';
 import { ModelStoreError, systemCode } from './model-store-error';
 
-/** Left free beside the model, for the manifest and for everything else on the disk. */
+/** Space that must stay free beside the model, for the manifest and everything else on the disk. */
 const reserveBytes = 64 * 2 ** 20;
 
-/** @throws ModelStoreError `NoSpace` when the folder's disk has no room for so many bytes more. */
+/** @throws ModelStoreError `NoSpace` when the folder's disk has no room for this many more bytes. */
 export async function checkDiskSpace(folder: string, bytes: number): Promise<void> {
   const { bavail, bsize } = await statfs(folder);
   if (bytes + reserveBytes <= bavail * bsize) return;
@@ -14,8 +14,8 @@ export async function checkDiskSpace(folder: string, bytes: number): Promise<voi
   );
 }
 
-/** Awaits a write and names what a disk that refuses it lacks. @throws ModelStoreError `NoSpace` or `NotWritable` */
-export async function onDisk<T>(write: Promise<T>): Promise<T> {
+/** Awaits a write and explains a failure of the disk. @throws ModelStoreError `NoSpace` or `NotWritable` */
+export async function explainDiskErrors<T>(write: Promise<T>): Promise<T> {
   try {
     return await write;
   } catch (error) {
@@ -28,7 +28,7 @@ export async function onDisk<T>(write: Promise<T>): Promise<T> {
   }
 }
 
-/** Bytes for a person, in powers of a thousand as the hub shows them. */
+/** A readable size, in powers of 1000 as on the hub. */
 export function formatBytes(bytes: number): string {
   const units = ['bytes', 'kB', 'MB', 'GB', 'TB', 'PB', 'EB'];
   let unit = 0;

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { FileLock, LockContendedError, LockHeldError } from '@app/process';
-import { onDisk } from './disk-space';
+import { explainDiskErrors } from './disk-space';
 import { ModelStoreError } from './model-store-error';
 
 /**
- * Lets one process at a time change a model, on whichever machine that has the models folder.
+ * Ensures that one process at a time changes a model, across all machines that share the models folder.
  * @param onLost called when another process took the lock over.
  * @throws ModelStoreError `ModelLocked` naming the process that holds it.
  */
@@ -20,6 +20,6 @@ export async function lockModel(modelsDir: string, name: string, onLost: () => v
     }
     if (error instanceof LockContendedError)
       throw new ModelStoreError('ModelLocked', `${changed} several processes at once; try again.`);
-    return onDisk(Promise.reject(error as Error));
+    return explainDiskErrors(Promise.reject(error as Error));
   }
 }

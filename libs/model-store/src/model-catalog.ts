@@ -6,7 +6,7 @@ import { selectModelFiles } from './model-files';
 import { listFolder, readLayout } from './model-layout';
 import { readManifest, writeManifest } from './model-manifest';
 
-/** What a model folder holds now. */
+/** The current content of a model folder. */
 export interface FolderContent {
   /** Content hash, sha256 in hexadecimal. */
   hash: string;
@@ -17,8 +17,8 @@ export interface FolderContent {
 }
 
 /**
- * Knows the content of the model folders without reading gigabytes each time: what was read once is kept in the manifest, or in
- * memory where the models folder cannot be written, and is read again when a file's size or time of change differs.
+ * Knows the content of the model folders without reading gigabytes each time. Results are kept in the manifest, or in memory if
+ * the models folder is read-only; a file is read again when its size or modification time differs.
  */
 export class ModelCatalog {
   private readonly memory = new Map<string, ModelManifest>();
@@ -26,7 +26,7 @@ export class ModelCatalog {
 
   constructor(private readonly modelsDir: string) {}
 
-  /** @throws ModelStoreError `InvalidModel` when the folder is no loadable model */
+  /** @throws ModelStoreError `InvalidModel` when the folder is not a loadable model */
   content(name: string): Promise<FolderContent> {
     const running = this.pending.get(name) ?? this.read(name).finally(() => this.pending.delete(name));
     this.pending.set(name, running);
@@ -37,7 +37,7 @@ export class ModelCatalog {
     return this.memory.get(name) ?? (await readManifest(this.modelsDir, name));
   }
 
-  /** Remembers what a folder holds, with digests that were just computed, and where it was installed from if that is known. */
+  /** Stores a folder's content, with digests that were just computed, and its source if known. */
   async record(
     name: string,
     digests: ReadonlyMap<string, string>,
@@ -80,7 +80,7 @@ export class ModelCatalog {
     const entries = await Promise.all(
       paths.map(async (path) => {
         const { size, mtimeMs } = await stat(join(folder, path));
-        // Whole milliseconds: what restores a file's time rarely keeps more.
+        // Whole milliseconds: tools that restore a file's time rarely keep more.
         return [path, { size, mtimeMs: Math.round(mtimeMs) }] as const;
       }),
     );

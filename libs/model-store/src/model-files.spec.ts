@@ -7,11 +7,11 @@ const graphs = ['text_encoder/model.onnx', 'unet/model.onnx', 'vae_decoder/model
 const select = (...more: string[]): string[] => selectModelFiles([...base, ...graphs, ...more]).map(({ to }) => to);
 
 describe(selectModelFiles.name, () => {
-  it('takes the plain files of a model, sorted', () => {
+  it('selects the plain files of a model, sorted', () => {
     expect(select()).toEqual([...base, ...graphs].sort());
   });
 
-  it('takes external data of any name, configs, the fused graph and the preview map', () => {
+  it('selects external data of any name, configs, the fused graph and the preview map', () => {
     const more = [
       'unet/weights.pb',
       'unet/onnx__MatMul_1234',
@@ -25,7 +25,7 @@ describe(selectModelFiles.name, () => {
     expect(select(...more)).toEqual([...base, ...graphs, ...more].sort());
   });
 
-  it('leaves out what belongs to other frameworks, precisions and parts', () => {
+  it('leaves out the files of other frameworks, precisions and parts', () => {
     const more = [
       'README.md',
       'LICENSE',

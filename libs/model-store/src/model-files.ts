@@ -1,14 +1,14 @@
 import { ModelStoreError } from './model-store-error';
 
-/** The parts of a text-to-image model that hold a graph. */
+/** The parts of a text-to-image model that have a graph. */
 export const graphParts = ['text_encoder', 'unet', 'vae_decoder'] as const;
 
 const modelNamePattern = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 
-/** The folder of enlarging models, which lies in the models folder and is no model itself. */
+/** The folder of the upscalers, which is in the models folder but is not a model. */
 const upscalersFolder = 'upscalers';
 
-/** Whether a model may be installed under this name. It is a folder's name too, so it cannot leave the models folder. */
+/** Whether a model may have this name. It is a folder's name too, so it must not lead out of the models folder. */
 export const isModelName = (name: string): boolean => modelNamePattern.test(name) && name !== upscalersFolder;
 
 /** @throws ModelStoreError `InvalidModelName` saying what is accepted. */
@@ -27,7 +27,7 @@ export function checkModelName(name: string): string {
 
 /** Whether a path from a listing stays inside the folder it is joined to, on every platform. */
 export function isSafePath(path: string): boolean {
-  // eslint-disable-next-line no-control-regex -- control characters are what is refused
+  // eslint-disable-next-line no-control-regex -- the pattern rejects control characters
   if (path.length > 512 || /[\\:\u0000-\u001f]/.test(path)) return false;
   return path.split('/').every((segment) => segment !== '' && segment !== '.' && segment !== '..');
 }
@@ -36,18 +36,18 @@ export function isSafePath(path: string): boolean {
 const foreignWeights =
   /\.(safetensors|msgpack|ckpt|h5|pt|pth|tflite|mlmodel|mlpackage|gguf|xml|mapping|md|gitattributes)$|(^|\/)((diffusion_)?pytorch_model|flax_model|tf_model|openvino_)[^/]*$/i;
 
-/** A file of a model: where it lies in the source, and where it belongs in an installed model. */
+/** A file of a model: its path in the source, and its path in the installed model. */
 export interface ModelFile {
   from: string;
   to: string;
 }
 
 /**
- * Picks what an installed model consists of out of everything in a repository or folder: model_index.json, the scheduler's
- * and the tokenizer's files, and of each part its config, one plain graph with its external data, and a graph fused for CUDA
- * where one lies beside it, and preview.json. Weights of other frameworks, other precisions, the safety checker and the VAE encoder stay out.
+ * Selects the files of an installed model out of everything in a repository or folder: model_index.json, preview.json, the files
+ * of the scheduler and the tokenizer, and for each part its config, one plain graph with its external data, and a graph fused for
+ * CUDA if there is one. Weights of other frameworks, other precisions, the safety checker and the VAE encoder are left out.
  * @param paths paths relative to the model's root, with forward slashes.
- * @throws ModelStoreError `InvalidModel` naming the first thing that is missing.
+ * @throws ModelStoreError `InvalidModel` naming the first missing file.
  */
 export function selectModelFiles(paths: readonly string[]): ModelFile[] {
   const all = new Set(paths);
@@ -71,7 +71,7 @@ export function selectModelFiles(paths: readonly string[]): ModelFile[] {
   return files.sort((a, b) => (a.to < b.to ? -1 : 1));
 }
 
-/** A graph fused for CUDA, which a model may keep beside the plain one. */
+/** A graph fused for CUDA, which a model may have beside the plain one. */
 const fusedGraph = 'model_cuda.onnx';
 
 function selectPart(part: string, inside: readonly string[]): ModelFile[] {
@@ -84,7 +84,7 @@ function selectPart(part: string, inside: readonly string[]): ModelFile[] {
   if (kept.length === 0) throw new ModelStoreError('InvalidModel', `${part}/ holds no .onnx graph.`);
   const left = graphs.filter((path) => !kept.includes(path));
   const data = inside.filter((path) => !path.endsWith('.onnx') && !left.some((other) => belongsTo(path, other, kept)));
-  // External data is found by the name in the graph, so the graph itself may be renamed to the name that loaders expect.
+  // The graph itself names its external data, so the graph may be renamed to the name that loaders expect.
   return [...kept, ...data].map((from) => ({ from, to: from === plain ? 'model.onnx' : from }));
 }
 
@@ -95,7 +95,7 @@ function choosePlain(part: string, plain: readonly string[]): string | undefined
   throw new ModelStoreError('InvalidModel', `${part}/ holds ${plain.join(', ')}, and none of them is model.onnx.`);
 }
 
-/** Whether a data file carries the name of `graph` (`model_fp16.onnx_data`) rather than that of a graph that is kept. */
+/** Whether a data file is named after `graph` (`model_fp16.onnx_data`) and not after a graph that is kept. */
 function belongsTo(path: string, graph: string, kept: readonly string[]): boolean {
   const named = (by: string): boolean => path.startsWith(by) || path.startsWith(`${by.replace(/\.onnx$/, '')}.`);
   return named(graph) && !kept.some((other) => other.length > graph.length && named(other));

@@ -4,15 +4,15 @@ import { ModelFolderError, readModelFolder } from '@app/diffusion/files';
 import { graphParts, isSafePath, selectModelFiles } from './model-files';
 import { ModelStoreError } from './model-store-error';
 
-/** What a model folder holds, judged without loading its weights. */
+/** The content of a model folder, determined without loading its weights. */
 export interface ModelLayout {
-  /** The files that pictures depend on, relative to the folder, sorted. Other files in it do not matter. */
+  /** The files that pictures depend on, relative to the folder, sorted. Other files do not matter. */
   files: string[];
-  /** Operators that only CUDA has, of graphs with no plain variant beside them; empty when the CPU will do. */
+  /** Operators that only CUDA supports, in graphs without a plain variant; empty when the CPU can run the model. */
   cudaOnly: string[];
 }
 
-/** Every file below a folder, relative, with forward slashes; a symbolic link counts as what it points to. */
+/** Every file below a folder, relative, with forward slashes; symbolic links are followed. */
 export async function listFolder(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true });
   const paths = entries.map((path) => path.replaceAll(sep, '/'));
@@ -26,7 +26,7 @@ export async function listFolder(folder: string): Promise<string[]> {
 }
 
 /**
- * Checks that a folder has every file of a loadable model and that its graphs and their external data are whole.
+ * Checks that a folder has every file of a loadable model and that its graphs and their external data are complete.
  * @throws ModelStoreError `InvalidModel` with one sentence that names the file and the reason.
  */
 export async function readLayout(folder: string): Promise<ModelLayout> {
@@ -48,7 +48,7 @@ export async function readLayout(folder: string): Promise<ModelLayout> {
   };
 }
 
-/** The graphs that the pipeline would load on this device, with their external data relative to the model. */
+/** The graphs that the pipeline would load on this device, and their external data, relative to the model. */
 async function readGraphs(
   folder: string,
   device: string,

@@ -18,7 +18,7 @@ describe(ProgressMeter.name, () => {
     reports = [];
   });
 
-  it('adds up files, and reckons the speed and the time left from the last ten seconds', () => {
+  it('adds up files, and computes the speed and the time left from the last ten seconds', () => {
     const progress = meter(100_000);
     for (now = 1000; now <= 20_000; now += 1000) progress.set('a', now < 10_000 ? now / 10 : now);
     expect(reports.at(-1)).toEqual({
@@ -33,7 +33,7 @@ describe(ProgressMeter.name, () => {
     });
   });
 
-  it('does not take bytes that were there for speed', () => {
+  it('does not count bytes that were already there as speed', () => {
     const progress = meter(1000);
     now = 1000;
     progress.set('a', 900, true);
@@ -41,7 +41,7 @@ describe(ProgressMeter.name, () => {
     expect(reports[0].secondsLeft).toBeUndefined();
   });
 
-  it('names no speed before it has watched for half a second', () => {
+  it('reports no speed during the first half second', () => {
     const progress = meter(1000);
     now = 499;
     progress.set('a', 100);
@@ -50,7 +50,7 @@ describe(ProgressMeter.name, () => {
     expect(reports.map(({ bytesPerSecond }) => bytesPerSecond)).toEqual([0, 200]);
   });
 
-  it('goes back when a file begins anew', () => {
+  it('goes back when a file starts over', () => {
     const progress = meter(1000);
     now = 1000;
     progress.set('a', 600);
@@ -59,7 +59,7 @@ describe(ProgressMeter.name, () => {
     expect(reports.map(({ doneBytes }) => doneBytes)).toEqual([600, 0]);
   });
 
-  it('reports ten times a second at most, and always at the end', () => {
+  it('reports at most ten times a second, and always at the end', () => {
     const progress = meter(1000, 1);
     for (now = 1; now <= 1000; now++) progress.set('a', now);
     progress.finish('a');

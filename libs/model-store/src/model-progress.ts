@@ -1,24 +1,24 @@
-/** How far an installation has come. */
+/** Progress of an installation. */
 export interface ModelProgress {
   phase: 'download' | 'copy' | 'check';
-  /** The file that moved last, relative to the model. */
+  /** The file that changed last, relative to the model. */
   file: string;
   doneBytes: number;
   totalBytes: number;
   doneFiles: number;
   totalFiles: number;
-  /** Over the last ten seconds; bytes that were there already do not count. */
+  /** Over the last ten seconds; bytes that were already there do not count. */
   bytesPerSecond: number;
-  /** Undefined until there is a speed to reckon with. */
+  /** Undefined until the speed is known. */
   secondsLeft?: number;
 }
 
 const windowMs = 10_000;
-/** A speed taken over less time than this is noise. */
+/** A speed measured over less time than this is noise. */
 const leastMs = 500;
 const reportMs = 100;
 
-/** Adds up the bytes of many files and reports at most ten times a second, and always at the end. */
+/** Adds up the bytes of many files and reports at most ten times a second, and at the end. */
 export class ProgressMeter {
   private readonly bytes = new Map<string, number>();
   private readonly samples: { at: number; moved: number }[] = [];
@@ -37,7 +37,7 @@ export class ProgressMeter {
     this.samples.push({ at: now(), moved: 0 });
   }
 
-  /** Sets how much of a file there is now; fewer bytes than before when it had to begin anew. */
+  /** Sets the current size of a file; smaller than before when its download started over. */
   set(file: string, bytes: number, found = false): void {
     const step = bytes - (this.bytes.get(file) ?? 0);
     this.bytes.set(file, bytes);

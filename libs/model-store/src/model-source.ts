@@ -2,15 +2,15 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { ModelStoreError } from './model-store-error';
 
-/** Where a model is added from. */
+/** The source of a model to add. */
 export type ModelSource = { kind: 'folder'; folder: string } | { kind: 'hub'; repository: string; revision: string };
 
 const repositoryPattern = /^[A-Za-z0-9][\w.-]{0,95}\/[A-Za-z0-9][\w.-]{0,95}$/;
 const revisionPattern = /^[A-Za-z0-9][\w./+-]{0,199}$/;
 
 /**
- * Tells a folder from a repository: a path that exists or looks like one is a folder; `owner/name`, with `@revision` or not,
- * and a repository's web address are at the hub.
+ * Tells a folder from a repository: a path that exists or looks like one is a folder; `owner/name`, optionally with `@revision`,
+ * and a repository's web address are on the hub.
  * @throws ModelStoreError `InvalidSource` naming what is accepted.
  */
 export async function parseModelSource(text: string, revision?: string): Promise<ModelSource> {

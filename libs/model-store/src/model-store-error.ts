@@ -1,4 +1,4 @@
-/** What went wrong, for a caller that reacts to it; the message is one sentence for a person. */
+/** What went wrong, for code that reacts to it; the message is one sentence for a person. */
 type ModelStoreErrorCode =
   | 'InvalidModelName'
   | 'InvalidSource'
@@ -13,7 +13,7 @@ type ModelStoreErrorCode =
   | 'NotWritable'
   | 'Aborted';
 
-/** Every failure of the model store that a caller can do something about. */
+/** A failure of the model store that its caller can act on. */
 export class ModelStoreError extends Error {
   constructor(
     readonly code: ModelStoreErrorCode,

@@ -4,7 +4,7 @@ import type { ModelSource } from './model-source';
 import { lstat, mkdir, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { copyModel } from './copy-model';
-import { onDisk } from './disk-space';
+import { explainDiskErrors } from './disk-space';
 import { HubClient } from './hub/hub-client';
 import { downloadModel } from './hub/hub-download';
 import { lockModel } from './lock-model';
@@ -22,22 +22,22 @@ export interface InstalledModel {
   name: string;
   /** Absolute path. */
   folder: string;
-  /** Content hash, sha256 in hexadecimal; undefined where `problem` is set. */
+  /** Content hash, sha256 in hexadecimal; undefined if `problem` is set. */
   hash: string | undefined;
-  /** Of the files that pictures depend on. */
+  /** Size of the files that pictures depend on. */
   bytes: number;
   /** `owner/name@commit` or the folder it was copied from; undefined for a folder that was put there by hand. */
   source: string | undefined;
-  /** ISO 8601; the folder's own time where it was put there by hand. */
+  /** ISO 8601; the folder's own time if it was put there by hand. */
   addedAt: string;
-  /** Whether its graphs have operators that no CPU kernel exists for. */
+  /** Whether its graphs have operators without a CPU kernel. */
   requiresCuda: boolean;
-  /** Why it cannot be drawn with, in one sentence. */
+  /** Why it cannot be used, in one sentence. */
   problem?: string;
 }
 
 interface AddOptions {
-  /** Name to install under. */
+  /** The name of the installed model. */
   as: string;
   /** Branch, tag or commit of a repository; `main` when none is given. */
   revision?: string;
@@ -50,7 +50,7 @@ interface VerifyOptions {
   signal?: AbortSignal;
 }
 
-/** The models folder: what is installed in it, and adding, checking and removing. One folder is one model. */
+/** The models folder: lists, adds, verifies and removes models. One folder is one model. */
 export class ModelStore {
   private readonly catalog: ModelCatalog;
 
@@ -62,7 +62,7 @@ export class ModelStore {
     this.catalog = new ModelCatalog(modelsDir);
   }
 
-  /** Every model, by name. One that is broken is listed with its problem. */
+  /** Every model, by name. A broken one is listed with its problem. */
   async list(): Promise<InstalledModel[]> {
     const names = await readdir(this.modelsDir).catch((error: unknown) => {
       if (systemCode(error) === 'ENOENT') return [];
@@ -92,8 +92,8 @@ export class ModelStore {
   }
 
   /**
-   * Content hash of a model, sha256 in hexadecimal: the same for the same files wherever they came from. It is read once and
-   * remembered until a file changes.
+   * Content hash of a model, sha256 in hexadecimal: the same files have the same hash, wherever they came from. It is computed
+   * once and cached until a file changes.
    * @throws ModelStoreError `ModelNotInstalled` or `InvalidModel`
    */
   async hashOf(name: string): Promise<string> {
@@ -103,7 +103,7 @@ export class ModelStore {
 
   /**
    * Installs a model from a folder, or from a repository of the hub as `owner/name` or `owner/name@revision`. It appears under
-   * its name whole or not at all; a download that was broken off is gone on with by the next call.
+   * its name completely or not at all; the next call resumes an interrupted download.
    * @throws ModelStoreError with any code
    */
   async add(pathOrRepository: string, { as: name, revision, onProgress, signal }: AddOptions): Promise<InstalledModel> {
@@ -111,7 +111,7 @@ export class ModelStore {
     const source = await parseModelSource(pathOrRepository, revision);
     const folder = join(this.modelsDir, name);
     const part = join(this.modelsDir, `.${name}.part`);
-    await this.exclusively(name, signal, async (stop) => {
+    await this.withLock(name, signal, async (stop) => {
       if (await exists(folder))
         throw new ModelStoreError('ModelExists', `${name} is installed already; remove it first to replace it.`);
       const { origin, files } = await this.fetch(source, part, onProgress, stop);
@@ -120,7 +120,7 @@ export class ModelStore {
       for (const path of await listFolder(part)) if (!wanted.has(path)) await rm(join(part, path));
       const digests = new Map(layout.files.map((path) => [path, files.get(path)!]));
       stop.throwIfAborted();
-      await onDisk(rename(part, folder));
+      await explainDiskErrors(rename(part, folder));
       const installed = { source: origin, addedAt: new Date().toISOString(), files: Object.fromEntries(digests) };
       await this.catalog.record(name, digests, layout.cudaOnly, installed);
     }).catch(async (error: unknown) => {
@@ -134,25 +134,25 @@ export class ModelStore {
 
   /**
    * Reads every file again and compares it with what was installed.
-   * @throws ModelStoreError `ModelNotInstalled`, or `InvalidModel` for a folder put there by hand that is no model
+   * @throws ModelStoreError `ModelNotInstalled`, or `InvalidModel` for a folder put there by hand that is not a model
    */
   async verify(name: string, options: VerifyOptions = {}): Promise<VerifyReport> {
     const { folder } = await this.require(name);
     return verifyModel(this.catalog, name, folder, options);
   }
 
-  /** Removes a model, and what a broken-off download of it left. @throws ModelStoreError `ModelNotInstalled` */
+  /** Removes a model and the rest of an interrupted download. @throws ModelStoreError `ModelNotInstalled` */
   async remove(name: string): Promise<void> {
     checkModelName(name);
     const folder = join(this.modelsDir, name);
     const part = join(this.modelsDir, `.${name}.part`);
     if (!(await exists(folder)) && !(await exists(part))) throw notInstalled(name);
-    await this.exclusively(name, undefined, async () => {
+    await this.withLock(name, undefined, async () => {
       const gone = join(this.modelsDir, `.${name}.removed`);
       await rm(gone, { recursive: true, force: true });
       // A link to a folder elsewhere is only unlinked.
       if ((await lstat(folder).catch(() => undefined))?.isSymbolicLink()) await unlink(folder);
-      else if (await exists(folder)) await onDisk(rename(folder, gone));
+      else if (await exists(folder)) await explainDiskErrors(rename(folder, gone));
       for (const path of [gone, part]) await rm(path, { recursive: true, force: true });
       await rm(manifestPath(this.modelsDir, name), { force: true });
       this.catalog.forget(name);
@@ -166,12 +166,12 @@ export class ModelStore {
     signal: AbortSignal,
   ): Promise<{ origin: string; files: Map<string, string> }> {
     if (source.kind === 'hub') {
-      await onDisk(mkdir(part, { recursive: true }));
+      await explainDiskErrors(mkdir(part, { recursive: true }));
       const { commit, files } = await downloadModel(new HubClient(this.hub), source, part, onProgress, signal);
       return { origin: `${source.repository}@${commit}`, files };
     }
     await rm(part, { recursive: true, force: true });
-    await onDisk(mkdir(part));
+    await explainDiskErrors(mkdir(part));
     try {
       return { origin: source.folder, files: await copyModel(source.folder, part, onProgress, signal) };
     } catch (error) {
@@ -186,13 +186,13 @@ export class ModelStore {
     throw notInstalled(name);
   }
 
-  /** Runs `work` as the only process that changes this model. The signal it gets aborts when the lock is lost, too. */
-  private async exclusively(
+  /** Runs `work` while no other process may change this model. Its signal also aborts when the lock is lost. */
+  private async withLock(
     name: string,
     signal: AbortSignal | undefined,
     work: (signal: AbortSignal) => Promise<void>,
   ): Promise<void> {
-    await onDisk(mkdir(this.modelsDir, { recursive: true }));
+    await explainDiskErrors(mkdir(this.modelsDir, { recursive: true }));
     const stop = new AbortController();
     const follow = (): void =>
       stop.abort(new ModelStoreError('Aborted', 'It was broken off; what has arrived is kept.'));
@@ -214,7 +214,7 @@ export class ModelStore {
 const notInstalled = (name: string): ModelStoreError =>
   new ModelStoreError('ModelNotInstalled', `There is no model ${name} here; "models list" shows what there is.`);
 
-/** Whether anything, even a dangling link, has this name. */
+/** Whether anything has this name, even a dangling link. */
 const exists = (path: string): Promise<boolean> =>
   lstat(path).then(
     () => true,

@@ -7,24 +7,24 @@ import { readLayout } from './model-layout';
 import { ProgressMeter } from './model-progress';
 import { ModelStoreError } from './model-store-error';
 
-/** A file that is not what was installed. */
+/** A file that differs from what was installed. */
 interface FileDifference {
   path: string;
   reason: 'missing' | 'changed' | 'added';
 }
 
-/** What came of reading a model again. */
+/** The result of verifying a model. */
 export interface VerifyReport {
   name: string;
-  /** Content hash of what is there now; undefined when it is no whole model. */
+  /** Content hash of the current files; undefined if they are not a complete model. */
   hash: string | undefined;
   ok: boolean;
-  /** False for a folder put there by hand: then only files that changed without a trace can be found. */
+  /** False for a folder put there by hand: then only files that changed with the same size and time can be found. */
   recorded: boolean;
   differences: FileDifference[];
 }
 
-/** Reads every file of a model and compares it with what was installed, or with what it was when it was first read. */
+/** Reads every file of a model and compares it with what was installed, or with what was first read. */
 export async function verifyModel(
   catalog: ModelCatalog,
   name: string,

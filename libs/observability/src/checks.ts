@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** What has to be well, by name: a check that rejects, says false or takes too long has failed. */
+/** Health checks by name: a check fails if it rejects, returns false or takes too long. */
 export type HealthChecks = Readonly<Record<string, () => Promise<unknown>>>;
 
-/** What a check may take. */
-const patienceMs = 3_000;
+/** Time limit of a check. */
+const timeoutMs = 3_000;
 
-/** Makes all checks at once. @returns how each went, by name. */
+/** Runs all checks in parallel. @returns the result of each, by name. */
 export async function runChecks(checks: HealthChecks): Promise<Record<string, boolean>> {
   const names = Object.keys(checks);
   const results = await Promise.all(names.map((name) => passes(checks[name])));
@@ -15,7 +15,7 @@ export async function runChecks(checks: HealthChecks): Promise<Record<string, bo
 
 async function passes(check: () => Promise<unknown>): Promise<boolean> {
   const deadline = new AbortController();
-  const late = delay(patienceMs, false, { signal: deadline.signal }).catch(() => false);
+  const late = delay(timeoutMs, false, { signal: deadline.signal }).catch(() => false);
   const result = await Promise.race([check().catch(() => false), late]);
   deadline.abort();
   return result !== false;

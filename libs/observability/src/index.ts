@@ -3,4 +3,4 @@ export type { HealthChecks } from './checks';
 export { JsonLogger } from './json-logger';
 export { mayReadMetrics } from './metrics-access';
 export { Metrics, requestBuckets, stepBuckets } from './metrics';
-export { remembering } from './remembering';
+export { cached } from './cached';

@@ -3,10 +3,10 @@ import type { LoggerService } from '@nestjs/common';
 import pino from 'pino';
 import { Repetitions } from './repetitions';
 
-/** Fields that go with a log line. Never a key, a webhook secret or (above debug) a prompt. */
+/** Fields of a log line. Never a key, a webhook secret or (above debug) a prompt. */
 export type LogFields = Record<string, unknown>;
 
-/** Contexts in which Nest tells of every module and route at start. */
+/** Contexts in which Nest logs every module and route at startup. */
 const framework: ReadonlySet<string> = new Set([
   'InstanceLoader',
   'NestApplication',
@@ -38,7 +38,7 @@ export class JsonLogger implements LoggerService {
     this.write('warn', message, rest);
   }
 
-  /** For what may come a thousand times a second while something is away: the same message and reason once in a while, with a count. */
+  /** For warnings that may come a thousand times a second during an outage: repetitions are counted and logged as one line. */
   warnSparingly(message: string, fields: LogFields & { reason: string }): void {
     this.repetitions.write(`${message} ${fields.reason}`, (repeated) =>
       this.warn(message, { ...fields, ...(repeated > 0 && { repeated }) }),
@@ -57,7 +57,7 @@ export class JsonLogger implements LoggerService {
     this.write('fatal', message, rest);
   }
 
-  /** Nest passes its context as the last string; ours pass one object of fields. */
+  /** Nest passes its context as the last string; our code passes one object of fields. */
   private write(level: pino.Level, message: unknown, rest: unknown[]): void {
     const fields: LogFields = {};
     for (const item of rest) {

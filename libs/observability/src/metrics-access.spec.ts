@@ -17,12 +17,12 @@ describe(mayReadMetrics.name, () => {
     expect([mayReadMetrics(ask(address)), mayReadMetrics(ask(address), token)]).toEqual([false, false]);
   });
 
-  it('takes no caller of a proxy on this machine for one of this machine', () => {
+  it('does not mistake the caller of a proxy for a local one', () => {
     for (const header of ['x-forwarded-for', 'forwarded', 'via', 'x-real-ip'])
       expect(mayReadMetrics(ask('127.0.0.1', { [header]: '127.0.0.1' }), token)).toBe(false);
   });
 
-  it('lets whoever has the token read from anywhere', () => {
+  it('lets the holder of the token read from anywhere', () => {
     const from = (authorization: string) => ask('192.0.2.7', { authorization, 'x-forwarded-for': '192.0.2.8' });
     expect(mayReadMetrics(from(`Bearer ${token}`), token)).toBe(true);
     for (const wrong of [`Bearer ${token}x`, token, `Basic ${token}`, 'Bearer '])

@@ -5,10 +5,10 @@ import { BlockList } from 'node:net';
 const loopback = new BlockList();
 loopback.addSubnet('127.0.0.0', 8, 'ipv4');
 loopback.addAddress('::1', 'ipv6');
-/** What a proxy on this machine adds, through which anybody may ask. */
+/** Headers that a proxy on this machine adds; the real caller may be anybody. */
 const proxyHeaders = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip'];
 
-/** Whether metrics may be read: by whoever asks from this machine and through no proxy, and by whoever has the token. */
+/** Whether metrics may be read: by local callers that come through no proxy, and by holders of the token. */
 export function mayReadMetrics(request: Pick<IncomingMessage, 'headers' | 'socket'>, token?: string): boolean {
   const { headers, socket } = request;
   const given = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
@@ -18,7 +18,7 @@ export function mayReadMetrics(request: Pick<IncomingMessage, 'headers' | 'socke
   return remoteAddress !== '' && loopback.check(remoteAddress, remoteFamily === 'IPv6' ? 'ipv6' : 'ipv4');
 }
 
-/** In a time that says nothing of where they differ. */
+/** Compares in constant time. */
 function isSame(one: string, other: string): boolean {
   const [first, second] = [one, other].map((text) => createHash('sha256').update(text).digest());
   return timingSafeEqual(first, second);

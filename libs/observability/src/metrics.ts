@@ -1,8 +1,8 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 
-/** Seconds from a quick answer to a slow upload. */
+/** From a quick response to a slow upload, in seconds. */
 export const requestBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
-/** Seconds of one step, from a small model on a GPU to a large one on a CPU. */
+/** From a small model on a GPU to a large one on a CPU, in seconds per step. */
 export const stepBuckets = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30];
 
 interface Description<L extends string> {
@@ -10,11 +10,11 @@ interface Description<L extends string> {
   labels?: readonly L[];
 }
 
-/** What a process measures, in the text form that Prometheus reads. Every name starts with `darkroom_`. */
+/** The metrics of a process, in Prometheus's text format. Every name starts with `darkroom_`. */
 export class Metrics {
   private readonly registry = new Registry();
 
-  /** Memory, processor and event loop of the process, too. */
+  /** Includes memory, processor and event loop of the process. */
   constructor() {
     collectDefaultMetrics({ register: this.registry });
   }
@@ -32,7 +32,7 @@ export class Metrics {
     return new Histogram({ name: `darkroom_${name}`, help, labelNames: labels, buckets, registers: [this.registry] });
   }
 
-  /** @param collect called for each reading, to set what is true then; one that fails leaves the metric without a value. */
+  /** @param collect called at each scrape to set the current value; if it fails, the metric has no value. */
   gauge<L extends string>(
     name: string,
     { help, labels = [] }: Description<L>,

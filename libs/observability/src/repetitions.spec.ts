@@ -13,7 +13,7 @@ describe(Repetitions.name, () => {
     };
   };
 
-  it('writes a line at once, and what repeats it as one line with a count', () => {
+  it('writes a line at once, and its repetitions as one line with a count', () => {
     const { written, say } = start();
     for (let i = 0; i < 28_000; i++) say('no connection');
     expect(written).toEqual([['no connection', 0]]);
@@ -21,7 +21,7 @@ describe(Repetitions.name, () => {
     expect(written.slice(1)).toEqual([['no connection', 27_999]]);
   });
 
-  it('goes on counting as long as the line comes, then forgets it', () => {
+  it('counts as long as the line is repeated, then forgets it', () => {
     const { written, say } = start();
     say('away');
     say('away');
@@ -35,13 +35,13 @@ describe(Repetitions.name, () => {
     ]);
   });
 
-  it('takes lines that differ in numbers only for the same, and others for others', () => {
+  it('treats lines that differ only in numbers as the same', () => {
     const { written, say } = start();
     for (const line of ['port 5432 is shut', 'port 5433 is shut', 'the disk is full']) say(line);
     expect(written.map(([line]) => line)).toEqual(['port 5432 is shut', 'the disk is full']);
   });
 
-  it('keeps a bounded number of lines in mind', () => {
+  it('remembers a limited number of lines', () => {
     const { written, say } = start();
     const word = (i: number): string => String.fromCharCode(97 + (i % 26)).repeat(1 + Math.floor(i / 26));
     for (let i = 0; i < 1000; i++) say(word(i));

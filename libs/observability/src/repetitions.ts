@@ -1,15 +1,15 @@
-/** So long a line that repeats itself is counted instead of written. */
+/** For this long a repeated line is counted instead of written. */
 const quietMs = 30_000;
-/** Lines kept in mind; beyond that the oldest is forgotten, and would be written again. */
+/** Number of lines that are remembered; beyond that the oldest is forgotten, and would be written again. */
 const maxLines = 100;
 
-/** Counts lines that repeat themselves, such as those of an outage, which would fill a disk. */
+/** Counts repeated log lines, such as those of an outage, which would otherwise fill a disk. */
 export class Repetitions {
   private readonly lines = new Map<string, { repeated: number; timer: NodeJS.Timeout }>();
 
   /**
-   * Writes a line that has not come of late. One that has is counted, and written once with its count when the quiet time is over.
-   * @param line what makes two lines the same; numbers in it do not count.
+   * Writes a line that is new. A repeated one is counted, and written once with its count when the quiet time is over.
+   * @param line identifies equal lines; numbers in it are ignored.
    */
   write(line: string, write: (repeated: number) => void): void {
     const key = line.replace(/\d+/g, '#').slice(0, 500);

@@ -1,4 +1,7 @@
-/** Waits between tries that double with each failure in a row, less up to a half at random, so that many who failed together do not come back together. */
+/**
+ * Waits between retries that double with each failure in a row, minus up to a half at random, so that many clients that failed
+ * together do not return together.
+ */
 export class BackOff {
   private failures = 0;
 
@@ -14,7 +17,7 @@ export class BackOff {
     return Math.round(whole * (1 - random / 2));
   }
 
-  /** A try succeeded: the next failure counts as the first. */
+  /** Call it after a success: the next failure counts as the first. */
   reset(): void {
     this.failures = 0;
   }

@@ -1,4 +1,4 @@
-/** Moments between two steps of a job at which a process can be made to die. */
+/** Points between two steps of a job at which a process can be made to crash. */
 export const crashPoints = [
   'after-insert',
   'after-claim',
@@ -11,12 +11,12 @@ type CrashPoint = (typeof crashPoints)[number];
 
 interface Armed {
   point: CrashPoint;
-  /** Passes that are left; the process dies in the last one. */
+  /** Remaining passes; the process dies in the last one. */
   passes: number;
 }
 
 /**
- * Reads `<point>` or `<point>:<n>`, for death in the n-th pass.
+ * Reads `<point>` or `<point>:<n>`, for a crash in the n-th pass.
  * @returns undefined for anything else.
  */
 export function parseCrashPoint(text: string): Armed | undefined {
@@ -27,7 +27,7 @@ export function parseCrashPoint(text: string): Armed | undefined {
 
 const armed = parseCrashPoint(process.env.DARKROOM_CRASH_AT ?? '');
 
-/** Ends this process as `kill -9` would, if `DARKROOM_CRASH_AT` names this point. For tests of what a crash leaves behind. */
+/** Ends this process as `kill -9` would, if `DARKROOM_CRASH_AT` names this point. For tests of recovery after a crash. */
 export function crashPoint(name: CrashPoint): void {
   if (armed?.point === name && --armed.passes === 0) process.kill(process.pid, 'SIGKILL');
 }

@@ -1,5 +1,5 @@
 /**
- * What asks a process to end in order. No others: a signal of a fault, such as SIGSEGV in the runtime's native code, has to end
- * the process at once, and with a listener in JavaScript it never would.
+ * The signals that ask a process to end in order. Not those of a fault, such as SIGSEGV in native code: the process must end at
+ * once, and with a JavaScript listener it never would.
  */
 export const endSignals: ('SIGINT' | 'SIGTERM' | 'SIGHUP')[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];

@@ -13,26 +13,26 @@ import {
 import { hostname } from 'node:os';
 import { isRunning, processIdentity } from './process-identity';
 
-/** Who holds a lock, and what the holder wants others to know. */
+/** The holder of a lock, and what it publishes. */
 export interface LockHolder {
   pid: number;
   identity: string;
   host: string;
   /** When the lock was taken, in ISO 8601. */
   since: string;
-  /** Another one for each time that a lock is taken. */
+  /** Unique for each time that a lock is taken. */
   key: string;
-  /** Address under which the holder serves, once it does. */
+  /** Address at which the holder serves, once it does. */
   url?: string;
 }
 
-/** For a lock that processes on several machines may want: the holder says at intervals that it lives. */
+/** For a lock shared by several machines: the holder sends heartbeats. */
 export interface Lease {
-  /** Called when another process took the lock over, which happens to one that was stopped for minutes. */
+  /** Called when another process took the lock over, for example after this one was suspended for minutes. */
   onLost: () => void;
 }
 
-/** The lock belongs to a process that is alive, or is just being taken over by one. */
+/** The lock belongs to a live process, or one is just taking it over. */
 export class LockHeldError extends Error {
   constructor(
     readonly file: string,
@@ -43,7 +43,7 @@ export class LockHeldError extends Error {
   }
 }
 
-/** Several processes want a leased lock, and which of them has it cannot be told: the next try may succeed. */
+/** Several processes want a leased lock, and it is unclear which one has it: a retry may succeed. */
 export class LockContendedError extends Error {
   constructor(readonly file: string) {
     super(`${file} is wanted by several processes at once.`);
@@ -51,22 +51,22 @@ export class LockContendedError extends Error {
   }
 }
 
-/** A holder touches its leased lock this often, so that one that died on another machine is recognised. */
+/** Interval at which a holder touches its leased lock, so that its death is noticed on other machines. */
 const beatMs = 5_000;
-/** A leased lock that was not touched for this long has no living holder, whatever its process id says. */
+/** A leased lock that was not touched for this long has no live holder, whatever its process id says. */
 const staleMs = 120_000;
 
-/** What lies at a lock's path: no holder where the file does not tell. */
+/** The state of a lock file; no holder if it cannot be read. */
 interface Found {
   holder?: LockHolder;
   isDead: boolean;
 }
-type Look = (path: string) => Found | undefined;
+type Inspect = (path: string) => Found | undefined;
 
 /**
- * A file that says which process may use or change something. It survives `kill -9` and a reboot, after which it counts for nothing:
- * the holder is known by process id and moment of birth. With a lease, which another machine can judge too, it is known by host and
- * process, and by how lately it said that it lives.
+ * A file that says which process may use or change something. It outlives `kill -9` and a reboot, but is then no longer valid:
+ * the holder is identified by process id and start time. A leased lock, which other machines must understand too, identifies it
+ * by host and process id, and is valid as long as it is touched.
  */
 export class FileLock {
   private readonly timer?: NodeJS.Timeout;
@@ -74,7 +74,7 @@ export class FileLock {
   private constructor(
     private readonly file: string,
     private holder: LockHolder,
-    /** Whether the last holder ended without letting go. */
+    /** Whether the last holder ended without releasing the lock. */
     readonly takenOver: boolean,
     lease?: Lease,
   ) {
@@ -83,7 +83,7 @@ export class FileLock {
 
   /**
    * @throws LockHeldError when a live process (this one included) holds it.
-   * @throws LockContendedError with a lease only: time alone tells that a holder is dead, so that nobody tries twice at once.
+   * @throws LockContendedError with a lease only: only time shows that a holder is dead, so this call does not retry by itself.
    */
   static acquire(file: string, lease?: Lease): FileLock {
     const { pid } = process;
@@ -92,8 +92,8 @@ export class FileLock {
     const own = writeBeside(file, holder, lease ? 0o644 : 0o600);
     try {
       for (;;) {
-        if (isPlaced(own, file)) return new FileLock(file, holder, false, lease);
-        if (isTakenOver(own, file, lease ? lookAtLeased : look)) return new FileLock(file, holder, true, lease);
+        if (tryPlace(own, file)) return new FileLock(file, holder, false, lease);
+        if (tryTakeOver(own, file, lease ? inspectLeased : inspect)) return new FileLock(file, holder, true, lease);
         if (lease) throw new LockContendedError(file);
       }
     } finally {
@@ -101,16 +101,16 @@ export class FileLock {
     }
   }
 
-  /** The live holder of a lock without a lease, or undefined when it is free. */
+  /** The live holder of a lock without a lease; undefined when it is free. */
   static holder(file: string): LockHolder | undefined {
-    const found = look(file);
+    const found = inspect(file);
     return found?.isDead ? undefined : found?.holder;
   }
 
-  /** Tells others the address under which the holder serves. */
+  /** Publishes the address at which the holder serves. */
   publish(url: string): void {
     this.holder = { ...this.holder, url };
-    // The address of a database holds its password.
+    // The address of a database contains its password.
     renameSync(writeBeside(this.file, this.holder, 0o600), this.file);
   }
 
@@ -139,14 +139,14 @@ export class FileLock {
 }
 
 /**
- * Puts our lock in the place of a dead process's. Only one at a time, the one that creates the second lock file, may look whether it
- * is dead and replace it; so none can take away the lock that another has just put there.
- * @returns false when another was quicker or died while it did the same.
- * @throws LockHeldError when a process that is alive holds the lock, or is just taking it over.
+ * Replaces the lock of a dead process by ours. Only the process that creates the second lock file may check whether the holder is
+ * dead and replace the lock, so that nobody removes a lock that another process has just created.
+ * @returns false when another process was quicker, or died while doing the same.
+ * @throws LockHeldError when a live process holds the lock, or is just taking it over.
  */
-function isTakenOver(own: string, file: string, lookAt: Look): boolean {
+function tryTakeOver(own: string, file: string, lookAt: Inspect): boolean {
   const guard = `${file}.takeover`;
-  if (!isPlaced(own, guard)) {
+  if (!tryPlace(own, guard)) {
     const other = lookAt(guard);
     if (other?.isDead) discard(guard, lookAt);
     else if (other?.holder) throw new LockHeldError(file, other.holder);
@@ -156,14 +156,14 @@ function isTakenOver(own: string, file: string, lookAt: Look): boolean {
     const found = lookAt(file);
     if (found?.holder && !found.isDead) throw new LockHeldError(file, found.holder);
     if (found?.isDead) discard(file, lookAt);
-    return isPlaced(own, file);
+    return tryPlace(own, file);
   } finally {
     rmSync(guard, { force: true });
   }
 }
 
-/** Moves a dead holder's file away; puts it back when another process took the lock between the look and the move. */
-function discard(path: string, lookAt: Look): void {
+/** Moves a dead holder's file away; puts it back if another process took the lock between the check and the move. */
+function discard(path: string, lookAt: Inspect): void {
   const aside = `${path}.${randomUUID()}`;
   try {
     renameSync(path, aside);
@@ -172,19 +172,19 @@ function discard(path: string, lookAt: Look): void {
     throw error;
   }
   try {
-    if (lookAt(aside)?.isDead === false) isPlaced(aside, path);
+    if (lookAt(aside)?.isDead === false) tryPlace(aside, path);
   } finally {
     rmSync(aside, { force: true });
   }
 }
 
-/** Creates a lock with its content in one step, so that a reader never sees it empty, and never replaces another. */
-function isPlaced(own: string, path: string): boolean {
+/** Creates a complete lock file in one step, without replacing another, so that no reader sees it empty. */
+function tryPlace(own: string, path: string): boolean {
   try {
     try {
       linkSync(own, path);
     } catch (error) {
-      // File systems without hard links (exFAT, some network mounts) still create exclusively.
+      // File systems without hard links (exFAT, some network mounts) still support exclusive creation.
       if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(codeOf(error) ?? '')) throw error;
       copyFileSync(own, path, constants.COPYFILE_EXCL);
     }
@@ -195,15 +195,15 @@ function isPlaced(own: string, path: string): boolean {
   }
 }
 
-/** A lock without a lease that does not tell its holder has none. */
-function look(path: string): Found | undefined {
+/** A lock without a lease whose holder cannot be read has none. */
+function inspect(path: string): Found | undefined {
   if (!statSync(path, { throwIfNoEntry: false })) return undefined;
   const holder = read(path);
   return { holder, isDead: !holder?.identity || processIdentity(holder.pid) !== holder.identity };
 }
 
-/** Which processes another machine has is not known here, nor is who wrote what cannot be read: there the time decides. */
-function lookAtLeased(path: string): Found | undefined {
+/** The processes of another machine are unknown here, as is the writer of an unreadable file: then time decides. */
+function inspectLeased(path: string): Found | undefined {
   const status = statSync(path, { throwIfNoEntry: false });
   if (!status) return undefined;
   const holder = read(path);

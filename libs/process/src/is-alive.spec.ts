@@ -16,16 +16,16 @@ describe(isAlive.name, () => {
     }
   };
 
-  it.each([200, 503])('is so for one that answers with %s', async (status) => {
+  it.each([200, 503])('is true for a process that answers with %s', async (status) => {
     expect(await ask(createHttpServer((_, response) => response.writeHead(status).end()))).toBe(true);
   });
 
-  it('is so for one that has no place for the connection', async () => {
+  it('is true for a process that has no room for the connection', async () => {
     expect(await ask(createServer((socket) => socket.destroy()))).toBe(true);
     expect(await ask(createServer((socket) => socket.resetAndDestroy()))).toBe(true);
   });
 
-  it('is not so for one that is silent, or is not there', async () => {
+  it('is false for a process that is silent, or not there', async () => {
     const silent = createServer((socket) => setTimeout(() => socket.destroy(), 500));
     expect(await ask(silent, 100)).toBe(false);
     expect(await isAlive('http://127.0.0.1:1/health/live', 1_000)).toBe(false);

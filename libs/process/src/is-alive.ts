@@ -1,9 +1,9 @@
-/** What a connection ends with that was taken and closed: by a process that has no more places for connections, or descriptors. */
+/** Error codes of a connection that was accepted and closed: by a process that is out of connections or file descriptors. */
 const closedCodes: readonly unknown[] = ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'];
 
 /**
- * Whether a process answers at its address. Any answer will do, and a connection that it closes is one: callers who take all
- * its connections must not make it look as if it hung. A process that hangs takes none.
+ * Whether a process answers at its address. Any response counts, and so does a closed connection: callers who use up all its
+ * connections must not make it look hung. A process that hangs accepts none.
  */
 export async function isAlive(url: string, timeoutMs: number): Promise<boolean> {
   try {

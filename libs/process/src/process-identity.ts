@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /**
- * Tells one life of a process id from the next: ids are used again, the moment of birth with the boot is not.
+ * Distinguishes processes that had the same process id one after another, by the start time and the boot.
  * @returns undefined when no such process runs.
  */
 export function processIdentity(pid: number): string | undefined {
@@ -13,7 +13,7 @@ export function processIdentity(pid: number): string | undefined {
         .toString()
         .trim();
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The name in parentheses may hold spaces; the state is the first and the start the twentieth field after it.
+    // The name in parentheses may contain spaces; the state is the first and the start time the twentieth field after it.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     if (fields[0] === 'Z') return undefined;
     return `${fields[19]}@${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}`;
@@ -22,7 +22,7 @@ export function processIdentity(pid: number): string | undefined {
   }
 }
 
-/** The words a process was started with; empty when it is gone or hidden from us. */
+/** The command line of a process; empty when it is gone or hidden from us. */
 export function processCommand(pid: number): string[] {
   try {
     if (process.platform !== 'linux')
@@ -36,7 +36,7 @@ export function processCommand(pid: number): string[] {
   }
 }
 
-/** Whether the process is there, if only as one of another user. */
+/** Whether the process exists, even if it belongs to another user. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);

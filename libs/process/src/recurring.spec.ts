@@ -5,7 +5,7 @@ describe(Recurring.name, () => {
   beforeEach(() => jest.useFakeTimers({ doNotFake: ['setImmediate'] }));
   afterEach(() => jest.useRealTimers());
 
-  /** Work whose rounds end when the test says so. */
+  /** Work whose rounds end when the test decides. */
   const slowWork = () => {
     const ends: (() => void)[] = [];
     let running = 0;
@@ -26,7 +26,7 @@ describe(Recurring.name, () => {
     await turn();
   };
 
-  it('never begins a round before the last one has ended', async () => {
+  it('never begins a round before the previous one has ended', async () => {
     const slow = slowWork();
     new Recurring({ intervalMs: 1000, work: slow.work, onError: fail }).start();
     await pass(10_000);
@@ -38,7 +38,7 @@ describe(Recurring.name, () => {
     expect(slow.most()).toBe(1);
   });
 
-  it('goes on after a round that failed', async () => {
+  it('continues after a failed round', async () => {
     const errors: string[] = [];
     let rounds = 0;
     const work = async (): Promise<void> => {
@@ -51,7 +51,7 @@ describe(Recurring.name, () => {
     expect(errors).toEqual(['round 1', 'round 2']);
   });
 
-  it('waits for the round under way when it is stopped, and begins no other', async () => {
+  it('waits for the current round when it is stopped, and begins no other', async () => {
     const slow = slowWork();
     const recurring = new Recurring({ intervalMs: 1000, work: slow.work, onError: fail });
     recurring.start();
@@ -66,7 +66,7 @@ describe(Recurring.name, () => {
     expect(slow.ends).toHaveLength(1);
   });
 
-  it('tells a round that the end has come, and reports nothing that fails for it', async () => {
+  it('aborts the signal of a round at the end, and reports no failure caused by it', async () => {
     const work = (signal: AbortSignal): Promise<void> =>
       new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('interrupted'))));
     const recurring = new Recurring({ intervalMs: 1000, work, onError: fail });

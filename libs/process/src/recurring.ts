@@ -1,16 +1,16 @@
-/** How far a wait may be from the interval, up or down: processes that started together do not work together for ever. */
+/** How far a wait may differ from the interval: processes that started together do not stay in step. */
 const jitter = 0.25;
 
 export interface RecurringOptions {
-  /** From the end of one round to the beginning of the next, on average. */
+  /** Average time from the end of one round to the beginning of the next. */
   intervalMs: number;
-  /** One round. `signal` is aborted at the end of the process: a long round ends after what it has in hand. */
+  /** One round. `signal` aborts when the process ends; a long round then finishes only the item it is working on. */
   work: (signal: AbortSignal) => Promise<unknown>;
-  /** Told of each round that failed; the next one comes all the same. */
+  /** Called for each failed round; the next one follows anyway. */
   onError: (error: Error) => void;
 }
 
-/** Work that is done again and again: never two rounds at once, at no regular beat, and none after `stop`. */
+/** Work that is repeated at slightly irregular intervals: never two rounds at once, and none after `stop`. */
 export class Recurring {
   private readonly stopping = new AbortController();
   private timer?: NodeJS.Timeout;
@@ -18,7 +18,7 @@ export class Recurring {
 
   constructor(private readonly options: RecurringOptions) {}
 
-  /** The first round comes after an interval. Keeps no process alive. */
+  /** The first round comes after an interval. The timer keeps no process alive. */
   start(): void {
     if (this.stopping.signal.aborted) return;
     const waitMs = this.options.intervalMs * (1 - jitter + 2 * jitter * Math.random());
@@ -27,7 +27,7 @@ export class Recurring {
     }, waitMs).unref();
   }
 
-  /** Resolves when the round under way has ended. */
+  /** Resolves when the current round has ended. */
   async stop(): Promise<void> {
     this.stopping.abort();
     clearTimeout(this.timer);
@@ -38,7 +38,7 @@ export class Recurring {
     try {
       await this.options.work(this.stopping.signal);
     } catch (error) {
-      // What a shutdown interrupted has not failed.
+      // A round that a shutdown interrupted has not failed.
       if (!this.stopping.signal.aborted) this.options.onError(error as Error);
     }
   }

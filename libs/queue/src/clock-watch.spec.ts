@@ -14,7 +14,7 @@ describe(ClockWatch.name, () => {
   let ours: number;
   let said: string[];
   const watch = (answer = async (): Promise<number> => databaseNow): ClockWatch =>
-    new ClockWatch({ databaseNow: answer, now: () => ours, say: (sentence) => said.push(sentence) });
+    new ClockWatch({ databaseNow: answer, now: () => ours, report: (sentence) => said.push(sentence) });
 
   beforeEach(() => {
     ours = databaseNow;
@@ -36,7 +36,7 @@ describe(ClockWatch.name, () => {
     expect(clock.agrees).toBe(agrees);
   });
 
-  it('does not take a slow answer for a wrong clock', async () => {
+  it('does not mistake a slow response for a wrong clock', async () => {
     const clock = watch(async () => {
       ours += 30_000;
       return databaseNow + 15_000;
@@ -45,7 +45,7 @@ describe(ClockWatch.name, () => {
     expect(clock.agrees).toBe(true);
   });
 
-  it('keeps what it knew while the database is away', async () => {
+  it('keeps its last result while the database is away', async () => {
     let isAway = false;
     const clock = watch(async () => {
       if (isAway) throw new Error('away');
@@ -58,10 +58,10 @@ describe(ClockWatch.name, () => {
     expect(clock.agrees).toBe(false);
   });
 
-  it('halts what it governs, says so once, and lets it go on', async () => {
+  it('pauses its consumers, logs that once, and resumes them', async () => {
     const clock = watch();
     const consumer = new Consumer();
-    clock.govern(consumer, fail);
+    clock.addConsumer(consumer, fail);
     expect(consumer.state).toBe('running');
     ours += 60_000;
     await clock.check();
@@ -74,22 +74,22 @@ describe(ClockWatch.name, () => {
     expect(said).toHaveLength(2);
   });
 
-  it('does not start what it governs before the clocks agree', async () => {
+  it('does not start its consumers before the clocks agree', async () => {
     const clock = watch();
     ours -= 60_000;
     await clock.check();
     const consumer = new Consumer();
-    clock.govern(consumer, fail);
+    clock.addConsumer(consumer, fail);
     expect(consumer.state).toBe('paused');
     ours = databaseNow;
     await clock.check();
     expect(consumer.state).toBe('running');
   });
 
-  it('leaves alone what it does not govern any more', async () => {
+  it('leaves a released consumer alone', async () => {
     const clock = watch();
     const consumer = new Consumer();
-    clock.govern(consumer, fail)();
+    clock.addConsumer(consumer, fail)();
     ours += 60_000;
     await clock.check();
     expect(consumer.state).toBe('running');

@@ -1,31 +1,31 @@
 import type { Worker } from 'bullmq';
 import type { DataSource } from 'typeorm';
 
-/** The queue's times and the claims of tasks are wrong on a machine that is further from the database's time than this. */
+/** Beyond this difference between a machine's clock and the database's, the queue's times and the claims of tasks are wrong. */
 export const maxSkewMs = 2_000;
 const intervalMs = 10_000;
 
-/** What consumes a queue and can be halted. */
+/** A queue consumer that can be paused. */
 type Consumer = Pick<Worker, 'run' | 'pause' | 'resume' | 'isRunning' | 'isPaused'>;
 
 export interface ClockWatchOptions {
   /** Milliseconds since the epoch as the database has it. */
   databaseNow: () => Promise<number>;
-  /** Told in one sentence when the clock goes wrong, and when it is right again. */
-  say: (sentence: string, details: { agrees: boolean; skewMs: number }) => void;
+  /** Called with one sentence when the clock becomes wrong, and when it is right again. */
+  report: (sentence: string, details: { agrees: boolean; skewMs: number }) => void;
   /** This machine's clock. */
   now?: () => number;
 }
 
 /**
- * Compares this machine's clock with the database's at intervals. While they are further apart than `maxSkewMs`, the queues that
- * it governs are not consumed: a worker in another time would take over what others hold, or never what is due.
- * A database that cannot be asked changes nothing.
+ * Compares this machine's clock with the database's at intervals. While they differ by more than `maxSkewMs`, its consumers are
+ * paused: a worker with a wrong clock would take over tasks that others hold, or never take the ones that are due. If the
+ * database does not answer, nothing changes.
  */
 export class ClockWatch {
   private skewMs = 0;
   private timer?: NodeJS.Timeout;
-  private readonly followers = new Set<() => void>();
+  private readonly consumers = new Set<() => void>();
   private readonly now: () => number;
 
   constructor(private readonly options: ClockWatchOptions) {
@@ -37,7 +37,7 @@ export class ClockWatch {
     return Math.abs(this.skewMs) <= maxSkewMs;
   }
 
-  /** Compares once, then every ten seconds. */
+  /** Compares now, then every ten seconds. */
   async start(): Promise<void> {
     await this.check();
     this.timer = setInterval(() => void this.check(), intervalMs);
@@ -46,49 +46,49 @@ export class ClockWatch {
 
   stop(): void {
     clearInterval(this.timer);
-    this.followers.clear();
+    this.consumers.clear();
   }
 
-  /** Compares now. @returns by how much this machine is ahead, in milliseconds, as far as that can be told. */
+  /** Compares now. @returns by how many milliseconds this machine is certainly ahead; negative when it is behind. */
   async check(): Promise<number> {
     const before = this.now();
-    const theirs = await this.options.databaseNow().catch(() => undefined);
+    const databaseMs = await this.options.databaseNow().catch(() => undefined);
     const after = this.now();
-    if (theirs === undefined) return this.skewMs;
-    // The database answered at some moment between the two: only what lies outside of them is certain.
-    const skewMs = theirs < before ? before - theirs : Math.min(0, after - theirs);
+    if (databaseMs === undefined) return this.skewMs;
+    // The database answered at some moment between these two: only the difference outside this range is certain.
+    const skewMs = databaseMs < before ? before - databaseMs : Math.min(0, after - databaseMs);
     const agreed = this.agrees;
     this.skewMs = skewMs;
-    if (agreed !== this.agrees) this.tell();
+    if (agreed !== this.agrees) this.notify();
     return skewMs;
   }
 
   /**
-   * Has a queue consumed as long as the clocks agree. A job that was being fetched when they ceased to comes nevertheless: its
-   * processor looks at `agrees`.
+   * Lets a worker run only while the clocks agree. A job that is already being fetched when they cease to agree still arrives:
+   * its processor checks `agrees`.
    * @param worker that has not been started.
-   * @returns a function that ends the care, before the worker is closed.
+   * @returns a function to call before the worker is closed, which stops this.
    */
-  govern(worker: Consumer, onError: (error: unknown) => void): () => void {
-    const follow = (): void => {
+  addConsumer(worker: Consumer, onError: (error: unknown) => void): () => void {
+    const update = (): void => {
       if (!this.agrees) worker.pause(true).catch(onError);
       else if (worker.isPaused()) worker.resume().catch(onError);
       else if (!worker.isRunning()) worker.run().catch(onError);
     };
-    this.followers.add(follow);
-    follow();
-    return () => this.followers.delete(follow);
+    this.consumers.add(update);
+    update();
+    return () => this.consumers.delete(update);
   }
 
-  private tell(): void {
+  private notify(): void {
     const { agrees, skewMs } = this;
-    this.options.say(
+    this.options.report(
       agrees
         ? 'The clock agrees with the database’s again; the queues are consumed.'
         : `The clock is ${Math.abs(skewMs / 1000).toFixed(1)} s ${skewMs > 0 ? 'ahead of' : 'behind'} the database’s; nothing is taken from the queues until it agrees.`,
       { agrees, skewMs },
     );
-    for (const follow of this.followers) follow();
+    for (const follow of this.consumers) follow();
   }
 }
 

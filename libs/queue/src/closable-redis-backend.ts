@@ -2,19 +2,19 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { BackendFactory, IRedisClient, RedisQueueBackend } from 'bullmq';
 import { createRedisBackend } from 'bullmq';
 
-/** A worker that closes waits this long for a connection that was never made. */
-const patienceMs = 1_000;
+/** How long a closing worker waits for a connection that was never made. */
+const timeoutMs = 1_000;
 
 /**
- * BullMQ's Redis for workers that can be closed while Redis is away. BullMQ disconnects the connection that waits for jobs and
- * then waits for its end, which ioredis does not tell of one that rests between two tries to connect.
+ * BullMQ's Redis back end, for workers that can be closed while Redis is away. BullMQ disconnects the connection that waits for
+ * jobs and then waits for its end, which ioredis does not report for a connection that is between two reconnects.
  */
 export const createClosableRedisBackend: BackendFactory<RedisQueueBackend> = (...parameters) => {
   const backend = createRedisBackend(...parameters);
   const disconnectBlocking = backend.disconnectBlocking.bind(backend);
-  // A worker calls it when it closes, and never else.
+  // A worker calls it only when it closes.
   backend.disconnectBlocking = async (wait) => {
-    const late = delay(patienceMs, undefined, { ref: false });
+    const late = delay(timeoutMs, undefined, { ref: false });
     const clients = await Promise.race([Promise.all([backend.blockingClient, backend.client]), late]);
     if (!clients) throw new Error('Redis was not reached before the end.');
     await Promise.all(clients.map(stopReconnecting));
@@ -23,7 +23,10 @@ export const createClosableRedisBackend: BackendFactory<RedisQueueBackend> = (..
   return backend;
 };
 
-/** Tries to connect a last time where the connection is lost; when that fails, it has ended, and so has every command that waits for it. */
+/**
+ * Tries to connect one last time if the connection is lost; if that fails, the connection has ended, and so has every command
+ * that waits for it.
+ */
 async function stopReconnecting(client: IRedisClient | undefined): Promise<void> {
   if (!client) return;
   client.options.retryStrategy = undefined;

@@ -6,12 +6,12 @@ export interface JobRow {
   id: string;
   data: object;
   opts: object;
-  /** Milliseconds until it is due, and the moment from which they count. */
+  /** Milliseconds until it is due, counted from `timestamp`. */
   delay: number;
   timestamp: number;
 }
 
-/** What BullMQ's `addBulk` would make of a job. */
+/** The row that BullMQ's `addBulk` would make of a job. */
 export function jobRow<Q extends QueueName>(queue: Q, { id, data, delayMs = 0 }: NewJob<Q>): JobRow {
   const opts = { jobId: id, attempts: 0, ...(delayMs > 0 && { delay: delayMs }) };
   return { queue, id, data, opts, delay: delayMs, timestamp: Date.now() };

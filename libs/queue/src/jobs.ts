@@ -1,41 +1,41 @@
-/** The queues of the service and what their jobs carry: an id, for the row is the truth. */
+/** The queues of the service and the data of their jobs: an id, because the row is the source of truth. */
 export interface JobData {
-  /** A ticket to draw, consumed by the inference processes: whoever takes it draws the task that is due, seldom the one it names. */
+  /** A ticket to draw, for the inference processes. Its worker draws the next task in turn, which is seldom the task with this id. */
   images: { taskId: string };
-  /** Settles the task of a sandbox key; consumed by the api processes. */
+  /** Settles a sandbox key's task; for the api processes. */
   sandbox: { taskId: string };
-  /** Makes one try of a webhook delivery; consumed by the api processes. */
+  /** Makes one attempt of a webhook delivery; for the api processes. */
   webhooks: {
     deliveryId: string;
-    /** A person asked for this very try. */
+    /** Somebody requested this attempt. */
     asked?: boolean;
   };
 }
 
 export type QueueName = keyof JobData;
 
-/** Names under which the queues stand in the back end. */
+/** Names of the queues in the back end. */
 export const queueNames = { images: 'images', sandbox: 'sandbox', webhooks: 'webhooks' } as const satisfies {
   [Q in QueueName]: Q;
 };
 
-/** A job to add. Its id never repeats: a finished job of the same id would swallow it. */
+/** A job to add. Its id must never repeat: BullMQ ignores a job whose id a finished job has. */
 export interface NewJob<Q extends QueueName> {
   id: string;
   data: JobData[Q];
-  /** Wait before the first try, in milliseconds. */
+  /** Wait before the first attempt, in milliseconds. */
   delayMs?: number;
 }
 
-/** States of a job that is still to be done. */
+/** States of a job that has not ended. */
 export const openStates = ['waiting', 'active', 'delayed', 'prioritized'] as const;
 
-/** Whether a job in this state is still to be done, so that its row needs no other. */
+/** Whether a job in this state has not ended, so that its row needs no other. */
 export function isOpen(state: string): boolean {
   return openStates.some((open) => open === state);
 }
 
-/** Id of the n-th job made for a row. No colon: the back end keeps it for itself. */
+/** Id of the n-th job of a row. BullMQ reserves the colon. */
 export function jobIdOf(rowId: string, enqueued: number): string {
   return `${rowId}-${enqueued}`;
 }

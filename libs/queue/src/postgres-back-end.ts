@@ -16,7 +16,7 @@ type Query = (text: string, params?: readonly unknown[]) => Promise<{ rows: unkn
 export class PostgresBackEnd implements JobBackEnd {
   readonly rowOf = jobRow;
   private readonly pool: Pool;
-  /** Set while a transaction adds jobs: every query of the queue then goes to that transaction. */
+  /** Set while a transaction adds jobs: the queue then sends every query to that transaction. */
   private readonly transaction = new AsyncLocalStorage<Query>();
   private readonly queues: Queues;
 
@@ -35,7 +35,7 @@ export class PostgresBackEnd implements JobBackEnd {
     queue: Q,
     jobs: readonly NewJob<Q>[],
   ): Promise<() => Promise<void>> {
-    // The schema check must not run inside the caller's transaction, and must have run before it.
+    // The queue checks its schema once, which must happen before and outside the caller's transaction.
     await this.queues.ready(queue);
     const runner = manager.queryRunner;
     if (!runner?.isTransactionActive) throw new Error('Jobs are added inside a transaction.');
@@ -66,7 +66,7 @@ export class PostgresBackEnd implements JobBackEnd {
     await this.pool.end();
   }
 
-  /** A pool as the queue sees it: the caller's transaction while there is one, else the real pool. */
+  /** The pool for the queue: it forwards to the caller's transaction if there is one, else to the real pool. */
   private forwardingPool() {
     const { pool, transaction } = this;
     return {

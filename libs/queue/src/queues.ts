@@ -2,11 +2,11 @@ import type { Queue } from 'bullmq';
 import type { JobPresence } from './job-back-end';
 import { type NewJob, openStates, type QueueName, queueNames } from './jobs';
 
-/** The service's queues on one back end, and what every back end does with them alike. */
+/** The service's queues on one back end, and what all back ends have in common. */
 export class Queues {
   private readonly queues: { [Q in QueueName]: Queue };
 
-  /** @param open makes the queue of a name on the back end's own connection. */
+  /** @param open makes a queue on the back end's own connection. */
   constructor(open: (name: QueueName) => Queue, onError: (error: Error) => void) {
     const watched = (name: QueueName): Queue => open(name).on('error', onError);
     this.queues = {

@@ -8,9 +8,9 @@ import type { JobBackEnd, JobPresence } from './job-back-end';
 import type { NewJob, QueueName } from './jobs';
 import { Queues } from './queues';
 
-/** A caller waits this long for Redis; the sweeper adds the job when it is back. */
-const patienceMs = 2_000;
-/** Waits between tries to connect, which grow. */
+/** How long a caller waits for Redis; if it is away longer, the sweeper adds the job later. */
+const timeoutMs = 2_000;
+/** Growing waits between reconnects. */
 const firstReconnectMs = 250;
 const longestReconnectMs = 5_000;
 
@@ -22,19 +22,19 @@ export class RedisBackEnd implements JobBackEnd {
 
   constructor(redisUrl: string, onError: (error: Error) => void) {
     const backOff = new BackOff(firstReconnectMs, longestReconnectMs);
-    // Fails at once while Redis is away, instead of keeping what it is told until Redis is back.
+    // Fails at once while Redis is away, instead of keeping commands until it is back.
     this.client = new Redis(redisUrl, {
       maxRetriesPerRequest: 1,
       retryStrategy: () => backOff.next(),
       enableOfflineQueue: false,
-      connectTimeout: patienceMs,
-      commandTimeout: patienceMs,
+      connectTimeout: timeoutMs,
+      commandTimeout: timeoutMs,
     });
     this.client.on('ready', () => backOff.reset());
-    // A queue that waited for its connection would let its callers wait for as long.
+    // A queue that waits for its connection would make its callers wait too.
     const options = { connection: this.client, skipWaitingForReady: true, skipVersionCheck: true };
     const open = (name: QueueName): Queue => new Queue(name, options, createClosableRedisBackend);
-    // Each queue tells of each error of their connection.
+    // Each queue reports every error of their shared connection.
     let told: Error | undefined;
     this.queues = new Queues(open, (error) => {
       if (error !== told) onError(error);
@@ -70,10 +70,10 @@ export class RedisBackEnd implements JobBackEnd {
     await this.client.quit().catch(() => this.client.disconnect());
   }
 
-  /** Waits for a connection that is being made; rejects when it fails. One that is lost is not waited for. */
+  /** Waits for a connection that is being made; rejects when it fails. Does not wait for a lost connection. */
   private async connected(): Promise<void> {
     if (!['connecting', 'connect'].includes(this.client.status)) return;
-    this.connecting ??= once(this.client, 'ready', { signal: AbortSignal.timeout(patienceMs) }).finally(() => {
+    this.connecting ??= once(this.client, 'ready', { signal: AbortSignal.timeout(timeoutMs) }).finally(() => {
       this.connecting = undefined;
     });
     await this.connecting;

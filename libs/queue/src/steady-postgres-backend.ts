@@ -3,10 +3,10 @@ import type { BackendFactory, PostgresConnectionOptions } from 'bullmq';
 import { PostgresConnection, PostgresQueueBackend } from 'bullmq';
 
 /**
- * BullMQ's PostgreSQL for a process that outlives its database. Its first try to reach it may fail: the process stood still just then,
- * or the database was starting. BullMQ keeps that try and its failure for good, and the process would never take a job again; here the
- * next use tries anew. And BullMQ hears of errors of the connection that listens only from a moment after it was made until it is to be
- * closed; one that is lost just then would end the process.
+ * BullMQ's PostgreSQL back end, for a process that outlives its database. Its first connection attempt may fail, because the
+ * process was suspended or the database was starting. BullMQ keeps that failure for good, and the process would never take a job
+ * again; here the next use connects again. BullMQ also listens for errors of its LISTEN connection too late and stops too early;
+ * an error outside that time would end the process.
  */
 export const createSteadyPostgresBackend: BackendFactory<PostgresQueueBackend, PostgresConnectionOptions> = (
   name,
@@ -14,14 +14,14 @@ export const createSteadyPostgresBackend: BackendFactory<PostgresQueueBackend, P
   { withBlockingConnection } = {},
 ) => {
   const connection = new SteadyConnection(options.connection);
-  // A worker's connection is known by its queue's name.
+  // The application name of a worker's connection is its queue's name.
   return new SteadyBackend(connection, name, options, true, withBlockingConnection ? name : undefined);
 };
 
 class SteadyConnection extends PostgresConnection {
   constructor(connection: PostgresConnectionOptions) {
     super(connection);
-    // It makes its pool with the client of the pool's options, and the connection that listens with this one.
+    // BullMQ makes both its pool and its LISTEN connection with the `Client` of the pool's options.
     Object.assign(this, { pgModule: { Client: SteadyClient } });
   }
 
@@ -36,7 +36,7 @@ class SteadyBackend extends PostgresQueueBackend {
   }
 }
 
-/** @throws what the try came to */
+/** @throws the error of the connection attempt */
 function forgetTry(of: object, error: Error): never {
   (of as { readyPromise?: Promise<void> }).readyPromise = undefined;
   throw error;

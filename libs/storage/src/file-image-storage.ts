@@ -6,10 +6,10 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ImageStorage, StoredObject } from './image-storage';
 
-/** Marks a file that is still being written; a crash leaves it to `list`, and so to the sweeper. */
+/** Suffix of a file that is still being written; after a crash `list` finds it, and the sweeper removes it. */
 const partSuffix = '.part';
 
-/** Objects as files under one folder, each written beside its place, synced and renamed. */
+/** Objects as files in one folder. Each is written beside its final path, synced and renamed. */
 export class FileImageStorage implements ImageStorage {
   private readonly root: string;
 
@@ -45,7 +45,7 @@ export class FileImageStorage implements ImageStorage {
   async removeAll(prefix: string): Promise<void> {
     const path = this.pathOf(prefix.replace(/(?<!\/)\/+$/, ''));
     await rm(path, { recursive: true, force: true });
-    // An empty parent is of no use; one that is not empty, or gone already, is left.
+    // Removes an empty parent folder; one that is not empty, or already gone, is left.
     if (dirname(path) !== this.root) await rmdir(dirname(path)).catch(() => undefined);
   }
 

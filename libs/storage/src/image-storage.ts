@@ -1,24 +1,24 @@
 import type { Readable } from 'node:stream';
 
-/** A stored object as the storage lists it. */
+/** A stored object in a listing. */
 export interface StoredObject {
   key: string;
   bytes: number;
   modifiedAt: Date;
 }
 
-/** Where pictures and uploaded weights lie: the file system or an S3-compatible store. Keys are relative paths with `/`. */
+/** Storage of pictures and uploaded weights: the file system or an S3-compatible store. Keys are relative paths with `/`. */
 export interface ImageStorage {
-  /** Writes a whole object or nothing: no reader ever sees a part of it. */
+  /** Writes an object atomically: no reader sees a part of it. */
   write(key: string, data: Uint8Array | Readable): Promise<void>;
-  /** Opens an object; undefined when there is none. */
+  /** Opens an object; undefined if there is none. */
   read(key: string): Promise<{ stream: Readable; bytes: number } | undefined>;
-  /** Removes every object whose key starts with `prefix`. Absent ones are no error. */
+  /** Removes every object whose key starts with `prefix`. Missing ones are no error. */
   removeAll(prefix: string): Promise<void>;
-  /** Every object under a prefix, in no order. */
+  /** Every object under a prefix, unordered. */
   list(prefix?: string): AsyncIterable<StoredObject>;
-  /** A path on this machine that holds the object's content, fetched into a cache where it is remote. */
+  /** A local path to the object's content; a remote object is fetched into a cache. */
   localPath(key: string): Promise<string>;
-  /** Throws one plain sentence when the storage cannot be written. */
+  /** Throws one plain sentence if the storage is not writable. */
   check(): Promise<void>;
 }

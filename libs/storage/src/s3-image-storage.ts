@@ -12,23 +12,23 @@ import type { ImageStorage, StoredObject } from './image-storage';
 import { StorageUnavailableError } from './storage-unavailable-error';
 
 const connectionTimeoutMs = 3_000;
-/** Without a byte for this long, a request has failed. */
-const silenceMs = 20_000;
+/** A request fails after this long without a byte. */
+const idleTimeoutMs = 20_000;
 const tries = 3;
-/** What a request can delete at most. */
+/** Most objects that one request can delete. */
 const deleteBatch = 1_000;
-/** Fetched files that nobody has used for this long make room when another is fetched. */
+/** Cached files that were not used for this long are deleted when another is fetched. */
 const unusedMs = 7 * 24 * 3_600_000;
-/** Written to find out whether the bucket can be written. */
+/** Key that is written to test whether the bucket is writable. */
 const checkKey = 'health/writable';
 
 const silent = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
-/** Objects in a bucket of an S3-compatible store. The SDK is loaded with the first request. */
+/** Objects in a bucket of an S3-compatible store. The SDK is loaded at the first request. */
 export class S3ImageStorage implements ImageStorage {
   private opened?: { sdk: typeof Sdk; client: Sdk.S3Client };
 
-  /** @param cacheDir where fetched and outgoing files lie for a while. */
+  /** @param cacheDir for fetched and outgoing files. */
   constructor(
     private readonly config: S3Config,
     private readonly cacheDir: string,
@@ -37,7 +37,7 @@ export class S3ImageStorage implements ImageStorage {
   async write(key: string, data: Uint8Array | Readable): Promise<void> {
     assertKey(key);
     if (!(data instanceof Readable)) return this.put(key, () => data, data.length);
-    // The length has to be told first, and a failed request has to be sent again from its beginning.
+    // S3 needs the length in advance, and a failed request must be sent again from its beginning.
     await mkdir(this.cacheDir, { recursive: true });
     const spool = join(this.cacheDir, `${randomBytes(12).toString('hex')}.part`);
     try {
@@ -106,7 +106,7 @@ export class S3ImageStorage implements ImageStorage {
         );
         return;
       } catch (error) {
-        // A body that is a stream is not sent again by the SDK.
+        // The SDK does not retry a request whose body is a stream.
         if (left === 0 || !(error instanceof StorageUnavailableError) || !error.isPassing) throw error;
         await delay(200 * (tries - left));
       }
@@ -170,8 +170,8 @@ export class S3ImageStorage implements ImageStorage {
   }
 
   /**
-   * One question to the store.
-   * @returns undefined when there is no such object
+   * Sends one request to the store.
+   * @returns undefined if there is no such object
    * @throws StorageUnavailableError for every other failure
    */
   private async ask<T>(question: (opened: { sdk: typeof Sdk; client: Sdk.S3Client }) => Promise<T>) {
@@ -196,13 +196,13 @@ export class S3ImageStorage implements ImageStorage {
       region,
       forcePathStyle,
       credentials: { accessKeyId, secretAccessKey },
-      // Many compatible stores know neither the checksums nor the trailers that carry them.
+      // Many compatible stores do not support these checksums or the trailers that carry them.
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
       maxAttempts: tries,
-      // What goes wrong is thrown, and logged by whoever catches it.
+      // Errors are thrown, and whoever catches them logs them.
       logger: silent,
-      requestHandler: { connectionTimeout: connectionTimeoutMs, socketTimeout: silenceMs },
+      requestHandler: { connectionTimeout: connectionTimeoutMs, socketTimeout: idleTimeoutMs },
       ...(endpoint && { endpoint }),
     });
     return (this.opened = { sdk, client });
@@ -217,7 +217,7 @@ function nothing(): void {
   // Nothing is said.
 }
 
-/** The same keys as in the file system. */
+/** The same rules as for keys in the file system. */
 function assertKey(key: string): void {
   if (key === '' || key.startsWith('/') || key.split('/').some((part) => part === '..' || part === ''))
     throw new Error(`"${key}" is no key inside the storage.`);

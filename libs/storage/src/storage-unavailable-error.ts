@@ -1,8 +1,8 @@
-/** The storage cannot be reached or refuses its service. Not the fault of what was to be stored. */
+/** The storage cannot be reached or rejects requests. The data to be stored is not at fault. */
 export class StorageUnavailableError extends Error {
   override readonly name = 'StorageUnavailableError';
 
-  /** @param isPassing whether another try may go well soon. */
+  /** @param isPassing whether a retry may succeed soon. */
   constructor(
     reason: string,
     readonly isPassing: boolean,

@@ -1,6 +1,6 @@
 import { ApiKey, parseApiKeyToken, UnauthorizedError } from '@app/domain';
 import { keyChannel } from '@app/image-tasks';
-import { Gathered, Transactions } from '@app/queue';
+import { QueryBatcher, Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
@@ -21,7 +21,7 @@ const mostKnown = 10_000;
 @Injectable()
 export class ApiKeysService {
   /** One statement reads the keys of all requests that come at the same time. */
-  private readonly rows: Gathered<string, CallerKey | undefined>;
+  private readonly rows: QueryBatcher<string, CallerKey | undefined>;
   /** By the prefix; only keys that there are. */
   private readonly known = new Map<string, { key: CallerKey; readAt: number }>();
 
@@ -36,7 +36,7 @@ export class ApiKeysService {
     const list = columns.map(({ databaseName, propertyName }) => `caller."${databaseName}" AS "${propertyName}"`);
     const text = `SELECT ${list.join(', ')}, ${storageColumns}
       FROM api_keys caller LEFT JOIN storage_use stored ON stored.owner_id = caller.id WHERE caller.prefix`;
-    this.rows = new Gathered(async (prefixes) => {
+    this.rows = new QueryBatcher(async (prefixes) => {
       const asked = [...new Set(prefixes)];
       // An array's length decides its plan, so that PostgreSQL makes a new one each time; for one key it keeps the first.
       const statement =

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { Image } from '@app/domain';
 import { isIdentifier, TooManyError } from '@app/domain';
 import { IMAGE_STORAGE } from '@app/foundation';
-import { Gathered, Transactions } from '@app/queue';
+import { QueryBatcher, Transactions } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { FairTurns, TurnsFullError } from '../work/fair-turns';
@@ -50,13 +50,13 @@ class TooManyPicturesError extends TooManyError {
 export class ImagesService {
   private readonly turns = new FairTurns(turns);
   /** One statement finds what many ask for at the same time: whoever knows a URL, or makes one up, asks without a key. */
-  private readonly found: Gathered<string, Found | undefined>;
+  private readonly found: QueryBatcher<string, Found | undefined>;
 
   constructor(
     transactions: Transactions,
     @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
   ) {
-    this.found = new Gathered(async (tokens) => {
+    this.found = new QueryBatcher(async (tokens) => {
       const statement = { name: 'find-pictures', text: findStatement, values: [[...new Set(tokens)]] };
       const rows = await transactions.query<Found>(statement);
       const byToken = new Map(rows.map((row) => [row.token, row]));

@@ -29,10 +29,12 @@ export abstract class QueueProcessor<Data extends JobData[keyof JobData]>
   }
 
   onApplicationBootstrap(): void {
-    const ungovern = this.clock.govern(this.worker, (error) => this.logger.error(this.sentences.ended, error));
+    const removeConsumer = this.clock.addConsumer(this.worker, (error) =>
+      this.logger.error(this.sentences.ended, error),
+    );
     // What is being done ends by itself within a bounded time.
     this.drain.onBegin(() => {
-      ungovern();
+      removeConsumer();
       return this.worker.close();
     });
   }

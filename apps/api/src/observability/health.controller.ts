@@ -2,7 +2,7 @@ import { probeWrite } from '@app/database';
 import { ServiceUnavailableError } from '@app/domain';
 import { IMAGE_STORAGE, JOB_BACK_END } from '@app/foundation';
 import type { HealthChecks } from '@app/observability';
-import { remembering, runChecks } from '@app/observability';
+import { cached, runChecks } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
 import { ClockWatch } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
@@ -34,9 +34,9 @@ export class HealthController {
     private readonly drain: Drain,
   ) {
     this.checks = {
-      database: remembering(() => probeWrite(dataSource), databaseCheckMs),
+      database: cached(() => probeWrite(dataSource), databaseCheckMs),
       queue: () => jobs.counts('webhooks'),
-      storage: remembering(() => storage.check(), storageCheckMs),
+      storage: cached(() => storage.check(), storageCheckMs),
       clock: async () => clock.agrees,
       disk: () => disk.hasRoom(),
     };

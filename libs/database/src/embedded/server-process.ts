@@ -12,13 +12,13 @@ import type { ClusterHome } from './cluster-home';
 import { serverEnvironment } from './cluster';
 
 const startTimeoutMs = 60_000;
-/** A server that is told to end has this long. */
+/** Time for a server to end after it was told to. */
 export const stopTimeoutMs = 15_000;
 const pollMs = 10;
-/** A longer log of the server is set aside when it starts. */
+/** A longer server log is renamed at startup. */
 const logLimitBytes = 16 * 2 ** 20;
 
-/** How the server is run; every part may be left out. */
+/** How the server is run; all optional. */
 export interface EmbeddedPostgresOptions {
   /** Further settings of the server, as in postgresql.conf. */
   settings?: Readonly<Record<string, string>>;
@@ -28,12 +28,12 @@ export interface EmbeddedPostgresOptions {
   waitMs?: number;
 }
 
-/** Ends a server that still has this cluster open though the process that started it is gone. */
+/** Stops a server that still has this cluster open although the process that started it is gone. */
 export async function endAbandonedServer(data: string): Promise<void> {
   const pidFile = join(data, 'postmaster.pid');
   const pid = (await readStatus(data))?.pid;
   if (pid === undefined) return;
-  // The id may have gone to another program since; a server of ours has the cluster among its words.
+  // Another program may have this process id by now; our server has the cluster in its command line.
   const isServer = (): boolean => {
     const [program, ...words] = processCommand(pid);
     return program !== undefined && basename(program) === 'postgres' && words.includes(data);
@@ -46,11 +46,14 @@ export async function endAbandonedServer(data: string): Promise<void> {
     for (const deadline = Date.now() + timeoutMs; isServer() && Date.now() < deadline;) await delay(pollMs);
   }
   if (isServer()) throw new Error(`PostgreSQL (process ${pid}) still has ${data} open and does not end.`);
-  // What a server killed with -9 leaves makes PostgreSQL refuse when the id now belongs to some other program.
+  // After kill -9 PostgreSQL refuses to start if another program now has the process id in its pid file.
   await rm(pidFile, { force: true });
 }
 
-/** @returns the server, which takes connections, and its port. @throws Error with the server's own words when it does not start. */
+/**
+ * @returns the port of a server that accepts connections, and the server. @throws Error with the server's own message if it does
+ * not start.
+ */
 export async function startServer(
   home: ClusterHome,
   logFile: string,
@@ -65,7 +68,8 @@ export async function startServer(
     const server = spawnServer(home, data, logFile, settingsOf(port, options));
     if (await isReady(server, data, deadline)) return { server, port };
     const said = (await readFile(logFile)).subarray(logStart).toString();
-    // The port may be taken between the look and the start; a dead server's memory is freed when its last process ends.
+    // Another program may take the port before the server does. A dead server's shared memory is freed when its last process
+    // ends.
     const passing = /Address already in use|pre-existing shared memory block/.test(said);
     if (!passing || Date.now() > deadline) {
       const reason = /(?:FATAL|ERROR|PANIC): +(.*)/.exec(said)?.[1] ?? `see ${logFile}`;
@@ -79,7 +83,7 @@ const settingsOf = (port: number, { settings }: EmbeddedPostgresOptions): Record
   port: String(port),
   unix_socket_directories: '',
   max_connections: '100',
-  // Nobody replicates from this server; the log then carries less.
+  // Nobody replicates from this server, so the log can contain less.
   wal_level: 'minimal',
   max_wal_senders: '0',
   jit: 'off',
@@ -91,8 +95,9 @@ const settingsOf = (port: number, { settings }: EmbeddedPostgresOptions): Record
 });
 
 /**
- * A shell in front leaves a watcher behind that ends the server when the pipe to this process breaks, which also `kill -9`
- * brings about, and then becomes the server. A session of its own keeps Ctrl-C away: the server ends last, when told to.
+ * A shell in front starts a watcher, then becomes the server. The watcher stops the server when the pipe to this process breaks,
+ * which also `kill -9` causes. The server has its own session, so that Ctrl-C does not reach it: the server ends last, when told
+ * to.
  */
 function spawnServer(home: ClusterHome, data: string, logFile: string, settings: Record<string, string>): ChildProcess {
   const script = '( (read -r done <&3 || kill -INT $$) 2>/dev/null & ) >/dev/null 2>&1; exec "$0" "$@" 3<&-';
@@ -115,7 +120,7 @@ function spawnServer(home: ClusterHome, data: string, logFile: string, settings:
   }
 }
 
-/** False when the server ended before it took connections. */
+/** False if the server ended before it accepted connections. */
 async function isReady(server: ChildProcess, data: string, deadline: number): Promise<boolean> {
   while (server.exitCode === null && server.signalCode === null) {
     const status = await readStatus(data);
@@ -126,7 +131,7 @@ async function isReady(server: ChildProcess, data: string, deadline: number): Pr
   return false;
 }
 
-/** What a server writes about itself: its process id in the first line, its state in the eighth. */
+/** The server's own status file: its process id in the first line, its state in the eighth. */
 async function readStatus(data: string): Promise<{ pid: number; state: string } | undefined> {
   const text = await readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '');
   const lines = text.split('\n');

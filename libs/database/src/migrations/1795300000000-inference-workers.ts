@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Inference processes say here that they live and what they draw on. */
+/** Heartbeats of the inference processes, and the devices they draw on. */
 export class InferenceWorkers1795300000000 implements MigrationInterface {
   name = 'InferenceWorkers1795300000000';
 

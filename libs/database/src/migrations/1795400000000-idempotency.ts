@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Replies kept under an Idempotency-Key. */
+/** Responses stored under an Idempotency-Key. */
 export class Idempotency1795400000000 implements MigrationInterface {
   name = 'Idempotency1795400000000';
 

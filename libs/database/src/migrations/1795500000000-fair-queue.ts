@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What the claim needs to be fair between keys, and tasks that no engine draws. */
+/** Columns and tables for a fair claim between keys, and tasks that no engine draws. */
 export class FairQueue1795500000000 implements MigrationInterface {
   name = 'FairQueue1795500000000';
 

@@ -19,7 +19,7 @@ export class KeyLimits1795510000000 implements MigrationInterface {
   public async up(queryRunner: QueryRunner): Promise<void> {
     for (const [name, type] of Object.entries(columns))
       await queryRunner.query(`ALTER TABLE "api_keys" ADD "${name}" ${type}`);
-    // Written by every request and worth nothing after a crash.
+    // Unlogged: every request writes it, and its content is worth nothing after a crash.
     await queryRunner.query(`
       CREATE UNLOGGED TABLE "rate_buckets" (
         "owner_id" character varying(24) NOT NULL,

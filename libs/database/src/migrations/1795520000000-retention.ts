@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Finds what a key keeps no longer. */
+/** Index to find tasks that are past their key's retention. */
 export class Retention1795520000000 implements MigrationInterface {
   name = 'Retention1795520000000';
 

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** How often a task's worker ended without a word. */
+/** How often a task's worker died. */
 export class Deaths1795530000000 implements MigrationInterface {
   name = 'Deaths1795530000000';
 

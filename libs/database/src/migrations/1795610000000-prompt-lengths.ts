@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** How many tokens the word of a textual inversion stands for. */
+/** The number of tokens that the word of a textual inversion stands for. */
 export class PromptLengths1795610000000 implements MigrationInterface {
   name = 'PromptLengths1795610000000';
 

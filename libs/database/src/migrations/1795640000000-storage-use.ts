@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * What each key has stored, what it may store, and the uploads that are under way. No row is written: what was stored before is counted
- * by the api's sweeper, a few rows at a time.
+ * Storage use and limit of each key, and uploads in progress. Writes no row: the api's sweeper counts existing files, a few rows
+ * at a time.
  */
 export class StorageUse1795640000000 implements MigrationInterface {
   name = 'StorageUse1795640000000';

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Which records a kept reply names, so that it goes with them. The column has a default for processes of the version before, which
- * know nothing of it; their replies go after a day.
+ * The records that a stored reply names, so that it is deleted with them. The column has a default for processes of the previous
+ * version, which do not know it; their replies are deleted after a day.
  */
 export class RepliesOfRecords1795650100000 implements MigrationInterface {
   name = 'RepliesOfRecords1795650100000';

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Rows of one statement: each is locked for a moment only. */
+/** Rows per statement, so that each row is locked only briefly. */
 const batchSize = 1_000;
 
 interface Batch {
@@ -8,7 +8,7 @@ interface Batch {
   key: string;
 }
 
-/** Finds the records that replies of the version before name. Each batch is a transaction of its own, and done again it changes nothing. */
+/** Fills in the records that older replies name. Each batch is a transaction of its own, and can be repeated. */
 export class RecordsOfOldReplies1795650110000 implements MigrationInterface {
   name = 'RecordsOfOldReplies1795650110000';
   transaction = false as const;
@@ -23,7 +23,7 @@ export class RecordsOfOldReplies1795650110000 implements MigrationInterface {
 }
 
 /**
- * The body is what JSON.stringify wrote, and read as text: PostgreSQL refuses some of what JSON allows.
+ * The body is the output of JSON.stringify, searched as text: PostgreSQL rejects some valid JSON.
  * @returns where the batch ended.
  */
 async function fill(queryRunner: QueryRunner, { owner_id: ownerId, key }: Batch): Promise<Batch | undefined> {

@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { createIndexConcurrently } from './index-concurrently';
 
-/** By which the replies of a record are found when it is deleted. */
+/** Index to find the replies of a record when it is deleted. */
 export class RepliesByRecord1795650120000 implements MigrationInterface {
   name = 'RepliesByRecord1795650120000';
   transaction = false as const;

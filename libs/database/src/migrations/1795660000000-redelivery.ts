@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** When somebody asked for a delivery once more. */
+/** When somebody last asked for a redelivery. */
 export class Redelivery1795660000000 implements MigrationInterface {
   name = 'Redelivery1795660000000';
 

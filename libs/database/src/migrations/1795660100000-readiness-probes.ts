@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What readiness checks write. */
+/** The row that readiness checks write. */
 export class ReadinessProbes1795660100000 implements MigrationInterface {
   name = 'ReadinessProbes1795660100000';
 

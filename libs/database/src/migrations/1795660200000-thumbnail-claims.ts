@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Which process makes a thumbnail, so that it is made once. */
+/** Which process is making a thumbnail, so that it is made once. */
 export class ThumbnailClaims1795660200000 implements MigrationInterface {
   name = 'ThumbnailClaims1795660200000';
 

@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { createIndexConcurrently } from './index-concurrently';
 
-/** What the sweeper of sandbox tasks looks through. */
+/** Index for the sweeper of sandbox tasks. */
 export class OpenSandboxTasks1795670000000 implements MigrationInterface {
   name = 'OpenSandboxTasks1795670000000';
   transaction = false as const;

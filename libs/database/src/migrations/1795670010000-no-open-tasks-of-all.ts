@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * An index of everybody's open tasks looked to the planner, before it had statistics, as good as one that begins with the owner:
- * what a key has queued was counted by going through what all have.
+ * Drops the index over all owners' open tasks. Before it had statistics, the planner preferred it to the one that begins with the
+ * owner, and counted one key's queue by scanning the tasks of all keys.
  */
 export class NoOpenTasksOfAll1795670010000 implements MigrationInterface {
   name = 'NoOpenTasksOfAll1795670010000';

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * `insert_tasks`: everything that requests make, in one call. As one statement it would be set up anew each time with all its parts; in
- * a function each part is prepared once on a connection, and run when it is needed.
+ * `insert_tasks`: everything that requests insert, in one call. A single SQL statement would set up all its parts at each
+ * execution; in a function each part is prepared once per connection and runs only when needed.
  */
 export class InsertTasks1795680000000 implements MigrationInterface {
   name = 'InsertTasks1795680000000';
@@ -29,13 +29,14 @@ export class InsertTasks1795680000000 implements MigrationInterface {
 }
 
 /**
- * `given` are tasks in the order of arrival, those of a request with the same `request`: all of them are written or none. The answer
- * names the requests that were refused: because the key of their owner is revoked, or because of its cap, of which `queued` were used.
+ * `given` has the tasks in order of arrival; tasks of one request have the same `request`, and all of them are inserted or none.
+ * The result lists the rejected requests: their owner's key is revoked, or its limit has no room beside the `queued` tasks that
+ * wait.
  *
- * Plans are made once for any number of tasks: one that knew the number would be made anew at each call. Columns win over variables of
- * the same name, as those of the answer are variables too; so no table that is named here may get a column `tasks`, `given`, `kinds`,
- * `owner`, `refused`, `newcomers` or `queue_name`. A later migration that replaces the function takes what this one takes, for processes of
- * the older version go on calling it.
+ * Plans must not depend on the number of tasks, or each call would plan again. On a name conflict columns win over variables (and
+ * the result's columns are variables too), so no table used here may get a column `tasks`, `given`, `kinds`, `owner`, `refused`,
+ * `newcomers` or `queue_name`. A later migration that replaces the function must keep these parameters, because processes of the
+ * older version keep calling it.
  */
 const insertTasks = `
 CREATE FUNCTION "insert_tasks"(given json)

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** The index that begins with the owner takes its place; the planner must not go through the Styles of all owners for those of one. */
+/** Replaced by the index that begins with the owner; the planner must not scan the Styles of all owners for those of one. */
 export class NoSourcesOfAll1795690010000 implements MigrationInterface {
   name = 'NoSourcesOfAll1795690010000';
 

@@ -20,7 +20,7 @@ import { InsertTasks1795680000000 } from './1795680000000-insert-tasks';
 import { MissingThumbnails1795690000000 } from './1795690000000-missing-thumbnails';
 import { NoSourcesOfAll1795690010000 } from './1795690010000-no-sources-of-all';
 
-/** Every migration in order; a new one is added at the end, an index on a table that may be large with `createIndexConcurrently`. */
+/** Every migration in order; append new ones. An index on a table that may be large is made with `createIndexConcurrently`. */
 export const migrations = [
   Initial1795200000000,
   InferenceWorkers1795300000000,

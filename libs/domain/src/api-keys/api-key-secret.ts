@@ -1,6 +1,6 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** What a freshly made key consists of; `token` is shown once and stored nowhere. */
+/** The parts of a new key; `token` is shown once and never stored. */
 export interface ApiKeySecret {
   token: string;
   prefix: string;
@@ -9,13 +9,13 @@ export interface ApiKeySecret {
 
 const tokenPattern = /^dr_([0-9a-z]{12})_([A-Za-z0-9_-]{43})$/;
 
-/** Makes a key `dr_<12 public characters>_<43 secret characters>` (256 random bits), or another secret for a key that exists. */
+/** Makes a key `dr_<12 public characters>_<43 secret characters>` (256 random bits), or a new secret for an existing key. */
 export function newApiKeySecret(prefix = randomBytes(6).toString('hex')): ApiKeySecret {
   const secret = randomBytes(32).toString('base64url');
   return { token: `dr_${prefix}_${secret}`, prefix, secretHash: hashOf(secret) };
 }
 
-/** Splits a presented token; undefined when it does not have the form of a key. */
+/** Splits a presented token; undefined if it does not have the form of a key. */
 export function parseApiKeyToken(token: string): { prefix: string; secretHash: Buffer } | undefined {
   const match = tokenPattern.exec(token);
   return match ? { prefix: match[1], secretHash: hashOf(match[2]) } : undefined;
@@ -26,7 +26,7 @@ export function sameSecret(a: Buffer, b: Buffer): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
-/** Makes the secret with which a caller's webhooks are signed, in the Standard Webhooks form. */
+/** Makes the secret that signs a caller's webhooks, in the Standard Webhooks form. */
 export function newWebhookSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
 }

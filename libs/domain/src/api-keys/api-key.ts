@@ -4,10 +4,7 @@ import { newApiKeySecret, newWebhookSecret, sameSecret } from './api-key-secret'
 export const apiKeyScopes = ['read', 'write', 'admin'] as const;
 export type ApiKeyScope = (typeof apiKeyScopes)[number];
 
-/**
- * A caller: whoever holds the key owns what was made with it.
- * The secret itself is never stored, only its SHA-256; the public prefix finds the row.
- */
+/** A caller: the key owns everything made with it. Only the SHA-256 of the secret is stored; the public prefix finds the row. */
 @Entity('api_keys')
 @Unique('api_keys_prefix_key', ['prefix'])
 export class ApiKey {
@@ -24,7 +21,7 @@ export class ApiKey {
   @Column('bytea', { name: 'secret_hash' })
   secretHash: Buffer;
 
-  /** SHA-256 of the secret before the last rotation, valid until `previousSecretExpiresAt`. */
+  /** SHA-256 of the previous secret, valid until `previousSecretExpiresAt`. */
   @Column('bytea', { name: 'previous_secret_hash', nullable: true })
   previousSecretHash: Buffer | null;
 
@@ -35,7 +32,7 @@ export class ApiKey {
   @Column('varchar', { name: 'webhook_secret', length: 80 })
   webhookSecret: string;
 
-  /** Signs beside it until `previousWebhookSecretExpiresAt`. */
+  /** Also signs webhooks until `previousWebhookSecretExpiresAt`. */
   @Column('varchar', { name: 'previous_webhook_secret', length: 80, nullable: true })
   previousWebhookSecret: string | null;
 
@@ -45,11 +42,11 @@ export class ApiKey {
   @Column('text', { name: 'scopes', array: true, default: () => `'{read,write}'` })
   scopes: ApiKeyScope[];
 
-  /** Its pictures are drawn by no engine. */
+  /** No engine draws its pictures. */
   @Column('boolean', { name: 'sandbox', default: false })
   sandbox: boolean;
 
-  /** Requests a minute. Of this and the two below: null is the service's own, 0 is no limit. */
+  /** Requests per minute. Here and in the next limits: null means the service's default, 0 no limit. */
   @Column('integer', { name: 'rate_limit_per_minute', nullable: true })
   rateLimitPerMinute: number | null;
 
@@ -61,11 +58,11 @@ export class ApiKey {
   @Column('integer', { name: 'max_concurrent', nullable: true })
   maxConcurrent: number | null;
 
-  /** Megabytes of pictures and weights, uploads in progress among them. */
+  /** Megabytes of pictures and weights, including uploads in progress. */
   @Column('integer', { name: 'max_storage_mb', nullable: true })
   maxStorageMb: number | null;
 
-  /** Days after which what has finished is deleted; null keeps it. */
+  /** Days after which finished records are deleted; null keeps them. */
   @Column('integer', { name: 'retention_days', nullable: true })
   retentionDays: number | null;
 
@@ -78,7 +75,7 @@ export class ApiKey {
   @Column({ type: 'timestamptz', name: 'revoked_at', nullable: true })
   revokedAt: Date | null;
 
-  /** Whether a presented secret is this key's, or the one before during its grace. */
+  /** Whether a presented secret is this key's, or its previous one during the grace period. */
   accepts(secretHash: Buffer, now = new Date()): boolean {
     if (this.revokedAt) return false;
     if (sameSecret(this.secretHash, secretHash)) return true;
@@ -86,18 +83,18 @@ export class ApiKey {
     return previous !== null && expiresAt !== null && expiresAt > now && sameSecret(previous, secretHash);
   }
 
-  /** The secrets that sign a webhook now, the newest first. */
+  /** The secrets that sign webhooks now, the newest first. */
   signingSecrets(now = new Date()): string[] {
     const { previousWebhookSecret: previous, previousWebhookSecretExpiresAt: expiresAt } = this;
     return previous && expiresAt && expiresAt > now ? [this.webhookSecret, previous] : [this.webhookSecret];
   }
 
-  /** Whether it may be used for what needs `scope`; each scope includes those before it. */
+  /** Whether it may do what needs `scope`; each scope includes those before it. */
   has(scope: ApiKeyScope): boolean {
     return apiKeyScopes.slice(apiKeyScopes.indexOf(scope)).some((held) => this.scopes.includes(held));
   }
 
-  /** Gives it a new secret; the one until now is accepted until `graceEndsAt`. @returns the token, known now and never again. */
+  /** Gives it a new secret; the previous one is accepted until `graceEndsAt`. @returns the token, which cannot be recovered later. */
   rotateSecret(graceEndsAt: Date): string {
     const { token, secretHash } = newApiKeySecret(this.prefix);
     this.previousSecretHash = this.secretHash;
@@ -106,7 +103,7 @@ export class ApiKey {
     return token;
   }
 
-  /** Gives it a new secret for webhooks; the one until now signs beside it until `graceEndsAt`. */
+  /** Gives it a new webhook secret; the previous one also signs until `graceEndsAt`. */
   rotateWebhookSecret(graceEndsAt: Date): void {
     this.previousWebhookSecret = this.webhookSecret;
     this.previousWebhookSecretExpiresAt = graceEndsAt;

@@ -3,7 +3,7 @@ import type { Relation } from 'typeorm';
 import { bigintAsNumber } from '../common/column';
 import { Style } from '../styles/style';
 
-/** A named set of Styles. Without an owner it is public: everyone reads and applies it, nobody changes it. */
+/** A named set of Styles. A Collection without an owner is public: everyone can read and apply it, nobody can change it. */
 @Entity('collections')
 @Index('collections_owner_seq_idx', ['ownerId', 'seq'])
 export class Collection {

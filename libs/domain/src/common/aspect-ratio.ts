@@ -1,4 +1,4 @@
-/** Shapes of a picture that the API knows. */
+/** Picture shapes of the API. */
 export const aspectRatios = ['square', 'portrait', 'landscape'] as const;
 export type AspectRatio = (typeof aspectRatios)[number];
 
@@ -9,5 +9,5 @@ export const sizeOf: Readonly<Record<AspectRatio, { width: number; height: numbe
   landscape: { width: 768, height: 512 },
 };
 
-/** Long edge in pixels of a picture asked for with `high_resolution`. */
+/** Long edge in pixels of a `high_resolution` picture. */
 export const highResolutionLongEdge = 4096;

@@ -1,6 +1,6 @@
 import type { ValueTransformer } from 'typeorm';
 
-/** PostgreSQL's bigint, which the driver reads as a string, as a number. For values below 2^53 only. */
+/** Reads PostgreSQL's bigint, which the driver returns as a string, as a number. For values below 2^53 only. */
 export const bigintAsNumber: ValueTransformer = {
   to: (value?: number | null) => value,
   from: (value: string | number | null) => (value === null ? null : Number(value)),

@@ -1,8 +1,8 @@
-/** Bounds of what a caller may send, from the API contract. */
+/** Limits of request fields, from the API contract. */
 export const limits = {
   bodyBytes: 1_000_000,
   promptLength: 2000,
-  /** Chunks of 75 tokens, with all vectors of an embedding. */
+  /** Chunks of 75 tokens, including all vectors of an embedding. */
   promptChunks: 32,
   nameLength: 200,
   arrayLength: 100,
@@ -15,18 +15,18 @@ export const limits = {
   numGenerations: { min: 1, max: 8 },
   tokenLength: 64,
   modelNameLength: 64,
-  /** Pictures of the object that a Fine-Tune was or will be trained on. */
+  /** Pictures of the object for a Fine-Tune's training. */
   trainingImages: { min: 4, max: 100 },
   weightsBytes: 2 ** 30,
   weightsScale: { min: 0, max: 2 },
-  /** Prompts that one application of Styles may make. */
+  /** Prompts that one request to apply Styles may make. */
   appliedPrompts: 1000,
   page: { min: 1, max: 100 },
-  /** Tries of a webhook delivery that its log shows. */
+  /** Attempts of a webhook delivery that its log shows. */
   shownAttempts: 100,
 } as const;
 
-/** What an omitted control becomes, from the API contract. */
+/** Defaults of omitted controls, from the API contract. */
 export const defaults = {
   cfg: 7.5,
   steps: 30,

@@ -1,4 +1,4 @@
-/** Sampling methods that the API knows by name. */
+/** Names of the sampling methods in the API. */
 export const schedulerNames = [
   'ddim',
   'ddpm',

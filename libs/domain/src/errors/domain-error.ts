@@ -1,22 +1,22 @@
 import type { ErrorCode, ErrorKind } from './error-table';
 
-/** One place in the request body that is wrong. */
+/** One invalid place in the request body. */
 export interface FieldProblem {
   /** RFC 6901 pointer into the body. */
   pointer: string;
   message: string;
 }
 
-/** What some errors tell beyond their message. */
+/** Optional details of an error beside its message. */
 export interface ErrorDetails {
   fields?: readonly FieldProblem[];
-  /** When another try may do better. */
+  /** When a retry may succeed. */
   retryAfterSeconds?: number;
 }
 
 /**
- * What a caller is told that was wrong; all such errors are subclasses. `code` is stable, the message names the value and what is accepted,
- * and how it is answered stands in the table of errors.
+ * Base class of all errors that a caller is told. `code` is stable, the message names the value and what is accepted, and the
+ * table of errors says how it is answered.
  */
 export class DomainError<K extends ErrorKind = ErrorKind> extends Error {
   readonly fields?: readonly FieldProblem[];
@@ -36,10 +36,10 @@ export class DomainError<K extends ErrorKind = ErrorKind> extends Error {
 }
 
 type NameIn<Code> = Code extends `${infer Name}NotFound` ? Name : never;
-/** What can be looked for in vain, in CamelCase, such as `Generation`. */
+/** What can be not found, in CamelCase, such as `Generation`. */
 export type ResourceName = NameIn<ErrorCode<'notFound'>>;
 
-/** The id is unknown, or another caller's: both read the same, so the message names no id. */
+/** The id is unknown or another caller's. Both read the same, so the message names no id. */
 export class NotFoundError extends DomainError<'notFound'> {
   constructor(resource: ResourceName) {
     super('notFound', `${resource}NotFound`, `There is no ${resource} with this id.`);
@@ -60,7 +60,7 @@ export class UnprocessableError extends DomainError<'unprocessable'> {
   }
 }
 
-/** The request does not fit the present state of the resource. */
+/** The request does not fit the current state of the resource. */
 export class ConflictError extends DomainError<'conflict'> {
   constructor(code: ErrorCode<'conflict'>, message: string) {
     super('conflict', code, message);
@@ -81,7 +81,7 @@ export class InvalidError extends DomainError<'invalid'> {
   }
 }
 
-/** The key does more at a time than it may; it may do so again in a while. */
+/** The key does more at once than it may; it may try again later. */
 export class TooManyError extends DomainError<'tooMany'> {
   constructor(code: ErrorCode<'tooMany'>, message: string, retryAfterSeconds: number) {
     super('tooMany', code, message, { retryAfterSeconds });

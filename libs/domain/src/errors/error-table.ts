@@ -1,14 +1,14 @@
 interface ErrorRow {
-  /** Of HTTP, and its usual title. */
+  /** HTTP status, and its usual title. */
   status: number;
   title: string;
-  /** Stable names of what was wrong, which callers may rely on. */
+  /** Stable error codes, which callers may rely on. */
   codes: readonly string[];
 }
 
 /**
- * Every error that a caller can be told. The classes of errors name a kind and one of its codes; the answer and the OpenAPI document
- * take the rest from here. A code of two kinds says the same of the path (`notFound`) and of the body (`unprocessable`).
+ * Every error that a caller can get. The error classes name a kind and one of its codes; the response and the OpenAPI document
+ * take the rest from here. A code of two kinds says the same about the path (`notFound`) and the body (`unprocessable`).
  */
 export const errorTable = {
   invalid: {
@@ -83,7 +83,7 @@ export const errorTable = {
   unavailable: { status: 503, title: 'Service Unavailable', codes: ['ServiceUnavailable'] },
 } as const satisfies Readonly<Record<string, ErrorRow>>;
 
-/** Kinds of failure that a caller is told apart by their status. */
+/** Kinds of failure, which callers tell apart by status. */
 export type ErrorKind = keyof typeof errorTable;
 
 /** The codes of a kind. */

@@ -7,7 +7,7 @@ describe(FieldProblems.name, () => {
     return problems;
   };
 
-  it('tells twenty and how many more there are', () => {
+  it('lists twenty problems and the number of the others', () => {
     const list = some(90_000).list();
     expect([list.length, list[0], list[19], list[20]]).toEqual([
       21,
@@ -22,13 +22,13 @@ describe(FieldProblems.name, () => {
     [1, '"/styles/0" is wrong.'],
     [2, '"/styles/0" is wrong, and 1 more.'],
     [90_000, '"/styles/0" is wrong, and 89999 more.'],
-  ])('says %d in one sentence', (count, sentence) => {
+  ])('puts %d problems in one sentence', (count, sentence) => {
     expect(some(count).sentence()).toBe(sentence);
   });
 });
 
 describe(pointerTo.name, () => {
-  it('escapes a key, and cuts one that is long', () => {
+  it('escapes a key, and shortens a long one', () => {
     expect(pointerTo('/a', 'b/c~d')).toBe('/a/b~1c~0d');
     expect(pointerTo('', 'x'.repeat(490_000))).toBe(`/${'x'.repeat(100)}…`);
     expect(pointerTo('', `${'x'.repeat(99)}𝒳`.padEnd(500, 'x')).isWellFormed()).toBe(true);

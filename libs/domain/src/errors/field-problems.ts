@@ -1,11 +1,11 @@
 import type { FieldProblem } from './domain-error';
 
-/** Problems that one answer tells; the rest are only counted. */
-const mostTold = 20;
-/** Characters of a key that a pointer repeats: enough to know it by. */
-const keyLength = 100;
+/** Problems that one response lists; the others are only counted. */
+const maxListed = 20;
+/** Characters of a key that a pointer repeats: enough to recognise it. */
+const maxKeyLength = 100;
 
-/** What is wrong with a request. However much that is, the answer stays short and gathering it takes no time to speak of. */
+/** The problems of a request. However many there are, the response stays short and collecting them takes little time. */
 export class FieldProblems {
   readonly #told: FieldProblem[] = [];
   #count = 0;
@@ -14,20 +14,20 @@ export class FieldProblems {
     return this.#count;
   }
 
-  /** @param key of the field at fault inside the object at `parent`; undefined where `parent` itself is. */
+  /** @param key of the invalid field inside the object at `parent`; undefined when `parent` itself is invalid. */
   add(parent: string, key: string | number | undefined, message: string): void {
     this.#count++;
-    if (this.#told.length < mostTold)
+    if (this.#told.length < maxListed)
       this.#told.push({ pointer: key === undefined ? parent : pointerTo(parent, key), message });
   }
 
-  /** The first twenty, and how many more there are. */
+  /** The first twenty, and the number of the others. */
   list(): FieldProblem[] {
     const more = this.#count - this.#told.length;
     return more === 0 ? this.#told : [...this.#told, { pointer: '', message: `and ${more} more` }];
   }
 
-  /** The first, and how many more there are, as a sentence. */
+  /** The first, and the number of the others, as a sentence. */
   sentence(): string {
     const [{ pointer, message }] = this.#told;
     const more = this.#count > 1 ? `, and ${this.#count - 1} more` : '';
@@ -35,9 +35,9 @@ export class FieldProblems {
   }
 }
 
-/** RFC 6901 pointer to a key of what `parent` points to. A key too long to be repeated ends in an ellipsis. */
+/** RFC 6901 pointer to a key of the object at `parent`. A long key is cut and ends in an ellipsis. */
 export function pointerTo(parent: string, key: string | number): string {
   if (typeof key === 'number') return `${parent}/${key}`;
-  const shown = key.length > keyLength ? `${key.slice(0, keyLength).toWellFormed()}…` : key;
+  const shown = key.length > maxKeyLength ? `${key.slice(0, maxKeyLength).toWellFormed()}…` : key;
   return `${parent}/${shown.replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }

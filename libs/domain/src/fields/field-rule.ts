@@ -2,27 +2,27 @@ import { plainToInstance } from 'class-transformer';
 import { ValidateBy, validateSync } from 'class-validator';
 import type { FieldProblems } from '../errors/field-problems';
 
-/** Says what is wrong with a value, if anything; without a subject, for the pointer is named before it. */
+/** Says what is wrong with a value, if anything. The text has no subject, because the pointer precedes it. */
 export type Check = (value: unknown) => string | undefined;
 
 /**
- * How a field of a request body is read: either by the libraries, when `isSmall` has let its value pass, with `check`; or by `read`
- * alone, where a caller decides how large the value is.
+ * How a field of a request body is read: small values (`isSmall`) are checked by class-validator with `check`; a value whose size
+ * the caller decides is read by `read` alone.
  */
 export type FieldRule = { optional: boolean; nullable: boolean } & (
   | { isSmall: (value: unknown) => boolean; check: Check }
   | {
-      /** Looks at sizes before contents, and at no more of the value than its bounds allow. */
+      /** Checks sizes before contents, and reads no more of the value than its limits allow. */
       read: (value: unknown, pointer: string, problems: FieldProblems) => unknown;
     }
 );
 
 type Dto = new () => object;
 
-/** Rules of each DTO by the name of the field, under its prototype. */
+/** The rules of each DTO by field name, under its prototype. */
 const rulesOf = new WeakMap<object, Map<string, FieldRule>>();
 
-/** Keeps the rule of a field with the class that declares it, and tells class-validator of its check. */
+/** Stores the rule of a field with the class that declares it, and registers its check with class-validator. */
 export function Field(rule: FieldRule): PropertyDecorator {
   return (prototype, name) => {
     const rules = rulesOf.get(prototype) ?? new Map<string, FieldRule>();
@@ -38,10 +38,10 @@ export function Field(rule: FieldRule): PropertyDecorator {
 }
 
 /**
- * An object of a body as its DTO, which has the fields that were sent and no others. Every key is looked at once, and only the value
- * of a known one any further, so that the time does not depend on what an unknown one holds. class-transformer and class-validator,
- * which take their time for every object and every key, see known fields alone, and of them only what is small.
- * @returns undefined for what is no object; where there are problems, what it returns is of no use.
+ * Reads an object of a body as its DTO, which gets only the known fields that were sent. Each key is looked up once and the
+ * values of unknown keys are ignored, so that the time does not depend on them. class-transformer and class-validator, which are
+ * slow for every object and key, see only known, small fields.
+ * @returns undefined for a value that is no object; if there are problems, the result is meaningless.
  */
 export function readObject<T extends object>(
   dto: new () => T,
@@ -73,7 +73,7 @@ export function readObject<T extends object>(
   return Object.assign(instance, own);
 }
 
-/** Fields of a DTO in the order in which they are declared. */
+/** Fields of a DTO in order of declaration. */
 function fieldsOf(dto: Dto): ReadonlyMap<string, FieldRule> {
   const found = rulesOf.get(dto.prototype as object);
   if (found) return found;

@@ -10,23 +10,23 @@ import type { Check, FieldRule } from './field-rule';
 import { Field, readObject } from './field-rule';
 import { characterCount, forbiddenKeys, hasWord, isCleanText, metadataProblem } from './text-rules';
 
-/** What every field of a request body says of itself, once, for the check and for the OpenAPI document. */
+/** What every field declares, both for its check and for the OpenAPI document. */
 export interface FieldOptions {
   description: string;
   example?: unknown;
-  /** May be left out. */
+  /** Whether it may be left out. */
   optional?: boolean;
-  /** May be null, which means the same as leaving it out. */
+  /** Whether it may be null, which means the same as leaving it out. */
   nullable?: boolean;
-  /** What leaving it out means. */
+  /** The value when it is left out. */
   default?: unknown;
 }
 
-/** A value of one piece; `maxLength` of a string in UTF-16 units. */
+/** A scalar; `maxLength` of a string is in UTF-16 units. */
 const isScalar = (value: unknown, maxLength = 100): boolean =>
   typeof value === 'string' ? value.length <= maxLength : typeof value !== 'object';
 
-/** A field of one small value, which is checked as it was sent. */
+/** A field with one small value, checked as it was sent. */
 function smallField(
   options: FieldOptions,
   schema: ApiPropertyOptions,
@@ -36,7 +36,7 @@ function smallField(
   return field(options, schema, { check, isSmall });
 }
 
-/** A field whose whole value is the caller's: it is checked as it is, and nothing is made of it. */
+/** A field whose whole value is the caller's: it is checked and stored as it is. */
 function ownField(options: FieldOptions, schema: ApiPropertyOptions, check: Check): PropertyDecorator {
   return field(options, schema, {
     read: (value, pointer, problems) => {
@@ -65,12 +65,15 @@ function field(options: FieldOptions, schema: ApiPropertyOptions, reading: Readi
 }
 
 /**
- * Letters and digits of the most written scripts, for the document: not every reader of a schema knows the classes of Unicode. Every
+ * Letters and digits of the most common scripts, for the document only: not every JSON Schema tool knows Unicode classes. Every
  * letter and digit is accepted.
  */
 const commonLetters = String.raw`[0-9A-Za-z\u00C0-\u00D6\u00D8-\u00F6\u00F8-\u02AF\u0391-\u03A1\u03A3-\u03CE\u0400-\u0481\u048A-\u052F\u05D0-\u05EA\u0620-\u064A\u0904-\u0939\u0E01-\u0E30\u3041-\u3096\u30A1-\u30FA\u4E00-\u9FA5\uAC00-\uD7A3]`;
 
-/** A string of `minLength` (1) to `maxLength` characters without NUL or lone surrogates; with `word` it has a letter or a digit. */
+/**
+ * A string of `minLength` (1) to `maxLength` characters without NUL or lone surrogates; with `word` it must contain a letter or a
+ * digit.
+ */
 export function TextField(
   options: FieldOptions & {
     minLength?: number;
@@ -81,7 +84,7 @@ export function TextField(
   },
 ) {
   const { minLength = 1, maxLength, pattern, patternMessage, word = false, ...rest } = options;
-  // The only pattern beside `word` is that of one word.
+  // Apart from `word`, the only pattern is one word without spaces.
   const wordPattern = pattern ? String.raw`^\S*${commonLetters}\S*$` : commonLetters;
   const documented = word ? wordPattern : (pattern?.source ?? (minLength > 0 ? String.raw`\S` : undefined));
   const schema = { type: String, minLength, maxLength, ...(documented && { pattern: documented }) };
@@ -94,11 +97,11 @@ export function TextField(
     if (pattern && !pattern.test(value)) return patternMessage ?? `must match ${pattern.source}`;
     return word && !hasWord(value) ? 'must have a letter or a digit' : undefined;
   };
-  // A character takes one or two units.
+  // A character is one or two units.
   return smallField(rest, schema, check, (value) => isScalar(value, 2 * maxLength));
 }
 
-/** A finite number from `min` to `max`; whole when `integer`. */
+/** A finite number from `min` to `max`; an integer with `integer`. */
 export function NumberField(options: FieldOptions & { min: number; max: number; integer?: boolean }) {
   const { min, max, integer, ...rest } = options;
   return smallField(rest, { type: integer ? 'integer' : 'number', minimum: min, maximum: max }, (value) => {
@@ -124,7 +127,7 @@ export function EnumField(options: FieldOptions & { values: readonly string[]; n
   );
 }
 
-/** A shape of picture: one of the three words, or an array that holds one of them. The DTO has the word, or with `asSent` either form. */
+/** A picture shape: one of the three words, or an array with one of them. The DTO gets the word, or with `asSent` either form. */
 export function AspectRatioField({ asSent = false, ...options }: FieldOptions & { asSent?: boolean }) {
   const word = { type: 'string', enum: [...aspectRatios] };
   const schema: ApiPropertyOptions = { oneOf: [word, { type: 'array', items: word, minItems: 1, maxItems: 1 }] };
@@ -162,7 +165,7 @@ export function UrlField(options: FieldOptions & { maxLength: number }) {
   return smallField(rest, schema, check, (value) => isScalar(value, maxLength));
 }
 
-/** An array of at most `max` such URLs. `documentedMin` is only written down: the service refuses fewer with a code of its own. */
+/** An array of at most `max` such URLs. `documentedMin` is only documented: for fewer, the service has an error code of its own. */
 export function UrlArrayField(options: FieldOptions & { documentedMin: number; max: number; maxLength: number }) {
   const { documentedMin, max, maxLength, ...rest } = options;
   const schema: ApiPropertyOptions = {
@@ -180,7 +183,7 @@ export function UrlArrayField(options: FieldOptions & { documentedMin: number; m
   });
 }
 
-/** What RFC 3986 lets a URI consist of; `URL` takes more and encodes it. */
+/** Characters that RFC 3986 allows in a URI; `URL` accepts and encodes others. */
 const uriCharacters = /^(?:[\w\-.~:/?#[\]@!$&'()*+,;=]|%[\da-f]{2})+$/i;
 
 function urlProblem(value: unknown, maxLength: number): string | undefined {
@@ -201,7 +204,7 @@ export function ArrayField(options: FieldOptions & { min: number; max: number; e
   });
 }
 
-/** An array of `min` to `max` objects as DTOs; of one that is too long, no element is looked at. */
+/** Reads an array of `min` to `max` objects as DTOs; if it is too long, no element is read. */
 export function readArray<T extends object>(
   element: new () => T,
   value: unknown,

@@ -14,19 +14,19 @@ describe(metadataProblem.name, () => {
   const bounds = { bytes: 100, depth: 3 };
 
   it.each<[string, unknown, string | undefined]>([
-    ['what just fits', { a: 'x'.repeat(92) }, undefined],
-    ['a byte too many', { a: 'x'.repeat(93) }, 'must be at most 100 bytes of JSON'],
-    ['characters that take more bytes than one', { a: 'é'.repeat(47) }, 'must be at most 100 bytes of JSON'],
+    ['exactly the maximum', { a: 'x'.repeat(92) }, undefined],
+    ['one byte too many', { a: 'x'.repeat(93) }, 'must be at most 100 bytes of JSON'],
+    ['multi-byte characters', { a: 'é'.repeat(47) }, 'must be at most 100 bytes of JSON'],
     ['many small members', { a: Array(300_000).fill(0) }, 'must be at most 100 bytes of JSON'],
-    ['many empty arrays that just fit', { a: Array(31).fill([]) }, undefined],
-    ['one more of them', { a: Array(32).fill([]) }, 'must be at most 100 bytes of JSON'],
+    ['exactly as many empty arrays as fit', { a: Array(31).fill([]) }, undefined],
+    ['one empty array too many', { a: Array(32).fill([]) }, 'must be at most 100 bytes of JSON'],
     ['too many levels', { a: { b: { c: {} } } }, 'must have at most 3 levels'],
     ['an array', [], 'must be a JSON object'],
   ])('judges %s', (_, value, problem) => {
     expect(metadataProblem(value, bounds)).toBe(problem);
   });
 
-  it('agrees with the size of the JSON that is stored', () => {
+  it('agrees with the size of the stored JSON', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 1 })), (value) => {
         const isTooLarge = Buffer.byteLength(JSON.stringify(value)) > bounds.bytes;

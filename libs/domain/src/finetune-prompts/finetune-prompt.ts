@@ -5,7 +5,7 @@ import type { Metadata } from '../common/metadata';
 import { Finetune } from '../finetunes/finetune';
 import { ImageTask } from '../image-tasks/image-task';
 
-/** A Prompt on a Fine-Tune. Its drawing is the image task of the same id. */
+/** A Prompt of a Fine-Tune. The image task with the same id draws it. */
 @Entity('finetune_prompts')
 @Index('finetune_prompts_finetune_seq_idx', ['finetuneId', 'seq'])
 export class FinetunePrompt {
@@ -29,7 +29,7 @@ export class FinetunePrompt {
   @Column('bigint', { name: 'seq', generated: 'increment', transformer: bigintAsNumber })
   seq: number;
 
-  /** The text as it was sent; the task carries the one that is drawn. */
+  /** The text as it was sent; the task has the text that is drawn. */
   @Column('text', { name: 'prompt' })
   prompt: string;
 

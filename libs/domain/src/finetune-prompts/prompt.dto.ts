@@ -5,7 +5,7 @@ import type { Metadata } from '../common/metadata';
 import type { ImageTask } from '../image-tasks/image-task';
 import type { FinetunePrompt } from './finetune-prompt';
 
-/** What of a Prompt and its task is shown. */
+/** The parts of a Prompt and its task that are shown. */
 export type ShownPrompt = Pick<FinetunePrompt, 'id' | 'prompt' | 'metadata'> & {
   task: Pick<
     ImageTask,
@@ -13,7 +13,7 @@ export type ShownPrompt = Pick<FinetunePrompt, 'id' | 'prompt' | 'metadata'> & {
   >;
 };
 
-/** What a new and a known Prompt show alike. */
+/** Fields of both new and stored Prompts. */
 abstract class PromptFields {
   @ApiProperty({ type: String, minLength: 24, maxLength: 24 })
   id: string;
@@ -46,7 +46,7 @@ abstract class PromptFields {
   created_at: string;
 }
 
-/** A Prompt as the list and the retrieval show it. */
+/** A Prompt in a list or on its own. */
 export class PromptDto extends PromptFields {
   @ApiProperty({ type: Number })
   cfg: number;
@@ -76,7 +76,7 @@ export class PromptDto extends PromptFields {
   }
 }
 
-/** A Prompt as its creation shows it: `cfg` and `seed` are strings there. */
+/** A Prompt in the response to its creation, where `cfg` and `seed` are strings. */
 export class CreatedPromptDto extends PromptFields {
   @ApiProperty({
     type: String,
@@ -95,7 +95,7 @@ export class CreatedPromptDto extends PromptFields {
   }
 }
 
-/** A Prompt made from a Style: beside what identifies it, only what was sent with the Style. */
+/** A Prompt made from a Style: its identifying fields, and only what was sent with the Style. */
 export class PartialPromptDto {
   @ApiProperty({ type: String, minLength: 24, maxLength: 24 })
   id: string;

@@ -17,12 +17,12 @@ describe(writeToken.name, () => {
     expect(writeToken(text, robot)).toBe(drawn);
   });
 
-  it('changes nothing when done again', () => {
+  it('changes nothing the second time', () => {
     const drawn = writeToken('a robot, robot, robot', robot);
     expect(writeToken(drawn, robot)).toBe(drawn);
   });
 
-  it('writes the first token whatever the length, and no more than fit', () => {
+  it('writes the first token at any length, and no further ones than fit', () => {
     const long = 'robot '.repeat(330);
     const drawn = writeToken(long, robot);
     expect([drawn.startsWith('zwx robot zwx robot '), drawn.length]).toEqual([true, 2000]);

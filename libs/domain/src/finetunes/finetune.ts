@@ -6,7 +6,7 @@ export const finetuneStatuses = ['registered', 'ready', 'failed'] as const;
 export type FinetuneStatus = (typeof finetuneStatuses)[number];
 export type FinetuneWeightsKind = 'lora' | 'textual_inversion';
 
-/** A trained object of a caller: its class noun, the token that calls it, and the weights once uploaded. */
+/** A trained object of a caller: its class noun, its token, and the weights once uploaded. */
 @Entity('finetunes')
 @Index('finetunes_owner_seq_idx', ['ownerId', 'seq'])
 export class Finetune {
@@ -26,7 +26,7 @@ export class Finetune {
   @Column('varchar', { name: 'title', length: 200, nullable: true })
   title: string | null;
 
-  /** Written right before the name where a text lacks it. */
+  /** Inserted before the name where a text lacks it. */
   @Column('varchar', { name: 'token', length: 64 })
   token: string;
 
@@ -53,7 +53,7 @@ export class Finetune {
   @Column('varchar', { name: 'weights_key', length: 256, nullable: true })
   weightsKey: string | null;
 
-  /** Embeddings that the token of a textual inversion stands for, each of which takes the place of a token. */
+  /** Number of embeddings behind a textual inversion's token; each takes the place of one token. */
   @Column('integer', { name: 'weights_vectors', nullable: true })
   weightsVectors: number | null;
 

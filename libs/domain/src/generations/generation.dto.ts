@@ -8,7 +8,7 @@ import type { ImageTaskStatus } from '../image-tasks/image-task-status';
 import { imageTaskStatuses } from '../image-tasks/image-task-status';
 import type { Generation } from './generation';
 
-/** What of a Generation and its task is shown. */
+/** The parts of a Generation and its task that are shown. */
 export type GenerationRecord = Pick<Generation, 'id' | 'webhook' | 'metadata'> & {
   task: Pick<
     ImageTask,
@@ -34,7 +34,7 @@ export type GenerationRecord = Pick<Generation, 'id' | 'webhook' | 'metadata'> &
   >;
 };
 
-/** A Generation as every route, and its webhook, shows it. */
+/** A Generation in every route and in its webhook. */
 export class GenerationDto {
   @ApiProperty({ type: String, minLength: 24, maxLength: 24 })
   id: string;

@@ -4,7 +4,7 @@ import { bigintAsNumber } from '../common/column';
 import type { Metadata } from '../common/metadata';
 import { ImageTask } from '../image-tasks/image-task';
 
-/** A text-to-image request of a caller. Its drawing is the image task of the same id. */
+/** A caller's text-to-image request. The image task with the same id draws it. */
 @Entity('generations')
 @Index('generations_owner_seq_idx', ['ownerId', 'seq'])
 export class Generation {

@@ -1,6 +1,6 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** The first reply to a request that carried an `Idempotency-Key`, kept to be replayed. */
+/** The stored first response to a request with an `Idempotency-Key`, to be replayed. */
 @Entity('idempotent_replies')
 @Index('idempotent_replies_created_idx', ['createdAt'])
 @Index('idempotent_replies_records_idx', ['recordIds'], { type: 'gin' })
@@ -11,7 +11,7 @@ export class IdempotentReply {
   @PrimaryColumn('varchar', { name: 'key', length: 255, primaryKeyConstraintName: 'idempotent_replies_pkey' })
   key: string;
 
-  /** SHA-256 of method, path and body as a JSON value, in hex: another request under the same key is refused. */
+  /** SHA-256 of method, path and body as a JSON value, in hex: a different request with the same key is rejected. */
   @Column('varchar', { name: 'fingerprint', length: 64 })
   fingerprint: string;
 
@@ -22,7 +22,7 @@ export class IdempotentReply {
   @Column('text', { name: 'body' })
   body: string;
 
-  /** Records that the body or the path names; the reply goes with the first of them that is deleted. */
+  /** Records that the body or the path names; the reply is deleted with the first of them. */
   @Column('varchar', { name: 'record_ids', length: 24, array: true, default: () => `'{}'` })
   recordIds: string[];
 

@@ -10,9 +10,8 @@ export const outputFormats = ['png', 'jpeg', 'webp'] as const;
 export type OutputFormat = (typeof outputFormats)[number];
 
 /**
- * One unit of drawing: everything that decides the picture, and how far it has come.
- * A Generation and a Fine-Tune's Prompt each own one, under their own id.
- * The status moves only by the conditional updates of the job life cycle.
+ * One unit of drawing: all parameters of the pictures, and the progress. A Generation or a Fine-Tune's Prompt owns one, with the
+ * same id. Only the conditional updates of the task's life cycle change the status.
  */
 @Entity('image_tasks')
 @Check('image_tasks_status_check', `"status" IN ('queued', 'processing', 'succeeded', 'failed', 'canceled')`)
@@ -36,7 +35,7 @@ export class ImageTask {
   @Column('varchar', { name: 'finetune_id', length: 24, nullable: true })
   finetuneId: string | null;
 
-  /** The text that is drawn, with a Fine-Tune's token written in. */
+  /** The text that is drawn, including a Fine-Tune's token. */
   @Column('text', { name: 'prompt' })
   prompt: string;
 
@@ -53,11 +52,11 @@ export class ImageTask {
   @Column('bigint', { name: 'seed', transformer: bigintAsNumber })
   seed: number;
 
-  /** Null: the model's own. */
+  /** Null: the model's own scheduler. */
   @Column('varchar', { name: 'scheduler', length: 32, nullable: true })
   scheduler: string | null;
 
-  /** The model's name as asked for; `servedBy` says which weights drew. */
+  /** The requested model; `servedBy` says which weights drew. */
   @Column('varchar', { name: 'model', length: 64 })
   model: string;
 
@@ -79,31 +78,31 @@ export class ImageTask {
   @Column('varchar', { name: 'status', length: 16 })
   status: ImageTaskStatus;
 
-  /** Counts the claims; a write that carries an older attempt than the row is refused. */
+  /** Number of claims; a write with an older attempt than the row's is rejected. */
   @Column('integer', { name: 'attempt', default: 0 })
   attempt: number;
 
-  /** Counts the claims that ended without a word, as when the worker died. */
+  /** Number of claims whose worker died or fell silent. */
   @Column('integer', { name: 'deaths', default: 0 })
   deaths: number;
 
-  /** Counts the jobs made for this task; the job id is `<id>-<enqueued>`. */
+  /** Number of jobs made for this task; the job id is `<id>-<enqueued>`. */
   @Column('integer', { name: 'enqueued', default: 1 })
   enqueued: number;
 
-  /** Of a sandbox key: it is drawn by no engine. */
+  /** Whether it belongs to a sandbox key, so that no engine draws it. */
   @Column('boolean', { name: 'sandbox', default: false })
   sandbox: boolean;
 
-  /** Not to be claimed before this: the wait after a failed try. */
+  /** Not to be claimed before this time: the wait after a failed attempt. */
   @Column({ type: 'timestamptz', name: 'not_before', precision: 3, nullable: true })
   notBefore: Date | null;
 
-  /** Id of the job that claimed it; the job of a worker that died finds its task again by this. */
+  /** Id of the job that claimed it. When the worker dies, the job is retried and finds its task by this. */
   @Column('varchar', { name: 'ticket', length: 40, nullable: true })
   ticket: string | null;
 
-  /** Which of the places of its key it takes while it is drawn, from 1; null where the key has no cap. */
+  /** Which of its key's slots it occupies while it is drawn, from 1; null if the key has no limit. */
   @Column('integer', { name: 'slot', nullable: true })
   slot: number | null;
 
@@ -111,7 +110,7 @@ export class ImageTask {
   @Column('double precision', { name: 'charged_seconds', default: 0 })
   chargedSeconds: number;
 
-  /** When the worker that holds the task last said so. */
+  /** Time of the last heartbeat of its worker. */
   @Column({ type: 'timestamptz', name: 'heartbeat_at', nullable: true })
   heartbeatAt: Date | null;
 
@@ -123,7 +122,7 @@ export class ImageTask {
   @Column('varchar', { name: 'upscaler', length: 128, nullable: true })
   upscaler: string | null;
 
-  /** In how many chunks of 75 tokens the prompt is encoded: as the api counts them, and as they were once it is drawn. */
+  /** Number of 75-token chunks of the prompt: counted by the api first, then as actually drawn. */
   @Column('integer', { name: 'prompt_chunks', nullable: true })
   promptChunks: number | null;
 
@@ -133,7 +132,7 @@ export class ImageTask {
   @Column('double precision', { name: 'compute_seconds', nullable: true })
   computeSeconds: number | null;
 
-  /** What its pictures take in the storage. */
+  /** Storage used by its pictures. */
   @Column('bigint', { name: 'picture_bytes', default: 0, transformer: bigintAsNumber })
   pictureBytes: number;
 

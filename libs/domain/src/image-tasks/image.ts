@@ -2,7 +2,7 @@ import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, Unique } f
 import type { Relation } from 'typeorm';
 import { ImageTask } from './image-task';
 
-/** One finished picture: where it is stored and the secret part of its URL. */
+/** One finished picture: its storage key and the secret part of its URL. */
 @Entity('images')
 @Unique('images_token_key', ['token'])
 @Index('images_task_idx', ['taskId', 'index'], { unique: true })

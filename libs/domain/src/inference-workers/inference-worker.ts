@@ -1,13 +1,13 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** A running inference process and the devices it draws on. It says again and again that it lives; a silent one is gone. */
+/** A running inference process and the devices it draws on. It sends heartbeats; a silent process counts as gone. */
 @Entity('inference_workers')
 @Index('inference_workers_heartbeat_idx', ['heartbeatAt'])
 export class InferenceWorker {
   @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'inference_workers_pkey' })
   id: string;
 
-  /** `cpu` or `cuda:<n>`, those that are really used. */
+  /** The devices actually used: `cpu` or `cuda:<n>`. */
   @Column('text', { name: 'devices', array: true })
   devices: string[];
 

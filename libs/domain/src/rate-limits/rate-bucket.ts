@@ -1,16 +1,16 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** The token bucket of a caller's requests. Its table is not logged: a crash of the database fills every bucket. */
+/** The token bucket of a caller's requests. Its table is unlogged: after a database crash every bucket is full. */
 @Entity('rate_buckets')
 export class RateBucket {
   @PrimaryColumn('varchar', { name: 'owner_id', length: 24, primaryKeyConstraintName: 'rate_buckets_pkey' })
   ownerId: string;
 
-  /** Requests that may still be made, a fraction while it fills. */
+  /** Requests left; fractional while it refills. */
   @Column('double precision', { name: 'tokens' })
   tokens: number;
 
-  /** Whether the last taking got any. */
+  /** Whether the last request for tokens got any. */
   @Column('boolean', { name: 'granted' })
   granted: boolean;
 

@@ -1,6 +1,6 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** The one row that readiness checks write, to see whether the database can be written. */
+/** The one row that readiness checks write, to test whether the database is writable. */
 @Entity('readiness_probes')
 export class ReadinessProbe {
   @PrimaryColumn('integer', { name: 'id', primaryKeyConstraintName: 'readiness_probes_pkey' })

@@ -1,21 +1,21 @@
 import type { Metadata } from '../common/metadata';
 import { FieldProblems } from '../errors/field-problems';
 
-/** What a sandbox key may ask of a task, in `metadata.sandbox`. */
+/** What a sandbox key may ask for in `metadata.sandbox`. */
 export interface SandboxOrder {
-  /** Lets the task fail with this message. */
+  /** Makes the task fail with this message. */
   fail?: string;
-  /** Time until it is settled; its steps are spread over it. */
+  /** Time until the task is settled; its step events are spread over it. */
   delayMs: number;
 }
 
-/** Bounds of the order. */
+/** Limits of these fields. */
 export const sandboxLimits = { failLength: 1000, delayMs: 600_000 } as const;
 
 /**
- * Reads `{"sandbox": {"fail": "message", "delay_ms": 2000}}`, every part of which may be left out.
+ * Reads `{"sandbox": {"fail": "message", "delay_ms": 2000}}`; every part is optional.
  * @param pointer of the metadata, for the problems.
- * @param problems to add to.
+ * @param problems receives what is wrong.
  */
 export function readSandboxOrder(
   metadata: Metadata | null | undefined,

@@ -1,7 +1,10 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 import { bigintAsNumber } from '../common/column';
 
-/** What a caller has stored, moved in the transactions that add and remove the rows of the files, so that nothing counts rows. */
+/**
+ * The storage use of a caller, updated in the transactions that insert and delete the rows of its files, so that no request has
+ * to count rows.
+ */
 @Entity('storage_use')
 export class StorageUse {
   @PrimaryColumn('varchar', { name: 'owner_id', length: 24, primaryKeyConstraintName: 'storage_use_pkey' })
@@ -13,7 +16,7 @@ export class StorageUse {
   @Column('bigint', { name: 'weight_bytes', default: 0, transformer: bigintAsNumber })
   weightBytes: number;
 
-  /** When it was last compared with the rows; null: never, and pictures of a version before may be missing in it. */
+  /** When it was last compared with the rows; null: never, and it may lack pictures of an older version. */
   @Column({ type: 'timestamptz', name: 'counted_at', nullable: true })
   countedAt: Date | null;
 }

@@ -1,7 +1,7 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import { bigintAsNumber } from '../common/column';
 
-/** A file on its way in, and the room that is kept for it. Its table is not logged: a crash of the database ends every upload. */
+/** An upload in progress, and the space reserved for it. Its table is unlogged: a crash of the database ends every upload. */
 @Entity('uploads')
 @Index('uploads_owner_idx', ['ownerId'])
 export class Upload {
@@ -14,7 +14,7 @@ export class Upload {
   @Column('bigint', { name: 'bytes', transformer: bigintAsNumber })
   bytes: number;
 
-  /** When the process that receives it last said so. */
+  /** Time of the last heartbeat of the process that receives it. */
   @Column({ type: 'timestamptz', name: 'renewed_at', default: () => 'now()' })
   renewedAt: Date;
 }

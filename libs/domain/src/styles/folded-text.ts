@@ -1,15 +1,15 @@
-/** A text as it is compared: character by character in Unicode's NFC form and without regard to case. */
+/** A text prepared for comparison, character by character: in Unicode's NFC form and without regard to case. */
 export interface FoldedText {
-  /** A character with the marks on it. */
+  /** A base character with its marks. */
   units: readonly string[];
-  /** Where each unit begins in the text as it was sent, in UTF-16 units; one more at its end. */
+  /** Where each unit begins in the original text, in UTF-16 units; one more for the end. */
   offsets: readonly number[];
 }
 
-/** What NFC joins into one: Hangul letters into a syllable, a character and its marks. */
+/** What NFC combines: Hangul letters into a syllable, a character and its marks. */
 const joined = /[\u1100-\u115f\uac00-\ud7a3][\u1160-\u11ff]*\p{M}*|\P{M}\p{M}*|\p{M}+/gsu;
 
-/** Splits a text for a comparison. */
+/** Splits a text for comparison. */
 export function foldText(text: string): FoldedText {
   const parts = text.match(joined) ?? [];
   const offsets = [0];
@@ -20,7 +20,7 @@ export function foldText(text: string): FoldedText {
 function foldUnit(part: string): string {
   if (part.length === 1 && part < '\u0080') return part.toLowerCase();
   const composed = part.normalize('NFC');
-  // Upper case first, so that letters with two lower-case forms are alike; not where that takes more letters.
+  // Upper case first, so that letters with two lower-case forms compare equal; unless upper case is longer.
   const folded = composed.toUpperCase().toLowerCase();
   return folded.length === composed.length ? folded : composed.toLowerCase();
 }

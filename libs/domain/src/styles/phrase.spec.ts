@@ -27,7 +27,7 @@ describe(Phrase.name, () => {
     expect(new Phrase(phrase).isIn(text)).toBe(expected);
   });
 
-  it('is found as the expression that it stands for would find it', () => {
+  it('matches like the equivalent regular expression', () => {
     const part = fc.constantFrom('a', 'b', '-', ' ', 'ab', 'é', '.', '_');
     const texts = fc.array(part, { maxLength: 80 }).map((parts) => parts.join(''));
     const phrases = fc.array(part, { minLength: 1, maxLength: 50 }).map((parts) => parts.join(''));
@@ -48,13 +48,13 @@ describe(Phrase.name, () => {
 });
 
 describe(findPhrases.name, () => {
-  it('gives places of the text as it was sent', () => {
+  it('returns positions in the original text', () => {
     const text = 'ein cafe\u0301, dann CAFÉ und café';
     const places = findPhrases(text, [new Phrase('café')]).map(({ start, end }) => text.slice(start, end));
     expect(places).toEqual(['cafe\u0301', 'CAFÉ', 'café']);
   });
 
-  it('takes the first phrase of those that begin at a place, and no two that overlap', () => {
+  it('prefers the first phrase in the list at a position, and finds no overlapping ones', () => {
     const found = findPhrases('old robot old', [new Phrase('old robot'), new Phrase('old'), new Phrase('robot old')]);
     expect(found.map(({ start, end, index }) => [start, end, index])).toEqual([
       [0, 9, 0],

@@ -1,24 +1,24 @@
 import { foldText } from './folded-text';
 import type { FoldedText } from './folded-text';
 
-/** Where a phrase stands in a text, in UTF-16 units. */
+/** Position of a phrase in a text, in UTF-16 units. */
 export interface FoundPhrase {
   start: number;
   end: number;
-  /** Which of the phrases it is. */
+  /** Index of the phrase in the list. */
   index: number;
 }
 
 const wordCharacter = /[\p{L}\p{M}\p{N}_]/u;
 const unspacedScripts = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
 const blank = /^\s$/u;
-/** Between two words of a phrase, any number of spaces and hyphens. */
+/** Between two words of a phrase: any number of spaces and hyphens. */
 const gap = Symbol('gap');
 
 /**
- * Words that a text may have, in any case and in Unicode's NFC form. They stand as whole words, but for scripts that write no spaces
- * between words, and may be apart by spaces or hyphens. Names are a caller's own, and so is the text: it is searched by an automaton
- * whose states are bits, so that a text takes its length times a 32nd of the phrase's, whatever the two are.
+ * A phrase to find in a text, in any case and in Unicode's NFC form. Its words match as whole words, except in scripts that write
+ * no spaces between words, and may be separated by spaces or hyphens. Both phrase and text come from callers, so a bit-parallel
+ * automaton searches: the time is the text's length times a 32nd of the phrase's, whatever the two are.
  * Source: the Shift-And algorithm (Baeza-Yates, Gonnet 1992) with repeatable characters (Navarro, Raffinot 2002).
  */
 export class Phrase {
@@ -52,7 +52,7 @@ export class Phrase {
     return starts;
   }
 
-  /** The unit behind the nearest end of the phrase that begins at a unit. */
+  /** The end of the shortest match that begins at a unit. */
   endFrom(text: FoldedText, start: number): number {
     this.#forward.reset();
     let i = start;
@@ -69,7 +69,10 @@ export class Phrase {
   }
 }
 
-/** Places of phrases in a text, from the left and without overlap; of several that begin at a place, the first in the list. */
+/**
+ * Matches of several phrases in a text, from the left and without overlap; if several begin at the same position, the first in
+ * the list wins.
+ */
 export function findPhrases(text: string, phrases: readonly Phrase[]): FoundPhrase[] {
   const folded = foldText(text);
   const starts = phrases.map((phrase) => phrase.starts(folded));
@@ -90,7 +93,7 @@ function isSeparator(unit: string): boolean {
   return unit === ' ' || unit === '-' || blank.test(unit);
 }
 
-/** Reads a text unit by unit and tells where a sequence of symbols ends. State i: the symbols up to the i-th have been read. */
+/** Reads a text unit by unit and reports where a sequence of symbols ends. State i means that the symbols up to the i-th have been read. */
 class Automaton {
   readonly #masks = new Map<string, Uint32Array>();
   readonly #gaps: Uint32Array;
@@ -113,7 +116,7 @@ class Automaton {
     this.#state.fill(0);
   }
 
-  /** @param mayBegin whether the sequence may begin with this unit. @returns whether it ends with it */
+  /** @param mayBegin whether the sequence may begin with this unit. @returns whether it ends with this unit */
   step(unit: string, mayBegin: boolean): boolean {
     if (this.#last < 0) return false;
     const state = this.#state;
@@ -122,7 +125,7 @@ class Automaton {
     let carry = mayBegin ? 1 : 0;
     for (let word = 0; word < state.length; word++) {
       const before = state[word];
-      // A gap is entered like any other symbol, and stays while separators come.
+      // A gap is entered like any other symbol, and stays active while separators follow.
       state[word] = (((before << 1) | carry) & (mask[word] | gaps[word])) | (before & gaps[word]);
       carry = before >>> 31;
     }

@@ -15,21 +15,21 @@ describe(toTemplate.name, () => {
     ['the name twice in a row', 'robot robot', '{finetune} {finetune}'],
     ['any case', 'A ZWX   Robot', 'A {finetune}'],
     ['a weighted name', '(zwx robot:1.3)', '({finetune}:1.3)'],
-    ['no part of a word', 'robots, robotic zwxy, éxzwx', 'robots, robotic zwxy, éxzwx'],
+    ['not a part of a word', 'robots, robotic zwxy, éxzwx', 'robots, robotic zwxy, éxzwx'],
     ['braces, which are doubled', 'a {b} {finetune} robot', 'a {{b}} {{finetune}} {finetune}'],
     ['the name in braces', '{robot}', '{{{finetune}}}'],
   ])('replaces %s', (_, prompt, template) => {
     expect(toTemplate(prompt, robot)).toBe(template);
   });
 
-  it('takes the longest of token and name that fits', () => {
+  it('prefers the longest match of token and name', () => {
     expect(toTemplate('a robot dog and a robot', { token: 'robot', name: 'robot dog' })).toBe(
       'a {finetune} and a {finetune}',
     );
     expect(toTemplate('red fox cub, fox', { token: 'red fox cub', name: 'fox' })).toBe('{finetune}, {finetune}');
   });
 
-  it('reads a name with characters that mean something in a pattern as it is', () => {
+  it('treats special characters of a pattern in a name literally', () => {
     expect(toTemplate('a c++ (v.2) box, c+', { token: 'zwx', name: 'C++ (v.2)' })).toBe('a {finetune} box, c+');
   });
 
@@ -39,11 +39,11 @@ describe(toTemplate.name, () => {
 });
 
 describe(applyTemplate.name, () => {
-  it('writes token and name at every place-holder', () => {
+  it('writes token and name at every placeholder', () => {
     expect(applyTemplate('{finetune} and {finetune}', star)).toBe('qrs star and qrs star');
   });
 
-  it('gives up a text as soon as it is longer than it may be', () => {
+  it('stops as soon as the text is longer than allowed', () => {
     const words = { token: 'z'.repeat(64), name: 'n'.repeat(200) };
     expect(applyTemplate('{finetune}', words, 265)).toHaveLength(265);
     expect(applyTemplate('{finetune}', words, 264)).toBeUndefined();
@@ -51,15 +51,15 @@ describe(applyTemplate.name, () => {
     expect(applyTemplate('𝒳𝒳𝒳', words, 3)).toBe('𝒳𝒳𝒳');
   });
 
-  it('gives literal braces back', () => {
+  it('restores literal braces', () => {
     expect(applyTemplate(toTemplate('{finetune} {{robot}} }{', robot), star)).toBe('{finetune} {{qrs star}} }{');
   });
 
-  it('writes a name with replacement patterns as it is', () => {
+  it('writes a name with replacement patterns literally', () => {
     expect(applyTemplate('a {finetune}', { token: '$&', name: "$1 $'" })).toBe("a $& $1 $'");
   });
 
-  it('restores any text in which token and name stand side by side', () => {
+  it('restores any text with token and name side by side', () => {
     const part = fc.oneof(
       fc.constantFrom('{', '}', '{finetune}', '{{', ' ', 'zwx robot', 'a', '\\', '$&'),
       fc.string({ unit: 'binary', maxLength: 5 }),

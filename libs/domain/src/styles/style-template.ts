@@ -2,15 +2,15 @@ import type { Finetune } from '../finetunes/finetune';
 import { characterCount } from '../fields/text-rules';
 import { findPhrases, Phrase } from './phrase';
 
-/** Stands in a Style's template for the Fine-Tune's token and name. Other braces of a template are doubled. */
+/** Placeholder in a Style's template for the Fine-Tune's token and name. Other braces of a template are doubled. */
 export const stylePlaceholder = '{finetune}';
 
-/** What of a Fine-Tune is written in a text. */
+/** The words of a Fine-Tune in a text. */
 export type FinetuneWords = Pick<Finetune, 'token' | 'name'>;
 
 /**
- * A Prompt's text as a template for any Fine-Tune: the token with the name beside it, the name alone and the token
- * alone become the place-holder, wherever they stand as whole words in any case.
+ * Turns a Prompt's text into a template for any Fine-Tune: the placeholder replaces each occurrence, as whole words in any case,
+ * of the token with the name beside it, the name alone, or the token alone.
  */
 export function toTemplate(prompt: string, { token, name }: FinetuneWords): string {
   const [first, second] = token.length > name.length ? [token, name] : [name, token];
@@ -25,8 +25,9 @@ export function toTemplate(prompt: string, { token, name }: FinetuneWords): stri
 }
 
 /**
- * The template's text with the Fine-Tune's token and name at each place-holder.
- * @param maxLength characters of the text; undefined when it would have more, for each of many place-holders may become a long name.
+ * The template's text with the Fine-Tune's token and name at each placeholder.
+ * @param maxLength characters of the text; the result is undefined if it would be longer, because many placeholders may each
+ * become a long name.
  */
 export function applyTemplate(template: string, words: FinetuneWords): string;
 export function applyTemplate(template: string, words: FinetuneWords, maxLength: number): string | undefined;

@@ -3,7 +3,7 @@ import type { Relation } from 'typeorm';
 import { bigintAsNumber } from '../common/column';
 import { Collection } from '../collections/collection';
 
-/** A reusable text with its controls, made from a Prompt, that any Fine-Tune can be drawn in. */
+/** A reusable text with its controls, made from a Prompt, that can be applied to any Fine-Tune. */
 @Entity('styles')
 @Index('styles_collection_seq_idx', ['collectionId', 'seq'])
 @Index('styles_missing_thumbnail_idx', ['ownerId', 'sourcePromptId', 'seq'], {
@@ -32,7 +32,7 @@ export class Style {
   @Column('varchar', { name: 'name', length: 200 })
   name: string;
 
-  /** The Prompt's text with `stylePlaceholder` where token and name stood. */
+  /** The Prompt's text with `stylePlaceholder` in place of token and name. */
   @Column('text', { name: 'template' })
   template: string;
 
@@ -45,7 +45,7 @@ export class Style {
   @Column('integer', { name: 'steps' })
   steps: number;
 
-  /** The Prompt it was made from, whose first image becomes the thumbnail; no foreign key, for it outlives the Prompt. */
+  /** The Prompt it was made from, whose first image becomes the thumbnail. Not a foreign key, because the Style outlives the Prompt. */
   @Column('varchar', { name: 'source_prompt_id', length: 24, nullable: true })
   sourcePromptId: string | null;
 
@@ -56,7 +56,7 @@ export class Style {
   @Column('varchar', { name: 'thumbnail_key', length: 256, nullable: true })
   thumbnailKey: string | null;
 
-  /** When a process began to make the thumbnail; another one begins anew when that was long ago. */
+  /** When a process began to make the thumbnail; after a while another process may start again. */
   @Column({ type: 'timestamptz', name: 'thumbnail_claimed_at', precision: 3, nullable: true })
   thumbnailClaimedAt: Date | null;
 

@@ -1,7 +1,7 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 import { bigintAsNumber } from '../common/column';
 
-/** What a caller drew on one UTC day, by model and Fine-Tune; written with the terminal status. */
+/** What a caller drew on one UTC day, by model and Fine-Tune; written together with the terminated status. */
 @Entity('daily_usage')
 export class DailyUsage {
   @PrimaryColumn('varchar', { name: 'owner_id', length: 24, primaryKeyConstraintName: 'daily_usage_pkey' })
@@ -13,7 +13,7 @@ export class DailyUsage {
   @PrimaryColumn('varchar', { name: 'model', length: 64, primaryKeyConstraintName: 'daily_usage_pkey' })
   model: string;
 
-  /** Empty for a picture without a Fine-Tune. */
+  /** Empty for pictures without a Fine-Tune. */
   @PrimaryColumn('varchar', { name: 'finetune_id', length: 24, primaryKeyConstraintName: 'daily_usage_pkey' })
   finetuneId: string;
 

@@ -1,10 +1,10 @@
 import { ApiProperty } from '@nestjs/swagger';
 
-/** How usage can be summed up. */
+/** How usage can be grouped. */
 export const usageGroups = ['day', 'model', 'finetune'] as const;
 export type UsageGroup = (typeof usageGroups)[number];
 
-/** What a caller drew, in sum; it has the one of `day`, `model` and `finetune` that was asked for. */
+/** A caller's usage; it has the one field of `day`, `model` and `finetune` that was asked for. */
 export class UsageDto {
   @ApiProperty({ type: String, format: 'date', required: false, description: 'UTC day.' })
   day?: string;

@@ -2,7 +2,7 @@ import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn } from 'typ
 import type { Relation } from 'typeorm';
 import { WebhookDelivery } from './webhook-delivery';
 
-/** One try of a delivery, as it went. */
+/** One attempt of a delivery, and its outcome. */
 @Entity('webhook_attempts')
 @Index('webhook_attempts_delivery_idx', ['deliveryId', 'startedAt'])
 export class WebhookAttempt {
@@ -22,7 +22,7 @@ export class WebhookAttempt {
   @Column('integer', { name: 'duration_ms' })
   durationMs: number;
 
-  /** Null when no answer came. */
+  /** Null if there was no response. */
   @Column('integer', { name: 'status_code', nullable: true })
   statusCode: number | null;
 

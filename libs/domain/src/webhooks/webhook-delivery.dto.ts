@@ -3,7 +3,7 @@ import type { WebhookAttempt } from './webhook-attempt';
 import type { WebhookDelivery, WebhookDeliveryStatus } from './webhook-delivery';
 import { webhookDeliveryStatuses } from './webhook-delivery';
 
-/** One try of a delivery as the webhook log shows it. */
+/** One attempt of a delivery in the webhook log. */
 export class WebhookAttemptDto {
   @ApiProperty({
     type: 'integer',
@@ -31,7 +31,7 @@ export class WebhookAttemptDto {
   }
 }
 
-/** The delivery of a terminated Generation to its webhook, with every try so far. */
+/** The delivery of a terminated Generation to its webhook, with every attempt so far. */
 export class WebhookDeliveryDto {
   @ApiProperty({
     type: String,

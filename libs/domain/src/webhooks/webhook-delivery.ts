@@ -6,13 +6,13 @@ import { WebhookAttempt } from './webhook-attempt';
 export const webhookDeliveryStatuses = ['pending', 'delivered', 'failed'] as const;
 export type WebhookDeliveryStatus = (typeof webhookDeliveryStatuses)[number];
 
-/** The duty to post one terminated Generation to its webhook; made in the transaction that terminates it. */
+/** The delivery of one terminated Generation to its webhook; inserted in the transaction that terminates it. */
 @Entity('webhook_deliveries')
 @Check('webhook_deliveries_status_check', `"status" IN ('pending', 'delivered', 'failed')`)
 @Index('webhook_deliveries_generation_idx', ['generationId', 'createdAt'])
 @Index('webhook_deliveries_due_idx', ['nextAttemptAt'], { where: `"status" = 'pending'` })
 export class WebhookDelivery {
-  /** Also the `webhook-id` header, the same on every try. */
+  /** Also the `webhook-id` header, the same on every attempt. */
   @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'webhook_deliveries_pkey' })
   id: string;
 
@@ -32,11 +32,11 @@ export class WebhookDelivery {
   @Column('varchar', { name: 'status', length: 16 })
   status: WebhookDeliveryStatus;
 
-  /** Tries made so far. */
+  /** Attempts made so far. */
   @Column('integer', { name: 'attempts', default: 0 })
   attemptCount: number;
 
-  /** Counts the jobs made for this delivery; the job id is `<id>-<enqueued>`. */
+  /** Number of jobs made for this delivery; the job id is `<id>-<enqueued>`. */
   @Column('integer', { name: 'enqueued', default: 1 })
   enqueued: number;
 
@@ -46,7 +46,7 @@ export class WebhookDelivery {
   @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
   createdAt: Date;
 
-  /** When a person last asked for it again; from then on it has its time once more. */
+  /** When somebody last asked for a redelivery; its time limit then starts again. */
   @Column({ type: 'timestamptz', name: 'asked_at', precision: 3, nullable: true })
   askedAt: Date | null;
 

@@ -2,8 +2,8 @@ import { silenceFactor } from '../silence';
 import { taskCost } from './task-cost';
 
 /**
- * The owners with a queued task, one step down the index for each, however many rows each has. The order is that of
- * `image_tasks_queued_idx`, which has no row of another status to pass over. The database's function `insert_tasks` has the same.
+ * The owners with a queued task: one step down the index for each, however many rows each has. The order is that of
+ * `image_tasks_queued_idx`, which contains only queued rows. The database's function `insert_tasks` uses the same query.
  */
 const waiting = `waiting (owner_id) AS (
   (SELECT owner_id FROM image_tasks WHERE status = 'queued' AND NOT sandbox ORDER BY owner_id, created_at, id LIMIT 1)
@@ -15,11 +15,12 @@ const waiting = `waiting (owner_id) AS (
 )`;
 
 /**
- * Claims a task whose worker has gone silent, which has waited and been paid for already; else the oldest task of the owner who has had the least compute time: deficit round robin with a quantum that goes to
- * nothing, which is start-time fair queuing (Goyal, Vin, Cheng 1996). Each owner's virtual time is what it was charged; the
- * charge is the estimate until the task ends. One statement, so that a worker that freezes holds no lock. Rows that another
- * claim has in hand are skipped. A key's cap is the number of its slots, and a unique index keeps two tasks out of one.
- * Parameters: the ticket, the cap of keys without their own (0: none), the channel of changes, the milliseconds of silence.
+ * Claims a task whose worker is silent, because it has already waited and been charged; else the oldest task of the owner who has
+ * used the least compute time. This is deficit round robin with a quantum that approaches zero, which is start-time fair queuing
+ * (Goyal, Vin, Cheng 1996). Each owner's virtual time is the sum of its charges; the charge is the estimate until the task ends.
+ * One statement, so that a worker that freezes holds no lock. Rows locked by another claim are skipped. A key's limit is its
+ * number of slots, and a unique index allows one task per slot.
+ * Parameters: the ticket, the limit of keys without their own (0: none), the channel of changes, the milliseconds of silence.
  */
 export const claimDueStatement = `
 WITH RECURSIVE ${waiting},
@@ -58,15 +59,15 @@ next AS (
   LIMIT 1
 ),
 due AS (
-  SELECT id, slot, true AS again FROM abandoned UNION ALL SELECT id, slot, false FROM next
+  SELECT id, slot, true AS retaken FROM abandoned UNION ALL SELECT id, slot, false FROM next
 ),
 claimed AS (
   UPDATE image_tasks task SET
     status = 'processing', attempt = attempt + 1, started_at = coalesce(started_at, now()), heartbeat_at = now(),
-    ticket = $1, slot = due.slot, not_before = NULL, deaths = deaths + due.again::integer,
-    charged_seconds = CASE WHEN due.again THEN charged_seconds ELSE ${taskCost} END
+    ticket = $1, slot = due.slot, not_before = NULL, deaths = deaths + due.retaken::integer,
+    charged_seconds = CASE WHEN due.retaken THEN charged_seconds ELSE ${taskCost} END
   FROM due WHERE task.id = due.id
-  RETURNING task.id, task.owner_id, CASE WHEN due.again THEN 0 ELSE task.charged_seconds END AS charge
+  RETURNING task.id, task.owner_id, CASE WHEN due.retaken THEN 0 ELSE task.charged_seconds END AS charge
 ),
 charged AS (
   INSERT INTO fair_shares (owner_id, virtual_time) SELECT owner_id, charge FROM claimed

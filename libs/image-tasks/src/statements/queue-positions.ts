@@ -1,4 +1,4 @@
-/** The owners who wait for an engine, in the order of their turns, and how many tasks each has queued. */
+/** The owners who wait for an engine, in the order of their turns, and the number of tasks each has queued. */
 export const ownersByTurnStatement = `
 SELECT task.owner_id AS id, count(*)::integer AS count
 FROM image_tasks task LEFT JOIN fair_shares share ON share.owner_id = task.owner_id
@@ -6,7 +6,7 @@ WHERE task.status = 'queued' AND NOT task.sandbox
 GROUP BY task.owner_id, share.virtual_time
 ORDER BY coalesce(share.virtual_time, 0), task.owner_id`;
 
-/** For each task that is queued for an engine, how many of its owner's are older. Parameter: the ids. */
+/** For each task that is queued for an engine, the number of its owner's older ones. Parameter: the ids. */
 export const olderTasksStatement = `
 SELECT id, owner_id AS owner, older FROM (
   SELECT id, owner_id, (row_number() OVER (PARTITION BY owner_id ORDER BY created_at, id) - 1)::integer AS older

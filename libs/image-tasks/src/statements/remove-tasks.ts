@@ -1,6 +1,6 @@
 /**
- * Deletes tasks with their pictures' rows, and counts the pictures as gone. An insert, for an update would not see the row that a
- * settlement, which the deletion has waited for, was the first to make. Parameter: the ids.
+ * Deletes tasks with the rows of their pictures, and subtracts these from the count. It uses an insert, because an update would
+ * not see a count that was first inserted by a settlement for which the deletion waited. Parameter: the ids.
  */
 export const removeTasksStatement = `
 WITH removed AS (

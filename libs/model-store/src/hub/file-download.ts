@@ -7,20 +7,20 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { onDisk } from '../disk-space';
+import { explainDiskErrors } from '../disk-space';
 import { ModelStoreError, systemCode } from '../model-store-error';
 import { bodyOf } from './http-get';
 import { TransientError } from './transient-error';
 
-/** A whole file that does not match its checksum is fetched anew so often before it is called corrupt. */
+/** How often a file with a wrong checksum is downloaded before it counts as corrupt. */
 const maxCorrupt = 2;
 
-/** Told how many bytes of the file there are; `found` when they were on the disk before this run. */
+/** Receives the number of bytes so far; `found` when they were on the disk before this run. */
 export type BytesListener = (bytes: number, found: boolean) => void;
 
 /**
- * Downloads one file of a repository to `target`, over as many connections as it takes. What has arrived stays in
- * `<target>.incomplete` and the next run goes on from there; the file gets its name once its checksum is right.
+ * Downloads one file of a repository to `target`, over as many connections as it takes. The bytes are kept in
+ * `<target>.incomplete`, so that the next run can resume; the file gets its name when its checksum is right.
  */
 export class FileDownload {
   private readonly incomplete: string;
@@ -29,8 +29,8 @@ export class FileDownload {
   private offset = 0;
   private furthest = 0;
   private etag: string | undefined;
-  /** A server that answered a range wrongly once is not asked for one again. */
-  private rangesWork = true;
+  /** False once the server has answered a range request wrongly; then no more are made. */
+  private supportsRanges = true;
   private corrupt = 0;
 
   constructor(
@@ -53,10 +53,10 @@ export class FileDownload {
   async run(signal: AbortSignal): Promise<string> {
     const present = await this.checkPresent(signal);
     if (present) return present;
-    await onDisk(mkdir(dirname(this.target), { recursive: true }));
+    await explainDiskErrors(mkdir(dirname(this.target), { recursive: true }));
     await this.resume(signal);
     let before = this.furthest;
-    await this.client.patiently(
+    await this.client.withRetries(
       `${this.file.path} of ${this.repository}`,
       signal,
       async () => {
@@ -68,7 +68,7 @@ export class FileDownload {
     return this.digest.sha256;
   }
 
-  /** The sha256 of the finished file of an earlier run, if it still is what it must be. */
+  /** The sha256 of a file that an earlier run finished, if it is still valid. */
   private async checkPresent(signal: AbortSignal): Promise<string | undefined> {
     const size = await sizeOf(this.target);
     if (size === undefined) return undefined;
@@ -84,7 +84,7 @@ export class FileDownload {
     return undefined;
   }
 
-  /** Takes up what an earlier run left of the same content. */
+  /** Resumes what an earlier run left of the same content. */
   private async resume(signal: AbortSignal): Promise<void> {
     const size = (await sizeOf(this.incomplete)) ?? 0;
     const known = await readSidecar(this.sidecar);
@@ -106,47 +106,47 @@ export class FileDownload {
         `${this.file.path} of ${this.repository} arrived ${maxCorrupt} times with the wrong checksum.`,
       );
     }
-    await onDisk(rename(this.incomplete, this.target));
+    await explainDiskErrors(rename(this.incomplete, this.target));
     await rm(this.sidecar, { force: true });
   }
 
-  /** Asks for what is missing and checks that the answer is just that. @returns an answer whose body begins at `offset`. */
+  /** Requests the missing part and checks that the response contains just that. @returns a response whose body begins at `offset`. */
   private async request(signal: AbortSignal): Promise<IncomingMessage> {
-    if (!this.rangesWork) this.restart();
+    if (!this.supportsRanges) this.restart();
     const headers: Record<string, string> = {};
     if (this.offset > 0) headers.range = `bytes=${this.offset}-`;
     if (this.offset > 0 && this.etag) headers['if-range'] = this.etag;
     const response = await this.client.openFile(this.repository, this.commit, this.file.path, headers, signal);
     const { statusCode, headers: answer } = response;
     const etag = strongEtag(answer.etag);
-    if (statusCode === 206 && this.offset > 0 && this.fits(answer['content-range'])) {
+    if (statusCode === 206 && this.offset > 0 && this.isExpectedRange(answer['content-range'])) {
       if (!this.etag || !etag || etag === this.etag) return response;
     } else if (statusCode === 200) {
       const length = answer['content-length'];
       if (length === undefined || Number(length) === this.file.size) {
-        // The whole file, because it changed or because the server knows no ranges.
+        // The whole file: it changed, or the server does not support ranges.
         this.restart();
         this.etag = etag;
-        await onDisk(writeFile(this.sidecar, JSON.stringify({ content: contentKey(this.file), etag })));
+        await explainDiskErrors(writeFile(this.sidecar, JSON.stringify({ content: contentKey(this.file), etag })));
         return response;
       }
     }
     response.destroy();
-    this.rangesWork = false;
+    this.supportsRanges = false;
     throw new TransientError(`the server sends something else than what was asked for (${statusCode})`);
   }
 
-  /** Whether a Content-Range begins where the file was left; a server may send less than all of the rest. */
-  private fits(contentRange: string | undefined): boolean {
+  /** Whether a Content-Range begins at our offset; a server may send less than the whole rest. */
+  private isExpectedRange(contentRange: string | undefined): boolean {
     const [, from, total] = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(contentRange ?? '') ?? [];
     return Number(from) === this.offset && (total === '*' || Number(total) === this.file.size);
   }
 
   private async receive(response: IncomingMessage): Promise<void> {
-    const handle = await onDisk(open(this.incomplete, this.offset > 0 ? 'r+' : 'w'));
+    const handle = await explainDiskErrors(open(this.incomplete, this.offset > 0 ? 'r+' : 'w'));
     try {
       for await (const chunk of bodyOf(response)) await this.write(handle, chunk);
-      await onDisk(handle.sync());
+      await explainDiskErrors(handle.sync());
     } finally {
       await handle.close();
     }
@@ -161,7 +161,7 @@ export class FileDownload {
     }
     for (let written = 0; written < chunk.length;) {
       const rest = chunk.length - written;
-      const { bytesWritten } = await onDisk(handle.write(chunk, written, rest, this.offset + written));
+      const { bytesWritten } = await explainDiskErrors(handle.write(chunk, written, rest, this.offset + written));
       written += bytesWritten;
     }
     this.digest.update(chunk);
@@ -177,7 +177,7 @@ export class FileDownload {
   }
 }
 
-/** Checks content as it streams by: sha256 for every file, and git's blob id (a sha1) for one that has no other checksum. */
+/** Checks content as a stream: sha256 for every file, and git's blob id (a sha1) for a file without another checksum. */
 class Digest {
   private readonly sha256Hash = createHash('sha256');
   private readonly blobHash: Hash | undefined;
@@ -202,7 +202,7 @@ class Digest {
       this.update(chunk as Buffer);
   }
 
-  /** Whether all that went by is the file. Call it once, at the end. */
+  /** Whether all the content is the expected file. Call it once, at the end. */
   matches(): boolean {
     return this.blobHash ? this.blobHash.digest('hex') === this.file.blobId : this.sha256 === this.file.sha256;
   }
@@ -210,7 +210,7 @@ class Digest {
 
 const contentKey = (file: HubFile): string => file.sha256 ?? `git:${file.blobId}`;
 
-/** A weak tag says nothing about bytes, so it cannot guard a range. */
+/** The ETag unless it is weak: a weak tag says nothing about bytes, so it cannot guard a range. */
 function strongEtag(etag: string | undefined): string | undefined {
   return etag && !etag.startsWith('W/') ? etag : undefined;
 }

@@ -5,16 +5,16 @@ import { networkReason, TransientError } from './transient-error';
 
 export interface HttpGetOptions {
   headers: Record<string, string>;
-  /** A connection that brings nothing for this long is closed. */
+  /** A connection that receives nothing for this long is closed. */
   idleTimeoutMs: number;
   signal: AbortSignal;
 }
 
 /**
- * One GET, without following redirects. Node's own client rather than fetch: one idle timeout covers connecting and reading, nothing
- * decodes the body, and a broken connection always ends it (a fetched one was seen to hang).
- * @returns the answer as soon as its head is there; reading its body throws when the connection breaks
- * @throws TransientError when there is no answer
+ * One GET, without following redirects. It uses Node's http client and not fetch: one idle timeout covers connecting and reading,
+ * nothing decodes the body, and a broken connection always ends the request (fetch was seen to hang).
+ * @returns the response once its headers have arrived; reading its body throws when the connection breaks
+ * @throws TransientError when there is no response
  */
 export function httpGet(url: URL, { headers, idleTimeoutMs, signal }: HttpGetOptions): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
@@ -44,7 +44,7 @@ export async function* bodyOf(response: IncomingMessage): AsyncGenerator<Buffer>
   }
 }
 
-/** Waits, unless and until the signal aborts; then it rejects with the signal's reason. */
+/** Waits; rejects with the signal's reason when the signal aborts. */
 export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = (): void => {

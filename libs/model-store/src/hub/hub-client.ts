@@ -5,25 +5,25 @@ import { httpGet, sleep } from './http-get';
 import { parseListing, readText } from './hub-listing';
 import { TransientError } from './transient-error';
 
-/** Where models are downloaded from, and how patiently. */
+/** Where to download models from, and with which limits. */
 export interface HubOptions {
   /** Base URL of the hub or of a mirror. */
   endpoint?: string;
-  /** Access token; it is sent to the endpoint's own origin only. */
+  /** Access token; sent only to the endpoint's own origin. */
   token?: string;
-  /** How often in a row a request may fail without bringing a byte. */
+  /** How many times in a row a request may fail without receiving a byte. */
   retries?: number;
-  /** Wait before the first retry; it doubles from try to try up to 30 s. */
+  /** Wait before the first retry; it doubles each time, up to 30 s. */
   retryDelayMs?: number;
-  /** A connection that brings nothing for this long is given up. */
+  /** A connection that receives nothing for this long is closed. */
   idleTimeoutMs?: number;
-  /** Files downloaded at the same time. */
+  /** Number of concurrent file downloads. */
   concurrency?: number;
 }
 
 const maxRedirects = 10;
 
-/** Speaks the Hugging Face hub's HTTP API: lists a revision and opens its files. */
+/** Client of the Hugging Face hub's HTTP API: lists a revision and opens its files. */
 export class HubClient {
   readonly options: Required<Omit<HubOptions, 'endpoint' | 'token'>>;
   private readonly endpoint: URL;
@@ -37,19 +37,19 @@ export class HubClient {
   }
 
   /**
-   * The files of a revision, and the commit that it names now.
+   * The files of a revision, and its current commit.
    * @throws ModelStoreError `HubRefused` or `HubUnreachable`
    */
   async list(repository: string, revision: string, signal: AbortSignal): Promise<HubListing> {
     const path = `api/models/${repository}/revision/${encodeURIComponent(revision)}?blobs=true`;
     const what = `${repository}@${revision}`;
-    return this.patiently(what, signal, async () => {
+    return this.withRetries(what, signal, async () => {
       const response = await this.open(new URL(path, this.endpoint), {}, what, signal);
       return parseListing(await readText(response), repository);
     });
   }
 
-  /** Opens a file for reading. @throws TransientError or ModelStoreError when the answer is not 200, 206 or 416. */
+  /** Opens a file for reading. @throws TransientError or ModelStoreError when the response is not 200, 206 or 416. */
   async openFile(
     repository: string,
     commit: string,
@@ -62,8 +62,8 @@ export class HubClient {
     return this.open(url, headers, `${path} of ${repository}`, signal);
   }
 
-  /** Runs `attempt` until it succeeds, backing off after each transient failure; `progressed` forgives the earlier ones. */
-  async patiently<T>(
+  /** Runs `attempt` until it succeeds, with back-off after each transient failure; `progressed` resets the count of failures. */
+  async withRetries<T>(
     what: string,
     signal: AbortSignal,
     attempt: () => Promise<T>,
@@ -87,7 +87,7 @@ export class HubClient {
     }
   }
 
-  /** Follows redirects itself: the token must not go with them to another host. */
+  /** Follows redirects itself, because the token must not be sent to another host. */
   private async open(
     url: URL,
     headers: Record<string, string>,
@@ -121,7 +121,7 @@ export class HubClient {
     const { statusCode: status = 0, headers } = response;
     if ([408, 425, 429].includes(status) || status >= 500)
       return new TransientError(`${at.host} answers ${status}`, retryAfterMs(headers['retry-after']));
-    // A signed address of the hub's store expires; asking the hub again brings a fresh one.
+    // A signed address of the hub's storage expires; asking the hub again returns a new one.
     if (at.origin !== this.endpoint.origin) return new TransientError(`${at.host} answers ${status}`);
     const refuse = (reason: string): ModelStoreError => new ModelStoreError('HubRefused', `${what} ${reason}.`);
     if (headers['x-error-code'] === 'GatedRepo' || (status === 403 && this.token))

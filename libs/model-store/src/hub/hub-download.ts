@@ -14,9 +14,9 @@ export interface HubSource {
 }
 
 /**
- * Downloads the files of a model into `folder`, several at a time, going on from what an earlier run left there.
- * @returns the commit that the revision named, and the sha256 of each file by its path in the model
- * @throws ModelStoreError; what has arrived stays in the folder
+ * Downloads the files of a model into `folder`, several at a time, and resumes what an earlier run left there.
+ * @returns the commit of the revision, and the sha256 of each file by its path in the model
+ * @throws ModelStoreError; the downloaded bytes stay in the folder
  */
 export async function downloadModel(
   client: HubClient,
@@ -28,14 +28,14 @@ export async function downloadModel(
   const listing = await client.list(repository, revision, signal);
   const byPath = new Map(listing.files.map((file) => [file.path, file]));
   const chosen = selectModelFiles([...byPath.keys()]).map(({ from, to }) => ({ file: byPath.get(from)!, to }));
-  // The largest first: the last connections then share the small files instead of waiting for one big one.
+  // The largest first: then the connections share the small files at the end instead of waiting for one big one.
   chosen.sort((a, b) => b.file.size - a.file.size);
 
   const totalBytes = chosen.reduce((sum, { file }) => sum + file.size, 0);
   await checkDiskSpace(folder, totalBytes - (await presentBytes(folder, chosen)));
   const meter = new ProgressMeter('download', totalBytes, chosen.length, onProgress);
   const files = new Map<string, string>();
-  await eachAtOnce(chosen, client.options.concurrency, signal, async ({ file, to }, stop) => {
+  await forEachConcurrently(chosen, client.options.concurrency, signal, async ({ file, to }, stop) => {
     const onBytes = (bytes: number, found: boolean): void => meter.set(to, bytes, found);
     const download = new FileDownload(client, repository, listing.commit, file, join(folder, to), onBytes);
     files.set(to, await download.run(stop));
@@ -60,8 +60,8 @@ async function presentBytes(
   return sum;
 }
 
-/** Works on `limit` items at a time. The first failure stops the others, and is thrown when all of them have ended. */
-async function eachAtOnce<T>(
+/** Processes `limit` items at a time. The first failure stops the others, and is thrown when all of them have ended. */
+async function forEachConcurrently<T>(
   items: readonly T[],
   limit: number,
   signal: AbortSignal,

@@ -23,21 +23,21 @@ describe(parseListing.name, () => {
   });
 
   it.each([
-    ['no object', null],
-    ['no commit', { siblings: [] }],
+    ['not an object', null],
+    ['without a commit', { siblings: [] }],
     ['a commit that is a path', { sha: '../../x', siblings: [] }],
-    ['no files', { sha }],
-    ['files that are none', { sha, siblings: [null] }],
+    ['without files', { sha }],
+    ['invalid files', { sha, siblings: [null] }],
     ['a file without a size', { sha, siblings: [{ rfilename: 'a', blobId: sha }] }],
     ['a negative size', { sha, siblings: [{ ...small, size: -1 }] }],
     ['a file without a checksum', { sha, siblings: [{ rfilename: 'a', size: 1 }] }],
-    ['a checksum that is none', { sha, siblings: [{ ...small, blobId: 'xyz' }] }],
+    ['an invalid checksum', { sha, siblings: [{ ...small, blobId: 'xyz' }] }],
     ['a path that leaves the model', { sha, siblings: [{ ...small, rfilename: '../x' }] }],
   ])('refuses %s', (_, listing) => {
     expect(() => parse(listing)).toThrow(ModelStoreError);
   });
 
-  it('refuses what is not JSON', () => {
+  it('rejects a body that is not JSON', () => {
     expect(() => parseListing('<html>', 'a/b')).toThrow('The listing of a/b is not JSON.');
   });
 });

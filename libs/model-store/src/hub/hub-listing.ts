@@ -3,17 +3,17 @@ import { isSafePath } from '../model-files';
 import { ModelStoreError } from '../model-store-error';
 import { bodyOf } from './http-get';
 
-/** A file of a repository, with what its content must be. */
+/** A file of a repository, with its expected content. */
 export interface HubFile {
   path: string;
   size: number;
-  /** sha256 of the content, of a file in large-file storage. */
+  /** sha256 of the content, for a file in large-file storage. */
   sha256?: string;
-  /** git's object id, of any other file. */
+  /** git's object id, for any other file. */
   blobId?: string;
 }
 
-/** A revision of a repository: the commit it names now, and its files. */
+/** A revision of a repository: its current commit and its files. */
 export interface HubListing {
   commit: string;
   files: HubFile[];
@@ -33,7 +33,7 @@ interface Listing {
   siblings?: (Sibling | null)[];
 }
 
-/** @throws ModelStoreError `HubRefused` when the answer is no listing, lacks a checksum or names a path outside the model. */
+/** @throws ModelStoreError `HubRefused` when the response is no listing, lacks a checksum or names a path outside the model. */
 export function parseListing(text: string, repository: string): HubListing {
   const wrong = (reason: string): ModelStoreError =>
     new ModelStoreError('HubRefused', `The listing of ${repository} ${reason}.`);
@@ -61,7 +61,7 @@ export function parseListing(text: string, repository: string): HubListing {
   return { commit: sha, files };
 }
 
-/** The body of an answer as text. @throws TransientError when the connection breaks. */
+/** The body of a response as text. @throws TransientError when the connection breaks. */
 export async function readText(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;

@@ -1,4 +1,4 @@
-/** A failure that another try may mend. */
+/** A failure that a retry may overcome. */
 export class TransientError extends Error {
   constructor(
     message: string,
@@ -9,7 +9,7 @@ export class TransientError extends Error {
   }
 }
 
-/** The most telling part of a network failure: `ECONNREFUSED`, `ENOTFOUND`, or what the error says. */
+/** The most specific part of a network failure: `ECONNREFUSED`, `ENOTFOUND`, or the error's message. */
 export function networkReason(error: unknown): string {
   const { code, message } = error as { code?: string; message?: string };
   return code ?? message ?? String(error);

@@ -1,5 +1,5 @@
-/** Asks at most once in a while, and gives the last answer, good or bad, in between. */
-export function remembering<T>(ask: () => Promise<T>, forMs: number): () => Promise<T> {
+/** Caches the result of `ask`, good or bad, for `forMs`. */
+export function cached<T>(ask: () => Promise<T>, forMs: number): () => Promise<T> {
   let asked: { at: number; answer: Promise<T> } | undefined;
   return () => {
     const now = performance.now();

@@ -4,8 +4,8 @@ import type { JobTransaction } from '@app/queue';
 import { jobIdOf } from '@app/queue';
 import { In, IsNull, Not } from 'typeorm';
 
-/** Each terminated Generation with a webhook owes its caller one delivery. */
-export async function oweWebhooks(
+/** Inserts the pending delivery of each terminated Generation that has a webhook. */
+export async function insertDeliveries(
   transaction: JobTransaction,
   tasks: readonly Pick<ImageTask, 'id' | 'kind'>[],
 ): Promise<void> {

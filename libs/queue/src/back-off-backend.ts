@@ -5,10 +5,10 @@ const firstRestMs = 250;
 const longestRestMs = 5_000;
 
 /**
- * A worker whose back end fails (a read-only database, a disk that is full) asks for a job again at once, thousands of times a second.
- * Here each failure in a row makes it wait longer before it hears of it; the end of the worker cuts the wait short.
+ * When its back end fails (a read-only database, a full disk), a worker asks for a job again at once, thousands of times a
+ * second. Here each failure in a row reaches it later; when the worker ends, the delay is cut short.
  */
-export function restrained<B extends IQueueBackend>(create: BackendFactory<B>): BackendFactory<B> {
+export function withBackOff<B extends IQueueBackend>(create: BackendFactory<B>): BackendFactory<B> {
   return (...parameters) => {
     const backend = create(...parameters);
     const resting = new Set<() => void>();

@@ -1,7 +1,7 @@
 import type { BackendFactory, IQueueBackend } from 'bullmq';
-import { restrained } from './restrained-backend';
+import { withBackOff } from './back-off-backend';
 
-/** A back end that refuses every job for as long as it is told to. */
+/** A back end that rejects every request for a job while `isReadOnly`. */
 class FakeBackend {
   isReadOnly = true;
   asked = 0;
@@ -16,16 +16,16 @@ class FakeBackend {
   close = async (): Promise<void> => undefined;
 }
 
-describe(restrained.name, () => {
+describe(withBackOff.name, () => {
   beforeEach(() => jest.useFakeTimers());
   afterEach(() => jest.useRealTimers());
 
   const start = () => {
     const fake = new FakeBackend();
     const create = (() => fake as unknown as IQueueBackend) as unknown as BackendFactory<IQueueBackend>;
-    const backend = restrained(create)('images', {} as never);
+    const backend = withBackOff(create)('images', {} as never);
     const state = { isEnded: false };
-    /** As a worker does: at once, again and again. */
+    /** Asks again and again without a wait, as a worker does. */
     const worker = (async () => {
       while (!state.isEnded) {
         await backend.waitForJob(5);
@@ -36,7 +36,7 @@ describe(restrained.name, () => {
     return { fake, backend, state, worker };
   };
 
-  it('has a worker ask a few times a minute where it would a thousand times a second', async () => {
+  it('lets a worker ask a few times a minute instead of a thousand times a second', async () => {
     const { fake, backend, state, worker } = start();
     await jest.advanceTimersByTimeAsync(60_000);
     expect(fake.asked).toBeGreaterThan(10);
@@ -46,7 +46,7 @@ describe(restrained.name, () => {
     await worker;
   });
 
-  it('has it go on within seconds when all is well again', async () => {
+  it('lets the worker continue within seconds after recovery', async () => {
     const { fake, worker } = start();
     await jest.advanceTimersByTimeAsync(60_000);
     fake.isReadOnly = false;
@@ -54,7 +54,7 @@ describe(restrained.name, () => {
     await expect(worker).resolves.toBeUndefined();
   });
 
-  it('keeps no worker from ending', async () => {
+  it('does not delay the end of a worker', async () => {
     const { backend, state, worker } = start();
     await jest.advanceTimersByTimeAsync(60_000);
     state.isEnded = true;

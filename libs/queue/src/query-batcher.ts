@@ -6,10 +6,10 @@ interface Pending<Input, Output> {
   reject: (error: unknown) => void;
 }
 
-/** Longer than any statement is waited for: what takes so long is answered by nobody. */
+/** Longer than any statement may take: after that nobody waits for the answer. */
 const giveUpMs = 40_000;
 
-/** Named like the driver's own, for it says the same: the database does not answer. */
+/** Has the same code as the driver's own time-out, because it means the same: the database does not answer. */
 class NoAnswerError extends Error {
   override readonly name = 'NoAnswerError';
   readonly code = 'ETIMEDOUT';
@@ -20,25 +20,25 @@ class NoAnswerError extends Error {
 }
 
 /**
- * Turns questions that are asked at the same time into one. The first is put at once; what is asked while it is under way gathers and is
- * put together after it. So every answer is as fresh as if it had been asked for alone, and the number of statements does not grow
- * with the number of those who ask. Not for a question inside a transaction. Where no answer comes, all
- * who wait are told, and the next question is put anew.
+ * Combines questions that are asked at the same time into one. The first is sent at once; questions that arrive meanwhile are
+ * sent together after it. So every answer is as fresh as if it had been asked for alone, and the number of statements does not
+ * grow with the number of callers. Not for a question inside a transaction. If no answer comes, all waiting callers get an error;
+ * later questions are sent anew.
  */
-export class Gathered<Input, Output> {
+export class QueryBatcher<Input, Output> {
   private waiting: Pending<Input, Output>[] = [];
   private isAsking = false;
-  /** Whoever asks first asks for others, too: never inside a transaction, or with the log fields, of its own request. */
-  private readonly context = new AsyncResource('Gathered');
+  /** The first caller asks for the others too, so it must not ask inside a transaction or with the log fields of its own request. */
+  private readonly context = new AsyncResource('QueryBatcher');
 
   /**
-   * @param ask answers as many as it is asked, in their order.
-   * @param most that are asked for together.
+   * @param ask returns an answer for each question, in order.
+   * @param maxBatch questions in one call.
    */
   constructor(
     private readonly ask: (inputs: readonly Input[]) => Promise<readonly Output[]>,
-    private readonly most = 100,
-    private readonly patienceMs = giveUpMs,
+    private readonly maxBatch = 100,
+    private readonly timeoutMs = giveUpMs,
   ) {}
 
   get(input: Input): Promise<Output> {
@@ -51,9 +51,9 @@ export class Gathered<Input, Output> {
   private async askAll(): Promise<void> {
     this.isAsking = true;
     while (this.waiting.length > 0) {
-      const asked = this.waiting.splice(0, this.most);
+      const asked = this.waiting.splice(0, this.maxBatch);
       try {
-        const outputs = await this.inTime(this.ask(asked.map(({ input }) => input)));
+        const outputs = await this.withTimeout(this.ask(asked.map(({ input }) => input)));
         asked.forEach(({ resolve }, index) => resolve(outputs[index]));
       } catch (error) {
         const others = error instanceof NoAnswerError ? this.waiting.splice(0) : [];
@@ -63,9 +63,9 @@ export class Gathered<Input, Output> {
     this.isAsking = false;
   }
 
-  private inTime<T>(answer: Promise<T>): Promise<T> {
+  private withTimeout<T>(answer: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new NoAnswerError()), this.patienceMs);
+      const timer = setTimeout(() => reject(new NoAnswerError()), this.timeoutMs);
       answer.then(resolve, reject).finally(() => clearTimeout(timer));
     });
   }
