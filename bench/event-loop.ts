@@ -18,15 +18,15 @@ const { values: options } = parseArgs({
     threads: { type: 'string', default: '2' },
     steps: { type: 'string', default: '20' },
     model: { type: 'string', default: 'shapes' },
-    /** Only scenarios with this in their name. */
+    /** Runs only scenarios whose name contains this. */
     only: { type: 'string', default: '' },
   },
 });
 
-/** Resolution of the measurement, which every delay it reports includes. */
+/** Resolution of the measurement; every reported delay includes it. */
 const resolutionMs = 1;
 
-/** What is drawn, and how often. */
+/** The tasks of a scenario, and how many. */
 const scenarios: { name: string; tasks: number; values: Partial<ImageTask> }[] = [
   { name: 'first picture, model loaded', tasks: 1, values: {} },
   { name: '1 picture a task, png', tasks: 8, values: {} },
@@ -36,10 +36,10 @@ const scenarios: { name: string; tasks: number; values: Partial<ImageTask> }[] =
   { name: 'high resolution, jpeg', tasks: 2, values: { highResolution: true, outputFormat: 'jpeg' } },
 ];
 
-/** Runs a worker in this process and measures, for each scenario, how long its event loop was held up and how far its memory grew. */
+/** Runs a worker in this process and measures, for each scenario, how long its event loop was blocked and how much its memory grew. */
 async function main(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'darkroom-bench-'));
-  // PostgreSQL's own user, where this runs as root, has to get through.
+  // If this runs as root, PostgreSQL's own user must be able to enter the folder.
   chmodSync(folder, 0o711);
   const postgres = await EmbeddedPostgres.start(folder);
   await migrate(postgres.url);
@@ -83,7 +83,7 @@ async function main(): Promise<void> {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** Follows the resident memory of the process. `stop` gives the bytes by which it grew at most. */
+/** Tracks the resident memory of the process. `stop` returns its largest growth in bytes. */
 function watchMemory(): { stop: () => number } {
   const base = process.memoryUsage.rss();
   let peak = base;
@@ -97,8 +97,8 @@ function watchMemory(): { stop: () => number } {
 }
 
 /**
- * Follows the processor time of this thread from one turn of its event loop to the next. On a machine that others use, too, a turn
- * takes longer than what this thread does in it. `stop` gives the most milliseconds of one turn; NaN where the system does not tell.
+ * Tracks the CPU time of this thread per turn of its event loop; on a shared machine wall-clock time would include other
+ * programs. `stop` returns the most milliseconds of one turn; NaN if the system does not report them.
  */
 function watchTurns(): { stop: () => number } {
   const file = existsSync('/proc/thread-self/schedstat') ? openSync('/proc/thread-self/schedstat', 'r') : undefined;

@@ -38,10 +38,10 @@ const { values: options } = parseArgs({
 });
 
 const pollMs = 100;
-/** Pictures that are under way at once. */
-const atOnce = 4;
+/** Number of concurrent pictures. */
+const concurrency = 4;
 
-/** What became of one caption. */
+/** The result of one caption. */
 interface Result extends Verdict {
   caption: string;
   seed: number;
@@ -62,12 +62,12 @@ async function main(): Promise<void> {
       process.stderr.write(`\r${++done} of ${scenes.length}`);
     }
   };
-  await Promise.all(Array.from({ length: atOnce }, work));
+  await Promise.all(Array.from({ length: concurrency }, work));
   process.stderr.write('\n');
   report(scenes, results);
 }
 
-/** Random scenes; one whose exact picture cannot be told apart, such as gray on a gradient that ends in gray, is left out. */
+/** Random scenes, without those whose exact picture is ambiguous, such as gray on a gradient that ends in gray. */
 function scenesOf(seed: number, count: number): Scene[] {
   const random = randomFrom(seed);
   const scenes: Scene[] = [];

@@ -20,7 +20,7 @@ const { values: options } = parseArgs({
 const prompt = 'a red circle on a blue background';
 const guidanceScale = 7.5;
 
-/** Draws the same request again and again, by turns with Python where an interpreter is given, and prints medians. */
+/** Draws the same request repeatedly, alternating with Python if an interpreter is given, and prints medians. */
 async function main(): Promise<void> {
   const [steps, threads, rounds] = [options.steps, options.threads, options.rounds].map(Number);
   const device = options.device as LoadOptions['device'];
@@ -60,7 +60,7 @@ async function main(): Promise<void> {
   await pipeline.release();
 }
 
-/** From the request to decoded pictures, and the part of it inside ONNX Runtime. */
+/** Time from the request to decoded pictures, and the part of it inside ONNX Runtime. */
 interface WholeTime {
   wholeMs: number;
   wholeRunMs: number;

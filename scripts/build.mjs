@@ -10,7 +10,7 @@ const stamp = join(dist, '.stamp');
 const sourceFolders = ['apps', 'libs', 'packages/client/src', 'bench', 'test/torture', 'test/support'];
 const skipped = new Set(['node_modules', 'dist', 'test']);
 
-/** Every file below a folder, as absolute paths in a fixed order. */
+/** Every file below a folder, as sorted absolute paths. */
 function walk(folder) {
   if (!existsSync(folder)) return [];
   return readdirSync(folder, { withFileTypes: true })
@@ -26,7 +26,7 @@ const sources = () =>
     .flatMap((folder) => walk(join(root, folder)))
     .filter((file) => !/\.spec\.ts$|\.d\.ts$|\.md$/.test(file));
 
-/** Changes whenever a source, the compiler's settings, or the installed packages change; reads no file but stats all. */
+/** Changes whenever a source, the compiler's settings, or the installed packages change. It reads no file contents, only their status. */
 function fingerprint(files) {
   const hash = createHash('sha256');
   for (const file of [...files, join(root, '.swcrc'), join(root, 'package-lock.json'), import.meta.filename]) {
@@ -36,17 +36,17 @@ function fingerprint(files) {
   return hash.digest('hex');
 }
 
-/** Whether `dist` was built from the sources as they are now. */
+/** Whether `dist` was built from the current sources. */
 export function isBuilt() {
   return builtFrom() === fingerprint(sources());
 }
 
-/** The fingerprint of the sources that `dist` was built from. */
+/** The fingerprint of the sources of `dist`. */
 export function builtFrom() {
   return existsSync(stamp) ? readFileSync(stamp, 'utf8') : undefined;
 }
 
-/** Written beside and renamed, so that a process that starts during a build never reads half a file. */
+/** Writes another file and renames it, so that a process that starts during a build never reads half a file. */
 function write(file, content) {
   const temporary = `${file}.${randomUUID().slice(0, 8)}.part`;
   writeFileSync(temporary, content);
@@ -54,8 +54,8 @@ function write(file, content) {
 }
 
 /**
- * Compiles apps, libs, the client and bench to `dist` and removes what has no source any more. Other files (JSON, HTML) are copied.
- * @returns {Promise<number>} how many files were written.
+ * Compiles apps, libs, the client and bench to `dist` and removes files without a source. Other files (JSON, HTML) are copied.
+ * @returns {Promise<number>} the number of files written.
  */
 export async function build() {
   const { transformFile } = await import('@swc/core');
@@ -85,7 +85,7 @@ export async function build() {
   return files.length;
 }
 
-/** Builds only when a source is newer than what was built. */
+/** Builds only if a source has changed since the last build. */
 export async function buildIfNeeded() {
   if (!isBuilt()) await build();
 }

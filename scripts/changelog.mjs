@@ -3,15 +3,15 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { format, resolveConfig } from 'prettier';
 
-/** Writes CHANGELOG.md from the commits, in their conventional form: what a caller or an operator notices, by version and month. */
+/** Writes CHANGELOG.md from the conventional commits: changes that a caller or an operator notices, by version and month. */
 
 const root = dirname(import.meta.dirname);
 const file = join(root, 'CHANGELOG.md');
-/** In this order; other types of commits change nothing that is noticed. */
+/** In this order. Other types of commits change nothing for users. */
 const titles = { feat: 'Added', fix: 'Fixed', perf: 'Faster' };
 const git = (...args) => execFileSync('git', args, { cwd: root, encoding: 'utf8', maxBuffer: 64 * 2 ** 20 });
 
-/** A commit, its month, and the version that begins after it, if it has a tag. */
+/** A commit, its month, and its version if it has a tag. */
 function readCommits() {
   const log = git('log', '--no-merges', '--format=%h%x09%ad%x09%D%x09%s', '--date=format:%Y-%m');
   return log
@@ -25,7 +25,7 @@ function readCommits() {
     });
 }
 
-/** By version, or the one that package.json announces, and month. What came twice, on two branches, is one change. */
+/** Groups by version (or the next one, from package.json) and month. A change that appears twice, from two branches, is listed once. */
 function sectionsOf(commits) {
   const sections = new Map();
   const known = new Set();

@@ -9,20 +9,20 @@ import { styleText } from 'node:util';
 import { buildIfNeeded, builtFrom } from './build.mjs';
 import { prepare } from './prepare.mjs';
 
-/** `npm run dev`: runs the service as `npm start` does, and builds and starts it again whenever a source is saved. */
+/** `npm run dev`: runs the service like `npm start`, and rebuilds and restarts it whenever a source is saved. */
 
 const root = dirname(import.meta.dirname);
 const launcher = join(root, 'dist', 'apps', 'launcher', 'src', 'main.js');
-/** An editor writes a file in several steps, and a change of branch many files. */
+/** Editors write a file in several steps, and switching branches writes many files. */
 const quietMs = 200;
-/** A picture that is being drawn begins anew after the restart; nobody waits for it here. */
+/** A picture being drawn starts over after the restart, so a long wait is pointless. */
 const drainMs = 2_000;
 
 const hasColour = process.env.FORCE_COLOR ? true : process.stdout.isTTY && !process.env.NO_COLOR;
 const colour = (format, text) => (hasColour ? styleText(format, text, { validateStream: false }) : text);
 const nameColours = { api: 'blue', inference: 'magenta' };
 
-/** Prints a line of the launcher, which begins with the process that it comes from: `api: warning: …`. */
+/** Prints a line of the launcher, which begins with the name of the process: `api: warning: …`. */
 function say(line) {
   const [, name, text] = /^(api|inference): (.*)$/.exec(line) ?? [undefined, 'dev', line];
   const format = /^(error|fatal): /.test(text) ? 'red' : text.startsWith('warning: ') ? 'yellow' : 'reset';
@@ -30,13 +30,14 @@ function say(line) {
   console.log(`${colour('dim', time)} ${colour(nameColours[name] ?? 'green', name.padEnd(9))} ${colour(format, text)}`);
 }
 
-/** The service, from its start to its end. */
+/** The service, from start to end. */
 class Service {
   startedFrom = builtFrom();
   isStopping = false;
 
   constructor(...args) {
-    // A session of its own keeps Ctrl-C away: this process says when the service ends. The channel tells of this process's end.
+    // A session of its own keeps Ctrl-C away, because this process ends the service. The IPC channel shows the launcher when this
+    // process has ended.
     this.child = spawn(process.execPath, ['--enable-source-maps', launcher, '--development', ...args], {
       cwd: root,
       detached: true,
@@ -45,13 +46,13 @@ class Service {
     for (const input of [this.child.stdout, this.child.stderr]) createInterface({ input }).on('line', say);
     this.ended = once(this.child, 'close').then(([code]) => {
       if (this.isStopping) return;
-      // It ends well and unasked where another one runs on the same data.
+      // It exits with success at once if another one is running on the same data.
       if (code === 0) process.exit(1);
       say('It starts again when a source is saved.');
     });
   }
 
-  /** A second call hurries. */
+  /** A second call kills it at once. */
   async stop() {
     this.isStopping = true;
     this.child.kill('SIGTERM');
@@ -79,7 +80,7 @@ async function restart() {
 
 let watchers = [];
 
-/** Watches each folder by itself: Node's recursive watch on Linux loses a file that an editor has replaced. */
+/** Watches each folder separately: on Linux, Node's recursive watch loses a file that an editor has replaced. */
 function watchSources() {
   const folders = ['apps', 'libs'].flatMap((name) => [
     join(root, name),
@@ -96,7 +97,7 @@ async function bringUpToDate() {
     watchSources();
     await buildIfNeeded();
   } catch (error) {
-    // What follows is the compiler's own stack.
+    // The compiler's own stack follows.
     return error.message
       .split('Caused by:')[0]
       .trimEnd()

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { prepare } from './prepare.mjs';
 
-/** Runs the goldens and prints how far we are from what diffusers drew. Decibels stand as they are read: more is better. */
+/** Runs the golden tests and prints the differences from diffusers. Values in decibels are similarities: more is better. */
 await prepare();
 const root = dirname(import.meta.dirname);
 const folder = mkdtempSync(join(tmpdir(), 'darkroom-golden-'));

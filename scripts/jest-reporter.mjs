@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 
-/** Writes to `TEST_REPORT` what `scripts/test.mjs` says at the end. Jest's own JSON report does not say which project a file ran in. */
+/** Writes the results for `scripts/test.mjs` to `TEST_REPORT`. Jest's own JSON report does not contain the project of a file. */
 export default class JestReporter {
   files = [];
 
@@ -20,7 +20,7 @@ export default class JestReporter {
   onRunComplete(_, results) {
     const report = {
       passed: results.numPassedTests,
-      // A spec file that cannot be loaded has no test to count, and is one failure.
+      // A spec file that cannot be loaded has no tests to count; it is one failure.
       failed: results.numFailedTests + results.numRuntimeErrorTestSuites,
       skipped: results.numPendingTests + results.numTodoTests,
       files: this.files,

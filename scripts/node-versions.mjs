@@ -23,7 +23,7 @@ const { values, positionals } = parseArgs({
 const tests = (project) => [
   'scripts/test.mjs',
   ...['--selectProjects', project],
-  // The torture measures a whole service under faults, which differ by the machine and not by the version of Node.
+  // Torture tests measure a whole service under faults; results depend on the machine, not on the version of Node.
   ...['--testPathIgnorePatterns', 'torture'],
   ...(values.tests ? ['--testPathPatterns', values.tests] : []),
 ];
@@ -34,11 +34,11 @@ const steps = {
   e2e: tests('e2e'),
 };
 
-/** Fetches the newest release of a major version from the npm package `node`. @returns the program. */
+/** Installs the newest release of a major version from the npm package `node`. @returns the path of the program. */
 function program(major) {
   const folder = join(root, '.cache', 'node', major);
   mkdirSync(folder, { recursive: true });
-  // The package's own script fetches the build for this platform.
+  // The package's own script downloads the build for this platform.
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, allowScripts: { node: true } }));
   const status = npm(['install', '--no-save', '--no-audit', '--no-fund', `node@${major}`], { cwd: folder });
   if (status !== 0) throw new Error(`Node ${major} could not be fetched.`);
@@ -46,7 +46,7 @@ function program(major) {
   return join(folder, 'node_modules', 'node', 'bin', name);
 }
 
-/** @returns how the step ended, as a line of the table. */
+/** @returns the step's result, as a line of the table. */
 function run(node, version, step) {
   console.log(`\n== Node ${version}: ${step}`);
   const startedAt = performance.now();

@@ -5,7 +5,7 @@ import { installIfNeeded } from './install.mjs';
 
 const root = dirname(import.meta.dirname);
 
-/** Makes the tree runnable: installs and builds what is missing or old. Does nothing, in some 50 ms, when nothing is. */
+/** Prepares the tree: installs and builds what is missing or outdated. If nothing is, it takes about 50 ms. */
 export async function prepare() {
   try {
     requireNode();

@@ -3,9 +3,10 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 /**
- * `install` makes a virtual environment with schemathesis in `.cache`; exit status 77 says that Python or PyPI is out of reach.
- * `run <url of the service>` tests the service against its own document, with the key in DARKROOM_API_KEY and, in DARKROOM_WORLD, ids of what that key has (see test/support/world.ts).
- * Without either (`npm run schemathesis`) the test of the suite runs for as long as SCHEMATHESIS_SECONDS says, ten minutes by default.
+ * `install` makes a virtual environment with schemathesis in `.cache`; exit status 77 means that Python or PyPI is not reachable.
+ * `run <url of the service>` tests the service against its own document, with the key in DARKROOM_API_KEY and, in DARKROOM_WORLD,
+ * ids of that key's records (see test/support/world.ts).
+ * Without an argument (`npm run schemathesis`) it runs the test of the suite for SCHEMATHESIS_SECONDS, ten minutes by default.
  */
 const version = '4.32.5';
 const outOfReach = 77;

@@ -4,31 +4,34 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { prepare } from './prepare.mjs';
 
-/** How many of the spec files that took longest are told. */
+/** Number of slowest spec files to list. */
 const slowestShown = 10;
 
 const root = dirname(import.meta.dirname);
 const jest = join(root, 'node_modules', 'jest', 'bin', 'jest.js');
 const maxWorkers = ['--maxWorkers', '2'];
 
-/** `--changed` stands for Jest's `--changedSince main`: what the branch has changed, committed or not. `--changed=<ref>` names another start. */
+/**
+ * `--changed` is Jest's `--changedSince main`: everything the branch has changed, committed or not. `--changed=<ref>` compares
+ * with another commit.
+ */
 const args = process.argv
   .slice(2)
   .map((arg) => arg.replace(/^--changed(?:=(.*))?$/, (_, ref) => `--changedSince=${ref ?? 'main'}`));
 
-/** Runs Jest on the terminal, for as long as somebody changes files. @returns its exit status. */
+/** Runs Jest's watch mode on the terminal. @returns its exit status. */
 function watch() {
   return spawnSync(process.execPath, [jest, ...maxWorkers, ...args], { cwd: root, stdio: 'inherit' }).status;
 }
 
-/** Runs Jest once and ends with one plain line of counts. @returns the exit status. */
+/** Runs Jest once and prints a final line of counts. @returns the exit status. */
 function runOnce() {
   const folder = mkdtempSync(join(tmpdir(), 'darkroom-jest-'));
   const file = join(folder, 'report.json');
   const reporters = ['--reporters', 'default', '--reporters', join(import.meta.dirname, 'jest-reporter.mjs')];
   const { status } = spawnSync(process.execPath, [jest, ...maxWorkers, '--useStderr', ...reporters, ...args], {
     cwd: root,
-    // What the code under test logs goes to standard output, and would hide what Jest says.
+    // The tested code logs to standard output, which would hide Jest's messages.
     stdio: ['inherit', 'ignore', 'inherit'],
     env: { ...process.env, TEST_REPORT: file },
   });
@@ -36,8 +39,8 @@ function runOnce() {
   rmSync(folder, { recursive: true, force: true });
   const { passed, skipped, files } = report;
   const failed = status !== 0 && report.failed === 0 ? 1 : report.failed;
-  tellFailures(files);
-  tellSlowest(files);
+  printFailures(files);
+  printSlowest(files);
   console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
   return failed > 0 ? 1 : 0;
 }
@@ -51,12 +54,12 @@ function read(file) {
   }
 }
 
-function tellFailures(files) {
+function printFailures(files) {
   const failures = files.flatMap(({ name, failures }) => failures.map((failure) => `  ${name}: ${failure}`));
   if (failures.length > 0) console.log(`\nFailed:\n${failures.join('\n')}`);
 }
 
-function tellSlowest(files) {
+function printSlowest(files) {
   const slowest = files.toSorted((a, b) => b.seconds - a.seconds).slice(0, slowestShown);
   if (slowest.length > 0) console.log('\nThe slowest spec files:');
   for (const { name, seconds } of slowest) console.log(`${seconds.toFixed(1).padStart(7)} s  ${name}`);

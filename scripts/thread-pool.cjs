@@ -1,2 +1,3 @@
-// Loaded before the first module that Node reads through libuv's pool, which has its size from then on; see apps/api/src/thread-pool.ts.
+// Loaded before the first module that uses libuv's thread pool, whose size is fixed from then on; see
+// apps/api/src/thread-pool.ts.
 process.env.UV_THREADPOOL_SIZE ??= '16';

@@ -1,11 +1,11 @@
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 
-/** What one measurement asks for. */
+/** The parameters of one measurement. */
 export interface Load {
   port: number;
   method: 'GET' | 'POST';
-  /** Requests take their path, and their key, from these by turns. */
+  /** Requests use these paths and keys in turn. */
   paths: string[];
   tokens: string[];
   body?: string;
@@ -13,19 +13,19 @@ export interface Load {
   ms: number;
 }
 
-/** What came of it. */
+/** The result of one measurement. */
 export interface LoadResult {
   perSecond: number;
-  /** Milliseconds of the median and of the slowest hundredth. */
+  /** Median and 99th percentile in milliseconds. */
   p50: number;
   p99: number;
-  /** Answers that were no success, by status. */
+  /** Responses other than success, by status. */
   failures: Record<string, number>;
 }
 
 /**
- * Sends requests over connections that stay open, one at a time on each, for so long. It writes prepared bytes and looks only for the
- * end of each answer, so that it takes little of the processor time that the servers need.
+ * Sends requests over keep-alive connections, one at a time on each, for a given time. It writes prepared bytes and only searches
+ * for the end of each response, so that it uses little of the CPU time that the servers need.
  */
 async function run(load: Load): Promise<LoadResult> {
   const requests = prepare(load);
@@ -54,7 +54,7 @@ async function run(load: Load): Promise<LoadResult> {
   return { perSecond: times.length / seconds, p50: at(0.5), p99: at(0.99), failures };
 }
 
-/** As many requests as make every path and every key come by turns. */
+/** Enough requests to use every path and every key in turn. */
 function prepare({ method, paths, tokens, body, port }: Load): Buffer[] {
   const count = Math.max(paths.length, tokens.length);
   return Array.from({ length: count }, (_, i) => {
@@ -68,7 +68,7 @@ function prepare({ method, paths, tokens, body, port }: Load): Buffer[] {
   });
 }
 
-/** @returns the status of the answer, once all of it has come. */
+/** @returns the status of the response, once it is complete. */
 function ask(socket: Socket, request: Buffer): Promise<number> {
   return new Promise((resolve, reject) => {
     let answer = '';

@@ -39,14 +39,14 @@ const scenarios: Scenario[] = (['POST', 'GET'] as const).flatMap((method) =>
 );
 const nameOf = ({ method, connections, keys }: Scenario): string => `${method} ${connections}x${keys}`;
 const body = JSON.stringify({ prompt: 'a red circle on a blue background', steps: 20 });
-/** Records that a GET may ask for. */
+/** Records to GET. */
 const recordCount = 200;
 
-/** Asks the api and the bare server by turns, each in a process of its own on the same PostgreSQL, and prints medians. */
+/** Alternates between the api and the bare server, each in a process of its own on the same PostgreSQL, and prints medians. */
 async function main(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'darkroom-bench-'));
   chmodSync(folder, 0o711);
-  // The server waits before it syncs, as a slower disk would make it wait.
+  // The server waits before each sync, to imitate a slower disk.
   const settings = { commit_delay: String(Number(options['sync-ms']) * 1000), commit_siblings: '0' };
   const postgres = await EmbeddedPostgres.start(folder, { settings });
   const children: ChildProcess[] = [];
@@ -144,7 +144,7 @@ async function startApi(databaseUrl: string, folder: string, children: ChildProc
         MODELS_DIR: join(root, 'models'),
         MODEL_FALLBACK: 'on',
         PORT: '0',
-        // No request is refused, and each is counted.
+        // No request is rejected, but each is counted.
         RATE_LIMIT_PER_MINUTE: '1000000',
         MAX_QUEUED_PER_KEY: options['max-queued'],
       },
@@ -177,7 +177,7 @@ async function createKeys(databaseUrl: string, count: number): Promise<string[]>
   }
 }
 
-/** @returns ids of new records, the i-th one of the i-th key by turns. */
+/** @returns ids of new records; record i belongs to key i modulo the number of keys. */
 async function createRecords(port: number, path: string, tokens: readonly string[]): Promise<string[]> {
   const create = async (i: number): Promise<string> => {
     const reply = await fetch(`http://127.0.0.1:${port}${path}`, {
@@ -194,7 +194,7 @@ async function createRecords(port: number, path: string, tokens: readonly string
   return ids;
 }
 
-/** Every measurement begins with empty tables. */
+/** Empties the tables before each measurement. */
 async function empty(databaseUrl: string): Promise<void> {
   const client = new Client({ connectionString: databaseUrl });
   await client.connect();

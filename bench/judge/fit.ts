@@ -3,18 +3,18 @@ import { areaOf, centroid } from './regions';
 import { distanceTo } from './render';
 import type { Place, Shape } from './scenes';
 
-// Looked up once: the functions here run for every pixel.
+// Cached, because these functions run for every pixel.
 const { abs, min } = Math;
 
-/** Where a shape lies best, and the intersection's share of the union there. */
+/** Best position of a shape, and the intersection's share of the union there. */
 export interface Fit extends Place {
   overlap: number;
 }
 
-/** Every second pixel of every second row is looked at. */
+/** Only every second pixel of every second row is read. */
 const stride = 2;
 
-/** Steps along x, y and the radius. */
+/** Step sizes for x, y and the radius. */
 const moves = [
   [1, 0, 0],
   [-1, 0, 0],
@@ -24,7 +24,7 @@ const moves = [
   [0, 0, -1],
 ] as const;
 
-/** Lays the true shape over a region, moved and scaled until they overlap best. */
+/** Moves and scales the true shape over a region until they overlap best. */
 export function fitShape(shape: Shape, mask: Mask, width: number, height: number): Fit {
   const short = min(width, height);
   const at = centroid(mask, width);

@@ -6,40 +6,40 @@ import { eachPixel, glossyColor, groundColor, isMark } from './render';
 import type { Item, Picture, Rgb, Scene } from './scenes';
 import { colors } from './scenes';
 
-// Looked up once: the functions here run for every pixel.
+// Cached, because these functions run for every pixel.
 const { min, max, abs } = Math;
 
-/** By how much a channel of a colour may differ, of 255. */
+/** Largest difference of a colour channel, of 255. */
 const colorTolerance = 30;
-/** Share of the ground that must have the right colour; the rest lies at the edges of its marks. */
+/** Share of the ground that must have the right colour; the rest are edges of its marks. */
 const groundShare = 0.85;
-/** What an outline must share with the true one. */
-export const leastOverlap = 0.85;
-/** Regions that are smaller, in pixels, or thinner are specks that nobody counts. */
+/** Smallest overlap of an outline with the true one. */
+export const minOverlap = 0.85;
+/** Regions that are smaller or thinner than this, in pixels, are ignored as specks. */
 const speck = { area: 200, erosions: 2 };
-/** Holes of glossy things up to this share are their highlight on a light ground. */
+/** Largest share of a hole in a glossy object that counts as its highlight on a light ground. */
 const highlightShare = 0.15;
-/** What is said to be inside something lies within its outline up to this share. */
+/** Share of an inner object that must lie within the outer one's outline. */
 const withinShare = 0.97;
-/** One thing is above or left of another by this, in short sides. */
-const leastAhead = 0.15;
-/** How near to what was said a size must be. */
+/** Smallest distance for "above" or "left of", in short sides. */
+const minDistance = 0.15;
+/** Range of a size relative to the caption's. */
 const sizeRange = [0.75, 1.3];
 
-/** What is wrong with a picture; nothing where it is right. */
+/** Errors of a picture; empty if it is right. */
 export interface Verdict {
   problems: string[];
-  /** Of the worst outline with the true shape, 0..1; 0 where the number of objects is wrong. */
+  /** The worst overlap of an outline with its true shape, 0..1; 0 if the number of objects is wrong. */
   overlap: number;
 }
 
-/** A connected region of one colour; `filled` has its holes, too. */
+/** A connected region of one colour; `filled` includes its holes. */
 interface Region {
   mask: Mask;
   filled: Mask;
 }
 
-/** An item of the scene and the region that shows it. */
+/** An item of the scene and its region in the picture. */
 interface Match {
   item: Item;
   region: Region;
@@ -47,7 +47,7 @@ interface Match {
   fit: Fit;
 }
 
-/** Says whether a picture shows its scene: colours of ground and objects, number and places of the regions, outlines. */
+/** Checks whether a picture shows its scene: colours of ground and objects, number and positions of the regions, outlines. */
 export function judge(scene: Scene, picture: Picture): Verdict {
   const { width, height } = picture;
   const masks = classify(scene, picture);
@@ -64,8 +64,7 @@ export function judge(scene: Scene, picture: Picture): Verdict {
     }
     for (const match of assign(scene, items, regions, width, height)) {
       overlap = min(overlap, match.fit.overlap);
-      if (match.fit.overlap < leastOverlap)
-        problems.push(`outline: ${match.item.shape} ${match.fit.overlap.toFixed(2)}`);
+      if (match.fit.overlap < minOverlap) problems.push(`outline: ${match.item.shape} ${match.fit.overlap.toFixed(2)}`);
       const difference = colorDifference(match, picture);
       if (difference > colorTolerance) problems.push(`color: ${color} is off by ${Math.round(difference)}`);
       placed.push(match);
@@ -77,7 +76,7 @@ export function judge(scene: Scene, picture: Picture): Verdict {
   return { problems, overlap };
 }
 
-/** Gives every pixel to the ground or to the object whose colour is nearest. @returns a mask for each colour of an object. */
+/** Assigns every pixel to the ground or to the object with the nearest colour. @returns a mask for each colour of an object. */
 function classify(scene: Scene, { data, width, height }: Picture): Map<string, Mask> {
   const names = [...new Set(scene.items.map(({ color }) => color))];
   const variants = names.map((name) => {
@@ -108,7 +107,7 @@ function* glossyVariants(name: string): Generator<Rgb> {
 const squaredDistance = (a: ArrayLike<number>, b: Rgb): number =>
   (a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2;
 
-/** The regions of one colour: those that are no specks, what lies inside another taken for a part of it where the scene says so. */
+/** The regions of one colour, without specks; a region inside another is part of it if the scene allows that. */
 function regionsOf(mask: Mask, items: readonly Item[], scene: Scene, width: number, height: number): Region[] {
   const found = components(mask, width, height).filter(
     ({ mask: part, area }) =>
@@ -153,7 +152,7 @@ function assign(
   return worst(straight) >= worst(crossed) ? straight : crossed;
 }
 
-/** What an item covers, as its outline says. */
+/** The area of an item, from its outline. */
 function silhouetteOf({ shape, finish }: Item, { mask, filled }: Region, width: number, height: number): Mask {
   if (shape === 'ring') {
     const centre = holes(mask, width, height).find(({ mask: hole }) => isCentral(hole, filled, width));
@@ -173,7 +172,7 @@ function isCentral(hole: Mask, filled: Mask, width: number): boolean {
   return hole[Math.round(y) * width + Math.round(x)] === 1;
 }
 
-/** The largest difference of a channel, in the middle of all pixels of a region. */
+/** The largest channel difference in the median of a region's pixels. */
 function colorDifference({ item, region, fit }: Match, { data, width, height }: Picture): number {
   const inner = erode(region.mask, width, height, 3);
   const differences: number[][] = [[], [], []];
@@ -202,10 +201,10 @@ function placeProblems({ mode, relation, items }: Scene, placed: readonly Match[
   }
   const [dx, dy] = [second.fit.x - first.fit.x, second.fit.y - first.fit.y];
   const ahead = { above: dy, below: -dy, 'left of': dx, 'right of': -dx }[relation!];
-  return ahead > leastAhead ? [] : [`place: it is not ${relation}`];
+  return ahead > minDistance ? [] : [`place: it is not ${relation}`];
 }
 
-/** Share of the ground, away from objects, that has the colour it should. */
+/** Share of the ground, away from objects, that has the right colour. */
 function rightGround(scene: Scene, { data, width, height }: Picture, masks: ReadonlyMap<string, Mask>): number {
   const free = erode(
     Uint8Array.from({ length: width * height }, (_, index) =>

@@ -1,15 +1,15 @@
-// Looked up once: the functions here run for every pixel.
+// Cached, because these functions run for every pixel.
 const { floor } = Math;
-/** A set of pixels, row by row: 1 where a pixel belongs to it, else 0. */
+/** A set of pixels, row by row: 1 for a pixel that belongs to it, else 0. */
 export type Mask = Uint8Array;
 
-/** A part of a mask, and its pixels counted. */
+/** A connected part of a mask, and its number of pixels. */
 export interface Part {
   mask: Mask;
   area: number;
 }
 
-/** The connected parts of a mask, neighbours at the sides and corners, largest first. */
+/** The connected parts of a mask (8-neighbourhood), largest first. */
 export function components(mask: Mask, width: number, height: number): Part[] {
   const label = new Int32Array(mask.length);
   const found: Part[] = [];
@@ -34,7 +34,7 @@ export function components(mask: Mask, width: number, height: number): Part[] {
   return found.sort((a, b) => b.area - a.area);
 }
 
-/** A mask without its outermost pixels, `times` over. */
+/** A mask without its outermost pixels, repeated `times`. */
 export function erode(mask: Mask, width: number, height: number, times: number): Mask {
   let current = mask;
   for (let time = 0; time < times; time++) {
@@ -58,7 +58,7 @@ export function erode(mask: Mask, width: number, height: number, times: number):
   return current;
 }
 
-/** The parts of the background that a mask encloses, largest first. */
+/** The holes of a mask, largest first. */
 export function holes(mask: Mask, width: number, height: number): Part[] {
   const outside = mask.map((value) => 1 - value);
   return components(outside, width, height).filter(({ mask: part }) => !touchesBorder(part, width, height));

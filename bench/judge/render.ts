@@ -1,10 +1,10 @@
 import type { GroundKind, Item, Picture, Place, Rgb, Scene, Shape } from './scenes';
 import { colors, sizeOf } from './scenes';
 
-// Looked up once: the functions here run for every pixel.
+// Cached, because these functions run for every pixel.
 const { abs, atan2, cos, hypot, max, min, sign, sin, sqrt, round, exp } = Math;
 
-/** Thickness of the line of what is outlined, in short sides. */
+/** Line width of outlined objects, in short sides. */
 const line = 0.032;
 
 /**
@@ -42,19 +42,19 @@ const distances: Readonly<Record<Shape, (x: number, y: number) => number>> = {
 
 const modulo = (value: number, by: number): number => ((value % by) + by) % by;
 
-/** Signed distance in short sides of a point to the outline of an item. */
+/** Signed distance of a point to the outline of an item, in short sides. */
 export function distanceTo(item: Place & { shape: Shape }, x: number, y: number): number {
   return item.r * distances[item.shape]((x - item.x) / item.r, (y - item.y) / item.r);
 }
 
-/** Whether a point lies on the marks of a ground. */
+/** Whether a point is on the marks of a ground. */
 export function isMark(kind: GroundKind, x: number, y: number): boolean {
   if (kind === 'striped') return abs(modulo(x + y, 0.25) - 0.125) < 0.0625;
   if (kind === 'dotted') return hypot(modulo(x, 0.1875) - 0.09375, modulo(y, 0.1875) - 0.09375) < 0.045;
   return false;
 }
 
-/** Colour of the ground, 0..255, `down` of the way from the top (0..1). */
+/** Colour of the ground, 0..255, at the fraction `down` of the way from the top. */
 export function groundColor({ ground, kind }: Pick<Scene, 'ground' | 'kind'>, down: number, mark = false): Rgb {
   const low = (value: number): number => value * 0.55 + (ground === 'black' ? 56 : 0);
   return each(colors[ground], (value) => {
@@ -63,7 +63,7 @@ export function groundColor({ ground, kind }: Pick<Scene, 'ground' | 'kind'>, do
   });
 }
 
-/** Colour of a glossy item at a point of it, in radii from its centre. */
+/** Colour of a glossy item at a point, in radii from its centre. */
 export function glossyColor(color: string, x: number, y: number): Rgb {
   const shade = 1 - 0.35 * min(1, max(0, (y + 1) / 2));
   const light = 255 * 0.55 * exp(-((x + 0.35) ** 2 + (y + 0.4) ** 2) / 0.1);
@@ -86,7 +86,7 @@ export function eachPixel(
 export function render(scene: Scene): Picture {
   const [width, height] = sizeOf[scene.format];
   const data = new Uint8Array(width * height * 3);
-  // What is inside something is drawn over it.
+  // Inner objects are drawn over outer ones.
   const layers = scene.relation === 'inside' ? [...scene.items].reverse() : scene.items;
   eachPixel(width, height, (index, x, y, down) => {
     const ground = groundColor(scene, down, isMark(scene.kind, x, y));
@@ -96,7 +96,7 @@ export function render(scene: Scene): Picture {
   return { data, width, height };
 }
 
-/** The colour of a point when an item is laid over it. @param short side of the picture in pixels. */
+/** The colour of a point with an item drawn over it. @param short side of the picture in pixels. */
 function over(below: Rgb, item: Item, x: number, y: number, short: number): Rgb {
   const distance = distanceTo(item, x, y);
   const edge = item.finish === 'outlined' ? abs(distance + line / 2) - line / 2 : distance;

@@ -7,7 +7,7 @@ export type GroundKind = 'plain' | 'gradient' | 'striped' | 'dotted';
 type Relation = 'and' | 'above' | 'below' | 'left of' | 'right of' | 'inside';
 export type Shape = (typeof shapeNames)[number];
 
-/** Where a shape lies and how large it is, in short sides of the picture from its centre; y points down. */
+/** Position and size of a shape, in short sides of the picture from its centre; y points down. */
 export interface Place {
   x: number;
   y: number;
@@ -20,7 +20,7 @@ export interface Item extends Place {
   finish: Finish;
 }
 
-/** What a caption says, and one place for everything that it names. */
+/** The content of a caption, and one position for everything it names. */
 export interface Scene {
   caption: string;
   format: Format;
@@ -70,16 +70,16 @@ const shapeNames = [
 const prefixes = ['', '', '', 'a picture of ', 'a drawing of ', 'an icon of ', 'a photo of '];
 const finishes = ['flat', 'flat', 'flat', 'outlined', 'glossy'] as const;
 const grounds = ['plain', 'plain', 'plain', 'plain', 'gradient', 'striped', 'dotted'] as const;
-/** Radius in short sides of the object of a picture with one. */
+/** Radius of the object, in short sides, of a picture with one object. */
 const sizes = { small: 0.16, '': 0.27, big: 0.38 };
 const numbers = ['two', 'three', 'four'] as const;
 const relations = ['and', 'above', 'below', 'left of', 'right of', 'inside'] as const;
-/** What may have another thing inside. */
+/** Shapes that may contain another object. */
 const surroundings = ['circle', 'square', 'hexagon', 'diamond', 'heart'] as const;
 /** Width and height of a format, in pixels. */
 export const sizeOf = { square: [512, 512], portrait: [512, 768], landscape: [768, 512] } as const;
 
-/** Numbers in [0, 1) that follow from a seed (mulberry32, T. Ettinger). */
+/** Random numbers in [0, 1) from a seed (mulberry32, T. Ettinger). */
 export function randomFrom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -149,7 +149,7 @@ function sampleMany(dice: Dice, ground: string, half: Half): Objects {
   while (spots.length < numbers.indexOf(number) + 2) {
     const spot = { x: dice.between(0.17 - half.x, half.x - 0.17), y: dice.between(0.17 - half.y, half.y - 0.17) };
     if (spots.every(({ x, y }) => Math.hypot(spot.x - x, spot.y - y) > 2.3 * r)) spots.push(spot);
-    // Those that are there may leave no room for the last one.
+    // The other objects may leave no room for the last one.
     else if (dice.random() < 0.01) spots.length = 0;
   }
   const plural = look.shape === 'cross' ? 'crosses' : `${look.shape}s`;
@@ -180,7 +180,7 @@ class Dice {
     return names.find((name) => (left -= weights[name]) < 0) ?? names[0];
   }
 
-  /** Shape, colour and finish of an object that can be told from what is around it. */
+  /** Shape, colour and finish of an object that is distinguishable from its surroundings. */
   look(...avoidedColors: string[]): Omit<Item, keyof Place> {
     const color = this.pick(colorNames.filter((name) => !avoidedColors.includes(name)));
     return { shape: this.pick(shapeNames), color, finish: this.pick(finishes) };

@@ -4,23 +4,23 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 
-/** What one run of the denoising loop took, and how much of that was inside ONNX Runtime. */
+/** Time of one run of the denoising loop, and the part of it inside ONNX Runtime. */
 export interface LoopTime {
   loopMs: number;
   runMs: number;
 }
 
 export interface LoopRequest {
-  /** Rows of token ids of the negative prompt and the prompt. */
+  /** Token ids of the negative prompt and the prompt, one row each. */
   inputIds: readonly (readonly number[])[];
   batch: number;
   steps: number;
   guidanceScale: number;
-  /** Edge of the latents. */
+  /** Edge length of the latents. */
   size: number;
 }
 
-/** `bench/python/pipeline.py` as a child that runs one loop for each line it is sent. */
+/** `bench/python/pipeline.py` as a child process that runs one loop for each line it receives. */
 export class PythonLoop {
   private constructor(
     private readonly child: ChildProcessByStdio<Writable, Readable, null>,
@@ -32,7 +32,7 @@ export class PythonLoop {
    * @throws Error if it ends before its model is loaded
    */
   static async start(python: string, model: string, threads: number): Promise<PythonLoop> {
-    // Resolved from the repository's root, because the compiled bench lies elsewhere than the script.
+    // Resolved from the repository's root, because the compiled bench is in another folder than the script.
     const script = join(process.cwd(), 'bench/python/pipeline.py');
     const child = spawn(python, [script, model, String(threads)], { stdio: ['pipe', 'pipe', 'inherit'] });
     const failed = new Promise<never>((_, reject) => child.once('error', reject));

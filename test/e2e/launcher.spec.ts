@@ -152,7 +152,7 @@ describe('npm start', () => {
     await until(async () => apiPids().length > 0 && !apiPids().includes(hanging), 'another api runs');
     await until(async () => (await fetch(`${url}/health/ready`).catch(() => undefined))?.ok, 'it serves');
     await expect(call(url, '/v1/sd/text-to-image')).resolves.toEqual([]);
-    const sentence = 'The api ended (killed, for it had answered nothing for 15 s) and is started again in 0.5 s.';
+    const sentence = 'The api ended (killed, because it did not answer for 15 s) and is restarted in 0.5 s.';
     expect(launcher.output).toContain(sentence);
     expect(readFileSync(join(dataDir, 'logs', 'api.log'), 'utf8')).toContain(sentence);
     await expect(launcher.end('SIGTERM')).resolves.toBe(0);

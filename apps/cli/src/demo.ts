@@ -22,7 +22,7 @@ interface DemoOptions {
   out?: string;
 }
 
-/** Draws one picture and saves it. Interrupted, it cancels the drawing and ends what it started. */
+/** Draws one picture and saves it. When interrupted, it cancels the drawing and stops what it started. */
 async function demo(prompt: string, options: DemoOptions): Promise<void> {
   const config = loadConfig(process.env);
   const interruption = new AbortController();
@@ -80,7 +80,7 @@ const bodyOf = (prompt: string, { negative, aspectRatio, ...options }: DemoOptio
   ...(options.scheduler !== undefined && { scheduler: options.scheduler }),
 });
 
-/** Bounds are the service's to check. */
+/** The service checks the limits. */
 function readNumber(text: string): number {
   const value = Number(text);
   if (text.trim() === '' || Number.isNaN(value)) throw new InvalidArgumentError('It must be a number.');

@@ -4,10 +4,10 @@ import type { Client, Generation, NewGeneration } from '../../../packages/client
 import { createClient, DarkroomError } from '../../../packages/client/src';
 import { CliError } from './run-program';
 
-/** Between two looks at the record. */
-const restMs = 50;
+/** Wait between two polls of the record. */
+const pollMs = 50;
 
-/** Draws pictures with a service; what it refuses is told in one sentence. */
+/** Draws pictures with a service; errors become one sentence. */
 export class GenerationClient {
   private readonly client: Client;
 
@@ -19,31 +19,31 @@ export class GenerationClient {
   }
 
   create(body: NewGeneration): Promise<Generation> {
-    return plainly(this.client.generations.create(body));
+    return withCliErrors(this.client.generations.create(body));
   }
 
   /**
-   * Follows a drawing to its end: its steps by the stream of events, its end by the record, which is the truth.
-   * @returns the record as it terminated.
+   * Follows a drawing to its end: the steps by the event stream, the end by the record, which is the source of truth.
+   * @returns the terminated record.
    */
   async follow(id: string, onStep: (step: number, total: number) => void, signal: AbortSignal): Promise<Generation> {
     for (;;) {
-      const record = await plainly(this.client.generations.get(id, { signal }));
+      const record = await withCliErrors(this.client.generations.get(id, { signal }));
       if (isTerminated(record.status)) return record;
-      // A stream ends with the drawing; one that breaks is opened again.
+      // The stream ends with the drawing; if it breaks, it is opened again.
       await this.readSteps(id, onStep, signal).catch(() => undefined);
-      await delay(restMs, undefined, { signal });
+      await delay(pollMs, undefined, { signal });
     }
   }
 
-  /** Stops a drawing that is not wanted any more. */
+  /** Cancels a drawing that is no longer wanted. */
   async cancel(id: string): Promise<void> {
-    await plainly(this.client.generations.cancel(id));
+    await withCliErrors(this.client.generations.cancel(id));
   }
 
   /** The bytes of a picture. */
   async download(imageUrl: string): Promise<Uint8Array> {
-    // What leaves the service bears its public address; this machine reaches it under the local one.
+    // Image URLs have the service's public address; this machine reaches it at the local one.
     const { pathname, search } = new URL(imageUrl);
     const response = await this.open(`${pathname}${search}`);
     return new Uint8Array(await response.arrayBuffer());
@@ -70,7 +70,7 @@ export class GenerationClient {
     }
   }
 
-  /** What is no JSON, which the client has no call for. */
+  /** A request with a response other than JSON, for which the client has no method. */
   private async open(path: string, signal?: AbortSignal): Promise<Response> {
     const headers = { Authorization: `Bearer ${this.token}` };
     const response = await fetch(`${this.url}${path}`, { headers, ...(signal && { signal }) });
@@ -79,8 +79,8 @@ export class GenerationClient {
   }
 }
 
-/** @throws CliError that says which field is wrong, where one is. */
-async function plainly<T>(call: Promise<T>): Promise<T> {
+/** @throws CliError that names the invalid field, if there is one. */
+async function withCliErrors<T>(call: Promise<T>): Promise<T> {
   try {
     return await call;
   } catch (error) {

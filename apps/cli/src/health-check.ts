@@ -3,30 +3,31 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isAlive } from '@app/process';
 
-/** A process that is silent for so long hangs. */
+/** A process that is silent for this long is considered hung. */
 const patienceMs = 15_000;
-/** Beyond this since the last check nobody ran: the machine slept. */
-const awayMs = 30_000;
-/** An answer counts for as long as there is time for one: a process that is slow does not hang. */
-const answerMs = 10_000;
+/** If the last check was longer ago than this, the machine was asleep. */
+const suspendedMs = 30_000;
+/** Time limit of one request: a slow process is not hung. */
+const requestTimeoutMs = 10_000;
 const file = join(tmpdir(), 'darkroom-health.json');
 
-/** What one check leaves for the next. */
+/** State that one check leaves for the next. */
 interface State {
-  /** Of the process that has answered; one that still starts has not, and is left alone. */
+  /** The process that has answered; one that has not is still starting, and is left alone. */
   pid: number;
   askedAt: number;
   silentSince?: number;
 }
 
 /**
- * `health-check <main file> <variable with the port>`: what the images' HEALTHCHECK runs. Docker only notes that a container is
- * unhealthy and restarts what has ended, so that a process whose event loop hangs is killed here, and the restart policy brings it back.
+ * `health-check <main file> <variable with the port>`: the HEALTHCHECK of the images. Docker only marks a container as unhealthy
+ * and restarts a container that has ended. So this kills a process whose event loop hangs, and the restart policy starts it
+ * again.
  */
 async function main(mainFile: string, variable: string): Promise<number> {
   const pid = processOf(mainFile);
   const url = `http://127.0.0.1:${process.env[variable]}/health/live`;
-  const answers = await isAlive(url, answerMs);
+  const answers = await isAlive(url, requestTimeoutMs);
   const now = Date.now();
   if (pid === undefined) return 1;
   if (answers) {
@@ -35,11 +36,11 @@ async function main(mainFile: string, variable: string): Promise<number> {
   }
   const last = read();
   if (last?.pid !== pid) return 1;
-  const silentSince = now - last.askedAt > awayMs ? now : (last.silentSince ?? last.askedAt);
+  const silentSince = now - last.askedAt > suspendedMs ? now : (last.silentSince ?? last.askedAt);
   write({ pid, askedAt: now, silentSince });
   if (now - silentSince < patienceMs) return 1;
-  process.stderr.write(`It has answered nothing for ${patienceMs / 1000} s and is killed.\n`);
-  // The kernel keeps the first process of a container from its own kin: the image needs --init, or `init: true`.
+  process.stderr.write(`It did not answer for ${patienceMs / 1000} s and is killed.\n`);
+  // The kernel does not let a container's first process be killed from inside: the image needs --init, or `init: true`.
   if (pid !== 1) process.kill(pid, 'SIGKILL');
   return 1;
 }
@@ -49,7 +50,7 @@ function processOf(mainFile: string): number | undefined {
   const found = pids.find((pid) => {
     try {
       const [program, ...words] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
-      // Not the init before it, which has the same words.
+      // Not its init process, which has the same command line.
       return /(^|\/)node$/.test(program) && words.includes(mainFile);
     } catch {
       return false;
@@ -66,7 +67,7 @@ function read(): State | undefined {
   }
 }
 
-/** Without a place for it nothing is remembered, and nothing killed. */
+/** If the state cannot be stored, nothing is remembered, and nothing is killed. */
 function write(state: State): void {
   try {
     writeFileSync(file, JSON.stringify(state), { mode: 0o600 });

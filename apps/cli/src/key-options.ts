@@ -9,7 +9,7 @@ export function readName(text: string): string {
   throw new InvalidArgumentError(`It must have 1 to ${limits.nameLength} characters.`);
 }
 
-/** Scopes with commas between them. */
+/** Comma-separated scopes. */
 export function readScopes(text: string): ApiKeyScope[] {
   const words = text.split(',').map((word) => word.trim());
   const scopes = apiKeyScopes.filter((scope) => words.includes(scope));
@@ -17,7 +17,7 @@ export function readScopes(text: string): ApiKeyScope[] {
   throw new InvalidArgumentError(`It must be one or more of ${apiKeyScopes.join(', ')}, with commas.`);
 }
 
-/** A number of something, or `default`. */
+/** A count, or `default`. */
 export function readCount(text: string): number | 'default' {
   if (text === 'default') return text;
   const count = Number(text);
@@ -33,12 +33,12 @@ export function readDays(text: string): number | 'keep' {
   throw new InvalidArgumentError('It must be an integer from 1 to 36500, or "keep".');
 }
 
-/** The end of a grace of so many hours. */
+/** The end of a grace period given in hours. */
 export function readGrace(text: string): Date {
   const hours = Number(text);
   if (/^\d+(\.\d+)?$/.test(text) && hours <= 8760) return inHours(hours);
   throw new InvalidArgumentError('It must be a number of hours from 0 to 8760.');
 }
 
-/** The moment in so many hours. */
+/** The time that many hours from now. */
 export const inHours = (hours: number): Date => new Date(Date.now() + hours * 3_600_000);

@@ -3,14 +3,14 @@ import { ImageTaskLifeCycle, keyChannel } from '@app/image-tasks';
 import { openJobBackEnd, Transactions } from '@app/queue';
 import type { DataSource } from 'typeorm';
 
-/** Cancels all that a key has waiting or being drawn; its webhooks go out as ever. @returns how many. */
+/** Cancels everything that a key has waiting or being drawn; its webhooks are still sent. @returns how many. */
 export async function cancelWork(
   config: Config,
   databaseUrl: string,
   dataSource: DataSource,
   keyId: string,
 ): Promise<number> {
-  // What a queue that is away does not take is the api's sweeper's to add.
+  // If the queue is away, the api's sweeper adds the jobs.
   const ignore = (): void => undefined;
   const jobs = openJobBackEnd(config, databaseUrl, ignore);
   try {
@@ -20,7 +20,7 @@ export async function cancelWork(
   }
 }
 
-/** Refuses a key from now on, and tells the apis, which close what it has open. */
+/** Revokes a key and notifies the api processes, which close what it has open. */
 export async function revokeKey(dataSource: DataSource, keyId: string): Promise<void> {
   await dataSource.query(
     `WITH revoked AS (UPDATE api_keys SET revoked_at = now() WHERE id = $1 AND revoked_at IS NULL RETURNING id)

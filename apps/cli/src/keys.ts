@@ -10,10 +10,10 @@ import { inHours, readCount, readDays, readGrace, readName, readScopes } from '.
 import { withDatabase } from './open-database';
 import { CliError, runProgram } from './run-program';
 
-/** Cancels what the key with this id has waiting. */
+/** Cancels the tasks of the key with this id. */
 type CancelWork = (keyId: string) => Promise<number>;
 
-/** Lends the table of keys to one command. */
+/** Opens the table of keys for one command. */
 function withKeys<T>(use: (keys: Repository<ApiKey>, cancel: CancelWork) => Promise<T>): Promise<T> {
   const config = loadConfig(process.env);
   return withDatabase(config, async (databaseUrl) => {
@@ -29,7 +29,7 @@ function withKeys<T>(use: (keys: Repository<ApiKey>, cancel: CancelWork) => Prom
 
 const print = (...lines: string[]): void => void process.stdout.write(`${lines.join('\n')}\n`);
 
-/** A key by its id or by the public part of its token, `dr_<prefix>_…`. */
+/** Finds a key by its id or by the public part of its token, `dr_<prefix>_…`. */
 async function find(keys: Repository<ApiKey>, name: string): Promise<ApiKey> {
   const key = await keys.findOneBy([{ id: name }, { prefix: name.replace(/^dr_/, '').split('_')[0] }]);
   if (!key) throw new CliError(`There is no API key "${name}"; "npm run keys -- list" shows them all.`);
@@ -45,7 +45,7 @@ async function create(options: { name: string; scopes: ApiKeyScope[]; sandbox: b
     `token           ${token}`,
     `webhook secret  ${apiKey.webhookSecret}`,
     '',
-    'The token is shown this once and cannot be had again.',
+    'The token is shown only now and cannot be recovered.',
   );
 }
 
@@ -58,9 +58,9 @@ async function list(): Promise<void> {
     key.name,
     key.scopes.join(','),
     key.sandbox ? 'sandbox' : 'engine',
-    moment(key.createdAt),
-    moment(key.lastUsedAt),
-    moment(key.revokedAt),
+    formatTime(key.createdAt),
+    formatTime(key.lastUsedAt),
+    formatTime(key.revokedAt),
   ]);
   const table = [['ID', 'PREFIX', 'NAME', 'SCOPES', 'DRAWN BY', 'CREATED', 'LAST USED', 'REVOKED'], ...rows];
   const widths = table[0].map((_, column) => Math.max(...table.map((row) => row[column].length)));
@@ -83,9 +83,9 @@ async function show(name: string): Promise<void> {
     `scopes          ${key.scopes.join(', ')}`,
     `drawn by        ${key.sandbox ? 'sandbox' : 'engine'}`,
     ...limitLines(key),
-    `created         ${moment(key.createdAt)}`,
-    `last used       ${moment(key.lastUsedAt)}`,
-    `revoked         ${moment(key.revokedAt)}`,
+    `created         ${formatTime(key.createdAt)}`,
+    `last used       ${formatTime(key.lastUsedAt)}`,
+    `revoked         ${formatTime(key.revokedAt)}`,
     `webhook secret  ${key.webhookSecret}`,
   );
 }
@@ -135,8 +135,8 @@ async function rotate(name: string, { grace }: { grace: Date }): Promise<void> {
   print(
     `token           ${token}`,
     '',
-    'The token is shown this once and cannot be had again.',
-    `The one before is accepted until ${moment(grace)}.`,
+    'The token is shown only now and cannot be recovered.',
+    `The previous token is accepted until ${formatTime(grace)}.`,
   );
 }
 
@@ -146,7 +146,7 @@ async function rotateWebhookSecret(name: string, { grace }: { grace: Date }): Pr
     found.rotateWebhookSecret(grace);
     return keys.save(found);
   });
-  print(`webhook secret  ${key.webhookSecret}`, '', `The one before signs beside it until ${moment(grace)}.`);
+  print(`webhook secret  ${key.webhookSecret}`, '', `The previous secret also signs until ${formatTime(grace)}.`);
 }
 
 async function revoke(name: string): Promise<void> {
@@ -155,19 +155,19 @@ async function revoke(name: string): Promise<void> {
     await revokeKey(keys.manager.dataSource, found.id);
     return { key: found, canceled: await cancel(found.id) };
   });
-  const said = key.revokedAt ? `was revoked already, ${moment(key.revokedAt)}` : 'is revoked';
-  print(`The key "${key.name}" ${said}.${canceled > 0 ? ` ${ended(canceled)}` : ''}`);
+  const said = key.revokedAt ? `was revoked already, ${formatTime(key.revokedAt)}` : 'is revoked';
+  print(`The key "${key.name}" ${said}.${canceled > 0 ? ` ${canceledText(canceled)}` : ''}`);
 }
 
 async function stop(name: string): Promise<void> {
   const canceled = await withKeys(async (keys, cancel) => cancel((await find(keys, name)).id));
-  print(ended(canceled));
+  print(canceledText(canceled));
 }
 
-const ended = (count: number): string =>
+const canceledText = (count: number): string =>
   count === 1 ? '1 Generation or Prompt was canceled.' : `${count} Generations and Prompts were canceled.`;
 
-const moment = (date: Date | null): string => (date ? date.toISOString().slice(0, 19).replace('T', ' ') : '-');
+const formatTime = (date: Date | null): string => (date ? date.toISOString().slice(0, 19).replace('T', ' ') : '-');
 
 const program = new Command('keys').description('The API keys of the service.');
 program
@@ -175,11 +175,7 @@ program
   .description('make a key; prints its token once')
   .requiredOption('--name <name>', 'what it is for', readName)
   .option('--scopes <scopes>', `of ${apiKeyScopes.join(', ')}`, readScopes, ['read', 'write'] satisfies ApiKeyScope[])
-  .option(
-    '--sandbox',
-    'its pictures are drawn by no engine: marked ones at once, failures and delays on request',
-    false,
-  )
+  .option('--sandbox', 'no engine draws for it: it gets marked pictures at once, failures and delays on request', false)
   .action(create);
 program.command('list').description('all keys').action(list);
 program
@@ -189,17 +185,17 @@ program
   .action(show);
 program
   .command('revoke')
-  .description('refuse a key from now on, close what it has open and cancel what it has waiting')
+  .description('revoke a key, close its connections and cancel its tasks')
   .argument('<id>', 'its id or prefix')
   .action(revoke);
 program
   .command('stop')
-  .description('cancel what a key has waiting or being drawn; the key stays valid')
+  .description('cancel all tasks of a key; the key stays valid')
   .argument('<id>', 'its id or prefix')
   .action(stop);
 program
   .command('limit')
-  .description('set the limits of a key; 0 is no limit, "default" that of the service')
+  .description('set the limits of a key; 0 means no limit, "default" the default of the service')
   .argument('<id>', 'its id or prefix')
   .option('--rate <count>', 'requests per minute', readCount)
   .option('--queued <count>', 'Generations and Prompts that may wait', readCount)
@@ -213,15 +209,15 @@ for (const [name, what, action] of [
 ] as const)
   program
     .command(name)
-    .description(`${what}; the one before is good for a while yet`)
+    .description(`${what}; the previous one stays valid for a while`)
     .argument('<id>', 'its id or prefix')
     .addOption(
-      new Option('--grace <hours>', 'how long the one before is still good')
+      new Option('--grace <hours>', 'how long the previous one stays valid')
         .argParser(readGrace)
         .default(inHours(24), '24'),
     )
     .action(action);
-// An id may begin with a dash, which would read as an option.
+// An id may begin with a dash, which commander would read as an option.
 for (const command of program.commands) if (command.name() !== 'create') command.allowUnknownOption();
 
 void runProgram(program);

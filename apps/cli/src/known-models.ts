@@ -1,9 +1,9 @@
 /**
- * Help on where weights come from. Layout, licence and size are as the hub listed them; the sizes count only what `add` fetches. No
- * test downloads them.
+ * Help text about sources of weights. Layout, licence and size are as listed on the hub; the sizes count only what `add`
+ * downloads. No test downloads them.
  */
 export const knownModels = `
-Repositories of the Hugging Face hub in the layout that is drawn with:
+Repositories on the Hugging Face hub with a supported layout:
   for --as sd1.5
     modularai/stable-diffusion-1.5-onnx     float32  4.1 GB  CreativeML OpenRAIL-M
     nmkd/stable-diffusion-1.5-onnx-fp16     float16  2.1 GB  CreativeML OpenRAIL-M
@@ -17,6 +17,6 @@ Any PyTorch repository can be exported with Python's optimum, and the folder add
   npm run models -- add ./sd15 --as sd1.5
 
 A graph fused for CUDA may lie beside the plain one as model_cuda.onnx; a CUDA device then draws with it.
-A download that was broken off goes on when the same command is run again.
+To resume an interrupted download, run the same command again.
 HF_TOKEN is sent for private and gated repositories, HF_ENDPOINT names a mirror, MODELS_DIR the folder to install into.
 `;

@@ -6,16 +6,16 @@ import { Command, CommanderError } from 'commander';
 import { knownModels } from './known-models';
 import { ProgressLine } from './progress-line';
 
-/** What the command reads and writes. */
+/** Inputs and outputs of the command. */
 export interface CommandContext {
   env: Readonly<Record<string, string | undefined>>;
   stdout: { write(text: string): unknown };
   stderr: ProgressOutput;
-  /** Aborts what is running; what has arrived is kept. */
+  /** Aborts the current work; what was downloaded is kept. */
   signal?: AbortSignal;
 }
 
-/** Exit codes: all is well; it failed, or a model is not whole; the command was not understood; it was interrupted. */
+/** Exit codes: success; failure, or a damaged model; usage error; interrupted. */
 export const exitCodes = { ok: 0, failed: 1, usage: 2, interrupted: 130 } as const;
 
 /** Runs `models list | add | verify | remove` and returns the exit code. Errors are one sentence on stderr. */

@@ -3,7 +3,7 @@ import { exitCodes, runModels } from './models-command';
 const stop = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.on(signal, () => {
-    // Asked twice, it does not wait for the tidying up.
+    // The second signal does not wait for the clean-up.
     if (stop.signal.aborted) process.exit(exitCodes.interrupted);
     stop.abort();
   });

@@ -5,8 +5,8 @@ import { LockHeldError, keepDataPrivate } from '@app/process';
 const waitMs = 10_000;
 
 /**
- * Lends the service's database to `use`: the one of DATABASE_URL, the embedded one that is running, or, for as long as it
- * takes, one started for the purpose.
+ * Opens the service's database for `use`: the one of DATABASE_URL, the embedded one if it is running, or else the embedded one
+ * started for this call.
  */
 export async function withDatabase<T>(config: Config, use: (databaseUrl: string) => Promise<T>): Promise<T> {
   const { dataDir } = config;
@@ -18,7 +18,7 @@ export async function withDatabase<T>(config: Config, use: (databaseUrl: string)
     postgres = await EmbeddedPostgres.start(dataDir, { waitMs });
   } catch (error) {
     if (!(error instanceof LockHeldError)) throw error;
-    // The service was starting when we looked.
+    // The service was starting at that moment.
     const startedUrl = EmbeddedPostgres.runningUrl(dataDir);
     if (!startedUrl)
       throw new Error(`The database of ${dataDir} is in use by process ${error.holder.pid}.`, { cause: error });

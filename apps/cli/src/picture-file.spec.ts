@@ -3,13 +3,13 @@ import { pictureFile } from './picture-file';
 describe(pictureFile.name, () => {
   const never = () => false;
 
-  it('is made of the words of the prompt and the seed', () => {
+  it('consists of the words of the prompt and the seed', () => {
     expect(pictureFile('A red circle, on a blue background!', 42, 'png', never)).toBe(
       'a-red-circle-on-a-blue-background-42.png',
     );
   });
 
-  it('keeps letters of other scripts and leaves no path in the name', () => {
+  it('keeps letters of other scripts and removes path separators', () => {
     expect(pictureFile('../Über 円/形', 1, 'png', never)).toBe('uber-円-形-1.png');
   });
 
@@ -17,7 +17,7 @@ describe(pictureFile.name, () => {
     expect(pictureFile('word '.repeat(400), 7, 'png', never).length).toBeLessThan(70);
   });
 
-  it('does without words where there are none', () => {
+  it('works for a prompt without words', () => {
     expect(pictureFile('★ ★', 7, 'webp', never)).toBe('picture-7.webp');
   });
 

@@ -4,8 +4,8 @@ import { parse, join } from 'node:path';
 const longestName = 60;
 
 /**
- * A name for a picture that tells what it shows: `a-red-circle-on-a-blue-background-42.png`.
- * A name that exists is never taken: `…-42-2.png` follows.
+ * A file name that says what the picture shows: `a-red-circle-on-a-blue-background-42.png`. An existing file is never
+ * overwritten: `…-42-2.png` follows.
  */
 export function pictureFile(prompt: string, seed: number, extension: string, exists = existsSync): string {
   const words = prompt
@@ -18,7 +18,7 @@ export function pictureFile(prompt: string, seed: number, extension: string, exi
   return unusedFile(`${words || 'picture'}-${seed}.${extension}`, exists);
 }
 
-/** The file itself, or the first of its numbered neighbours that does not exist. */
+/** The file itself, or the first numbered variant that does not exist. */
 export function unusedFile(file: string, exists = existsSync): string {
   const { dir, name, ext } = parse(file);
   for (let number = 1; ; number++) {

@@ -24,7 +24,7 @@ class Output {
 }
 
 describe(ProgressLine.name, () => {
-  it('draws over one line on a terminal, no wider than it, and takes it away at the end', () => {
+  it('redraws one line on a terminal, no wider than it, and clears it at the end', () => {
     const output = new Output(true, 60);
     const line = new ProgressLine(output);
     line.report(progress(1_000_000_000));
@@ -37,7 +37,7 @@ describe(ProgressLine.name, () => {
     expect(output.text.endsWith('\r\u001b[K')).toBe(true);
   });
 
-  it('writes a line for every ten per cent where there is no terminal', () => {
+  it('writes a line for every ten per cent without a terminal', () => {
     const output = new Output(false);
     const line = new ProgressLine(output);
     for (let done = 0; done <= 4_000_000_000; done += 40_000_000) line.report(progress(done));
@@ -54,7 +54,7 @@ describe(ProgressLine.name, () => {
 });
 
 describe(describeProgress.name, () => {
-  it('leaves out what is not known yet', () => {
+  it('leaves out unknown values', () => {
     expect(describeProgress({ ...progress(0), bytesPerSecond: 0, secondsLeft: undefined })).toBe(
       '  0 %  0 bytes of 4.00 GB',
     );

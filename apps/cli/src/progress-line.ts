@@ -1,7 +1,7 @@
 import type { ModelProgress } from '@app/model-store';
 import { formatBytes } from '@app/model-store';
 
-/** The part of a terminal or a log that progress is written to. */
+/** The part of a terminal or a log stream that progress needs. */
 export interface ProgressOutput {
   write(text: string): unknown;
   isTTY?: boolean;
@@ -9,10 +9,10 @@ export interface ProgressOutput {
 }
 
 const barWidth = 24;
-/** Without a terminal, a line for each so many per cent. */
+/** Without a terminal, per cent between two lines. */
 const plainStep = 10;
 
-/** Shows progress: one line that is drawn over on a terminal, a line every ten per cent elsewhere. */
+/** Shows progress: one redrawn line on a terminal, a line every ten per cent elsewhere. */
 export class ProgressLine {
   private drawn = false;
   private plainPart = -1;
@@ -35,7 +35,7 @@ export class ProgressLine {
     this.output.write(`${describeProgress(progress)}\n`);
   };
 
-  /** Takes the drawn line away, so that what is printed next stands alone; another piece of work may follow. */
+  /** Clears the line, so that the next output stands alone; progress may continue afterwards. */
   end(): void {
     if (this.drawn) this.output.write('\r\u001b[K');
     this.drawn = false;

@@ -2,10 +2,10 @@ import { ConfigError } from '@app/config';
 import type { Command } from 'commander';
 import { CommanderError } from 'commander';
 
-/** A mistake of the person at the terminal, or a state of the service, told in one sentence. */
+/** A mistake of the user, or a state of the service, explained in one sentence. */
 export class CliError extends Error {}
 
-/** Runs a command of the terminal; sets the exit code: 0 when all is well, 1 when it failed, 2 when it was not understood. */
+/** Runs a command-line program; sets the exit code: 0 for success, 1 for failure, 2 for a usage error. */
 export async function runProgram(program: Command): Promise<void> {
   for (const command of [program, ...program.commands]) command.exitOverride();
   try {

@@ -10,20 +10,20 @@ import { CliError } from './run-program';
 
 const pollMs = 100;
 
-/** A service that takes requests, and how to leave it as it was found. */
+/** A running service, and how to restore its previous state. */
 export interface RunningService {
   url: string;
-  /** The key that is kept in the data folder. */
+  /** The key stored in the data folder. */
   token: string;
-  /** Ends the service when it was started for the purpose. */
+  /** Stops the service if this call started it. */
   release(): Promise<void>;
 }
 
-/** Finds the service of a data folder, waits for it when it is just starting, or starts one of its own. */
+/** Finds the service of a data folder, waits for it if it is starting, or starts it. */
 export async function useService(config: Config, say: (line: string) => void): Promise<RunningService> {
   const found = await findUrl(config.dataDir);
   if (found) return { url: found, token: readToken(config.dataDir), release: async () => undefined };
-  say('Starting Darkroom for this one picture; with "npm start" running it is quicker.');
+  say('Starting Darkroom for this one picture; it is faster while "npm start" is running.');
   const launcher = startLauncher();
   const url = await Promise.race([
     once(launcher, 'message').then(([message]: { url: string }[]) => message.url),
@@ -53,7 +53,7 @@ async function findUrl(dataDir: string): Promise<string | undefined> {
   }
 }
 
-/** On a port of its own choice, since nobody else is to find it. It ends when this process does, however that ends. */
+/** Starts it on a free port, because only this process uses it. It ends when this process does, in whatever way. */
 function startLauncher(): ChildProcess {
   const main = join(__dirname, '..', '..', 'launcher', 'src', 'main.js');
   const launcher = fork(main, {

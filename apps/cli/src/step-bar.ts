@@ -2,22 +2,22 @@ import type { ProgressOutput } from './progress-line';
 
 const width = 30;
 
-/** Without a terminal, a line for each so many of the steps. */
+/** Without a terminal, a line for each of this many parts. */
 const plainParts = 5;
 
-/** The steps of a drawing: one line that is drawn over on a terminal, some lines elsewhere. */
+/** The steps of a drawing: one redrawn line on a terminal, a few lines elsewhere. */
 export class StepBar {
   private done = 0;
   private plainPart = 0;
 
   constructor(private readonly output: ProgressOutput) {}
 
-  /** Shows what happens before the first step. */
+  /** Shows a message before the first step. */
   say(text: string): void {
     this.output.write(this.output.isTTY ? `\r\u001b[K${text}` : `${text}\n`);
   }
 
-  /** Shows that `step` of `total` steps are done. Steps never go back, whatever order they are heard in. */
+  /** Shows that `step` of `total` steps are done. It never goes back, even if steps arrive out of order. */
   show(step: number, total: number): void {
     if (step <= this.done) return;
     this.done = step;
@@ -28,7 +28,7 @@ export class StepBar {
     this.say(`${'█'.repeat(full)}${'░'.repeat(width - full)} step ${step} of ${total}`);
   }
 
-  /** Leaves the line as it is, so that what is printed next stands below. */
+  /** Keeps the line, so that the next output is printed below it. */
   end(): void {
     if (this.output.isTTY) this.output.write('\n');
   }

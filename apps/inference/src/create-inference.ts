@@ -16,7 +16,7 @@ export async function createInference(options: InferenceOptions): Promise<INestA
     logger,
     abortOnError: false,
   });
-  // Whoever watches from this machine asks the loopback address; others may ask only where every address is listened to.
+  // A health check on this machine uses the loopback address; others may connect only if the service listens on every address.
   const host = ['0.0.0.0', '::'].includes(config.host) ? config.host : '127.0.0.1';
   const port = await context.get(HealthServer).listen(config.inferenceHealthPort, host);
   logger.log('inference is ready', { healthPort: port });

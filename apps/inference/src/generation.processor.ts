@@ -13,19 +13,19 @@ import { FailureService, maxAttempts } from './drawing/failure.service';
 import { Engines } from './engine/engines';
 import { SHUTDOWN_DEADLINE_MS } from './shutdown-deadline.token';
 
-/** A ticket waits here for an engine so long; then it is for another worker, which may have one. */
-const patienceMs = 250;
-/** So long none is fetched after that, unless an engine becomes free. Both together: less than half of a job's lock. */
-const restMs = 1_000;
+/** How long a ticket waits here for an engine; then another worker gets it, which may have a free one. */
+const loanWaitMs = 250;
+/** After that, how long no other ticket is fetched unless an engine becomes free. Both together are less than half of a job's lock. */
+const pauseMs = 1_000;
 
-/** Consumes the drawing jobs: claims the task that is due for each and has it drawn. */
+/** Consumes the drawing jobs: for each it claims the next task in turn and draws it. */
 @Processor(queueNames.images, {
   autorun: false,
-  // The heartbeats decide whose a task is; this only says when the queue hands a dead worker’s ticket to another.
+  // The heartbeats decide who owns a task; this only decides when the queue gives a dead worker's ticket to another.
   lockDuration: 5_000,
-  // One look marks a job without a lock, the next one takes it.
+  // The first check marks a job without a lock, the next one takes it.
   stalledInterval: 1_500,
-  // More than a task is tried: one that takes down its workers is ended here, with a word to its owner.
+  // Higher than a task's attempts: a task that kills its workers is failed here, with a message to its owner.
   maxStalledCount: 2 * maxAttempts,
   runRetryDelay: 1_500,
   removeOnComplete: { count: 100 },
@@ -52,15 +52,15 @@ export class GenerationProcessor extends WorkerHost implements OnApplicationBoot
     // One more than there are devices: it waits for a device while another task's pictures are encoded.
     this.worker.concurrency = this.engines.devices.length + 1;
     this.removeConsumer = this.clock.addConsumer(this.worker, (error) =>
-      this.logger.error('the queue is not consumed any more', error),
+      this.logger.error('the queue is no longer consumed', error),
     );
   }
 
   override async process(job: Job<JobData['images']>, token?: string): Promise<void> {
-    const loan = await this.engines.borrow(patienceMs);
+    const loan = await this.engines.borrow(loanWaitMs);
     if (!loan) {
       await job.moveToWait(token);
-      (await this.engines.borrow(restMs))?.giveBack();
+      (await this.engines.borrow(pauseMs))?.giveBack();
       throw new WaitingError();
     }
     try {
@@ -74,14 +74,14 @@ export class GenerationProcessor extends WorkerHost implements OnApplicationBoot
         throw new DelayedError();
       }
       if (claim.kind === 'none') return;
-      if (claim.task.deaths >= maxAttempts) await this.failures.endDeadly(claim.task);
+      if (claim.task.deaths >= maxAttempts) await this.failures.failAfterWorkerDeaths(claim.task);
       else await this.drawings.run(claim.task, loan, this.shutdown.signal);
     } finally {
       loan.giveBack();
     }
   }
 
-  /** Stops claiming, lets what is being drawn finish within the deadline, and gives the rest back. */
+  /** Stops claiming, lets current drawings finish within the deadline, and gives the others back. */
   async beforeApplicationShutdown(): Promise<void> {
     this.stopping = true;
     this.removeConsumer();
@@ -96,11 +96,11 @@ export class GenerationProcessor extends WorkerHost implements OnApplicationBoot
 
   @OnWorkerEvent('error')
   onError(error: Error): void {
-    this.logger.warnSparingly('the queue of drawings failed', { reason: error.message });
+    this.logger.warnSparingly('the drawing queue failed', { reason: error.message });
   }
 
   @OnWorkerEvent('failed')
   onFailed(job: Job<JobData['images']> | undefined, error: Error): void {
-    this.logger.error('a job failed, the sweeper will make another', { taskId: job?.data.taskId }, error);
+    this.logger.error('a job failed, the sweeper will add another', { taskId: job?.data.taskId }, error);
   }
 }

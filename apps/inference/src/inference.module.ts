@@ -24,22 +24,22 @@ import { FileSweeper } from './sweeper/file-sweeper';
 import { Sweeper } from './sweeper/sweeper';
 import { TaskSweeper } from './sweeper/task-sweeper';
 
-/** What the worker is built from. */
+/** The inputs of the worker. */
 export interface InferenceOptions {
   config: Config;
   databaseUrl: string;
   logger: JsonLogger;
   /** Compiled entry of the engine threads; tests name the one in `dist`. */
   threadFile?: string;
-  /** What a drawing may take to finish once the process is asked to end; then it is given back. */
+  /** Time for a drawing to finish after the process was asked to end; then it is given back. */
   shutdownDeadlineMs?: number;
-  /** An engine hangs: the process is to end, for nothing else ends its thread. */
+  /** Called when an engine hangs: the process must end, because nothing else ends its thread. */
   onStall?: () => void;
   /** This machine's clock, in milliseconds since the epoch. */
   now?: () => number;
 }
 
-/** The GPU worker: consumes the queue of drawings, sweeps, and answers for its health. */
+/** The GPU worker: consumes the drawing queue, sweeps, and serves its health checks. */
 @Module({})
 export class InferenceModule implements BeforeApplicationShutdown, OnApplicationShutdown {
   static forRoot(options: InferenceOptions): DynamicModule {
@@ -91,7 +91,7 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
     this.health.stop();
   }
 
-  /** The processor has given its tasks back by now, and what is left needs neither queue nor database, which are closed after this. */
+  /** The processor has given its tasks back by now; closing the rest needs neither queue nor database, which are closed after this. */
   async onApplicationShutdown(): Promise<void> {
     await this.engines.close();
     await this.stops.close();
@@ -101,8 +101,8 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
 
 async function openModels({ config, logger }: InferenceOptions): Promise<ModelStore> {
   const store = new ModelStore(config.modelsDir);
-  // The first look reads every graph, which is for now and not for while pictures are drawn.
-  await store.list().catch((error: Error) => logger.warn('models were not listed', { reason: error.message }));
+  // The first listing reads every graph, so it happens now and not while pictures are drawn.
+  await store.list().catch((error: Error) => logger.warn('the models could not be listed', { reason: error.message }));
   return store;
 }
 

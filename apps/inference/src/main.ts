@@ -15,7 +15,7 @@ async function main(): Promise<void> {
   const context = await createInference({ config, databaseUrl, logger, onStall: () => void end() });
   context.enableShutdownHooks(endSignals);
 
-  /** Gives back what other engines draw, and ends by force: a regular exit would wait for the thread that hangs. */
+  /** Gives back what other engines draw, then ends by force: a regular exit would wait for the hanging thread. */
   async function end(): Promise<void> {
     await context.close().catch((error: Error) => logger.error('the process did not end in order', error));
     process.kill(process.pid, 'SIGKILL');

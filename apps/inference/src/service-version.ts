@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Both `apps/inference/src` and its build in `dist` lie below the package; the nearest package.json is ours. */
+/** Both `apps/inference/src` and its build in `dist` are inside our package, so the nearest package.json is ours. */
 function readVersion(folder: string): string {
   try {
     return (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }).version;
@@ -12,5 +12,5 @@ function readVersion(folder: string): string {
   }
 }
 
-/** Version of the service, as its pictures say it. */
+/** Version of the service, as embedded in its pictures. */
 export const serviceVersion = readVersion(__dirname);

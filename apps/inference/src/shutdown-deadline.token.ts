@@ -1,2 +1,2 @@
-/** Injects what a drawing may take to finish once the process is asked to end. */
+/** Injects the time for a drawing to finish after the process was asked to end. */
 export const SHUTDOWN_DEADLINE_MS = Symbol('SHUTDOWN_DEADLINE_MS');

@@ -4,24 +4,24 @@ import { createDataSource, newApiKey } from '@app/database';
 import { ApiKey, apiKeyScopes, parseApiKeyToken } from '@app/domain';
 import { IsNull } from 'typeorm';
 
-/** The key this data folder keeps for its owner. */
-export interface KeptKey {
+/** The key stored in the data folder. */
+export interface StoredKey {
   file: string;
-  /** Undefined when the file is gone, or holds a key that was revoked or never belonged to this database. */
+  /** Undefined when the file is gone, or its key was revoked or belongs to another database. */
   token?: string;
-  /** Whether it was made just now. */
+  /** Whether it was just made. */
   isNew: boolean;
 }
 
-/** Makes the first key of a database that has none and keeps its token in `<dataDir>/api-key`, for its owner's eyes only. */
-export async function ensureFirstKey(databaseUrl: string, dataDir: string): Promise<KeptKey> {
+/** Makes the first key of a database that has none and stores its token in `<dataDir>/api-key`, readable only by its owner. */
+export async function ensureFirstKey(databaseUrl: string, dataDir: string): Promise<StoredKey> {
   const file = join(dataDir, 'api-key');
   const dataSource = await createDataSource(databaseUrl, { poolSize: 1 }).initialize();
   try {
     const keys = dataSource.getRepository(ApiKey);
     if ((await keys.count()) === 0) {
       const { apiKey, token } = newApiKey('first key', apiKeyScopes);
-      // The file first: a crash in between leaves a token without a row, and the next start makes another.
+      // The file first: after a crash in between there is a token without a row, and the next start makes another.
       writePrivate(file, token);
       await keys.save(apiKey);
       return { file, token, isNew: true };

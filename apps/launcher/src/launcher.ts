@@ -2,47 +2,47 @@ import { join } from 'node:path';
 import type { Config } from '@app/config';
 import { EmbeddedPostgres, migrate } from '@app/database';
 import { FileLock, LockHeldError, keepDataPrivate } from '@app/process';
-import type { KeptKey } from './first-key';
+import type { StoredKey } from './first-key';
 import { ensureFirstKey } from './first-key';
 import { LogFile } from './log-file';
 import { prepareDataFolder, requireModel, requirePort } from './preflight';
 import { AlreadyRunningError, StartError } from './start-error';
 import { SupervisedProcess } from './supervised-process';
 
-/** How long a process may finish what it does after it was asked to end. */
+/** Time for a process to finish its work after it was asked to end. */
 const drainMs = 30_000;
-/** How long a port or a database may still be held by what an earlier start left behind. */
+/** How long a port or a database may still be in use by an earlier run. */
 const leftoverMs = 5_000;
 /** `dist/apps`. */
 const apps = join(__dirname, '..', '..');
 
-/** How the running service is reached. */
+/** How to reach the running service. */
 export interface Started {
   url: string;
   publicUrl: string;
-  key: KeptKey;
+  key: StoredKey;
 }
 
-/** Runs the whole service on one machine: PostgreSQL, the api and the worker, started in this order and ended in reverse. */
+/** Runs the whole service on one machine: starts PostgreSQL, the api and the worker in this order and ends them in reverse. */
 export class Launcher {
   private lock?: FileLock;
   private postgres?: EmbeddedPostgres;
   private processes: SupervisedProcess[] = [];
   private isStopping = false;
-  private readonly hurry = new AbortController();
+  private readonly forceStop = new AbortController();
 
   constructor(
     private readonly config: Config,
     private readonly say: (line: string) => void,
-    /** Told when the service cannot go on. */
+    /** Called when the service cannot continue. */
     private readonly fail: (error: Error) => void,
     /** See `ProcessDescription`. */
     private readonly isDevelopment = false,
   ) {}
 
   /**
-   * Resolves when the service takes requests.
-   * @returns the address on this machine, the one in what leaves the service, and the key that was kept.
+   * Resolves when the service accepts requests.
+   * @returns the local URL, the public URL, and the stored key.
    * @throws AlreadyRunningError; StartError with the reason in one sentence.
    */
   async start(): Promise<Started> {
@@ -63,7 +63,7 @@ export class Launcher {
       DATABASE_URL: databaseUrl,
       DATA_DIR: config.dataDir,
       MODELS_DIR: config.modelsDir,
-      // Its default depends on DATABASE_URL, which is always set for the processes.
+      // Its default depends on DATABASE_URL, which is always set for the child processes.
       MODEL_FALLBACK: config.modelFallback ? 'on' : 'off',
       HOST: config.host,
       PORT: String(port),
@@ -76,16 +76,16 @@ export class Launcher {
       this.supervise('inference', env, `http://127.0.0.1:${healthPort}/health`),
     ];
     await Promise.all(this.processes.map((process) => process.start()));
-    if (this.isStopping) throw new StartError('It was ended while it started.');
+    if (this.isStopping) throw new StartError('It was stopped while it was starting.');
     this.lock.publish(local);
     return { url: local, publicUrl: env.PUBLIC_URL, key };
   }
 
-  /** Ends the api and the worker when they have finished what they do, then PostgreSQL. */
+  /** Ends the api and the worker when they have finished their work, then PostgreSQL. */
   async stop(): Promise<void> {
-    if (this.isStopping) return this.hurry.abort();
+    if (this.isStopping) return this.forceStop.abort();
     this.isStopping = true;
-    await Promise.all(this.processes.map((process) => process.stop(drainMs, this.hurry.signal)));
+    await Promise.all(this.processes.map((process) => process.stop(drainMs, this.forceStop.signal)));
     await this.postgres?.stop();
     this.lock?.release();
   }
@@ -110,9 +110,9 @@ export class Launcher {
     postgres.onExit(() => void (this.isStopping || this.reopenPostgres(postgres)));
   }
 
-  /** A server that was killed comes up again where the api and the worker look for it. */
+  /** Restarts a killed server at the address that the api and the worker know. */
   private async reopenPostgres(ended: EmbeddedPostgres): Promise<void> {
-    this.say('PostgreSQL ended and is started again.');
+    this.say('PostgreSQL ended and is being restarted.');
     try {
       await ended.stop();
       await this.openPostgres(Number(new URL(ended.url).port));
@@ -140,7 +140,7 @@ function acquire(file: string): FileLock {
   }
 }
 
-/** The address under which a server that listens on `host` is reached from here. */
+/** The address at which a server that listens on `host` is reached from this machine. */
 function localHost(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';

@@ -2,10 +2,10 @@ import type { WriteStream } from 'node:fs';
 import { createWriteStream, mkdirSync, renameSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** At this size a file is set aside as `<file>.1`, which replaces the one before: two files at most. */
+/** At this size a file is renamed to `<file>.1`, which replaces the previous one: at most two files exist. */
 const limitBytes = 16 * 2 ** 20;
 
-/** A log that does not grow without end. */
+/** A log file of limited size. */
 export class LogFile {
   private stream: WriteStream;
   private bytes: number;
@@ -33,7 +33,7 @@ export class LogFile {
 
   private open(): WriteStream {
     const stream = createWriteStream(this.path, { flags: 'a', mode: 0o600 });
-    // A full disk loses log lines, not pictures.
+    // On a full disk log lines are lost, but pictures are still drawn.
     stream.on('error', () => undefined);
     return stream;
   }

@@ -7,7 +7,7 @@ describe(readLogLine.name, () => {
     expect(readLogLine(line)).toEqual({ text: 'api is listening url=http://[::1]:1', isWarning: false });
   });
 
-  it('names the level of what needs attention and gives the cause', () => {
+  it('shows the level of a warning or an error, and the cause', () => {
     const line = '{"level":50,"err":{"type":"Error","message":"no route","stack":"…"},"msg":"delivery failed"}';
     expect(readLogLine(line)).toEqual({ text: 'error: delivery failed err="no route"', isWarning: true });
   });

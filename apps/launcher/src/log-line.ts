@@ -1,16 +1,16 @@
 /** Levels of pino, the logger of the processes. */
 const warning = 40;
 const names: Readonly<Record<number, string>> = { 40: 'warning: ', 50: 'error: ', 60: 'fatal: ' };
-/** Fields that tell a reader of the file more than a reader of the terminal. */
+/** Fields that matter in the file but not on the terminal. */
 const quiet: ReadonlySet<string> = new Set(['level', 'time', 'process', 'pid', 'hostname', 'context', 'msg', 'stack']);
 
-/** One line that a process wrote, as a person reads it. */
+/** One log line of a process, in readable form. */
 export interface LogLine {
   text: string;
   isWarning: boolean;
 }
 
-/** Turns a JSON log line into a short one; what is not JSON (a crash) stays as it is and counts as a warning. */
+/** Shortens a JSON log line. Other output (a crash) is kept and counts as a warning. */
 export function readLogLine(line: string): LogLine {
   const record = parse(line);
   if (!record) return { text: line, isWarning: true };

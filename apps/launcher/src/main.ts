@@ -13,7 +13,7 @@ async function main(): Promise<void> {
   const isDevelopment = process.argv.includes('--development');
   const launcher = new Launcher(loadConfig(process.env), say, (error) => void leave(1, error), isDevelopment);
   let leaving: Promise<void> | undefined;
-  /** The first call ends the service, the second one hurries. */
+  /** The first call ends the service, a second one kills it at once. */
   const leave = (exitCode: number, error?: Error): Promise<void> => {
     if (error) process.stderr.write(`${explain(error)}\n`);
     const stopped = launcher.stop();
@@ -22,12 +22,12 @@ async function main(): Promise<void> {
   };
   for (const signal of endSignals)
     process.on(signal, () => {
-      say(leaving ? 'Ending at once.' : 'Ending: the api and the worker finish what they do …');
+      say(leaving ? 'Stopping at once.' : 'Stopping: the api and the worker finish their work …');
       void leave(0);
     });
-  // Whoever started this process with a channel wants it only for as long as it lives itself.
+  // A parent process with an IPC channel wants the service to end with it.
   process.once('disconnect', () => void leave(0));
-  // A terminal that was closed is no reason to leave processes behind.
+  // When the terminal is closed, the processes must still be ended in order.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 
   try {
@@ -45,7 +45,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** One plain sentence where the cause is known, everything where it is not. */
+/** One plain sentence for a known cause, the stack for any other. */
 function explain(error: Error): string {
   const isPlain = [StartError, ConfigError, DatabaseUnusableError].some((kind) => error instanceof kind);
   return isPlain ? error.message : (error.stack ?? error.message);

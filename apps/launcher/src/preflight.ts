@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { StartError } from './start-error';
 
-/** Makes the data folder. @throws StartError when it cannot be written. */
+/** Makes the data folder. @throws StartError when it is not writable. */
 export function prepareDataFolder(dataDir: string): void {
   const probe = join(dataDir, '.writable');
   try {
@@ -29,9 +29,9 @@ export function requireModel(modelsDir: string): void {
 }
 
 /**
- * Waits until a port can be listened on.
- * @returns the port, which for 0 is a free one.
- * @throws StartError when it is still taken after `waitMs`.
+ * Waits until the port is free.
+ * @returns the port; for 0 a free one.
+ * @throws StartError when it is still in use after `waitMs`.
  */
 export async function requirePort(port: number, host: string, waitMs: number): Promise<number> {
   for (const deadline = Date.now() + waitMs; ; await delay(50))

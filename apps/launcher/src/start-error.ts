@@ -1,4 +1,4 @@
-/** Why the service does not start, in one sentence for the person at the terminal. */
+/** Why the service does not start, in one sentence for the user. */
 export class StartError extends Error {
   constructor(message: string) {
     super(message);
@@ -6,7 +6,7 @@ export class StartError extends Error {
   }
 }
 
-/** The service runs already, which is what was wanted. */
+/** The service is already running, so there is nothing to do. */
 export class AlreadyRunningError extends Error {
   constructor(
     readonly pid: number,

@@ -4,33 +4,33 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LogFile } from './log-file';
-import { LifeWatch, patienceMs } from './life-watch';
+import { HangDetector, hangTimeoutMs } from './hang-detector';
 import { readLogLine } from './log-line';
 import { StartError } from './start-error';
 
 const firstRestartMs = 500;
 const longestRestartMs = 30_000;
-/** After this long without a crash the next one counts as the first again. */
-const steadyMs = 60_000;
-/** So many ends before the first sign of life mean that a restart does not help. */
-const patience = 3;
+/** After this long without a crash, the next crash counts as the first. */
+const stableMs = 60_000;
+/** After this many crashes before the process was ready, a restart does not help. */
+const maxCrashesBeforeReady = 3;
 const pollMs = 50;
 
-/** What a process of the service is and how it is reached. */
+/** A process of the service, and how to reach it. */
 export interface ProcessDescription {
   name: string;
   /** The compiled file to run. */
   main: string;
   env: NodeJS.ProcessEnv;
-  /** Answers 200 when the process can do its work. */
+  /** Returns 200 when the process can do its work. */
   readyUrl: string;
-  /** Answers as long as the process's event loop turns. */
+  /** Answers as long as the process's event loop runs. */
   liveUrl: string;
-  /** A developer reads every log line, and may hold the process at a breakpoint: silence is no reason to kill it. */
+  /** In development all log lines are shown, and a process that is paused at a breakpoint must not be killed. */
   isDevelopment: boolean;
 }
 
-/** A child process that is started again when it ends unasked, and killed and started again when it falls silent. */
+/** A child process that is restarted when it ends unexpectedly, and killed and restarted when it hangs. */
 export class SupervisedProcess {
   private child?: ChildProcess;
   private ended?: Promise<unknown>;
@@ -47,7 +47,7 @@ export class SupervisedProcess {
 
   /**
    * Starts the process and resolves when it can do its work.
-   * @throws StartError when it ends again and again instead.
+   * @throws StartError when it repeatedly ends before.
    */
   async start(): Promise<void> {
     this.running = this.keepRunning();
@@ -63,18 +63,18 @@ export class SupervisedProcess {
     this.isReady = true;
   }
 
-  /** Asks the process to finish what it does and end; after the deadline, or when `hurry` aborts, it is killed. */
-  async stop(deadlineMs: number, hurry: AbortSignal): Promise<void> {
+  /** Asks the process to finish its work and end; it is killed after the deadline, or when `hurry` aborts. */
+  async stop(deadlineMs: number, forceStop: AbortSignal): Promise<void> {
     this.stopping.abort();
     this.child?.kill('SIGTERM');
     const kill = (): void => void this.child?.kill('SIGKILL');
     const timer = setTimeout(kill, deadlineMs);
-    if (hurry.aborted) kill();
-    hurry.addEventListener('abort', kill);
+    if (forceStop.aborted) kill();
+    forceStop.addEventListener('abort', kill);
     await this.ended;
     await this.running;
     clearTimeout(timer);
-    hurry.removeEventListener('abort', kill);
+    forceStop.removeEventListener('abort', kill);
     await this.log.close();
   }
 
@@ -84,23 +84,24 @@ export class SupervisedProcess {
       const startedAt = Date.now();
       const reason = await this.runOnce();
       if (this.stopping.signal.aborted) return;
-      crashes = Date.now() - startedAt > steadyMs ? 1 : crashes + 1;
-      if (!this.isReady && crashes >= patience) {
-        this.failure = new StartError(`The ${name} does not start (${reason}); its words are in ${this.log.path}.`);
+      crashes = Date.now() - startedAt > stableMs ? 1 : crashes + 1;
+      if (!this.isReady && crashes >= maxCrashesBeforeReady) {
+        this.failure = new StartError(`The ${name} does not start (${reason}); its log is ${this.log.path}.`);
         return;
       }
       const waitMs = Math.min(firstRestartMs * 2 ** (crashes - 1), longestRestartMs);
-      const sentence = `The ${name} ended (${reason}) and is started again in ${waitMs / 1000} s.`;
+      const sentence = `The ${name} ended (${reason}) and is restarted in ${waitMs / 1000} s.`;
       this.say(sentence);
       this.log.write(JSON.stringify({ level: 50, time: new Date().toISOString(), process: 'launcher', msg: sentence }));
       await delay(waitMs, undefined, { signal: this.stopping.signal }).catch(() => undefined);
     }
   }
 
-  /** @returns how it ended. */
+  /** @returns why it ended. */
   private async runOnce(): Promise<string> {
     const { main, env, liveUrl, isDevelopment } = this.description;
-    // A session of its own keeps Ctrl-C away: the launcher says who ends when. The channel tells of the launcher's end.
+    // A session of its own keeps Ctrl-C away, because the launcher ends the processes in order. The IPC channel shows when the
+    // launcher has ended.
     const child = spawn(process.execPath, ['--enable-source-maps', main], {
       env,
       detached: true,
@@ -114,21 +115,22 @@ export class SupervisedProcess {
     );
     this.ended = ended;
     let isSilent = false;
-    const watch = new LifeWatch(liveUrl, () => {
+    const watch = new HangDetector(liveUrl, () => {
       isSilent = true;
-      // Its event loop would not hear of SIGTERM.
+      // A hung event loop would not handle SIGTERM.
       child.kill('SIGKILL');
     });
     if (!isDevelopment) watch.start();
     this.stopping.signal.addEventListener('abort', () => watch.stop(), { once: true });
-    for (const stream of [stdout, stderr]) createInterface({ input: stream }).on('line', (line) => this.hear(line));
+    for (const stream of [stdout, stderr])
+      createInterface({ input: stream }).on('line', (line) => this.handleLine(line));
     const reason = await ended;
     watch.stop();
-    return isSilent ? `killed, for it had answered nothing for ${patienceMs / 1000} s` : reason;
+    return isSilent ? `killed, because it did not answer for ${hangTimeoutMs / 1000} s` : reason;
   }
 
-  /** Everything goes to the log; what happens at start and what needs attention goes to the terminal too. */
-  private hear(line: string): void {
+  /** Everything goes to the log; startup messages and warnings also go to the terminal. */
+  private handleLine(line: string): void {
     this.log.write(line);
     const { name, isDevelopment } = this.description;
     const { text, isWarning } = readLogLine(line);

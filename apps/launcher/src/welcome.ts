@@ -1,7 +1,7 @@
 import { relative } from 'node:path';
 import type { Started } from './launcher';
 
-/** What a person needs to draw the first picture: lines to paste, which read the key from its file and so leave it out of every log and history. */
+/** Commands to paste that draw the first picture. They read the key from its file, which keeps it out of logs and shell history. */
 export function welcome({ url, publicUrl, key }: Started): string {
   const file = shortest(key.file);
   const token = key.token ? `$(cat ${quote(file)})` : '<your key>';
@@ -9,8 +9,8 @@ export function welcome({ url, publicUrl, key }: Started): string {
   return [
     `Darkroom is ready at ${publicUrl}   (documentation: ${publicUrl}/docs)`,
     key.token
-      ? `Your API key is kept in ${file}`
-      : `No usable API key is kept in ${file}: make one with   npm run keys -- create --name me`,
+      ? `Your API key is in ${file}`
+      : `There is no usable API key in ${file}: make one with   npm run keys -- create --name me`,
     '',
     'Draw a picture:',
     `  curl -s ${url}/v1/sd/text-to-image ${authorization} \\`,
@@ -21,17 +21,17 @@ export function welcome({ url, publicUrl, key }: Started): string {
     `    | grep -o '"images":\\["[^"]*' | cut -d '"' -f 4 | xargs curl -s -o picture.png`,
     '',
     'Or in one go:  npm run demo -- "a red circle on a blue background"',
-    'Ctrl-C ends it.',
+    'Ctrl-C stops it.',
   ].join('\n');
 }
 
-/** A path as it is called from the folder in which the service was started. */
+/** A path relative to the folder in which the service was started. */
 function shortest(path: string): string {
   const fromHere = relative(process.cwd(), path);
   return fromHere.startsWith('..') ? path : fromHere;
 }
 
-/** A path as the shell reads it back, also between double quotes. */
+/** A path quoted for the shell, also inside double quotes. */
 function quote(path: string): string {
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
 }

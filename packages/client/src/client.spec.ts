@@ -17,7 +17,7 @@ const problem = (status: number, headers: Record<string, string> = {}, code = 'R
   });
 const json = (body: unknown) => new Response(JSON.stringify(body), { headers: { 'content-type': 'application/json' } });
 
-/** A service that gives some answers in their order, and the last one for ever. */
+/** A fake service that gives its answers in order, and repeats the last one forever. */
 class FakeService {
   readonly sent: Sent[] = [];
 
@@ -55,7 +55,7 @@ describe(createClient.name, () => {
     jest.useRealTimers();
   });
 
-  /** Lets time pass until a promise is settled; how much, in milliseconds. */
+  /** Advances time until a promise is settled. @returns by how many milliseconds. */
   async function elapsed(work: Promise<unknown>): Promise<number> {
     const start = Date.now();
     let settled = false;
@@ -81,7 +81,7 @@ describe(createClient.name, () => {
     });
   });
 
-  it('tries again after as long as the service says, with the same Idempotency-Key', async () => {
+  it('retries after the time that the service says, with the same Idempotency-Key', async () => {
     const service = new FakeService([problem(429, { 'retry-after': '7' }), problem(503), new Error('reset'), json({})]);
     const took = await elapsed(clientOf(service).generations.create({ prompt: 'a circle' }));
     expect(took).toBeGreaterThanOrEqual(7000);
@@ -90,7 +90,7 @@ describe(createClient.name, () => {
     expect(new Set(service.sent.map(({ headers }) => headers['Idempotency-Key'])).size).toBe(1);
   });
 
-  it('gives up in the end, with what the service said', async () => {
+  it('gives up after the last retry, with the error of the service', async () => {
     const service = new FakeService([() => problem(429)]);
     const work = clientOf(service).models.list();
     await elapsed(work);
@@ -103,10 +103,10 @@ describe(createClient.name, () => {
     expect(service.sent).toHaveLength(5);
   });
 
-  describe('a POST whose first try is still running', () => {
+  describe('a POST whose first attempt is still running', () => {
     const running = (retryAfter = '2') => problem(409, { 'retry-after': retryAfter }, 'IdempotencyKeyInUse');
 
-    it('is repeated when the service says, more often than a refusal, until the first reply is there', async () => {
+    it('is repeated as the service says, more often than other errors, until the first reply arrives', async () => {
       const service = new FakeService([new Error('reset'), ...Array.from({ length: 8 }, () => running()), json({})]);
       const took = await elapsed(clientOf(service).generations.create({ prompt: 'a circle' }));
       expect(took).toBeGreaterThanOrEqual(16_000);
@@ -114,7 +114,7 @@ describe(createClient.name, () => {
       expect(new Set(service.sent.map(({ headers }) => headers['Idempotency-Key'])).size).toBe(1);
     });
 
-    it('is given up after a minute, however long the service says', async () => {
+    it('fails after a minute, however long the service says to wait', async () => {
       const service = new FakeService([() => running('3600')]);
       const work = clientOf(service).generations.create({ prompt: 'a circle' });
       const took = await elapsed(work);
@@ -122,14 +122,14 @@ describe(createClient.name, () => {
       await expect(work).rejects.toMatchObject({ status: 409, code: 'IdempotencyKeyInUse' });
     });
 
-    it('is told from any other conflict', async () => {
+    it('differs from any other conflict', async () => {
       const service = new FakeService([() => problem(409, {}, 'GenerationTerminated')]);
       await expect(clientOf(service).generations.cancel('g')).rejects.toMatchObject({ status: 409 });
       expect(service.sent).toHaveLength(1);
     });
   });
 
-  it('does not send a DELETE again that may have been carried out', async () => {
+  it('does not repeat a DELETE that may have been executed', async () => {
     const service = new FakeService([new Error('reset')]);
     const work = clientOf(service).generations.delete('g');
     await elapsed(work);
@@ -138,13 +138,13 @@ describe(createClient.name, () => {
     expect(service.sent).toHaveLength(1);
   });
 
-  it('does not repeat what was refused', async () => {
+  it('does not repeat a rejected request', async () => {
     const service = new FakeService([() => problem(422)]);
     await expect(clientOf(service).generations.get('g')).rejects.toMatchObject({ status: 422 });
     expect(service.sent).toHaveLength(1);
   });
 
-  it('understands an error that is not the service’s', async () => {
+  it('understands an error response of another server', async () => {
     const service = new FakeService([
       new Response('<html>', { status: 404, headers: { 'content-type': 'text/html' } }),
     ]);
@@ -155,7 +155,7 @@ describe(createClient.name, () => {
   });
 
   describe('generate', () => {
-    it('asks less and less often until the pictures are there', async () => {
+    it('polls less and less often until the pictures are ready', async () => {
       const waiting = Array<() => Response>(12).fill(() => json(generation('queued')));
       const service = new FakeService([...waiting, () => json(generation('succeeded'))]);
       const asked: number[] = [];
@@ -181,7 +181,7 @@ describe(createClient.name, () => {
       await expect(clientOf(service).generate({ prompt: 'x' })).rejects.toThrow(GenerationFailedError);
     });
 
-    it('ends with the reason of an aborted signal, and asks no more', async () => {
+    it('ends with the reason of an aborted signal, and stops polling', async () => {
       const service = new FakeService([() => json(generation('queued'))]);
       const controller = new AbortController();
       const work = clientOf(service).generate({ prompt: 'x' }, { signal: controller.signal });
@@ -194,7 +194,7 @@ describe(createClient.name, () => {
       expect(service.sent).toHaveLength(length);
     });
 
-    it('names what it waited for when the time is over', async () => {
+    it('names the Generation when the time is over', async () => {
       const service = new FakeService([() => json(generation('queued'))]);
       jest.useRealTimers();
       const error: unknown = await clientOf(service)

@@ -1,25 +1,25 @@
 import { randomUUID } from 'node:crypto';
 import { DarkroomError } from './errors';
-import { backOffMs, rest } from './rest';
+import { backOffMs, sleep } from './sleep';
 import type { Problem } from './types';
 
-/** How to reach a service. */
+/** How to connect to a service. */
 export interface ClientOptions {
   /** Such as `http://localhost:3000`. */
   baseUrl: string;
   apiKey: string;
-  /** How long one answer may take; 30 s by default. */
+  /** Time limit of one response; 30 s by default. */
   requestTimeoutMs?: number;
-  /** How often a request is tried again that got no answer, or 429 or 503; 4 by default. */
+  /** How often a request is retried after no response, 429 or 503; 4 by default. */
   retries?: number;
-  /** In place of the global one. */
+  /** Replaces the global `fetch`. */
   fetch?: typeof fetch;
 }
 
-/** Of one request. */
+/** Options of one request. */
 export interface RequestOptions {
   signal?: AbortSignal;
-  /** Of a POST: a repeat with the same key, after a crash for instance, gets the first reply. One is made where none is given. */
+  /** For a POST: a repeat with the same key, for example after a crash, gets the first reply. Generated if absent. */
   idempotencyKey?: string;
 }
 
@@ -27,20 +27,20 @@ type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 interface Message extends RequestOptions {
   query?: Readonly<Record<string, string | number | undefined>>;
-  /** Sent as JSON. */
+  /** A body that is sent as JSON. */
   json?: unknown;
-  /** Sent as it is. */
+  /** A body that is sent as it is. */
   bytes?: Uint8Array | Blob;
 }
 
 /** The service was too busy or restarting, and did nothing. */
-const undone: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+const retryableStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
-/** While the first try of a POST still runs, its repeat asks again this long, whatever `retries` says: the answer is on its way. */
-const runningPatienceMs = 60_000;
-const runningRestMs = 1_000;
+/** While the first attempt of a POST is still running, its repeat polls this long, whatever `retries` says: the answer will come. */
+const inProgressTimeoutMs = 60_000;
+const inProgressPollMs = 1_000;
 
-/** Sends requests, again where that changes nothing. */
+/** Sends requests, and repeats them when that is safe. */
 export class Connection {
   private readonly baseUrl: string;
 
@@ -57,17 +57,17 @@ export class Connection {
       const outcome = await this.attempt(method, path, message, headers);
       if (outcome instanceof Response && outcome.ok) return (await outcome.json()) as T;
       if (await isStillRunning(method, outcome)) {
-        runningUntil ??= Date.now() + runningPatienceMs;
+        runningUntil ??= Date.now() + inProgressTimeoutMs;
         const leftMs = runningUntil - Date.now();
         if (leftMs > 0) {
-          await rest(Math.min(leftMs, retryAfterMs(outcome) || runningRestMs), message.signal);
+          await sleep(Math.min(leftMs, retryAfterMs(outcome) || inProgressPollMs), message.signal);
           continue;
         }
       }
       const last = made >= retries || !mayRepeat(method, outcome);
       if (last) throw outcome instanceof Response ? await refusal(outcome) : unreachable(this.baseUrl, outcome);
       if (outcome instanceof Response) outcome.body?.cancel().catch(() => undefined);
-      await rest(Math.max(backOffMs(made++, 300, 8000), retryAfterMs(outcome)), message.signal);
+      await sleep(Math.max(backOffMs(made++, 300, 8000), retryAfterMs(outcome)), message.signal);
     }
   }
 
@@ -80,7 +80,7 @@ export class Connection {
     };
   }
 
-  /** @returns the answer, or why there is none. */
+  /** @returns the response, or the reason why there is none. */
   private async attempt(
     method: Method,
     path: string,
@@ -91,7 +91,7 @@ export class Connection {
     const url = new URL(`${this.baseUrl}${path}`);
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) url.searchParams.set(name, String(value));
-    // An upload takes as long as it takes.
+    // An upload has no time limit.
     const limits = [...(signal ? [signal] : []), ...(bytes ? [] : [AbortSignal.timeout(requestTimeoutMs)])];
     try {
       return await send(url, {
@@ -108,12 +108,12 @@ export class Connection {
   }
 }
 
-/** Without an answer nobody knows whether a DELETE was done; the others can be repeated, a POST by its key. */
+/** Without a response nobody knows whether a DELETE was executed; the other methods can be repeated, a POST because of its key. */
 function mayRepeat(method: Method, outcome: Response | Error): boolean {
-  return outcome instanceof Response ? undone.has(outcome.status) : method !== 'DELETE';
+  return outcome instanceof Response ? retryableStatuses.has(outcome.status) : method !== 'DELETE';
 }
 
-/** An earlier try of this POST, whose answer was lost, holds its Idempotency-Key. */
+/** An earlier attempt of this POST, whose response was lost, holds its Idempotency-Key. */
 async function isStillRunning(method: Method, outcome: Response | Error): Promise<boolean> {
   if (method !== 'POST' || !(outcome instanceof Response) || outcome.status !== 409) return false;
   const problem: unknown = await outcome

@@ -1,18 +1,18 @@
 import type { Generation, Problem } from './types';
 
-/** The service refused a request, or could not be reached in all tries. */
+/** The service returned an error, or could not be reached in any attempt. */
 export class DarkroomError extends Error {
   override name = 'DarkroomError';
 
   constructor(
     message: string,
-    /** HTTP status; 0 when there was no answer. */
+    /** HTTP status; 0 if there was no response. */
     readonly status: number,
-    /** The service's stable name of the error; undefined when the answer was not the service's. */
+    /** The service's stable error code; undefined if another server answered. */
     readonly code?: string,
     /** What is wrong with which field. */
     readonly errors: NonNullable<Problem['errors']> = [],
-    /** Names the request in the service's logs. */
+    /** Identifies the request in the service's logs. */
     readonly requestId?: string,
     options?: ErrorOptions,
   ) {
@@ -20,7 +20,7 @@ export class DarkroomError extends Error {
   }
 }
 
-/** A Generation ended without its pictures. */
+/** A Generation ended without pictures. */
 export class GenerationFailedError extends Error {
   override name = 'GenerationFailedError';
 
@@ -31,7 +31,7 @@ export class GenerationFailedError extends Error {
   }
 }
 
-/** What was waited for did not come in time. It goes on in the service. */
+/** The result did not come in time. The service continues to work on it. */
 export class WaitTimeoutError extends Error {
   override name = 'WaitTimeoutError';
 

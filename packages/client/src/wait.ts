@@ -1,8 +1,8 @@
 import type { RequestOptions } from './connection';
 import { WaitTimeoutError } from './errors';
-import { backOffMs, rest } from './rest';
+import { backOffMs, sleep } from './sleep';
 
-/** Of waiting for pictures. */
+/** Options of waiting for pictures. */
 export interface WaitOptions extends Pick<RequestOptions, 'signal'> {
   /** Ten minutes by default. */
   timeoutMs?: number;
@@ -11,7 +11,7 @@ export interface WaitOptions extends Pick<RequestOptions, 'signal'> {
 const defaultTimeoutMs = 600_000;
 
 /**
- * Reads again and again, less and less often, until what was read is done.
+ * Polls, less and less often, until the result is done.
  * @throws WaitTimeoutError, or the reason of an aborted signal.
  */
 export async function waitUntil<T extends { id: string }>(
@@ -26,7 +26,7 @@ export async function waitUntil<T extends { id: string }>(
     for (let n = 0; ; n++) {
       const found = await read(either);
       if (isDone(found)) return found;
-      await rest(backOffMs(n, 200, 3000), either);
+      await sleep(backOffMs(n, 200, 3000), either);
     }
   } catch (error) {
     if (timeout.aborted && error === timeout.reason) throw new WaitTimeoutError(id, timeoutMs);

@@ -19,7 +19,7 @@ describe(verifyWebhook.name, () => {
     expect(verifyWebhook(secret, new Headers(signed()), Buffer.from(body))).toEqual(generation);
   });
 
-  it('accepts any of several signatures, as there are while a secret changes', () => {
+  it('accepts any of several signatures, as sent during the rotation of a secret', () => {
     const headers = signed();
     headers['Webhook-Signature'] = `v1,${Buffer.alloc(32).toString('base64')} ${headers['Webhook-Signature']}`;
     expect(verifyWebhook(secret, headers, body)).toMatchObject({ id: 'g' });

@@ -1,14 +1,14 @@
 import { Webhook } from 'standardwebhooks';
 import type { Generation } from './types';
 
-/** As Node or a `Request` has them. */
+/** The headers as Node or a `Request` has them. */
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /**
- * The Generation that a request to your webhook carries.
- * @param secret `whsec_…`, that of the key the Generation was made with.
- * @param body exactly as it was received; parsed and written again it is another.
- * @throws WebhookVerificationError when it is not from the service, or older than five minutes.
+ * Verifies a webhook request and returns its Generation.
+ * @param secret `whsec_…`, of the key that made the Generation.
+ * @param body the exact bytes as received; parsed and serialised again they differ.
+ * @throws WebhookVerificationError if it is not from the service, or older than five minutes.
  */
 export function verifyWebhook(secret: string, headers: WebhookHeaders, body: string | Uint8Array): Generation {
   const text = typeof body === 'string' ? body : new TextDecoder().decode(body);

@@ -16,12 +16,12 @@ import { FailureService } from './failure.service';
 import type { ResolvedModel } from './model-resolver';
 import { ModelResolver } from './model-resolver';
 import { ProgressPublisher } from './progress-publisher';
-import { retrying } from './retrying';
+import { withRetries } from './with-retries';
 import { StopListener } from './stop-listener';
 import { TaskHold } from './task-hold';
 import { lanczos, Upscalers } from './upscalers';
 
-/** Draws a claimed task to its end, whatever that is. */
+/** Draws a claimed task and settles it, whatever the outcome. */
 @Injectable()
 export class DrawingService {
   constructor(
@@ -37,9 +37,9 @@ export class DrawingService {
   ) {}
 
   /**
-   * Draws, stores and settles; what goes wrong is settled too or makes the task wait for another try.
+   * Draws, stores and settles. A failure is settled too, or the task waits for another attempt.
    * @param shutdown aborted when the process has to end: the task is given back
-   * @throws when the database cannot be told how it ended
+   * @throws when the outcome cannot be written to the database
    */
   async run(task: ImageTask, loan: EngineLoan, shutdown: AbortSignal): Promise<void> {
     crashPoint('after-claim');
@@ -78,7 +78,7 @@ export class DrawingService {
         onPicture: (index, picture, upscaled) => {
           if (upscaled && upscaler) enlargedBy = upscaler.label;
           const parameters = parametersOf(task, index, scheduler, model, enlargedBy);
-          // One after the other: a high-resolution picture takes its share of memory while it is encoded.
+          // One after the other, because encoding a high-resolution picture takes much memory.
           saved = saved.then(async (before) => [...before, await this.pictures.save(task, index, picture, parameters)]);
           saved.catch(() => undefined);
         },
@@ -91,7 +91,7 @@ export class DrawingService {
       const computeSeconds = computeMs / 1000;
       crashPoint('before-commit');
       const settlement = { status: 'succeeded', images, computeSeconds, upscaler: enlargedBy } as const;
-      if (!(await retrying(() => this.lifeCycle.settle(task, settlement)))) {
+      if (!(await withRetries(() => this.lifeCycle.settle(task, settlement)))) {
         hold.lose();
         throw new DrawingAbortedError('The task is no longer this attempt’s.');
       }
@@ -113,7 +113,7 @@ export class DrawingService {
     if (!(await this.lifeCycle.drawingStarted(task, served))) hold.lose();
   }
 
-  /** What is left behind here is the sweeper's; the error that led here is what counts. */
+  /** The sweeper removes what is left behind here; the original error is what counts. */
   private async discard(task: ImageTask): Promise<void> {
     await this.pictures
       .discard(task)

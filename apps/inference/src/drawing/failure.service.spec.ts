@@ -33,7 +33,7 @@ describe(FailureService.name, () => {
   const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
 
   it.each([new TaskRefusedError('The model x is not installed.'), new DrawingRefusedError('The width is 500.')])(
-    'fails at once, with its own sentence, what would fail again: %s',
+    "fails a task at once, with the error's message, if it would fail again: %s",
     async (error) => {
       await failures.settle(task(1), error, held);
       expect(lifeCycle.calls).toEqual([{ failed: error.message }]);
@@ -50,12 +50,12 @@ describe(FailureService.name, () => {
     expect(lifeCycle.calls).toEqual([{ released: 0 }]);
   });
 
-  it('waits longer before each further try', async () => {
+  it('waits longer before each further attempt', async () => {
     for (let attempt = 1; attempt < maxAttempts; attempt++) await failures.settle(task(attempt), full, held);
     expect(lifeCycle.calls).toEqual([2_000, 4_000, 8_000, 16_000].map((released) => ({ released })));
   });
 
-  it('says in the end what the matter was, and nothing of how the service is built', async () => {
+  it('reports the cause after the last attempt, without internals of the service', async () => {
     for (const error of [full, new EngineBrokenError('bad_alloc'), new Error('/srv/x.js:12 is undefined')])
       await failures.settle(task(maxAttempts), error, held);
     expect(lifeCycle.calls).toEqual([

@@ -4,17 +4,17 @@ import { JsonLogger } from '@app/observability';
 import { StorageUnavailableError } from '@app/storage';
 import { Injectable } from '@nestjs/common';
 import { DrawingAbortedError, DrawingRefusedError, EngineBrokenError } from '../engine/engine';
-import { retrying } from './retrying';
+import { withRetries } from './with-retries';
 import type { TaskHold } from './task-hold';
 import { TaskRefusedError } from './task-refused-error';
 
-/** Claims of a task after which it is given up, whatever ended them. */
+/** Claims after which a task fails, whatever ended them. */
 export const maxAttempts = 5;
 
-/** Wait before the next try: 2, 4, 8, 16 seconds. */
+/** Wait before the next attempt: 2, 4, 8, 16 seconds. */
 const backOffMs = (attempt: number): number => 1_000 * 2 ** Math.min(attempt, 6);
 
-/** Decides what becomes of a task whose drawing did not succeed. */
+/** Decides what happens to a task that was not drawn successfully. */
 @Injectable()
 export class FailureService {
   constructor(
@@ -30,31 +30,31 @@ export class FailureService {
       this.logger.warn('failed', about, { reason: error.message });
       await this.fail(task, error.message);
     } else if (error instanceof DrawingAbortedError || hold.signal.aborted) {
-      await retrying(() => this.lifeCycle.release(task));
-      this.logger.log('given back, for the process ends', about);
+      await withRetries(() => this.lifeCycle.release(task));
+      this.logger.log('given back, because the process ends', about);
     } else if (task.attempt >= maxAttempts) {
       this.logger.error('failed for good', about, error);
-      await this.fail(task, sentenceOf(error));
+      await this.fail(task, publicMessage(error));
     } else {
       const delayMs = backOffMs(task.attempt);
-      this.logger.error('failed, to be tried again', { ...about, delayMs }, error);
-      await retrying(() => this.lifeCycle.release(task, { delayMs }));
+      this.logger.error('failed, will be retried', { ...about, delayMs }, error);
+      await withRetries(() => this.lifeCycle.release(task, { delayMs }));
     }
   }
 
-  /** Ends a task whose workers died, one after the other, while they drew it. */
-  async endDeadly(task: Pick<ImageTask, 'id' | 'attempt'>): Promise<void> {
+  /** Fails a task whose workers died one after the other while drawing it. */
+  async failAfterWorkerDeaths(task: Pick<ImageTask, 'id' | 'attempt'>): Promise<void> {
     this.logger.error('failed for good: its workers died', { taskId: task.id, attempt: task.attempt });
     await this.fail(task, `The picture could not be drawn: its worker ended unexpectedly in ${maxAttempts} tries.`);
   }
 
   private async fail(task: Pick<ImageTask, 'id' | 'attempt'>, error: string): Promise<void> {
-    await retrying(() => this.lifeCycle.settle(task, { status: 'failed', error }));
+    await withRetries(() => this.lifeCycle.settle(task, { status: 'failed', error }));
   }
 }
 
-/** What the owner of the task is told: no stack, no path, nothing of how it is built. */
-function sentenceOf(error: unknown): string {
+/** The error message for the task's owner: no stack, no path, no internals. */
+function publicMessage(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'ENOSPC' || code === 'EDQUOT') return 'The picture could not be stored: the storage is full.';
   if (error instanceof StorageUnavailableError)

@@ -10,14 +10,14 @@ import { DataSource } from 'typeorm';
 import type { FinetuneWeights, ModelSource } from '../engine/engine-protocol';
 import { TaskRefusedError } from './task-refused-error';
 
-/** The weights of a task and what its record says of them. */
+/** The weights of a task, and how its record names them. */
 export interface ResolvedModel {
   source: ModelSource;
-  /** `<model>@<hash>`, and `+<hash>` of a Fine-Tune's weights. */
+  /** `<model>@<hash>`, followed by `+<hash>` of a Fine-Tune's weights. */
   servedBy: string;
 }
 
-/** Finds which installed weights draw a task. */
+/** Decides which installed weights draw a task. */
 @Injectable()
 export class ModelResolver {
   constructor(
@@ -46,7 +46,7 @@ export class ModelResolver {
     throw new TaskRefusedError(`The model ${name} is not installed.`);
   }
 
-  /** A Fine-Tune without weights is drawn by its model alone. */
+  /** A Fine-Tune without weights is drawn with its base model alone. */
   private async weightsOf(finetuneId: string): Promise<FinetuneWeights | undefined> {
     const finetune = await this.dataSource.manager.findOneBy(Finetune, { id: finetuneId });
     if (!finetune) throw new TaskRefusedError('The Fine-Tune has been deleted.');

@@ -19,9 +19,9 @@ class FakeMetrics {
 describe(ProgressPublisher.name, () => {
   it.each([
     ['a scheduler that calls the U-Net once more than there are steps', 5],
-    ['one that calls it twice a step', 7],
+    ['a scheduler that calls it twice per step', 7],
     ['pictures drawn in three batches', 12],
-  ])('tells steps of those that were asked for: %s', (_, calls) => {
+  ])('reports progress in steps of the request: %s', (_, calls) => {
     const dataSource = new FakeDataSource();
     const metrics = new FakeMetrics() as unknown as InferenceMetrics;
     const publisher = new ProgressPublisher(

@@ -9,10 +9,10 @@ import type { DrawingProgress, RgbPicture } from '../engine/engine-protocol';
 import { InferenceMetrics } from '../metrics/inference-metrics';
 
 const intervalMs = 100;
-/** PostgreSQL refuses a notification of 8000 bytes. */
+/** PostgreSQL rejects a notification of 8000 bytes. */
 const maxPreviewLength = 7_500;
 
-/** Tells whoever listens how far drawings are. Nothing depends on it: a message that is lost is not missed. */
+/** Publishes the progress of drawings. Nothing depends on it: messages may be lost. */
 @Injectable()
 export class ProgressPublisher {
   constructor(
@@ -22,9 +22,9 @@ export class ProgressPublisher {
   ) {}
 
   /**
-   * A function that takes the engine's steps of one task and tells some of them: the last, and one in every 100 ms.
-   * They are told as so many of the steps that were asked for: a scheduler may call the U-Net more often than that, and
-   * pictures that do not fit into one batch are drawn after each other.
+   * Returns a function that takes the engine's steps of one task and publishes some of them: the last, and one per 100 ms. They
+   * are converted to steps of the request: a scheduler may call the U-Net more often, and pictures that do not fit into one batch
+   * are drawn one after the other.
    */
   of({ id, attempt, steps }: Pick<ImageTask, 'id' | 'attempt' | 'steps'>): (progress: DrawingProgress) => void {
     let toldAt = -Infinity;
@@ -49,12 +49,12 @@ export class ProgressPublisher {
       const payload = JSON.stringify({ ...message, ...(jpeg && { preview: jpeg }) });
       await this.dataSource.query('SELECT pg_notify($1, $2)', [progressChannel, payload]);
     } catch (error) {
-      this.logger.debug('a step was not told', { reason: (error as Error).message });
+      this.logger.debug('a step was not published', { reason: (error as Error).message });
     }
   }
 }
 
-/** A JPEG in base64 that fits into a notification; undefined where it would not. */
+/** A JPEG in base64 that fits into a notification; undefined if it does not. */
 async function encodePreview({ data, width, height }: RgbPicture): Promise<string | undefined> {
   const image = sharp(data, { raw: { width, height, channels: 3 } });
   const text = (await image.jpeg({ quality: 80 }).toBuffer()).toString('base64');

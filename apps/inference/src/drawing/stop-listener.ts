@@ -3,8 +3,8 @@ import { stopChannel } from '@app/image-tasks';
 import type { JsonLogger } from '@app/observability';
 
 /**
- * Hears at once that a task was canceled or deleted. What is said while the connection is away is missed, and the task's
- * next heartbeat finds out.
+ * Receives notifications of canceled and deleted tasks. A notification is lost while the connection is down; then the task's next
+ * heartbeat finds out.
  */
 export class StopListener {
   private readonly handlers = new Map<string, () => void>();
@@ -14,16 +14,16 @@ export class StopListener {
     this.listener = new NotificationListener(
       databaseUrl,
       { [stopChannel]: (taskId) => this.handlers.get(taskId)?.() },
-      (reason) => logger.warnSparingly('the connection that hears of cancellations dropped', { reason }),
+      (reason) => logger.warnSparingly('the connection for cancellations dropped', { reason }),
     );
   }
 
-  /** Resolves when it listens; rejects when the first connection fails. */
+  /** Resolves when it is listening; rejects when the first connection fails. */
   start(): Promise<void> {
     return this.listener.start();
   }
 
-  /** Calls `handler` when the task is to be stopped, until the returned function is called. One handler a task. */
+  /** Calls `handler` when the task is to be stopped, until the returned function is called. One handler per task. */
   on(taskId: string, handler: () => void): () => void {
     this.handlers.set(taskId, handler);
     return () => {

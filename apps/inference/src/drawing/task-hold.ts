@@ -3,10 +3,10 @@ import type { ImageTaskLifeCycle } from '@app/image-tasks';
 import type { JsonLogger } from '@app/observability';
 import type { StopListener } from './stop-listener';
 
-/** A worker says this often that it is alive; five of these are missed before the task is taken from it. */
+/** Interval of a worker's heartbeats; the worker loses the task after five missed ones. */
 const heartbeatIntervalMs = 2_000;
 
-/** A claimed task while it is drawn: keeps the claim alive, and says when it is lost or to be given up. */
+/** A claimed task while it is drawn: sends heartbeats, and knows when the task is lost or must be given back. */
 export class TaskHold {
   private readonly controller = new AbortController();
   private readonly timer: NodeJS.Timeout;
@@ -28,17 +28,17 @@ export class TaskHold {
     if (shutdown.aborted) this.onShutdown();
   }
 
-  /** Aborted when the task is lost and when this process is to end. */
+  /** Aborts when the task is lost and when this process ends. */
   get signal(): AbortSignal {
     return this.controller.signal;
   }
 
-  /** Whether the task belongs to nobody or to another attempt now, so that nothing may be written for it. */
+  /** Whether the claim is no longer valid, so that nothing may be written for the task. */
   get lost(): boolean {
     return this.isLost;
   }
 
-  /** Called, too, when a write finds that the row no longer carries this attempt. */
+  /** Also called when a write finds that the row no longer carries this attempt. */
   lose(): void {
     this.isLost = true;
     this.controller.abort();
@@ -56,7 +56,7 @@ export class TaskHold {
     try {
       if (!(await this.lifeCycle.heartbeat(this.task))) this.lose();
     } catch (error) {
-      // The database may be back before the claim runs out.
+      // The database may return before the claim expires.
       this.logger.warn('a heartbeat failed', { taskId: this.task.id, reason: (error as Error).message });
     } finally {
       this.beating = false;

@@ -7,20 +7,20 @@ import { hashFile, shortHash } from '@app/model-store';
 import { Inject, Injectable } from '@nestjs/common';
 import type { UpscalerSource } from '../engine/engine-protocol';
 
-/** Folder of enlarging models inside the models folder: one `.onnx` file each. */
+/** Folder of the upscaler models inside the models folder: one `.onnx` file each. */
 const upscalersFolder = 'upscalers';
 
-/** What enlarges where no model does. */
+/** The name of the enlargement without a model. */
 export const lanczos = 'lanczos';
 
-/** An installed enlarging model and what a record says of it. */
+/** An installed upscaler, and how a record names it. */
 export interface InstalledUpscaler {
   source: UpscalerSource;
   /** `<name>@<hash>` */
   label: string;
 }
 
-/** Finds the enlarging model of the installation, `upscalers/<name>.onnx` among the models. Of several the first by name is used. */
+/** Finds the installed upscaler, `upscalers/<name>.onnx` in the models folder; the first by name if there are several. */
 @Injectable()
 export class Upscalers {
   private known?: { fingerprint: string; upscaler: InstalledUpscaler };

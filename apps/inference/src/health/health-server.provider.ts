@@ -10,12 +10,12 @@ import { DataSource } from 'typeorm';
 import { Engines } from '../engine/engines';
 import { HealthServer } from './health-server';
 
-/** Writing to a remote store to see whether it can be written costs something. */
+/** A write test of a remote store costs money. */
 const storageCheckMs = 15_000;
-/** However many ask, the database is written once in a while. */
+/** However often health is requested, the database is written at most this often. */
 const databaseCheckMs = 1_000;
 
-/** The health of all that the worker needs to draw. */
+/** The health checks of everything the worker needs to draw. */
 export const healthServer: FactoryProvider<HealthServer> = {
   provide: HealthServer,
   inject: [DataSource, JOB_BACK_END, IMAGE_STORAGE, Engines, ClockWatch, Metrics, CONFIG],

@@ -11,7 +11,7 @@ interface Answer {
   body: string;
 }
 
-/** Answers `/health/live`, `/health/ready` and `/metrics` for whoever watches over this process. */
+/** Serves `/health/live`, `/health/ready` and `/metrics`. */
 export class HealthServer {
   private readonly server: Server;
   private stopping = false;
@@ -29,14 +29,14 @@ export class HealthServer {
     });
   }
 
-  /** @returns the port it listens on, which the system chooses when `port` is 0 */
+  /** @returns the port it listens on, which the system chooses if `port` is 0 */
   async listen(port: number, host: string): Promise<number> {
     this.server.listen(port, host);
     await once(this.server, 'listening');
     return (this.server.address() as AddressInfo).port;
   }
 
-  /** From now on the process is not ready for more work, though it lives. */
+  /** From now on the process is alive but not ready for more work. */
   stop(): void {
     this.stopping = true;
   }

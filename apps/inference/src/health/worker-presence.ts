@@ -5,7 +5,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Engines } from '../engine/engines';
 
-/** Tells the api processes that this worker is up and what it draws on. */
+/** Announces to the api processes that this worker is up and what it draws on. */
 @Injectable()
 export class WorkerPresence implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private presence?: { leave(): Promise<void> };
@@ -18,11 +18,11 @@ export class WorkerPresence implements OnApplicationBootstrap, BeforeApplication
 
   async onApplicationBootstrap(): Promise<void> {
     this.presence = await new LiveWorkers(this.dataSource).join(this.engines.devices, (error) =>
-      this.logger.warnSparingly('the worker could not say that it lives', { reason: String(error) }),
+      this.logger.warnSparingly('the worker could not send its heartbeat', { reason: String(error) }),
     );
   }
 
-  /** The row that is left by a failure goes stale by itself. */
+  /** If this fails, the row expires by itself. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.presence?.leave().catch(() => undefined);
   }

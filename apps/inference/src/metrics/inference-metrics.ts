@@ -2,10 +2,10 @@ import { Metrics, stepBuckets } from '@app/observability';
 import { Injectable } from '@nestjs/common';
 import type { DrawingProgress, ModelLoaded } from '../engine/engine-protocol';
 
-/** How a drawing ended; an `unfinished` one failed, was canceled, or is drawn again. */
+/** How a drawing ended; an `unfinished` one failed, was canceled, or will be drawn again. */
 export type DrawingOutcome = 'succeeded' | 'unfinished';
 
-/** What a worker measures of its drawing. */
+/** A worker's metrics of its drawing. */
 @Injectable()
 export class InferenceMetrics {
   private readonly steps;

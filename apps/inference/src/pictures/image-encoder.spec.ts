@@ -17,7 +17,7 @@ const parameters: PictureParameters = {
   version: '0.1.0',
 };
 
-/** Every pixel differs, so that a swap of rows or channels shows. */
+/** Every pixel differs, so that swapped rows or channels are detected. */
 const picture = {
   width: 24,
   height: 16,
@@ -37,7 +37,7 @@ function* chunksOf(png: Buffer): Generator<{ type: string; data: Buffer }> {
 }
 
 describe('encodePicture', () => {
-  it('writes a PNG that decodes to the very pixels', async () => {
+  it('writes a PNG that decodes to the same pixels', async () => {
     const file = await encodePicture(picture, 'png', parameters);
     const { data, info } = await sharp(join(file)).raw().toBuffer({ resolveWithObject: true });
     expect(info).toMatchObject({ width: 24, height: 16, channels: 3 });
@@ -65,7 +65,7 @@ describe('encodePicture', () => {
     expect(found).toEqual([parameters, parameters]);
   });
 
-  it('resamples to the size that is asked for', async () => {
+  it('resamples to the requested size', async () => {
     const file = await encodePicture(picture, 'png', parameters, { width: 96, height: 64 });
     expect(await sharp(join(file)).metadata()).toMatchObject({ width: 96, height: 64 });
     expect(file).toMatchObject({ width: 96, height: 64 });

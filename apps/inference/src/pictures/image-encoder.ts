@@ -3,11 +3,11 @@ import sharp from 'sharp';
 import type { RgbPicture } from '../engine/engine-protocol';
 import { withPngText } from './png-text';
 
-/** What a picture says about itself: everything needed to draw it again. */
+/** The metadata of a picture: everything needed to draw it again. */
 export interface PictureParameters {
   prompt: string;
   negative_prompt: string | null;
-  /** Of this very picture, not of the request's first. */
+  /** The seed of this picture, not of the request's first. */
   seed: number;
   cfg: number;
   steps: number;
@@ -16,14 +16,14 @@ export interface PictureParameters {
   height: number;
   model: string;
   model_hash: string;
-  /** Of a Fine-Tune's weights, where they were merged in. */
+  /** Hash of a Fine-Tune's merged weights. */
   weights_hash?: string;
   weights_scale?: number;
   upscaler?: string;
   version: string;
 }
 
-/** A finished file, in parts that follow one another. */
+/** A finished file, in consecutive parts. */
 export interface EncodedPicture {
   parts: Uint8Array[];
   bytes: number;
@@ -39,12 +39,12 @@ const kinds = {
   webp: { contentType: 'image/webp', extension: 'webp' },
 } as const satisfies Record<OutputFormat, object>;
 
-/** Keyword of the PNG's text chunk; other image tools look for this one. */
+/** Keyword of the PNG's text chunk, which other image tools also read. */
 const keyword = 'parameters';
 
 /**
- * Encodes a picture in libvips' own threads, its parameters inside: an iTXt chunk of a PNG, the EXIF description and comment of a
- * JPEG or WebP. A picture of another size than `size` is resampled to it with a Lanczos kernel.
+ * Encodes a picture in libvips' own threads and embeds its parameters: an iTXt chunk in a PNG, the EXIF description and comment
+ * in a JPEG or WebP. A picture of another size than `size` is resampled to it with a Lanczos kernel.
  */
 export async function encodePicture(
   picture: RgbPicture,
@@ -67,7 +67,7 @@ function toPng(image: sharp.Sharp): Promise<Buffer> {
   return image.png({ compressionLevel: 6 }).toBuffer();
 }
 
-/** EXIF text is ASCII: what is not becomes JSON's own escapes, which every reader of JSON undoes. */
+/** EXIF text is ASCII: other characters become JSON escapes, which every JSON parser reads. */
 function withExif(image: sharp.Sharp, format: 'jpeg' | 'webp', text: string): Promise<Buffer> {
   const ascii = text.replace(
     /[\u007f-\uffff]/g,

@@ -8,15 +8,15 @@ import type { RgbPicture } from '../engine/engine-protocol';
 import type { PictureParameters } from './image-encoder';
 import { encodePicture } from './image-encoder';
 
-/** A stored picture as its row will say it. */
+/** A stored picture, as its row describes it. */
 export type StoredPicture = Omit<Image, 'task' | 'taskId'>;
 
-/** Encodes pictures and keeps their files, under `<task id>/<attempt>/`. */
+/** Encodes pictures and stores their files under `<task id>/<attempt>/`. */
 @Injectable()
 export class PictureStore {
   constructor(@Inject(IMAGE_STORAGE) private readonly storage: ImageStorage) {}
 
-  /** The file is whole and on disk when this resolves. */
+  /** The file is complete and on disk when this resolves. */
   async save(
     task: Pick<ImageTask, 'id' | 'attempt' | 'outputFormat' | 'highResolution'>,
     index: number,
@@ -40,7 +40,7 @@ function prefixOf({ id, attempt }: Pick<ImageTask, 'id' | 'attempt'>): string {
   return `${id}/${attempt}`;
 }
 
-/** The size of the same shape whose long edge is that of high resolution. */
+/** The size with the same aspect ratio whose long edge is that of high resolution. */
 function enlargedSize({ width, height }: RgbPicture): { width: number; height: number } {
   const scale = highResolutionLongEdge / Math.max(width, height);
   return { width: Math.round(width * scale), height: Math.round(height * scale) };

@@ -5,7 +5,7 @@ const signatureBytes = 8;
 const headerEnd = signatureBytes + 12 + 13;
 
 /**
- * Puts an uncompressed international text chunk (iTXt, PNG specification 11.3.3.4) behind a PNG's header.
+ * Inserts an uncompressed international text chunk (iTXt, PNG specification 11.3.3.4) after a PNG's header.
  * @param keyword Latin-1, 1 to 79 characters
  * @returns the file in parts, in order; the picture's data is not copied.
  */

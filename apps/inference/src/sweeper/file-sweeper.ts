@@ -6,12 +6,12 @@ import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource, In } from 'typeorm';
 
-/** Files this young may belong to a transaction that is about to commit. */
+/** Younger files may belong to a transaction that is about to commit. */
 const graceMs = 10 * 60_000;
-/** Folders whose rows are asked for at once. */
+/** Folders per query for their rows. */
 const batch = 500;
 
-/** `<task id>/<attempt>/…`: pictures. Thumbnails, weights and all else in the storage have other names and are not ours. */
+/** `<task id>/<attempt>/…`: pictures. Thumbnails, weights and all else have other names and are not touched. */
 const pictureKey = /^(?<id>[\w-]{24})\/(?<attempt>\d+)\//;
 
 interface AttemptFolder {
@@ -19,7 +19,7 @@ interface AttemptFolder {
   attempt: number;
 }
 
-/** Removes the pictures of attempts that came to nothing and of tasks that are gone. */
+/** Removes the pictures of failed attempts and of deleted tasks. */
 @Injectable()
 export class FileSweeper {
   constructor(
@@ -29,7 +29,7 @@ export class FileSweeper {
   ) {}
 
   /**
-   * @param at milliseconds since the epoch; the database's time unless given, for a machine whose clock is wrong may sweep too
+   * @param at milliseconds since the epoch; by default the database's time, because a machine with a wrong clock may sweep too
    * @returns how many folders were removed
    */
   async sweep(at?: number, signal?: AbortSignal): Promise<number> {
@@ -54,7 +54,7 @@ export class FileSweeper {
     if (folders.size === 0) return 0;
     const ids = [...new Set([...folders.values()].map(({ taskId }) => taskId))];
     const { manager } = this.dataSource;
-    // In this order: what was being drawn a moment ago has its rows by now.
+    // In this order: a picture that was just being drawn has its rows by now.
     const tasks = await manager.find(ImageTask, {
       select: { id: true, attempt: true },
       where: { id: In(ids), status: 'processing' },
@@ -62,7 +62,7 @@ export class FileSweeper {
     const images = await manager.find(Image, { select: { id: true, storageKey: true }, where: { taskId: In(ids) } });
     const kept = new Set([
       ...images.map(({ storageKey }) => storageKey.split('/', 2).join('/')),
-      // What is being drawn has files before it has rows, however long it takes.
+      // A task being drawn has files before it has rows, however long it takes.
       ...tasks.map(({ id, attempt }) => `${id}/${attempt}`),
     ]);
     const orphans = [...folders.keys()].filter((folder) => !kept.has(folder));

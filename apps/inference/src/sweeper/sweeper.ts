@@ -7,13 +7,13 @@ import { FileSweeper } from './file-sweeper';
 import { TaskSweeper } from './task-sweeper';
 
 const intervalMs = 10_000;
-/** Listing a storage is dear, and what it finds is in nobody's way. */
+/** Listing a storage is expensive, and orphaned files do little harm. */
 const fileSweepIntervalMs = 15 * 60_000;
 
-/** Advisory lock under which one of all processes sweeps: "SWEP" in ASCII. */
+/** Advisory lock that lets one process at a time sweep: "SWEP" in ASCII. */
 export const sweepLock = 0x53574550;
 
-/** Sweeps at intervals with some jitter, in one process at a time. */
+/** Sweeps at slightly irregular intervals, in one process at a time. */
 @Injectable()
 export class Sweeper extends RecurringService {
   private filesSweptAt = -Infinity;
@@ -28,7 +28,7 @@ export class Sweeper extends RecurringService {
     this.repeat({ intervalMs, failure: 'the sweep failed', work: (signal) => this.sweep(signal) });
   }
 
-  /** Sweeps now, unless another process does. @returns whether it did */
+  /** Sweeps now, unless another process is sweeping. @returns whether it did */
   async sweep(signal?: AbortSignal): Promise<boolean> {
     const swept = await underSessionLock(this.dataSource, sweepLock, async () => {
       await this.tasks.sweep(signal);

@@ -8,17 +8,17 @@ import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { FailureService, maxAttempts } from '../drawing/failure.service';
 
-/** The job of a row this young may still come: Redis is given it after the commit. */
+/** The job of a younger row may still come, because Redis gets it after the commit. */
 const graceMs = 5_000;
-/** The queue itself hands a dead worker's job to another long before; this is for jobs that are gone. */
+/** The queue itself reassigns a dead worker's job long before; this is for lost jobs. */
 const abandonedMs = 3 * heartbeatTimeoutMs;
-/** Rows looked at in one sweep; the next one goes on with the rest. */
+/** Rows per sweep; the next sweep handles the rest. */
 const batch = 500;
 
-/** States of a job that will be worked on without our help. */
+/** States of a job that will still be worked on. */
 const waitingStates: ReadonlySet<string> = new Set(['waiting', 'delayed', 'prioritized']);
 
-/** Gives tasks that lost their job or their worker a new job, and ends those that lose every worker. */
+/** Makes new jobs for tasks that lost their job or their worker, and fails tasks that kill every worker. */
 @Injectable()
 export class TaskSweeper {
   constructor(
@@ -29,13 +29,13 @@ export class TaskSweeper {
     @Inject(JOB_BACK_END) private readonly jobs: JobBackEnd,
   ) {}
 
-  /** @returns how many tasks were given a new job, and how many were ended */
+  /** @returns how many tasks got a new job, and how many failed */
   async sweep(signal?: AbortSignal): Promise<{ requeued: number; ended: number }> {
     const counts = { requeued: 0, ended: 0 };
     for (const task of await this.abandoned()) {
       if (signal?.aborted) return counts;
       if (task.deaths + 1 >= maxAttempts) {
-        await this.failures.endDeadly(task);
+        await this.failures.failAfterWorkerDeaths(task);
         counts.ended++;
         continue;
       }
@@ -50,9 +50,9 @@ export class TaskSweeper {
     return counts;
   }
 
-  /** As many of the oldest queued tasks as there are fewer jobs than open tasks: any job serves any task. */
+  /** The oldest queued tasks, as many as there are fewer jobs than open tasks: any job serves any task. */
   private async withoutTicket(): Promise<ImageTask[]> {
-    // The jobs first: a task that ends between the two counts makes the want look smaller, never greater.
+    // Jobs are counted first: a task that ends between the two counts can only make the shortage look smaller.
     const jobs = Object.values(await this.jobs.counts('images')).reduce((sum, count) => sum + count, 0);
     const { manager } = this.dataSource;
     const [{ open }] = await manager.query<{ open: number }[]>(

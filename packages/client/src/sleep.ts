@@ -1,8 +1,8 @@
 /**
- * Waits, unless or until the signal is aborted.
+ * Waits, unless the signal aborts.
  * @throws the signal's reason.
  */
-export function rest(milliseconds: number, signal?: AbortSignal): Promise<void> {
+export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
     const stop = () => {
@@ -18,7 +18,7 @@ export function rest(milliseconds: number, signal?: AbortSignal): Promise<void> 
   });
 }
 
-/** The n-th wait (from 0) of a series that starts at `firstMs` and grows by half up to `mostMs`, less up to a fifth at random. */
+/** The n-th wait (from 0) of a series that starts at `firstMs` and grows by half up to `mostMs`, minus up to a fifth at random. */
 export function backOffMs(n: number, firstMs: number, mostMs: number): number {
   return Math.min(mostMs, firstMs * 1.5 ** n) * (1 - Math.random() / 5);
 }
