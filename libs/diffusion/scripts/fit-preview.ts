@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fitLatentRgbMap, StableDiffusionPipeline } from '../src';
 import type { PreviewSample } from '../src';
 
-/** What is drawn when no prompts are given: much of the range of colours, in the words of every model. */
+/** Default prompts: a wide range of colours, in words that every model knows. */
 const defaultPrompts = [
   'a red circle on a blue background',
   'a green star on a white background',

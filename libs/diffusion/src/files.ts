@@ -1,4 +1,4 @@
-/** What reads a model's files and loads no runtime, for processes that draw nothing. */
+/** Reads a model's files without loading a runtime, for processes that do not draw. */
 export { ModelFolderError } from './model/errors';
 export { readModelFolder } from './model/model-folder';
 export { ClipTokenizer } from './tokenizer/clip-tokenizer';

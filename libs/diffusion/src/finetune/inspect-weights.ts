@@ -6,21 +6,21 @@ import type { TextualInversion } from '../textual-inversion/textual-inversion';
 import { fitTextualInversion } from '../textual-inversion/token-embedding';
 import { withWeights } from './weights-file';
 
-/** What an accepted file of weights is. */
+/** Properties of an accepted file of weights. */
 export interface WeightsSummary {
   kind: 'lora' | 'textual_inversion';
   format: LoraFormat | TextualInversion['format'];
-  /** Layers that a LoRA changes. */
+  /** Number of layers that a LoRA changes. */
   modules: number;
-  /** The ranks that occur in it, ascending. */
+  /** Its distinct ranks, ascending. */
   rank: number[];
-  /** Embeddings of a textual inversion. */
+  /** Number of embeddings of a textual inversion. */
   tokens?: number;
 }
 
 /**
- * Checks uploaded weights against the model that they are for: first what the header says, every layer found and every shape
- * compared; only of what fits, the numbers are read, once and in pieces.
+ * Checks uploaded weights against their base model: first the header alone, with every layer and every shape; only if that fits
+ * are the numbers read, once and in pieces.
  * @throws WeightsError if they are malformed, of another kind, or do not fit the model; OnnxModelError if the model is malformed.
  */
 export function inspectWeights(path: string, baseFolder: string): Promise<WeightsSummary> {

@@ -1,4 +1,4 @@
-/** Why weights are refused: broken, made for another model, of a kind that is not merged, or too much work to merge. */
+/** Why weights are rejected: malformed, made for another model, of a kind that cannot be merged, or too expensive to merge. */
 export type WeightsErrorCode =
   'WeightsMalformed' | 'WeightsDoNotFitModel' | 'WeightsKindUnsupported' | 'WeightsTooComplex';
 
@@ -14,13 +14,13 @@ export class WeightsError extends Error {
   }
 }
 
-/** A name from an uploaded file in a sentence: escaped and never longer than a line. */
+/** Quotes a name from an uploaded file: escaped and never longer than a line. */
 export function quote(name: string): string {
   const text = JSON.stringify(name);
   return text.length > 160 ? `${text.slice(0, 160)}…"` : text;
 }
 
-/** A shape in a sentence: `[320, 8]`. */
+/** Writes a shape: `[320, 8]`. */
 export function shapeText(shape: readonly number[]): string {
   return `[${shape.join(', ')}]`;
 }

@@ -11,8 +11,8 @@ import { WeightsError } from './weights-error';
 export type Weights = { kind: 'lora'; lora: Lora } | { kind: 'textual_inversion'; embedding: TextualInversion };
 
 /**
- * Reads what uploaded weights of either kind say of themselves, and lends the file that holds their numbers for the time of a call.
- * @throws WeightsError if the file is malformed or holds neither.
+ * Reads the header of uploaded weights of either kind, and keeps the file open during a call.
+ * @throws WeightsError if the file is malformed or of neither kind.
  */
 export async function withWeights<T>(
   path: string,

@@ -1,12 +1,12 @@
 import { quote, WeightsError } from '../finetune/weights-error';
 import type { ModelPart } from './lora-keys';
 
-/** peft names every layer that it changes, which takes some ten kB. */
+/** peft lists every layer that it changes, which takes about ten kB. */
 const MAX_CONFIG_LENGTH = 256 * 1024;
 
 /**
- * The alpha of each part that diffusers keeps in the metadata: peft's configuration as JSON, `<part>.lora_alpha` in it.
- * @throws WeightsError if it is malformed, or asks for more than a plain LoRA.
+ * The alpha of each part, which diffusers stores in the metadata: peft's configuration as JSON, with `<part>.lora_alpha`.
+ * @throws WeightsError if it is malformed, or describes more than a plain LoRA.
  */
 export function readAlphas(metadata: ReadonlyMap<string, string>): (part: ModelPart) => number | undefined {
   const text = metadata.get('lora_adapter_metadata');
@@ -29,7 +29,7 @@ export function readAlphas(metadata: ReadonlyMap<string, string>): (part: ModelP
   return (part) => {
     const alpha = fields.get(`${part}.lora_alpha`);
     if (alpha === undefined) return undefined;
-    // JSON can write a number that is too large for any type.
+    // JSON can contain a number that is too large for any type.
     if (!Number.isFinite(alpha)) throw malformed(`The metadata "${part}.lora_alpha" is not a number.`);
     return alpha as number;
   };

@@ -8,21 +8,21 @@ import { findWeightSites } from './weight-sites';
 import type { WeightSite } from './weight-sites';
 
 /**
- * The rank of a layer is at most this, or the shorter side of its weight where that is more: a higher one adds nothing. Published
- * LoRAs have ranks to 1,024, and this whatever the layer.
+ * Upper bound of a layer's rank, unless the shorter side of its weight is longer: a higher rank adds nothing. Published LoRAs
+ * have ranks up to 1,024, whatever the layer.
  */
 const MAX_RANK = 1024;
 
-/** Multiplications that a merge may take: four times those of a LoRA of rank 128 on every layer of SD 1.5; some ten seconds of two cores. */
+/** Most multiplications of a merge: four times those of a LoRA of rank 128 on every layer of SD 1.5; about ten seconds on two cores. */
 const MAX_MULTIPLICATIONS = 5e11;
 
-/** A layer of the LoRA and the base's weight that it changes. */
+/** A layer of the LoRA and the base weight that it changes. */
 export interface FittedModule {
   module: LoraModule;
   site: WeightSite;
 }
 
-/** One part of the base model, and what the LoRA changes of it. */
+/** One part of the base model, and the layers that the LoRA changes in it. */
 export interface FittedPart {
   part: ModelPart;
   model: OnnxModel;
@@ -30,8 +30,8 @@ export interface FittedPart {
 }
 
 /**
- * Finds the base's weight for every layer of a LoRA, by shapes alone. Each weight of the base is changed by one layer at most, so
- * that the work of all that follows is bounded by the base's size, the ranks and {@link MAX_MULTIPLICATIONS}.
+ * Finds the base weight for every layer of a LoRA, by shapes alone. At most one layer changes each base weight, so the base's
+ * size, the ranks and {@link MAX_MULTIPLICATIONS} bound all further work.
  * @throws WeightsError if the base lacks a layer or has it in another shape, or if the merge would take too much work;
  * OnnxModelError if the base is malformed.
  */
@@ -47,7 +47,7 @@ export function fitLora(lora: Lora, baseFolder: string): FittedPart[] {
         throw misfit(`The key ${quote(module.key)} is for a ${part}, which the base model does not have.`);
       const model = OnnxModel.open(path);
       const sites = findWeightSites(model);
-      // Exporters of PyTorch before 1.13 number nodes and weights: nothing tells then which layer a weight belongs to.
+      // Exporters of PyTorch before 1.13 number nodes and weights, so nothing shows which layer a weight belongs to.
       if (![...sites.keys()].some((path) => path.includes('attn'))) {
         throw misfit(
           `The base model's ${part} was exported without its layers' names, so that no LoRA can be merged into it.`,
@@ -78,7 +78,7 @@ export function fitLora(lora: Lora, baseFolder: string): FittedPart[] {
   return [...parts.values()].map(({ part, model, modules }) => ({ part, model, modules }));
 }
 
-/** @returns how many multiplications the layer takes. @throws WeightsError for a rank that adds nothing. */
+/** @returns the layer's multiplications. @throws WeightsError for a rank that adds nothing. */
 function assertRank({ key, rank, mid, shape: [out, ...inputs] }: LoraModule): number {
   const columns = inputs.reduce((product, length) => product * length, 1);
   const most = Math.max(MAX_RANK, Math.min(out, columns));
@@ -87,7 +87,7 @@ function assertRank({ key, rank, mid, shape: [out, ...inputs] }: LoraModule): nu
   return rank * columns * (out + (mid ? rank : 0));
 }
 
-/** A convolution of 1 x 1 is a linear layer: published LoRAs have either for `proj_in` and `proj_out`. */
+/** A 1 x 1 convolution is a linear layer: published LoRAs use either for `proj_in` and `proj_out`. */
 function squeeze(shape: readonly number[]): string {
   const isPointwise = shape.length === 4 && shape[2] === 1 && shape[3] === 1;
   return (isPointwise ? shape.slice(0, 2) : shape).join();

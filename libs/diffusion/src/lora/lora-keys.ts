@@ -3,7 +3,7 @@ import { quote, WeightsError } from '../finetune/weights-error';
 export type ModelPart = 'unet' | 'text_encoder';
 export type LoraFormat = 'diffusers' | 'kohya';
 
-/** What one key of a LoRA file stands for. */
+/** The meaning of one key of a LoRA file. */
 export interface LoraKey {
   part: ModelPart;
   /** The layer's path as {@link canonicalPath} writes it. */
@@ -13,14 +13,14 @@ export interface LoraKey {
 }
 
 /**
- * One spelling for a layer's path, whoever wrote it: dots and slashes become `_` (as kohya has it, where the two cannot be
- * told apart), and the wrappers that tools put in front are left out.
+ * Normalises a layer's path: dots and slashes become `_` (as in kohya's files, where the two are indistinguishable), and prefixes
+ * that some tools add are removed.
  */
 export function canonicalPath(path: string): string {
   return path.replace(/[./]/g, '_').replace(/^_?(?:(?:unet|text_encoder|text_model|model|m)_)*/, '');
 }
 
-/** Endings of relatives of LoRA, which change a weight in another way than up x down. */
+/** Suffixes of LoRA variants that change a weight by something other than up x down. */
 const relatives: [RegExp, string][] = [
   [/\.hada_/, 'a LoHa'],
   [/\.lokr_/, 'a LoKr'],
@@ -38,7 +38,7 @@ const scaling = /^(.+?)(?:\.lora_linear_layer|\.lora|_lora)?\.alpha$/;
 const roles = { A: 'down', B: 'up', down: 'down', up: 'up', mid: 'mid' } as const;
 
 /**
- * Reads a key as peft, diffusers (now and before peft) or kohya's scripts write it.
+ * Parses a key as written by peft, diffusers (now and before peft) or kohya's scripts.
  * @throws WeightsError if it is of another kind of weights, of another model family, or of no known form.
  */
 export function parseLoraKey(key: string): LoraKey {

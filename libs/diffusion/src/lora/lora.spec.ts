@@ -97,7 +97,7 @@ describe('parseLoraKey', () => {
   });
 });
 
-/** Adds as the runtime does. */
+/** Adds in the same order as the runtime. */
 class PlainSum {
   async add(weight: Float32Array, left: Float32Array, right: Float32Array, rank: number): Promise<Float32Array> {
     const columns = right.length / rank;
@@ -118,11 +118,11 @@ describe('parseLora', () => {
     expect(one(lora)).toMatchObject({ shape: [4, 3], rank: 2, alpha: 0.5, conv: false });
   });
 
-  it('takes the rank for alpha where there is none', () => {
+  it('uses the rank as alpha if there is none', () => {
     expect(one(parse(pair('unet.mid_block.x'))).alpha).toBe(2);
   });
 
-  it("takes alpha from peft's configuration in the metadata", () => {
+  it("reads alpha from peft's configuration in the metadata", () => {
     const metadata = new Map([['lora_adapter_metadata', '{"unet.r": 2, "unet.lora_alpha": 8}']]);
     expect(one(parse(pair('unet.mid_block.x'), metadata)).alpha).toBe(8);
   });
@@ -170,7 +170,7 @@ describe('parseLora', () => {
       { ...pair('unet.mid_block.x'), 'unet.mid_block.x.lora_mid.weight': ones(2, 2, 3, 3) },
       /middle factor \[2, 2, 3, 3\]/,
     ],
-  ])('refuses a file %s', (_, tensors, sentence) => {
+  ])('rejects a file %s', (_, tensors, sentence) => {
     const { code, message } = refusal(() => parse(tensors));
     expect(code).toBe('WeightsMalformed');
     expect(message).toMatch(sentence);
@@ -183,14 +183,14 @@ describe('parseLora', () => {
     ['longer than any', JSON.stringify('x'.repeat(300_000)), 'WeightsMalformed'],
     ['rank-stabilised', '{"unet.use_rslora": true}', 'WeightsKindUnsupported'],
     ['with an alpha of its own for a layer', '{"unet.alpha_pattern": {"to_q": 4}}', 'WeightsKindUnsupported'],
-  ])('judges metadata that is %s', (_, text, outcome) => {
+  ])('checks metadata that is %s', (_, text, outcome) => {
     const judge = () => parse(pair('unet.mid_block.x'), new Map([['lora_adapter_metadata', text]]));
     expect(outcome === 'accepted' ? one(judge()).alpha : refusal(judge).code).toBe(
       outcome === 'accepted' ? 2 : outcome,
     );
   });
 
-  it('refuses a damaged file with a plain error, whatever was changed', () => {
+  it('rejects any damaged file with a plain error', () => {
     const metadata = { lora_adapter_metadata: '{"unet.r":2,"unet.lora_alpha":8}' };
     const good = encodeSafetensors({ ...pair('unet.mid_block.x'), 'unet.mid_block.x.alpha': ones(1) }, metadata);
     const outcomes = { refused: 0, read: 0 };
@@ -227,14 +227,14 @@ describe('parseTextualInversion', () => {
     ['without rows', { emb_params: ones(0, 3) }, 'WeightsMalformed'],
     ['of integers', { emb_params: { ...ones(1, 3), dtype: 'I32' } }, 'WeightsMalformed'],
     ['with an infinity', { emb_params: { shape: [2], values: [0, Infinity] } }, 'WeightsMalformed'],
-  ])('refuses embeddings %s', (_, tensors, code) => {
+  ])('rejects embeddings %s', (_, tensors, code) => {
     const source = sourceOf(tensors);
     const header = readSafetensorsHeader(source);
     expect(isTextualInversion(header.tensors)).toBe(true);
     expect(refusal(() => assertFiniteVectors(parseTextualInversion(header.tensors), source)).code).toBe(code);
   });
 
-  it('is not what a single weight of a checkpoint is', () => {
+  it('does not mistake a single weight of a checkpoint for an embedding', () => {
     const { tensors } = readSafetensorsHeader(sourceOf({ 'unet.conv_in.weight': ones(2, 3) }));
     expect(isTextualInversion(tensors)).toBe(false);
   });

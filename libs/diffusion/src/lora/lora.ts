@@ -6,12 +6,12 @@ import { readAlphas } from './lora-alphas';
 import { parseLoraKey } from './lora-keys';
 import type { LoraFormat, ModelPart } from './lora-keys';
 
-/** The change of one layer: its weight gains `alpha / rank * up x down`. Its factors stay in the file until they are merged. */
+/** The change of one layer: its weight gains `alpha / rank * up x down`. The factors stay in the file until the merge. */
 export interface LoraModule {
   part: ModelPart;
   /** The layer's path, see `canonicalPath`. */
   path: string;
-  /** A key of the file that belongs to it, for messages. */
+  /** One of its keys in the file, for messages. */
   key: string;
   /** [out, rank] */
   up: SafetensorsInfo;
@@ -19,7 +19,7 @@ export interface LoraModule {
   down: SafetensorsInfo;
   /** Tucker form: [rank, rank, height, width]. */
   mid?: SafetensorsInfo;
-  /** The changed weight's shape: [out, in] or, for a convolution, [out, in, height, width]. */
+  /** Shape of the changed weight: [out, in] or, for a convolution, [out, in, height, width]. */
   shape: number[];
   rank: number;
   alpha: number;
@@ -28,7 +28,7 @@ export interface LoraModule {
 
 export interface Lora {
   format: LoraFormat;
-  /** By part and path: `unet.<path>`. */
+  /** Layers by part and path: `unet.<path>`. */
   modules: Map<string, LoraModule>;
 }
 
@@ -43,8 +43,8 @@ interface Factors {
 }
 
 /**
- * Reads a LoRA of linear and convolution layers from a file's header; of the tensors, only alphas of one number are read.
- * @throws WeightsError if a key is unknown, a factor is missing, or shapes do not go together.
+ * Reads a LoRA of linear and convolution layers from a file's header. The only tensors read are scalar alphas.
+ * @throws WeightsError if a key is unknown, a factor is missing, or shapes do not match.
  */
 export function parseLora({ tensors, metadata }: SafetensorsHeader, source: ByteSource): Lora {
   const layers = new Map<string, Factors>();
@@ -103,7 +103,7 @@ function readAlpha(source: ByteSource, alpha: SafetensorsInfo, key: string): num
   return value;
 }
 
-/** Reads every factor once. @throws WeightsError if a value is no finite number. */
+/** Reads every factor once. @throws WeightsError if a value is not finite. */
 export function assertFinite({ modules }: Lora, source: ByteSource): void {
   for (const { key, up, down, mid } of modules.values())
     for (const factor of [up, down, mid]) if (factor && !isFiniteTensor(source, factor)) throw notFinite(key);

@@ -1,10 +1,10 @@
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { gemmModel } from '../onnx/small-graph';
 
-/** Threads sleep between two sums: reading and writing weights takes most of the time, and they would spin meanwhile. */
+/** Threads sleep between two sums instead of spinning, because reading and writing weights takes most of the time. */
 const waiting: InferenceSession.SessionOptions = { extra: { session: { intra_op: { allow_spinning: '0' } } } };
 
-/** Adds low-rank products to weights on all cores: the products of a rank 128 LoRA for SD 1.5 are some 70 billion multiplications. */
+/** Adds low-rank products to weights on all cores: a rank 128 LoRA for SD 1.5 takes about 70 billion multiplications. */
 export class LowRankSum {
   private constructor(private readonly session: InferenceSession) {}
 

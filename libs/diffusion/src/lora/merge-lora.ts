@@ -13,26 +13,27 @@ import type { FittedModule } from './lora-fit';
 import { LowRankSum } from './low-rank-sum';
 
 export interface MergeLoraOptions {
-  /** A model folder in diffusers' layout, of which only `unet` and `text_encoder` are changed. */
+  /** A model folder in diffusers' layout; only its `unet` and `text_encoder` are changed. */
   baseFolder: string;
   /** The LoRA's safetensors file. */
   lora: string;
-  /** 0 is the base model, 1 the LoRA as it was trained. */
+  /** 0 gives the base model, 1 the LoRA as trained. */
   scale: number;
-  /** The folder to write, empty or not there yet; best on the base's device, where its files are linked and not copied. */
+  /** The folder to write, empty or missing; best on the base's device, where files are linked and not copied. */
   folder: string;
-  /** For files that cannot be linked; by default each is copied. */
+  /** Places files that cannot be linked; by default each is copied. */
   placeCopy?: PlaceCopy;
 }
 
 /**
- * Makes a model folder in which the LoRA is part of the weights: W + scale * alpha / rank * up x down, which on a layer's
- * output is the sum that diffusers computes (`LoraLayer.forward` of peft). The changed weights are in one file of their own;
- * all others stay in the base's files, hard-linked beside the graph. Where the base keeps its weights inside `model.onnx`,
- * that file is linked and the new graph points into it, so that no form of base is ever copied.
- * One layer is in memory at a time. What bounds the work is `fitLora`, which every merge and every inspection goes through.
- * @returns how many weights are changed
- * @throws WeightsError if the LoRA is malformed or does not fit; OnnxModelError if the base is malformed; the folder is then not to be used
+ * Writes a model folder with the LoRA merged into the weights: W + scale * alpha / rank * up x down. On a layer's output this is
+ * the sum that diffusers computes (`LoraLayer.forward` of peft). The changed weights are in one new file; all others stay in the
+ * base's files, hard-linked beside the graph. If the base has its weights inside `model.onnx`, that file is linked and the new
+ * graph points into it, so no base is ever copied. One layer is in memory at a time. `fitLora`, which every merge and inspection
+ * calls, bounds the work.
+ * @returns the number of changed weights
+ * @throws WeightsError if the LoRA is malformed or does not fit; OnnxModelError if the base is malformed; the folder must then
+ * not be used
  */
 export async function mergeLora(options: MergeLoraOptions): Promise<number> {
   const { baseFolder, scale, folder, placeCopy: copy = placeCopy } = options;
@@ -40,7 +41,7 @@ export async function mergeLora(options: MergeLoraOptions): Promise<number> {
   return withLora(options.lora, async (lora, source) => {
     const parts = fitLora(lora, baseFolder);
     const graphs = parts.map(({ part }) => `${part}/`);
-    // Other graphs of a changed part, as fused ones for a GPU, would draw without the LoRA: they are left out.
+    // Other graphs of a changed part, such as fused ones for a GPU, would draw without the LoRA, so they are left out.
     const isShared = (path: string) => !(path.endsWith('.onnx') && graphs.some((start) => path.startsWith(start)));
     await shareFolder(baseFolder, folder, copy, isShared);
     const share = (from: string, to: string) => shareFile(from, to, copy);
@@ -53,7 +54,7 @@ export async function mergeLora(options: MergeLoraOptions): Promise<number> {
           for (const fitted of modules) {
             const { initializer, cast } = fitted.site;
             const weight = await mergeModule(model, fitted, source, scale, sum);
-            // What is only read through a cast to float32 is kept as float32, which spares it a second rounding.
+            // A weight that is only read through a cast to float32 is stored as float32, which avoids a second rounding.
             changes.set(initializer.name, await file.append(weight, cast ? FLOAT : initializer.dataType));
           }
           return changes;
@@ -66,7 +67,7 @@ export async function mergeLora(options: MergeLoraOptions): Promise<number> {
   });
 }
 
-/** The merged weight, in the layout that the graph stores it in. */
+/** The merged weight, in the layout of the graph. */
 async function mergeModule(
   model: OnnxModel,
   { module, site }: FittedModule,

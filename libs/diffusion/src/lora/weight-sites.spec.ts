@@ -20,7 +20,7 @@ const multiply = (op: string, value: string, name = '', ints = {}): GraphToWrite
 });
 
 describe('findWeightSites', () => {
-  it('goes by the name of the node where the weight has lost its own', () => {
+  it('uses the name of the node if the weight has lost its own', () => {
     const name = '/down_blocks.0/attentions.0/transformer_blocks.0/attn1/to_out.0/MatMul';
     const graph = model({
       nodes: [multiply('MatMul', 'onnx::MatMul_7', name)],
@@ -34,7 +34,7 @@ describe('findWeightSites', () => {
     ]);
   });
 
-  it('finds a weight behind a cast and a transposition by its own name', () => {
+  it('finds a weight by its own name behind a cast and a transposition', () => {
     const nodes: GraphToWrite['nodes'] = [
       { op: 'Cast', inputs: ['text_model.q.weight_f16'], outputs: ['text_model.q.weight'], ints: { to: [FLOAT] } },
       { op: 'Transpose', inputs: ['text_model.q.weight'], outputs: ['t'], ints: { perm: [1, 0] } },
@@ -52,7 +52,7 @@ describe('findWeightSites', () => {
       'is cast to another type too',
       { nodes: [{ op: 'Cast', inputs: ['a.weight'], outputs: ['z'], ints: { to: [7] } }] },
     ],
-  ])('does not take a weight for only cast to float32 that %s', (_, { nodes = [], inputs }) => {
+  ])('does not treat as only cast to float32 a weight that %s', (_, { nodes = [], inputs }) => {
     const cast = { op: 'Cast', inputs: ['a.weight'], outputs: ['c'], ints: { to: [FLOAT] } };
     const graph = (extra: GraphToWrite['nodes'], declared?: string[]) =>
       model({
@@ -74,7 +74,7 @@ describe('findWeightSites', () => {
     expect(findWeightSites(graph).get('a')).toMatchObject({ shape, transposed });
   });
 
-  it('leaves out what is computed, and does not follow a ring', () => {
+  it('skips computed values, and does not loop on a cycle', () => {
     const nodes = [
       multiply('MatMul', 'x', '/a/MatMul'),
       { op: 'Cast', inputs: ['r'], outputs: ['s'] },

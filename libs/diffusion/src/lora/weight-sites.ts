@@ -6,18 +6,18 @@ import { canonicalPath } from './lora-keys';
 /** A layer of a graph that a LoRA can change. */
 export interface WeightSite {
   initializer: OnnxInitializer;
-  /** The weight's shape as PyTorch has it: [out, in] or [out, in, height, width]. */
+  /** The weight's shape in PyTorch: [out, in] or [out, in, height, width]. */
   shape: number[];
-  /** A linear weight stored as [in, out]. */
+  /** Whether a linear weight is stored as [in, out]. */
   transposed: boolean;
-  /** The weight is only read through a cast to float32, so it may as well be stored as float32. */
+  /** Whether the weight is only read through a cast to float32, so that it can be stored as float32. */
   cast: boolean;
 }
 
 /**
- * The linear and convolution layers of a graph by their module's path (see `canonicalPath`). The path is the initializer's
- * own name where the exporter kept it (`<path>.weight`); where it was folded away (`onnx::MatMul_123`), the name of the
- * node that multiplies by it tells the path (`/<path>/MatMul`).
+ * The linear and convolution layers of a graph by their module's path (see `canonicalPath`). The path is the initializer's name
+ * if the exporter kept it (`<path>.weight`); if it was folded away (`onnx::MatMul_123`), the path comes from the name of the node
+ * that multiplies by it (`/<path>/MatMul`).
  */
 export function findWeightSites(model: OnnxModel): Map<string, WeightSite> {
   const trace = traceWeights(model);

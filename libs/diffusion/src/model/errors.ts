@@ -1,10 +1,10 @@
-/** A model folder that cannot be drawn with. The message is one sentence that names the file and the reason. */
+/** A model folder that cannot be used. The message is one sentence that names the file and the reason. */
 export class ModelFolderError extends Error {
   override readonly name = 'ModelFolderError';
 
   /**
    * @param file path of the file or folder at fault
-   * @param reason what is wrong with it, as the rest of a sentence that begins with the path: `is missing`
+   * @param reason what is wrong with it, as the end of a sentence that begins with the path: `is missing`
    */
   constructor(
     readonly file: string,
@@ -14,7 +14,7 @@ export class ModelFolderError extends Error {
   }
 }
 
-/** The device that was asked for has no execution provider here; the same folder may load on the CPU. */
+/** The requested device has no execution provider here; the same folder may load on the CPU. */
 export class ProviderUnavailableError extends Error {
   override readonly name = 'ProviderUnavailableError';
 

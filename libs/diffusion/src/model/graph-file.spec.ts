@@ -26,13 +26,13 @@ describe(readGraphFile, () => {
   );
 
   it.each(['FastGelu', 'FusedConv', 'BiasGelu', 'SkipLayerNormalization', 'GroupNormalization'])(
-    'names no operator where there is only %s, which the CPU has too',
+    'names no operator if there is only %s, which the CPU supports too',
     async (op) => {
       await expect(operatorOf(op)).resolves.toBeUndefined();
     },
   );
 
-  it('knows attention with packed inputs, whole or of keys and values, from attention that the CPU can do', async () => {
+  it('tells attention with packed inputs from attention that the CPU supports', async () => {
     const packed = 'MultiHeadAttention with packed inputs';
     await expect(operatorOf('MultiHeadAttention', ['qkv'])).resolves.toBe(packed);
     await expect(operatorOf('MultiHeadAttention', ['query', 'key_value', '', 'bias'])).resolves.toBe(packed);

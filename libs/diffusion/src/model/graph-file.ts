@@ -6,7 +6,7 @@ import { ModelFolderError } from './errors';
 
 /**
  * Operators into which ONNX Runtime's own tools fuse a diffusion model and for which its CPU provider has no kernel on x64.
- * Source: the operators that the tools write, less the kernels that onnxruntime 1.30 lists for the CPU.
+ * Source: the operators that the tools write, minus the CPU kernels of onnxruntime 1.30.
  */
 const cudaOperators = new Set([
   'BiasAdd',
@@ -20,23 +20,23 @@ const cudaOperators = new Set([
   'SkipGroupNorm',
 ]);
 
-/** A graph that was read to its end without its weights: it is whole, and all that it names is there. */
+/** A graph that was read completely except for its weights: it is whole, and everything it refers to exists. */
 export interface GraphFile {
   path: string;
-  /** Files beside the graph that hold its weights, by the name that the graph uses. */
+  /** Files beside the graph with its weights, as the graph names them. */
   externalFiles: string[];
-  /** Whether two nodes share a name, which ONNX Runtime refuses. */
+  /** Whether two nodes share a name, which ONNX Runtime rejects. */
   hasRepeatedNames: boolean;
   /** An operator that only CUDA implements, if the graph has one. */
   cudaOperator: string | undefined;
-  /** Channels of what the first convolution takes, where that is an input of the graph. */
+  /** Input channels of the first convolution, if it reads an input of the graph. */
   inputChannels: number | undefined;
 }
 
 /**
- * Reads the structure of an ONNX file and checks that every byte it refers to exists, so that ONNX Runtime is never handed a
- * file that was cut short.
- * @throws ModelFolderError naming the file that is missing, cut short or no ONNX model
+ * Reads the structure of an ONNX file and checks that every byte it refers to exists, so that ONNX Runtime never gets a truncated
+ * file.
+ * @throws ModelFolderError naming the file that is missing, truncated or not an ONNX model
  */
 export async function readGraphFile(path: string): Promise<GraphFile> {
   const model = openModel(path);
@@ -45,7 +45,7 @@ export async function readGraphFile(path: string): Promise<GraphFile> {
     const file = join(dirname(path), name);
     const found = await stat(file).catch(() => undefined);
     if (!found?.isFile()) throw new ModelFolderError(file, `is missing, and ${path} keeps its weights there`);
-    // ONNX Runtime refuses weights outside the graph's folder, links included, as the cache of a model hub has them.
+    // ONNX Runtime rejects weights outside the graph's folder, including links, such as those in a hub's cache.
     if (!(await realpath(file)).startsWith((await realpath(dirname(path))) + sep))
       throw new ModelFolderError(
         file,
@@ -73,8 +73,8 @@ export async function readGraphFile(path: string): Promise<GraphFile> {
 }
 
 /**
- * Read from the weights, since a run does not always tell: on processors without AVX-512 the runtime's fastest kernels take fewer
- * channels than they have weights for, and read what lies behind them.
+ * Read from the weights, because a run does not always fail: on processors without AVX-512 the runtime's fastest kernels accept
+ * fewer channels than they have weights for, and read past the end.
  */
 function convolvedChannels({ nodes, inputs, initializers }: OnnxModel): number | undefined {
   const casts = new Map(
@@ -85,9 +85,9 @@ function convolvedChannels({ nodes, inputs, initializers }: OnnxModel): number |
   return first && initializers.get(uncast(first.inputs[1]))?.dims[1];
 }
 
-/** The operator of a node that cannot run on the CPU. */
+/** The first operator that cannot run on the CPU. */
 function cudaOnly({ opType, inputs }: OnnxNode): string | undefined {
-  // Without a value input, keys and values are packed into one tensor: the CPU's kernel loads that, and refuses it when it runs.
+  // Without a value input, keys and values are packed into one tensor: the CPU's kernel loads that, but fails when it runs.
   if (opType === 'MultiHeadAttention' && !inputs[2]) return 'MultiHeadAttention with packed inputs';
   return cudaOperators.has(opType) ? opType : undefined;
 }
@@ -102,7 +102,7 @@ function openModel(path: string): OnnxModel {
   }
 }
 
-/** The reason without the file's name before it and the full stop after it. */
+/** The reason, without the file's name before it and the full stop after it. */
 function lastClause({ message }: Error): string {
   return message.slice(message.indexOf(': ') + 2).replace(/\.$/, '');
 }

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { ModelFolderError } from './errors';
 
-/** What a model's JSON file holds: an object whose values are yet to be checked. */
+/** The content of a model's JSON file: an object with unchecked values. */
 export type JsonObject = Record<string, unknown>;
 
 /** @throws ModelFolderError if the file is missing or unreadable */
@@ -12,7 +12,7 @@ export async function readTextFile(file: string): Promise<string> {
 }
 
 /**
- * Reads a JSON object from a model folder. An optional file that does not exist is `undefined`.
+ * Reads a JSON object from a model folder. Returns `undefined` if an optional file does not exist.
  * @throws ModelFolderError if the file is missing, unreadable or not a JSON object
  */
 export async function readJsonFile(file: string): Promise<JsonObject>;

@@ -10,7 +10,7 @@ import type { GraphFile } from './graph-file';
 import { readJsonFile, readTextFile } from './json-file';
 import type { JsonObject } from './json-file';
 
-/** Everything of a model folder but its weights, read and checked as far as that is possible without loading it. */
+/** A model folder without its weights, checked as far as possible without loading it. */
 export interface ModelFolder {
   path: string;
   textEncoder: GraphFile;
@@ -23,13 +23,13 @@ export interface ModelFolder {
   preview: LatentRgbMap | undefined;
 }
 
-/** Class names of diffusers, old and new, and of optimum, for pipelines of Stable Diffusion 1.x and 2.x; their weights are the same. */
+/** Pipeline class names in diffusers, old and new, and optimum for Stable Diffusion 1.x and 2.x; their weights are the same. */
 const pipelineClasses = /^(Onnx|ORT)?(StableDiffusion|LatentConsistencyModel)(Onnx|Img2Img|Inpaint)?Pipeline(Legacy)?$/;
 
 /**
  * Reads a folder in diffusers' or optimum's ONNX layout: `text_encoder`, `unet` and `vae_decoder` with a graph each, `tokenizer`,
- * `scheduler/scheduler_config.json`. For a CUDA device a part's graph is `model_cuda.onnx` where there is one, fused for CUDA and kept
- * beside the plain `model.onnx`; a part with a single other `.onnx` file is drawn by that.
+ * `scheduler/scheduler_config.json`. On a CUDA device a part's graph is `model_cuda.onnx` if it exists beside the plain
+ * `model.onnx`. A part with a single `.onnx` file of another name uses that.
  * @throws ModelFolderError naming the file that is missing or wrong
  */
 export async function readModelFolder(path: string, device: string): Promise<ModelFolder> {

@@ -12,27 +12,27 @@ import type { CreateSession } from './optimized-graph';
 /** Where and how a model runs. */
 export interface LoadOptions {
   device: 'cpu' | `cuda:${number}`;
-  /** Threads of one call on the CPU; all cores if not given. */
+  /** Threads of one call on the CPU; all cores by default. */
   intraOpNumThreads?: number;
-  /** Folder for graphs that were optimised once, so that the next load is faster. It is made if it is not there. */
+  /** Cache folder for optimised graphs, which load faster. It is created if missing. */
   optimizedModelDir?: string;
-  /** Whether idle threads wait by spinning, which is faster where the cores are otherwise free. Default true. */
+  /** Whether idle threads spin, which is faster if the cores are otherwise free. Default true. */
   allowSpinning?: boolean;
 }
 
-/** An input or output of a graph. A dimension is a number where it is fixed and a name where it is free. */
+/** An input or output of a graph. A dimension is a number if it is fixed and a name if it is free. */
 export interface ValueFacts {
   name: string;
   type: string;
   shape: readonly (number | string)[];
 }
 
-// Errors reach the caller as exceptions; written to stderr as well they would only garble a terminal.
+// Errors reach the caller as exceptions, so they need not be written to stderr as well.
 env.logLevel = 'fatal';
 
-/** One loaded graph. Calls block the thread they are made on. */
+/** One loaded graph. Calls block their thread. */
 export class ModelSession {
-  /** Number of calls and the time spent inside ONNX Runtime, since the session was opened. */
+  /** Number of calls and the time inside ONNX Runtime, since the session was opened. */
   readonly spent = { runs: 0, runMs: 0 };
   readonly inputs: readonly ValueFacts[];
   readonly outputs: readonly ValueFacts[];
@@ -46,7 +46,7 @@ export class ModelSession {
   }
 
   /**
-   * @throws ModelFolderError if ONNX Runtime refuses the graph
+   * @throws ModelFolderError if ONNX Runtime rejects the graph
    * @throws ProviderUnavailableError if the device's execution provider cannot be loaded
    */
   static async open(graph: GraphFile, options: LoadOptions): Promise<ModelSession> {
@@ -71,7 +71,7 @@ export class ModelSession {
     }
   }
 
-  /** The output of that name, or the first one: names differ between exporters. @throws ModelFolderError if there is none */
+  /** The output with that name, or the first one, because names differ between exporters. @throws ModelFolderError if there is none */
   output(name: string): ValueFacts {
     const found = this.outputs.find((value) => value.name === name) ?? this.outputs[0];
     if (!found) throw new ModelFolderError(this.file, 'has no output');
@@ -93,14 +93,17 @@ export class ModelSession {
   }
 }
 
-/** The type of an input that we have to write, if it is one of those that its role allows. */
+/** The element type of an input that we write, if its role allows it. */
 export function elementType<T extends ElementType>(file: string, value: ValueFacts, allowed: readonly T[]): T {
   const found = allowed.find((type) => type === value.type);
   if (found) return found;
   throw new ModelFolderError(file, `takes or gives ${value.name} as ${value.type} (accepted: ${allowed.join(', ')})`);
 }
 
-/** A graph is loaded by its path, so that weights beside it are found; one that has to be mended, from memory with them. */
+/**
+ * A graph is loaded by its path, so that its external weights are found; one that must be fixed is loaded from memory together
+ * with them.
+ */
 async function loader(graph: GraphFile): Promise<CreateSession> {
   if (!graph.hasRepeatedNames) return (options) => InferenceSession.create(graph.path, options);
   const mended = withUniqueNodeNames(await readFile(graph.path));
@@ -126,7 +129,7 @@ function valueFacts(file: string, value: InferenceSession.ValueMetadata): ValueF
   return { name: value.name, type: value.type, shape: value.shape };
 }
 
-/** ONNX Runtime's messages go on for lines and name its own source files: what matters is the end of the first line. */
+/** ONNX Runtime's messages are many lines long and name its own source files; only the end of the first line is useful. */
 function firstLine({ message }: Error): string {
   const [line] = message.trim().split('\n');
   return line

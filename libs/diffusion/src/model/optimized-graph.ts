@@ -10,8 +10,9 @@ import type { GraphFile } from './graph-file';
 export type CreateSession = (options: InferenceSession.SessionOptions) => Promise<InferenceSession>;
 
 /**
- * Opens the optimised form of a graph from a cache folder, or makes it there. An entry belongs to one graph and device, and to one
- * state of its files, one version of ONNX Runtime and one kind of processor; it is made anew when it fits no more or fails to load.
+ * Opens the optimised form of a graph from a cache folder, or creates it there. An entry is valid for one graph and device, one
+ * state of its files, one version of ONNX Runtime and one kind of processor; it is made again when it is not valid or fails to
+ * load.
  * @param create opens the graph itself
  */
 export async function openOptimized(
@@ -38,7 +39,7 @@ export async function openOptimized(
     part = await mkdtemp(`${entry}.part-`);
     session = await create(writingTo(part, options));
   } catch {
-    // A full or read-only disk must not keep a model from loading; if the graph itself is at fault, opening it tells.
+    // A full or read-only disk must not keep a model from loading; if the graph itself is at fault, opening it fails too.
     if (part) await rm(part, { recursive: true, force: true });
     return create(options);
   }
@@ -46,7 +47,7 @@ export async function openOptimized(
   return session;
 }
 
-/** Gives a whole entry its name and drops those of the graph's former states. */
+/** Renames a complete entry into place and deletes those of earlier states of the graph. */
 async function publish(part: string, entry: string, name: string): Promise<void> {
   const folder = dirname(entry);
   const isFormer = (other: string) => other.startsWith(`${name}-`) && !other.includes('.part-');
@@ -63,7 +64,7 @@ function writingTo(folder: string, options: InferenceSession.SessionOptions): In
       ...options.extra,
       session: {
         ...(options.extra?.session as object),
-        // Weights go to a file of their own: a graph may not exceed 2 GB.
+        // Weights go to a separate file, because a graph may not exceed 2 GB.
         optimized_model_external_initializers_file_name: 'weights.bin',
         optimized_model_external_initializers_min_size_in_bytes: '1024',
       },

@@ -1,18 +1,18 @@
 import { constants, copyFile, link, mkdir, readdir, realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-/** Puts a file where no hard link can lead to it, as on another device. */
+/** Places a file where a hard link is impossible, as on another device. */
 export type PlaceCopy = (from: string, to: string) => Promise<void>;
 
-/** What a link is refused with across devices, and where links are not permitted or too many. */
+/** Error codes of a link across devices, and where links are not permitted or too many. */
 const unlinkable = ['EXDEV', 'EPERM', 'EACCES', 'EMLINK', 'ENOTSUP'];
 
-/** Copies a file; a file system that can do so shares its blocks. */
+/** Copies a file; a file system with copy-on-write shares its blocks. */
 export const placeCopy: PlaceCopy = (from, to) => copyFile(from, to, constants.COPYFILE_FICLONE);
 
 /**
- * Places a model's file under another name as a hard link: ONNX Runtime refuses external data behind a symbolic link or outside
- * the model's folder, but takes a hard link. What cannot be linked is placed by `copy`.
+ * Places a model's file under another name as a hard link: ONNX Runtime rejects external data behind a symbolic link or outside
+ * the model's folder, but accepts a hard link. If linking fails, `copy` places the file.
  */
 export async function shareFile(from: string, to: string, copy: PlaceCopy): Promise<void> {
   const source = await realpath(from);
@@ -25,7 +25,7 @@ export async function shareFile(from: string, to: string, copy: PlaceCopy): Prom
   }
 }
 
-/** Shares every file below `from` whose path, relative to it, is `wanted`. */
+/** Links every file below `from` whose relative path is `wanted`. */
 export async function shareFolder(
   from: string,
   to: string,

@@ -8,10 +8,10 @@ import type { ExternalData } from './onnx-proto';
 
 /** Weights start at multiples of a page, so that the runtime can map them into memory. */
 const PAGE_BYTES = 4096;
-/** Smaller constants stay in the graph: the runtime reads shapes and the like while it loads. */
+/** Smaller constants stay in the graph, because the runtime reads shapes and the like while it loads. */
 const MOVED_BYTES = 1024;
 
-/** A file of external data, written one weight after the other. */
+/** A file of external data, to which weights are appended. */
 export class ExternalDataWriter {
   private offset = 0;
 
@@ -20,7 +20,7 @@ export class ExternalDataWriter {
     private readonly location: string,
   ) {}
 
-  /** Appends values as float32 or float16, and says where they are. */
+  /** Appends values as float32 or float16, and returns their position. */
   async append(values: Float32Array, dataType: number): Promise<ExternalData> {
     const stored = dataType === FLOAT16 ? encodeFloat16(values) : values;
     const bytes = new Uint8Array(stored.buffer, stored.byteOffset, stored.byteLength);
@@ -34,10 +34,10 @@ export class ExternalDataWriter {
 }
 
 /**
- * Writes `model.onnx` into a folder that has the base's external files already: changed weights go to a new file beside it;
- * those that the base keeps inside its own `model.onnx` are read from there, through a link under another name.
+ * Writes `model.onnx` into a folder that already has the base's external files. Changed weights go to a new file beside it;
+ * weights inside the base's own `model.onnx` are read from there, through a link with another name.
  * @param share places a file of the base under another name
- * @param change appends the changed weights, and returns where they are by initializer
+ * @param change appends the changed weights, and returns their positions by initializer
  * @param stale names of values whose recorded shapes and types are no longer true
  */
 export async function rewriteGraph(

@@ -54,8 +54,8 @@ describe(OnnxModel.name, () => {
     ],
     ['data outside the folder', withInitializer({ external: { location: '../weights.pb' } }), /not beside the model/],
     ['data at an absolute path', withInitializer({ external: { location: '/etc/passwd' } }), /not beside the model/],
-    ['data without a place', withInitializer({ external: { offset: '0' } }), /not beside the model/],
-    ['an offset in words', withInitializer({ external: { location: 'w', offset: '1e9' } }), /not a number/],
+    ['data without a location', withInitializer({ external: { offset: '0' } }), /not beside the model/],
+    ['an offset that is no number', withInitializer({ external: { location: 'w', offset: '1e9' } }), /not a number/],
     [
       'an initializer twice',
       encodeOnnx({ nodes: [relu], initializers: [0, 1].map(() => ({ name: 'w', dims: [0], dataType: FLOAT })) }),
@@ -67,7 +67,7 @@ describe(OnnxModel.name, () => {
     expect(() => open(bytes)).toThrow(sentence);
   });
 
-  it('refuses a damaged file with a plain error, whatever was changed', () => {
+  it('rejects any damaged file with a plain error', () => {
     const good = encodeOnnx({
       nodes: [
         { op: 'Cast', inputs: ['a.weight_f16'], outputs: ['a.weight'], ints: { to: [FLOAT] } },

@@ -21,14 +21,14 @@ import type { ExternalData, OnnxInitializer, OnnxNode, Part } from './onnx-proto
 import { asMessage, bytesFieldHead, ProtobufError, readFields } from './protobuf';
 import type { Field } from './protobuf';
 
-/** The file is not a well-formed ONNX model, or lacks data it names; the message is one plain sentence. */
+/** The file is not a well-formed ONNX model, or lacks data that it refers to; the message is one plain sentence. */
 export class OnnxModelError extends Error {
   override name = 'OnnxModelError';
 }
 
 /**
- * What a merge needs to know of an ONNX model, read without loading its weights, and a way to write the model again
- * with some weights elsewhere. Whatever is not changed is copied byte for byte.
+ * The parts of an ONNX model that a merge needs, read without loading its weights. It can write the model again with some weights
+ * in other places; everything else is copied byte for byte.
  */
 export class OnnxModel {
   readonly initializers = new Map<string, OnnxInitializer>();
@@ -77,7 +77,7 @@ export class OnnxModel {
     }
   }
 
-  /** Reads a model's bytes, which would be the file at `path`. @throws OnnxModelError if they are malformed. */
+  /** Reads a model from memory, as if it were the file at `path`. @throws OnnxModelError if it is malformed. */
   static from(bytes: Buffer, path: string): OnnxModel {
     return OnnxModel.parse(path, new BufferSource(bytes));
   }
@@ -91,7 +91,7 @@ export class OnnxModel {
     }
   }
 
-  /** The names of the files beside the model that hold its weights. */
+  /** The names of the external files with the model's weights. */
   externalFiles(): string[] {
     const locations = [...this.initializers.values()].map((initializer) => initializer.data?.location);
     return [...new Set(locations.filter((location) => location !== undefined))];
@@ -99,7 +99,7 @@ export class OnnxModel {
 
   /**
    * The values of a float32 or float16 initializer as float32.
-   * @throws OnnxModelError if it has another type, or its data are not where the model says.
+   * @throws OnnxModelError if it has another type, or its data is not where the model says.
    */
   async readFloats(initializer: OnnxInitializer): Promise<Float32Array> {
     const { name, dims, dataType, data } = initializer;
@@ -123,7 +123,7 @@ export class OnnxModel {
   }
 
   /**
-   * Writes the model with the given initializers' values elsewhere.
+   * Writes the model with the given initializers' values in other places.
    * @param changes by initializer name
    * @param stale names of values whose recorded shapes are no longer true
    */
@@ -152,7 +152,7 @@ export class OnnxModel {
   }
 }
 
-/** Copies at most this much at once, so that memory stays flat whatever the model's size. */
+/** Size of one copy step, which bounds memory whatever the model's size. */
 const CHUNK_BYTES = 4 * 1024 * 1024;
 
 async function copyParts(from: string, to: string, parts: readonly Part[]): Promise<void> {

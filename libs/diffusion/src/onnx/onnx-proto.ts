@@ -17,7 +17,7 @@ import type { Field } from './protobuf';
 export const FLOAT = 1;
 export const FLOAT16 = 10;
 
-/** Bytes per element by TensorProto.DataType, for the types of a fixed size. */
+/** Bytes per element by TensorProto.DataType, for types of fixed size. */
 export const elementBytes: Record<number, number | undefined> = {
   1: 4,
   2: 1,
@@ -34,20 +34,20 @@ export const elementBytes: Record<number, number | undefined> = {
   16: 2,
 };
 
-/** Bytes of the model file, or of the file at `location` beside it. Without `end` they go on to the end of that file. */
+/** A range of the model file, or of the file at `location` beside it. Without `end` it extends to the end of that file. */
 interface DataSpan {
   location?: string;
   begin: number;
   end?: number;
 }
 
-/** A constant of the graph, and where its little-endian values are: nowhere we can read if `data` is undefined. */
+/** A constant of the graph, and the position of its little-endian values; `data` is undefined if we cannot read them. */
 export interface OnnxInitializer {
   name: string;
   dims: number[];
   dataType: number;
   data: DataSpan | undefined;
-  /** All of its field in the model file, and within it the fields of its description. */
+  /** Its whole field in the model file, and the fields inside that describe it. */
   field: Field;
   described: Field[];
 }
@@ -57,11 +57,11 @@ export interface OnnxNode {
   opType: string;
   inputs: string[];
   outputs: string[];
-  /** The attributes that are an integer or a list of integers. */
+  /** The attributes with an integer or a list of integers. */
   ints: Map<string, number[]>;
 }
 
-/** Where an initializer's values are from now on; `dims` and `dataType` replace the old ones where given. */
+/** The new position of an initializer's values; `dims` and `dataType` replace the old ones if given. */
 export interface ExternalData {
   location: string;
   offset: number;
@@ -70,7 +70,7 @@ export interface ExternalData {
   dataType?: number;
 }
 
-/** A piece of a file to be written: bytes of the old file, or new ones. */
+/** A part of a file to be written: bytes of the old file, or new ones. */
 export type Part = { begin: number; end: number } | Buffer;
 
 /** Field numbers (https://github.com/onnx/onnx/blob/main/onnx/onnx.proto). */
@@ -161,7 +161,7 @@ function readEntry(source: ByteSource, message: Field): { key: string; value: st
   return entry;
 }
 
-/** Raw bytes, or float32 values packed as they would be there. */
+/** Raw bytes, or packed float32 values, which have the same form. */
 function readInline(values: Field[], dataType: number): DataSpan | undefined {
   const [field] = values;
   if (values.length !== 1 || field.wire !== 'bytes') return undefined;
@@ -182,7 +182,7 @@ function readExternal(entries: Map<string, string>, what: string): DataSpan {
   return { location, begin, end: length === undefined ? undefined : begin + Number(length) };
 }
 
-/** The initializer's field with its values in another file; what describes it is copied. */
+/** The initializer's field with its values in another file; its description is copied. */
 export function moveInitializer({ field, described }: OnnxInitializer, change: ExternalData): Part[] {
   const replaced = new Set([change.dims && TENSOR.dims, change.dataType && TENSOR.dataType]);
   const parts: Part[] = described

@@ -1,11 +1,11 @@
 import type { ByteSource } from '../tensor/byte-source';
 
-/** The bytes are not valid protobuf; says where. */
+/** The bytes are not valid protobuf; the message says where. */
 export class ProtobufError extends Error {
   override name = 'ProtobufError';
 }
 
-/** One field of a message. `tagBegin` to `end` is all of it; `begin` to `end` is its value without tag and length. */
+/** One field of a message. `tagBegin` to `end` is the whole field; `begin` to `end` is its value without tag and length. */
 export interface Field {
   number: number;
   wire: 'varint' | 'fixed64' | 'bytes' | 'fixed32';
@@ -40,13 +40,13 @@ export function* readFields(source: ByteSource, begin: number, end: number): Gen
   }
 }
 
-/** An int64, bool or enum field's value. */
+/** The value of an int64, bool or enum field. */
 export function readInt(source: ByteSource, field: Field): number {
   if (field.wire !== 'varint') throw new ProtobufError(`the field at byte ${field.tagBegin} is not a number`);
   return toInt(readVarint(source, field.begin, field.end).value);
 }
 
-/** A repeated int64 field's values, packed or single. */
+/** The values of a repeated int64 field, packed or single. */
 export function readInts(source: ByteSource, field: Field): number[] {
   if (field.wire !== 'bytes') return [readInt(source, field)];
   const values: number[] = [];
@@ -62,7 +62,7 @@ export function readText(source: ByteSource, field: Field): string {
   return source.bytes(field.begin, asMessage(field).end).toString('utf8');
 }
 
-/** The field, if it has a length: a message, a text or bytes. */
+/** The field, if it has a length: a message, a string or bytes. */
 export function asMessage(field: Field): Field {
   if (field.wire !== 'bytes') throw new ProtobufError(`the field at byte ${field.tagBegin} is not a message`);
   return field;
@@ -93,18 +93,18 @@ function readVarint(source: ByteSource, begin: number, limit: number): { value: 
   throw new ProtobufError(`the number at byte ${begin} is longer than ten bytes`);
 }
 
-/** The bytes of a varint field. Takes non-negative integers. */
+/** Encodes a varint field. Accepts non-negative integers. */
 export function varintField(number: number, value: number): Buffer {
   return Buffer.concat([varint(number * 8), varint(value)]);
 }
 
-/** The bytes of a text, bytes or message field. */
+/** Encodes a string, bytes or message field. */
 export function bytesField(number: number, value: string | Buffer): Buffer {
   const bytes = Buffer.from(value as string);
   return Buffer.concat([bytesFieldHead(number, bytes.length), bytes]);
 }
 
-/** Tag and length of a field whose value of `length` bytes is written after it. */
+/** Tag and length that precede a field's value of `length` bytes. */
 export function bytesFieldHead(number: number, length: number): Buffer {
   return Buffer.concat([varint(number * 8 + 2), varint(length)]);
 }

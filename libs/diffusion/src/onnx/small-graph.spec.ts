@@ -16,7 +16,7 @@ describe(gemmModel.name, () => {
 });
 
 describe(identityModel.name, () => {
-  it('gives what it takes', async () => {
+  it('returns its input', async () => {
     const session = await InferenceSession.create(identityModel());
     const { y } = await session.run({ x: matrix([0.5, -2], [2]) });
     expect([...(y.data as Float32Array)]).toEqual([0.5, -2]);

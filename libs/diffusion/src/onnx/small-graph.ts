@@ -1,7 +1,7 @@
 import { FLOAT, GRAPH, MODEL, NODE, OPSET, TENSOR_TYPE, TYPE, VALUE_INFO, SHAPE } from './onnx-proto';
 import { bytesField, varintField } from './protobuf';
 
-/** A graph of one node that takes and gives float32 tensors of one rank, whose lengths are free. */
+/** A graph with one node, whose inputs and output are float32 tensors of one rank and any size. */
 interface SmallGraph {
   name: string;
   opType: string;
@@ -10,7 +10,7 @@ interface SmallGraph {
   rank: number;
 }
 
-/** Versions of the format and of its operators that every ONNX Runtime of the last years reads. */
+/** Format and operator versions that every recent ONNX Runtime reads. */
 const IR_VERSION = 8;
 const OPSET_VERSION = 13;
 
@@ -25,7 +25,7 @@ export function gemmModel(): Buffer {
   });
 }
 
-/** A model that gives what it takes: the smallest there is, to try a device with. */
+/** A model that returns its input: the smallest there is, to test a device with. */
 export function identityModel(): Buffer {
   return encode({ name: 'identity', opType: 'Identity', inputs: ['x'], output: 'y', rank: 1 });
 }

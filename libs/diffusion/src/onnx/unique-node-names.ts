@@ -4,8 +4,8 @@ import { asMessage, bytesField, bytesFieldHead, readFields, readText } from './p
 import type { Field } from './protobuf';
 
 /**
- * Copies an ONNX model with the names of like-named nodes made unique. A node's name is a label with no meaning to the graph, and
- * the exporter of PyTorch writes the same one twice where it traces a wrapper, but ONNX Runtime refuses to load such a graph.
+ * Copies an ONNX model and makes repeated node names unique. A node's name is only a label, and PyTorch's exporter writes the
+ * same one twice when it traces a wrapper, but ONNX Runtime refuses to load such a graph.
  */
 export function withUniqueNodeNames(model: Buffer): Buffer {
   const source = new BufferSource(model);

@@ -2,17 +2,17 @@ import type { OnnxModel } from './onnx-model';
 import { FLOAT } from './onnx-proto';
 import type { OnnxInitializer } from './onnx-proto';
 
-/** Where a node's input comes from: an initializer, through casts and transpositions. */
+/** The initializer that a node's input comes from, through casts and transpositions. */
 export interface WeightOrigin {
   initializer: OnnxInitializer;
-  /** Names of the weight and of what it is cast to and transposed. */
+  /** Names of the weight and of its cast and transposed forms. */
   names: string[];
   transposes: number;
-  /** The weight is only read through a cast to float32, so it may as well be stored as float32. */
+  /** Whether the weight is only read through a cast to float32, so that it can be stored as float32. */
   cast: boolean;
 }
 
-/** Tells where the values that a graph's nodes take come from; undefined for what is computed. */
+/** Returns a function that finds the origin of a node's input; undefined for a computed value. */
 export function traceWeights(model: OnnxModel): (value: string | undefined) => WeightOrigin | undefined {
   const producers = new Map(model.nodes.flatMap((node) => node.outputs.map((output) => [output, node] as const)));
   const uncast = new Set(model.inputs);
@@ -22,7 +22,7 @@ export function traceWeights(model: OnnxModel): (value: string | undefined) => W
   return (value) => {
     const names: string[] = [];
     let transposes = 0;
-    // In a malformed graph the chain may be a ring: it is no longer than the graph has nodes.
+    // In a malformed graph the chain may be a cycle, so it is followed for at most as many steps as the graph has nodes.
     for (let i = 0; value !== undefined && i <= model.nodes.length; i++) {
       names.unshift(value);
       const initializer = model.initializers.get(value);

@@ -2,7 +2,7 @@ import { Generator } from './generator';
 
 describe(Generator.name, () => {
   describe('randn', () => {
-    it("draws torch's numbers below and from 16 values on", () => {
+    it("draws torch's numbers, for fewer than 16 values and for more", () => {
       // torch.randn(3), then torch.randn(16)[:3], with torch.Generator().manual_seed(0)
       const few = new Generator(0).randn(3);
       expect([...few]).toEqual(
@@ -22,20 +22,20 @@ describe(Generator.name, () => {
       expect(Math.abs(variance - 1)).toBeLessThan(0.01);
     });
 
-    it('goes on where the last draw ended', () => {
+    it('continues where the last draw ended', () => {
       const together = new Generator(3).randn(64);
       const generator = new Generator(3);
       expect(generator.randn(32)).toEqual(together.subarray(0, 32));
       expect(generator.randn(32)).toEqual(together.subarray(32));
     });
 
-    it('takes the lowest 32 bits of the seed', () => {
+    it('uses the lowest 32 bits of the seed', () => {
       expect(new Generator(2 ** 32 + 5).randn(16)).toEqual(new Generator(5).randn(16));
       expect(new Generator(6).randn(16)).not.toEqual(new Generator(5).randn(16));
     });
   });
 
-  it.each([0.5, NaN, Infinity, 2 ** 53])('refuses the seed %d', (seed) => {
+  it.each([0.5, NaN, Infinity, 2 ** 53])('rejects the seed %d', (seed) => {
     expect(() => new Generator(seed)).toThrow('must be an integer');
   });
 });

@@ -5,15 +5,15 @@ const half = block / 2;
 const twoPi = Math.fround(2 * Math.PI);
 
 /**
- * Normal noise with torch's numbers: `torch.Generator().manual_seed(seed)` on the CPU and `torch.randn` in float32, equal
- * within 1e-6. The order of the draws and their sizes matter, as they do in torch.
+ * Normal noise with torch's numbers: equal to `torch.Generator().manual_seed(seed)` on the CPU with `torch.randn` in float32,
+ * within 1e-6. As in torch, the order and the sizes of the draws matter.
  * Source: ATen/native/cpu/DistributionTemplates.h and ATen/core/DistributionsHelper.h.
  */
 export class Generator {
   private readonly engine: MersenneTwister;
   private spare: number | undefined;
 
-  /** @param seed an integer; torch, too, uses its lowest 32 bits only */
+  /** @param seed an integer; like torch, uses only its lowest 32 bits */
   constructor(readonly seed: number) {
     if (!Number.isSafeInteger(seed)) throw new RangeError(`The seed must be an integer, but is ${seed}.`);
     this.engine = new MersenneTwister(seed);
@@ -24,7 +24,7 @@ export class Generator {
     return size < block ? this.fewNormals(size) : this.manyNormals(size);
   }
 
-  /** Fewer than 16: one by one in double precision, the second value of a pair kept for the next draw, whatever its size. */
+  /** Fewer than 16: one by one in double precision; the second value of a pair is kept for the next draw, whatever its size. */
   private fewNormals(size: number): Float32Array {
     const values = new Float32Array(size);
     for (let i = 0; i < size; i++) {
@@ -41,7 +41,7 @@ export class Generator {
     return values;
   }
 
-  /** 16 or more: uniform values first, turned in blocks of 16; a tail shorter than a block redraws the last 16 values. */
+  /** 16 or more: uniform values first, transformed in blocks of 16; a tail shorter than a block draws the last 16 values again. */
   private manyNormals(size: number): Float32Array {
     const values = new Float32Array(size);
     this.fillUniform24(values, 0);
@@ -66,7 +66,7 @@ export class Generator {
   }
 }
 
-/** Turns 16 uniform values into normal ones: value i and value i + 8 make a pair. */
+/** Transforms 16 uniform values into normal ones: value i and value i + 8 are a pair. */
 function boxMuller(values: Float32Array, start: number): void {
   for (let i = start; i < start + half; i++) {
     const radius = Math.sqrt(-2 * Math.log(1 - values[i]));

@@ -1,7 +1,7 @@
 import type { ByteSource } from '../tensor/byte-source';
 import { SafetensorsError, scanHeader } from './safetensors-scan';
 
-/** Bytes of one element of each type that we read. */
+/** Bytes per element of the supported types. */
 export const elementSizes = {
   F64: 8,
   F32: 4,
@@ -33,12 +33,12 @@ export interface SafetensorsHeader {
   metadata: Map<string, string>;
 }
 
-/** A full Stable Diffusion checkpoint needs about 150 KB, a LoRA whose metadata lists its training images some MB. */
+/** A full Stable Diffusion checkpoint needs about 150 KB, a LoRA whose metadata lists its training images several MB. */
 const MAX_HEADER_BYTES = 8 * 1024 * 1024;
 
 /**
- * Reads the header of a safetensors file and checks that the tensors fill the file without gap or overlap. No tensor is read:
- * the work is bounded by the header's length, which is bounded itself.
+ * Reads the header of a safetensors file and checks that the tensors fill the file without gap or overlap. No tensor is read; the
+ * limited length of the header bounds the work.
  * Layout: 8 bytes little-endian header length, the JSON header, the tensors' bytes (https://github.com/huggingface/safetensors).
  * @throws SafetensorsError if the file is not well-formed.
  */
@@ -136,7 +136,7 @@ function isSizes(value: unknown): value is number[] {
   return Array.isArray(value) && value.every((item) => Number.isSafeInteger(item) && item >= 0);
 }
 
-/** A name of the file in a sentence: escaped and never longer than a line. */
+/** Quotes a name from the file: escaped and never longer than a line. */
 function quote(value: unknown): string {
   const text = JSON.stringify(value) ?? 'undefined';
   return text.length > 120 ? `${text.slice(0, 120)}…` : text;

@@ -3,26 +3,26 @@ export class SafetensorsError extends Error {
   override name = 'SafetensorsError';
 }
 
-/** The header, a tensor's entry, and its shape: nothing in a header is deeper. */
+/** Deepest nesting of a valid header: the header, a tensor's entry, and its shape. */
 const MAX_DEPTH = 3;
-/** Of all objects together. A LoRA of every layer of SD 1.5 has some 1,200 tensors of four keys each. */
+/** Keys of all objects together. A LoRA of every layer of SD 1.5 has about 1,200 tensors with four keys each. */
 const MAX_KEYS = 100_000;
-/** Names of layers have some hundred characters. */
+/** Names of layers have up to some hundred characters. */
 const MAX_KEY_LENGTH = 1_000;
 /** A weight has at most four dimensions. */
 const MAX_LIST_LENGTH = 8;
 
-/** An object or list that is open at the place that is looked at. */
+/** An object or list that is open at the current position. */
 interface Scope {
-  /** Of an object. */
+  /** Keys of an object so far. */
   keys?: Set<string>;
-  /** Of a list: elements after the first. */
+  /** Commas in a list so far. */
   commas: number;
 }
 
 /**
- * Looks at a header once before it is parsed, so that nothing is built of one that is made to cost: its depth, its keys and its lists
- * are counted, and no key of an object is there twice, of which JSON.parse would silently keep the last. The text need not be JSON.
+ * Scans a header before it is parsed, so that a hostile one cannot make the parser expensive: it limits the depth, the keys and
+ * the lists, and rejects repeated keys, of which JSON.parse would silently keep the last. The text need not be JSON.
  * @throws SafetensorsError
  */
 export function scanHeader(text: string): void {

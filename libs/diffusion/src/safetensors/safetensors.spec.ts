@@ -4,7 +4,7 @@ import { isFiniteTensor, readFloats } from './safetensors';
 import { readSafetensorsHeader } from './safetensors-header';
 import { SafetensorsError } from './safetensors-scan';
 
-/** A file with the given header text and this many bytes of data. */
+/** A file with the given header text and number of data bytes. */
 function file(header: string, data: Uint8Array | number = 8): Buffer {
   const length = Buffer.alloc(8);
   length.writeBigUInt64LE(BigInt(Buffer.byteLength(header)));
@@ -18,7 +18,7 @@ const longHeader = Buffer.from([0x00, 0xe1, 0xf5, 0x05, 0, 0, 0, 0]);
 const emptyTensors = (count: number) => `{${Array.from({ length: count }, (_, i) => `"${i}":{"dtype":"F32"}`).join()}}`;
 
 describe('readSafetensorsHeader', () => {
-  it('gives types, shapes, positions in the file and metadata', () => {
+  it('returns types, shapes, positions in the file and metadata', () => {
     const header = `{"__metadata__":{"format":"pt"},"a":${tensor(0, 8)},"b":${tensor(8, 8)}}  `;
     const { tensors, metadata } = readSafetensorsHeader(new BufferSource(file(header)));
     expect(tensors.get('a')).toEqual({ dtype: 'F32', shape: [2], begin: 8 + header.length, end: 16 + header.length });
@@ -32,20 +32,24 @@ describe('readSafetensorsHeader', () => {
     ['a length of 2^63', Buffer.from([0, 0, 0, 0, 0, 0, 0, 128, 123, 125]), /at most/],
     ['broken JSON', file('{"a":'), /not valid JSON/],
     ['bytes that are not UTF-8', Buffer.concat([file('', 0), Buffer.from('{"\xff":1}', 'latin1')]), /JSON/],
-    ['a list for a header', file('[]'), /not a JSON object/],
-    ['a number for a tensor', file('{"a":1}'), /entry of "a" is not a JSON object/],
+    ['a list as the header', file('[]'), /not a JSON object/],
+    ['a number as a tensor', file('{"a":1}'), /entry of "a" is not a JSON object/],
     ['an unknown type', file(`{"a":${tensor(0, 8, 'F8')}}`), /type "F8"/],
     ['an inherited name for a type', file(`{"a":${tensor(0, 8, 'constructor')}}`), /type "constructor"/],
     ['a negative size', file(`{"a":${tensor(0, 8, 'F32', [-2])}}`), /no valid shape/],
     ['a fractional size', file(`{"a":${tensor(0, 8, 'F32', [0.5])}}`), /no valid shape/],
     ['a size that overflows', file(`{"a":${tensor(0, 8, 'F32', [2 ** 52, 2 ** 52])}}`), /needs .* bytes/],
     ['three offsets', file('{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8,8]}}'), /no valid data offsets/],
-    ['offsets backwards', file(`{"a":${tensor(8, 0, 'F32', [2])}}`), /outside/],
+    ['offsets in reverse order', file(`{"a":${tensor(8, 0, 'F32', [2])}}`), /outside/],
     ['offsets past the end', file(`{"a":${tensor(0, 12)}}`), /outside the 8 bytes/],
     ['a wrong byte count', file(`{"a":${tensor(0, 8, 'F16', [2])}}`), /needs 4 bytes, but has 8/],
     ['an overlap', file(`{"a":${tensor(0, 8)},"b":${tensor(4, 8)}}`), /"b" overlaps/],
     ['a gap at the start', file(`{"a":${tensor(4, 8)}}`), /gap of 4 bytes before the tensor "a"/],
-    ['a gap between', file(`{"a":${tensor(0, 4)},"b":${tensor(8, 12)}}`, 12), /gap of 4 bytes before the tensor "b"/],
+    [
+      'a gap in between',
+      file(`{"a":${tensor(0, 4)},"b":${tensor(8, 12)}}`, 12),
+      /gap of 4 bytes before the tensor "b"/,
+    ],
     ['bytes left over', file(`{"a":${tensor(0, 4)}}`), /4 bytes after the last tensor/],
     ['a tensor named twice', file(`{"a":${tensor(0, 8)},"\\u0061":${tensor(0, 8)}}`), /key "a" twice/],
     [
@@ -54,7 +58,7 @@ describe('readSafetensorsHeader', () => {
       /"dtype" twice/,
     ],
     ['an unknown key', file('{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8],"x":1}}'), /unknown key "x"/],
-    ['metadata that is no string', file('{"__metadata__":{"n":1}}', 0), /metadata "n"/],
+    ['metadata that is not a string', file('{"__metadata__":{"n":1}}', 0), /metadata "n"/],
     ['a header of 100 MB', Buffer.concat([longHeader, Buffer.alloc(100)]), /claims 100000000 bytes; at most/],
     ['a header of a million levels', file('['.repeat(1_000_000)), /more than 3 levels/],
     ['a million tensors without a size', file(emptyTensors(250_000)), /more than 100000 keys/],
@@ -63,14 +67,14 @@ describe('readSafetensorsHeader', () => {
     ['a shape of a million ones', file(`{"a":{"shape":[${'1,'.repeat(1_000_000)}1]}}`), /more than 8 elements/],
     ['a list of a million lists', file(`[${'[],'.repeat(1_000_000)}[]]`), /more than 8 elements/],
     ['a string without an end', file(`{"a":"${'x'.repeat(1_000_000)}`), /not valid JSON/],
-    ['brackets that were never open', file(']'.repeat(1_000_000)), /not valid JSON/],
+    ['brackets that were never opened', file(']'.repeat(1_000_000)), /not valid JSON/],
   ])('refuses %s', (_, bytes, sentence) => {
     const read = () => readSafetensorsHeader(new BufferSource(bytes));
     expect(read).toThrow(SafetensorsError);
     expect(read).toThrow(sentence);
   });
 
-  it('refuses any damaged header with a plain error, whatever was changed', () => {
+  it('rejects any damaged header with a plain error', () => {
     const good = file(`{"__metadata__":{"k":"v"},"ab":${tensor(0, 8)},"cd":${tensor(8, 16, 'F16', [2, 2])}}`, 16);
     let refused = 0;
     for (const bytes of mutations(good, 5000)) {
@@ -128,7 +132,7 @@ describe(isFiniteTensor.name, () => {
     expect(judge(dtype, data)).toBe(isFinite);
   });
 
-  it('looks past the first piece', () => {
+  it('reads beyond the first piece', () => {
     const values = new Float32Array(3_000_000);
     expect(judge('F32', values)).toBe(true);
     values[values.length - 1] = NaN;

@@ -24,10 +24,10 @@ const arrays = {
 
 type SafetensorsArray = InstanceType<(typeof arrays)[SafetensorsDtype]>;
 
-/** Values are looked at in pieces of this size, so that memory stays flat whatever the tensor's. */
+/** Values are read in pieces of this size, which bounds memory whatever the tensor's size. */
 const PIECE_BYTES = 4 * 1024 * 1024;
 
-/** The values of one tensor, row-major; those of F16 and BF16 as their bits. @throws SafetensorsError if the file is shorter than it was. */
+/** The values of one tensor, row-major; F16 and BF16 as their bits. @throws SafetensorsError if the file became shorter. */
 export function readArray(source: ByteSource, { dtype, begin, end }: SafetensorsInfo): SafetensorsArray {
   return new arrays[dtype](copy(source, begin, end).buffer);
 }
@@ -43,7 +43,7 @@ export function readFloats(source: ByteSource, info: SafetensorsInfo): Float32Ar
   return values;
 }
 
-/** Whether every value of a floating-point tensor is a finite float32, found in one pass over its bytes. */
+/** Whether every value of a floating-point tensor is a finite float32, in one pass over its bytes. */
 export function isFiniteTensor(source: ByteSource, { dtype, begin, end }: SafetensorsInfo): boolean {
   const piece = PIECE_BYTES - (PIECE_BYTES % elementSizes[dtype]);
   for (let at = begin; at < end; at += piece) {
@@ -53,7 +53,7 @@ export function isFiniteTensor(source: ByteSource, { dtype, begin, end }: Safete
   return true;
 }
 
-/** An exponent of all ones is an infinity or no number. */
+/** An exponent with all bits set is an infinity or NaN. */
 function areFinite(dtype: SafetensorsDtype, buffer: ArrayBuffer): boolean {
   if (dtype === 'F64') return new Float64Array(buffer).every((value) => Number.isFinite(Math.fround(value)));
   const bits = dtype === 'F32' ? new Uint32Array(buffer) : new Uint16Array(buffer);
@@ -62,7 +62,7 @@ function areFinite(dtype: SafetensorsDtype, buffer: ArrayBuffer): boolean {
   return true;
 }
 
-/** Bytes in a buffer of their own, which a typed array of any element can lie over. */
+/** Copies bytes to a buffer of their own, which is aligned for typed arrays of any element. */
 function copy(source: ByteSource, begin: number, end: number): Uint8Array<ArrayBuffer> {
   try {
     return new Uint8Array(source.bytes(begin, end));

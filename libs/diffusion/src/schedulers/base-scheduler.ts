@@ -2,7 +2,7 @@ import type { Scheduler, StepOptions } from './scheduler';
 import { SchedulerError } from './scheduler';
 import type { SchedulerConfig } from './scheduler-config';
 
-/** What all schedulers share: the place in the run, and the checks that every call is the one expected. */
+/** What all schedulers share: the position in the run, and checks that each call is the expected one. */
 export abstract class BaseScheduler implements Scheduler {
   timesteps: Float64Array = new Float64Array(0);
   initNoiseSigma = 1;
@@ -38,7 +38,7 @@ export abstract class BaseScheduler implements Scheduler {
     return previous;
   }
 
-  /** Forgets the run before and gives the timesteps of the new one. */
+  /** Clears the previous run and returns the timesteps of the new one. */
   protected abstract start(steps: number): Float64Array;
 
   /** The sample after the one at `stepIndex`. */

@@ -36,22 +36,22 @@ export class DdimScheduler extends BaseScheduler {
     const { predictionType, setAlphaToOne, clipRange } = this.config;
     const { eta = 0 } = options;
 
-    // 1. The shares of signal at this timestep and at the one before.
+    // 1. The shares of signal at this timestep and at the previous one.
     const timestep = this.timesteps[this.stepIndex];
     const before = timestep - this.stride;
     const alpha = this.alphas[timestep];
     const alphaBefore = before >= 0 ? this.alphas[before] : setAlphaToOne ? 1 : this.alphas[0];
 
-    // 2. The picture and the noise that the model sees in the sample (the picture is "predicted x0" in the paper).
+    // 2. The picture and the noise according to the model's output (the picture is "predicted x0" in the paper).
     const data = predictedData(predictionType, Math.sqrt(alpha), Math.sqrt(1 - alpha));
     const noise = predictedNoise(predictionType, Math.sqrt(alpha), Math.sqrt(1 - alpha));
 
-    // 3. Fresh noise of variance eta^2 * sigma_t^2 (equation 16) takes the place of as much of the predicted noise.
+    // 3. Fresh noise of variance eta^2 * sigma_t^2 (equation 16) replaces the same amount of predicted noise.
     const deviation = eta * Math.sqrt(((1 - alphaBefore) / (1 - alpha)) * (1 - alpha / alphaBefore));
     const dataWeight = Math.sqrt(alphaBefore);
     const noiseWeight = Math.sqrt(1 - alphaBefore - deviation ** 2);
 
-    // 4. The sample before.
+    // 4. The previous sample.
     const previous = new Float32Array(sample.length);
     for (let i = 0; i < previous.length; i++) {
       const x0 = (data.sample * sample[i] + data.output * modelOutput[i]) * data.scale;

@@ -37,7 +37,7 @@ export class DdpmScheduler extends BaseScheduler {
   protected advance(modelOutput: Float32Array, sample: Float32Array, options: StepOptions): Float32Array {
     const { predictionType, clipRange, varianceType } = this.config;
 
-    // 1. The shares of signal at this timestep and at the next one of the run, and what is lost between them.
+    // 1. The shares of signal at this timestep and at the next one of the run, and the loss between them.
     const timestep = this.timesteps[this.stepIndex];
     const alpha = this.alphas[timestep];
     const last = this.stepIndex === this.timesteps.length - 1;

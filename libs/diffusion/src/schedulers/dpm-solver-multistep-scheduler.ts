@@ -7,7 +7,7 @@ import type { StepOptions } from './scheduler';
 import { SchedulerError } from './scheduler';
 import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
 
-/** Below this many steps the last ones are of lower order, for stability. */
+/** With fewer steps than this the last ones are of lower order, for stability. */
 const fewSteps = 15;
 
 /**
@@ -44,7 +44,7 @@ export class DpmSolverMultistepScheduler extends BaseScheduler {
 
   constructor(config: SchedulerConfig) {
     super(config);
-    // diffusers takes DEIS's and UniPC's values for its own, so that their configurations can be used.
+    // diffusers treats DEIS's and UniPC's values as its own, so that their configurations can be used.
     if (!['dpmsolver++', 'sde-dpmsolver++', 'deis'].includes(config.algorithmType))
       throw new SchedulerError(`algorithm_type "${config.algorithmType}" is not supported.`);
     if (!['midpoint', 'heun', 'logrho', 'bh1', 'bh2'].includes(config.solverType))
@@ -65,21 +65,21 @@ export class DpmSolverMultistepScheduler extends BaseScheduler {
     const from = levels[now];
     const to = levels[now + 1];
 
-    // 1. The picture that the model sees in the sample, and those of the steps before.
+    // 1. The picture that the model predicts, and those of the previous steps.
     const data = predictedData(this.config.predictionType, from.alpha, from.sigma);
     const picture = weightedSum([data.sample * data.scale, data.output * data.scale], [sample, modelOutput]);
     this.pictures = [picture, ...this.pictures.slice(0, this.config.solverOrder - 1)];
 
-    // 2. How far the step goes; the stochastic equation forgets the sample twice as fast.
+    // 2. The length of the step; the stochastic equation forgets the sample twice as fast.
     const h = to.lambda - from.lambda;
     const decay = this.usesNoise ? 2 * h : h;
 
-    // 3. The exact solution for a picture that follows a polynomial through the ones so far.
+    // 3. The exact solution for a picture that follows a polynomial through the previous ones.
     const sampleWeight = (to.sigma / from.sigma) * (this.usesNoise ? Math.exp(-h) : 1);
     const weights = this.pictureWeights(to.alpha, h, decay);
     const previous = weightedSum([sampleWeight, ...weights], [sample, ...this.pictures.slice(0, weights.length)]);
 
-    // 4. Fresh noise for what was forgotten.
+    // 4. Fresh noise in place of the forgotten part.
     if (this.usesNoise) {
       const fresh = this.noise(options, sample.length);
       const deviation = to.sigma * Math.sqrt(-Math.expm1(-decay));
@@ -92,7 +92,7 @@ export class DpmSolverMultistepScheduler extends BaseScheduler {
     return this.config.numTrainTimesteps - 1;
   }
 
-  /** Weights of the pictures, the newest first: one for each order. */
+  /** Weights of the pictures, the newest first; as many as the order. */
   private pictureWeights(alpha: number, h: number, decay: number): number[] {
     const { levels, stepIndex: now } = this;
     const order = this.currentOrder();
@@ -104,7 +104,7 @@ export class DpmSolverMultistepScheduler extends BaseScheduler {
     const r0 = (levels[now].lambda - levels[now - 1].lambda) / h;
     if (order === 2) return [constant + linear / r0, -linear / r0];
 
-    // diffusers adds the half for the stochastic equation, where Taylor's series would have it subtracted.
+    // diffusers adds this half for the stochastic equation, although the Taylor series would subtract it.
     const half = this.usesNoise ? -0.5 : 0.5;
     const quadratic = alpha * (half - (Math.expm1(-decay) + decay) / decay ** 2);
     const r1 = (levels[now - 1].lambda - levels[now - 2].lambda) / h;

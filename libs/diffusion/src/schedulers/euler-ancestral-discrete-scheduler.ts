@@ -36,7 +36,7 @@ export class EulerAncestralDiscreteScheduler extends BaseScheduler {
     const sigma = this.sigmas[this.stepIndex];
     const next = this.sigmas[this.stepIndex + 1];
 
-    // 1. Split the next noise level into what the line leads to and what fresh noise adds: next^2 = down^2 + up^2.
+    // 1. Split the next noise level into the target of the line and the added fresh noise: next^2 = down^2 + up^2.
     const up = (next * Math.sqrt(sigma ** 2 - next ** 2)) / sigma;
     const down = next ** 2 / sigma;
 

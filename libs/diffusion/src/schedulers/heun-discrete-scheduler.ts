@@ -4,7 +4,7 @@ import { derivative, weightedSum } from './prediction';
 import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
 import { initialNoiseSigma, scaleToUnitVariance, sigmaSchedule } from './sigmas';
 
-/** An Euler step that waits for its correction. */
+/** An Euler step to be corrected. */
 interface Trial {
   sample: Float32Array;
   derivative: Float32Array;
@@ -72,7 +72,7 @@ export class HeunDiscreteScheduler extends BaseScheduler {
     return weightedSum([1, step], [from, mean]);
   }
 
-  /** Calls 0, 1, 2, 3, 4 look at the noise levels 0, 1, 1, 2, 2. */
+  /** Calls 0, 1, 2, 3, 4 are at the noise levels 0, 1, 1, 2, 2. */
   private level(): number {
     return Math.ceil(this.stepIndex / 2);
   }

@@ -20,7 +20,7 @@ const json: SchedulerJson = {
   clip_sample: false,
 };
 
-/** A whole run against a model that answers with noise of its own; gives the last sample. */
+/** A whole run with a model that returns pseudo-random noise; returns the last sample. */
 function run(scheduler: Scheduler, steps: number, size: number): Float32Array {
   const generator = new Generator(1);
   const model = new Generator(2);
@@ -37,7 +37,7 @@ const evaluations = (name: string, steps: number) =>
   name === 'heun' ? 2 * steps - 1 : name === 'pndm' && steps > 1 ? steps + 1 : steps;
 
 describe('every scheduler', () => {
-  it('stays finite and feeds the U-Net falling timesteps for any steps, spacing and prediction type', () => {
+  it('stays finite and gives the U-Net falling timesteps for any steps, spacing and prediction type', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...schedulerNames),
@@ -70,20 +70,17 @@ describe('every scheduler', () => {
     },
   );
 
-  it.each(schedulerNames)(
-    '%s draws the same again after setTimesteps, and does not write into what it is given',
-    (name) => {
-      const scheduler = createScheduler(name, json);
-      const first = run(scheduler, 6, 32);
-      expect(run(scheduler, 6, 32)).toEqual(first);
+  it.each(schedulerNames)('%s draws the same after another setTimesteps, and does not modify its inputs', (name) => {
+    const scheduler = createScheduler(name, json);
+    const first = run(scheduler, 6, 32);
+    expect(run(scheduler, 6, 32)).toEqual(first);
 
-      scheduler.setTimesteps(2);
-      const [output, sample] = [new Generator(3).randn(32), new Generator(4).randn(32)];
-      const before = [output.slice(), sample.slice()];
-      scheduler.step(output, scheduler.timesteps[0], sample, { generator: new Generator(5) });
-      expect([output, sample]).toEqual(before);
-    },
-  );
+    scheduler.setTimesteps(2);
+    const [output, sample] = [new Generator(3).randn(32), new Generator(4).randn(32)];
+    const before = [output.slice(), sample.slice()];
+    scheduler.step(output, scheduler.timesteps[0], sample, { generator: new Generator(5) });
+    expect([output, sample]).toEqual(before);
+  });
 
   it.each(schedulerNames)('%s lets the caller reuse the array of the model output', (name) => {
     const reusing = createScheduler(name, json);
@@ -107,7 +104,7 @@ describe('every scheduler', () => {
     expect(last[0]).toEqual(last[1]);
   });
 
-  it.each(schedulerNames)('%s asks for a generator if, and only if, it adds noise', (name) => {
+  it.each(schedulerNames)('%s needs a generator if and only if it adds noise', (name) => {
     const scheduler = createScheduler(name, json);
     scheduler.setTimesteps(4);
     const step = () => scheduler.step(new Float32Array(16), scheduler.timesteps[0], new Float32Array(16));
@@ -116,7 +113,7 @@ describe('every scheduler', () => {
     else expect(step).not.toThrow();
   });
 
-  it('refuses a step out of turn, a step too many and arrays of different lengths', () => {
+  it('rejects a step out of order, a step too many and arrays of different lengths', () => {
     const scheduler = createScheduler('euler', json);
     const step = (timestep: number, size = 4) => scheduler.step(new Float32Array(size), timestep, new Float32Array(4));
     expect(() => step(999)).toThrow('The run has 0 steps');
@@ -128,7 +125,7 @@ describe('every scheduler', () => {
     expect(() => step(0)).toThrow('no further one');
   });
 
-  it.each([0, -1, 1.5, NaN, 1001])('refuses %d steps', (steps) => {
+  it.each([0, -1, 1.5, NaN, 1001])('rejects %d steps', (steps) => {
     expect(() => createScheduler('ddim', json).setTimesteps(steps)).toThrow(SchedulerError);
   });
 });
@@ -147,7 +144,7 @@ describe(createScheduler.name, () => {
     expect([...scheduler.timesteps]).toEqual([667, 334, 334, 1]);
   });
 
-  it("keeps the promise of a DPM solver's name against the model's own configuration", () => {
+  it("gives a DPM solver the properties in its name, whatever the model's configuration says", () => {
     const own = {
       ...json,
       _class_name: 'DPMSolverMultistepScheduler',
@@ -188,7 +185,7 @@ describe(createScheduler.name, () => {
     expect(() => createScheduler(undefined, config)).toThrow(sentence);
   });
 
-  it('refuses an unknown name', () => {
+  it('rejects an unknown name', () => {
     expect(() => createScheduler('toString' as 'ddim', json)).toThrow(/no scheduler "toString"; there are ddim, ddpm/);
   });
 });
@@ -209,7 +206,7 @@ describe(schedulerNameOf.name, () => {
 });
 
 describe(stableDiffusionConfig.name, () => {
-  it('starts at timestep 1 and lets latents be as large as they are', () => {
+  it('starts at timestep 1 and does not clip latents', () => {
     const scheduler = createScheduler(
       undefined,
       stableDiffusionConfig({ ...json, _class_name: 'DDIMScheduler', clip_sample: true, steps_offset: 0 }),

@@ -37,7 +37,7 @@ const classes: Readonly<Record<string, SchedulerClass>> = {
   LCMScheduler: LcmScheduler,
 };
 
-/** The names under which a request chooses a scheduler. */
+/** The scheduler names in requests. */
 export const schedulerNames = [
   'ddim',
   'ddpm',
@@ -55,7 +55,7 @@ export const schedulerNames = [
 
 export type SchedulerName = (typeof schedulerNames)[number];
 
-/** What the names of the DPM solvers promise, whatever the model's own configuration says. */
+/** The properties that the names of the DPM solvers imply, whatever the model's own configuration says. */
 const dpmpp2m = {
   _class_name: 'DPMSolverMultistepScheduler',
   algorithm_type: 'dpmsolver++',
@@ -81,7 +81,7 @@ const named: Readonly<Record<SchedulerName, SchedulerJson>> = {
   lcm: { _class_name: 'LCMScheduler' },
 };
 
-/** Names whose scheduler draws noise at each step, so that `step` needs a generator; DDIM does with eta alone. */
+/** Names whose scheduler draws noise at each step, so that `step` needs a generator; DDIM needs it only with eta. */
 export const noisySchedulerNames: ReadonlySet<SchedulerName> = new Set<SchedulerName>([
   'ddpm',
   'euler_a',
@@ -90,9 +90,9 @@ export const noisySchedulerNames: ReadonlySet<SchedulerName> = new Set<Scheduler
 ]);
 
 /**
- * A scheduler for one image of a model. With a name it is that scheduler with the model's own training (betas, prediction type,
- * offsets), as diffusers' `X.from_config(pipe.scheduler.config)`; without one it is the model's own.
- * Throws {@link SchedulerError} when the class is unknown or a value is wrong.
+ * A scheduler for one image of a model. With a name it is that scheduler with the model's own training parameters (betas,
+ * prediction type, offsets), as diffusers' `X.from_config(pipe.scheduler.config)`; without a name it is the model's own.
+ * @throws SchedulerError when the class is unknown or a value is wrong.
  */
 export function createScheduler(name: SchedulerName | undefined, config: SchedulerJson): Scheduler {
   const json = name === undefined ? config : { ...config, ...preset(name) };
@@ -100,7 +100,7 @@ export function createScheduler(name: SchedulerName | undefined, config: Schedul
   return new Class(readSchedulerConfig(json, Class.parameters));
 }
 
-/** The name under which a request would get the scheduler of this configuration; undefined where there is none. */
+/** The request name of this configuration's scheduler; undefined if it has none. */
 export function schedulerNameOf(config: SchedulerJson): SchedulerName | undefined {
   const parameters: Readonly<Record<string, unknown>> = schedulerClass(config).parameters;
   return schedulerNames.find((name) =>
@@ -109,8 +109,8 @@ export function schedulerNameOf(config: SchedulerJson): SchedulerName | undefine
 }
 
 /**
- * The configuration as diffusers' StableDiffusionPipeline corrects it when it loads a model: such models were trained with
- * timesteps from 1 on, and their latents are not confined to -1..1.
+ * The configuration as diffusers' StableDiffusionPipeline corrects it when it loads a model: these models were trained with
+ * timesteps starting at 1, and their latents are not limited to -1..1.
  */
 export function stableDiffusionConfig(config: SchedulerJson): SchedulerJson {
   return { ...config, steps_offset: 1, clip_sample: false };

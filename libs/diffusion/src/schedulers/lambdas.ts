@@ -4,15 +4,15 @@ import type { SigmaSchedule } from './sigmas';
 import { respaceSigmas, timestepFinder } from './sigmas';
 import { roundHalfEven, spacedTimesteps } from './timesteps';
 
-/** A noise level in the variance-preserving terms of the DPM solvers: sample = alpha * x0 + sigma * noise. */
+/** A noise level in the variance-preserving form of the DPM solvers: sample = alpha * x0 + sigma * noise. */
 export interface Level {
   alpha: number;
   sigma: number;
-  /** Half the logarithm of the signal-to-noise ratio, log(alpha / sigma); infinite where there is no noise. */
+  /** Half the logarithm of the signal-to-noise ratio, log(alpha / sigma); infinite if there is no noise. */
   lambda: number;
 }
 
-/** The level of a noise level in the scaling of Karras et al., where alpha is 1. */
+/** Converts a noise level from the scaling of Karras et al., where alpha is 1. */
 export function levelOf(ratio: number): Level {
   const alpha = 1 / Math.sqrt(ratio ** 2 + 1);
   return { alpha, sigma: ratio * alpha, lambda: -Math.log(ratio) };
@@ -31,7 +31,7 @@ export function solverSchedule(config: SchedulerConfig, alphas: Float32Array, st
   return { sigmas: withEnd(timesteps.map((t) => levels[Math.min(t, levels.length - 1)])), timesteps };
 
   function wholeTimestep(timestep: number): number {
-    // diffusers rounds Karras timesteps, but cuts the others off.
+    // diffusers rounds Karras timesteps, but truncates the others.
     const rounds = config.useKarrasSigmas && config.betaSchedule !== 'squaredcos_cap_v2';
     return rounds ? roundHalfEven(timestep) : Math.floor(timestep);
   }

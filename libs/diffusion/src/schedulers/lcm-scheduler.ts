@@ -38,7 +38,7 @@ export class LcmScheduler extends BaseScheduler {
     return this.config.originalInferenceSteps;
   }
 
-  /** Evenly chosen among the timesteps that the model was distilled on. */
+  /** Evenly chosen from the timesteps that the model was distilled on. */
   protected start(steps: number): Float64Array {
     const { numTrainTimesteps, originalInferenceSteps } = this.config;
     const stride = Math.floor(numTrainTimesteps / originalInferenceSteps);
@@ -52,7 +52,7 @@ export class LcmScheduler extends BaseScheduler {
   protected advance(modelOutput: Float32Array, sample: Float32Array, options: StepOptions): Float32Array {
     const { predictionType, timestepScaling, clipRange } = this.config;
 
-    // 1. The picture that the model sees in the sample.
+    // 1. The picture that the model predicts.
     const timestep = this.timesteps[this.stepIndex];
     const alpha = this.alphas[timestep];
     const data = predictedData(predictionType, Math.sqrt(alpha), Math.sqrt(1 - alpha));
@@ -67,7 +67,7 @@ export class LcmScheduler extends BaseScheduler {
       previous[i] = out * Math.min(clipRange, Math.max(-clipRange, x0)) + skip * sample[i];
     }
 
-    // 3. Noise again, up to the next timestep; the last picture is the result.
+    // 3. Add noise again, up to the next timestep; the last picture is the result.
     if (this.stepIndex < this.timesteps.length - 1) {
       const next = this.alphas[this.timesteps[this.stepIndex + 1]];
       const fresh = this.noise(options, sample.length);

@@ -49,7 +49,7 @@ export class LmsDiscreteScheduler extends BaseScheduler {
     return weightedSum([...weights, 1], [...this.derivatives, sample]);
   }
 
-  /** The integral of Lagrange's basis polynomial k, at most cubic, for which Gauss-Legendre of two points is exact. */
+  /** The integral of Lagrange's basis polynomial k, at most cubic, for which two-point Gauss-Legendre quadrature is exact. */
   private integratedWeight(k: number): number {
     const { sigmas, stepIndex: now } = this;
     const basis = (sigma: number) =>

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { logFloat32 } from './log-float32';
 
 describe(logFloat32.name, () => {
-  it('equals numpy to the last bit, where that is not the nearest float32', () => {
+  it('equals numpy to the last bit, even if that is not the nearest float32', () => {
     const values = Float32Array.of(
       4.698116779327393,
       0.622705340385437,
@@ -16,7 +16,7 @@ describe(logFloat32.name, () => {
     expect(values.map(Math.log)).not.toEqual(logFloat32(values));
   });
 
-  it('is right to within four units in the last place', () => {
+  it('is correct to within four units in the last place', () => {
     fc.assert(
       fc.property(fc.float({ min: Math.fround(1e-30), max: Math.fround(1e30), noNaN: true }), (value) => {
         const exact = Math.log(value);

@@ -8,7 +8,7 @@ const denominator = [
 
 /**
  * `numpy.log` of float32 values, to the last bit, for normal numbers above zero. Its error of up to four units in the last place
- * shows in the fractional timesteps that diffusers feeds the U-Net on Karras sigmas.
+ * is visible in the fractional timesteps that diffusers passes to the U-Net with Karras sigmas.
  * Source: numpy's vectorised float32 logarithm (loops_exponent_log), a rational approximation of degree 5.
  */
 export function logFloat32(values: Float32Array): Float32Array {
@@ -19,12 +19,12 @@ export function logFloat32(values: Float32Array): Float32Array {
     if (fround(value / 2 ** exponent) > fround(Math.SQRT2)) exponent++;
     const x = fround(value / 2 ** exponent - 1);
 
-    // 2. log(mantissa), and the exponent's share.
+    // 2. log(mantissa), plus the exponent's part.
     return fround(horner(numerator, x) / horner(denominator, x)) + exponent * fround(Math.LN2);
   });
 }
 
-/** Multiply and add rounded to float32 once, as the processor's fused instruction does. */
+/** Multiply and add with one rounding to float32, like the processor's fused instruction. */
 function horner(coefficients: readonly number[], x: number): number {
   return coefficients.reduce((sum, coefficient) => fround(sum * x + coefficient), 0);
 }

@@ -4,8 +4,8 @@ import type { SchedulerConfig } from './scheduler-config';
 const { fround } = Math;
 
 /**
- * The share of signal left at each training timestep (alpha-bar of DDPM, `alphas_cumprod` of diffusers), float32.
- * Every rounding is torch's, because the sigmas and timesteps that follow from it must be equal to diffusers'.
+ * The share of signal left at each training timestep (alpha-bar of DDPM, `alphas_cumprod` of diffusers), float32. It rounds
+ * exactly as torch does, because the resulting sigmas and timesteps must equal diffusers'.
  */
 export function alphasCumprod(config: SchedulerConfig): Float32Array {
   const products = cumulativeProduct((config.trainedBetas ?? betas(config)).map((beta) => 1 - beta));
@@ -20,8 +20,8 @@ export function noiseLevels(alphasCumprod: Float32Array): Float32Array {
 }
 
 /**
- * As {@link noiseLevels}, for the solvers that divide by the share of signal: with zero SNR diffusers gives the last timestep
- * 2^-24, the smallest step of half precision, in place of zero.
+ * As {@link noiseLevels}, for solvers that divide by the share of signal: with zero SNR diffusers replaces the zero at the last
+ * timestep by 2^-24, the smallest step of half precision.
  */
 export function finiteAlphasCumprod(config: SchedulerConfig): Float32Array {
   const alphas = alphasCumprod(config);
@@ -40,7 +40,7 @@ function betas(config: SchedulerConfig): Float32Array {
   );
 }
 
-/** `torch.linspace` in float32: counted from both ends to the middle, multiply and add rounded once. */
+/** `torch.linspace` in float32: counted from both ends to the middle, with one rounding per multiply and add. */
 function linspaceFloat32(start: number, end: number, count: number): Float32Array {
   const first = fround(start);
   const last = fround(end);
@@ -67,6 +67,6 @@ function zeroTerminalSnr(products: Float32Array): Float32Array {
     const scaled = fround(fround(root - last) * scale);
     return scaled * scaled;
   });
-  // diffusers goes from the alphas to betas and back, which rounds them once more.
+  // diffusers converts the alphas to betas and back, which rounds them once more.
   return shares.map((share, t) => 1 - fround(1 - fround(t === 0 ? share : share / shares[t - 1])));
 }

@@ -11,10 +11,10 @@ const multistep = [[1], [3 / 2, -1 / 2], [23 / 12, -16 / 12, 5 / 12], [55 / 24, 
 const rungeKutta = [1 / 6, 1 / 3, 1 / 3, 1 / 6];
 
 /**
- * Pseudo numerical methods: a linear multistep method, which four-stage Runge-Kutta steps start unless `skip_prk_steps` is set.
- * A run has one U-Net evaluation more than steps (its second timestep comes twice), or nine more with Runge-Kutta.
- * Source: Liu et al., "Pseudo Numerical Methods for Diffusion Models on Manifolds" (2022), equations 9, 12 and 13;
- * diffusers' PNDMScheduler.
+ * Pseudo numerical methods: a linear multistep method, started by four-stage Runge-Kutta steps unless `skip_prk_steps` is set. A
+ * run has one more U-Net evaluation than steps (its second timestep comes twice), or nine more with Runge-Kutta.
+ * Source: Liu et al., "Pseudo Numerical Methods for Diffusion Models on Manifolds" (2022), equations 9, 12 and 13; diffusers'
+ * PNDMScheduler.
  */
 export class PndmScheduler extends BaseScheduler {
   static readonly parameters: SchedulerParameters = {
@@ -28,7 +28,7 @@ export class PndmScheduler extends BaseScheduler {
   private rungeKuttaCalls = 0;
   /** Model outputs, the newest first, at most four. */
   private history: Float32Array[] = [];
-  /** Model outputs of the Runge-Kutta stages under way, the newest first. */
+  /** Model outputs of the current Runge-Kutta stages, the newest first. */
   private stages: Float32Array[] = [];
   private anchor: Float32Array | undefined;
 
@@ -60,7 +60,7 @@ export class PndmScheduler extends BaseScheduler {
     return this.stepIndex < this.rungeKuttaCalls ? this.runge(output, sample) : this.adams(output, sample);
   }
 
-  /** Two half-way looks, one full step, then the step itself, all from the sample of the first of the four calls. */
+  /** Two half-way evaluations, one full step, then the step itself, all from the sample of the first of the four calls. */
   private runge(output: Float32Array, sample: Float32Array): Float32Array {
     const stage = this.stepIndex % 4;
     const timestep = this.timesteps[this.stepIndex - stage];
@@ -99,12 +99,12 @@ export class PndmScheduler extends BaseScheduler {
     const alpha = this.alphas[from];
     const before = to >= 0 ? this.alphas[to] : this.config.setAlphaToOne ? 1 : this.alphas[0];
 
-    // 2. What the step takes of the sample and of the predicted noise.
+    // 2. The factors of the sample and of the predicted noise.
     const scale = alpha * Math.sqrt(1 - before) + Math.sqrt(alpha * (1 - alpha) * before);
     const noiseWeight = (alpha - before) / scale;
     const noise = predictedNoise(this.config.predictionType, Math.sqrt(alpha), Math.sqrt(1 - alpha));
 
-    // 3. The sample before.
+    // 3. The previous sample.
     const sampleWeight = Math.sqrt(before / alpha) + noiseWeight * noise.sample;
     return weightedSum(
       [sampleWeight, ...weights.map((weight) => noiseWeight * noise.output * weight)],

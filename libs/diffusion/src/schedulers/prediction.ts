@@ -10,7 +10,7 @@ export interface Blend {
 }
 
 /**
- * The picture (x0) that the model's output means, where sample = alpha * x0 + sigma * noise.
+ * The picture (x0) that the model's output implies, where sample = alpha * x0 + sigma * noise.
  * Source: Salimans and Ho, "Progressive Distillation for Fast Sampling of Diffusion Models" (2022), section 4 and appendix D.
  */
 export function predictedData(type: PredictionType, alpha: number, sigma: number): Blend {
@@ -19,7 +19,7 @@ export function predictedData(type: PredictionType, alpha: number, sigma: number
   return { sample: 0, output: 1, scale: 1 };
 }
 
-/** The noise that the model's output means; the terms as for {@link predictedData}. */
+/** The noise that the model's output implies; parameters as for {@link predictedData}. */
 export function predictedNoise(type: PredictionType, alpha: number, sigma: number): Blend {
   if (type === 'epsilon') return { sample: 0, output: 1, scale: 1 };
   if (type === 'v_prediction') return { sample: sigma, output: alpha, scale: 1 };
@@ -30,9 +30,9 @@ export function predictedNoise(type: PredictionType, alpha: number, sigma: numbe
  * d sample / d sigma of the probability flow, where sample = x0 + sigma * noise and the U-Net saw sample / sqrt(sigma^2 + 1).
  * Source: Karras et al., "Elucidating the Design Space of Diffusion-Based Generative Models" (2022), equation 3.
  *
- * Rounded to float32 wherever torch does: at a noise level of thousands (zero terminal SNR) or after a long step from a small
+ * It rounds to float32 wherever torch does: at a noise level of thousands (zero terminal SNR) or after a long step from a small
  * one the rounding is visible in the picture.
- * @param clipRange the predicted picture is held within plus and minus this
+ * @param clipRange the predicted picture is clipped to plus and minus this
  */
 export function derivative(
   type: PredictionType,
@@ -53,7 +53,7 @@ export function derivative(
   return values;
 }
 
-/** The sum of the arrays, each times its weight, rounded to float32 after each operation as torch does. */
+/** The weighted sum of the arrays, rounded to float32 after each operation as in torch. */
 export function weightedSum(weights: readonly number[], arrays: readonly Float32Array[]): Float32Array {
   const [first, second] = arrays;
   const [a, b] = weights;

@@ -3,7 +3,7 @@ import { createScheduler, parseSchedulerJson, schedulerNames, SchedulerError } f
 import { readSchedulerConfig } from './scheduler-config';
 
 describe(readSchedulerConfig.name, () => {
-  it('fills in the defaults of all classes, of the class, and those of null', () => {
+  it("fills in common defaults, the class's defaults, and defaults for null", () => {
     const config = readSchedulerConfig(
       { beta_end: 0.012, steps_offset: null },
       { beta_start: 0.001, clip_sample: true },
@@ -17,7 +17,7 @@ describe(readSchedulerConfig.name, () => {
     });
   });
 
-  it('ignores what the class does not have', () => {
+  it('ignores parameters that the class does not have', () => {
     const config = readSchedulerConfig({ use_karras_sigmas: true, thresholding: true, clip_sample: 'no', x: 1 }, {});
     expect(config).toMatchObject({ useKarrasSigmas: false, clipRange: Infinity });
   });
@@ -45,7 +45,7 @@ describe(readSchedulerConfig.name, () => {
     expect(() => readSchedulerConfig(json, known)).toThrow(sentence);
   });
 
-  it('accepts any configuration or refuses it in one sentence', () => {
+  it('accepts any configuration or rejects it in one sentence', () => {
     const values = fc.oneof(
       fc.jsonValue(),
       fc.boolean(),
@@ -75,7 +75,7 @@ describe(readSchedulerConfig.name, () => {
   });
 });
 
-/** Keys of several classes with a value that each accepts. */
+/** Keys of several classes, each with an accepted value. */
 const allParameters: Record<string, unknown> = {
   beta_start: 0.001,
   beta_end: 0.02,

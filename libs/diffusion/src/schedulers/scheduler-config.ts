@@ -1,6 +1,6 @@
 import { SchedulerError } from './scheduler';
 
-/** A `scheduler_config.json` as it stands in the file. */
+/** The content of a `scheduler_config.json`. */
 export type SchedulerJson = Readonly<Record<string, unknown>>;
 
 const predictionTypes = ['epsilon', 'sample', 'v_prediction'] as const;
@@ -10,7 +10,7 @@ const finalSigmasTypes = ['zero', 'sigma_min'] as const;
 
 export type PredictionType = (typeof predictionTypes)[number];
 
-/** diffusers' configuration of a scheduler, checked, with the defaults of the class filled in. */
+/** diffusers' configuration of a scheduler, checked and completed with the defaults of the class. */
 export interface SchedulerConfig {
   numTrainTimesteps: number;
   betaStart: number;
@@ -22,7 +22,7 @@ export interface SchedulerConfig {
   timestepSpacing: (typeof timestepSpacings)[number];
   stepsOffset: number;
   setAlphaToOne: boolean;
-  /** The predicted picture is held within plus and minus this; Infinity where `clip_sample` is off. */
+  /** The predicted picture is clipped to plus and minus this; Infinity if `clip_sample` is off. */
   clipRange: number;
   varianceType: string;
   skipPrkSteps: boolean;
@@ -43,7 +43,7 @@ export interface SchedulerConfig {
   timestepScaling: number;
 }
 
-/** Parameters that every class of diffusers has, with its defaults. */
+/** Parameters of every diffusers class, with their defaults. */
 const common = {
   num_train_timesteps: 1000,
   beta_start: 0.0001,
@@ -55,7 +55,7 @@ const common = {
   steps_offset: 0,
 } satisfies SchedulerJson;
 
-/** Parameters that only some classes have, with the value that stands for their absence. */
+/** Parameters of some classes only, with the value that means absence. */
 const absent = {
   rescale_betas_zero_snr: false,
   set_alpha_to_one: true,
@@ -89,12 +89,13 @@ const absent = {
   timestep_scaling: 10,
 } satisfies SchedulerJson;
 
-/** The parameters of one class and their defaults: what its Python signature says beyond the common ones. */
+/** The parameters of one class and their defaults, beyond the common ones, from its Python signature. */
 export type SchedulerParameters = Partial<Record<keyof typeof common | keyof typeof absent, unknown>>;
 
 /**
- * Translates a `scheduler_config.json` once, with diffusers' meaning: keys that the class does not have are ignored, keys that
- * are absent or null have its defaults. Throws {@link SchedulerError} for a value that is wrong or that we do not support.
+ * Translates a `scheduler_config.json` once, as diffusers reads it: keys that the class does not have are ignored, keys that are
+ * absent or null get its defaults.
+ * @throws SchedulerError for a wrong or unsupported value.
  */
 export function readSchedulerConfig(json: SchedulerJson, parameters: SchedulerParameters): SchedulerConfig {
   const values = withDefaults(json, parameters);
@@ -103,7 +104,7 @@ export function readSchedulerConfig(json: SchedulerJson, parameters: SchedulerPa
   const clipSampleRange = number(values, 'clip_sample_range', 0, Number.MAX_VALUE);
   const config: SchedulerConfig = {
     numTrainTimesteps,
-    // A float32 that is less from 1 than the lower bound is 1.
+    // In float32, a value closer to 1 than the lower bound is 1.
     betaStart: number(values, 'beta_start', 1e-7, 0.999),
     betaEnd: number(values, 'beta_end', 1e-7, 0.999),
     betaSchedule: choice(values, 'beta_schedule', betaSchedules),
@@ -156,8 +157,9 @@ function refuseUnsupported(values: SchedulerJson): void {
 }
 
 /**
- * Reads the text of a `scheduler_config.json`. Python writes -Infinity and NaN into such files (`lambda_min_clipped`), which
- * JSON does not have. Throws {@link SchedulerError} when the text is no JSON object.
+ * Parses the text of a `scheduler_config.json`. Python writes -Infinity and NaN into such files (`lambda_min_clipped`), which are
+ * not JSON.
+ * @throws SchedulerError when the text is not a JSON object.
  */
 export function parseSchedulerJson(source: string): SchedulerJson {
   const literals = /"(?:[^"\\]|\\.)*"|-?\bInfinity\b|\bNaN\b/g;

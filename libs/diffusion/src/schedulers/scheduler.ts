@@ -1,38 +1,38 @@
 import type { Generator } from '../random';
 
-/** What a step may need besides the sample. */
+/** Optional inputs of a step. */
 export interface StepOptions {
-  /** Where noise comes from; needed by the schedulers that add noise (see `usesNoise`). */
+  /** The source of noise, for schedulers that add noise (see `usesNoise`). */
   generator?: Generator;
   /** DDIM only: 0 adds no noise (the default), 1 as much as DDPM. */
   eta?: number;
 }
 
 /**
- * One image's way from noise to picture, in diffusers' terms. A batch of n images has n schedulers, each with its own
- * history and generator, so a picture does not depend on its neighbours. Samples are flat arrays of any one length.
+ * The denoising of one image, in diffusers' terms. A batch of n images has n schedulers, each with its own history and generator,
+ * so a picture does not depend on its neighbours. Samples are flat arrays of any fixed length.
  */
 export interface Scheduler {
-  /** What the U-Net is fed, one entry per `step` call; some schedulers call the U-Net more often than there are steps. */
+  /** The U-Net's timesteps, one per call of `step`; some schedulers have more of them than steps. */
   readonly timesteps: Float64Array;
-  /** The first sample is standard normal noise times this. */
+  /** Factor of the first sample, which is standard normal noise. */
   readonly initNoiseSigma: number;
   /** U-Net evaluations per step: 2 for Heun, else 1. */
   readonly order: number;
-  /** True when `step` draws noise with the default options, so that it needs a generator. */
+  /** Whether `step` draws noise with the default options, so that it needs a generator. */
   readonly usesNoise: boolean;
-  /** Starts anew with this many steps. Throws {@link SchedulerError} for a number the scheduler cannot do. */
+  /** Starts a run with this many steps. @throws SchedulerError for a number the scheduler does not support. */
   setTimesteps(numInferenceSteps: number): void;
-  /** What the U-Net is to see of `sample` at the current step; may be `sample` itself. */
+  /** The U-Net's input for `sample` at the current step; may be `sample` itself. */
   scaleModelInput(sample: Float32Array, timestep: number): Float32Array;
   /**
-   * The previous (less noisy) sample, a new array. `timestep` must be the next one of `timesteps`. `modelOutput` may be
-   * reused after the call; `sample` may be kept, so do not write into it.
+   * The previous (less noisy) sample, a new array. `timestep` must be the next one of `timesteps`. The caller may reuse
+   * `modelOutput` after the call, but must not write into `sample`, which may be kept.
    */
   step(modelOutput: Float32Array, timestep: number, sample: Float32Array, options?: StepOptions): Float32Array;
 }
 
-/** A scheduler that does not exist, or a value it does not accept; the message is one plain sentence. */
+/** An unknown scheduler, or a value that it does not accept; the message is one plain sentence. */
 export class SchedulerError extends Error {
   override name = 'SchedulerError';
 }

@@ -3,7 +3,7 @@ import { logFloat32 } from './log-float32';
 import { noiseLevels } from './noise-schedule';
 import { linspace, spacedTimesteps } from './timesteps';
 
-/** Noise levels of a run and what the U-Net is fed at each. */
+/** Noise levels of a run and the U-Net's timestep at each. */
 export interface SigmaSchedule {
   /** float32, one per timestep and one for the end of the run. */
   sigmas: Float32Array;
@@ -23,9 +23,9 @@ export function sigmaSchedule(config: SchedulerConfig, alphas: Float32Array, ste
 }
 
 /**
- * Noise levels spaced as the configuration asks, or undefined where they follow the timesteps.
+ * Noise levels spaced as the configuration asks; undefined if they follow the timesteps.
  * Source: Karras et al., "Elucidating the Design Space of Diffusion-Based Generative Models" (2022), equation 5.
- * @param max the noisiest level of the run, unless the configuration says otherwise; `min` likewise
+ * @param max the highest noise level of the run, unless the configuration sets it; `min` likewise
  */
 export function respaceSigmas(
   config: SchedulerConfig,
@@ -43,7 +43,7 @@ export function respaceSigmas(
   return linspace(0, 1, steps).map((ramp) => (highRoot + ramp * (lowRoot - highRoot)) ** 7);
 }
 
-/** The (fractional) training timestep of a noise level, linear in the logarithm between the levels. */
+/** The (fractional) training timestep of a noise level, interpolated linearly in the logarithm. */
 export function timestepFinder(levels: Float32Array): (sigma: number) => number {
   const logs = logFloat32(levels);
   return (sigma) => {
@@ -62,13 +62,13 @@ function interpolate(levels: Float32Array, t: number): number {
   return (levels[index + 1] - levels[index]) * (t - index) + levels[index];
 }
 
-/** What the first sample of the k-diffusion family is scaled by. */
+/** Scale of the first sample in the k-diffusion family. */
 export function initialNoiseSigma(config: SchedulerConfig, sigmas: Float32Array): number {
   const max = sigmas.reduce((a, b) => Math.max(a, b));
   return config.timestepSpacing === 'leading' ? Math.fround(Math.sqrt(max ** 2 + 1)) : max;
 }
 
-/** The k-diffusion family's sample, x0 + sigma * noise, as the U-Net knows it. */
+/** Scales the k-diffusion family's sample, x0 + sigma * noise, to the form that the U-Net expects. */
 export function scaleToUnitVariance(sample: Float32Array, sigma: number): Float32Array {
   const scale = 1 / Math.sqrt(sigma ** 2 + 1);
   const scaled = new Float32Array(sample.length);

@@ -12,7 +12,7 @@ describe(spacedTimesteps.name, () => {
     ['leading', true, [831, 665, 499, 333, 167]],
     ['trailing', true, [999, 799, 599, 399, 199]],
     ['linspace', true, [999, 799.2, 599.4, 399.6, 199.8]],
-  ])('lays out %s, dropping the last: %s', (timestep_spacing, dropsLast, expected) => {
+  ])('computes %s spacing, dropping the last: %s', (timestep_spacing, dropsLast, expected) => {
     const timesteps = spacedTimesteps(config({ timestep_spacing, steps_offset: 1 }), {
       steps: 5,
       span: 1000,
@@ -21,7 +21,7 @@ describe(spacedTimesteps.name, () => {
     expect([...timesteps]).toEqual(expected.map((t) => expect.closeTo(t, 9) as unknown));
   });
 
-  it('gives no more timesteps than steps where numpy.arange does', () => {
+  it('gives no more timesteps than steps, unlike numpy.arange', () => {
     const timesteps = spacedTimesteps(config({ timestep_spacing: 'trailing' }), {
       steps: 61,
       span: 1000,
@@ -33,7 +33,7 @@ describe(spacedTimesteps.name, () => {
 });
 
 describe(integerTimesteps.name, () => {
-  it('refuses an offset that leads past the last training timestep', () => {
+  it('rejects an offset that leads past the last training timestep', () => {
     const leading = config({ timestep_spacing: 'leading', steps_offset: 1 });
     expect(integerTimesteps(leading, 500)[0]).toBe(999);
     expect(() => integerTimesteps(leading, 1000)).toThrow('lead past timestep 999');
@@ -54,5 +54,5 @@ describe(roundHalfEven.name, () => {
 
 describe(linspace.name, () => {
   it('includes both ends', () => expect([...linspace(1, 3, 5)]).toEqual([1, 1.5, 2, 2.5, 3]));
-  it('starts at the start when there is one point', () => expect([...linspace(4, 9, 1)]).toEqual([4]));
+  it('returns the start for a single point', () => expect([...linspace(4, 9, 1)]).toEqual([4]));
 });

@@ -1,18 +1,18 @@
 import { SchedulerError } from './scheduler';
 import type { SchedulerConfig } from './scheduler-config';
 
-/** How a scheduler reads `timestep_spacing`. */
+/** Inputs of a timestep spacing. */
 export interface Spacing {
-  /** Number of timesteps to lay out. */
+  /** Number of timesteps. */
   steps: number;
-  /** Timesteps to lay them over: all training timesteps, or fewer where the noisiest are cut off. */
+  /** Number of timesteps to choose from: all training timesteps, or fewer if the noisiest are cut off. */
   span: number;
-  /** True for the solvers that lay out one more, the end, and leave it away. */
+  /** True for solvers that compute one more timestep, the end, and drop it. */
   dropsLast: boolean;
 }
 
 /**
- * The timesteps of a run, falling, as diffusers lays them out; fractional for `linspace`.
+ * The decreasing timesteps of a run, as in diffusers; fractional for `linspace`.
  * Source: table 2 of Lin et al., "Common Diffusion Noise Schedules and Sample Steps are Flawed" (2023).
  */
 export function spacedTimesteps(config: SchedulerConfig, { steps, span, dropsLast }: Spacing): Float64Array {
@@ -26,13 +26,13 @@ export function spacedTimesteps(config: SchedulerConfig, { steps, span, dropsLas
     return Float64Array.from({ length: steps }, (_, i) => (points - 1 - i) * stride + config.stepsOffset);
   }
   const stride = config.numTrainTimesteps / steps;
-  // numpy.arange adds this rounded difference, and for some step counts an entry too many, which we leave out.
+  // numpy.arange adds this rounded difference; for some step counts it gives one entry too many, which we leave out.
   const delta = span - stride - span;
   const count = Math.min(steps, Math.ceil(span / stride));
   return Float64Array.from({ length: count }, (_, i) => roundHalfEven(span + i * delta) - 1);
 }
 
-/** `numpy.linspace` in double precision, the end included. */
+/** `numpy.linspace` in double precision, including the end. */
 export function linspace(start: number, end: number, count: number): Float64Array {
   const step = count > 1 ? (end - start) / (count - 1) : 0;
   const points = Float64Array.from({ length: count }, (_, i) => i * step + start);
@@ -40,14 +40,14 @@ export function linspace(start: number, end: number, count: number): Float64Arra
   return points;
 }
 
-/** `numpy.round`: halves go to the even neighbour. */
+/** `numpy.round`: halves are rounded to even. */
 export function roundHalfEven(value: number): number {
   const floor = Math.floor(value);
   const rest = value - floor;
   return rest > 0.5 || (rest === 0.5 && floor % 2 !== 0) ? floor + 1 : floor;
 }
 
-/** The whole training timesteps of a run over all of them (DDIM, DDPM, PNDM). Throws when the offset leads past the last. */
+/** The integer training timesteps of a run (DDIM, DDPM, PNDM). Throws when the offset leads past the last one. */
 export function integerTimesteps(config: SchedulerConfig, steps: number): Float64Array {
   const { numTrainTimesteps: span, stepsOffset } = config;
   const timesteps = spacedTimesteps(config, { steps, span, dropsLast: false }).map(roundHalfEven);

@@ -7,10 +7,10 @@ import { SchedulerError } from './scheduler';
 import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
 
 /**
- * Unified predictor-corrector of order one to three, multistep. The corrector needs no U-Net evaluation of its own: it redoes
- * the step before with what the U-Net said at its end.
- * Source: Zhao et al., "UniPC: A Unified Predictor-Corrector Framework for Fast Sampling of Diffusion Models" (2023),
- * equations 3, 8 and 9; diffusers' UniPCMultistepScheduler.
+ * Unified predictor-corrector of order one to three, multistep. The corrector needs no U-Net evaluation of its own: it repeats
+ * the previous step with the model's output at its end.
+ * Source: Zhao et al., "UniPC: A Unified Predictor-Corrector Framework for Fast Sampling of Diffusion Models" (2023), equations
+ * 3, 8 and 9; diffusers' UniPCMultistepScheduler.
  */
 export class UniPcMultistepScheduler extends BaseScheduler {
   static readonly parameters: SchedulerParameters = {
@@ -35,15 +35,15 @@ export class UniPcMultistepScheduler extends BaseScheduler {
 
   private readonly alphas: Float32Array;
   private levels: Level[] = [];
-  /** What the U-Net said, as pictures (or as noise without `predict_x0`), the newest first. */
+  /** Model outputs as pictures (or as noise without `predict_x0`), the newest first. */
   private outputs: Float32Array[] = [];
-  /** The sample from which the last step went, and the order of that step. */
+  /** The sample at the start of the last step, and the order of that step. */
   private origin: Float32Array | undefined;
   private originOrder = 1;
 
   constructor(config: SchedulerConfig) {
     super(config);
-    // diffusers takes the values of the DPM solvers for its own, so that their configurations can be used.
+    // diffusers treats the values of the DPM solvers as its own, so that their configurations can be used.
     if (!['bh1', 'bh2', 'midpoint', 'heun', 'logrho'].includes(config.solverType))
       throw new SchedulerError(`solver_type "${config.solverType}" is not supported.`);
     this.alphas = finiteAlphasCumprod(config);
@@ -66,15 +66,15 @@ export class UniPcMultistepScheduler extends BaseScheduler {
     const now = this.stepIndex;
     const { alpha, sigma } = this.levels[now];
 
-    // 1. What the model says of the sample.
+    // 1. The model's output for the sample.
     const said = (predictX0 ? predictedData : predictedNoise)(predictionType, alpha, sigma);
     const output = weightedSum([said.sample * said.scale, said.output * said.scale], [sample, modelOutput]);
 
-    // 2. Correct the sample: the last step again, now with the output at its end.
+    // 2. Correct the sample: repeat the last step with the output at its end.
     const corrects = this.origin && !disableCorrector.includes(now - 1);
     const corrected = corrects ? this.move(this.origin!, now - 1, this.originOrder, output) : sample;
 
-    // 3. Predict the next sample. With no noise left at its end a step can only be of first order.
+    // 3. Predict the next sample. A step that ends without noise can only be of first order.
     this.outputs = [output, ...this.outputs.slice(0, solverOrder - 1)];
     const left = this.timesteps.length - now;
     const ends = this.levels[now + 1].sigma === 0;
@@ -85,20 +85,20 @@ export class UniPcMultistepScheduler extends BaseScheduler {
   }
 
   /**
-   * The step from noise level `index` to the next with the newest `order` outputs (equation 3), and with the output at its end
-   * where that is known (the corrector).
+   * The step from noise level `index` to the next with the newest `order` outputs (equation 3), and with the output at its end if
+   * it is known (the corrector).
    */
   private move(sample: Float32Array, index: number, order: number, end?: Float32Array): Float32Array {
     const { predictX0, solverType } = this.config;
     const from = this.levels[index];
     const to = this.levels[index + 1];
 
-    // 1. Where the outputs lie, in steps from `from`; the end of this step is at 1.
+    // 1. Positions of the outputs, in steps from `from`; the end of this step is at 1.
     const h = to.lambda - from.lambda;
     const places = Array.from({ length: order - 1 }, (_, i) => (this.levels[index - 1 - i].lambda - from.lambda) / h);
     const known = end ? [...places, 1] : places;
 
-    // 2. The weights of their differences to the newest output: the polynomial's moments must be right.
+    // 2. The weights of their differences from the newest output, chosen to match the polynomial's moments.
     const decay = predictX0 ? -h : h;
     const base = Math.expm1(decay);
     const basis = solverType === 'bh1' ? decay : base;
@@ -113,7 +113,7 @@ export class UniPcMultistepScheduler extends BaseScheduler {
   }
 }
 
-/** Solves sum_k rho_k * place_k^(i-1) = b_i (equation 9), except that diffusers takes 1/2 for a single difference. */
+/** Solves sum_k rho_k * place_k^(i-1) = b_i (equation 9), except that diffusers uses 1/2 for a single difference. */
 function differenceWeights(places: readonly number[], decay: number, basis: number): number[] {
   if (places.length <= 1) return places.map(() => 0.5);
   const right: number[] = [];
@@ -127,7 +127,7 @@ function differenceWeights(places: readonly number[], decay: number, basis: numb
   return solveVandermonde(places, right);
 }
 
-/** Solves sum_k x_k * places_k^i = right_i for i = 0, 1, ... by elimination of one place after the other (Björck and Pereyra). */
+/** Solves sum_k x_k * places_k^i = right_i for i = 0, 1, ... by eliminating one place after the other (Björck and Pereyra). */
 function solveVandermonde(places: readonly number[], right: readonly number[]): number[] {
   const x = [...right];
   const last = x.length - 1;

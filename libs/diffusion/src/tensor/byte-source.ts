@@ -9,14 +9,14 @@ export interface ByteSource {
   bytes(begin: number, end: number): Buffer;
 }
 
-/** A file is shorter than it was when it was opened. */
+/** The file became shorter after it was opened. */
 export class FileEndError extends Error {
   override name = 'FileEndError';
 }
 
 const PAGE_BYTES = 64 * 1024;
 
-/** Reads an open file page by page, so that skipping over a weight of many megabytes costs nothing. */
+/** Reads an open file page by page, so that skipping a large weight costs nothing. */
 export class FileSource implements ByteSource {
   private page: Buffer = Buffer.alloc(0);
   private pageBegin = 0;
@@ -61,7 +61,7 @@ export class BufferSource implements ByteSource {
   }
 }
 
-/** Lends a file's bytes for the time of a call. */
+/** Opens a file's bytes during a call. */
 export async function withFile<T>(path: string, use: (source: ByteSource) => T | Promise<T>): Promise<T> {
   const file = openSync(path, 'r');
   try {

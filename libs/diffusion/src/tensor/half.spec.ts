@@ -1,7 +1,7 @@
 import { decodeFloat16, encodeFloat16 } from './half';
 
 describe('encodeFloat16', () => {
-  it('gives back the bits of every half-precision value', () => {
+  it('preserves the bits of every half-precision value', () => {
     const bits = Uint16Array.from({ length: 65536 }, (_, i) => i).filter(
       (b) => (b & 0x7c00) !== 0x7c00 || !(b & 0x3ff),
     );

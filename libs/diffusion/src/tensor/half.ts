@@ -1,6 +1,6 @@
 let decoded: Float32Array | undefined;
 
-/** IEEE 754 half-precision bits to float32, exact, by a table of all 65,536 values. */
+/** IEEE 754 half-precision bits to float32, exactly, by a table of all 65,536 values. */
 export function decodeFloat16(bits: Uint16Array): Float32Array {
   const table = (decoded ??= buildTable());
   const values = new Float32Array(bits.length);
@@ -8,7 +8,7 @@ export function decodeFloat16(bits: Uint16Array): Float32Array {
   return values;
 }
 
-/** float32 to half-precision bits, rounded to the nearest, ties to even; overflow becomes infinity. */
+/** float32 to half-precision bits, rounded to nearest, ties to even; overflow becomes infinity. */
 export function encodeFloat16(values: Float32Array): Uint16Array {
   const source = new Uint32Array(values.buffer, values.byteOffset, values.length);
   const bits = new Uint16Array(values.length);
@@ -16,7 +16,7 @@ export function encodeFloat16(values: Float32Array): Uint16Array {
   return bits;
 }
 
-/** The upper halves of float32 values to float32, exact. */
+/** bfloat16 (the upper halves of float32 values) to float32, exactly. */
 export function decodeBfloat16(bits: Uint16Array): Float32Array {
   const words = new Uint32Array(bits.length);
   for (let i = 0; i < bits.length; i++) words[i] = bits[i] << 16;

@@ -21,7 +21,7 @@ describe(InputBuffer.name, () => {
     expect([...(buffer.commit().data as Int32Array)]).toEqual([49407, -1]);
   });
 
-  it('reads back what it wrote as float16', () => {
+  it('reads back the float16 values it wrote', () => {
     const buffer = new InputBuffer('float16', [3]);
     buffer.values.set([1, -0.5, 1 / 3]);
     const back = toFloat32(buffer.commit());
@@ -39,7 +39,7 @@ describe(InputBuffer.name, () => {
 });
 
 describe(toFloat32.name, () => {
-  it('refuses integers', () => {
+  it('rejects integers', () => {
     expect(() => toFloat32(new Tensor('int32', Int32Array.of(1), [1]))).toThrow('int32');
   });
 });

@@ -1,14 +1,14 @@
 import { Tensor } from 'onnxruntime-node';
 import { decodeFloat16, encodeFloat16 } from './half';
 
-/** The element types in which Stable Diffusion graphs take and give their tensors. */
+/** The element types of Stable Diffusion graphs' inputs and outputs. */
 export type ElementType = 'float32' | 'float16' | 'int32' | 'int64';
 
 type Storage = Float32Array | Uint16Array | Int32Array | BigInt64Array;
 
 /**
- * A graph's input that is written many times and allocated once: `values` are float32, `tensor` is what the graph takes. For
- * float32 both are the same memory, for every other type `commit` converts. Integers are rounded to the nearest.
+ * A graph's input that is allocated once and written many times: `values` are float32, `tensor` has the graph's type. For float32
+ * both share memory; for every other type `commit` converts. Integers are rounded to nearest.
  */
 export class InputBuffer {
   readonly values: Float32Array;
@@ -23,7 +23,7 @@ export class InputBuffer {
     this.tensor = tensorOf(type, this.#storage, dims);
   }
 
-  /** Makes what was written to `values` what the graph will see, and returns the tensor. */
+  /** Converts `values` to the graph's type, and returns the tensor. */
   commit(): Tensor {
     const storage = this.#storage;
     if (storage instanceof Uint16Array) storage.set(encodeFloat16(this.values));
@@ -33,7 +33,7 @@ export class InputBuffer {
     return this.tensor;
   }
 
-  /** `count` entries of the first axis, beginning with `first`, as they were committed: the same memory, and no copy. */
+  /** `count` entries of the first axis, starting at `first`, as they were committed: shares memory. */
   rows(first: number, count: number): Tensor {
     const { dims, type } = this.tensor;
     const size = this.values.length / dims[0];
@@ -42,8 +42,8 @@ export class InputBuffer {
 }
 
 /**
- * A tensor on memory of ours. Where the runtime has `Float16Array`, from Node 24 on, a tensor shows its halves as one, and ONNX Runtime 1.30 takes the
- * length of that to be 0 (microsoft/onnxruntime#32323); it takes their bits as a `Uint16Array` everywhere.
+ * A tensor on our own memory. From Node 24 on there is `Float16Array`, which a tensor then returns for halves; ONNX Runtime 1.30
+ * reads its length as 0 (microsoft/onnxruntime#32323). It accepts a `Uint16Array` of their bits everywhere.
  */
 function tensorOf(type: Tensor.Type, storage: Storage, dims: readonly number[]): Tensor {
   const tensor = new Tensor(type, storage, dims);
@@ -52,7 +52,7 @@ function tensorOf(type: Tensor.Type, storage: Storage, dims: readonly number[]):
 
 const storages = { float16: Uint16Array, int32: Int32Array, int64: BigInt64Array };
 
-/** The elements of a float32 or float16 tensor as float32, whether the runtime has `Float16Array` or stores its bits otherwise. */
+/** The elements of a float32 or float16 tensor as float32, with or without `Float16Array` in the runtime. */
 export function toFloat32(tensor: Tensor): Float32Array {
   const { data } = tensor;
   if (data instanceof Float32Array) return data;

@@ -1,8 +1,8 @@
-/** The arithmetic of a model ran over, as that of half precision does most easily: what it gave is no picture. */
+/** A model's arithmetic overflowed, which is most likely in half precision: its output is not a picture. */
 export class NotFiniteError extends Error {
   override readonly name = 'NotFiniteError';
 
-  /** @param part which gave them: `U-Net` or `VAE decoder` */
+  /** @param part whose output it is: `U-Net` or `VAE decoder` */
   constructor(part: string) {
     super(
       `The model gave numbers that are not finite (from its ${part}), which are no picture: another cfg or scheduler, or the model in a higher precision, may help.`,

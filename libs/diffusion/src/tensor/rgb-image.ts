@@ -1,4 +1,4 @@
-/** A picture: row-major, three bytes (red, green, blue) a pixel. */
+/** A picture: row-major, three bytes (red, green, blue) per pixel. */
 export interface RgbImage {
   width: number;
   height: number;
@@ -7,7 +7,7 @@ export interface RgbImage {
 
 /**
  * Interleaves planes [3, height, width] into a picture.
- * @param toByte maps a plane's value to 0..255; what it returns is rounded and clamped
+ * @param toByte maps a plane's value to 0..255; the result is rounded and clamped
  */
 export function fromPlanes(
   planes: Float32Array,

@@ -2,19 +2,19 @@ import { weigh } from './clip-text-encoder';
 import { EmbeddingCache } from './embedding-cache';
 
 describe(weigh.name, () => {
-  it('multiplies by token and keeps the mean', () => {
+  it('multiplies each token and keeps the mean', () => {
     const weighted = weigh(Float32Array.of(1, 3, 1, 3), [1, 2]);
     // Times the weights: 1 3 2 6, mean 3 in place of 2.
     expect([...weighted]).toEqual([2 / 3, 2, 4 / 3, 4].map(Math.fround));
   });
 
-  it('leaves embeddings alone whose weighted mean is zero', () => {
+  it('does not change embeddings whose weighted mean is zero', () => {
     expect([...weigh(Float32Array.of(1, 1), [1, -1])]).toEqual([1, -1]);
   });
 });
 
 describe(EmbeddingCache.name, () => {
-  it('drops the row that was used least recently', () => {
+  it('drops the least recently used row', () => {
     const cache = new EmbeddingCache(2);
     const rows = [[1], [2], [3]].map((ids) => ({ ids, embedding: Float32Array.from(ids) }));
     cache.set(rows[0].ids, rows[0].embedding);

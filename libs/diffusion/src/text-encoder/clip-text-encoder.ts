@@ -5,7 +5,7 @@ import { InputBuffer, toFloat32 } from '../tensor/input-buffer';
 import type { PromptChunk } from '../tokenizer/prompt-chunks';
 import { EmbeddingCache } from './embedding-cache';
 
-/** Rows kept: those of some thirty requests, 15 MB for the largest encoder of SD 1.x and 2.x. */
+/** Number of cached rows: those of about thirty requests, 15 MB for the largest encoder of SD 1.x and 2.x. */
 const cachedRows = 64;
 
 /** CLIP's text encoder: rows of token ids to embeddings. */
@@ -29,7 +29,7 @@ export class ClipTextEncoder {
     this.dtype = elementType(file, this.#output, ['float32', 'float16']);
   }
 
-  /** Width of an embedding where the graph tells, and the length of a row where it is fixed. */
+  /** Width of an embedding if the graph says it, and the length of a row if it is fixed. */
   get hiddenWidth(): number | undefined {
     const width = this.#output.shape[2];
     return typeof width === 'number' ? width : undefined;
@@ -40,7 +40,7 @@ export class ClipTextEncoder {
     return typeof length === 'number' ? length : undefined;
   }
 
-  /** Embeddings [length, hidden width] of each chunk, weighted; equal rows are encoded once, and not at all if they were lately. */
+  /** Weighted embeddings [length, hidden width] of each chunk; equal rows are encoded once, and not at all if they are cached. */
   async encode(chunks: readonly PromptChunk[]): Promise<Float32Array[]> {
     const known = new Map<string, Float32Array>();
     const missing = new Map<string, readonly number[]>();
@@ -58,7 +58,7 @@ export class ClipTextEncoder {
 
   async #run(rows: ReadonlyMap<string, readonly number[]>): Promise<Map<string, Float32Array>> {
     const encoded = new Map<string, Float32Array>();
-    // A graph with a fixed number of rows is given so many at a time, the last ones filled up with zeros.
+    // A graph with a fixed number of rows gets that many at a time; missing ones are zeros.
     const [fixed] = this.#ids.shape;
     const batch = typeof fixed === 'number' && fixed > 0 ? fixed : rows.size;
     const all = [...rows];
@@ -81,8 +81,8 @@ export class ClipTextEncoder {
 }
 
 /**
- * Multiplies each token's embedding by its weight, then scales all so that their mean is what it was, as desktop tools do: without
- * that, a weight would change the contrast of the whole picture.
+ * Multiplies each token's embedding by its weight, then scales all to keep their mean, as desktop tools do; otherwise a weight
+ * would change the contrast of the whole picture.
  */
 export function weigh(embedding: Float32Array, weights: readonly number[]): Float32Array {
   const width = embedding.length / weights.length;

@@ -1,4 +1,4 @@
-/** The embeddings of rows that were encoded lately; the least recently used one goes first. */
+/** A cache of encoded rows that drops the least recently used one. */
 export class EmbeddingCache {
   readonly #entries = new Map<string, Float32Array>();
 

@@ -10,13 +10,13 @@ import { wordsWith } from '../tokenizer/added-tokens';
 import { fitTextualInversion } from './token-embedding';
 
 export interface MergeTextualInversionOptions {
-  /** A model folder in diffusers' layout, of which only `text_encoder` and `tokenizer` are changed. */
+  /** A model folder in diffusers' layout; only its `text_encoder` and `tokenizer` are changed. */
   baseFolder: string;
   /** The embedding's safetensors file. */
   embedding: string;
-  /** The word in a prompt that the embedding stands for; upper and lower case are the same. */
+  /** The word in a prompt that the embedding stands for; case is ignored. */
   token: string;
-  /** The folder to write, and how files get there that cannot be linked: see `MergeLoraOptions`. */
+  /** The folder to write, and how to place files that cannot be linked: see `MergeLoraOptions`. */
   folder: string;
   placeCopy?: PlaceCopy;
 }
@@ -25,11 +25,12 @@ const CONFIG = 'text_encoder/config.json';
 const ADDED_TOKENS = 'tokenizer/added_tokens.json';
 
 /**
- * Makes a model folder whose text encoder knows one word more: the embedding's vectors are rows at the end of the table of
- * token embeddings, and `tokenizer/added_tokens.json` names them `<token>`, `<token>_1` and on, as diffusers' loader does
- * (`TextualInversionLoaderMixin`). All else is shared with the base, see `mergeLora`.
- * @returns how many rows were added
- * @throws WeightsError if the embedding does not fit; RangeError if the token is no single word; the folder is then not to be used
+ * Writes a model folder whose text encoder knows one more word: the embedding's vectors are appended to the table of token
+ * embeddings, and `tokenizer/added_tokens.json` names them `<token>`, `<token>_1` and so on, as diffusers' loader does
+ * (`TextualInversionLoaderMixin`). Everything else is shared with the base, see `mergeLora`.
+ * @returns the number of added rows
+ * @throws WeightsError if the embedding does not fit; RangeError if the token is not a single word; the folder must then not be
+ * used
  */
 export async function mergeTextualInversion(options: MergeTextualInversionOptions): Promise<number> {
   const { baseFolder, folder, placeCopy: copy = placeCopy } = options;

@@ -3,10 +3,10 @@ import { isFiniteTensor } from '../safetensors/safetensors';
 import type { SafetensorsInfo } from '../safetensors/safetensors-header';
 import type { ByteSource } from '../tensor/byte-source';
 
-/** Learned embeddings that stand for one word of a prompt; they stay in the file until they are merged. */
+/** Learned embeddings that stand for one word of a prompt; they stay in the file until the merge. */
 export interface TextualInversion {
   format: 'diffusers' | 'a1111';
-  /** The word it was trained with; a1111's files do not say. */
+  /** The word it was trained with; a1111's files do not contain it. */
   token: string | undefined;
   /** Number of embeddings; each takes the place of one token. */
   count: number;
@@ -15,12 +15,12 @@ export interface TextualInversion {
   vectors: SafetensorsInfo;
 }
 
-/** The one tensor of a1111's files. */
+/** The only tensor of a1111's files. */
 const A1111_KEY = 'emb_params';
 
 /**
- * Whether a file's tensors are a textual inversion: diffusers keeps a single tensor named by the token, a1111 one named
- * `emb_params`, and both one a text encoder for models with several.
+ * Whether a file's tensors are a textual inversion. diffusers stores a single tensor named after the token, a1111 one named
+ * `emb_params`; for models with several text encoders both store one tensor per encoder.
  */
 export function isTextualInversion(entries: ReadonlyMap<string, SafetensorsInfo>): boolean {
   const shapes = [...entries.values()].map(({ shape }) => shape.length);
@@ -30,7 +30,7 @@ export function isTextualInversion(entries: ReadonlyMap<string, SafetensorsInfo>
   );
 }
 
-/** @throws WeightsError if the tensor is no list of embeddings, or there is one for each of several text encoders. */
+/** @throws WeightsError if the tensor is not a list of embeddings, or there is one for each of several text encoders. */
 export function parseTextualInversion(entries: ReadonlyMap<string, SafetensorsInfo>): TextualInversion {
   const [[key, entry]] = entries;
   if (entries.size > 1) {
@@ -50,7 +50,7 @@ export function parseTextualInversion(entries: ReadonlyMap<string, SafetensorsIn
   return { format: isA1111 ? 'a1111' : 'diffusers', token: isA1111 ? undefined : key, count, width, vectors: entry };
 }
 
-/** Reads the vectors once. @throws WeightsError if a value is no finite number. */
+/** Reads the vectors once. @throws WeightsError if a value is not finite. */
 export function assertFiniteVectors({ token, vectors }: TextualInversion, source: ByteSource): void {
   if (!isFiniteTensor(source, vectors))
     throw malformed(`The tensor ${quote(token ?? A1111_KEY)} has values that are not finite.`);

@@ -11,7 +11,7 @@ const table = (name: string, rows: number, width: number) => ({
 });
 
 describe(findTable.name, () => {
-  it('takes the table with the most rows', () => {
+  it('chooses the table with the most rows', () => {
     const look = (name: string) => ({ op: 'Gather', inputs: [name, 'ids'], outputs: [`${name}_rows`] });
     const bytes = encodeOnnx({
       nodes: [look('positions'), look('tokens')],

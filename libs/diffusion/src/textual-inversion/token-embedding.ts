@@ -13,12 +13,12 @@ export interface TokenEmbedding {
   table: WeightOrigin;
 }
 
-/** CLIP's text window, for folders that do not say. */
+/** CLIP's text window, for folders that do not specify it. */
 const DEFAULT_POSITIONS = 77;
 
 /**
  * Finds the table that embeddings are added to.
- * @throws WeightsError if the base's embeddings are of another width, or its text window is too short.
+ * @throws WeightsError if the base's embeddings have another width, or its text window is too short.
  */
 export async function fitTextualInversion(embedding: TextualInversion, baseFolder: string): Promise<TokenEmbedding> {
   const { count, width } = embedding;
@@ -38,7 +38,7 @@ export async function fitTextualInversion(embedding: TextualInversion, baseFolde
   return { model, table };
 }
 
-/** The table of token embeddings of a text encoder: of those that it looks rows up in, the one with the most. */
+/** The table of token embeddings of a text encoder: the largest of its look-up tables. */
 export function findTable(model: OnnxModel): WeightOrigin | undefined {
   const trace = traceWeights(model);
   const tables = model.nodes
@@ -48,7 +48,7 @@ export function findTable(model: OnnxModel): WeightOrigin | undefined {
   return tables.sort((a, b) => b!.initializer.dims[0] - a!.initializer.dims[0])[0];
 }
 
-/** Opens the plain graph: `model.onnx`, or the only one whatever its name. @throws OnnxModelError if it is malformed */
+/** Opens the plain graph: `model.onnx`, or the only one with any name. @throws OnnxModelError if it is malformed */
 function openTextEncoder(folder: string): OnnxModel | undefined {
   const graphs = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.onnx')) : [];
   const name = graphs.includes('model.onnx') || graphs.length !== 1 ? 'model.onnx' : graphs[0];

@@ -1,6 +1,6 @@
 import { AddedTokens, wordsWith } from './added-tokens';
 
-/** Ids of plain text: its character codes without spaces. */
+/** Ids of plain text: its character codes, without spaces. */
 const encode = (text: string) => [...text.replaceAll(' ', '')].map((char) => char.charCodeAt(0));
 
 describe(AddedTokens.name, () => {
@@ -10,15 +10,15 @@ describe(AddedTokens.name, () => {
     expect(added.tokenize('a robot', encode)).toEqual([97, 1000, 1001, 1002]);
   });
 
-  it('takes upper and lower case for the same', () => {
+  it('ignores case', () => {
     expect(added.tokenize('Robot', encode)).toEqual([1000, 1001, 1002]);
   });
 
-  it('takes whole words only', () => {
+  it('matches whole words only', () => {
     expect(added.tokenize('robots', encode)).toEqual(encode('robots'));
   });
 
-  it('reads a word that is made of signs, wherever it stands', () => {
+  it('finds a word that consists of symbols, anywhere', () => {
     expect(added.tokenize('b<zwx>b', encode)).toEqual([98, 2000, 98]);
     expect(added.tokenize('a+b x-y', encode)).toEqual([3000, 4000]);
     expect(added.tokenize('aab', encode)).toEqual(encode('aab'));
@@ -28,7 +28,7 @@ describe(AddedTokens.name, () => {
     expect(added.tokenize('robot_2', encode)).toEqual([1002]);
   });
 
-  it('reads every occurrence of several words', () => {
+  it('finds every occurrence of several words', () => {
     expect(added.tokenize('robot <zwx>, ROBOT_1 x-y robot', encode)).toEqual([
       ...[1000, 1001, 1002, 2000, ...encode(','), 1001, 4000, 1000, 1001, 1002],
     ]);
@@ -40,7 +40,7 @@ describe(wordsWith.name, () => {
     expect(wordsWith({ cat: 5 }, 'zwx', 3, 100)).toEqual({ cat: 5, zwx: 100, zwx_1: 101, zwx_2: 102 });
   });
 
-  it('replaces a word with all its vectors, and no other that begins like it', () => {
+  it('replaces a word with all its vectors, and no other with the same prefix', () => {
     const before = { zwx: 1, zwx_1: 2, zwx_2: 3, zwx_a: 4, zwxy: 5 };
     expect(wordsWith(before, 'zwx', 1, 100)).toEqual({ zwx_a: 4, zwxy: 5, zwx: 100 });
   });

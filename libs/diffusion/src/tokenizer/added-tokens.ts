@@ -1,13 +1,13 @@
-/** A word that was added, as it is written in lower case. */
+/** An added word, in lower case. */
 interface AddedWord {
   text: string;
-  /** Those of all its vectors. */
+  /** The ids of all its vectors. */
   ids: readonly number[];
-  /** Whether another letter or digit beside it would make it part of another word. */
+  /** Whether a letter or digit beside it would make it part of another word. */
   needsEdge: { before: boolean; after: boolean };
 }
 
-/** Where a word stands in a text. */
+/** Position of a word in a text. */
 interface FoundWord {
   start: number;
   end: number;
@@ -15,13 +15,13 @@ interface FoundWord {
 }
 
 const wordCharacter = /[\p{L}\p{N}_]/u;
-/** Ends the name of one vector of a word. */
+/** Suffix of the name of one vector of a word. */
 const vectorNumber = /_\d{1,4}/y;
 
 /**
- * Words that textual inversion added to a vocabulary. A word of several vectors is listed as `word`, `word_1`, `word_2` and on; typing
- * `word` stands for all of them, as in diffusers' `maybe_convert_prompt`. Unlike there, only whole words count: an added `cat`
- * leaves `catalogue` alone.
+ * Words that textual inversion added to a vocabulary. A word with several vectors is listed as `word`, `word_1`, `word_2` and so
+ * on; typing `word` stands for all of them, as in diffusers' `maybe_convert_prompt`. Unlike there, only whole words match: an
+ * added `cat` does not change `catalogue`.
  */
 export class AddedTokens {
   readonly #ids: ReadonlyMap<string, number>;
@@ -38,7 +38,7 @@ export class AddedTokens {
       .map((text) => this.#word(text));
   }
 
-  /** Ids of a text; `encode` gives those of the parts between added words. */
+  /** Ids of a text; `encode` returns those of the parts between added words. */
   tokenize(text: string, encode: (part: string) => number[]): number[] {
     const lower = lowerCase(text);
     const ids: number[] = [];
@@ -46,7 +46,7 @@ export class AddedTokens {
     const append = (more: readonly number[]): void => {
       for (const id of more) ids.push(id);
     };
-    // Each word is looked for from where the last one ended, so that no part of the text is searched twice for it.
+    // The search for each word continues where the last one ended, so that no part of the text is searched twice for it.
     const next = this.#words.map((word) => this.#find(word, lower, 0));
     for (;;) {
       const found = next.reduce(
@@ -86,7 +86,7 @@ export class AddedTokens {
   }
 }
 
-/** In lower case where that leaves every character in its place. */
+/** The text in lower case, character by character, so that positions stay the same. */
 function lowerCase(text: string): string {
   const lower = text.toLowerCase();
   if (lower.length === text.length) return lower;
@@ -102,7 +102,7 @@ function isWordBefore(text: string, at: number): boolean {
   return at > 0 && isWordAt(text, isPair ? at - 2 : at - 1);
 }
 
-/** Ids of added words with one more: its vectors are rows from `first` on. A word that is known already is replaced, with all its vectors. */
+/** The added tokens plus one word whose vectors are rows from `first` on. A known word is replaced, with all its vectors. */
 export function wordsWith(
   added: Readonly<Record<string, number>>,
   word: string,

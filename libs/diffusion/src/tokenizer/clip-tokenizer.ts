@@ -16,9 +16,9 @@ const { Tokenizer } = tokenizers as unknown as {
 
 const beginOfText = '<|startoftext|>';
 const endOfText = '<|endoftext|>';
-/** Words, single digits and runs of anything else (`CLIPTokenizer`), without the alternatives for the special tokens. */
+/** Words, single digits and runs of other characters (`CLIPTokenizer`), without the alternatives for the special tokens. */
 const words = "'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}\\p{N}]+";
-/** What `CLIPTokenizer` falls back to for a folder that does not say; transformers writes 1e30 for "no limit". */
+/** `CLIPTokenizer`'s default for a folder that does not specify it; transformers writes 1e30 for "no limit". */
 const defaultMaxLength = 77;
 const largestMaxLength = 4096;
 
@@ -29,9 +29,9 @@ interface Vocabulary {
 }
 
 /**
- * The byte-pair tokenizer of CLIP, from a folder with `vocab.json` and `merges.txt` or with `tokenizer.json`.
- * A special token typed into a text is split like any other text and never becomes the token; the words of textual inversion
- * in `added_tokens.json` do become theirs.
+ * The byte-pair tokenizer of CLIP, from a folder with `vocab.json` and `merges.txt` or with `tokenizer.json`. A special token in
+ * a text is split like any other text and never becomes the token; the words of textual inversion in `added_tokens.json` do
+ * become tokens.
  * Source: `CLIPTokenizer` of transformers.
  */
 export class ClipTokenizer {
@@ -84,25 +84,25 @@ export class ClipTokenizer {
     );
   }
 
-  /** Whether there are words that take more tokens than they have bytes. */
+  /** Whether there are words with more tokens than bytes. */
   get hasAddedWords(): boolean {
     return this.#addedTokens !== undefined;
   }
 
-  /** The same with one word more, which stands for so many vectors, as `mergeTextualInversion` makes it. */
+  /** The same tokenizer with one more word, which stands for that many vectors, as `mergeTextualInversion` makes it. */
   withWord(word: string, vectors: number): ClipTokenizer {
     const known = wordsWith(this.added, word.toLowerCase(), vectors, this.vocabularySize);
     const { bos, eos, pad, maxLength, vocabularySize } = this;
     return new ClipTokenizer(this.#tokenizer, known, bos, eos, pad, maxLength, vocabularySize + vectors);
   }
 
-  /** Ids of the text alone, with no special token and of any length. */
+  /** Ids of the text alone, without special tokens and of any length. */
   tokenize(text: string): number[] {
     const encode = (part: string) => this.#tokenizer.encode(part, { add_special_tokens: false }).ids;
     return this.#addedTokens ? this.#addedTokens.tokenize(text, encode) : encode(text);
   }
 
-  /** One row as `CLIPTokenizer` gives it: begin, text, end, padded and cut to `maxLength`; `length` is the uncut count. */
+  /** One row like `CLIPTokenizer`'s: begin, text, end, padded and truncated to `maxLength`; `length` is the untruncated count. */
   encode(text: string): { inputIds: number[]; length: number } {
     const tokens = this.tokenize(text);
     return { inputIds: this.frame(tokens.slice(0, this.maxLength - 2)), length: tokens.length + 2 };
@@ -119,7 +119,7 @@ function bytePairTokenizer({ vocab, merges }: Vocabulary): BytePairTokenizer {
   return new Tokenizer(
     {
       version: '1.0',
-      // With no added tokens nothing that a user types can match one.
+      // Without added tokens, no text from a user can match one.
       added_tokens: [],
       normalizer: {
         type: 'Sequence',
@@ -168,7 +168,7 @@ async function readVocabulary(folder: string): Promise<Vocabulary> {
   };
 }
 
-/** Words that were added to the vocabulary; the special tokens, which some exports list here too, are in it under the same id. */
+/** Added words of the vocabulary, without the special tokens, which some exports list here under the same id. */
 async function readAddedTokens(folder: string, { vocab }: Vocabulary): Promise<Record<string, number>> {
   const file = join(folder, 'added_tokens.json');
   const added = (await readJsonFile(file, { optional: true })) ?? {};

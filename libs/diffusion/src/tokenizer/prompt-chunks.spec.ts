@@ -1,7 +1,7 @@
 import type { ClipTokenizer } from './clip-tokenizer';
 import { chunkPrompt, padChunks } from './prompt-chunks';
 
-/** One id a character, rows of six: begin, four ids, end. */
+/** One id per character, rows of six: begin, four ids, end. */
 const tokenizer = {
   maxLength: 6,
   tokenize: (text: string) => [...text].map((char) => char.charCodeAt(0)),
@@ -18,7 +18,7 @@ describe(chunkPrompt.name, () => {
     expect(chunkPrompt('', tokenizer)).toEqual([{ inputIds: [1, 2, 0, 0, 0, 0] }]);
   });
 
-  it('goes on in a second row when the first is full', () => {
+  it('continues in a second row when the first is full', () => {
     expect(chunkPrompt('abcd', tokenizer)).toHaveLength(1);
     expect(chunkPrompt('abcde', tokenizer).map(({ inputIds }) => inputIds)).toEqual([
       [1, a, b, c, d, 2],
@@ -26,7 +26,7 @@ describe(chunkPrompt.name, () => {
     ]);
   });
 
-  it('leaves brackets alone unless weighting is on', () => {
+  it('treats brackets as text unless weighting is on', () => {
     expect(chunkPrompt('(a)', tokenizer)[0]).toEqual({ inputIds: [1, 40, a, 41, 2, 0] });
   });
 

@@ -1,7 +1,7 @@
 import type { ClipTokenizer } from './clip-tokenizer';
 import { parsePromptWeights } from './prompt-weighting';
 
-/** Rows that a prompt may take. Memory and time of each step grow with them, and no model is trained with so many. */
+/** Most rows of a prompt. Memory and time of each step grow with them, and no model was trained with that many. */
 export const maxChunks = 32;
 
 /** One row for the text encoder: `maxLength` ids, and a weight for each where any differs from 1. */
@@ -11,9 +11,9 @@ export interface PromptChunk {
 }
 
 /**
- * Cuts a prompt into rows of `maxLength`, each framed by the begin and end tokens: a text of up to 75 tokens is the one row that
- * `CLIPTokenizer` gives, a longer one goes on in the next row, as desktop tools do, so that no word is lost.
- * @param weighting whether the attention syntax is read; otherwise brackets are text
+ * Splits a prompt into rows of `maxLength`, each between the begin and end tokens. A text of up to 75 tokens is one row, equal to
+ * `CLIPTokenizer`'s; a longer one continues in the next row, as in desktop tools, so that no word is lost.
+ * @param weighting whether the attention syntax is parsed; otherwise brackets are text
  */
 export function chunkPrompt(prompt: string, tokenizer: ClipTokenizer, weighting = false): PromptChunk[] {
   const pieces = weighting ? parsePromptWeights(prompt) : [{ text: prompt, weight: 1 }];
@@ -36,14 +36,14 @@ export function chunkPrompt(prompt: string, tokenizer: ClipTokenizer, weighting 
   return chunks;
 }
 
-/** How many rows `chunkPrompt` makes of a prompt, without making them. */
+/** The number of rows that `chunkPrompt` makes of a prompt, without making them. */
 export function countChunks(prompt: string, tokenizer: ClipTokenizer, weighting = false): number {
   const texts = weighting ? parsePromptWeights(prompt).map(({ text }) => text) : [prompt];
   const tokens = texts.reduce((sum, text) => sum + tokenizer.tokenize(text).length, 0);
   return Math.max(1, Math.ceil(tokens / (tokenizer.maxLength - 2)));
 }
 
-/** Lengthens a list of chunks with empty ones, so that a prompt and its negative have equally many. */
+/** Appends empty chunks to a list, so that a prompt and its negative prompt have the same number. */
 export function padChunks(chunks: readonly PromptChunk[], count: number, tokenizer: ClipTokenizer): PromptChunk[] {
   const empty = { inputIds: tokenizer.frame([]) };
   return [...chunks, ...Array.from({ length: count - chunks.length }, () => empty)];

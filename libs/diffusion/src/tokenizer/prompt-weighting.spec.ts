@@ -72,7 +72,7 @@ describe(parsePromptWeights.name, () => {
     pieces.forEach(({ weight }, i) => expect(weight).toBeCloseTo(expected[i][1], 10));
   });
 
-  it('holds weights within bounds however deep brackets nest', () => {
+  it('limits weights however deep brackets nest', () => {
     const [piece] = parsePromptWeights('('.repeat(1990) + 'a');
     expect(piece).toEqual({ text: 'a', weight: 10 });
   });

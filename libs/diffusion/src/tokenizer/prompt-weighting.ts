@@ -1,19 +1,19 @@
-/** A piece of a prompt and how much attention it gets; 1 is plain. */
+/** A piece of a prompt and its attention; 1 is normal. */
 export interface WeightedText {
   text: string;
   weight: number;
 }
 
-/** What one pair of round brackets multiplies by, and one pair of square brackets divides by, as desktop tools have it. */
+/** Factor of one pair of round brackets, and divisor of one pair of square brackets, as in desktop tools. */
 const step = 1.1;
 /** Beyond this, float32 embeddings lose their meaning long before they overflow. */
 const largestWeight = 10;
 const explicitWeight = /^:\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+))\s*\)/;
 
 /**
- * Reads the attention syntax of desktop tools: `(word)` is 1.1, `(word:1.3)` is 1.3, `[word]` is 1 / 1.1; brackets nest and
- * multiply; `\(`, `\)`, `\[`, `\]` and `\\` are the characters themselves. A bracket that is never closed reaches to the end, one that
- * was never opened is text. Weights are held within -10..10.
+ * Parses the attention syntax of desktop tools: `(word)` is 1.1, `(word:1.3)` is 1.3, `[word]` is 1 / 1.1; brackets nest and
+ * multiply; `\(`, `\)`, `\[`, `\]` and `\\` are the characters themselves. A bracket that is never closed extends to the end; one
+ * that was never opened is text. Weights are limited to -10..10.
  */
 export function parsePromptWeights(prompt: string): WeightedText[] {
   const texts: string[] = [];
@@ -47,8 +47,8 @@ export function parsePromptWeights(prompt: string): WeightedText[] {
 }
 
 /**
- * The brackets of one kind: what each encloses and multiplies. Those of a kind lie within one another, while a round one and a square one may
- * overlap, so that each kind is gone through on its own, once.
+ * The brackets of one kind: what each encloses, and its factor. Brackets of one kind are nested, but a round and a square one may
+ * overlap, so each kind is processed separately, once.
  */
 class Brackets {
   readonly #all: { from: number; to: number; factor: number }[] = [];
@@ -68,12 +68,12 @@ class Brackets {
     this.#open.push(bracket);
   }
 
-  /** Closes the innermost one. @param to the first piece behind it */
+  /** Closes the innermost one. @param to the first piece after it */
   close(to: number, factor = this.factor): void {
     Object.assign(this.#open.pop()!, { to, factor });
   }
 
-  /** What all brackets round a piece multiply it by, for each piece. */
+  /** The product of all enclosing brackets' factors, for each piece. */
   products(pieces: number): number[] {
     const around: { to: number; product: number }[] = [];
     let next = 0;
@@ -88,7 +88,7 @@ class Brackets {
   }
 }
 
-/** Holds weights within bounds and joins neighbours of equal weight, so that plain text stays one piece. */
+/** Limits the weights and joins neighbours of equal weight, so that plain text stays one piece. */
 function join(pieces: WeightedText[]): WeightedText[] {
   const joined: WeightedText[] = [];
   for (const { text, weight } of pieces) {

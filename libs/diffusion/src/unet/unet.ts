@@ -6,11 +6,11 @@ import { InputBuffer, toFloat32 } from '../tensor/input-buffer';
 import type { ElementType } from '../tensor/input-buffer';
 import type { LatentShape } from '../tensor/latent-shape';
 
-/** The inputs of a call of several rows, allocated once and written before every call. */
+/** The inputs of a call with several rows, allocated once and written before every call. */
 export interface UnetBatch {
   /** [rows, channels, height, width] */
   sample: InputBuffer;
-  /** One number for all rows, or one a row where the graph takes that. */
+  /** One number for all rows, or one per row if the graph takes that. */
   timestep: InputBuffer;
   /** [rows, tokens, hidden width] */
   promptEmbeds: InputBuffer;
@@ -47,7 +47,7 @@ export class Unet {
     this.dtype = elementType(session.file, this.#output, floats);
   }
 
-  /** What the graph itself tells of its latents and embeddings; undefined where it leaves them free. */
+  /** Sizes of latents and embeddings in the graph; undefined if they are free. */
   get facts() {
     const fixed = (dim: number | string | undefined) => (typeof dim === 'number' && dim > 0 ? dim : undefined);
     return {
@@ -59,7 +59,7 @@ export class Unet {
     };
   }
 
-  /** Rows of every call, where the graph was exported for so many and no others. */
+  /** Number of rows per call, if the graph was exported for a fixed number. */
   get fixedRows(): number | undefined {
     const [rows] = this.#sample.shape;
     return typeof rows === 'number' && rows > 0 ? rows : undefined;
@@ -70,7 +70,7 @@ export class Unet {
     return this.#timestep.shape.length === 1 && this.#timestep.shape[0] === this.#sample.shape[0];
   }
 
-  /** Allocates the inputs of a call: at least so many rows, and as many more as a graph with a fixed number of them needs. */
+  /** Allocates the inputs of a call: at least this many rows, or the next multiple of the graph's fixed number. */
   createBatch(atLeast: number, shape: LatentShape, tokens: number, hiddenWidth: number): UnetBatch {
     const type = <T extends ElementType>(value: ValueFacts, allowed: readonly T[]) =>
       elementType(this.session.file, value, allowed);
@@ -85,7 +85,7 @@ export class Unet {
     };
   }
 
-  /** The prediction [rows, channels, height, width] for what was written into the batch and committed. */
+  /** The prediction [rows, channels, height, width] for the committed batch. */
   async predict({ sample, timestep, promptEmbeds }: UnetBatch): Promise<Float32Array> {
     const [rows] = sample.tensor.dims;
     const rowsOfCall = this.fixedRows ?? rows;

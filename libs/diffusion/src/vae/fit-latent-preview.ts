@@ -2,19 +2,19 @@ import type { LatentShape } from '../tensor/latent-shape';
 import type { RgbImage } from '../tensor/rgb-image';
 import type { LatentRgbMap } from './latent-preview';
 
-/** Final latents and the picture that the VAE made of them. */
+/** Final latents and the picture that the VAE decoded from them. */
 export interface PreviewSample {
   latents: Float32Array;
   shape: LatentShape;
   image: RgbImage;
 }
 
-/** Share of the squared latents added to the diagonal, so that a channel that never varies does not make the system singular. */
+/** Share of the squared latents that is added to the diagonal, so that a constant channel does not make the system singular. */
 const ridge = 1e-6;
 
 /**
- * The map from latents to colours that comes nearest to the given pictures, by least squares: every position of the latents
- * against the mean colour of its pixels.
+ * The map from latents to colours that fits the given pictures best, by least squares: every position of the latents against the
+ * mean colour of its pixels.
  */
 export function fitLatentRgbMap(samples: readonly PreviewSample[]): LatentRgbMap {
   const [channels] = samples[0].shape;
@@ -54,7 +54,7 @@ function boxMeans({ data, width, height }: RgbImage, [, rows, columns]: LatentSh
   return means;
 }
 
-/** Gauss-Jordan elimination with partial pivoting, in place: what `left` times the result equals `right`. */
+/** Gauss-Jordan elimination with partial pivoting, in place: solves `left` times the result equals `right`. */
 function solve(left: Float64Array[], right: Float64Array[]): Float64Array[] {
   for (let column = 0; column < left.length; column++) {
     let pivot = column;

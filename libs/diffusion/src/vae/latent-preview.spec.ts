@@ -26,14 +26,14 @@ describe(previewLatents.name, () => {
     expect([...previewLatents(latents, [4, 1, 2]).data]).toEqual([0, 128, 255, 255, 128, 0]);
   });
 
-  it('shows numbers that are none as black', () => {
+  it('shows NaN as black', () => {
     const map = { weights: [[1], [1], [1]], bias: [0, 0, 0] };
     expect([...previewLatents(Float32Array.of(NaN), [1, 1, 1], map).data]).toEqual([0, 0, 0]);
   });
 });
 
 describe(fitLatentRgbMap.name, () => {
-  it('finds the map that the pictures were made with', () => {
+  it('recovers the map that the pictures were made with', () => {
     const shape: LatentShape = [2, 4, 4];
     const latents = Float32Array.from({ length: 32 }, (_, i) => Math.sin(i * i));
     const truth = {

@@ -3,19 +3,20 @@ import { fromPlanes } from '../tensor/rgb-image';
 import type { RgbImage } from '../tensor/rgb-image';
 
 /**
- * A linear map from one position of the latents to the mean colour of the pixels it stands for, 0..1. It belongs to one model's
- * VAE and is stored with it as `preview.json`.
+ * A linear map from one position of the latents to the mean colour of its pixels, 0..1. It belongs to one model's VAE and is
+ * stored beside it as `preview.json`.
  */
 export interface LatentRgbMap {
-  /** One row a colour (red, green, blue), one weight a latent channel. */
+  /** One row per colour (red, green, blue), one weight per latent channel. */
   weights: number[][];
-  /** One number a colour. */
+  /** One number per colour. */
   bias: number[];
 }
 
 /**
- * A small picture, one pixel a latent position, of latents [channels, height, width].
- * @param map without one, the first three channels are shown, each stretched to its own range: shapes show, colours mean nothing
+ * A small picture of latents [channels, height, width], one pixel per position.
+ * @param map without one, the first three channels are shown, each stretched to its own range: shapes are visible, colours mean
+ * nothing
  */
 export function previewLatents(
   latents: Float32Array,

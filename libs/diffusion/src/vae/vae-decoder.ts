@@ -7,7 +7,7 @@ import { assertFinite } from '../tensor/not-finite';
 import { fromPlanes } from '../tensor/rgb-image';
 import type { RgbImage } from '../tensor/rgb-image';
 
-/** The decoder half of the variational autoencoder: one image's latents to a picture. */
+/** The decoder half of the variational autoencoder: turns one image's latents into a picture. */
 export class VaeDecoder {
   readonly dtype: 'float32' | 'float16';
   readonly #latents: ValueFacts;
@@ -32,7 +32,7 @@ export class VaeDecoder {
   /** Decodes latents [channels, height, width] to values in [-1, 1], [3, height, width] at the picture's size. */
   async decodePlanes(latents: Float32Array, shape: LatentShape) {
     const { factor, shift } = this.scaling;
-    // A graph with a fixed number of rows gets the other ones as zeros.
+    // A graph with a fixed number of rows gets zeros for the others.
     const [fixed] = this.#latents.shape;
     const input = new InputBuffer(this.#inputType, [typeof fixed === 'number' && fixed > 0 ? fixed : 1, ...shape]);
     for (let i = 0; i < latents.length; i++) input.values[i] = latents[i] / factor + shift;
