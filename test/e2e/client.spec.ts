@@ -14,7 +14,7 @@ const run = promisify(execFile);
 const node = (file: string, args: string[], env: NodeJS.ProcessEnv = process.env) =>
   run(process.execPath, [join(root, file), ...args], { cwd: root, env });
 
-/** What each program of the README prints, in their order. */
+/** The output of each program of the README, in order. */
 const prints: readonly RegExp[] = [
   /^shapes@[0-9a-f]{12} drew http\S+\.png\n$/,
   /^It took longer, and has succeeded\.\n$/,
@@ -46,7 +46,7 @@ describe('@darkroom/client', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it('has the types of the committed document; "npm run openapi" writes them anew', async () => {
+  it('has the types of the committed document; "npm run openapi" updates them', async () => {
     const schema = join(client, 'src', 'schema.ts');
     const args = ['openapi.json', '--output', schema, '--default-non-nullable=false', '--check'];
     await expect(node('node_modules/openapi-typescript/bin/cli.js', args)).resolves.toBeDefined();

@@ -20,7 +20,7 @@ import sharp from 'sharp';
 import { processesOf, RunningLauncher, untilNobodyIsLeft } from '../support/running-launcher';
 import { until } from '../support/until';
 
-/** What lies in a folder, at any depth, and is not for its user alone. */
+/** Everything in a folder, at any depth, that other users can access. */
 function openEntries(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => {
     const status = lstatSync(join(folder, name), { throwIfNoEntry: false });
@@ -30,7 +30,7 @@ function openEntries(folder: string): string[] {
 
 const demo = resolve(__dirname, '..', '..', 'dist', 'apps', 'cli', 'src', 'demo.js');
 
-// Each test starts all of the service, some twice.
+// Each test starts the whole service, some twice.
 jest.setTimeout(600_000);
 
 describe('npm start', () => {
@@ -64,14 +64,14 @@ describe('npm start', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it('serves, says so when started again, and leaves no process behind when it is ended', async () => {
+  it('serves, says so when started a second time, and leaves no process behind when it ends', async () => {
     const launcher = launch();
     const url = await launcher.url();
     await expect(call(url, '/v1/sd/text-to-image')).resolves.toEqual([]);
     expect(statSync(join(dataDir, 'api-key')).mode & 0o777).toBe(0o600);
     expect(launcher.output).toContain(`Bearer $(cat ${join(dataDir, 'api-key')})`);
     expect(launcher.output).not.toContain(token());
-    // Root hands PostgreSQL to another user, whose group has to pass.
+    // Root runs PostgreSQL as another user, whose group must be able to pass.
     const expected = process.getuid?.() === 0 ? 0o710 : 0o700;
     expect(statSync(dataDir).mode & 0o777).toBe(expected);
     expect(openEntries(dataDir)).toEqual([]);
@@ -86,7 +86,7 @@ describe('npm start', () => {
       expect(readFileSync(join(dataDir, 'logs', `${name}.log`), 'utf8')).not.toContain(token());
   });
 
-  it('lends itself to npm run demo, which saves the picture', async () => {
+  it('serves npm run demo, which saves the picture', async () => {
     await launch().url();
     const file = join(folder, 'circle.png');
     const args = ['a red circle on a blue background', '--steps', '2', '--seed', '7', '--out', file];
@@ -98,7 +98,7 @@ describe('npm start', () => {
     await expect(sharp(file).metadata()).resolves.toMatchObject({ format: 'png', width: 512, height: 512 });
   });
 
-  it('comes up with all data after everything was killed, and takes its leftovers down when only it was', async () => {
+  it('recovers all data after everything was killed, and stops leftover processes after only itself was killed', async () => {
     const first = launch();
     const made = (await call(await first.url(), '/v1/sd/text-to-image', { prompt: 'a red circle', steps: 1 })) as {
       id: string;
@@ -115,7 +115,7 @@ describe('npm start', () => {
     await untilNobodyIsLeft(folder);
   });
 
-  it('starts again what crashes', async () => {
+  it('restarts a crashed process', async () => {
     const launcher = launch();
     const url = await launcher.url();
     const before = processesOf(folder);
@@ -134,13 +134,13 @@ describe('npm start', () => {
     expect(processesOf(folder)).toEqual([]);
   });
 
-  it('kills and starts again what hangs, and says why', async () => {
+  it('kills and restarts a hanging process, and says why', async () => {
     const launcher = launch();
     const url = await launcher.url();
     const apiPids = (): number[] =>
       processesOf(folder).flatMap(({ pid, command }) => (command.includes('apps/api/src/main') ? [pid] : []));
     const [hanging] = apiPids();
-    // The launcher has to have heard of it once: it asks again when it has been answered.
+    // The launcher waits for a first answer before it detects hangs.
     await until(async () => {
       const metrics = await (await fetch(`${url}/metrics`)).text();
       const asked = /^darkroom_http_requests_total\{route="\/health\/live",method="\w+",status="200"\} (\d+)/m.exec(
@@ -158,7 +158,7 @@ describe('npm start', () => {
     await expect(launcher.end('SIGTERM')).resolves.toBe(0);
   });
 
-  describe('says in one sentence what is in the way, and fails', () => {
+  describe('explains in one sentence why it cannot start, and fails', () => {
     const refusal = async (env: Record<string, string>): Promise<string> => {
       const launcher = launch(env);
       await expect(launcher.ended).resolves.toBe(1);
@@ -185,13 +185,13 @@ describe('npm start', () => {
       );
     });
 
-    it('when no model is there', async () => {
+    it('when no model is installed', async () => {
       const empty = join(folder, 'models');
       mkdirSync(empty);
       await expect(refusal({ MODELS_DIR: empty })).resolves.toContain(`There is no model in ${empty}`);
     });
 
-    it('when HOST is no address of this machine', async () => {
+    it('when HOST is not an address of this machine', async () => {
       await expect(refusal({ HOST: '192.0.2.1' })).resolves.toContain('HOST is "192.0.2.1"');
     });
   });

@@ -57,7 +57,7 @@ describe('The story of a robot', () => {
       throw new Error(`${method} ${path}: ${reply.status} ${reply.text}`);
     return reply.body;
   };
-  /** The api under test listens on a port of its own, not on the one its URLs name. */
+  /** The api under test listens on its own port, not on the one in its URLs. */
   const fetchImage = (url: string) => fetch(`${service.baseUrl}${new URL(url).pathname}`);
   const pixels = async (png: Uint8Array) => {
     const { data, info } = await sharp(png).removeAlpha().raw().toBuffer({ resolveWithObject: true });
@@ -86,11 +86,11 @@ describe('The story of a robot', () => {
     return { rows: [...rows, owned].map(({ length }) => length), files: await service.backEnds.storage.contents() };
   };
 
-  it('is trained, drawn, made a Style, drawn as another, and forgotten', async () => {
+  it('is trained, drawn, made a Style, applied to another object, and deleted', async () => {
     const before = await traces();
     expect(before.rows).toEqual([0, 0, 0, 0, 0]);
 
-    // Register an object. Without weights it is drawn by the model alone, which knows no robot.
+    // Register an object. Without weights it is drawn by the base model alone, which knows no robot.
     const robot = await call<{ id: string; status: string; token: string }>('POST', '/v1/finetunes', {
       name: 'robot',
       title: 'My tin robot',
@@ -103,7 +103,7 @@ describe('The story of a robot', () => {
     expect(await likeness(without.images[0], untrained)).toBeGreaterThan(enoughDecibels);
     expect(await likeness(without.images[0], trained)).toBeLessThan(25);
 
-    // Upload what was trained: the same words and the same seed are the robot now.
+    // Upload the trained weights: the same words and the same seed now draw the robot.
     const upload = await service.request('PUT', `/v1/finetunes/${robot.id}/weights`, {
       key,
       raw: await readFile(weights),
@@ -128,7 +128,7 @@ describe('The story of a robot', () => {
         { id: blue.id, name: 'On yellow', steps: 3, cfg: 4 },
       ],
     });
-    // The request waits two seconds for them; on a busy machine they come after it.
+    // The request waits two seconds for them; on a busy machine they come later.
     const styles = await until(async () => {
       const found = await call<NamedJson[]>('GET', `/v1/prompts/collections/${scenes.id}/styles`);
       return found.every(({ thumbnail }) => thumbnail !== null) && found;
@@ -146,7 +146,7 @@ describe('The story of a robot', () => {
     expect((await fetchImage(red.images[0])).status).toBe(404);
     expect((await fetchImage(styles[0].thumbnail!)).status).toBe(200);
 
-    // Draw another object in all of them.
+    // Draw another object with all of them.
     const star = await call<{ id: string }>('POST', '/v1/finetunes', { name: 'star', token: 'qrs', model: 'shapes' });
     const applied = await call<PromptJson[]>('POST', `/v1/finetunes/${star.id}/styles`, [
       { id: scenes.id, seed: 7, aspect_ratio: ['landscape'] },
@@ -163,7 +163,7 @@ describe('The story of a robot', () => {
     }
     expect(pictures).toEqual(['a red qrs star on a white background', 'a blue qrs star on a yellow background']);
 
-    // Forget it all.
+    // Delete everything.
     expect(await call('DELETE', `/v1/prompts/collections/${scenes.id}`)).toEqual({
       delete: `Collection ${scenes.id} has been deleted successfully.`,
     });

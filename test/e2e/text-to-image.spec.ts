@@ -47,7 +47,7 @@ describe('From a prompt to a picture', () => {
       const found = await find(id);
       return found.completed_at ? found : undefined;
     }, 'the Generation has terminated');
-  /** The api under test listens on a port of its own, not on the one its URLs name. */
+  /** The api under test listens on its own port, not on the one in its URLs. */
   const fetchImage = (url: string) => fetch(`${service.baseUrl}${new URL(url).pathname}`);
 
   /** Shares of a picture's pixels that are clearly red and clearly blue. */
@@ -62,7 +62,7 @@ describe('From a prompt to a picture', () => {
     return { red: (3 * red) / pixels.length, blue: (3 * blue) / pixels.length };
   };
 
-  it('draws what the prompt says, serves it, and tells the webhook exactly what GET returns', async () => {
+  it('draws the prompt, serves the picture, and posts to the webhook exactly what GET returns', async () => {
     const { id } = await create({
       prompt: 'a red circle on a blue background',
       seed: 1,
@@ -92,12 +92,12 @@ describe('From a prompt to a picture', () => {
     );
   });
 
-  it('says which models are installed and what draws them', async () => {
+  it('lists the installed models and their devices', async () => {
     const { body } = await service.request<object[]>('GET', '/v1/models', { key });
     expect(body).toEqual([expect.objectContaining({ name: 'shapes', device: 'cpu', native_size: 512, problem: null })]);
   });
 
-  it('draws the same picture again from the same seed, and each of several as if it were alone', async () => {
+  it('draws the same picture again from the same seed, and each of several as if drawn alone', async () => {
     const several = await terminated(
       (await create({ prompt: 'a green star', seed: 40, steps: 8, num_generations: 2 })).id,
     );
@@ -118,7 +118,7 @@ describe('From a prompt to a picture', () => {
     expect(10 * Math.log10(255 ** 2 / (squares / single.length || 1e-9))).toBeGreaterThan(60);
   });
 
-  it('follows the steps to the end', async () => {
+  it('streams the steps to the end', async () => {
     const { id } = await create({ prompt: 'a moon', steps: 12, scheduler: 'euler' });
     const stream = await openEvents(`${service.baseUrl}/v1/sd/text-to-image/${id}/events`, key.token);
     const steps: number[] = [];
@@ -130,7 +130,7 @@ describe('From a prompt to a picture', () => {
     expect(steps).toEqual([...steps].sort((a, b) => a - b));
   });
 
-  it('hides a picture once its record is deleted, and keeps no file', async () => {
+  it('hides a picture once its record is deleted, and removes its file', async () => {
     const done = await terminated((await create({ prompt: 'a ring', steps: 2 })).id);
     expect((await fetchImage(done.images[0])).status).toBe(200);
     await service.request('DELETE', `/v1/sd/text-to-image/${done.id}`, { key });

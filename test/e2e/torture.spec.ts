@@ -3,7 +3,7 @@ import { rows } from '../torture/rows';
 import type { Report } from '../torture/run';
 import { startRows } from '../torture/run';
 
-// Rows wait for locks to run out more than they work, so a few go on at once.
+// Scenarios mostly wait for locks to expire, so several run at once.
 const atOnce = 4;
 jest.setTimeout(1_800_000);
 
@@ -24,7 +24,7 @@ describe('the job contract holds when there is', () => {
 
   it.each(rows)('$name: $title', async ({ name }) => {
     const { problems, figures, log, skipped } = (await reports.get(name))!;
-    // What is wrong stands before the log, for a report may be cut off.
+    // The problems come before the log, because a report may be truncated.
     if (problems.length > 0) throw new Error([...problems, log].join('\n'));
     expect(figures).toMatchObject({ duplicates: 0, lost: 0, leaked: 0, serverErrors: 0 });
     expect(figures.terminated).toBe(figures.acknowledged);

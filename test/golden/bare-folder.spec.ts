@@ -39,7 +39,7 @@ async function draw(path: string) {
   }
 }
 
-/** Takes away every JSON file that a folder can do without: graphs, the scheduler's file and the tokenizer stay. */
+/** Removes every optional JSON file of a folder: graphs, the scheduler's file and the tokenizer stay. */
 async function bare(): Promise<void> {
   const parts = ['text_encoder', 'unet', 'vae_decoder'];
   await rm(join(folder, 'model_index.json'));
@@ -53,16 +53,19 @@ async function redeclare(part: string, shapes: Shapes): Promise<void> {
 }
 
 describe('a folder with nothing beside its graphs', () => {
-  it.each(['sd15-diffusers', 'sd21-optimum', 'sd15-fp16'])('draws what the whole one does, %s', async (name) => {
-    await cp(tiny(name), folder, { recursive: true });
-    const whole = await draw(folder);
-    await bare();
-    const drawn = await draw(folder);
-    expect(drawn.facts).toEqual(whole.facts);
-    expect(drawn.images).toEqual(whole.images);
-  });
+  it.each(['sd15-diffusers', 'sd21-optimum', 'sd15-fp16'])(
+    'draws the same as the complete folder, %s',
+    async (name) => {
+      await cp(tiny(name), folder, { recursive: true });
+      const whole = await draw(folder);
+      await bare();
+      const drawn = await draw(folder);
+      expect(drawn.facts).toEqual(whole.facts);
+      expect(drawn.images).toEqual(whole.images);
+    },
+  );
 
-  it('is known all the same where the graphs leave channels and widths free', async () => {
+  it('is recognised even if the graphs leave channels and widths free', async () => {
     await cp(tiny('sd15-diffusers'), folder, { recursive: true });
     const whole = await draw(folder);
     await bare();
@@ -75,7 +78,7 @@ describe('a folder with nothing beside its graphs', () => {
     expect(drawn.images).toEqual(whole.images);
   });
 
-  it('is scaled as its own file says where that is all it has', async () => {
+  it('uses the scaling factor of its own file if that is all it has', async () => {
     await cp(tiny('sd15-diffusers'), folder, { recursive: true });
     await bare();
     const byDefault = await draw(folder);
@@ -95,7 +98,7 @@ describe('a graph exported for a fixed number of rows', () => {
     [1, 6],
     [2, 3],
     [4, 2],
-  ])('of %d is called with so many at a time', async (rows, callsOfStep) => {
+  ])('of %d is called with that many at a time', async (rows, callsOfStep) => {
     await cp(tiny('sd15-diffusers'), folder, { recursive: true });
     const free = await draw(folder);
     await redeclare('unet', {

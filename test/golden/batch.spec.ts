@@ -7,7 +7,7 @@ import { psnr } from '../support/psnr';
 
 const load = (folder: string) => StableDiffusionPipeline.load(join(__dirname, folder), cpu);
 
-/** Tolerance: 60 dB between a picture drawn alone and the same one drawn among others. */
+/** Tolerance: 60 dB between a picture drawn alone and the same one drawn in a batch. */
 describe('a picture in a batch', () => {
   let pipeline: StableDiffusionPipeline;
   let worst = 100;
@@ -40,7 +40,7 @@ describe('a picture in a batch', () => {
     expect(psnr(together.images[0], together.images[1])).toBeLessThan(40);
   });
 
-  it('is the same to the last bit at any place in batches of one size', async () => {
+  it('is the same to the last bit at any position in batches of one size', async () => {
     const draw = (seeds: number[]) =>
       pipeline.generate({ prompt: 'a', width: 256, height: 256, numInferenceSteps: 4, guidanceScale: 5, seeds });
     const [first, second] = [await draw([11, 12, 13]), await draw([13, 14, 12])];
@@ -80,7 +80,7 @@ describe('any run', () => {
     await fc.assert(fc.asyncProperty(request, run), { numRuns: 40 });
   });
 
-  it.each(schedulerNames)('stops at the step at which it is aborted, scheduler %s', async (scheduler) => {
+  it.each(schedulerNames)('stops at the step of an abort, scheduler %s', async (scheduler) => {
     for (const at of [0, 1, 2, 3, 4, 5]) {
       const signal = { aborted: at === 0 };
       let done = 0;
@@ -93,7 +93,7 @@ describe('any run', () => {
     }
   });
 
-  it('gives a preview at every step, of the size of the latents', async () => {
+  it('has a preview at every step, with the size of the latents', async () => {
     const seen: number[] = [];
     await pipeline.generate(
       { prompt: 'a', width: 64, height: 96, numInferenceSteps: 3, guidanceScale: 2, seeds: [1, 2], scheduler: 'euler' },
@@ -113,7 +113,7 @@ describe('any run', () => {
     ['no steps', { numInferenceSteps: 0 }, /steps is 0/],
     ['half a step', { numInferenceSteps: 1.5 }, /steps is 1.5/],
     ['no guidance scale', { guidanceScale: NaN }, /guidance scale is NaN/],
-  ])('refuses %s', async (_, change, message) => {
+  ])('rejects %s', async (_, change, message) => {
     const good = { prompt: '', width: 64, height: 64, numInferenceSteps: 1, guidanceScale: 1, seeds: [1] };
     await expect(pipeline.prepare({ ...good, ...change })).rejects.toThrow(message);
   });
@@ -131,18 +131,18 @@ describe('a prompt', () => {
     pipeline.generate({ prompt, width: 64, height: 64, numInferenceSteps: 2, guidanceScale: 5, seeds: [1], ...change });
   const words = (count: number) => Array.from({ length: count }, (_, i) => (i % 2 ? 'red' : 'circle')).join(' ');
 
-  it('longer than the window is drawn whole', async () => {
+  it('longer than the window is used in full', async () => {
     const [short, long] = [await draw(words(75)), await draw(words(76))];
     expect([short.promptChunks, long.promptChunks]).toEqual([1, 2]);
     expect(long.latents[0]).not.toEqual(short.latents[0]);
     expect(long.truncated).toBe(false);
   });
 
-  it('takes as many rows as its negative', async () => {
+  it('has as many rows as its negative prompt', async () => {
     expect((await draw('a', { negativePrompt: words(200) })).promptChunks).toBe(3);
   });
 
-  it('is refused beyond 32 rows, before anything is encoded', async () => {
+  it('is rejected beyond 32 rows, before anything is encoded', async () => {
     const { textEncoder } = pipeline.spent;
     await expect(draw(words(32 * 75 + 1))).rejects.toThrow(
       'The prompt takes 33 chunks of 75 tokens; at most 32 can be drawn.',
@@ -150,7 +150,7 @@ describe('a prompt', () => {
     expect(pipeline.spent.textEncoder).toEqual(textEncoder);
   });
 
-  it('with attention syntax is plain text unless weighting is asked for', async () => {
+  it('with attention syntax is plain text unless weighting is on', async () => {
     const [plain, off, on, same] = await Promise.all([
       draw('a red circle'),
       draw('a (red:1.5) circle'),

@@ -28,9 +28,9 @@ const changed = (scene: Scene, change: Partial<Scene['items'][number]>, index = 
   items: scene.items.map((item, i) => (i === index ? { ...item, ...change } : item)),
 });
 
-/** The judge of models, on pictures that are exact, and on such that are wrong in one thing. */
+/** The judge of models, on exact pictures, and on pictures with one error. */
 describe(judge.name, () => {
-  it('finds exact pictures of random captions right', () => {
+  it('accepts exact pictures of random captions', () => {
     const random = randomFrom(3);
     for (let i = 0; i < 12; i++) {
       const scene = sampleScene(random);
@@ -57,11 +57,11 @@ describe(judge.name, () => {
     ],
     ['the wrong order', pair, { ...pair, items: pair.items.map((item) => ({ ...item, y: -item.y })) }, /^place/],
     ['a hexagon for an outlined square', pair, changed(pair, { shape: 'hexagon' }, 1), /^outline/],
-  ])('says what is wrong with %s', (_, said, drawn, problem) => {
+  ])('reports what is wrong with %s', (_, said, drawn, problem) => {
     expect(judge(said, render(drawn)).problems[0]).toMatch(problem);
   });
 
-  it('says that a color is too far off', () => {
+  it('reports a color that is too far off', () => {
     const picture = render(star);
     for (let i = 0; i < picture.data.length; i += 3) if (picture.data[i] < 60) picture.data[i + 2] += 50;
     expect(judge(star, picture).problems).toEqual([expect.stringMatching(/^color: green is off by 50/)]);

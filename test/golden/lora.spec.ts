@@ -29,7 +29,7 @@ const robot = (format: string) => join(__dirname, 'models/lora', `zwx-robot-${fo
 /** Final latents within 2e-3 of diffusers', pictures at 45 dB or more. */
 const tolerance = { latents: 2e-3, decibels: 45 };
 
-/** A folder for each test, and one for all. */
+/** A folder for each test, and one for all of them. */
 let scratch: string;
 let shared: string;
 const makeFolder = () => mkdtemp(join(tmpdir(), 'darkroom-lora-'));
@@ -42,7 +42,7 @@ beforeEach(async () => {
 afterEach(() => rm(scratch, { recursive: true }));
 afterAll(() => rm(shared, { recursive: true }));
 
-/** Merges into a folder of its own, which no test changes: the same merge is made once for all of them. */
+/** Merges into a folder that no test changes, so that equal merges are made only once. */
 const merges = new Map<string, Promise<{ folder: string; merged: number }>>();
 function merge(options: Omit<MergeLoraOptions, 'folder'>) {
   const key = JSON.stringify(options);
@@ -104,7 +104,7 @@ describe('mergeLora', () => {
       },
     );
 
-    it("changes the same weights alike from diffusers' and from kohya's keys, and no others", async () => {
+    it("changes the same weights for diffusers' and for kohya's keys, and no others", async () => {
       const options = { baseFolder: shapes, scale: 1 };
       const [one, other] = [
         await merge({ ...options, lora: robot('diffusers') }),
@@ -117,7 +117,7 @@ describe('mergeLora', () => {
         );
         expect([...fromDiffusers.keys()]).toEqual([...base.keys()]);
         for (const [name, values] of base) {
-          // kohya's file keeps twice the factor and half the alpha, each rounded to float16.
+          // kohya's file has twice the factor and half the alpha, each rounded to float16.
           expect(largestDifference(fromKohya.get(name)!, fromDiffusers.get(name)!)).toBeLessThan(1e-6);
           if (largestDifference(fromDiffusers.get(name)!, values) > 1e-6) changed++;
         }
@@ -126,7 +126,7 @@ describe('mergeLora', () => {
       expect([one.merged, other.merged]).toEqual([79, 79]);
     });
 
-    it('writes changed weights only, and links the rest', async () => {
+    it('writes only the changed weights, and links the rest', async () => {
       const { folder } = await merge({ baseFolder: shapes, lora: robot('kohya'), scale: 1 });
       const [graph, base, original] = await Promise.all(
         [join(folder, 'unet/model.onnx'), join(folder, 'unet/base.weights'), join(shapes, 'unet/model.onnx')].map(
@@ -156,7 +156,7 @@ describe('mergeLora', () => {
     });
   });
 
-  /** Layers of the tiny models: nodes whose weight lost its name, a layer that is not square, a kernel, the text encoder. */
+  /** Kinds of layers in the tiny models: nodes whose weight lost its name, a non-square layer, a kernel, the text encoder. */
   const layers = [
     { key: 'unet.down_blocks.1.attentions.0.transformer_blocks.0.attn1.to_q', weight: [32, 32], part: 'unet' },
     { key: 'unet.mid_block.attentions.0.transformer_blocks.0.ff.net.2', weight: [32, 128], part: 'unet' },
@@ -183,7 +183,7 @@ describe('mergeLora', () => {
   it.each([
     ['cut short', (path: string) => truncate(path, 100), /fewer or more bytes in weights\.pb/],
     ['missing', (path: string) => rm(path), /weights\.pb, which cannot be read \(ENOENT\)/],
-  ])('refuses a base whose external file is %s', async (_, spoil, sentence) => {
+  ])('rejects a base whose external file is %s', async (_, spoil, sentence) => {
     const base = join(scratch, 'base');
     await cp(tiny('sd15-diffusers'), base, { recursive: true });
     await spoil(join(base, 'unet/weights.pb'));
@@ -197,7 +197,7 @@ describe('mergeLora', () => {
     await expect(merging).rejects.toThrow(sentence);
   });
 
-  it.each([NaN, Infinity])('refuses the scale %d', async (scale) => {
+  it.each([NaN, Infinity])('rejects the scale %d', async (scale) => {
     await expect(mergeLora({ baseFolder: tiny('sd15-fp16'), lora, scale, folder: scratch })).rejects.toThrow(
       RangeError,
     );
@@ -264,7 +264,7 @@ describe('inspectWeights', () => {
     });
   });
 
-  it.each(['sd15-diffusers', 'sd21-optimum', 'sd15-fp16'])('refuses it for %s, naming key and shapes', async (name) => {
+  it.each(['sd15-diffusers', 'sd21-optimum', 'sd15-fp16'])('rejects it for %s, naming key and shapes', async (name) => {
     await expect(inspectWeights(robot('diffusers'), tiny(name))).rejects.toMatchObject({
       code: 'WeightsDoNotFitModel',
       message: expect.stringMatching(
@@ -273,7 +273,7 @@ describe('inspectWeights', () => {
     });
   });
 
-  it('refuses a layer that the base does not have', async () => {
+  it('rejects a layer that the base does not have', async () => {
     const path = join(scratch, 'lora.safetensors');
     const key = 'unet.down_blocks.9.attentions.0.proj_in';
     const factor = { shape: [1, 1], values: [1] };
@@ -284,7 +284,7 @@ describe('inspectWeights', () => {
     });
   });
 
-  it('refuses a base whose layers have no names', async () => {
+  it('rejects a base whose layers have no names', async () => {
     const nodes = [{ op: 'MatMul', name: 'MatMul_17', inputs: ['x', '3071'], outputs: ['y'] }];
     const weight = { name: '3071', dims: [2, 2], dataType: 1, raw: new Uint8Array(16) };
     for (const part of ['unet', 'text_encoder']) {
@@ -294,7 +294,7 @@ describe('inspectWeights', () => {
     await expect(inspectWeights(robot('kohya'), scratch)).rejects.toThrow(/exported without its layers' names/);
   });
 
-  it('refuses a picture', async () => {
+  it('rejects a picture', async () => {
     await expect(inspectWeights(join(__dirname, 'data/lora/0.png'), shapes)).rejects.toMatchObject({
       name: 'WeightsError',
       code: 'WeightsMalformed',
@@ -303,13 +303,13 @@ describe('inspectWeights', () => {
 });
 
 describe(withLora.name, () => {
-  it('gives every layer with its rank and alpha', async () => {
+  it('returns every layer with its rank and alpha', async () => {
     const { modules } = await withLora(robot('kohya'), (lora) => lora);
     expect(modules.size).toBe(79);
     for (const { rank, alpha } of modules.values()) expect({ rank, alpha }).toEqual({ rank: 8, alpha: 4 });
   });
 
-  it('refuses a textual inversion', async () => {
+  it('rejects a textual inversion', async () => {
     const path = join(scratch, 'embedding.safetensors');
     await writeFile(path, encodeSafetensors({ emb_params: { shape: [1, 2], values: [0, 1] } }));
     await expect(withLora(path, () => undefined)).rejects.toMatchObject({ code: 'WeightsKindUnsupported' });

@@ -28,7 +28,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-/** Merges a LoRA at a scale, of the small base and the small LoRA if nothing else is said. */
+/** Merges a LoRA at a scale; by default the small LoRA into the small base. */
 const merge = (changes: { base?: string; baseHash?: string; file?: string; hash?: string; scale?: number } = {}) => {
   const { base = tiny, baseHash = 'base', file = lora, hash = 'lora', scale = 1 } = changes;
   const weights = { kind: 'lora' as const, file, hash, scale, token: 'zwx' };
@@ -40,7 +40,7 @@ describe(mergedModel.name, () => {
     await expect(mergedModel({ folder: tiny, hash: 'base' }, cacheDir)).resolves.toBe(tiny);
   });
 
-  it('keeps what is merged, and merges once where two ask at once', async () => {
+  it('caches the merge, and merges once if two ask at once', async () => {
     const [one, other] = await Promise.all([merge(), merge()]);
     const { mtimeMs, ino } = await stat(join(one, 'unet/model.onnx'));
     const later = await merge();
@@ -49,7 +49,7 @@ describe(mergedModel.name, () => {
     expect(await stat(join(later, 'unet/model.onnx'))).toMatchObject({ mtimeMs, ino });
   });
 
-  it('tells scales, bases and LoRAs apart', async () => {
+  it('distinguishes scales, bases and LoRAs', async () => {
     const folders = [
       await merge(),
       await merge({ scale: 0.5 }),
@@ -59,12 +59,12 @@ describe(mergedModel.name, () => {
     expect(new Set(folders).size).toBe(4);
   });
 
-  it('leaves nothing of a merge that fails', async () => {
+  it('leaves nothing of a failed merge', async () => {
     await expect(merge({ file: robot })).rejects.toThrow(WeightsError);
     expect((await readdir(cacheDir)).filter((name) => name !== 'bases')).toEqual([]);
   });
 
-  it('clears away what a process left that died while merging, and not what another is writing', async () => {
+  it('removes the rest of a merge whose process died, but not what another is writing', async () => {
     const [dead, alive] = [join(cacheDir, '.tmp-dead'), join(cacheDir, '.tmp-alive')];
     for (const path of [dead, alive]) await mkdir(join(path, 'unet'), { recursive: true });
     await utimes(dead, 0, 0);
@@ -91,8 +91,8 @@ describe(mergedModel.name, () => {
 });
 
 describe(pruneMerged.name, () => {
-  it('gives up those not used for longest when it is too large, and none that is in use', async () => {
-    // Of a large base, so that changed weights are most of what a merge has of its own.
+  it('deletes the least recently used merges when it is too large, but none that is in use', async () => {
+    // A large base, so that changed weights are most of a merge's own size.
     const merges = [0.1, 0.2, 0.3].map((scale) => merge({ base: shapes, file: robot, scale }));
     const [oldest, newest, inUse] = await Promise.all(merges);
     const anHour = 3600;

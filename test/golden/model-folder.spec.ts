@@ -19,7 +19,7 @@ import { cpu } from '../support/cpu';
 
 const models = { tiny: join(__dirname, 'models/tiny'), shapes: join(__dirname, '../../models/shapes') };
 
-/** What is done to a good folder, by paths inside it. */
+/** Changes to a valid folder, by paths inside it. */
 class Folder {
   constructor(readonly path: string) {}
   at = (name: string) => join(this.path, name);
@@ -128,7 +128,7 @@ describe('StableDiffusionPipeline.load', () => {
     return pipeline;
   };
 
-  it.each(damages)('refuses %s in one sentence', async (_, file, reason, damage) => {
+  it.each(damages)('rejects %s in one sentence', async (_, file, reason, damage) => {
     await damage(folder);
     const error: unknown = await load().catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ModelFolderError);
@@ -168,20 +168,20 @@ describe('StableDiffusionPipeline.load', () => {
     ],
   ];
 
-  it.each(facts)('knows what %s is from its own files', async (_, path, expected) => {
+  it.each(facts)('recognises %s from its own files', async (_, path, expected) => {
     const pipeline = await StableDiffusionPipeline.load(path, cpu);
     expect(pipeline.facts).toMatchObject(expected);
     await pipeline.release();
   });
 
-  it('takes a folder without the configs that older exports lack', async () => {
+  it('accepts a folder without the configs that older exports lack', async () => {
     const { facts: whole } = await load();
     for (const part of ['text_encoder', 'unet', 'vae_decoder']) await folder.remove(`${part}/config.json`);
     await folder.remove('model_index.json');
     expect((await load()).facts).toEqual(whole);
   });
 
-  it('takes tokenizer.json in place of vocabulary and merges', async () => {
+  it('accepts tokenizer.json in place of vocabulary and merges', async () => {
     const [vocab, merges] = await Promise.all(
       ['vocab.json', 'merges.txt'].map((name) => readFile(folder.at(`tokenizer/${name}`), 'utf8')),
     );
@@ -192,20 +192,20 @@ describe('StableDiffusionPipeline.load', () => {
     await expect(load()).resolves.toBeDefined();
   });
 
-  it('takes the only graph of a part, whatever its name', async () => {
+  it('accepts the only graph of a part, whatever its name', async () => {
     await rename(folder.at(graph), folder.at('unet/unet_fp32.onnx'));
     await expect(load()).resolves.toBeDefined();
   });
 
-  it('takes the plain graph on the CPU and says so when there is only the one fused for CUDA', async () => {
+  it('loads the plain graph on the CPU, and explains if only a graph fused for CUDA exists', async () => {
     await cp(folder.at(graph), folder.at('unet/model_cuda.onnx'));
     await expect(load()).resolves.toBeDefined();
     await folder.remove(graph);
     await expect(load()).rejects.toThrow('model_cuda.onnx beside it needs a CUDA device');
   });
 
-  it('says which device has no provider', async () => {
-    // A device that no machine has, so that the test means the same where there is a GPU.
+  it('reports the device without a provider', async () => {
+    // A device that no machine has, so that the test also works on a machine with a GPU.
     const error: unknown = await load({ ...cpu, device: 'cuda:99' }).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ProviderUnavailableError);
     expect((error as Error).message).toMatch(/^The device cuda:99 cannot be used: [^\n]+\.$/);
@@ -230,7 +230,7 @@ describe('StableDiffusionPipeline.load', () => {
       expect(await entries()).toEqual(filled);
     });
 
-    it('makes an entry anew that is damaged', async () => {
+    it('replaces a damaged entry', async () => {
       await load(optimized());
       const [entry] = await entries();
       const file = join(scratch, 'optimized', entry, 'model.onnx');
@@ -240,7 +240,7 @@ describe('StableDiffusionPipeline.load', () => {
       expect((await stat(file)).size).toBe(size);
     });
 
-    it('makes an entry anew when the model changes', async () => {
+    it('replaces an entry when the model changes', async () => {
       await load(optimized());
       const before = await entries();
       await utimes(folder.at('unet/weights.pb'), new Date(0), new Date(0));
@@ -250,7 +250,7 @@ describe('StableDiffusionPipeline.load', () => {
       expect(after.filter((entry) => before.includes(entry))).toHaveLength(2);
     });
 
-    it('loads all the same where it cannot be written', async () => {
+    it('loads even if the folder is not writable', async () => {
       await writeFile(join(scratch, 'optimized'), 'a file where the folder should be');
       await expect(load(optimized())).resolves.toBeDefined();
     });

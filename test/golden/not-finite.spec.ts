@@ -13,10 +13,10 @@ const request = {
   seeds: [1],
 };
 
-/** Each float32 of all bits set is NaN. */
+/** A float32 with all bits set is NaN. */
 const notANumber = 0xff;
 
-describe('a model whose arithmetic runs over', () => {
+describe('a model whose arithmetic overflows', () => {
   let folder: string;
   let pipeline: StableDiffusionPipeline;
 
@@ -36,14 +36,14 @@ describe('a model whose arithmetic runs over', () => {
   it.each([
     ['unet', 'U-Net'],
     ['vae_decoder', 'VAE decoder'],
-  ])('says so in one sentence in place of a black picture: %s', async (part, name) => {
+  ])('fails with one sentence instead of a black picture: %s', async (part, name) => {
     await load(part);
     const drawing = pipeline.generate(request);
     await expect(drawing).rejects.toThrow(NotFiniteError);
     await expect(drawing).rejects.toThrow(`The model gave numbers that are not finite (from its ${name})`);
   });
 
-  it('says so at the first preview', async () => {
+  it('fails at the first preview', async () => {
     await load('unet');
     const denoising = await pipeline.prepare(request);
     expect(() => pipeline.preview(denoising, 0)).not.toThrow();

@@ -43,7 +43,7 @@ describe.each(models)('StableDiffusionPipeline on the CPU, $name', (golden) => {
   drawsGoldens(golden, cpu);
 });
 
-/** Convolutions on CUDA are computed with the ten bits of mantissa of float16 (TF32), so its tolerance holds there for all. */
+/** On CUDA, convolutions use TF32, which has the ten-bit mantissa of float16, so float16's tolerance applies to all models there. */
 (hasCuda() ? describe : describe.skip).each(models)('StableDiffusionPipeline on CUDA, $name', (golden) => {
   drawsGoldens({ ...golden, name: `${golden.name} on CUDA`, latents: Infinity, decibels: 40 }, { device: 'cuda:0' });
 });
@@ -51,7 +51,7 @@ describe.each(models)('StableDiffusionPipeline on the CPU, $name', (golden) => {
 function drawsGoldens({ name, folder, golden, ...tolerance }: Golden, options: LoadOptions): void {
   const cases = loadGoldenTable<PipelineCase[]>(`${golden}/pipeline`);
   const arrays = loadGolden(`${golden}/pipeline`);
-  // Equal pictures have no finite ratio; 100 dB is beyond what eight bits can show.
+  // Equal pictures have an infinite ratio; 100 dB is more than eight bits can show.
   const worst = { latents: 0, decibels: 100 };
   let pipeline: StableDiffusionPipeline;
 
@@ -62,7 +62,7 @@ function drawsGoldens({ name, folder, golden, ...tolerance }: Golden, options: L
     await pipeline.release();
     if (Number.isFinite(tolerance.latents))
       recordGolden(`${name} latents`, cases.length, worst.latents, tolerance.latents);
-    // An error in decibels below the peak: larger is better, so the table gets it with its sign turned.
+    // The table stores errors; decibels are better when larger, so their sign is inverted.
     recordGolden(`${name} images (-dB)`, cases.length, -worst.decibels, -tolerance.decibels);
   });
 
@@ -92,7 +92,7 @@ function drawsGoldens({ name, folder, golden, ...tolerance }: Golden, options: L
   );
 }
 
-/** Whether there is a GPU, and the execution provider was installed beside ONNX Runtime. */
+/** Whether there is a GPU, and the execution provider is installed beside ONNX Runtime. */
 function hasCuda(): boolean {
   const runtime = join(require.resolve('onnxruntime-node'), '../../bin/napi-v6', process.platform, process.arch);
   return existsSync('/dev/nvidia0') && existsSync(join(runtime, 'libonnxruntime_providers_cuda.so'));

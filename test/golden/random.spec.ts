@@ -34,7 +34,7 @@ describe(Generator.name, () => {
   });
 
   it.each(cases.filter(({ sizes }) => sizes))(
-    'keeps its place between draws of mixed sizes',
+    'keeps its position between draws of mixed sizes',
     ({ name, seed, sizes }) => {
       const generator = new Generator(seed);
       sizes!.forEach((size, i) => equals(generator.randn(size), golden.float32(`${name}_${i}`)));

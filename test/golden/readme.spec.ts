@@ -6,7 +6,7 @@ import sharp from 'sharp';
 
 const root = join(__dirname, '../..');
 
-/** The script of the library's README, of two steps in place of twenty. */
+/** The script of the library's README, with two steps instead of twenty. */
 async function readScript(): Promise<string> {
   const readme = await readFile(join(root, 'libs/diffusion/README.md'), 'utf8');
   const [, script] = /```ts\n(.*?)```/s.exec(readme)!;
@@ -15,7 +15,7 @@ async function readScript(): Promise<string> {
   return short;
 }
 
-/** Runs a module in TypeScript, with its own `require` and await at its top, as `node` would from this folder. */
+/** Runs a TypeScript module with its own `require` and top-level await, as `node` would from this folder. */
 async function run(script: string): Promise<void> {
   const { code } = await transform(script, {
     jsc: { parser: { syntax: 'typescript' }, target: 'es2022' },
@@ -49,7 +49,7 @@ describe("the script of the diffusion library's README", () => {
     } finally {
       write.mockRestore();
     }
-    // The model's own scheduler, PNDM, takes one call more than there are steps.
+    // The model's own scheduler, PNDM, makes one call more than there are steps.
     expect(steps).toEqual(['\r1 / 3', '\r2 / 3', '\r3 / 3']);
     expect((await readdir(folder)).sort()).toEqual(['circle-0.png', 'circle-1.png', 'models']);
     for (const name of ['circle-0.png', 'circle-1.png'])

@@ -3,7 +3,7 @@ import type { SchedulerJson } from '../../libs/diffusion/src/schedulers';
 import { createScheduler } from '../../libs/diffusion/src/schedulers';
 import { largestDifference, loadGolden, loadGoldenTable, recordGolden } from '../support/golden';
 
-/** Of a sample's largest value; torch rounds to float32 after every operation, we once or twice a step. */
+/** Relative to a sample's largest value; torch rounds to float32 after every operation, we once or twice per step. */
 const tolerance = 1e-5;
 
 interface Run {

@@ -16,7 +16,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-/** The base's own embeddings of some words, each of which is one token. */
+/** The base's own embeddings of some words with one token each. */
 async function embeddingsOf(base: string, words: string[]): Promise<{ shape: number[]; values: number[] }> {
   const vocab = JSON.parse(await readFile(join(base, 'tokenizer/vocab.json'), 'utf8')) as Record<string, number>;
   const model = OnnxModel.open(join(base, 'text_encoder/model.onnx'));
@@ -35,7 +35,7 @@ async function embeddingFile(base: string, key: string, words: string[]): Promis
   return path;
 }
 
-/** Pipelines by folder: each of a test's folders is loaded once, and the bundled model's once for all tests. */
+/** Pipelines by folder: each test's folders are loaded once, and the bundled model's once for all tests. */
 const loaded = new Map<string, StableDiffusionPipeline>();
 const release = async (unwanted: (model: string) => boolean) => {
   for (const [model, pipeline] of [...loaded]) {
@@ -63,7 +63,7 @@ describe('mergeTextualInversion', () => {
     ['sd15-diffusers', tiny('sd15-diffusers')],
     ['sd21-optimum', tiny('sd21-optimum')],
     ['sd15-fp16', tiny('sd15-fp16')],
-  ])('draws what its vectors mean with %s', async (_, baseFolder) => {
+  ])('draws the meaning of its vectors with %s', async (_, baseFolder) => {
     const embedding = await embeddingFile(baseFolder, 'emb_params', ['red', 'star']);
     const merged = join(folder, 'merged');
     expect(await mergeTextualInversion({ baseFolder, embedding, token: 'Zwx', folder: merged })).toBe(2);
@@ -76,7 +76,7 @@ describe('mergeTextualInversion', () => {
     expect(largestDifference(plain, expected)).toBeGreaterThan(1e-4);
   });
 
-  it('replaces a word of the same name, and goes together with others and with a LoRA', async () => {
+  it('replaces a word of the same name, and can be combined with others and with a LoRA', async () => {
     const first = await embeddingFile(shapes, 'zwx', ['red', 'star', 'moon']);
     const second = await embeddingFile(shapes, 'zwx', ['blue']);
     const third = await embeddingFile(shapes, 'qqq', ['heart']);
@@ -94,7 +94,7 @@ describe('mergeTextualInversion', () => {
     expect(largestDifference(actual, expected)).toBe(0);
   });
 
-  it('takes a token that is a piece of other words', async () => {
+  it('accepts a token that is a part of other words', async () => {
     const vocab = JSON.parse(await readFile(join(shapes, 'tokenizer/vocab.json'), 'utf8')) as Record<string, number>;
     const token = Object.keys(vocab).find((piece) => /^[a-z]{3,}$/.test(piece))!;
     const embedding = await embeddingFile(shapes, 'emb_params', ['red', 'star']);
@@ -104,7 +104,7 @@ describe('mergeTextualInversion', () => {
     expect(largestDifference(actual, expected)).toBe(0);
   });
 
-  it.each(['', 'two words', 'a\tb'])('refuses the token %j', async (token) => {
+  it.each(['', 'two words', 'a\tb'])('rejects the token %j', async (token) => {
     const embedding = await embeddingFile(shapes, 'emb_params', ['red']);
     const options = { baseFolder: shapes, embedding, token, folder: join(folder, 'merged') };
     await expect(mergeTextualInversion(options)).rejects.toThrow(RangeError);
@@ -126,7 +126,7 @@ describe('inspectWeights', () => {
     });
   });
 
-  it('refuses one of another width, naming both shapes', async () => {
+  it('rejects one of another width, naming both shapes', async () => {
     const path = await embeddingFile(shapes, 'emb_params', ['red']);
     await expect(inspectWeights(path, tiny('sd15-diffusers'))).rejects.toMatchObject({
       code: 'WeightsDoNotFitModel',
@@ -134,7 +134,7 @@ describe('inspectWeights', () => {
     });
   });
 
-  it('refuses one that no text has room for', async () => {
+  it('rejects one that is too long for any text', async () => {
     const path = await embeddingFile(shapes, 'emb_params', new Array<string>(76).fill('red'));
     await expect(inspectWeights(path, shapes)).rejects.toMatchObject({
       code: 'WeightsDoNotFitModel',

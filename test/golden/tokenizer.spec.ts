@@ -28,7 +28,7 @@ describe.each(Object.entries(vocabularies))('CLIPTokenizer, %s', (name, folder) 
     wrong--;
   });
 
-  it.each(['<|endoftext|>', '<|startoftext|>', 'a<|endoftext|>b'])('takes %s in a prompt for text', (text) => {
+  it.each(['<|endoftext|>', '<|startoftext|>', 'a<|endoftext|>b'])('treats %s in a prompt as text', (text) => {
     const ids = tokenizer.tokenize(text);
     expect(ids.length).toBeGreaterThan(3);
     expect(ids).not.toContain(tokenizer.eos);

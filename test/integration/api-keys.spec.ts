@@ -31,13 +31,13 @@ describe('API keys', () => {
       [['write'], 200, 400],
       [['read', 'write'], 200, 400],
       [['admin'], 200, 400],
-    ] as const)('%j: a GET gets %s, a POST %s', async (scopes, get, post) => {
+    ] as const)('%j: a GET returns %s, a POST %s', async (scopes, get, post) => {
       const key = await api.createKey({ scopes: [...scopes] });
       expect(await statusOf('GET', '/v1/sd/text-to-image', key)).toBe(get);
       expect(await statusOf('POST', '/v1/sd/text-to-image', key)).toBe(post);
     });
 
-    it('let a key that reads change nothing', async () => {
+    it('let a read-only key change nothing', async () => {
       const key = await api.createKey({ scopes: ['read'] });
       for (const [method, path] of [
         ['DELETE', '/v1/sd/text-to-image/none'],
@@ -51,7 +51,7 @@ describe('API keys', () => {
   });
 
   describe('rotation', () => {
-    it('gives the same key a new secret and keeps the old one valid for the grace', async () => {
+    it('gives the same key a new secret and keeps the old one valid for the grace period', async () => {
       const old = await api.createKey();
       const row = await rowOf(old);
       const token = row.rotateSecret(inHours(24));
@@ -62,7 +62,7 @@ describe('API keys', () => {
       });
       expect(await statusOf('GET', `/v1/sd/text-to-image/${made.body.id}`, { token })).toBe(200);
       await api.dataSource.manager.update(ApiKey, { id: old.id }, { previousSecretExpiresAt: inHours(-0.001) });
-      // A key that was read within a second is not read again for what changes nothing.
+      // A key that was read within the last second is not read again for requests that change nothing.
       await untilAfter(
         1_000,
         async () => (await statusOf('GET', '/v1/finetunes', old)) === 401,
@@ -71,7 +71,7 @@ describe('API keys', () => {
       expect(await statusOf('GET', '/v1/finetunes', { token })).toBe(200);
     });
 
-    it('lets the new secret in at once, however lately the key was read', async () => {
+    it('accepts the new secret at once, even if the key is cached', async () => {
       const key = await api.createKey();
       expect(await statusOf('GET', '/v1/finetunes', key)).toBe(200);
       const row = await rowOf(key);
@@ -80,7 +80,7 @@ describe('API keys', () => {
       expect(await statusOf('GET', '/v1/finetunes', { token })).toBe(200);
     });
 
-    it('of a revoked key admits nobody', async () => {
+    it('of a revoked key lets nobody in', async () => {
       const old = await api.createKey();
       const row = await rowOf(old);
       const token = row.rotateSecret(inHours(24));
@@ -91,7 +91,7 @@ describe('API keys', () => {
       ]);
     });
 
-    it('of the webhook secret signs with both until the grace is over', async () => {
+    it('of the webhook secret signs with both until the grace period ends', async () => {
       const receiver = await startReceiver();
       try {
         const key = await api.createKey();
@@ -124,7 +124,7 @@ describe('API keys', () => {
     });
   });
 
-  it('note when they were last used', async () => {
+  it('record when they were last used', async () => {
     const key = await api.createKey();
     expect((await rowOf(key)).lastUsedAt).toBeNull();
     const before = Date.now();

@@ -10,7 +10,7 @@ import { makeFinetune } from '../support/factories';
 import { rowsRead } from '../support/rows-read';
 import { keysIn } from '../support/stored-objects';
 
-describe('Collections of very many Styles', () => {
+describe('Collections with very many Styles', () => {
   let api: TestApi;
   let key: TestKey;
   let path: string;
@@ -19,7 +19,7 @@ describe('Collections of very many Styles', () => {
     api = await startTestApi();
     key = await api.createKey();
     path = `/v1/finetunes/${(await makeFinetune(api, key, { model: 'shapes' })).id}/styles`;
-    // So many others of a hundred that the planner takes each Collection for one of those. In no order, as rows come to lie with time.
+    // Hundreds of other Collections, so that the planner expects each to be small. In random order, as rows are after some time.
     await api.dataSource.query(
       `WITH made AS (
          INSERT INTO collections (id, owner_id, name, created_at)
@@ -54,7 +54,7 @@ describe('Collections of very many Styles', () => {
       expect([status, body.code]).toEqual([422, 'TooManyPrompts']);
     });
 
-  it('cost no more to refuse than one Style too many does', async () => {
+  it('cost no more to refuse than one Style too many', async () => {
     const least = await applied([await makeCollection(limits.appliedPrompts + 1)]);
     expect(least).toBeGreaterThan(limits.appliedPrompts);
     expect(least).toBeLessThan(limits.appliedPrompts + 50);
@@ -63,7 +63,7 @@ describe('Collections of very many Styles', () => {
     expect(await applied(large)).toBeLessThanOrEqual(least + 1);
   });
 
-  it('are deleted with the files of their first thousand thumbnails; the sweeper removes the others', async () => {
+  it('are deleted with their first thousand thumbnail files; the sweeper removes the others', async () => {
     const id = await makeCollection(1050);
     await api.dataSource.query(
       `UPDATE styles SET thumbnail_key = 'thumbnails/' || id || '.png' WHERE collection_id = $1`,

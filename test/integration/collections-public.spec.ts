@@ -54,7 +54,7 @@ describe('public Collections', () => {
     expect((await call<Resource[]>('GET', '?scope=public')).body).toEqual(body);
   });
 
-  it.each(['?scope=', '?scope=own', '?scope=PUBLIC', '?scope=public&scope=public'])('refuses %s', async (query) => {
+  it.each(['?scope=', '?scope=own', '?scope=PUBLIC', '?scope=public&scope=public'])('rejects %s', async (query) => {
     const { status, body } = await call<Problem>('GET', query);
     expect([status, body.code]).toEqual([400, 'ValidationFailed']);
   });
@@ -95,7 +95,7 @@ describe('public Collections', () => {
     expect((await call<Resource[]>('GET', `/${id}/styles`)).body).toHaveLength(styles.length);
   });
 
-  it('have a thumbnail file for each Style, and no other', async () => {
+  it('have a thumbnail file for each Style, and no other files', async () => {
     const files = await readdir(join(__dirname, '../../apps/api/src/collections/public/thumbnails'));
     const expected = shipped.flatMap(({ styles }) => styles.map(({ id }) => `${id}.png`));
     expect(files.sort()).toEqual(expected.sort());
@@ -104,7 +104,7 @@ describe('public Collections', () => {
   describe(stylesToApply.name, () => {
     const resolve = (ids: string[]) => stylesToApply(api.dataSource.manager, key.id, ids);
 
-    it('resolves Collections in their order and Styles, own and public, in the order of the input', async () => {
+    it('resolves Collections and Styles, own and public, in the order of the input', async () => {
       const [{ id, styles }] = shipped;
       const finetune = await insertFinetune(api.dataSource.manager, key.id);
       const source = await insertPrompt(api.dataSource.manager, finetune, { prompt: 'one robot' });
@@ -124,7 +124,7 @@ describe('public Collections', () => {
       expect(applyTemplate(resolved[4][0].template, { token: 'qrs', name: 'star' })).toBe('one qrs star');
     });
 
-    it('refuses more Styles than one request may apply', async () => {
+    it('rejects more Styles than one request may apply', async () => {
       const { id } = (await call('POST', '', { name: 'many', styles: [] })).body;
       const add = (count: number) =>
         api.dataSource.query(
@@ -138,7 +138,7 @@ describe('public Collections', () => {
       await expect(resolve([id])).rejects.toMatchObject({ kind: 'unprocessable', code: 'TooManyPrompts' });
     });
 
-    it("names each id that is neither, another caller's too", async () => {
+    it("names each id that is neither, including another caller's", async () => {
       const stranger = await api.createKey();
       const theirs = await api.request<Resource>('POST', base, { key: stranger, body: { name: 'x', styles: [] } });
       const ids = [shipped[0].id, newIdentifier(), theirs.body.id, 'x'];
@@ -172,7 +172,7 @@ describe('public Collections', () => {
       return object && buffer(object.stream);
     };
 
-    it('changes nothing when it is repeated, by several processes at once too', async () => {
+    it('changes nothing when it is repeated, also by several processes at once', async () => {
       const before = await rows();
       await Promise.all([1, 2, 3].map(() => seeder.seed(shipped)));
       expect(await rows()).toEqual(before);
@@ -191,7 +191,7 @@ describe('public Collections', () => {
       expect(stored.template).toBe('a portrait of a {finetune}');
     });
 
-    it("removes what is no longer shipped with its thumbnails, and leaves the callers' own", async () => {
+    it("removes Collections that are no longer shipped, with their thumbnails, and leaves the callers' own", async () => {
       const own = (await call('POST', '', { name: 'stays', styles: [] })).body;
       const [dropped, shortened, ...others] = structuredClone(shipped);
       const [gone] = shortened.styles.splice(0, 1);
@@ -203,7 +203,7 @@ describe('public Collections', () => {
       expect((await call('GET', `/${own.id}`)).status).toBe(200);
     });
 
-    it('puts back a thumbnail that was lost or damaged', async () => {
+    it('restores a lost or damaged thumbnail', async () => {
       const [first, second] = shipped[0].styles;
       const before = await bytesOf(first.id);
       await storage.removeAll(`thumbnails/${first.id}.png`);

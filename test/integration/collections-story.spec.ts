@@ -29,7 +29,7 @@ describe('a Collection from Prompts of one Fine-Tune, applied to another', () =>
         (SELECT count(*) FROM collections) AS collections, (SELECT count(*) FROM styles) AS styles`,
     );
 
-  it('keeps its thumbnails when Prompt and Fine-Tune go, and leaves nothing when it goes itself', async () => {
+  it('keeps its thumbnails when Prompt and Fine-Tune are deleted, and leaves nothing when it is deleted itself', async () => {
     const before = { rows: await rowCounts(), files: await storedKeys(api) };
     const source = await makeFinetune(api, key, { name: 'robot', token: 'zwx' });
     const prompts = await makePrompts(api, key, source.id, [
@@ -41,7 +41,7 @@ describe('a Collection from Prompts of one Fine-Tune, applied to another', () =>
     const collection = (await call<Resource>('POST', '/prompts/collections', { name: 'Trip', styles })).body;
     expect(await pictureStatus(collection.thumbnail)).toBe(200);
 
-    // The second picture comes after the Style, and its Prompt goes before any sweep.
+    // The second picture is drawn after the Style was made, and its Prompt is deleted before any sweep.
     await drawTask(api, prompts[1].id);
     expect((await call('DELETE', `/finetunes/${source.id}/prompts/${prompts[1].id}`)).status).toBe(200);
     expect((await call('DELETE', `/finetunes/${source.id}`)).status).toBe(200);

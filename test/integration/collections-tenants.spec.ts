@@ -40,8 +40,8 @@ describe('Collections and Styles of several callers', () => {
     api.request<T>(method, `${base}${path}`, { key: as, body });
   const create = (styles: object[] = []) => call('POST', '', { name: 'Night scenes', styles });
 
-  describe('a Style that is made while its ground is taken away', () => {
-    /** Holds what `taking` does open until the request waits for it. */
+  describe('a Style that is made while its Collection or Prompt is deleted', () => {
+    /** Keeps the transaction of `taking` open until the request waits for it. */
     async function during(
       taking: (manager: EntityManager) => Promise<unknown>,
       request: () => Promise<Reply<Problem>>,
@@ -81,7 +81,7 @@ describe('Collections and Styles of several callers', () => {
     });
   });
 
-  it("answers the same for another caller's ids as for unknown ones, and changes nothing", async () => {
+  it("returns the same for another caller's ids as for unknown ones, and changes nothing", async () => {
     const source = await prompt();
     const { body: collection } = await create([{ id: source.id, name: 'mine' }]);
     const [style] = (await call<Resource[]>('GET', `/${collection.id}/styles`)).body;

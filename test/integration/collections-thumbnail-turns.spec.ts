@@ -47,7 +47,7 @@ describe('thumbnails of many owners', () => {
     await rm(folder, { recursive: true });
   });
 
-  /** A new owner's Styles of one Prompt, whose picture has come if it `isDrawn`. */
+  /** Styles of a new owner and one Prompt, whose picture exists if it `isDrawn`. */
   async function ownerOf(styles: number, { isDrawn = true } = {}): Promise<{ id: string; promptId: string }> {
     const id = newIdentifier();
     const { id: promptId } = await insertPrompt(manager, await insertFinetune(manager, id));
@@ -77,7 +77,7 @@ describe('thumbnails of many owners', () => {
   }
   const made = (ownerId: string) => count(ownerId, 'thumbnail_key IS NOT NULL');
 
-  it('are made in the first round for one, however many another has waiting', async () => {
+  it('are made in the first round for one owner, however many another has waiting', async () => {
     const many = await ownerOf(2000);
     const one = await ownerOf(1);
     const [sum, ofMany, ofOne] = [await thumbnails.makeMissing(), await made(many.id), await made(one.id)];
@@ -87,7 +87,7 @@ describe('thumbnails of many owners', () => {
     expect(ofMany).toBeLessThan(200);
   });
 
-  it('are chosen without reading what one has waiting, drawn or not', async () => {
+  it("are chosen without reading one owner's backlog, drawn or not", async () => {
     const hostile = await ownerOf(20_000, { isDrawn: false });
     const lost = await ownerOf(20_000, { isDrawn: false });
     await manager.query('DELETE FROM image_tasks WHERE id = $1', [lost.promptId]);
@@ -95,13 +95,13 @@ describe('thumbnails of many owners', () => {
     const read = await rowsRead(database.dataSource, 'styles', () => thumbnails.makeMissing());
     expect(read).toBeLessThan(50);
     expect([await made(hostile.id), await made(one.id)]).toEqual([0, 3]);
-    // Those without hope leave by and by.
+    // Styles that cannot get a thumbnail are removed over time.
     expect(await count(lost.id, 'source_prompt_id IS NULL')).toBe(1000);
     await thumbnails.makeMissing();
     expect(await count(lost.id, 'source_prompt_id IS NULL')).toBe(2000);
   });
 
-  it("come in a later round where others of the owner's Prompts that wait fill the first", async () => {
+  it("are made in a later round if the owner's other Prompts fill the first", async () => {
     const { id, promptId } = await ownerOf(0);
     const waiting = Array.from({ length: 2000 }, (_, n) => `${n}`.padStart(24, '0'));
     await manager.query(
@@ -114,7 +114,7 @@ describe('thumbnails of many owners', () => {
     expect(rounds.reduce((sum, each) => sum + each)).toBe(1);
   });
 
-  it('are chosen for more owners than a round looks at, round after round', async () => {
+  it('are chosen for more owners than one round covers, round after round', async () => {
     for (let n = 0; n < 10; n++) await ownerOf(1);
     const waiting = Array.from({ length: 300 }, newIdentifier);
     for (const id of waiting) await manager.insert(Collection, { id, ownerId: id, name: 'c', createdAt: new Date() });

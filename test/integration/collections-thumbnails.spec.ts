@@ -116,7 +116,7 @@ describe('thumbnails of Styles', () => {
   };
 
   describe('makeMissing', () => {
-    it('waits for the picture, and then makes a thumbnail with a token of its own', async () => {
+    it('waits for the picture, and then makes a thumbnail with its own token', async () => {
       const source = await prompt();
       const ids = await stylesOf(source, 2);
       expect(await thumbnails.makeMissing()).toBe(0);
@@ -142,7 +142,7 @@ describe('thumbnails of Styles', () => {
       expect(await (await thumbnail(id))?.metadata()).toMatchObject({ width: 256, height: 256, format: 'png' });
     });
 
-    it('makes each once when several processes do it at the same time', async () => {
+    it('makes each once when several processes run at the same time', async () => {
       const ids: string[] = [];
       for (let n = 0; n < 12; n++) {
         const source = await prompt();
@@ -155,7 +155,7 @@ describe('thumbnails of Styles', () => {
       expect(storage.written.sort()).toEqual(ids.map((id) => `thumbnails/${id}.png`).sort());
     });
 
-    it('repeats what a crash cut short', async () => {
+    it('repeats what a crash interrupted', async () => {
       const source = await prompt();
       const [id] = await stylesOf(source);
       await picture(source);
@@ -164,7 +164,7 @@ describe('thumbnails of Styles', () => {
       expect(await (await thumbnail(id))?.metadata()).toMatchObject({ width: 256 });
     });
 
-    it('tries again after the storage has failed', async () => {
+    it('retries after a failure of the storage', async () => {
       const source = await prompt();
       const [id] = await stylesOf(source);
       await picture(source);
@@ -175,7 +175,7 @@ describe('thumbnails of Styles', () => {
       expect((await storedStyle(manager, id)).thumbnailKey).not.toBeNull();
     });
 
-    it('gives up on a picture that is lost or cannot be read, and goes on with the others', async () => {
+    it('gives up on a picture that is lost or unreadable, and continues with the others', async () => {
       const [lost, broken, good] = [await prompt(), await prompt(), await prompt()];
       const ids = [...(await stylesOf(lost)), ...(await stylesOf(broken)), ...(await stylesOf(good))];
       await storage.removeAll((await picture(lost)).storageKey);
@@ -186,7 +186,7 @@ describe('thumbnails of Styles', () => {
       expect(rows.map(({ sourcePromptId }) => sourcePromptId)).toEqual([null, null, good]);
     });
 
-    it('gives up on a Prompt that is gone, failed or was canceled, and waits for one that is being drawn', async () => {
+    it('gives up on a Prompt that was deleted, failed or was canceled, and waits for one that is being drawn', async () => {
       const sources = [await prompt(), await prompt(), await prompt(), await prompt()];
       const ids = (await Promise.all(sources.map((source) => stylesOf(source)))).flat();
       const [gone, failed, canceled, drawing] = sources;
@@ -206,7 +206,7 @@ describe('thumbnails of Styles', () => {
       await manager.delete(ImageTask, { id: promptId });
     };
 
-    it('lets every Style keep a thumbnail when its Prompt goes', async () => {
+    it('gives every Style a thumbnail when its Prompt is deleted', async () => {
       const source = await prompt();
       const ids = await stylesOf(source, 3);
       await picture(source);
@@ -215,7 +215,7 @@ describe('thumbnails of Styles', () => {
       for (const id of ids) expect(await (await thumbnail(id))?.metadata()).toMatchObject({ width: 256 });
     });
 
-    it('ends in time, and leaves the others without', async () => {
+    it('ends in time, and leaves the other Styles without one', async () => {
       const source = await prompt();
       const [id] = await stylesOf(source);
       await picture(source);
@@ -224,7 +224,7 @@ describe('thumbnails of Styles', () => {
       await manager.delete(ImageTask, { id: source });
     });
 
-    it('does not hinder the deletion when there is no picture or no space', async () => {
+    it('does not prevent the deletion when there is no picture or no space', async () => {
       const [empty, drawn] = [await prompt(), await prompt()];
       const ids = [...(await stylesOf(empty)), ...(await stylesOf(drawn))];
       await picture(drawn);
@@ -253,7 +253,7 @@ describe('thumbnails of Styles', () => {
     const sweeper = () => new ThumbnailsSweeper(thumbnails, database.dataSource, storage, logger);
     const age = (key: string) => running.age(key, new Date(Date.now() - 2 * 3_600_000));
 
-    it('removes old objects without a Style, unfinished files too, and nothing else', async () => {
+    it('removes old objects without a Style, including unfinished files, and nothing else', async () => {
       const source = await prompt();
       const [id] = await stylesOf(source);
       await picture(source);
@@ -267,7 +267,7 @@ describe('thumbnails of Styles', () => {
       expect(await running.contents()).toEqual(kept.sort());
     });
 
-    it('leaves the work to a process that is at it', async () => {
+    it('leaves the work to a process that is already doing it', async () => {
       const stray = `thumbnails/${newIdentifier()}.png`;
       await storage.write(stray, Buffer.from('x'));
       await age(stray);

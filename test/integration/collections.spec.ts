@@ -53,7 +53,7 @@ describe('Collections and Styles', () => {
     return found;
   };
   const pathOf = (url: string) => new URL(url).pathname;
-  /** The Styles of a Collection once each has its thumbnail: a request waits two seconds for them, and the sweeper makes the others. */
+  /** The Styles of a Collection, once each has its thumbnail: a request waits two seconds for them, and the sweeper makes the rest. */
   const stylesOf = (id: string): Promise<Resource[]> =>
     until(async () => {
       const { body } = await call<Resource[]>('GET', `/${id}/styles`);
@@ -68,7 +68,7 @@ describe('Collections and Styles', () => {
       expect(body.id).toMatch(/^[\w-]{24}$/);
     });
 
-    it('accepts no Styles at all', async () => {
+    it('accepts an empty list of Styles', async () => {
       const { status, body } = await create([]);
       expect(status).toBe(201);
       expect((await call<Resource[]>('GET', `/${body.id}/styles`)).body).toEqual([]);
@@ -150,7 +150,7 @@ describe('Collections and Styles', () => {
       ['a Style with 51 steps', { name: 'x', styles: [{ ...good, steps: 51 }] }, '/styles/0/steps'],
       ['a Style with 2.5 steps', { name: 'x', styles: [{ ...good, steps: 2.5 }] }, '/styles/0/steps'],
       ['a Style with an unknown field', { name: 'x', styles: [{ ...good, seed: 1 }] }, '/styles/0/seed'],
-    ])('refuses %s with 400', async (_, body, pointer) => {
+    ])('rejects %s with 400', async (_, body, pointer) => {
       const reply = await call<Problem>('POST', '', body);
       expect(reply.status).toBe(400);
       expect(reply.headers.get('content-type')).toMatch(/^application\/problem\+json/);
@@ -158,7 +158,7 @@ describe('Collections and Styles', () => {
       expect(reply.body.errors?.map((error) => error.pointer)).toEqual([pointer]);
     });
 
-    it('accepts the bounds of every field', async () => {
+    it('accepts the limits of every field', async () => {
       const { id } = await prompt();
       const styles = [
         { id, name: 'x'.repeat(200), cfg: 1, steps: 1 },
@@ -168,7 +168,7 @@ describe('Collections and Styles', () => {
       expect((await create(Array<object>(100).fill({ id, name: 'same' }))).status).toBe(201);
     });
 
-    it('creates nothing and names each id that is no Prompt of the caller', async () => {
+    it('creates nothing and names each id that is not a Prompt of the caller', async () => {
       const { id } = await prompt();
       const stranger = await api.createKey();
       const theirs = await insertFinetune(api.dataSource.manager, stranger.id);
@@ -206,7 +206,7 @@ describe('Collections and Styles', () => {
     });
 
     it.each(['?limit=0', '?limit=101', '?limit=x', '?after=x', `?after=${newIdentifier()}`])(
-      'refuses %s',
+      'rejects %s',
       async (query) => {
         expect((await call<Problem>('GET', query)).status).toBe(400);
       },
@@ -214,7 +214,7 @@ describe('Collections and Styles', () => {
   });
 
   describe('POST /v1/prompts/collections/:id/styles', () => {
-    it('answers with the new Styles in the order of the input', async () => {
+    it('returns the new Styles in the order of the input', async () => {
       const { body: collection } = await create([{ id: (await prompt()).id, name: 'there already' }]);
       const drawn = await prompt();
       await picture(drawn.id);
@@ -233,7 +233,7 @@ describe('Collections and Styles', () => {
       expect((await call('GET', `/${collection.id}/styles/${body[0].id}`)).body).toEqual(body[0]);
     });
 
-    it('adds nothing when one element is bad', async () => {
+    it('adds nothing if one element is invalid', async () => {
       const { body: collection } = await create();
       const { id } = await prompt();
       const path = `/${collection.id}/styles`;
@@ -257,7 +257,7 @@ describe('Collections and Styles', () => {
   });
 
   describe('DELETE', () => {
-    it('removes a Style with its thumbnail; the Collection then shows the next', async () => {
+    it('removes a Style with its thumbnail; the Collection then shows the next one', async () => {
       const [first, second] = [await prompt(), await prompt()];
       await picture(first.id);
       await picture(second.id);

@@ -35,7 +35,7 @@ describe('connections', () => {
     await api.close();
   });
 
-  /** Sends the head of a request and lets the body come as slowly as it may. */
+  /** Sends the headers of a request, then lets the caller send the body as slowly as allowed. */
   function trickle(head: string): { socket: Socket; answer: () => string; stop: () => void } {
     const socket = connect(Number(new URL(api.baseUrl).port), '127.0.0.1');
     let answer = '';
@@ -45,14 +45,14 @@ describe('connections', () => {
     return { socket, answer: () => answer, stop: () => clearInterval(timer) };
   }
 
-  it('have no clock for a whole request, and a short one for its head', () => {
+  it('have no time limit for a whole request, and a short one for its headers', () => {
     const server = api.app.getHttpServer() as Server & { connectionsCheckingInterval: number };
     expect([server.requestTimeout, server.headersTimeout, server.connectionsCheckingInterval]).toEqual([
       0, 15_000, 5_000,
     ]);
   });
 
-  it('end a JSON body that trickles in with 408, and then themselves', async () => {
+  it('answer a slow JSON body with 408, and close', async () => {
     const { socket, answer, stop } = trickle(
       'POST /v1/sd/text-to-image HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 1000',
     );
@@ -64,7 +64,7 @@ describe('connections', () => {
     stop();
   });
 
-  it('are not held by a body that nobody reads', async () => {
+  it('are not kept open by a body that nobody reads', async () => {
     const { socket, answer, stop } = trickle('GET /health/live HTTP/1.1\r\nContent-Length: 1000');
     await once(socket, 'close');
     stop();
@@ -95,7 +95,7 @@ describe('connections', () => {
     agent.destroy();
   });
 
-  it('carry the answer to a sender of a body that is too large', async () => {
+  it('deliver the response to a sender whose body is too large', async () => {
     const sending = httpRequest(`${api.baseUrl}/v1/sd/text-to-image`, {
       method: 'POST',
       headers: {
@@ -128,7 +128,7 @@ describe('connections', () => {
   });
 });
 
-describe('a disk that fills', () => {
+describe('a disk that fills up', () => {
   const diskMb = 64;
   let dataDir: string;
   let api: TestApi;
@@ -153,7 +153,7 @@ describe('a disk that fills', () => {
     await rm(dataDir, { recursive: true, force: true });
   });
 
-  it('takes no uploads into its reserve, serves everything else, and says when it is full', async () => {
+  it('rejects uploads into its reserve, serves everything else, and reports when it is full', async () => {
     // A process that may not mount a small file system cannot fill one.
     if (!isMounted) return;
     const ballast = join(dataDir, 'ballast');

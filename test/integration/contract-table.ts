@@ -1,23 +1,23 @@
 import type { Kind } from './contract-values';
 import { aspectRatio, flag, integer, metadata, number, objects, text, urls, word, words } from './contract-values';
 
-/** A field of a body as the contract has it. */
+/** A field of a body, according to the contract. */
 export interface FieldRow {
   name: string;
   kind: Kind;
   required?: boolean;
-  /** May be null. */
+  /** Whether it may be null. */
   nullable?: boolean;
-  /** The code of its absence, where it has one of its own. */
+  /** The error code when it is missing, if it has its own. */
   missingCode?: string;
 }
 
-/** An operation that takes a body, with a valid one. `{…}` in its strings are ids of the test's world. */
+/** An operation with a body, and a valid body. `{…}` in its strings are ids of the test's world. */
 export interface BodyRow {
   operation: string;
-  /** One object, or an array of 1 to 100 of them. */
+  /** One object, or an array of 1 to 100 objects. */
   shape: 'object' | 'array';
-  /** The array stands in this field of an object that is valid otherwise. */
+  /** The array is in this field of an otherwise valid object. */
   within?: { field: string; rest: Record<string, unknown> };
   valid: Record<string, unknown>;
   fields: readonly FieldRow[];
@@ -50,7 +50,7 @@ const styleFields: readonly FieldRow[] = [
 ];
 const modelName = words('sd1.5', 'sd2.1', 'shapes', 'a'.repeat(64));
 
-/** Every body of the contract. That of a Generation has a table of its own, in generations.spec.ts, for what is particular to it. */
+/** Every body of the contract, except that of a Generation, which has its own table in generations.spec.ts. */
 export const bodies: readonly BodyRow[] = [
   {
     operation: 'createGeneration',
@@ -154,13 +154,13 @@ const generation = [
 const delivery = ['id', 'url', 'status', 'attempts', 'next_attempt_at', 'created_at', 'completed_at'];
 const deleted = ['delete'];
 
-/** What an operation answers when it succeeds. */
+/** The successful response of an operation. */
 export interface ReplyRow {
   status: 200 | 201;
-  /** Keys of the object, or of each element; an element of every list exists. */
+  /** Keys of the object, or of each element; every list in the test has an element. */
   keys: readonly string[];
   isArray?: true;
-  /** The body is of another type than JSON. */
+  /** Whether the body has another type than JSON. */
   contentType?: string;
 }
 
@@ -168,7 +168,7 @@ const list = (keys: readonly string[]): ReplyRow => ({ status: 200, keys, isArra
 const made = (keys: readonly string[]): ReplyRow => ({ status: 201, keys });
 const found = (keys: readonly string[]): ReplyRow => ({ status: 200, keys });
 
-/** The reply of every operation. */
+/** The response of every operation. */
 export const replies: Readonly<Record<string, ReplyRow>> = {
   createGeneration: made(generation),
   listGenerations: list(generation),
@@ -211,7 +211,7 @@ export const replies: Readonly<Record<string, ReplyRow>> = {
   listUsage: list(['day', 'images', 'steps', 'compute_seconds']),
 };
 
-/** A query parameter of an operation: values it takes and values that it refuses. */
+/** A query parameter of an operation: accepted and rejected values. */
 export interface QueryRow {
   operation: string;
   name: string;

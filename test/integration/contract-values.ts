@@ -1,11 +1,11 @@
-/** A value with what it is called in the name of a test. */
+/** A value, and its name in test names. */
 export type Named = readonly [label: string, value: unknown];
 
-/** What a field takes and what it refuses; null and absence are the field's own matter. */
+/** Accepted and rejected values of a field; null and absence are handled separately. */
 export interface Kind {
   good: readonly Named[];
   bad: readonly Named[];
-  /** What the OpenAPI document says of it. */
+  /** The field's schema in the OpenAPI document. */
   bounds: Readonly<Record<string, unknown>>;
 }
 
@@ -18,7 +18,7 @@ const others: readonly Named[] = [
 ];
 const allBut = (...labels: string[]): readonly Named[] => others.filter(([label]) => !labels.includes(label));
 
-/** A string of `min` to `max` characters, with the characters that `fill` gives for a length. */
+/** A string of `min` to `max` characters; `fill` makes one of a given length. */
 export function text(min: number, max: number, fill = (length: number) => 'x'.repeat(length)): Kind {
   return {
     good: [
@@ -42,7 +42,7 @@ export function text(min: number, max: number, fill = (length: number) => 'x'.re
   };
 }
 
-/** Such a string that also has a letter or a digit. */
+/** Such a string that also needs a letter or a digit. */
 export function word(max: number): Kind {
   const kind = text(1, max);
   return {
@@ -94,7 +94,7 @@ export const flag: Kind = {
   bounds: { type: 'boolean' },
 };
 
-/** Some of the words that a field takes. */
+/** One of the words that a field accepts. */
 export function words(...good: string[]): Kind {
   return {
     good: good.filter((word) => word.length < 64).map((word) => [word, word]),
@@ -110,7 +110,7 @@ export function words(...good: string[]): Kind {
 
 const shapes = ['square', 'portrait', 'landscape'];
 
-/** A shape of picture: a word, or an array holding one. */
+/** A picture shape: a word, or an array with one. */
 export const aspectRatio: Kind = {
   good: shapes.flatMap((shape): Named[] => [
     [shape, shape],

@@ -40,14 +40,14 @@ describe('The contract', () => {
     await receiver.close();
   });
 
-  /** `{style}` and the like become ids. */
+  /** Replaces `{style}` and the like by ids. */
   const filled = <T>(value: T, ids = world): T =>
     JSON.parse(JSON.stringify(value).replace(/\{(\w+)\}/g, (whole, name: keyof World) => ids[name] ?? whole)) as T;
   const send = <T = ProblemJson>(id: string, options: RequestOptions, query = '', ids = world): Promise<Reply<T>> =>
     api.request<T>(operationOf(id).method, pathOf(operationOf(id), ids) + query, { key, ...options });
   const around = ({ within }: BodyRow, elements: unknown[]) =>
     within ? { ...within.rest, [within.field]: elements } : elements;
-  /** A body with one element changed; in an array, the second of two. */
+  /** A body with one changed element; in an array it is the second of two. */
   const sendElement = (row: BodyRow, element: unknown): Promise<Problem> =>
     send(row.operation, { body: row.shape === 'array' ? around(row, [filled(row.valid), element]) : element });
   const at = ({ shape, within }: BodyRow, pointer: string) =>
@@ -72,7 +72,7 @@ describe('The contract', () => {
     const counts = async () =>
       Object.fromEntries(Object.entries(await allRows(api)).map(([table, rows]) => [table, rows.length]));
 
-    describe('refuses, and stores nothing', () => {
+    describe('rejects, and stores nothing', () => {
       beforeAll(async () => {
         before = await counts();
       });
@@ -108,7 +108,7 @@ describe('The contract', () => {
         expectRefusal(reply, 'ValidationFailed', [at(row, `/${name}`)]);
       });
 
-      it('a hundred unknown fields, of which it lists twenty and says how many more there are', async () => {
+      it('a hundred unknown fields, of which it lists twenty and counts the others', async () => {
         const unknown = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`unknown${i}`, i]));
         const { status, body } = await sendElement(row, { ...filled(row.valid), ...unknown });
         expect([status, body.errors?.length, body.errors?.at(-1)]).toEqual([
@@ -173,7 +173,7 @@ describe('The contract', () => {
       });
     });
 
-    describe('takes', () => {
+    describe('accepts', () => {
       const good = row.fields.flatMap(({ name, kind, nullable }) =>
         [...kind.good, ...(nullable ? [['null', null] as const] : [])].map(
           ([label, value]) => [name, label, value] as const,
@@ -181,7 +181,7 @@ describe('The contract', () => {
       );
       it.each(good)('%s: %s', async (name, _label, value) => {
         const reply = await sendElement(row, { ...filled(row.valid), [name]: filled(value) });
-        // An id of the right form that names nothing is another matter.
+        // A well-formed id of nothing is tested elsewhere.
         const impossible = name === 'id';
         expect([reply.status, reply.body.code]).toEqual(impossible ? [422, expect.any(String)] : [201, undefined]);
       });
@@ -193,7 +193,7 @@ describe('The contract', () => {
       });
 
       if (row.shape === 'array' && !row.within)
-        it('100 elements, and answers in their order', async () => {
+        it('100 elements, and answers in the same order', async () => {
           const body = Array(100).fill(filled(row.valid));
           const reply = await send<unknown[]>(row.operation, { body });
           expect([reply.status, reply.body.length]).toEqual([201, 100]);
@@ -202,7 +202,7 @@ describe('The contract', () => {
 
     if (row.within) return;
 
-    it('is what the document says', () => {
+    it('matches the document', () => {
       const schema = documented(row);
       const nullable = ({ nullable: isNullable }: FieldRow) => isNullable ?? false;
       expect(schema.additionalProperties).toBe(false);
@@ -223,11 +223,11 @@ describe('The contract', () => {
   describe.each(queries.map((row) => [row.operation, row.name, row] as const))('%s?%s', (operation, name, row) => {
     const options = operation === 'putFinetuneWeights' ? upload : {};
     if (row.good.length > 0)
-      it.each(row.good)('takes "%s"', async (value) => {
+      it.each(row.good)('accepts "%s"', async (value) => {
         expect((await send(operation, options, `?${name}=${value}`)).status).toBe(200);
       });
 
-    it.each(row.bad)('refuses "%s"', async (value) => {
+    it.each(row.bad)('rejects "%s"', async (value) => {
       expectRefusal(await send(operation, options, `?${name}=${value}`), 'ValidationFailed', [`/${name}`]);
     });
   });
@@ -268,7 +268,7 @@ describe('The contract', () => {
     );
 
     it.each(operations.map(({ id, method, path }) => [`${method} ${path}`, id] as const))(
-      '%s needs a key, and says so before anything else',
+      '%s needs a key, and checks it before anything else',
       async (_label, id) => {
         const { method } = operationOf(id);
         const options = { key: undefined, ...(method === 'POST' && { raw: '{', headers: { 'content-type': 'x/y' } }) };

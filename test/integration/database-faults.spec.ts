@@ -20,9 +20,9 @@ describe('A database that fails', () => {
   afterEach(() => api.close());
 
   const set = (setting: string) => api.dataSource.query(`ALTER DATABASE ${databaseOf(api)} SET ${setting}`);
-  /** New connections take up the new setting. */
+  /** New connections use the new setting. */
   const dropConnections = async (): Promise<void> => {
-    // Not one of the service's own, which would end before it had ended all others.
+    // Not one of the service's own connections, which would end before it ended all others.
     const client = new Client({ connectionString: api.config.databaseUrl });
     await client.connect();
     await client.query(
@@ -33,7 +33,7 @@ describe('A database that fails', () => {
   const create = () => api.request('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'a star' } });
   const ready = () => api.request('GET', '/health/ready');
 
-  it('is not ready while it is read-only, answers a POST with 503, and is itself again afterwards', async () => {
+  it('makes the api not ready while it is read-only, and a POST a 503; afterwards all works again', async () => {
     expect((await ready()).status).toBe(200);
     await set('default_transaction_read_only = on');
     await dropConnections();
@@ -55,13 +55,13 @@ describe('A database that fails', () => {
     await until(async () => (await create()).status === 201, 'it takes work');
   });
 
-  it('answers 503 where a statement was canceled, as one is that takes too long', async () => {
+  it('answers 503 when a statement was canceled, for example because it took too long', async () => {
     const holder = new Client({ connectionString: api.config.databaseUrl });
     await holder.connect();
     await holder.query('BEGIN');
     await holder.query('LOCK TABLE generations IN ACCESS EXCLUSIVE MODE');
     try {
-      // As an operator who cancels it would.
+      // As an operator who cancels a statement would.
       const asked = create();
       await until(async () => {
         const { rows } = await holder.query(
@@ -104,12 +104,12 @@ describe('A database that cannot be used', () => {
     for (const name of made) await administrate(`DROP DATABASE ${name} WITH (FORCE)`);
   });
 
-  /** By `npm run migrate`, and by the start of the api and the worker. */
+  /** Runs `npm run migrate`, and starts the api and the worker. */
   const refusals = async (url: string): Promise<void> => {
     for (const look of [migrate, assertMigrated]) await expect(look(url)).rejects.toThrow(DatabaseUnusableError);
   };
 
-  it('is refused for another encoding than UTF8', async () => {
+  it('is rejected for an encoding other than UTF8', async () => {
     const url = urlOf(
       await newDatabase(`TEMPLATE template0 ENCODING 'LATIN1' LOCALE_PROVIDER libc LC_COLLATE 'C' LC_CTYPE 'C'`),
     );
@@ -117,9 +117,9 @@ describe('A database that cannot be used', () => {
     await expect(migrate(url)).rejects.toThrow(/^The database has the encoding LATIN1, .*UTF8.*\.$/);
   });
 
-  it('is refused for a server older than 14', async () => {
+  it('is rejected for a server older than 14', async () => {
     const name = await newDatabase();
-    // A function that is found before the server's own stands for the older server.
+    // A function that is found before the server's own imitates the older server.
     await administrate(
       `CREATE FUNCTION public.current_setting(name text) RETURNS text LANGUAGE sql AS
        $$ SELECT CASE name WHEN 'server_version_num' THEN '130012' WHEN 'server_version' THEN '13.12'
@@ -131,7 +131,7 @@ describe('A database that cannot be used', () => {
     await expect(migrate(urlOf(name))).rejects.toThrow('The database is PostgreSQL 13.12; 14 or later is needed.');
   });
 
-  it('is refused when a newer version has migrated it', async () => {
+  it('is rejected when a newer version has migrated it', async () => {
     const name = await newDatabase();
     await migrate(urlOf(name));
     await administrate(`INSERT INTO migrations (timestamp, name) VALUES (1999000000000, 'Future1999000000000')`, name);
@@ -139,7 +139,7 @@ describe('A database that cannot be used', () => {
     await expect(migrate(urlOf(name))).rejects.toThrow(/newer version of Darkroom \(Future1999000000000 .*\.$/);
   });
 
-  it('is refused when its user may not make tables', async () => {
+  it('is rejected when its user may not create tables', async () => {
     const name = await newDatabase();
     const user = `reader_${randomBytes(4).toString('hex')}`;
     await administrate(`CREATE ROLE ${user} LOGIN PASSWORD '${user}'`);
@@ -151,14 +151,14 @@ describe('A database that cannot be used', () => {
     }
   });
 
-  it('is refused at migrate when it is read-only', async () => {
+  it('is rejected by migrate when it is read-only', async () => {
     const name = await newDatabase();
     await administrate(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
     await expect(migrate(urlOf(name))).rejects.toThrow(/^The database is read-only, .*\.$/);
   });
 
   ifPgBouncer('behind PgBouncer', () => {
-    it.each(['transaction', 'statement'] as const)('is refused in %s mode', async (mode) => {
+    it.each(['transaction', 'statement'] as const)('is rejected behind a pooler in %s mode', async (mode) => {
       const name = await newDatabase();
       for (const settings of ['', 'server_round_robin = 1', 'default_pool_size = 1']) {
         const bouncer = await startPgBouncer(urlOf(name), mode, settings);
@@ -171,7 +171,7 @@ describe('A database that cannot be used', () => {
       }
     });
 
-    it('is migrated in session mode', async () => {
+    it('is migrated behind a pooler in session mode', async () => {
       const name = await newDatabase();
       const bouncer = await startPgBouncer(urlOf(name), 'session', 'ignore_startup_parameters = options');
       try {
@@ -188,8 +188,8 @@ describe('A database that cannot be used', () => {
 });
 
 describe('A server that does not answer', () => {
-  it('is given up, and its connection is not used again', async () => {
-    // Far more than a small statement takes on a busy machine, and far less than the long ones.
+  it('causes a time-out, and its connection is not used again', async () => {
+    // Far more than a small statement takes on a busy machine, and far less than the slow ones.
     const limits = { poolSize: 1, queryTimeoutMs: 2_000 };
     const dataSource = await createDataSource(process.env.TEST_DATABASE_URL ?? '', limits).initialize();
     try {
@@ -205,7 +205,7 @@ describe('A server that does not answer', () => {
 });
 
 describe(NotificationListener.name, () => {
-  it('leaves no connection behind that was being made when it was closed', async () => {
+  it('leaves no connection behind that was being opened when it was closed', async () => {
     const name = `listener_${randomBytes(6).toString('hex')}`;
     const admin = new Client({ connectionString: process.env.TEST_DATABASE_URL });
     await admin.connect();

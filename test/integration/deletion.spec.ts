@@ -10,7 +10,7 @@ import { allRows, makeWorld } from '../support/world';
 
 const weights = readFileSync(join(__dirname, '..', 'golden', 'models', 'lora', 'zwx-robot-diffusers.safetensors'));
 
-/** What a caller has drawn stays counted after the pictures are gone: a row or so for each caller, not for each picture. */
+/** Usage stays counted after the pictures are deleted: about one row per caller, not per picture. */
 const kept = ['daily_usage', 'fair_shares', 'rate_buckets', 'storage_use'];
 
 describe('Deleting', () => {
@@ -23,7 +23,7 @@ describe('Deleting', () => {
   beforeAll(async () => {
     [api, receiver] = [await startTestApi(), await startReceiver()];
     key = await api.createKey();
-    // Of this other world nothing may go.
+    // Nothing of this other world may be deleted.
     await makeWorld(api, await api.createKey(), receiver);
   });
 
@@ -43,7 +43,7 @@ describe('Deleting', () => {
     expect((await call('GET', path)).status).toBe(404);
     expect((await call('DELETE', path)).status).toBe(404);
   };
-  /** URLs of pictures in a reply, which answer without a key as long as there is a record. */
+  /** URLs of pictures in a response, which need no key while their record exists. */
   const pictures = async (path: string): Promise<string[]> => {
     const { body } = await call<{ images?: string[]; thumbnail?: string }>('GET', path);
     const urls = [...(body.images ?? []), ...(body.thumbnail ? [body.thumbnail] : [])];
@@ -65,7 +65,7 @@ describe('Deleting', () => {
     world = await grow();
   });
 
-  it('all that a caller has made leaves no row and no file', async () => {
+  it('everything a caller has made leaves no row and no file', async () => {
     const { finetune, collection, generation, prompt, style } = world;
     const styles = `/v1/prompts/collections/${collection}`;
     const urls = [
@@ -85,7 +85,7 @@ describe('Deleting', () => {
     expect(await api.dataSource.query(stored, [key.id])).toEqual([{ picture_bytes: '0', weight_bytes: '0' }]);
   });
 
-  it('each thing by itself leaves the same nothing', async () => {
+  it('each resource one by one leaves no row and no file either', async () => {
     const { finetune, collection, generation, prompt, style } = world;
     await remove(`/v1/finetunes/${finetune}/prompts/${prompt}`, `Prompt ${prompt}`);
     const thumbnails = await pictures(`/v1/prompts/collections/${collection}/styles/${style}`);
@@ -98,7 +98,7 @@ describe('Deleting', () => {
     expect(await everything()).toEqual(before);
   });
 
-  it('what is still waiting leaves nothing, and nothing comes of it later', async () => {
+  it('waiting tasks leaves nothing, and nothing appears later', async () => {
     const { finetune, collection, generation } = world;
     const [drawn, waiting] = await makePrompts(api, key, finetune, [{ prompt: 'a robot' }, { prompt: 'the robot' }]);
     await drawTask(api, drawn.id);

@@ -34,7 +34,7 @@ describe('The webhook log', () => {
     return created.id;
   };
 
-  /** A canceled Generation is a terminated one, and needs no worker. */
+  /** A canceled Generation is terminated, and needs no worker. */
   const terminate = async (webhook: string): Promise<string> => {
     const id = await create(webhook);
     await api.request('POST', `/v1/sd/text-to-image/${id}/cancel`, { key });
@@ -55,7 +55,7 @@ describe('The webhook log', () => {
       key: as,
     });
 
-  it('shows the last 100 tries of however many', async () => {
+  it('shows the last 100 attempts', async () => {
     const id = await terminate('http://127.0.0.1:9/');
     const { id: deliveryId } = await deliveryOf(id, ({ attempts }) => attempts.length > 0);
     await api.dataSource.query(
@@ -67,16 +67,16 @@ describe('The webhook log', () => {
     expect(attempts.map(({ duration_ms }) => duration_ms)).toEqual(Array.from({ length: 100 }, (_, i) => i + 21));
   });
 
-  it('is empty while nothing is owed', async () => {
+  it('is empty while no delivery is pending', async () => {
     expect(await logOf(await create('http://127.0.0.1:9/'))).toEqual([]);
   });
 
-  it('tells every try with its status, its error with the beginning of the answer, and its time', async () => {
+  it('shows every attempt with its status, its error with the beginning of the response, and its time', async () => {
     let release = (): void => undefined;
     const isSeen = new Promise<void>((resolve) => (release = resolve));
     const { url } = await receiver((_, response, count) => {
       if (count === 1) response.writeHead(500).end('no\u0000 disk\nleft');
-      // The second try does not end before the log has been read with one.
+      // The second attempt does not end before the log has been read with one attempt.
       else void isSeen.then(() => response.writeHead(200).end('fine'));
     });
     const id = await terminate(url);
@@ -104,7 +104,7 @@ describe('The webhook log', () => {
     expect(delivered).toMatchObject({ next_attempt_at: null, completed_at: expect.stringMatching(/Z$/) as string });
   });
 
-  it('reads an answer to 64 kB and no further', async () => {
+  it('reads at most 64 kB of a response', async () => {
     let sent = 0;
     const { url } = await receiver((_, response) => {
       response.writeHead(500);
@@ -117,12 +117,12 @@ describe('The webhook log', () => {
     });
     const { attempts } = await deliveryOf(await terminate(url), (delivery) => delivery.attempts.length > 0);
     expect(attempts[0].error).toBe(`The receiver answered 500: ${'x'.repeat(200)} ….`);
-    // What stands in the buffers of the two sockets was written and not read.
+    // The socket buffers may hold bytes that were written and not read.
     expect(sent).toBeLessThan(20 * 2 ** 20);
   });
 
   describe('redeliver', () => {
-    it('has a delivered one tried again at once under the same id', async () => {
+    it('repeats a delivered one at once under the same id', async () => {
       const { url, next, received } = await receiver();
       const id = await terminate(url);
       const first = await deliveryOf(id, ({ status }) => status === 'delivered');
@@ -136,7 +136,7 @@ describe('The webhook log', () => {
       expect(received[1].body).toBe(received[0].body);
     });
 
-    it('has a failed one tried again', async () => {
+    it('repeats a failed one', async () => {
       const { url } = await receiver((_, response, count) => response.writeHead(count === 1 ? 410 : 200).end());
       const id = await terminate(url);
       const failed = await deliveryOf(id, ({ status }) => status === 'failed');
@@ -144,7 +144,7 @@ describe('The webhook log', () => {
       await deliveryOf(id, ({ status, attempts }) => status === 'delivered' && attempts.length === 2);
     });
 
-    it('brings a pending one forward, and its old job makes no try of its own', async () => {
+    it('brings a pending one forward, and its old job makes no attempt of its own', async () => {
       const { url, received } = await receiver((_, response, count) =>
         response.writeHead(count === 1 ? 503 : 200, { 'retry-after': '3600' }).end(),
       );
@@ -155,7 +155,7 @@ describe('The webhook log', () => {
       expect(received).toHaveLength(2);
     });
 
-    it('logs both tries when it is asked for during one', async () => {
+    it('logs both attempts when it is requested during one', async () => {
       let release = (): void => undefined;
       const { url, next } = await receiver((_, response, count) => {
         if (count === 1) release = () => response.writeHead(500).end();
@@ -172,7 +172,7 @@ describe('The webhook log', () => {
       expect(status).toBe('delivered');
     });
 
-    it('has its try however old the delivery is and however busy its receiver', async () => {
+    it('makes its attempt however old the delivery and however busy its receiver', async () => {
       let isSlow = false;
       const held: (() => void)[] = [];
       const { url } = await receiver((_, response) => {
@@ -187,7 +187,7 @@ describe('The webhook log', () => {
       for (let i = 0; i < hostConcurrency; i++) await terminate(url);
       await until(async () => held.length === hostConcurrency, 'the receiver has all it may have at once');
       await redeliver(id, failed.id);
-      // Put off for want of a place: nothing is given up.
+      // Postponed because no slot was free: this counts as no attempt.
       await until(async () => {
         const row = await api.dataSource.manager.findOneByOrFail(WebhookDelivery, { id: failed.id });
         return row.status !== 'pending' || (row.nextAttemptAt?.getTime() ?? 0) > Date.now();
@@ -198,7 +198,7 @@ describe('The webhook log', () => {
       expect(tried.attempts[1].status_code).toBe(410);
     });
 
-    it('answers 404 for what is not there and for what is another caller’s', async () => {
+    it('answers 404 for an unknown delivery and for another caller’s', async () => {
       const { url } = await receiver();
       const id = await terminate(url);
       const other = await api.createKey();
@@ -222,7 +222,7 @@ describe('The webhook log', () => {
     });
   });
 
-  it('keeps a receiver that never answers from delaying another', async () => {
+  it('does not let a receiver that never answers delay another', async () => {
     let open = 0;
     let mostOpen = 0;
     const silent = await receiver((_, response) => {
@@ -237,20 +237,20 @@ describe('The webhook log', () => {
     await terminate(quick.url);
     await quick.next(1);
     const elapsedMs = performance.now() - startedAt;
-    // It has overtaken most of them, whose first try has not begun. Where the machine is slow, some tries have ended.
+    // It overtook most of them, whose first attempt has not begun. On a slow machine some attempts have ended.
     expect(silent.received.length).toBeLessThan(owed / 2);
     expect(mostOpen).toBe(hostConcurrency);
-    // And it was not put off. A try at the silent one takes 15 s.
+    // And it was not postponed. An attempt at the silent receiver takes 15 s.
     expect(elapsedMs).toBeLessThan(10_000);
   });
 
-  it('leaves a receiver alone that fails again and again, and still tries it when asked to', async () => {
+  it('leaves a repeatedly failing receiver alone, but tries it on request', async () => {
     const dead = await receiver((_, response) => response.writeHead(500).end());
     const ids: string[] = [];
     for (let i = 0; i < failuresToOpen; i++) ids.push(await terminate(dead.url));
     for (const id of ids) await deliveryOf(id, ({ attempts }) => attempts.length > 0);
     const id = await terminate(dead.url);
-    // Put off, not tried: its next try lies ahead, and the log knows of none.
+    // Postponed, not attempted: its next attempt is in the future, and the log has none.
     const skipped = await until(async () => {
       const row = await api.dataSource.manager.findOneBy(WebhookDelivery, { generationId: id });
       return (row?.nextAttemptAt?.getTime() ?? 0) > Date.now() + 2_000 ? (row ?? undefined) : undefined;

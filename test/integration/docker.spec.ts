@@ -8,7 +8,7 @@ import { join } from 'node:path';
 const root = process.cwd();
 const folder = join(root, 'docker');
 const read = (name: string): string => readFileSync(join(folder, name), 'utf8');
-/** The version that the service is developed with. */
+/** The version of Node that the service is developed with. */
 const nodeMajor = readFileSync(join(root, '.nvmrc'), 'utf8').trim();
 const dockerfiles = readdirSync(folder).filter((name) => name.endsWith('.Dockerfile'));
 
@@ -17,7 +17,7 @@ interface Instruction {
   rest: string;
 }
 
-/** Instructions in order, continued lines joined, comments left out. */
+/** Instructions in order, with continued lines joined and comments removed. */
 function instructionsOf(text: string): Instruction[] {
   const joined = text.replace(/^#.*\n/gm, '').replace(/\\\n\s*/g, ' ');
   return joined
@@ -36,7 +36,7 @@ function stagesOf(text: string): Instruction[][] {
   return stages;
 }
 
-/** What the build is sent, in the form of `.dockerignore` that leaves everything out first. */
+/** The files sent to the build, from a `.dockerignore` that first excludes everything. */
 function isSent(path: string): boolean {
   const kept = readFileSync(join(root, '.dockerignore'), 'utf8')
     .split('\n')
@@ -56,13 +56,13 @@ describe.each(dockerfiles)('%s', (name) => {
     return found[0].rest;
   };
 
-  it('has a stage that builds and one that runs, of instructions that are known', () => {
+  it('has a build stage and a run stage, with known instructions', () => {
     expect(stages).toHaveLength(2);
     expect(stages.flat().filter((each) => !known.has(each.name))).toEqual([]);
     expect(stages[0][0].rest).toMatch(new RegExp(`^node:${nodeMajor}\\.\\d+-\\S+ AS build$`));
   });
 
-  it('copies what exists and is sent to the build', () => {
+  it('copies only files that exist and are sent to the build', () => {
     const copies = stages.flat().filter((each) => each.name === 'COPY' && !each.rest.startsWith('--from='));
     const sources = copies.flatMap(({ rest }) => rest.split(/\s+/).slice(0, -1));
     expect(sources).toEqual(
@@ -74,13 +74,13 @@ describe.each(dockerfiles)('%s', (name) => {
     }
   });
 
-  it('copies from the first stage what that made', () => {
+  it('copies from the first stage what it made', () => {
     const copies = last.filter((each) => each.rest.startsWith('--from='));
     expect(copies.length).toBeGreaterThanOrEqual(4);
     for (const { rest } of copies) expect(rest).toMatch(/^--from=build (\/app\/|\/usr\/local\/bin\/node )/);
   });
 
-  it('runs as somebody who is not root, and can write its data', () => {
+  it('does not run as root, and can write its data', () => {
     expect(one('USER')).toBe('node');
     const order = last.map((each) => each.name);
     expect(order.lastIndexOf('RUN')).toBeLessThan(order.indexOf('USER'));
@@ -95,7 +95,7 @@ describe.each(dockerfiles)('%s', (name) => {
     expect([source, existsSync(join(root, source))]).toEqual([source, true]);
   });
 
-  it('asks at the port that it opens whether the program lives', () => {
+  it("checks the program's health at the port that it opens", () => {
     const check = one('HEALTHCHECK');
     const words = JSON.parse(check.slice(check.indexOf('['))) as string[];
     expect(words.slice(0, 2)).toEqual(['node', 'dist/apps/cli/src/health-check.js']);
@@ -139,7 +139,7 @@ describe('health-check', () => {
       }),
     );
 
-  it('is well while the program answers', () => {
+  it('succeeds while the program answers', () => {
     expect(check()).toBe(0);
   });
 
@@ -154,7 +154,7 @@ describe('health-check', () => {
     await expect(ended).resolves.toEqual([null, 'SIGKILL']);
   });
 
-  it('leaves alone what still starts, and what was silent while the machine slept', async () => {
+  it('leaves a starting program alone, and one that was silent while the machine slept', async () => {
     server.kill('SIGSTOP');
     expect(check()).toBe(1);
     remember({ askedMs: 3_600_000, silentMs: 3_600_000 });
@@ -184,18 +184,18 @@ describe('compose.yaml', () => {
     for (const file of files) expect([file, existsSync(join(root, file))]).toEqual([file, true]);
   });
 
-  it('asks its stores whether they are well, and starts in order', () => {
+  it('checks the health of its stores, and starts in order', () => {
     for (const store of ['postgres', 'redis']) expect(bodyOf(store)).toContain('healthcheck:');
     expect(bodyOf('migrate')).toContain('postgres: { condition: service_healthy }');
     expect(bodyOf('api')).toContain('migrate: { condition: service_completed_successfully }');
     expect(bodyOf('inference')).toContain('depends_on: *needs');
   });
 
-  it('leaves a process longer to end than it takes', () => {
+  it('gives a process more time to end than it needs', () => {
     for (const service of ['api', 'inference']) expect(bodyOf(service)).toContain('stop_grace_period: 30s');
   });
 
-  it('starts again what the health check killed, which is no first process', () => {
+  it('restarts what the health check killed, which is not the first process', () => {
     for (const service of ['api', 'inference'])
       for (const line of ['restart: unless-stopped', 'init: true']) expect(bodyOf(service)).toContain(line);
   });
@@ -204,7 +204,7 @@ describe('compose.yaml', () => {
     expect(bodyOf('redis')).toMatch(/appendonly', 'yes'.*noeviction/);
   });
 
-  it('carries no password, and names in .env.example what it asks for', () => {
+  it('contains no password, and .env.example names its variables', () => {
     const example = read('.env.example');
     const variables = new Set([...text.matchAll(/\$\{(\w+)/g)].map(([, name]) => name));
     expect(variables.size).toBeGreaterThan(5);

@@ -33,11 +33,11 @@ describe('Documentation', () => {
 
   afterAll(() => api.close());
 
-  it('has the committed document; "npm run openapi" writes it anew', async () => {
+  it('is the committed document; "npm run openapi" updates it', async () => {
     expect(await serializeDocument()).toBe(committed);
   });
 
-  it('serves it without a key, with the address it is reached at', async () => {
+  it('serves it without a key, with the address of the request', async () => {
     const { status, headers, body } = await api.request<DocumentJson>('GET', '/openapi.json');
     expect(status).toBe(200);
     expect(headers.get('content-type')).toMatch(/^application\/json/);
@@ -46,7 +46,7 @@ describe('Documentation', () => {
     expect(document).toEqual(JSON.parse(committed));
   });
 
-  it('documents every route of /v1, and none that is not there', () => {
+  it('documents every route of /v1, and no others', () => {
     const { stack } = (api.app.getHttpAdapter().getInstance() as Application).router as unknown as {
       stack: { route?: { path: string; methods: Record<string, boolean> } }[];
     };
@@ -72,7 +72,7 @@ describe('Documentation', () => {
     expect(tags.map(({ name }) => name).sort()).toEqual([...used].sort());
   });
 
-  it('shows by an example what each field holds', () => {
+  it('has an example for each field', () => {
     const { components } = JSON.parse(committed) as DocumentJson;
     const speaksForItself = (property: object) =>
       ['example', 'enum', '$ref', 'allOf', 'anyOf', 'oneOf', 'default'].some((name) => name in property);
@@ -84,7 +84,7 @@ describe('Documentation', () => {
     expect(bare).toEqual([]);
   });
 
-  it('tells every kind of error with its codes, but for those that no documented route has', () => {
+  it('lists every kind of error with its codes, except those that no documented route has', () => {
     const { components } = JSON.parse(committed) as DocumentJson;
     const told = Object.entries(components.responses);
     const kinds = Object.values(errorTable).filter(({ status }) => status !== 405 && status !== 500);
@@ -109,7 +109,7 @@ describe('Documentation', () => {
     expect(other.headers.get('content-security-policy')).not.toContain('unsafe-inline');
   });
 
-  it('answers 405 with the methods that are there, and 404 where there are none', async () => {
+  it('answers 405 with the allowed methods, and 404 if there are none', async () => {
     const wrong = await api.request('PATCH', '/v1/sd/text-to-image');
     expect(wrong.status).toBe(405);
     expect(wrong.headers.get('allow')).toBe('GET, HEAD, POST');

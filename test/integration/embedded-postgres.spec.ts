@@ -34,7 +34,7 @@ describe(EmbeddedPostgres.name, () => {
     return folder;
   };
 
-  // Copied for each test, which takes a fraction of the time of making one.
+  // Copied for each test, which is much faster than making one.
   beforeAll(async () => {
     made = newFolder();
     await (await EmbeddedPostgres.start(made)).stop();
@@ -69,14 +69,14 @@ describe(EmbeddedPostgres.name, () => {
     await expect(query(second.url, 'SELECT answer FROM kept')).resolves.toEqual([{ answer: 42 }]);
   });
 
-  it('starts when the id of the server that was killed belongs to another program now', async () => {
+  it('starts when the id of the killed server now belongs to another program', async () => {
     const first = await start();
     const pidFile = join(first.folder, 'data', 'postmaster.pid');
     const content = readFileSync(pidFile, 'utf8');
     process.kill(serverPid(first), 'SIGKILL');
     await exit(first);
     await first.stop();
-    // Of the same user, whose programs PostgreSQL takes for itself.
+    // A process of the same user, which PostgreSQL mistakes for its own.
     const { uid, gid } = statSync(first.folder);
     const other = spawn('sleep', ['600'], { uid, gid });
     writeFileSync(pidFile, content.replace(/^\d+/, String(other.pid)));
@@ -88,7 +88,7 @@ describe(EmbeddedPostgres.name, () => {
     }
   });
 
-  it('starts over when an earlier process died while it made the files', async () => {
+  it('starts over when an earlier process died while making the files', async () => {
     const first = await start();
     await first.stop();
     const data = join(first.folder, 'data');
@@ -99,7 +99,7 @@ describe(EmbeddedPostgres.name, () => {
     await expect(query(second.url, 'SELECT 1 AS one')).resolves.toEqual([{ one: 1 }]);
   });
 
-  it('refuses a second start on the same folder and tells where the first one serves', async () => {
+  it('rejects a second start on the same folder and says where the first one runs', async () => {
     const { url } = await start();
     await expect(start()).rejects.toThrow(LockHeldError);
     expect(EmbeddedPostgres.runningUrl(dataDir)).toBe(url);

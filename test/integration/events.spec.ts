@@ -38,7 +38,7 @@ describe('Events', () => {
     return claim.task;
   };
 
-  it('tells the position, each step with its preview, and the record as GET returns it; then it ends', async () => {
+  it('send the position, each step with its preview, and the record as GET returns it; then the stream ends', async () => {
     const before = await api.dataSource.manager.countBy(ImageTask, { status: 'queued' });
     const id = await create();
     const stream = await open(id);
@@ -59,7 +59,7 @@ describe('Events', () => {
     expect(await stream.next()).toBeUndefined();
   });
 
-  it('moves up when one before it is drawn', async () => {
+  it('move up when an earlier task is drawn', async () => {
     const first = await create();
     const second = await create();
     const stream = await open(second);
@@ -70,7 +70,7 @@ describe('Events', () => {
     stream.close();
   });
 
-  it('sends a client that comes back only what is new to it', async () => {
+  it('send a returning client only what it has not received', async () => {
     const id = await create();
     await claim(id);
     const stream = await open(id, { 'last-event-id': '1-2' });
@@ -81,7 +81,7 @@ describe('Events', () => {
     stream.close();
   });
 
-  it('tells at once of one that has terminated', async () => {
+  it('send the record of a terminated task at once', async () => {
     const id = await create();
     await api.request('POST', `/v1/sd/text-to-image/${id}/cancel`, { key });
     const stream = await open(id);
@@ -89,7 +89,7 @@ describe('Events', () => {
     expect(await stream.next()).toBeUndefined();
   });
 
-  it('ends when the record is deleted', async () => {
+  it('end when the record is deleted', async () => {
     const id = await create();
     const stream = await open(id);
     await stream.next();
@@ -98,7 +98,7 @@ describe('Events', () => {
     expect(await stream.next()).toBeUndefined();
   });
 
-  it('gives an EventSource the end once, and has it stop then', async () => {
+  it('send an EventSource the end once, and make it stop', async () => {
     const id = await create();
     const { source, events, statuses } = openEventClient(`${api.baseUrl}/v1/sd/text-to-image/${id}/events`, key.token);
     try {
@@ -112,14 +112,14 @@ describe('Events', () => {
     }
   });
 
-  it('takes the id of an end for nothing while there is none', async () => {
+  it('ignore the id of an end event while the task is open', async () => {
     const id = await create();
     const stream = await open(id, { 'last-event-id': '1-end' });
     expect(await stream.next()).toMatchObject({ event: 'queued' });
     stream.close();
   });
 
-  it('answers HEAD at once, with the head of a stream', async () => {
+  it('answer HEAD at once, with the headers of a stream', async () => {
     const id = await create();
     const { status, headers, text } = await api.request('HEAD', `/v1/sd/text-to-image/${id}/events`, { key });
     expect([status, headers.get('content-type'), text]).toEqual([200, 'text/event-stream; charset=utf-8', '']);
@@ -138,7 +138,7 @@ describe('Events', () => {
       ).body.id;
     });
 
-    it('are at most 100; the next may come when one has gone', async () => {
+    it('are limited to 100; another may open when one has closed', async () => {
       const streams = await Promise.all(
         Array.from({ length: 100 }, () => openEvents(`${api.baseUrl}${path()}`, many.token)),
       );
@@ -154,7 +154,7 @@ describe('Events', () => {
       for (const stream of streams) stream.close();
     });
 
-    it('read a change once, however many they are', async () => {
+    it('read a change once, however many streams there are', async () => {
       const streams = await Promise.all(
         Array.from({ length: 50 }, () => openEvents(`${api.baseUrl}${path()}`, many.token)),
       );
@@ -172,7 +172,7 @@ describe('Events', () => {
       } finally {
         dataSource.logger = logger;
       }
-      // The record with its images, and what else the process does while it lasts; one read a stream would be 50.
+      // The record with its images, and other queries of the process in the meantime; one read per stream would be 50.
       const most = streams.length / 2;
       expect(reads.filter((sql) => sql.startsWith('SELECT') && sql.includes('"generations"')).length).toBeLessThan(
         most,
@@ -181,7 +181,7 @@ describe('Events', () => {
     });
   });
 
-  it('answers 404 to another caller, as to an unknown id', async () => {
+  it('answer 404 to another caller, as for an unknown id', async () => {
     const other = await api.createKey();
     const id = await create();
     for (const path of [id, 'a'.repeat(24)])

@@ -36,7 +36,7 @@ describe('the fair claim', () => {
       seconds,
     ]);
 
-  /** Draws one task after the other, each in `seconds` of its owner; counts how many seconds each owner got. */
+  /** Draws one task after the other, each taking its owner's `seconds`; counts the seconds of each owner. */
   async function serve(rounds: number, seconds: (task: ImageTask) => number): Promise<Map<string, number>> {
     const served = new Map<string, number>();
     for (let round = 0; round < rounds; round++) {
@@ -49,7 +49,7 @@ describe('the fair claim', () => {
     return served;
   }
 
-  it('serves the one task of a caller within a few of another’s thousand', async () => {
+  it('draws a caller’s single task soon, in spite of another’s thousand tasks', async () => {
     const [many, one] = inOrder(2);
     await queue(many, 1000);
     await serve(20, () => 3);
@@ -60,7 +60,7 @@ describe('the fair claim', () => {
     expect(owners.length).toBeLessThanOrEqual(2);
   });
 
-  it('does so while estimates are far too high and tasks are being drawn', async () => {
+  it('does the same while estimates are far too high and tasks are being drawn', async () => {
     const [many, one] = inOrder(2);
     await queue(many, 100, { steps: 50, numImages: 8, highResolution: true });
     const drawing = [await claim(), await claim(), await claim()];
@@ -71,7 +71,7 @@ describe('the fair claim', () => {
     expect(owners).toContain(one);
   });
 
-  it('shares compute seconds, not tasks: equal within 20 % where one’s tasks are ten times as dear', async () => {
+  it('shares compute seconds, not tasks: equal within 20 % if one caller’s tasks cost ten times as much', async () => {
     const [dear, cheap] = [newIdentifier(), newIdentifier()];
     await queue(dear, 60, { steps: 50 });
     await queue(cheap, 400, { steps: 5 });
@@ -80,7 +80,7 @@ describe('the fair claim', () => {
     expect(Math.min(...shares) / Math.max(...shares)).toBeGreaterThan(0.8);
   });
 
-  it('shares by what was measured where the estimate is wrong', async () => {
+  it('shares by measured time if the estimate is wrong', async () => {
     const [slow, fast] = [newIdentifier(), newIdentifier()];
     await queue(slow, 60);
     await queue(fast, 400);
@@ -89,7 +89,7 @@ describe('the fair claim', () => {
     expect(Math.min(...shares) / Math.max(...shares)).toBeGreaterThan(0.8);
   });
 
-  it('gives no credit for a rest', async () => {
+  it('gives no credit for idle time', async () => {
     const [resting, busy] = [newIdentifier(), newIdentifier()];
     await queue(resting, 1);
     await serve(1, () => 1);
@@ -100,7 +100,7 @@ describe('the fair claim', () => {
     expect(served.get(busy)).toBeGreaterThanOrEqual(16);
   });
 
-  it('foretells the order in which it claims', async () => {
+  it('predicts the order of its claims', async () => {
     const owners = [newIdentifier(), newIdentifier(), newIdentifier()];
     for (const [index, owner] of owners.entries()) await queue(owner, 3 * index + 1);
     await serve(2, () => 1);
@@ -115,7 +115,7 @@ describe('the fair claim', () => {
     expect(claimed.map((id) => foretold.get(id))).toEqual(claimed.map((_, position) => position));
   });
 
-  it('takes a caller’s own tasks in the order of their acceptance', async () => {
+  it('claims a caller’s own tasks in order of acceptance', async () => {
     const owner = newIdentifier();
     await queue(owner, 5);
     const times: number[] = [];
@@ -123,18 +123,18 @@ describe('the fair claim', () => {
     expect(times).toEqual([...times].sort((a, b) => a - b));
   });
 
-  it('hands each task to one of many workers that claim at once', async () => {
+  it('gives each task to only one of many workers that claim at once', async () => {
     const owners = [newIdentifier(), newIdentifier(), newIdentifier()];
     for (const owner of owners) await queue(owner, 20);
     const claimed = (await Promise.all(Array.from({ length: 60 }, () => claim()))).filter((task) => task !== undefined);
     expect(new Set(claimed.map(({ id }) => id)).size).toBe(claimed.length);
-    // One that finds every row in another's hands comes again.
+    // A claim that finds every row locked by others tries again.
     while (await claim()) claimed.push(new ImageTask());
     expect(claimed).toHaveLength(60);
     expect(await bench.dataSource.manager.countBy(ImageTask, { attempt: 1, status: 'processing' })).toBe(60);
   });
 
-  it('never draws more of a key at once than its cap, however many workers claim', async () => {
+  it('never draws more tasks of a key at once than its limit, however many workers claim', async () => {
     const owner = newIdentifier();
     await bench.dataSource.query(
       `INSERT INTO api_keys (id, name, prefix, secret_hash, webhook_secret, max_concurrent) VALUES ($1, 'x', $2, '', '', 3)`,
@@ -154,14 +154,14 @@ describe('the fair claim', () => {
     expect(await claim()).toBeUndefined();
   });
 
-  it('has the cap of the configuration where the key has none of its own', async () => {
+  it('uses the configured limit if the key has none of its own', async () => {
     const lifeCycle = new ImageTaskLifeCycle(bench.transactions, 1);
     await queue(newIdentifier(), 2);
     expect(await claim(lifeCycle)).toBeDefined();
     expect(await claim(lifeCycle)).toBeUndefined();
   });
 
-  it('gives the ticket of a worker that died its own task again, and no other meanwhile', async () => {
+  it('gives a dead worker’s ticket its own task again, and no other meanwhile', async () => {
     const owner = newIdentifier();
     await queue(owner, 3);
     const first = await bench.lifeCycle.claimDue('one');
@@ -172,7 +172,7 @@ describe('the fair claim', () => {
     expect(await bench.lifeCycle.claimDue('one')).toMatchObject({ kind: 'claimed', task: { id, attempt: 2 } });
   });
 
-  it('takes what a silent worker left before all that waits, once, and charges its owner no second time', async () => {
+  it('claims a silent worker’s task before all waiting ones, once, and does not charge its owner again', async () => {
     const owner = newIdentifier();
     await queue(owner, 1);
     const left = await claim();
@@ -189,7 +189,7 @@ describe('the fair claim', () => {
     expect(await bench.lifeCycle.heartbeat(left)).toBe(false);
   });
 
-  it('charges a long prompt for what it takes more', async () => {
+  it('charges a long prompt for its extra cost', async () => {
     const charged = async (promptChunks: number | null): Promise<number> => {
       const owner = newIdentifier();
       await queue(owner, 1, { promptChunks });
@@ -208,7 +208,7 @@ describe('the fair claim', () => {
     [1, 9, 11],
     [2, 19, 21],
     [4, 79, 81],
-  ])('takes what %i workers left after more than %i s of silence', async (deaths, tooSoon, late) => {
+  ])('claims a task that %i workers left after more than %i s of silence', async (deaths, tooSoon, late) => {
     await queue(newIdentifier(), 1);
     const left = await claim();
     if (!left) throw new Error('Nothing was claimed.');
@@ -220,7 +220,7 @@ describe('the fair claim', () => {
     expect(await claim()).toMatchObject({ id: left.id, deaths: deaths + 1 });
   });
 
-  it('keeps a key within its cap when its silent task is taken', async () => {
+  it('keeps a key within its limit when its abandoned task is claimed', async () => {
     const lifeCycle = new ImageTaskLifeCycle(bench.transactions, 1);
     await queue(newIdentifier(), 2);
     const left = await claim(lifeCycle);
@@ -234,7 +234,7 @@ describe('the fair claim', () => {
     expect(await bench.lifeCycle.claimDue('idle')).toEqual({ kind: 'none' });
   });
 
-  it('does not draw a task that waits for its next try', async () => {
+  it('does not draw a task that waits for its next attempt', async () => {
     await queue(newIdentifier(), 1);
     const task = await claim();
     if (!task) throw new Error('Nothing was claimed.');
@@ -258,7 +258,7 @@ describe('the fair claim', () => {
       [owner],
     );
     await bench.dataSource.query('ANALYZE image_tasks');
-    // The statistics do not know of those that have ended since.
+    // The statistics do not reflect those that have ended since.
     await bench.dataSource.query(
       `UPDATE image_tasks SET status = 'succeeded' WHERE id IN (SELECT lpad(n::text, 24, '0') FROM generate_series(1, 1000) n)`,
     );
@@ -269,7 +269,7 @@ describe('the fair claim', () => {
       );
       return plan.map((line) => line['QUERY PLAN']).join('\n');
     };
-    /** Pages of 8 kB that all of it has looked at; the table has some thousands. */
+    /** Pages of 8 kB that the plan reads; the table has several thousand. */
     const pagesOf = (text: string): number => {
       const [, hit = 0, read = 0] = /Buffers: shared(?: hit=(\d+))?(?: read=(\d+))?/.exec(text) ?? [];
       return Number(hit) + Number(read);
@@ -283,12 +283,12 @@ describe('the fair claim', () => {
     };
     await look();
     expect(await typicalMs(100, () => claim())).toBeLessThan(10 * amongFewMs + 20);
-    // What claims leave behind makes the next no dearer.
+    // Dead rows of earlier claims do not make the next more expensive.
     await look();
   });
 });
 
-/** Owners in the order in which equals are served, so that the second cannot win by its id. */
+/** Owners in the order in which ties are served, so that the second cannot win by its id. */
 function inOrder(count: number): string[] {
   return Array.from({ length: count }, newIdentifier).sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
 }

@@ -21,7 +21,7 @@ describe(FileLock.name, () => {
     expect(() => FileLock.acquire(file)).toThrow(LockHeldError);
   });
 
-  it('is taken over from a process whose id was given to another one', () => {
+  it('is taken over from a process whose id was reused by another one', () => {
     const file = join(folder, 'lock');
     writeFileSync(file, JSON.stringify({ pid: process.pid, identity: 'born before the last boot' }));
     expect(FileLock.holder(file)).toBeUndefined();
@@ -29,7 +29,7 @@ describe(FileLock.name, () => {
     expect(FileLock.holder(file)?.pid).toBe(process.pid);
   });
 
-  it('is left to the process that is just taking it over, unless that died too', () => {
+  it('is left to a process that is just taking it over, unless that died too', () => {
     const file = join(folder, 'lock');
     writeFileSync(file, JSON.stringify({ pid: process.pid, identity: 'born before the last boot' }));
     const other = FileLock.acquire(`${file}.takeover`);
@@ -50,7 +50,7 @@ describe(FileLock.name, () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it('leaves a lock alone that another has taken over, when it lets go', () => {
+  it('does not release a lock that another process has taken over', () => {
     const file = join(folder, 'lock');
     const onLost = jest.fn();
     const lost = FileLock.acquire(file, { onLost });
@@ -62,7 +62,7 @@ describe(FileLock.name, () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it('tells the holder of a lease that another has taken it over', () => {
+  it('notifies the holder of a lease that another process has taken it over', () => {
     jest.useFakeTimers();
     const file = join(folder, 'lock');
     const onLost = jest.fn();

@@ -45,7 +45,7 @@ describe('Prompts', () => {
   const countPrompts = () => api.dataSource.manager.countBy(FinetunePrompt, { ownerId: key.id });
 
   describe('create', () => {
-    it('fills every default in, with cfg and seed as strings', async () => {
+    it('fills in every default, with cfg and seed as strings', async () => {
       const { status, body } = await post([{ prompt: 'a robot' }]);
       expect(status).toBe(201);
       const [{ id, seed, created_at, ...rest }] = body;
@@ -66,7 +66,7 @@ describe('Prompts', () => {
       });
     });
 
-    it('returns what was sent, and numbers and the word when read again', async () => {
+    it('returns what was sent; a later GET returns numbers and the word', async () => {
       const sent = {
         prompt: 'Portrait of a ROBOT, rain',
         negative_prompt: '',
@@ -106,7 +106,7 @@ describe('Prompts', () => {
       expect(new Set(body.map(({ id }) => id)).size).toBe(100);
     });
 
-    it('asks the database as often for 100 Prompts as for two', async () => {
+    it('makes as many queries for 100 Prompts as for two', async () => {
       const count = async (length: number) => {
         const query = jest.spyOn(Client.prototype, 'query');
         const { status } = await post(Array.from({ length }, () => ({ prompt: 'robot' })));
@@ -116,12 +116,12 @@ describe('Prompts', () => {
         return queries;
       };
       const two = await count(2);
-      // The key, the Fine-Tune, and a transaction with one insert. The sweepers ask now and then, too.
+      // The key, the Fine-Tune, and a transaction with one insert. The sweepers run queries now and then, too.
       expect(two).toBeGreaterThanOrEqual(5);
       expect(await count(100)).toBeLessThan(two + 50);
     });
 
-    it('makes the task and its job, with the token where the text lacks it', async () => {
+    it('makes the task and its job, and adds the token if the text lacks it', async () => {
       const { id } = await makeFinetune(api, key, { name: 'tin robot', token: 'ohwx', model: 'shapes' });
       const [first, second] = await makePrompts(api, key, id, [
         { prompt: 'a Tin Robot by a tin robot' },
@@ -146,7 +146,7 @@ describe('Prompts', () => {
         expect(await jobs.presence('images', jobIdOf(prompt.id, 1))).toBe('waiting');
     });
 
-    it('names every text without the name and creates nothing', async () => {
+    it('reports every text without the name and creates nothing', async () => {
       const { status, body } = await post([{ prompt: 'a robot' }, { prompt: 'robots' }, { prompt: 'zwx' }]);
       expect([status, body.code]).toEqual([422, 'PromptDoesNotIncludeFineTuneName']);
       expect(body.errors?.map(({ pointer }) => pointer)).toEqual(['/1/prompt', '/2/prompt']);
@@ -186,13 +186,13 @@ describe('Prompts', () => {
       ],
       ['metadata that is an array', [{ prompt: 'robot', metadata: [] }], 'ValidationFailed', '/0/metadata'],
       ['an unknown field', [{ prompt: 'robot', num_generations: 1 }], 'ValidationFailed', '/0/num_generations'],
-    ])('refuses %s and creates nothing', async (_, sent, code, pointer) => {
+    ])('rejects %s and creates nothing', async (_, sent, code, pointer) => {
       const { status, body } = await post(sent);
       expect([status, body.code, body.errors?.map((error) => error.pointer)]).toEqual([400, code, [pointer]]);
       expect(await countPrompts()).toBe(0);
     });
 
-    it('refuses a Fine-Tune whose model is not there any more', async () => {
+    it('rejects a Fine-Tune whose model is no longer installed', async () => {
       await api.dataSource.query(`UPDATE finetunes SET model = 'gone' WHERE id = $1`, [finetuneId]);
       const { status, body } = await post([{ prompt: 'robot' }]);
       expect([status, body.code, body.errors]).toEqual([422, 'ModelNotInstalled', undefined]);
@@ -201,16 +201,16 @@ describe('Prompts', () => {
 
     it.each([
       ['of hyphens and one letter', '- - - - - - - - x', 422],
-      // No new Fine-Tune may have such a name; the text of an older one has it.
+      // A new Fine-Tune may not have such a name, but an older one may.
       ['of hyphens alone', '- - - - - - - - -', 201],
-    ])('answers at once where the name is one %s', async (_, name, expected) => {
+    ])('answers at once if the name is one %s', async (_, name, expected) => {
       await api.dataSource.query('UPDATE finetunes SET name = $2 WHERE id = $1', [finetuneId, name]);
       const { status, body } = await post(Array(100).fill({ prompt: '-'.repeat(2000) }));
       expect(status).toBe(expected);
       if (expected === 422) expect(body.errors?.at(-1)).toEqual({ pointer: '', message: 'and 80 more' });
     });
 
-    it('finds a name in whatever form its letters are composed, and keeps the text as it was sent', async () => {
+    it('finds a name in any Unicode form, and keeps the text as it was sent', async () => {
       await api.dataSource.query('UPDATE finetunes SET name = $2 WHERE id = $1', [finetuneId, 'caf\u00e9']);
       const [made] = await makePrompts(api, key, finetuneId, [{ prompt: 'a cafe\u0301 at night' }]);
       expect(made.prompt).toBe('a cafe\u0301 at night');
@@ -218,7 +218,7 @@ describe('Prompts', () => {
       expect(prompt).toBe('a zwx cafe\u0301 at night');
     });
 
-    it('leaves nothing behind when the Fine-Tune goes at the same time', async () => {
+    it('leaves nothing behind when the Fine-Tune is deleted at the same time', async () => {
       const replies = await Promise.all([
         ...Array.from({ length: 4 }, () => post([{ prompt: 'robot' }])),
         api.request('DELETE', `/v1/finetunes/${finetuneId}`, { key }),
@@ -232,7 +232,7 @@ describe('Prompts', () => {
   });
 
   describe('a finished Prompt', () => {
-    it('has the URL of its picture, which answers without a key', async () => {
+    it('has the URL of its picture, which needs no key', async () => {
       const [{ id }] = await makePrompts(api, key, finetuneId);
       await drawTask(api, id);
       const { body } = await get(id);
@@ -253,7 +253,7 @@ describe('Prompts', () => {
   });
 
   describe('findAll', () => {
-    it('pages, newest first, and shows only its own Fine-Tune', async () => {
+    it('pages, newest first, and shows only the Prompts of its own Fine-Tune', async () => {
       const other = await makeFinetune(api, key);
       await makePrompts(api, key, other.id);
       const made = await makePrompts(
@@ -295,7 +295,7 @@ describe('Prompts', () => {
       expect([await countPrompts(), await storedKeys(api)]).toEqual([0, filesBefore]);
     });
 
-    it('stops the worker of a Fine-Tune that is deleted whole', async () => {
+    it('stops the worker when the whole Fine-Tune is deleted', async () => {
       const [{ id }] = await makePrompts(api, key, finetuneId);
       await api.app.get(ImageTaskLifeCycle).claim(id);
       const stopped = await listen(api, stopChannel);
@@ -305,7 +305,7 @@ describe('Prompts', () => {
   });
 
   describe('an id that is not the caller’s', () => {
-    it('answers as an unknown one on every route, and changes nothing', async () => {
+    it('is treated as unknown on every route, and changes nothing', async () => {
       const stranger = await api.createKey();
       const [{ id }] = await makePrompts(api, key, finetuneId);
       const own = await makeFinetune(api, stranger);
@@ -338,7 +338,7 @@ describe('Prompts', () => {
   });
 });
 
-/** Hears a channel of PostgreSQL from now on; the function it returns waits for one payload and ends the hearing. */
+/** Listens on a PostgreSQL channel; the returned function waits for one payload and stops listening. */
 async function listen(api: TestApi, channel: string): Promise<(payload: string) => Promise<void>> {
   const client = new Client({ connectionString: api.config.databaseUrl });
   await client.connect();

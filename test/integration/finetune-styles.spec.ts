@@ -27,7 +27,7 @@ describe('Styles applied to a Fine-Tune', () => {
   const apply = (body: unknown) => api.request<PromptJson[] & ProblemJson>('POST', `${path}/styles`, { key, body });
   const taskOf = (id: string) => api.dataSource.manager.findOneByOrFail(ImageTask, { id });
 
-  /** A Collection whose Styles come from Prompts with these texts, and the ids of its Styles in their order. */
+  /** Makes a Collection whose Styles come from Prompts with these texts. @returns the ids of its Styles in order. */
   async function makeCollection(owner: TestKey, prompts: object[]): Promise<{ id: string; styles: string[] }> {
     const source = await makeFinetune(api, owner);
     const made = await makePrompts(api, owner, source.id, prompts);
@@ -39,7 +39,7 @@ describe('Styles applied to a Fine-Tune', () => {
     return { id: body.id, styles: rows.map(({ id }) => id) };
   }
 
-  it('makes one Prompt for a Style, in its text and with its controls', async () => {
+  it('makes one Prompt per Style, with its text and controls', async () => {
     const { styles } = await makeCollection(key, [
       { prompt: 'a robot at sea', negative_prompt: 'rain', cfg: 3.5, steps: 9 },
     ]);
@@ -75,7 +75,7 @@ describe('Styles applied to a Fine-Tune', () => {
     ['an array', { aspect_ratio: ['landscape'] }],
     ['no metadata', { metadata: null }],
     ['all', { seed: 7, high_resolution: true, aspect_ratio: ['square'], metadata: { a: [1] } }],
-  ])('echoes what was sent, in its form: %s', async (_, sent) => {
+  ])('returns what was sent, in the same form: %s', async (_, sent) => {
     const { styles } = await makeCollection(key, [{ prompt: 'a robot' }]);
     const [{ id, images: _images, error_message: _error, created_at: _at, ...echo }] = (
       await apply([{ id: styles[0], ...sent }])
@@ -86,7 +86,7 @@ describe('Styles applied to a Fine-Tune', () => {
     if ('aspect_ratio' in sent) expect(task.aspectRatio).toBe([sent.aspect_ratio].flat()[0]);
   });
 
-  it("applies a Collection in its order among single Styles, and keeps the elements' order", async () => {
+  it('applies a Collection between single Styles, in the order of the input', async () => {
     const { id, styles } = await makeCollection(
       key,
       [1, 2, 3].map((i) => ({ prompt: `robot ${i}` })),
@@ -108,7 +108,7 @@ describe('Styles applied to a Fine-Tune', () => {
     expect(list.body.map((prompt) => prompt.id)).toEqual(body.map((prompt) => prompt.id).reverse());
   });
 
-  it('applies an empty Collection to nothing', async () => {
+  it('makes no Prompt from an empty Collection', async () => {
     const { id } = await makeCollection(key, [{ prompt: 'robot' }]);
     await api.dataSource.manager.delete(Style, { collectionId: id });
     expect(await apply([{ id }])).toMatchObject({ status: 201, body: [] });
@@ -132,7 +132,7 @@ describe('Styles applied to a Fine-Tune', () => {
     expect((await taskOf(made.id)).prompt).toBe('qrs star in {brackets}');
   });
 
-  it('names each id that is no Style of the caller and makes nothing', async () => {
+  it('names each id that is not a Style of the caller and makes nothing', async () => {
     const stranger = await api.createKey();
     const theirs = await makeCollection(stranger, [{ prompt: 'robot' }]);
     const { styles } = await makeCollection(key, [{ prompt: 'robot' }]);
@@ -143,14 +143,14 @@ describe('Styles applied to a Fine-Tune', () => {
     expect((await api.request('GET', `${path}/prompts`, { key })).body).toEqual([]);
   });
 
-  it('refuses a Style whose text would be longer than a Prompt may be', async () => {
+  it('rejects a Style whose text would be longer than a Prompt may be', async () => {
     const { styles } = await makeCollection(key, [{ prompt: 'robot' }, { prompt: 'robot '.repeat(333) }]);
     const { status, body } = await apply(styles.map((id) => ({ id })));
     expect([status, body.code, body.errors?.map(({ pointer }) => pointer)]).toEqual([422, 'PromptTooLong', ['/1/id']]);
     expect((await apply([{ id: styles[0] }])).status).toBe(201);
   });
 
-  it('refuses to make more than 1000 Prompts at once', async () => {
+  it('rejects more than 1000 Prompts at once', async () => {
     const { id } = await makeCollection(
       key,
       Array.from({ length: 11 }, () => ({ prompt: 'robot' })),
@@ -169,7 +169,7 @@ describe('Styles applied to a Fine-Tune', () => {
     ['an array in an array', [{ id: 'x', aspect_ratio: [['square']] }], '/0/aspect_ratio'],
     ['a prompt', [{ id: 'x', prompt: 'star' }], '/0/prompt'],
     ['no array', { id: 'x' }, ''],
-  ])('refuses %s', async (_, sent, pointer) => {
+  ])('rejects %s', async (_, sent, pointer) => {
     const { status, body } = await apply(sent);
     expect([status, body.code, body.errors?.map((error) => error.pointer)]).toEqual([
       400,

@@ -16,7 +16,7 @@ describe(receiveFile.name, () => {
   });
   afterEach(() => rm(folder, { recursive: true }));
 
-  it('writes what comes and answers with its hash', async () => {
+  it('writes the file and returns its hash', async () => {
     const { hash, bytes } = await receiveFile(Readable.from([Buffer.from('a'), Buffer.from('bc')]), path, {
       maxBytes: 3,
     });
@@ -25,13 +25,13 @@ describe(receiveFile.name, () => {
     expect(hash).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
   });
 
-  it('refuses one byte too many', async () => {
+  it('rejects one byte too many', async () => {
     const sender = new PassThrough();
     sender.end(Buffer.from('abcd'));
     await expect(receiveFile(sender, path, { maxBytes: 3 })).rejects.toThrow(BodyTooLargeError);
   });
 
-  it('leaves the stream of a sender that is refused whole, for the answer goes over its connection', async () => {
+  it('keeps the stream of a rejected sender open, because the response uses its connection', async () => {
     const sender = new PassThrough({ highWaterMark: 1 });
     sender.write(Buffer.from('abcd'));
     await expect(receiveFile(sender, path, { maxBytes: 3 })).rejects.toThrow(BodyTooLargeError);
@@ -40,8 +40,8 @@ describe(receiveFile.name, () => {
     await once(sender.resume(), 'end');
   });
 
-  it('ends an upload that makes no progress, and no other', async () => {
-    // Both are a factor of ten from it, however unevenly a busy machine has them send.
+  it('aborts an upload that makes no progress, and no other', async () => {
+    // Both are a factor of ten from the limit, however unevenly a busy machine lets them send.
     const pace = { bytes: 400, windowMs: 1_000 };
     const slow = new PassThrough();
     const trickle = setInterval(() => slow.write(Buffer.from('a')), 25);
@@ -55,18 +55,18 @@ describe(receiveFile.name, () => {
     expect(bytes).toBe(5_000);
   });
 
-  it('ends an upload that sends much at long intervals', async () => {
+  it('aborts an upload that sends bursts at long intervals', async () => {
     const sender = new PassThrough();
     const pace = { bytes: 400, windowMs: 2_000 };
     const received = receiveFile(sender, path, { maxBytes: 1e6, progress: pace });
     sender.write(Buffer.alloc(1_000));
-    // Two windows on end would have a burst each.
+    // Two consecutive windows would each contain a burst.
     const second = setTimeout(() => sender.write(Buffer.alloc(1_000)), 1.7 * pace.windowMs);
     await expect(received).rejects.toThrow(UploadStalledError);
     clearTimeout(second);
   });
 
-  it('ends with the reason that it is told', async () => {
+  it('aborts with the given reason', async () => {
     const stop = new AbortController();
     const sender = new PassThrough();
     sender.write(Buffer.from('a'));
@@ -75,7 +75,7 @@ describe(receiveFile.name, () => {
     await received;
   });
 
-  it('asks the disk for its room before and while it writes', async () => {
+  it('checks the disk space before and while it writes', async () => {
     let asked = 0;
     const assertRoom = async (): Promise<void> => {
       asked++;
@@ -88,7 +88,7 @@ describe(receiveFile.name, () => {
     expect((await readFile(path)).length).toBe(7 * 2 ** 20);
   });
 
-  it('says that it broke off', async () => {
+  it('reports an interrupted upload', async () => {
     const sender = new PassThrough();
     sender.write(Buffer.from('a'));
     const received = expect(receiveFile(sender, path, { maxBytes: 3 })).rejects.toThrow(MalformedBodyError);
@@ -96,19 +96,19 @@ describe(receiveFile.name, () => {
     await received;
   });
 
-  it('refuses an empty body', async () => {
+  it('rejects an empty body', async () => {
     await expect(receiveFile(Readable.from([]), path, { maxBytes: 3 })).rejects.toThrow(MalformedBodyError);
   });
 });
 
 describe(onDisk.name, () => {
-  it.each(['ENOSPC', 'EDQUOT'])('makes an outage of %s', async (code) => {
+  it.each(['ENOSPC', 'EDQUOT'])('reports %s as an outage', async (code) => {
     await expect(onDisk(Promise.reject(Object.assign(new Error('full'), { code })))).rejects.toThrow(
       ServiceUnavailableError,
     );
   });
 
-  it('leaves every other failure as it is', async () => {
+  it('passes every other failure through', async () => {
     const error = Object.assign(new Error('no'), { code: 'EACCES' });
     await expect(onDisk(Promise.reject(error))).rejects.toBe(error);
   });

@@ -53,7 +53,7 @@ describe('weights of a Fine-Tune', () => {
     it.each([
       ['diffusers', 'application/octet-stream', () => diffusers],
       ['kohya', 'application/x-www-form-urlencoded', () => kohya],
-    ])('takes a LoRA with names of %s sent as %s', async (_, type, file) => {
+    ])('accepts a LoRA with names of %s sent as %s', async (_, type, file) => {
       const before = await api.request<FinetuneJson>('GET', `/v1/finetunes/${id}`, { key });
       const { status, body } = await put(file(), '', { 'content-type': type });
       expect([status, body]).toEqual([200, { ...before.body, status: 'ready' }]);
@@ -67,7 +67,7 @@ describe('weights of a Fine-Tune', () => {
       expect(await uploads()).toEqual([]);
     });
 
-    it('takes a textual inversion embedding, and a scale', async () => {
+    it('accepts a textual inversion embedding, and a scale', async () => {
       const width = 128;
       const embedding = encodeSafetensors({
         zwx: { shape: [2, width], values: new Float32Array(2 * width).fill(0.1) },
@@ -77,7 +77,7 @@ describe('weights of a Fine-Tune', () => {
       expect(await row()).toMatchObject({ weightsKind: 'textual_inversion', weightsScale: 0.75 });
     });
 
-    it('replaces what was there and removes its file', async () => {
+    it('replaces the previous weights and removes their file', async () => {
       await put(diffusers, '?scale=2');
       const [first] = await ownFiles();
       await put(kohya);
@@ -87,13 +87,13 @@ describe('weights of a Fine-Tune', () => {
       expect(await ownFiles()).toEqual([weightsKey]);
     });
 
-    it('leaves the file of the row when several arrive at once', async () => {
+    it('keeps only the row’s file when several arrive at once', async () => {
       const replies = await Promise.all([put(diffusers), put(kohya), put(diffusers)]);
       expect(replies.map(({ status }) => status)).toEqual([200, 200, 200]);
       expect(await ownFiles()).toEqual([(await row()).weightsKey]);
     });
 
-    it('removes the files with the Fine-Tune, and with one that goes while they arrive', async () => {
+    it('removes the files with the Fine-Tune, even if it is deleted while they arrive', async () => {
       await put(diffusers);
       const [late] = await Promise.all([put(kohya), api.request('DELETE', `/v1/finetunes/${id}`, { key })]);
       expect([200, 404]).toContain(late.status);
@@ -118,14 +118,14 @@ describe('weights of a Fine-Tune', () => {
         () => encodeSafetensors({ x: { shape: [1, 768], values: new Float32Array(768) } }),
         'WeightsDoNotFitModel',
       ],
-    ])('refuses %s with 422 in plain words', async (_, file, code) => {
+    ])('rejects %s with 422 in plain words', async (_, file, code) => {
       const { status, body } = await put(file());
       expect([status, body.code]).toEqual([422, code]);
       expect(body.detail).not.toMatch(/\/tmp|uploads|\n/);
       await expectUntouched();
     });
 
-    it('keeps what was there', async () => {
+    it('keeps the previous weights', async () => {
       await put(diffusers);
       const before = await row();
       expect((await put('garbage garbage')).status).toBe(422);
@@ -133,7 +133,7 @@ describe('weights of a Fine-Tune', () => {
       expect(await ownFiles()).toEqual([before.weightsKey]);
     });
 
-    it('refuses an empty body', async () => {
+    it('rejects an empty body', async () => {
       const { status, body } = await put('');
       expect([status, body.code]).toEqual([400, 'MalformedBody']);
       await expectUntouched();
@@ -142,26 +142,26 @@ describe('weights of a Fine-Tune', () => {
     it.each([
       ['a form', { 'content-type': 'multipart/form-data; boundary=x' }],
       ['what is compressed', { 'content-encoding': 'gzip' }],
-    ])('refuses %s', async (_, headers) => {
+    ])('rejects %s', async (_, headers) => {
       const { status, body } = await put('--x', '', headers);
       expect([status, body.code]).toEqual([415, 'UnsupportedMediaType']);
       await expectUntouched();
     });
 
-    it.each(['-1', '2.1', 'x', '', 'NaN', '1e1', ' 1'])('refuses the scale "%s"', async (scale) => {
+    it.each(['-1', '2.1', 'x', '', 'NaN', '1e1', ' 1'])('rejects the scale "%s"', async (scale) => {
       const { status, body } = await put(diffusers, `?scale=${scale}`);
       expect([status, body.code, body.errors?.[0].pointer]).toEqual([400, 'ValidationFailed', '/scale']);
       await expectUntouched();
     });
 
-    it('refuses weights for a model that is not there any more', async () => {
+    it('rejects weights for a model that is no longer installed', async () => {
       await api.dataSource.manager.update(Finetune, { id }, { model: 'gone' });
       const { status, body } = await put(diffusers);
       expect([status, body.code]).toEqual([422, 'ModelNotInstalled']);
       await expectUntouched();
     });
 
-    it('answers 413 to a body that is announced too large, before it is sent', async () => {
+    it('answers 413 to a body with a too large Content-Length, before it is sent', async () => {
       const sending = open({ 'content-length': String(2 ** 30 + 1) });
       sending.flushHeaders();
       const [reply] = (await once(sending, 'response')) as [IncomingMessage];
@@ -171,7 +171,7 @@ describe('weights of a Fine-Tune', () => {
       await expectUntouched();
     });
 
-    it('leaves nothing of an upload that breaks off', async () => {
+    it('leaves nothing of an interrupted upload', async () => {
       const sending = open({ 'content-length': '100000' });
       sending.on('error', () => undefined);
       sending.write(Buffer.alloc(50_000));
@@ -181,7 +181,7 @@ describe('weights of a Fine-Tune', () => {
       await expectUntouched();
     });
 
-    it('answers a sender that goes on after its refusal, over the same connection', async () => {
+    it('answers a sender that continues after the rejection, over the same connection', async () => {
       const sending = open({ 'content-length': String(2 ** 30 + 1) });
       sending.on('error', () => undefined);
       const answered = once(sending, 'response') as Promise<[IncomingMessage]>;
@@ -192,7 +192,7 @@ describe('weights of a Fine-Tune', () => {
       sending.destroy();
     });
 
-    it('asks for no body that it refuses', async () => {
+    it('sends no 100 Continue for a body that it rejects', async () => {
       const heard: string[] = [];
       const refused = open({ 'content-length': String(2 ** 30 + 1), expect: '100-continue' });
       refused.on('continue', () => heard.push('refused'));
@@ -210,7 +210,7 @@ describe('weights of a Fine-Tune', () => {
       reply.resume();
     });
 
-    it('takes four files of a key at once, and more of another', async () => {
+    it('accepts four files of a key at once, and more of another', async () => {
       const all = Array.from({ length: 4 }, () => open({ 'content-length': '100000' }));
       for (const each of all) {
         each.on('error', () => undefined);
@@ -231,7 +231,7 @@ describe('weights of a Fine-Tune', () => {
       await until(async () => (await put(diffusers)).status === 200, 'the places are free again');
     });
 
-    it('ends the uploads of a key that is revoked', async () => {
+    it('aborts the uploads of a revoked key', async () => {
       const sending = open({ 'content-length': '100000' });
       sending.write(Buffer.alloc(1000));
       await until(async () => (await uploads()).length === 1, 'the upload has begun');
@@ -242,7 +242,7 @@ describe('weights of a Fine-Tune', () => {
       await until(async () => (await uploads()).length === 0, 'the upload is removed');
     });
 
-    it('refuses a file that its process cannot bear, and goes on with the next', async () => {
+    it('rejects a file that its process cannot handle, and continues with the next', async () => {
       const inspector = api.app.get(WeightsInspector);
       const { work } = inspector as unknown as { work: { run(order: unknown, timeMs?: number): Promise<unknown> } };
       const run = work.run.bind(work);
@@ -253,7 +253,7 @@ describe('weights of a Fine-Tune', () => {
       expect((await put(diffusers)).status).toBe(200);
     });
 
-    it('looks at one file of another key at most before a key’s only one', async () => {
+    it('inspects at most one file of another key before a key’s only one', async () => {
       const inspector = api.app.get(WeightsInspector);
       const { work } = inspector as unknown as { work: { run(order: { path: string }): Promise<unknown> } };
       const run = work.run.bind(work);
@@ -274,7 +274,7 @@ describe('weights of a Fine-Tune', () => {
       expect(order).toEqual(['a1', 'b1', 'a2', 'a3']);
     });
 
-    it('reads no body of a stranger', async () => {
+    it('reads no body of a caller without a key', async () => {
       const sending = httpRequest(`${api.baseUrl}/v1/finetunes/${id}/weights`, { method: 'PUT' });
       sending.write('x');
       const [reply] = (await once(sending, 'response')) as [IncomingMessage];
@@ -292,7 +292,7 @@ describe('weights of a Fine-Tune', () => {
   });
 
   describe(WeightsSweeper.name, () => {
-    it('removes old files that no Fine-Tune has, and no others', async () => {
+    it('removes old files without a Fine-Tune, and no others', async () => {
       await put(diffusers);
       const storage = api.app.get<ImageStorage>(IMAGE_STORAGE);
       const [kept] = await ownFiles();

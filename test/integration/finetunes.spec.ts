@@ -22,7 +22,7 @@ describe('Fine-Tunes', () => {
   const images = (count: number) => Array.from({ length: count }, (_, i) => `https://example.com/${i}.jpg`);
 
   describe('create', () => {
-    it('registers with a name alone and answers with every field', async () => {
+    it('registers with a name alone and returns every field', async () => {
       const { status, body } = await register({ name: 'robot', model });
       expect(status).toBe(201);
       const { id, created_at, ...rest } = body;
@@ -75,7 +75,7 @@ describe('Fine-Tunes', () => {
       ['an unknown field', { name: 'robot', nom: 'x' }, 400, 'ValidationFailed', '/nom'],
       ['a model that is not there', { name: 'robot', model: 'sd2.1' }, 422, 'ModelNotInstalled', '/model'],
       ['a model that is no name', { name: 'robot', model: '../shapes' }, 400, 'ValidationFailed', '/model'],
-    ])('refuses %s', async (_, body, status, code, pointer) => {
+    ])('rejects %s', async (_, body, status, code, pointer) => {
       const reply = await register(body);
       expect([reply.status, reply.body.code, reply.body.errors?.map((error) => error.pointer)]).toEqual([
         status,
@@ -85,7 +85,7 @@ describe('Fine-Tunes', () => {
       expect(await api.dataSource.manager.countBy(Finetune, { ownerId: key.id })).toBe(0);
     });
 
-    it('takes the longest name, token and title', async () => {
+    it('accepts the longest name, token and title', async () => {
       const sent = {
         name: 'ü'.repeat(200),
         title: '𝒳'.repeat(200),
@@ -117,7 +117,7 @@ describe('Fine-Tunes', () => {
       ['GET', ''],
       ['DELETE', ''],
       ['PUT', '/weights'],
-    ])('answers %s %s as it answers an unknown one', async (method, path) => {
+    ])('answers %s %s like an unknown one', async (method, path) => {
       const { id } = await makeFinetune(api, other, { model });
       const headers = { 'x-request-id': 'same' };
       const raw = method === 'PUT' ? 'x' : undefined;
@@ -134,7 +134,7 @@ describe('Fine-Tunes', () => {
   });
 
   describe('remove', () => {
-    it('leaves no row and no file of it, and nothing else is touched', async () => {
+    it('leaves no row and no file of it, and touches nothing else', async () => {
       const kept = await makeFinetune(api, key, { model });
       const [keptPrompt] = await makePrompts(api, key, kept.id);
       await drawTask(api, keptPrompt.id);
@@ -160,7 +160,7 @@ describe('Fine-Tunes', () => {
   });
 });
 
-/** Rows of every table that a Fine-Tune has to do with. */
+/** Rows of every table that is related to Fine-Tunes. */
 async function countRows(api: TestApi): Promise<Record<string, string>> {
   const tables = ['finetunes', 'finetune_prompts', 'image_tasks', 'images'];
   const [counts] = await api.dataSource.query<Record<string, string>[]>(

@@ -31,7 +31,7 @@ describe('Generations', () => {
   const create = (body: object) => api.request<GenerationJson>('POST', '/v1/sd/text-to-image', { key, body });
 
   describe('create', () => {
-    it('answers 201 with the whole record and every default filled in', async () => {
+    it('returns 201 with the whole record and every default filled in', async () => {
       const { status, body, headers } = await create({ prompt: 'a red circle' });
       expect(status).toBe(201);
       expect(headers.get('x-request-id')).toBeTruthy();
@@ -63,7 +63,7 @@ describe('Generations', () => {
       });
     });
 
-    it('returns what was sent, metadata key for key in its order', async () => {
+    it('returns what was sent, with metadata keys in the same order', async () => {
       const sent = {
         prompt: 'ein roter Kreis 🔴',
         negative_prompt: '',
@@ -87,7 +87,7 @@ describe('Generations', () => {
       expect(found.body).toEqual(body);
     });
 
-    it('takes the aspect ratio as an array holding one word', async () => {
+    it('accepts the aspect ratio as an array with one word', async () => {
       const { body } = await create({ prompt: 'x', aspect_ratio: ['landscape'] });
       expect(body.aspect_ratio).toBe('landscape');
     });
@@ -102,7 +102,7 @@ describe('Generations', () => {
       expect(found.body).toEqual(body);
     });
 
-    it('refuses a model that is neither installed nor stood in for', async () => {
+    it('rejects a model that is neither installed nor has a stand-in', async () => {
       const { status, body } = await api.request<ProblemJson>('POST', '/v1/sd/text-to-image', {
         key,
         body: { prompt: 'x', model: 'sdxl' },
@@ -202,7 +202,7 @@ describe('Generations', () => {
       ['several problems', { prompt: 'x', cfg: 0, steps: 0, y: 1 }, 'ValidationFailed', ['/cfg', '/steps', '/y']],
     ];
 
-    it.each(bad)('refuses %s', async (_, body, code, pointers) => {
+    it.each(bad)('rejects %s', async (_, body, code, pointers) => {
       const reply = await api.request<ProblemJson>('POST', '/v1/sd/text-to-image', { key, body });
       expect(reply.status).toBe(400);
       expect(reply.headers.get('content-type')).toContain('application/problem+json');
@@ -288,17 +288,17 @@ describe('Generations', () => {
       ],
     ];
 
-    it.each(raw)('refuses %s', async (_, text, headers, status, code) => {
+    it.each(raw)('rejects %s', async (_, text, headers, status, code) => {
       const reply = await api.request<ProblemJson>('POST', '/v1/sd/text-to-image', { key, raw: text, headers });
       expect({ status: reply.status, code: reply.body.code }).toEqual({ status, code });
     });
 
-    it('refuses a body that is missing', async () => {
+    it('rejects a missing body', async () => {
       const reply = await api.request<ProblemJson>('POST', '/v1/sd/text-to-image', { key });
       expect({ status: reply.status, code: reply.body.code }).toEqual({ status: 400, code: 'ValidationFailed' });
     });
 
-    it('has stored nothing of what it refused', async () => {
+    it('stored nothing of what it rejected', async () => {
       const before = await api.dataSource.manager.count(ImageTask);
       await create({ prompt: 'x', cfg: 21 });
       expect(await api.dataSource.manager.count(ImageTask)).toBe(before);
@@ -328,7 +328,7 @@ describe('Generations', () => {
         expect((await api.request('GET', '/v1/sd/text-to-image', { key: { token } })).status).toBe(401);
     });
 
-    it('asks for the key before it looks at the body', async () => {
+    it('checks the key before the body', async () => {
       const reply = await api.request('POST', '/v1/sd/text-to-image', {
         raw: '{',
         headers: { 'content-type': 'text/plain' },
@@ -338,7 +338,7 @@ describe('Generations', () => {
   });
 
   describe('another caller', () => {
-    it('gets for every route what an unknown id gets, byte for byte', async () => {
+    it('gets the same as for an unknown id on every route, byte for byte', async () => {
       const other = await api.createKey();
       const { body } = await create({ prompt: 'mine' });
       const routes: [string, (id: string) => string][] = [
@@ -397,7 +397,7 @@ describe('Generations', () => {
       'limit=1&limit=2',
       'after=x',
       `after=${'a'.repeat(24)}`,
-    ])('refuses ?%s and names the parameter', async (query) => {
+    ])('rejects ?%s and names the parameter', async (query) => {
       const reply = await api.request<ProblemJson>('GET', `/v1/sd/text-to-image?${query}`, { key });
       expect(reply.status).toBe(400);
       expect(reply.body.errors?.[0].pointer).toBe(`/${query.split('=')[0]}`);
@@ -405,7 +405,7 @@ describe('Generations', () => {
   });
 
   describe('cancel and delete', () => {
-    it('cancels a queued one once and for all', async () => {
+    it('cancels a queued one for good', async () => {
       const { body } = await create({ prompt: 'x' });
       const canceled = await api.request<GenerationJson>('POST', `/v1/sd/text-to-image/${body.id}/cancel`, { key });
       expect(canceled.status).toBe(201);

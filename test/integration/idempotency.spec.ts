@@ -37,7 +37,7 @@ describe('Idempotency-Key', () => {
     expect(await jobs.counts('images')).toMatchObject({ waiting: before + 1 });
   });
 
-  it('refuses another body under the same key', async () => {
+  it('rejects another body under the same key', async () => {
     await create('two');
     const other = await create('two', { prompt: 'a moon' });
     expect({ status: other.status, code: other.body.code }).toEqual({ status: 422, code: 'IdempotencyKeyReused' });
@@ -56,7 +56,7 @@ describe('Idempotency-Key', () => {
     expect((await raw('{"prompt":"a star","cfg":7.5,"metadata":{"a":1,"b":[3]}}')).status).toBe(422);
   });
 
-  it('keeps nothing of a record that is deleted', async () => {
+  it('keeps nothing of a deleted record', async () => {
     const post = (path: string, body: unknown) =>
       api.request<{ id: string } & { id: string }[]>('POST', path, {
         key,
@@ -98,7 +98,7 @@ describe('Idempotency-Key', () => {
     expect(theirs.body.id).not.toBe(mine.body.id);
   });
 
-  it('makes one record of fifty requests at once: equal bodies, or 409 while the first runs', async () => {
+  it('makes one record from fifty simultaneous requests: equal bodies, or 409 while the first runs', async () => {
     const before = await api.dataSource.manager.count(ImageTask);
     const replies = await Promise.all(Array.from({ length: 50 }, () => create('fifty')));
     const done = replies.filter(({ status }) => status === 201);
@@ -111,7 +111,7 @@ describe('Idempotency-Key', () => {
     expect(await api.dataSource.manager.count(ImageTask)).toBe(before + 1);
   });
 
-  it('keeps nothing of a request that failed', async () => {
+  it('keeps nothing of a failed request', async () => {
     expect((await create('four', { prompt: 'x', model: 'sdxl' })).status).toBe(422);
     expect(await api.dataSource.manager.countBy(IdempotentReply, { key: 'four' })).toBe(0);
     expect((await create('four')).status).toBe(201);
@@ -129,7 +129,7 @@ describe('Idempotency-Key', () => {
     expect(later.body.id).not.toBe(first.body.id);
   });
 
-  it.each(['', 'a b', 'x'.repeat(256), 'ü'])('refuses the key "%s"', async (bad) => {
+  it.each(['', 'a b', 'x'.repeat(256), 'ü'])('rejects the key "%s"', async (bad) => {
     const reply = await create(encodeURIComponent(bad) === bad ? bad : Buffer.from(bad, 'utf8').toString('latin1'));
     expect({ status: reply.status, code: reply.body.code }).toEqual({ status: 400, code: 'IdempotencyKeyInvalid' });
   });

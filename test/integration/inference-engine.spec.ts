@@ -71,7 +71,7 @@ describe(Engine.name, () => {
     return pictures;
   }
 
-  it('draws the pictures of a request like each of them alone, with seeds that start over behind the largest', async () => {
+  it('draws the pictures of a request like each of them alone, with seeds that wrap around after the largest', async () => {
     const together = await draw({ numImages: 3 });
     expect(together).toHaveLength(3);
     const seeds = [4_294_967_295, 0, 1];
@@ -82,7 +82,7 @@ describe(Engine.name, () => {
     expect(psnr(together[0], together[1])).toBeLessThan(40);
   });
 
-  it('tells each call of the U-Net, and of what it draws with', async () => {
+  it('reports each call of the U-Net, and the model and scheduler', async () => {
     const progress: DrawingProgress[] = [];
     const onStarted = jest.fn();
     await draw({ numImages: 3, scheduler: null }, { onStarted, onProgress: (told) => progress.push(told) });
@@ -92,11 +92,11 @@ describe(Engine.name, () => {
     expect(progress.map(({ step }) => step)).toEqual(Array.from({ length: total }, (_, i) => i + 1));
   });
 
-  it('stops within a step of being aborted, and draws the next request', async () => {
+  it('stops within a step of an abort, and draws the next request', async () => {
     const stop = new AbortController();
     const steps: number[] = [];
     const drawing = draw(
-      // Steps of many pictures take long, so that a busy machine does not do them all before it hears of the end.
+      // Steps with many pictures take long, so that a busy machine does not finish them before the abort arrives.
       { numInferenceSteps: 50, numImages: 8 },
       {
         signal: stop.signal,
@@ -111,19 +111,19 @@ describe(Engine.name, () => {
     expect(await draw()).toHaveLength(1);
   });
 
-  it('does not begin what is aborted already', async () => {
+  it('does not begin a request that is already aborted', async () => {
     const onStarted = jest.fn();
     await expect(draw({}, { signal: AbortSignal.abort(), onStarted })).rejects.toThrow(DrawingAbortedError);
     expect(onStarted).not.toHaveBeenCalled();
   });
 
-  it('refuses a request that the model cannot draw, naming the value', async () => {
+  it('rejects a request that the model cannot draw, naming the value', async () => {
     await expect(draw({ width: 500 })).rejects.toThrow(
       new DrawingRefusedError('The width is 500; this model draws multiples of 32 pixels.'),
     );
   });
 
-  it('refuses a model that is cut short without naming a path of this machine, and lives on', async () => {
+  it('rejects a truncated model without naming a path of this machine, and keeps running', async () => {
     const folder = join(cacheDir, 'cut');
     cpSync(shapes.folder, folder, { recursive: true });
     truncateSync(join(folder, 'unet', 'model.onnx'), 100_000);
@@ -143,7 +143,7 @@ describe(Engine.name, () => {
     expect(loaded[0].loadMs).toBeGreaterThan(0);
   });
 
-  it('releases the model that was used least recently when memory is short', async () => {
+  it('releases the least recently used model when memory is short', async () => {
     loaded.length = 0;
     const small = new Engine({ ...settings(), memoryBytes: 40 * 2 ** 20 });
     await draw({ numInferenceSteps: 1 }, {}, small);

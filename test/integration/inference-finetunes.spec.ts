@@ -41,7 +41,7 @@ describe(loadPipeline, () => {
   const load = (source: ModelSource, rest: Partial<LoadingOptions> = {}) =>
     loadPipeline(registry, source, { device: 'cpu', intraOpNumThreads: 1, cacheDir, ...rest });
   const merges = async () => (await readdir(join(cacheDir, 'finetunes'))).filter((name) => name !== 'bases');
-  /** A merge of a kilobyte that nobody has used since 1970. */
+  /** A merge of one kilobyte that was last used in 1970. */
   const leaveOldMerge = async (name: string) => {
     const folder = join(cacheDir, 'finetunes', name);
     await mkdir(folder, { recursive: true });
@@ -50,20 +50,20 @@ describe(loadPipeline, () => {
     await utimes(join(folder, 'merge.json'), 0, 0);
   };
 
-  it('keeps an optimised graph of a model, and no whole copy of one that has a LoRA merged in', async () => {
+  it('caches an optimised graph of a model, but no whole copy of one with a LoRA merged in', async () => {
     await load(robot);
     expect(await readdir(cacheDir)).toEqual(['finetunes']);
     await load(shapes);
     expect(await readdir(join(cacheDir, 'graphs'))).toHaveLength(3);
   });
 
-  it('gives up old merges for a new one where disk is short', async () => {
+  it('deletes old merges for a new one when disk space is short', async () => {
     await leaveOldMerge('lora-old-1');
     await load(robot, { mergedCacheBytes: 1024 });
     expect(await merges()).toEqual([expect.stringMatching(/^lora-(?!old)/)]);
   });
 
-  it.each([undefined, 10 ** 9])('keeps them where it is not, with room for %s bytes', async (mergedCacheBytes) => {
+  it.each([undefined, 10 ** 9])('keeps them with room for %s bytes', async (mergedCacheBytes) => {
     await leaveOldMerge('lora-old-1');
     await load(robot, { mergedCacheBytes });
     expect(await merges()).toContain('lora-old-1');

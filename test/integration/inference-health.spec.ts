@@ -13,7 +13,7 @@ interface Ready {
 describe('the health of a worker', () => {
   let bench: InferenceBench;
   let worker: INestApplicationContext;
-  /** By how much the worker's clock is ahead, in milliseconds. */
+  /** How far the worker's clock is ahead, in milliseconds. */
   let ahead = 60_000;
 
   beforeAll(async () => {
@@ -30,7 +30,7 @@ describe('the health of a worker', () => {
     const line = bench.logged.find(({ msg }) => msg === 'inference is ready');
     return fetch(`http://127.0.0.1:${line?.healthPort as number}${path}`);
   };
-  /** Waits until the answer has this status, and these checks: on a busy machine one may take longer than it may. */
+  /** Waits until the response has this status and these checks: on a busy machine a check may time out. */
   const ready = (status: number, checks: Record<string, boolean>): Promise<unknown> =>
     until(
       async () => {
@@ -41,7 +41,7 @@ describe('the health of a worker', () => {
       `it answers ${status} with ${JSON.stringify(checks)}`,
     );
 
-  it('takes nothing while its clock is wrong, says so, and goes on when the clock is right', async () => {
+  it('claims nothing while its clock is wrong, logs that, and continues when the clock is right', async () => {
     const { id } = await bench.addTask();
     expect(bench.logged).toContainEqual(
       expect.objectContaining({
@@ -63,7 +63,7 @@ describe('the health of a worker', () => {
     await ready(200, { clock: true, database: true, engine: true, queue: true, storage: true });
   });
 
-  it('halts when the clock goes wrong later on', async () => {
+  it('pauses when the clock becomes wrong later', async () => {
     ahead = -60_000;
     await worker.get(ClockWatch).check();
     const { id } = await bench.addTask();
@@ -90,7 +90,7 @@ describe('the health of a worker', () => {
     expect(text).toMatch(/^process_resident_memory_bytes /m);
   });
 
-  it('is not ready when it cannot store what it draws', async () => {
+  it('is not ready when it cannot store pictures', async () => {
     const other = await createInferenceBench();
     const otherWorker = await createInference({ ...other, threadFile });
     try {

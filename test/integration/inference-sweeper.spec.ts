@@ -28,7 +28,7 @@ describe('sweeping', () => {
   const jobOf = ({ id, enqueued }: ImageTask): Promise<string> => bench.jobs.presence('images', jobIdOf(id, enqueued));
 
   describe(TaskSweeper.name, () => {
-    it('gives a queued task without a job a new one', async () => {
+    it('makes a new job for a queued task without one', async () => {
       const { id } = await bench.addTask({ createdAt: ago(6) }, { withJob: false });
       expect(await tasks.sweep()).toEqual({ requeued: 1, ended: 0 });
       const task = await bench.taskOf(id);
@@ -37,7 +37,7 @@ describe('sweeping', () => {
       expect(await tasks.sweep()).toEqual({ requeued: 0, ended: 0 });
     });
 
-    it('gives a queued task whose job failed a new one', async () => {
+    it('makes a new job for a queued task whose job failed', async () => {
       const task = await bench.addTask({ createdAt: ago(6) });
       const { connection, factory } = queueConnection(bench.config, bench.databaseUrl);
       const broken = new Worker(queueNames.images, () => Promise.reject(new Error('broken')), { connection }, factory);
@@ -48,7 +48,7 @@ describe('sweeping', () => {
       expect(await jobOf(await bench.taskOf(task.id))).toBe('waiting');
     });
 
-    it('leaves tasks alone that are young, have a job, are being drawn or have terminated', async () => {
+    it('leaves tasks alone that are recent, have a job, are being drawn or have terminated', async () => {
       await bench.addTask({}, { withJob: false });
       await bench.addTask({ createdAt: ago(60) });
       await bench.addTask({ createdAt: ago(60), status: 'processing', attempt: 9, heartbeatAt: ago(1) });
@@ -70,7 +70,7 @@ describe('sweeping', () => {
       await worker.waitUntilReady();
       const job = await worker.getNextJob('token');
       expect(job?.data).toEqual({ taskId: first.id });
-      // The first's job draws the second; the second's draws the first.
+      // The first task's job draws the second; the second's job draws the first.
       expect(await bench.lifeCycle.claim(second.id)).toMatchObject({ kind: 'claimed' });
       expect(await tasks.sweep()).toEqual({ requeued: 0, ended: 0 });
       await job?.moveToCompleted(undefined, 'token', false);
@@ -80,7 +80,7 @@ describe('sweeping', () => {
       await worker.close();
     });
 
-    it('looks for the job that claimed an abandoned task', async () => {
+    it('checks the job that claimed an abandoned task', async () => {
       const { id: ticketed, enqueued } = await bench.addTask();
       const ticket = jobIdOf(ticketed, enqueued);
       const stale = { createdAt: ago(60), status: 'processing', attempt: 1, heartbeatAt: ago(31) } as const;
@@ -90,7 +90,7 @@ describe('sweeping', () => {
       expect(await bench.taskOf(lost)).toMatchObject({ status: 'queued', enqueued: 2, ticket: null });
     });
 
-    it('puts a task back whose worker is gone and whose job is lost', async () => {
+    it('requeues a task whose worker is gone and whose job is lost', async () => {
       const stale = { createdAt: ago(60), status: 'processing', attempt: 2, heartbeatAt: ago(31) } as const;
       const { id } = await bench.addTask(stale, { withJob: false });
       const { id: withJob } = await bench.addTask(stale);
@@ -99,7 +99,7 @@ describe('sweeping', () => {
       expect(await bench.taskOf(withJob)).toMatchObject({ status: 'processing', enqueued: 1 });
     });
 
-    it('ends a task that lost its worker in every try', async () => {
+    it('fails a task that lost its worker in every attempt', async () => {
       const { id } = await bench.addTask({ status: 'processing', deaths: maxAttempts - 1, heartbeatAt: ago(241) });
       expect(await tasks.sweep()).toEqual({ requeued: 0, ended: 1 });
       const task = await bench.taskOf(id);
@@ -112,7 +112,7 @@ describe('sweeping', () => {
   });
 
   describe(FileSweeper.name, () => {
-    /** Stores a file that is as old as it has to be. */
+    /** Stores a file with the given age. */
     async function file(key: string, date = ago(3600)): Promise<string> {
       await bench.storage.write(key, Buffer.from('x'));
       await bench.backEnds.storage.age(key, date);
@@ -139,7 +139,7 @@ describe('sweeping', () => {
       expect(await bench.backEnds.storage.contents()).toEqual([kept]);
     });
 
-    it('keeps what is young, what is being drawn, and what is no picture', async () => {
+    it('keeps recent files, those of tasks being drawn, and files other than pictures', async () => {
       const { id } = await bench.addTask({ status: 'processing', attempt: 3, heartbeatAt: new Date() });
       const kept = [
         await file(`${newIdentifier()}/1/0.png`, ago(60)),
@@ -151,7 +151,7 @@ describe('sweeping', () => {
       expect(await bench.backEnds.storage.contents()).toEqual(kept.sort());
     });
 
-    it('has nothing to do where nothing was ever stored', async () => {
+    it('has nothing to do with an empty storage', async () => {
       expect(await files.sweep()).toBe(0);
     });
   });

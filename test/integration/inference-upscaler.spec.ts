@@ -14,7 +14,7 @@ const root = join(__dirname, '..', '..');
 const options: InferenceSession.SessionOptions = { executionProviders: ['cpu'], intraOpNumThreads: 1 };
 const wanted = (): boolean => false;
 
-/** Smooth shapes with some noise, so that both a shift and a step at a seam would show. */
+/** Smooth shapes with some noise, so that a shift or a visible seam would be detected. */
 function picture(width: number, height: number): RgbPicture {
   const data = new Uint8Array(width * height * 3);
   for (let i = 0; i < data.length; i++) {
@@ -56,7 +56,7 @@ describe(TiledUpscaler.name, () => {
     ['free', 129, 128],
     ['free', 60, 40],
     ['fixed', 200, 150],
-  ] as const)('draws no seam: %s tiles over %i x %i equal one run over the whole', async (name, width, height) => {
+  ] as const)('leaves no seam: %s tiles over %i x %i equal one run over the whole', async (name, width, height) => {
     const source = picture(width, height);
     const upscaler = await TiledUpscaler.load(files[name], options);
     expect(upscaler.scale).toBe(2);
@@ -65,7 +65,7 @@ describe(TiledUpscaler.name, () => {
     expect(enlarged).toMatchObject({ width: 2 * width, height: 2 * height });
     const whole = await untiled(files.free, source);
     expect(new Set(whole).size).toBeGreaterThan(50);
-    // Where a picture is smaller than a tile, its border is continued and not zero, which reaches two pixels far.
+    // If a picture is smaller than a tile, its border is extended and not zero, which affects the outer two pixels.
     const border = width < 128 && name === 'free' ? 4 : 0;
     let worst = 0;
     for (let y = 0; y < 2 * height - border; y++)
@@ -90,7 +90,7 @@ describe(TiledUpscaler.name, () => {
     await upscaler.release();
   });
 
-  it('refuses what is no enlarging model, in one sentence', async () => {
+  it('rejects a file that is not an upscaler, in one sentence', async () => {
     const load = (file: string): Promise<unknown> => TiledUpscaler.load(file, options).catch((error: unknown) => error);
     const other = await load(join(root, 'models', 'shapes', 'vae_decoder', 'model.onnx'));
     expect(other).toBeInstanceOf(UpscalerError);
@@ -110,7 +110,7 @@ describe('high resolution', () => {
 
   afterAll(() => rmSync(modelsDir, { recursive: true, force: true }));
 
-  it('makes a long edge of exactly 4096 pixels, and says with what', async () => {
+  it('makes a long edge of exactly 4096 pixels, and records the upscaler', async () => {
     const bench = await createInferenceBench({ MODELS_DIR: modelsDir });
     const worker = await createInference({ ...bench, threadFile });
     const draw = async () => {

@@ -43,7 +43,7 @@ describe('the inference worker', () => {
     await bench.close();
   });
 
-  /** A task that takes far longer than what is done to it. */
+  /** A task that takes far longer than the test's action on it. */
   const long = { steps: 50, numImages: 8 };
   const stepOf = (task: ImageTask, step = 1, attempt = 1): Promise<Step> =>
     until(
@@ -92,7 +92,7 @@ describe('the inference worker', () => {
     expect(info).toMatchObject({ width: 512, height: 512, channels: 3 });
     expect(new Set(data).size).toBeGreaterThan(16);
     expect(await filesOf(task)).toEqual([`${id}/1/0.png`]);
-    // A step is told beside the work, and may be heard after the end.
+    // Steps are published asynchronously, and may arrive after the end.
     const last = await until(
       async () => steps.find((step) => step.id === id && step.step === 3),
       'the last step is heard',
@@ -100,7 +100,7 @@ describe('the inference worker', () => {
     expect(last).toEqual({ id, attempt: 1, step: 3, total: 3 });
   });
 
-  it('tells as many steps as were asked for, though the scheduler calls the model more often', async () => {
+  it('reports as many steps as requested, although the scheduler calls the model more often', async () => {
     const { id } = await bench.addTask({ scheduler: 'pndm', steps: 4 });
     await bench.terminated(id);
     await until(async () => steps.some((step) => step.id === id && step.step === 4), 'the last step is heard');
@@ -110,7 +110,7 @@ describe('the inference worker', () => {
     }
   });
 
-  it('draws every picture of a task in its shape and format, and counts what it drew', async () => {
+  it('draws every picture of a task in its shape and format, and counts the usage', async () => {
     const { id } = await bench.addTask({ numImages: 3, aspectRatio: 'landscape', outputFormat: 'webp', steps: 2 });
     const { images, ownerId } = await bench.terminated(id);
     expect(images.map(({ storageKey }) => storageKey).sort()).toEqual([0, 1, 2].map((i) => `${id}/1/${i}.webp`));
@@ -127,7 +127,7 @@ describe('the inference worker', () => {
     expect(usage).toEqual([{ images: 3, steps: 6 }]);
   });
 
-  it('draws sd1.5 with the bundled model where that may stand in, and says so', async () => {
+  it('draws sd1.5 with the bundled model as a stand-in, and records that', async () => {
     const { id } = await bench.addTask({ model: 'sd1.5', steps: 2 });
     expect((await bench.terminated(id)).servedBy).toMatch(/^shapes@/);
   });
@@ -141,11 +141,11 @@ describe('the inference worker', () => {
     });
   });
 
-  it('leaves to another worker what it has no engine for', async () => {
+  it('leaves a task for which it has no free engine to another worker', async () => {
     const first = await bench.addTask(long);
     await stepOf(first);
     const second = await bench.addTask({ steps: 1 });
-    // The busy worker has a job in hand for when it is free.
+    // The busy worker already has a job for when it is free.
     await until(async () => (await bench.jobs.counts('images')).active === 2, 'both jobs are taken');
     const other = await createInference({ ...bench, threadFile });
     try {
@@ -176,14 +176,14 @@ describe('the inference worker', () => {
     expect(await bench.terminated(unlucky)).toMatchObject({ status: 'succeeded', attempt: 6, deaths: 4 });
   });
 
-  it('fails a task that asks for an unknown scheduler without trying again', async () => {
+  it('fails a task with an unknown scheduler without retrying', async () => {
     const { id } = await bench.addTask({ scheduler: 'quick' });
     const task = await bench.terminated(id);
     expect(task).toMatchObject({ status: 'failed', attempt: 1 });
     expect(task.error).toContain('"quick"');
   });
 
-  it('draws with the weights of a Fine-Tune, and says so', async () => {
+  it('draws with the weights of a Fine-Tune, and records that', async () => {
     const lora = await readFile(join(__dirname, '../golden/models/lora/zwx-robot-kohya.safetensors'));
     const finetuneId = await addFinetune('weights/robot.safetensors', lora);
     const { id } = await bench.addTask({
@@ -206,7 +206,7 @@ describe('the inference worker', () => {
     expect(psnr(drawn, await read(join(__dirname, '../golden/data/lora/0.png')))).toBeGreaterThanOrEqual(45);
   });
 
-  it('fails a task whose Fine-Tune has weights that are none', async () => {
+  it('fails a task whose Fine-Tune has invalid weights', async () => {
     const finetuneId = await addFinetune('weights/broken.safetensors', Buffer.from('not a safetensors file'));
     const { id } = await bench.addTask({ finetuneId });
     const task = await bench.terminated(id);
@@ -234,7 +234,7 @@ describe('the inference worker', () => {
     expect(await filesOf(task)).toEqual([]);
   });
 
-  it('throws its pictures away when another worker has taken the task', async () => {
+  it('discards its pictures when another worker has taken the task', async () => {
     const task = await bench.addTask({ steps: 50 });
     await stepOf(task);
     await bench.dataSource.query('UPDATE image_tasks SET attempt = attempt + 1, heartbeat_at = now() WHERE id = $1', [
@@ -245,7 +245,7 @@ describe('the inference worker', () => {
     expect(await filesOf(task)).toEqual([]);
   });
 
-  it('leaves a task alone that another worker holds, and takes it once that one is silent', async () => {
+  it('leaves a task alone that another worker holds, and claims it once that worker is silent', async () => {
     const id = newIdentifier();
     const heartbeatAt = new Date(Date.now() - 7_000);
     const task = await bench.addTask({ id, status: 'processing', attempt: 1, ticket: jobIdOf(id, 1), heartbeatAt });
@@ -254,7 +254,7 @@ describe('the inference worker', () => {
     expect(drawn.completedAt!.getTime() - task.heartbeatAt!.getTime()).toBeGreaterThan(10_000);
   });
 
-  it('hears of cancellations again after its connection dropped', async () => {
+  it('receives cancellations again after its connection dropped', async () => {
     await bench.dataSource.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
        WHERE datname = current_database() AND application_name = 'darkroom-listen'`,
@@ -302,7 +302,7 @@ describe('the inference worker in trouble', () => {
     await worker.close();
   });
 
-  it('gives back what it cannot finish, for the next worker to draw', async () => {
+  it('gives back tasks that it cannot finish, for the next worker to draw', async () => {
     const first = await createInference({ ...bench, threadFile, shutdownDeadlineMs: 0 });
     const task = await bench.addTask({ steps: 50, numImages: 4 });
     await until(async () => (await bench.taskOf(task.id)).servedBy !== null, 'drawing has begun');

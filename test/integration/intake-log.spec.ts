@@ -10,7 +10,7 @@ import { Client } from 'pg';
 import { newTask } from '../support/new-task';
 import { until } from '../support/until';
 
-it('a batch that fails shows no prompt in the log of the embedded server', async () => {
+it('a failing batch writes no prompt to the log of the embedded server', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'darkroom-intake-log-'));
   chmodSync(folder, 0o711);
   const postgres = await EmbeddedPostgres.start(folder);

@@ -6,7 +6,7 @@ import { Client } from 'pg';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 
-/** Statements in the server's own log; one line for each message that the server is sent. */
+/** Statements in the server's own log: one line for each message that the server receives. */
 describe('statements', () => {
   const folder = mkdtempSync(join(tmpdir(), 'darkroom-statements-'));
   const shared = process.env.TEST_DATABASE_URL;
@@ -40,7 +40,7 @@ describe('statements', () => {
       .split('\n')
       .filter((line) => /^darkroom-(api|intake|queue) LOG: {2}(statement|execute [^:]+): /.test(line));
 
-  /** The fewest of several tries: the processes have work of their own in between. */
+  /** The minimum of several attempts, because the processes run queries of their own in between. */
   async function fewest(request: (key: TestKey) => Promise<unknown>, key?: TestKey): Promise<number> {
     const counts: number[] = [];
     for (let tries = 0; tries < 5; tries++) {
@@ -56,13 +56,13 @@ describe('statements', () => {
   const post = (key: TestKey, headers: Record<string, string> = {}) =>
     api.request<{ id: string }>('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'a star' }, headers });
 
-  it('of a POST are at most 6, of a key with all limits that was not seen before', async () => {
+  it('of a POST are at most 6, for a new key with all limits', async () => {
     expect((await post(await api.createKey())).status).toBe(201);
     expect(await fewest(post)).toBeLessThanOrEqual(6);
     expect(await fewest(post, await api.createKey())).toBeLessThanOrEqual(4);
   });
 
-  it('of a POST with an Idempotency-Key are at most 13, one of them before it takes a connection', async () => {
+  it('of a POST with an Idempotency-Key are at most 13, one of them before the request takes a connection', async () => {
     expect(await fewest((key) => post(key, { 'idempotency-key': String(++number) }))).toBeLessThanOrEqual(13);
   });
 

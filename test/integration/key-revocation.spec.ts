@@ -39,7 +39,7 @@ describe('Revoking an API key', () => {
     (await api.request<{ id: string }>('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'a star', ...body } }))
       .body.id;
   const statusOf = async (id: string) => (await api.dataSource.manager.findOneByOrFail(ImageTask, { id })).status;
-  /** Has a process look at its keys no more but when it is told to. */
+  /** Makes a process check its keys only when told to. */
   const lookOnlyWhenTold = async (app: INestApplicationContext): Promise<void> => {
     const { rounds } = app.get<unknown>(KeyWatch) as { rounds: readonly Recurring[] };
     await Promise.all(rounds.map((each) => each.stop()));
@@ -53,7 +53,7 @@ describe('Revoking an API key', () => {
     const other = await createApi(first.config);
     try {
       await other.listen(0, '127.0.0.1');
-      // The looks that make good a missed notification would hide one that is not heard.
+      // The periodic checks would hide a notification that is not received.
       if (told) await Promise.all([first.app, other].map(lookOnlyWhenTold));
       const caller = await first.createKey();
       const { body } = await first.request<{ id: string }>('POST', '/v1/sd/text-to-image', {
@@ -80,7 +80,7 @@ describe('Revoking an API key', () => {
     }
   });
 
-  it('makes nothing from that moment on, however lately it was read, and shows nothing a second later', async () => {
+  it('stops writes at once, even if the key is cached, and reads within a second', async () => {
     const ask = (method: 'GET' | 'POST', path: string, body?: object) => api.request(method, path, { key, body });
     const finetune = await makeFinetune(api, key);
     await make();
@@ -112,7 +112,7 @@ describe('Revoking an API key', () => {
     expect(last).toMatchObject({ event: 'terminated' });
   });
 
-  it('cuts a running list off', async () => {
+  it('cuts off a running list', async () => {
     await api.dataSource.query(
       `WITH tasks AS (
          INSERT INTO image_tasks (id, kind, owner_id, prompt, cfg, steps, seed, model, aspect_ratio, high_resolution,
@@ -161,7 +161,7 @@ describe('Revoking an API key', () => {
     }
   });
 
-  it('cancels what it has waiting or being drawn, and says so to its webhooks', async () => {
+  it('cancels what it has waiting or being drawn, and sends the webhooks', async () => {
     const receiver = await startReceiver();
     try {
       const ids = [];
@@ -197,7 +197,7 @@ describe(`${ImageTaskLifeCycle.name}.cancelAll`, () => {
       [ownerId, count, createdAt],
     );
 
-  it('ends although the owner goes on to make tasks', async () => {
+  it('ends although the owner keeps making tasks', async () => {
     const { id: ownerId } = await api.createKey();
     await makeTasks(ownerId, 3);
     await makeTasks(ownerId, 1, new Date(Date.now() + 60_000));
@@ -205,7 +205,7 @@ describe(`${ImageTaskLifeCycle.name}.cancelAll`, () => {
     expect(await api.dataSource.manager.countBy(ImageTask, { ownerId, status: 'queued' })).toBe(1);
   });
 
-  it('waits for a task that another has locked after all others', async () => {
+  it('waits last for a task that another transaction has locked', async () => {
     const { id: ownerId } = await api.createKey();
     await makeTasks(ownerId, 150);
     const { manager } = api.dataSource;
@@ -225,7 +225,7 @@ describe(`${ImageTaskLifeCycle.name}.cancelAll`, () => {
     }
   });
 
-  it('cancels in batches and owes each webhook once, to whoever cancels beside it', async () => {
+  it('cancels in batches and sends each webhook once, even if another process cancels too', async () => {
     const key = await api.createKey();
     const other = await api.createKey();
     for (const { id: ownerId } of [key, other]) {

@@ -30,7 +30,7 @@ describe('npm run keys', () => {
   });
   afterEach(() => database.drop());
 
-  it('makes a key whose token is shown and not stored', async () => {
+  it('makes a key whose token is shown but not stored', async () => {
     const { stdout } = await keys('create', '--name', 'camera', '--scopes', 'read');
     const [key] = await stored();
     const token = parseApiKeyToken(field(stdout, 'token'));
@@ -96,7 +96,7 @@ describe('npm run keys', () => {
     expect(await database.dataSource.manager.countBy(WebhookDelivery, { ownerId: id })).toBe(4);
   });
 
-  it('takes an id that begins with a dash for an id', async () => {
+  it('treats an id that begins with a dash as an id', async () => {
     await expect(keys('revoke', '-abc')).resolves.toMatchObject({
       code: 1,
       stderr: expect.stringContaining('There is no API key "-abc"') as string,
@@ -110,7 +110,7 @@ describe('npm run keys', () => {
     expect(field((await keys('show', field(stdout, 'id'))).stdout, 'drawn by')).toBe('sandbox');
   });
 
-  it('sets limits and takes them back', async () => {
+  it('sets and resets limits', async () => {
     const id = field((await keys('create', '--name', 'camera')).stdout, 'id');
     await keys(
       'limit',
@@ -137,7 +137,7 @@ describe('npm run keys', () => {
     await expect(keys('limit', id, '--retention', '0')).resolves.toMatchObject({ code: 2 });
   });
 
-  it('rotates the secret of a key, and keeps the one before for a day or as long as is said', async () => {
+  it('rotates the secret of a key, and keeps the previous one for a day or the given time', async () => {
     const made = await keys('create', '--name', 'camera');
     const id = field(made.stdout, 'id');
     const hashOf = (stdout: string) => parseApiKeyToken(field(stdout, 'token'))!;
@@ -168,7 +168,7 @@ describe('npm run keys', () => {
     [['create'], '--name'],
     [['create', '--name', ' '], '1 to 200 characters'],
     [['create', '--name', 'x', '--scopes', 'read,all'], 'read, write, admin'],
-  ])('refuses %j', async (args, reason) => {
+  ])('rejects %j', async (args, reason) => {
     await expect(keys(...args)).resolves.toMatchObject({ code: 2, stderr: expect.stringContaining(reason) as string });
     await expect(stored()).resolves.toEqual([]);
   });

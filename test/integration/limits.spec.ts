@@ -6,7 +6,7 @@ describe('Limits', () => {
   const apis: TestApi[] = [];
   let api: TestApi;
 
-  /** An api; the second one, on the same database, is another process to the limits. */
+  /** An api. The second one, on the same database, counts as another process. */
   const start = async (env: Record<string, string> = {}): Promise<TestApi> => {
     const started = await startTestApi(env);
     apis.push(started);
@@ -28,28 +28,28 @@ describe('Limits', () => {
     });
   const list = (key: TestKey, target = api) => target.request<{ code: string }>('GET', '/v1/finetunes', { key });
 
-  describe('of the rate', () => {
-    it('are told on every answer', async () => {
+  describe('of the request rate', () => {
+    it('are sent with every response', async () => {
       const key = await api.createKey();
       const { headers, status } = await list(key);
       expect(status).toBe(200);
       expect(headers.get('ratelimit-limit')).toBe('20');
       expect(headers.get('ratelimit-remaining')).toBe('19');
       expect(headers.get('ratelimit-reset')).toBe('3');
-      // Of its own limit a request comes back in half a minute, and not between two of them.
+      // With a limit of 2 per minute a token returns only after half a minute, so not between these requests.
       const slow = await api.createKey({ rateLimitPerMinute: 2 });
       expect((await list(slow)).headers.get('ratelimit-remaining')).toBe('1');
       const missing = await api.request('GET', '/v1/sd/text-to-image/none', { key: slow });
       expect([missing.status, missing.headers.get('ratelimit-remaining')]).toEqual([404, '0']);
     });
 
-    it('let a minute’s requests pass at once and refuse the next, whoever asks how fast', async () => {
+    it('accept a minute’s requests at once and reject the next', async () => {
       const key = await api.createKey();
       const startedAt = performance.now();
       const replies = await Promise.all(Array.from({ length: 30 }, () => list(key)));
       const elapsedMs = performance.now() - startedAt;
       const refused = replies.filter(({ status }) => status === 429);
-      // One more token comes every three seconds.
+      // One token is added every three seconds.
       expect(replies.length - refused.length).toBeGreaterThanOrEqual(20);
       expect(replies.length - refused.length).toBeLessThanOrEqual(20 + Math.ceil(elapsedMs / 3_000));
       const { body, headers } = refused[0];
@@ -61,8 +61,8 @@ describe('Limits', () => {
       expect((await list(await api.createKey())).status).toBe(200);
     });
 
-    it('fill again with time', async () => {
-      // One more token comes every twenty seconds.
+    it('refill with time', async () => {
+      // One token is added every twenty seconds.
       const key = await api.createKey({ rateLimitPerMinute: 3 });
       for (let n = 0; n < 3; n++) expect((await list(key)).status).toBe(200);
       expect((await list(key)).status).toBe(429);
@@ -80,7 +80,7 @@ describe('Limits', () => {
         DATABASE_URL: api.config.databaseUrl ?? '',
         RATE_LIMIT_PER_MINUTE: '20',
       });
-      // One more token comes every fifteen seconds.
+      // One token is added every fifteen seconds.
       const key = await api.createKey({ rateLimitPerMinute: 4 });
       await Promise.all([list(key), list(key, other), list(key), list(key, other)]);
       const [here, there] = [await list(key), await list(key, other)];
@@ -88,7 +88,7 @@ describe('Limits', () => {
       expect(Number(there.headers.get('ratelimit-remaining'))).toBe(0);
     });
 
-    it('are a key’s own where it has them, and none where that is 0', async () => {
+    it('are the key’s own if it has them, and unlimited at 0', async () => {
       const tight = await api.createKey({ rateLimitPerMinute: 2 });
       const statuses = [await list(tight), await list(tight), await list(tight)].map(({ status }) => status);
       expect(statuses).toEqual([200, 200, 429]);
@@ -98,14 +98,14 @@ describe('Limits', () => {
       expect(replies[0].headers.get('ratelimit-limit')).toBeNull();
     });
 
-    it('do not count strangers, who are refused before', async () => {
+    it('do not count requests without a key, which are rejected before', async () => {
       const { status, headers } = await list({ id: '', token: 'dr_x', webhookSecret: '' });
       expect([status, headers.get('ratelimit-limit')]).toEqual([401, null]);
     });
   });
 
   describe('of the queue', () => {
-    it('refuse what would be too much, however many ask at once, and take more when there is room', async () => {
+    it('reject tasks above the limit, however many come at once, and accept more when there is room', async () => {
       const key = await api.createKey({ rateLimitPerMinute: 0 });
       const replies = await Promise.all(Array.from({ length: 20 }, () => draw(key)));
       const accepted = replies.filter(({ status }) => status === 201);
@@ -119,7 +119,7 @@ describe('Limits', () => {
       expect((await draw(await api.createKey())).status).toBe(201);
     });
 
-    it('take all Prompts of a request or none', async () => {
+    it('accept all Prompts of a request or none', async () => {
       const key = await api.createKey({ rateLimitPerMinute: 0, maxQueued: 3 });
       const finetune = await api.request<{ id: string }>('POST', '/v1/finetunes', { key, body: { name: 'robot' } });
       const path = `/v1/finetunes/${finetune.body.id}/prompts`;
@@ -131,7 +131,7 @@ describe('Limits', () => {
       expect((await ask(1)).status).toBe(201);
     });
 
-    it('leave a refused request free to be repeated under its Idempotency-Key', async () => {
+    it('allow a rejected request to be repeated under its Idempotency-Key', async () => {
       const key = await api.createKey({ rateLimitPerMinute: 0, maxQueued: 1 });
       const first = await draw(key);
       const again = () =>

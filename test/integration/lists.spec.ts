@@ -7,7 +7,7 @@ import { makeFinetune } from '../support/factories';
 
 const rows = 100_000;
 
-/** One node of a plan as `EXPLAIN (FORMAT JSON)` writes it. */
+/** One node of a plan in the form of `EXPLAIN (FORMAT JSON)`. */
 interface PlanNode {
   'Node Type': string;
   'Relation Name'?: string;
@@ -83,7 +83,7 @@ describe(`a list of ${rows} rows of one caller`, () => {
     );
   }
 
-  /** The plans of the queries that the last request made of these tables. */
+  /** The plans of the last request's queries on these tables. */
   async function explain(table: string): Promise<Explained[]> {
     const made = queries.filter(({ sql }) => sql.startsWith('SELECT') && sql.includes(`"${table}"`));
     return Promise.all(
@@ -136,13 +136,13 @@ describe(`a list of ${rows} rows of one caller`, () => {
       expect(body.map(({ id }) => id)).toEqual(Array.from({ length: count }, (_, i) => idOf(prefix, first - i)));
 
       const explained = await explain(table);
-      // A look at where the page begins, and batches that grow.
+      // A query for where the page begins, and batches of growing size.
       expect(explained.length).toBeGreaterThan(after === undefined ? 0 : 1);
       expect(explained.length).toBeLessThanOrEqual(after === undefined ? 3 : 4);
       for (const { nodes } of explained) {
         const types = nodes.map((node) => node['Node Type']);
         expect(types.filter((type) => /Sort|Seq Scan|Bitmap/.test(type))).toEqual([]);
-        // No node touches more rows than the page has, and the one more that tells of the next.
+        // No node reads more rows than the page has, plus the one that shows whether there is a next page.
         for (const node of nodes) expect(node['Actual Rows'] * node['Actual Loops']).toBeLessThanOrEqual(101);
       }
       expect(explained.at(-1)?.nodes).toContainEqual(

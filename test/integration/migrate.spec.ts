@@ -75,7 +75,7 @@ describe(migrate.name, () => {
     await expect(assertMigrated(url)).resolves.toBeUndefined();
   });
 
-  it('is done once when processes do it at the same time', async () => {
+  it('runs once when several processes start it at the same time', async () => {
     const applied = await Promise.all([migrate(url), migrate(url), migrate(url)]);
     const [first, ...others] = applied.sort((a, b) => b.length - a.length);
     expect(first.length).toBeGreaterThan(0);
@@ -104,7 +104,7 @@ describe(migrate.name, () => {
     }
   };
 
-  it('leaves nothing of a migration that fails', async () => {
+  it('leaves nothing of a failed migration', async () => {
     await migrate(url);
     const before = await schema();
     await expect(runExtra(Bad1999100000000)).rejects.toThrow('nowhere');
@@ -113,7 +113,7 @@ describe(migrate.name, () => {
     await expect(assertMigrated(url)).resolves.toBeUndefined();
   });
 
-  it('makes an index while the table is written, and anew where an earlier try left an invalid one', async () => {
+  it('creates an index while the table is written, and replaces an invalid one of an earlier attempt', async () => {
     await migrate(url);
     await client.query('CREATE INDEX styles_name_idx ON styles (id)');
     await client.query(`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'styles_name_idx'::regclass`);
@@ -125,7 +125,7 @@ describe(migrate.name, () => {
     expect(rows).toEqual([{ indexdef: expect.stringContaining('(name)') as string, valid: true }]);
   });
 
-  describe('a table that somebody has locked', () => {
+  describe('a table that another session has locked', () => {
     beforeEach(async () => {
       await migrate(url);
       await client.query('ALTER TABLE webhook_deliveries DROP COLUMN asked_at');
@@ -134,14 +134,14 @@ describe(migrate.name, () => {
       await client.query('LOCK TABLE webhook_deliveries IN ACCESS SHARE MODE');
     });
 
-    it('is waited for a few times, and then it is said in one sentence', async () => {
+    it('is waited for a few times, and then reported in one sentence', async () => {
       const migrating = migrate(url, { lockTimeoutMs: 100, tries: 2 });
       await expect(migrating).rejects.toThrow(DatabaseUnusableError);
       await expect(migrating).rejects.toThrow(/^A migration waited in vain for a table .*\.$/);
       await client.query('ROLLBACK');
     });
 
-    it('is changed as soon as it is free', async () => {
+    it('is changed as soon as it is unlocked', async () => {
       const migrating = migrate(url, { lockTimeoutMs: 20_000, tries: 20 });
       await until(async () => {
         const { rows } = await client.query(
@@ -155,7 +155,7 @@ describe(migrate.name, () => {
     });
   });
 
-  it('finds the records that replies of the version before name, row by row', async () => {
+  it('finds the records that older replies name, row by row', async () => {
     await migrate(url);
     await client.query('DROP INDEX idempotent_replies_records_idx');
     await client.query(
@@ -176,7 +176,7 @@ describe(migrate.name, () => {
     expect(await schema()).toContain('idempotent_replies_records_idx');
   });
 
-  it('takes every migration back, and forth again', async () => {
+  it('reverts every migration, and applies it again', async () => {
     await migrate(url);
     const before = await schema();
     const dataSource = await createDataSource(url).initialize();

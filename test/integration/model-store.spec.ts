@@ -33,14 +33,14 @@ describe('ModelStore', () => {
     await rm(folder, { recursive: true });
   });
 
-  /** The hash of the model that the hub serves, found without the hub. */
+  /** The expected hash of the model that the hub serves, computed without the hub. */
   const wantedHash = async (): Promise<string> => {
     const other = new ModelStore(join(folder, 'other'));
     return (await other.add(diffusers, { as: 'wanted' })).hash!;
   };
 
   describe('add from the hub', () => {
-    it('installs a repository under its name, whole and with nothing left beside it', async () => {
+    it('installs a complete repository under its name and leaves nothing beside it', async () => {
       const model = await store.add(hub.repository, { as: 'sd1.5' });
       expect(model).toMatchObject({
         name: 'sd1.5',
@@ -55,7 +55,7 @@ describe('ModelStore', () => {
       expect(await store.list()).toEqual([model]);
     });
 
-    it('fetches only what is needed', async () => {
+    it('downloads only what is needed', async () => {
       const unwanted = [
         'README.md',
         'unet/diffusion_pytorch_model.safetensors',
@@ -72,7 +72,7 @@ describe('ModelStore', () => {
       expect(model.hash).toBe(await wantedHash());
     });
 
-    it('sends the token to the hub and never to the host that it redirects to', async () => {
+    it('sends the token to the hub but never to a host that it redirects to', async () => {
       await store.add(hub.repository, { as: 'sd1.5' });
       const tokens = (host: string): unknown[] =>
         hub.requests.filter((request) => request.host === host).map(({ headers }) => headers.authorization);
@@ -81,7 +81,7 @@ describe('ModelStore', () => {
       expect(new Set(tokens('store'))).toEqual(new Set([undefined]));
     });
 
-    it('takes a revision and refuses one that does not exist', async () => {
+    it('accepts a revision and rejects one that does not exist', async () => {
       await store.add(`${hub.repository}@refs/pr/1`, { as: 'one' });
       await expect(store.add(`${hub.repository}@nowhere`, { as: 'two' })).rejects.toMatchObject({
         code: 'HubRefused',
@@ -89,7 +89,7 @@ describe('ModelStore', () => {
       });
     });
 
-    it('goes on where a connection broke', async () => {
+    it('resumes after a broken connection', async () => {
       hub.fail(weights, { dropAfter: 300_000 });
       hub.fail(weights, { dropAfter: 200_000 });
       const model = await store.add(hub.repository, { as: 'sd1.5' });
@@ -102,7 +102,7 @@ describe('ModelStore', () => {
       expect(model.hash).toBe(await wantedHash());
     });
 
-    it('goes on in a second run where the first was broken off', async () => {
+    it('resumes an interrupted download in a second run', async () => {
       hub.fail(weights, { dropAfter: 400_000 });
       const first = storeWith({ retries: 0 }).add(hub.repository, { as: 'sd1.5' });
       await expect(first).rejects.toMatchObject({ code: 'HubUnreachable' });
@@ -115,7 +115,7 @@ describe('ModelStore', () => {
       expect(await left()).toEqual(['.sd1.5.darkroom-model.json', 'sd1.5']);
     });
 
-    it('begins anew in a second run when the repository has other content by then', async () => {
+    it('starts over in a second run when the repository has changed', async () => {
       hub.fail(weights, { dropAfter: 400_000 });
       const first = storeWith({ retries: 0 }).add(hub.repository, { as: 'sd1.5' });
       await expect(first).rejects.toMatchObject({ code: 'HubUnreachable' });
@@ -152,15 +152,15 @@ describe('ModelStore', () => {
       expect((await store.add(hub.repository, { as: 'sd1.5' })).hash).toBe(await wantedHash());
     });
 
-    it('gives up on a connection that brings nothing and asks again', async () => {
+    it('closes a silent connection and tries again', async () => {
       hub.fail(weights, { stallAfter: 100_000 });
       const model = await storeWith({ idleTimeoutMs: 1_000 }).add(hub.repository, { as: 'sd1.5' });
-      // On a busy machine a sound connection may bring nothing for as long, too.
+      // On a busy machine a working connection may be silent for this long, too.
       expect(hub.requestsFor(weights).length).toBeGreaterThan(1);
       expect(model.hash).toBe(await wantedHash());
     });
 
-    it('refuses a file that stays corrupt and installs nothing', async () => {
+    it('rejects a file that stays corrupt and installs nothing', async () => {
       hub.fail(weights, { corrupt: true }, 100);
       await expect(store.add(hub.repository, { as: 'sd1.5' })).rejects.toMatchObject({
         code: 'CorruptFile',
@@ -174,7 +174,7 @@ describe('ModelStore', () => {
       [401, {}, 'does not exist or the token in HF_TOKEN is refused'],
       [403, { 'x-error-code': 'GatedRepo' }, 'accept its licence'],
       [404, {}, 'check the name and the revision'],
-    ])('says at once what %i means', async (status, headers, text) => {
+    ])('explains %i at once', async (status, headers, text) => {
       hub.fail('listing', { status, headers }, 100);
       await expect(store.add(hub.repository, { as: 'sd1.5' })).rejects.toMatchObject({
         code: 'HubRefused',
@@ -183,7 +183,7 @@ describe('ModelStore', () => {
       expect(hub.requests).toHaveLength(1);
     });
 
-    it('waits and asks again when the hub is busy', async () => {
+    it('waits and retries when the hub is busy', async () => {
       hub.fail('listing', { status: 429, headers: { 'retry-after': '0' } });
       hub.fail(weights, { status: 503 }, 2);
       hub.fail('model_index.json', { status: 500 });
@@ -192,12 +192,12 @@ describe('ModelStore', () => {
       expect(hub.requestsFor(weights)).toHaveLength(3);
     });
 
-    it('asks the hub anew when the signed address of the store has expired', async () => {
+    it('asks the hub again when the signed address of its storage has expired', async () => {
       hub.fail(weights, { status: 403 });
       expect((await store.add(hub.repository, { as: 'sd1.5' })).hash).toBe(await wantedHash());
     });
 
-    it('gives up after the last retry, and keeps what has arrived', async () => {
+    it('gives up after the last retry, and keeps what was downloaded', async () => {
       hub.fail(weights, { status: 503 }, 100);
       await expect(storeWith({ retries: 2 }).add(hub.repository, { as: 'sd1.5' })).rejects.toMatchObject({
         code: 'HubUnreachable',
@@ -219,7 +219,7 @@ describe('ModelStore', () => {
       });
     });
 
-    it('checks for room first', async () => {
+    it('checks the disk space first', async () => {
       hub.publish('unet/model.onnx_data', 'tiny', 10 ** 15);
       await expect(store.add(hub.repository, { as: 'sd1.5' })).rejects.toMatchObject({
         code: 'NoSpace',
@@ -234,7 +234,7 @@ describe('ModelStore', () => {
       '/etc/outside.json',
       'unet\\..\\outside.json',
       'unet//x.json',
-    ])('refuses a listing that names %s', async (path) => {
+    ])('rejects a listing that names %s', async (path) => {
       hub.publish(path, 'outside');
       await expect(store.add(hub.repository, { as: 'sd1.5' })).rejects.toMatchObject({
         code: 'HubRefused',
@@ -243,7 +243,7 @@ describe('ModelStore', () => {
       expect(hub.requests.map(({ file }) => file)).toEqual(['listing']);
     });
 
-    it('refuses a repository without ONNX files before it fetches anything', async () => {
+    it('rejects a repository without ONNX files before it downloads anything', async () => {
       const other = await HubServer.start('someone/pytorch');
       for (const path of [
         'model_index.json',
@@ -262,7 +262,7 @@ describe('ModelStore', () => {
       expect(await left()).toEqual([]);
     });
 
-    it('refuses a whole download whose graph is no graph, and leaves nothing', async () => {
+    it('rejects a complete download with an invalid graph, and leaves nothing', async () => {
       hub.publish('unet/model.onnx', 'no graph at all');
       await expect(store.add(hub.repository, { as: 'x' })).rejects.toMatchObject({
         code: 'InvalidModel',
@@ -281,8 +281,8 @@ describe('ModelStore', () => {
     });
   });
 
-  describe('two at once', () => {
-    it('lets the first go on and refuses the second', async () => {
+  describe('two processes at once', () => {
+    it('lets the first continue and rejects the second', async () => {
       hub.fail(weights, { stallAfter: 1000 });
       const stop = new AbortController();
       const first = store.add(hub.repository, { as: 'sd1.5', signal: stop.signal });
@@ -297,7 +297,7 @@ describe('ModelStore', () => {
       await expect(store.add(hub.repository, { as: 'sd1.5' })).resolves.toMatchObject({ name: 'sd1.5' });
     });
 
-    it('takes over the lock of a process that is dead, once', async () => {
+    it('takes over the lock of a dead process, once', async () => {
       const child = spawn(process.execPath, ['-e', '']);
       await once(child, 'exit');
       await mkdir(inModels());
@@ -314,7 +314,7 @@ describe('ModelStore', () => {
       expect(await left()).toEqual(['.sd1.5.darkroom-model.json', 'sd1.5']);
     });
 
-    it('leaves a dead lock to the process that is just taking it over, unless that died too', async () => {
+    it('leaves a dead lock to a process that is just taking it over, unless that died too', async () => {
       await mkdir(inModels());
       const longAgo = new Date(Date.now() - 3_600_000);
       for (const file of ['.sd1.5.lock', '.sd1.5.lock.takeover']) await writeFile(inModels(file), 'unreadable');
@@ -327,7 +327,7 @@ describe('ModelStore', () => {
       await expect(store.add(diffusers, { as: 'sd1.5' })).resolves.toMatchObject({ name: 'sd1.5' });
     });
 
-    it('takes over a lock from another host only when it was not touched for long', async () => {
+    it('takes over a lock from another host only when it was not touched for a long time', async () => {
       await mkdir(inModels());
       const lock = inModels('.sd1.5.lock');
       await writeFile(lock, JSON.stringify({ pid: 1, host: 'elsewhere', since: 'yesterday', key: 'x' }));
@@ -359,7 +359,7 @@ describe('ModelStore', () => {
       expect(await store.verify('x')).toMatchObject({ ok: true, hash: await wantedHash() });
     });
 
-    it('says that a model fused for CUDA needs CUDA, and not when the plain graph lies beside it', async () => {
+    it('says that a model fused for CUDA needs CUDA, unless the plain graph is beside it', async () => {
       const fused = join(folder, 'fused');
       await cp(diffusers, fused, { recursive: true });
       const graph = await readFile(join(fused, 'unet/model.onnx'));
@@ -380,7 +380,7 @@ describe('ModelStore', () => {
       expect((await readdir(inModels('both', 'unet'))).sort()).toEqual(files);
     });
 
-    it('knows attention with packed inputs for an operator of CUDA, and plain attention for one of both', async () => {
+    it('knows that attention with packed inputs needs CUDA, and plain attention does not', async () => {
       const fused = join(folder, 'fused');
       await cp(diffusers, fused, { recursive: true });
       await writeFile(join(fused, 'unet/model.onnx'), attentionGraph('qkv'));
@@ -403,7 +403,7 @@ describe('ModelStore', () => {
       ['scheduler/scheduler_config.json', '[]', 'scheduler/scheduler_config.json'],
       ['scheduler/scheduler_config.json', undefined, 'scheduler/scheduler_config.json is missing'],
       ['model_index.json', '{"_class_name": "FluxPipeline"}', 'describes a FluxPipeline'],
-    ])('refuses a folder whose %s is %s', async (path, content, message) => {
+    ])('rejects a folder whose %s is %s', async (path, content, message) => {
       const broken = join(folder, 'broken');
       await cp(diffusers, broken, { recursive: true });
       if (content === undefined) await rm(join(broken, path));
@@ -415,7 +415,7 @@ describe('ModelStore', () => {
       expect(await left()).toEqual([]);
     });
 
-    it('refuses names and sources that are none', async () => {
+    it('rejects invalid names and sources', async () => {
       for (const name of ['', '..', 'A', '.x', 'a/b', 'a'.repeat(65)])
         await expect(store.add(diffusers, { as: name })).rejects.toMatchObject({ code: 'InvalidModelName' });
       for (const source of ['./nowhere', 'nowhere', 'a/b/c', 'a/b@', 'a/b@../c', __filename])
@@ -446,18 +446,18 @@ describe('ModelStore', () => {
       expect(await storeWith().hashOf('x')).toBe(hash);
     });
 
-    it('refuses what is not installed', async () => {
+    it('rejects a model that is not installed', async () => {
       await expect(store.hashOf('nothing')).rejects.toMatchObject({ code: 'ModelNotInstalled' });
     });
   });
 
   describe('list', () => {
-    it('is empty where there is no models folder', async () => {
+    it('is empty if there is no models folder', async () => {
       expect(await store.list()).toEqual([]);
       expect(await store.find('../models')).toBeUndefined();
     });
 
-    it('names the problem of a broken model and goes on with the others', async () => {
+    it('shows the problem of a broken model and lists the others', async () => {
       await store.add(diffusers, { as: 'good' });
       await mkdir(inModels('upscalers'));
       await writeFile(inModels('README.md'), 'no model');
@@ -491,7 +491,7 @@ describe('ModelStore', () => {
       });
     });
 
-    it('finds silent changes in a folder that was put there by hand, and accepts open ones', async () => {
+    it('finds hidden changes in a folder that was put there by hand, and accepts visible ones', async () => {
       await mkdir(inModels());
       await cp(diffusers, inModels('by-hand'), { recursive: true });
       const before = await store.hashOf('by-hand');
@@ -507,7 +507,7 @@ describe('ModelStore', () => {
   });
 
   describe('remove', () => {
-    it('removes the model with all that belongs to it', async () => {
+    it('removes the model and everything that belongs to it', async () => {
       await store.add(diffusers, { as: 'x' });
       await mkdir(inModels('.x.part'));
       await store.remove('x');
@@ -530,7 +530,7 @@ describe('ModelStore', () => {
 
 const begin = (range: string | undefined): number => Number(/^bytes=(\d+)-$/.exec(range ?? '')?.[1]);
 
-/** Renames the operator of one node; both names have the same length, so the file keeps its shape. */
+/** Renames the operator of one node; both names have the same length, so the file stays valid. */
 function withOperator(graph: Buffer, from: string, to: string): Buffer {
   const field = (name: string): Buffer => Buffer.from([0x22, name.length, ...Buffer.from(name)]);
   const at = graph.indexOf(field(from));
@@ -538,7 +538,7 @@ function withOperator(graph: Buffer, from: string, to: string): Buffer {
   return Buffer.concat([graph.subarray(0, at), field(to), graph.subarray(at + field(from).length)]);
 }
 
-/** An ONNX model of one node. Its fields: ModelProto.graph 7, GraphProto.node 1, NodeProto.input 1, output 2, op_type 4, domain 7. */
+/** An ONNX model with one node. Its fields: ModelProto.graph 7, GraphProto.node 1, NodeProto.input 1, output 2, op_type 4, domain 7. */
 function attentionGraph(...inputs: string[]): Buffer {
   const field = (number: number, value: string | Buffer): Buffer =>
     Buffer.concat([Buffer.from([number * 8 + 2, value.length]), Buffer.from(value as string)]);
@@ -551,7 +551,7 @@ function attentionGraph(...inputs: string[]): Buffer {
   return field(7, field(1, node));
 }
 
-/** Flips a bit and leaves size and time as they were, as a failing disk does. */
+/** Flips a bit but keeps size and time, as a failing disk does. */
 async function changeSilently(path: string): Promise<void> {
   const { atime, mtime } = await stat(path);
   const content = await readFile(path);

@@ -66,7 +66,7 @@ describe('models command', () => {
     });
   });
 
-  it('verifies what was put there by hand as far as it can, and names a broken model', async () => {
+  it('verifies a hand-made folder as far as it can, and names a broken model', async () => {
     await cp(diffusers, join(folder, 'models/by-hand'), { recursive: true });
     expect((await run('verify by-hand')).stdout).toMatch(/^by-hand: readable; it was not installed by "add"/);
     await rm(join(folder, 'models/by-hand/unet/weights.pb'));
@@ -91,7 +91,7 @@ describe('models command', () => {
     expect(result.stdout).toBe('');
   });
 
-  it('says what the hub refuses in one sentence', async () => {
+  it('explains an error of the hub in one sentence', async () => {
     hub.fail('listing', { status: 401 });
     expect(await run(`add ${hub.repository} --as x`, { env: { HF_TOKEN: '' } })).toEqual({
       code: 1,
@@ -113,7 +113,7 @@ describe('models command', () => {
     expect(await run(`add ${hub.repository} --as x`, { signal: stop.signal })).toMatchObject({ code: 130 });
   });
 
-  it('names repositories, licences and sizes in the help of add', async () => {
+  it('lists repositories, licences and sizes in the help of add', async () => {
     const { code, stdout } = await run('add --help');
     expect(code).toBe(0);
     expect(stdout).toMatch(/modularai\/stable-diffusion-1\.5-onnx +float32 +4\.1 GB +CreativeML OpenRAIL-M/);

@@ -15,7 +15,7 @@ describe('models', () => {
     for (const folder of folders.splice(0)) await rm(folder, { recursive: true });
   });
 
-  /** An api whose models folder has copies of these. */
+  /** An api whose models folder contains copies of these. */
   async function start(models: Record<string, string>, env: Record<string, string> = {}) {
     const MODELS_DIR = await mkdtemp(join(tmpdir(), 'darkroom-models-'));
     folders.push(MODELS_DIR);
@@ -29,7 +29,7 @@ describe('models', () => {
   const shapes = join('models', 'shapes');
   const tiny = (name: string) => join('test', 'golden', 'models', 'tiny', name);
 
-  it('lists what is installed, from its own files, and what stands in', async () => {
+  it('lists installed models, with facts from their files, and stand-ins', async () => {
     const { api, key } = await start({ shapes, 'sd2.1': tiny('sd21-optimum') });
     const models = await list(api, key);
     expect(models).toEqual([
@@ -53,12 +53,12 @@ describe('models', () => {
     ]);
   });
 
-  it('lists nothing where there is no folder', async () => {
+  it('lists nothing if there is no folder', async () => {
     const { api, key } = await start({}, { MODELS_DIR: join(tmpdir(), 'darkroom-no-such-folder') });
     expect(await list(api, key)).toEqual([]);
   });
 
-  it('tells on what running workers draw, and nothing of those that are silent', async () => {
+  it('shows the devices of running workers, but not of silent ones', async () => {
     const { api, key } = await start({ shapes });
     const device = async () => (await list(api, key))[0].device;
     expect(await device()).toBeNull();
@@ -73,7 +73,7 @@ describe('models', () => {
     expect(await device()).toBe('cpu');
     await cpu.leave();
     expect(await api.dataSource.manager.count(InferenceWorker)).toBe(0);
-    // Of a process that does not beat any more.
+    // Of a process that no longer sends heartbeats.
     await api.dataSource.query(
       `INSERT INTO inference_workers (id, devices, started_at, heartbeat_at)
        VALUES ('gone', '{cpu}', now() - interval '1 minute', now() - interval '16 s')`,
@@ -81,7 +81,7 @@ describe('models', () => {
     expect(await device()).toBeNull();
   });
 
-  it('lists a broken model with its problem, and refuses to draw with it', async () => {
+  it('lists a broken model with its problem, and rejects requests for it', async () => {
     const { api, key, modelsDir } = await start({ shapes });
     await mkdir(join(modelsDir, 'sd1.5', 'unet'), { recursive: true });
     await writeFile(join(modelsDir, 'sd1.5', 'unet', 'model.onnx'), 'x');
@@ -94,7 +94,7 @@ describe('models', () => {
     expect([reply.status, reply.body.code]).toEqual([422, 'ModelBroken']);
   });
 
-  it('refuses a stand-in that the operator does not allow', async () => {
+  it('rejects a stand-in that the operator does not allow', async () => {
     const { api, key } = await start({ shapes }, { MODEL_FALLBACK: 'off' });
     expect((await list(api, key))[0].stands_in_for).toEqual([]);
     const draw = (model?: string) =>

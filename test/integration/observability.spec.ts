@@ -10,7 +10,7 @@ interface Health {
   detail: string;
 }
 
-describe('What can be seen of the api', () => {
+describe('The observability of the api', () => {
   let api: TestApi;
   let key: TestKey;
 
@@ -26,7 +26,7 @@ describe('What can be seen of the api', () => {
     return (await api.request<{ id: string }>('POST', '/v1/sd/text-to-image', { key, body })).body.id;
   };
 
-  /** A value by its metric and labels; undefined when it is not told. */
+  /** A value by its metric and labels; undefined if it is absent. */
   const read = async (): Promise<(series: string) => number | undefined> => {
     const { text } = await api.request('GET', '/metrics');
     const values = new Map(
@@ -54,7 +54,7 @@ describe('What can be seen of the api', () => {
     expect((await api.request('GET', '/metrics')).text).not.toContain(id);
   });
 
-  it('tells how much waits and for how long', async () => {
+  it('shows how many tasks wait and for how long', async () => {
     await create();
     await create();
     await api.dataSource.query(`UPDATE image_tasks SET created_at = now() - interval '90 seconds'`);
@@ -67,7 +67,7 @@ describe('What can be seen of the api', () => {
     expect(valueOf('process_resident_memory_bytes')).toBeGreaterThan(0);
   });
 
-  it('counts tries of webhooks by what came of them', async () => {
+  it('counts webhook attempts by their outcome', async () => {
     const receiver = await startReceiver((_, response, count) => response.writeHead(count === 1 ? 410 : 200).end());
     try {
       for (let i = 0; i < 2; i++) {
@@ -96,7 +96,7 @@ describe('What can be seen of the api', () => {
   });
 
   describe('ready', () => {
-    /** The answer once it has this status and says this: on a busy machine a check may take longer than it may. */
+    /** The response once it has this status and content: on a busy machine a check may time out. */
     const ready = (status: number, detail?: string) =>
       until(
         async () => {
@@ -106,7 +106,7 @@ describe('What can be seen of the api', () => {
         `it answers ${status}: ${detail ?? 'ok'}`,
       );
 
-    it('is true when all it needs is there', async () => {
+    it('is true when everything works', async () => {
       const { body } = await ready(200);
       expect(body).toEqual({
         status: 'ok',

@@ -28,7 +28,7 @@ describe(PicturesService.name, () => {
     outputFormat: 'png',
   } as const;
 
-  it('draws every size and format, one seed as another picture than the next', async () => {
+  it('draws every size and format, with a different picture for each seed', async () => {
     for (const outputFormat of ['png', 'jpeg', 'webp'] as const)
       for (const highResolution of [false, true]) {
         const { file, ...said } = await pictures.drawSandbox({ ...task, outputFormat, highResolution }, 7);
@@ -41,14 +41,14 @@ describe(PicturesService.name, () => {
     expect(Buffer.compare(other.file, (await pictures.drawSandbox(task, 7)).file)).not.toBe(0);
   });
 
-  it('gives what it made before again, without its process', async () => {
+  it('returns a picture that it made before without its process', async () => {
     const { file } = await pictures.drawSandbox(task, 7);
     process.kill(pictures.pid ?? 0, 'SIGKILL');
     const again = await pictures.drawSandbox({ ...task, ownerId: 'b' }, 7);
     expect(again.file).toBe(file);
   });
 
-  it('draws while the file of another picture has not come', async () => {
+  it('draws while it waits for the file of another picture', async () => {
     let come: (path: string) => void = () => undefined;
     const file = new Promise<string>((resolve) => (come = resolve));
     const thumbnail = pictures.drawThumbnail('a', 'late', () => file);
@@ -58,7 +58,7 @@ describe(PicturesService.name, () => {
     expect((await sharp(await thumbnail).metadata()).format).toBe('png');
   });
 
-  it('lets a picture that cannot be read fail alone', async () => {
+  it('fails only the picture that cannot be read', async () => {
     const path = join(folder, 'broken.png');
     await writeFile(path, 'no picture');
     const [broken, good] = await Promise.allSettled([
@@ -69,14 +69,14 @@ describe(PicturesService.name, () => {
     expect(good.status).toBe('fulfilled');
   });
 
-  it('refuses a picture with more pixels than any of ours before it is decoded', async () => {
+  it('rejects a picture with more pixels than any of ours before decoding it', async () => {
     const path = join(folder, 'large.png');
     const create = { width: 5000, height: 5000, channels: 3, background: 'red' } as const;
     await sharp({ create }).png().toFile(path);
     await expect(pictures.drawThumbnail('a', 'large', async () => path)).rejects.toThrow(/pixel limit/);
   });
 
-  it('lets the thumbnail of one key pass the queue of another', async () => {
+  it('lets the thumbnail of one key overtake the queue of another', async () => {
     const path = join(folder, 'good.png');
     await sharp({ create: { width: 64, height: 64, channels: 3, background: 'red' } })
       .png()
@@ -90,8 +90,8 @@ describe(PicturesService.name, () => {
   });
 });
 
-describe('the process of the api', () => {
-  it('loads no library that draws, decodes or encodes', () => {
+describe('the api process', () => {
+  it('loads no library that draws, decodes or encodes pictures', () => {
     const script = `
       require('./dist/apps/api/src/create-api.js');
       const loaded = Object.keys(require.cache).filter((file) => /node_modules.(sharp|@img)\\b|picture-child/.test(file));

@@ -7,7 +7,7 @@ import { startTestApi } from '../support/api';
 import { drawTask } from '../support/factories';
 import { until } from '../support/until';
 
-describe('requests that come on one connection without waiting for answers', () => {
+describe('pipelined requests on one connection', () => {
   let api: TestApi;
   let key: TestKey;
   let picture: string;
@@ -40,7 +40,7 @@ describe('requests that come on one connection without waiting for answers', () 
       }
     }).length;
 
-  it('are answered in their order, all of them, however many came at once', async () => {
+  it('are all answered in order, however many came at once', async () => {
     const several = ['GET /health/live HTTP/1.1', `HEAD ${picture} HTTP/1.1`, 'GET /v1/models HTTP/1.1'];
     const { socket, answers } = send(Array.from({ length: 1_500 }, (_, n) => several[n % 3]));
     await until(async () => statuses(answers()).length === 1_500, 'all are answered');
@@ -50,7 +50,7 @@ describe('requests that come on one connection without waiting for answers', () 
     socket.destroy();
   });
 
-  it('have their bodies read one after another', async () => {
+  it('have their bodies read one after the other', async () => {
     const body = JSON.stringify({ prompt: 'a star', steps: 2 });
     const head = `POST /v1/sd/text-to-image HTTP/1.1\r\nAuthorization: Bearer ${key.token}\r\nContent-Type: application/json`;
     const socket = connect(Number(new URL(api.baseUrl).port), '127.0.0.1');
@@ -62,14 +62,14 @@ describe('requests that come on one connection without waiting for answers', () 
     socket.destroy();
   });
 
-  it('make nobody else wait, and leave nothing open when the connection closes', async () => {
+  it('delay no other connection, and leave nothing open when theirs closes', async () => {
     const floods = Array.from({ length: 3 }, () =>
       send(Array<string>(1_000).fill(`GET ${picture} HTTP/1.1`), { reads: false }),
     );
     await once(floods[0].socket, 'connect');
     const startedAt = performance.now();
     for (let n = 0; n < 20; n++) expect((await api.request('GET', '/v1/models', { key })).status).toBe(200);
-    // Before, one of them waited for seconds.
+    // Without the limit, one of them waited for seconds.
     expect((performance.now() - startedAt) / 20).toBeLessThan(1_000);
     for (const { socket } of floods) socket.destroy();
     await until(async () => openPictures() === 0, 'no picture is open');

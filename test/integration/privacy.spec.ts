@@ -18,7 +18,7 @@ describe('Privacy', () => {
 
   afterAll(() => api.close());
 
-  it('lets no cache keep JSON of a caller, errors included', async () => {
+  it('lets no cache store a caller’s JSON, including errors', async () => {
     const body = { prompt: 'a star' };
     const replies = [
       await api.request('GET', '/v1/sd/text-to-image', { key }),
@@ -35,7 +35,7 @@ describe('Privacy', () => {
       expect((await api.request('GET', path)).headers.get('cache-control')).not.toBe('private, no-store');
   });
 
-  it('shows metrics to this machine and to whoever has the token, not through a proxy', async () => {
+  it('shows metrics to local callers and holders of the token, not through a proxy', async () => {
     const ask = async (headers: Record<string, string> = {}) =>
       (await api.request('GET', '/metrics', { headers })).status;
     const proxied = { 'x-forwarded-for': '203.0.113.9' };
@@ -45,7 +45,7 @@ describe('Privacy', () => {
     await expect(ask({ ...proxied, authorization: `Bearer ${token}` })).resolves.toBe(200);
   });
 
-  it('asks browsers to stay with HTTPS only where the service is reached by it', async () => {
+  it('sends HSTS only if the service is reached over HTTPS', async () => {
     const header = 'strict-transport-security';
     expect((await api.request('GET', '/health/live')).headers.get(header)).toBe('max-age=31536000');
     const plain = await startTestApi();
@@ -69,7 +69,7 @@ describe(keepDataPrivate.name, () => {
 
   const modeOf = (path: string): number => lstatSync(path).mode & 0o777;
 
-  it('makes a data folder for its user alone', () => {
+  it('makes the data folder private to its user', () => {
     const dataDir = join(folder, 'data');
     keepDataPrivate(dataDir);
     mkdirSync(join(dataDir, 'images'));
@@ -79,7 +79,7 @@ describe(keepDataPrivate.name, () => {
     ]);
   });
 
-  it('closes what an earlier version left open', () => {
+  it('removes permissions that an earlier version left open', () => {
     mkdirSync(join(folder, 'images'));
     writeFileSync(join(folder, 'api-key'), '');
     chmodSync(folder, 0o711);

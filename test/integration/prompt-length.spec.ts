@@ -7,7 +7,7 @@ import { startTestApi } from '../support/api';
 import type { FinetuneJson, ProblemJson } from '../support/factories';
 import { makeFinetune, makePrompts } from '../support/factories';
 
-/** A safetensors file of one tensor, as diffusers writes an embedding. */
+/** A safetensors file with one tensor, as diffusers writes an embedding. */
 function embedding(token: string, vectors: number, width: number): Buffer {
   const bytes = vectors * width * 4;
   const header = Buffer.from(
@@ -55,13 +55,13 @@ describe('The length of a prompt', () => {
     expect([reply.status, await chunksOf(reply.body.id)]).toEqual([201, chunks]);
   });
 
-  it('is that of the longer of prompt and negative prompt, where the negative prompt is drawn with', async () => {
+  it('is that of the longer of prompt and negative prompt, if the negative prompt is used', async () => {
     const guided = await post('/v1/sd/text-to-image', { prompt: 'a star', negative_prompt: long(100), cfg: 2 });
     const plain = await post('/v1/sd/text-to-image', { prompt: 'a star', negative_prompt: long(100), cfg: 1 });
     expect([await chunksOf(guided.body.id), await chunksOf(plain.body.id)]).toEqual([4, 1]);
   });
 
-  it.each(['prompt', 'negative_prompt'])('is refused beyond 32 chunks: %s', async (field) => {
+  it.each(['prompt', 'negative_prompt'])('is rejected beyond 32 chunks: %s', async (field) => {
     const { status, body } = await post('/v1/sd/text-to-image', { prompt: 'a star', [field]: long(801) });
     expect([status, body.code, body.errors]).toEqual([
       422,
@@ -86,7 +86,7 @@ describe('The length of a prompt', () => {
     ]);
   });
 
-  it('is counted for Styles, and nothing of a request is made where one is too long', async () => {
+  it('is counted for Styles; nothing is made if one is too long', async () => {
     const plain = await makeFinetune(api, key);
     const [prompt] = await makePrompts(api, key, plain.id, [{ prompt: 'robot '.repeat(40) }]);
     const styles = [{ id: prompt.id, name: 'Many' }];
@@ -98,7 +98,7 @@ describe('The length of a prompt', () => {
     expect(await api.dataSource.manager.count(ImageTask)).toBe(before);
   });
 
-  it('does not bring the runtime of models into the api', () => {
+  it('does not load ONNX Runtime into the api', () => {
     const program = `require('reflect-metadata'); require('./dist/apps/api/src/create-api.js');
       process.stdout.write(String(Object.keys(require.cache).filter((file) => file.includes('onnxruntime')).length))`;
     expect(execFileSync(process.execPath, ['-e', program], { encoding: 'utf8' })).toBe('0');

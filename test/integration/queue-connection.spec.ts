@@ -8,18 +8,18 @@ import type { TestDatabase } from '../support/database';
 import { createTestDatabase } from '../support/database';
 import { until } from '../support/until';
 
-/** The end of what a server says when it waits for a statement. */
+/** The end of the server's messages when it is ready for a query. */
 const readyForQuery = Buffer.from('Z\0\0\0\x05I', 'latin1');
 const farewell = Buffer.from('SFATAL\0C57P01\0Mterminating connection due to unexpected postmaster exit\0\0', 'latin1');
 /** The message with which a server ends a connection. */
 const ending = Buffer.concat([Buffer.from('E'), Buffer.alloc(4), farewell]);
 ending.writeUInt32BE(4 + farewell.length, 1);
 
-/** A door to the database, shut at first: who knocks is sent away. */
+/** A proxy to the database that rejects connections until it is opened. */
 class Door {
   isOpen = false;
   sentAway = 0;
-  /** Whether the server ends each connection in the very moment in which it is made. */
+  /** Whether the server ends each connection at the moment it is made. */
   isTreacherous = false;
   betrayed = 0;
   private readonly sockets = new Set<Socket>();
@@ -66,7 +66,7 @@ class Door {
     }
   }
 
-  /** Both messages reach the client in one piece, as they do a process that was busy meanwhile. */
+  /** Both messages reach the client in one chunk, as they do in a process that was busy meanwhile. */
   private betray(outside: Socket, inside: Socket): void {
     const write = outside.write.bind(outside);
     outside.write = (chunk: Buffer | string) => {
@@ -94,7 +94,7 @@ describe('a queue whose database cannot be reached for a while', () => {
     await database.drop();
   });
 
-  /** A worker behind the door, which writes down the tasks that it is handed. */
+  /** A worker behind the proxy that records its tasks. */
   function startWorker(): { worker: Worker; drawn: string[] } {
     const { connection, factory } = queueConnection({ queueBackend: 'postgres' }, door.url);
     const drawn: string[] = [];
@@ -108,7 +108,7 @@ describe('a queue whose database cannot be reached for a while', () => {
     return { worker, drawn };
   }
 
-  it('hands out jobs as soon as it can be', async () => {
+  it('hands out jobs as soon as it is reachable', async () => {
     const { worker, drawn } = startWorker();
     const back = openJobBackEnd({ queueBackend: 'postgres' }, database.url, () => undefined);
     try {
@@ -124,7 +124,7 @@ describe('a queue whose database cannot be reached for a while', () => {
     }
   });
 
-  it('outlives connections that end in the moment in which they are made', async () => {
+  it('survives connections that end at the moment they are made', async () => {
     door.isOpen = true;
     const { worker, drawn } = startWorker();
     const back = openJobBackEnd({ queueBackend: 'postgres' }, database.url, () => undefined);
@@ -149,7 +149,7 @@ describe('a queue whose database cannot be reached for a while', () => {
     }
   });
 
-  it('takes jobs as soon as it can be', async () => {
+  it('accepts jobs as soon as it is reachable', async () => {
     const back = openJobBackEnd({ queueBackend: 'postgres' }, door.url, () => undefined);
     try {
       const job = { id: 'job', data: { taskId: newIdentifier() } };

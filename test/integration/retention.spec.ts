@@ -34,7 +34,7 @@ describe(RetentionService.name, () => {
   const idsOf = async (entity: typeof Generation | typeof FinetunePrompt): Promise<string[]> =>
     (await api.dataSource.manager.find<Generation | FinetunePrompt>(entity)).map(({ id }) => id).sort();
 
-  it('deletes finished records that are older than their key keeps them, with their files', async () => {
+  it('deletes finished records after their key’s retention, with their files', async () => {
     const [old, young, open] = [await draw(), await draw(), await draw()];
     const other = await draw(await api.createKey());
     for (const id of [old, young, other]) await drawTask(api, id);
@@ -63,13 +63,13 @@ describe(RetentionService.name, () => {
     expect(await idsOf(Generation)).toEqual([id]);
   });
 
-  it('deletes deliveries with their record, but not before they are over', async () => {
+  it('deletes deliveries with their record, but not before they end', async () => {
     const receiver = await startReceiver((_, response) => response.writeHead(500, { 'retry-after': '3600' }).end());
     try {
       const id = await draw(key, { webhook: receiver.url });
       await api.request('POST', `/v1/sd/text-to-image/${id}/cancel`, { key });
       const { manager } = api.dataSource;
-      // Its end would write the status anew.
+      // The end of the delivery would write the status again.
       await until(
         () => manager.existsBy(WebhookDelivery, { generationId: id, attemptCount: 1 }),
         'the first try has ended',
@@ -84,7 +84,7 @@ describe(RetentionService.name, () => {
     }
   });
 
-  it('deletes Prompts, keeps their Fine-Tune, and leaves a Style its thumbnail', async () => {
+  it('deletes Prompts, keeps their Fine-Tune, and keeps a Style’s thumbnail', async () => {
     const finetune = await makeFinetune(api, key);
     const [prompt] = await makePrompts(api, key, finetune.id);
     const collection = await api.request<{ id: string }>('POST', '/v1/prompts/collections', {
@@ -103,7 +103,7 @@ describe(RetentionService.name, () => {
     expect(picture.status).toBe(200);
   });
 
-  it('forgets replies after a day', async () => {
+  it('deletes stored replies after a day', async () => {
     const { manager } = api.dataSource;
     const reply = { ownerId: key.id, fingerprint: '', status: 201, body: '{}', recordIds: [] };
     const ago = (hours: number): Date => new Date(Date.now() - hours * 3_600_000);

@@ -65,7 +65,7 @@ describe('Sandbox keys', () => {
     expect(pictures[0].file.equals(pictures[1].file)).toBe(false);
   });
 
-  it('say SANDBOX in red letters over the hatching', async () => {
+  it('get pictures with SANDBOX in red letters over the hatching', async () => {
     const { body } = await draw({ seed: 200 });
     const [url] = (await terminated(body.id)).images;
     const { data, info } = await sharp((await pictureAt(url)).file)
@@ -84,14 +84,14 @@ describe('Sandbox keys', () => {
     expect(rows.reduce((sum, count) => sum + count, 0)).toBeGreaterThan(8_000);
   });
 
-  it('get 4096 pixels where high resolution is asked for', async () => {
+  it('get 4096 pixels for high resolution', async () => {
     const { body } = await draw({ high_resolution: true, aspect_ratio: 'landscape' });
     const done = await terminated(body.id);
     const { width, height } = await sharp((await pictureAt(done.images[0])).file).metadata();
     expect([width, height]).toEqual([4096, 2731]);
   });
 
-  it('fail on request, with the message that was asked for and a real webhook', async () => {
+  it('fail on request, with the requested message and a real webhook', async () => {
     const receiver = await startReceiver();
     try {
       const { body } = await draw({ webhook: receiver.url, metadata: { sandbox: { fail: 'Out of paint.' } } });
@@ -102,7 +102,7 @@ describe('Sandbox keys', () => {
     }
   });
 
-  it('wait as long as is asked, and can be canceled meanwhile', async () => {
+  it('wait as long as requested, and can be canceled meanwhile', async () => {
     const { body } = await draw({ metadata: { sandbox: { delay_ms: 600_000 } } });
     expect(await api.app.get<JobBackEnd>(JOB_BACK_END).presence('sandbox', jobIdOf(body.id, 1))).toBe('delayed');
     const canceled = await api.request<Record>('POST', `/v1/sd/text-to-image/${body.id}/cancel`, { key });
@@ -113,7 +113,7 @@ describe('Sandbox keys', () => {
     expect(Date.now() - started).toBeGreaterThanOrEqual(290);
   });
 
-  it('tell the steps over the delay, and the record at its end', async () => {
+  it('spread the step events over the delay, and send the record at its end', async () => {
     const delayMs = 6000;
     const asked = Date.now();
     const { body } = await draw({ steps: 6, metadata: { sandbox: { delay_ms: delayMs } } });
@@ -122,7 +122,7 @@ describe('Sandbox keys', () => {
     for (let event = await stream.next(); event; event = await stream.next())
       heard.push({ event: event.event, step: (event.data as { step?: number }).step, at: Date.now() - asked });
     const steps = heard.filter(({ event }) => event === 'progress');
-    // All of them since the stream was opened, which on a busy machine may be after the first.
+    // All steps since the stream was opened, which on a busy machine may be after the first.
     const [{ step: first = 0, at: firstAt }] = steps;
     expect(first).toBeLessThan(6);
     expect(steps.map(({ step }) => step)).toEqual(Array.from({ length: 7 - first }, (_, i) => first + i));
@@ -135,7 +135,7 @@ describe('Sandbox keys', () => {
     expect(await api.dataSource.manager.findOneByOrFail(ImageTask, { id: body.id })).toMatchObject({ deaths: 0 });
   });
 
-  it('can be canceled between two steps, after which none is told', async () => {
+  it('can be canceled between two steps, after which no step follows', async () => {
     const { body } = await draw({ steps: 50, metadata: { sandbox: { delay_ms: 60_000 } } });
     await until(
       async () =>
@@ -148,7 +148,7 @@ describe('Sandbox keys', () => {
     await until(async () => !pace.has(body.id), 'its steps are told no more');
   });
 
-  it('keep nobody waiting for the tasks of a key that take long', async () => {
+  it('do not wait for another key’s slow tasks', async () => {
     const slow = await api.createKey({ sandbox: true });
     const order = { steps: 10, metadata: { sandbox: { delay_ms: 600_000 } } };
     const made = await Promise.all(Array.from({ length: 20 }, () => draw(order, slow)));
@@ -163,7 +163,7 @@ describe('Sandbox keys', () => {
     for (const id of ids) await api.request('POST', `/v1/sd/text-to-image/${id}/cancel`, { key: slow });
   });
 
-  it('settle once though the picture process is killed', async () => {
+  it('settle once although the picture process is killed', async () => {
     const { body } = await draw({ num_generations: 3, high_resolution: true });
     const pictures = api.app.get(PicturesService);
     const pid = await until(async () => pictures.pid, 'the picture process runs');
@@ -173,7 +173,7 @@ describe('Sandbox keys', () => {
     expect(done.images).toHaveLength(3);
   });
 
-  it('are held by nobody while they wait, and settled by whichever process gets their job', async () => {
+  it('have tasks that nobody holds while they wait, and that any process can settle', async () => {
     const { body } = await draw({ steps: 4, metadata: { sandbox: { delay_ms: 8_000 } } });
     const { manager } = api.dataSource;
     await until(async () => api.app.get(SandboxPace).has(body.id), 'its steps are told');
@@ -185,7 +185,7 @@ describe('Sandbox keys', () => {
     expect(await manager.findOneByOrFail(ImageTask, { id: body.id })).toMatchObject({ attempt: 2, enqueued: 1 });
   });
 
-  it('have their steps told by a process that starts when the one that did so is gone', async () => {
+  it('get step events from another process when the first one is gone', async () => {
     const { body } = await draw({ steps: 50, metadata: { sandbox: { delay_ms: 60_000 } } });
     await until(async () => api.app.get(SandboxPace).has(body.id), 'its steps are told');
     const next = new SandboxPace(api.dataSource, new JsonLogger('test', 'silent'));
@@ -203,7 +203,7 @@ describe('Sandbox keys', () => {
     [{ sandbox: { delay_ms: 600_001 } }, '/metadata/sandbox/delay_ms'],
     [{ sandbox: { delay_ms: '5' } }, '/metadata/sandbox/delay_ms'],
     [{ sandbox: { 'a/b': 1 } }, '/metadata/sandbox/a~1b'],
-  ])('refuse %j', async (metadata, pointer) => {
+  ])('reject %j', async (metadata, pointer) => {
     const { status, body } = await draw({ metadata });
     expect(status).toBe(400);
     expect(body).toMatchObject({ code: 'ValidationFailed', errors: [{ pointer }] });
@@ -224,7 +224,7 @@ describe('Sandbox keys', () => {
     expect(drawn.images).toHaveLength(1);
   });
 
-  it('are never claimed for an engine, and count as no usage', async () => {
+  it('have tasks that no engine claims, and no usage', async () => {
     const { body } = await draw({ metadata: { sandbox: { delay_ms: 600_000 } } });
     const plain = await draw({}, await api.createKey());
     const lifeCycle = api.app.get(ImageTaskLifeCycle);
@@ -242,7 +242,7 @@ describe('Sandbox keys', () => {
     expect(usage).toEqual([]);
   });
 
-  it('lose nothing to a process that dies between the claim and the end', async () => {
+  it('lose no task when a process dies between the claim and the end', async () => {
     const { body } = await draw({ metadata: { sandbox: { delay_ms: 600_000 } } });
     const { manager } = api.dataSource;
     await api.app.get(ImageTaskLifeCycle).claim(body.id);
@@ -253,7 +253,7 @@ describe('Sandbox keys', () => {
     expect(await manager.findOneByOrFail(ImageTask, { id: body.id })).toMatchObject({ attempt: 2, enqueued: 2 });
   });
 
-  it('give a queued task that lost its job another', async () => {
+  it('get a new job for a queued task that lost its job', async () => {
     const { body } = await draw({ metadata: { sandbox: { delay_ms: 600_000 } } });
     await api.backEnds.queue.loseJob('sandbox', jobIdOf(body.id, 1));
     expect(await api.app.get(SandboxSweeper).sweep()).toBe(0);

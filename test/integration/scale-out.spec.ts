@@ -32,7 +32,7 @@ onRedis(`The api and the worker on Redis and S3${whyNoRedis ? ` (${whyNoRedis})`
   let workerDir: string;
   let env: Record<string, string>;
 
-  /** Another machine: it shares nothing with the api but the database, Redis and the store. */
+  /** Another machine, which shares only the database, Redis and the store with the api. */
   const startWorker = (): Promise<INestApplicationContext> => {
     const config = loadConfig({
       ...env,
@@ -89,14 +89,14 @@ onRedis(`The api and the worker on Redis and S3${whyNoRedis ? ` (${whyNoRedis})`
       return row ?? undefined;
     }, `the receiver knows of ${id}`);
 
-  /** As the sweepers would find things a minute from now, so that nobody waits for them. */
+  /** Moves the rows' times back by a minute, so that the sweepers need not be waited for. */
   const sweep = async (): Promise<void> => {
     await api.dataSource.query(`UPDATE image_tasks SET created_at = created_at - interval '1 minute'`);
     await worker.get(TaskSweeper).sweep();
     await api.app.get(DeliveriesSweeper).sweep(new Date(Date.now() + 60_000));
   };
 
-  /** Redis has come back; it takes a moment until everybody knows. */
+  /** Waits until every process has noticed that Redis is back. */
   const sweepAgain = (): Promise<boolean> =>
     until(
       () =>
@@ -107,7 +107,7 @@ onRedis(`The api and the worker on Redis and S3${whyNoRedis ? ` (${whyNoRedis})`
       'the sweepers reach Redis again',
     );
 
-  it('serve no half picture while the store is away, and say so', async () => {
+  it('answer with an error and no half picture while the store is away', async () => {
     const { images } = await terminated(await create());
     const path = new URL(images[0]).pathname;
     for (const trouble of ['unavailable', 'deny'] as const) {
@@ -132,11 +132,11 @@ onRedis(`The api and the worker on Redis and S3${whyNoRedis ? ` (${whyNoRedis})`
     await Promise.all(ids.map(told));
   });
 
-  it('accept work while Redis is away, and do it when Redis is back', async () => {
+  it('accept tasks while Redis is away, and draw them when Redis is back', async () => {
     await redis.kill();
     const startedAt = performance.now();
     const ids = [await create(), await create()];
-    // Each waits two seconds for Redis; without that bound both would wait until it is back, which is after this.
+    // Each waits two seconds for Redis; without that limit both would wait until it is back, which is later.
     expect(performance.now() - startedAt).toBeLessThan(20_000);
     await redis.start();
     await sweepAgain();
@@ -145,7 +145,7 @@ onRedis(`The api and the worker on Redis and S3${whyNoRedis ? ` (${whyNoRedis})`
     await Promise.all(ids.map(told));
   });
 
-  it('start, accept work and end while Redis is away', async () => {
+  it('start, accept tasks and end while Redis is away', async () => {
     await redis.kill();
     const otherApi = await startTestApi(env);
     const otherWorker = await startWorker();
@@ -157,7 +157,7 @@ onRedis(`The api and the worker on Redis and S3${whyNoRedis ? ` (${whyNoRedis})`
     expect((await terminated(id)).status).toBe('succeeded');
   });
 
-  it('end when Redis goes away, and when it has just come back', async () => {
+  it('can end when Redis goes away, and when it has just come back', async () => {
     for (const isBack of [false, true]) {
       const otherApi = await startTestApi(env);
       const otherWorker = await startWorker();

@@ -15,11 +15,11 @@ describe('the schema', () => {
     return upQueries.map(({ query }) => query);
   };
 
-  it('is after all migrations what the entities say', async () => {
+  it('matches the entities after all migrations', async () => {
     expect(await drift()).toEqual([]);
   });
 
-  it('is found to differ when it does', async () => {
+  it('is reported if it differs', async () => {
     await database.dataSource.query('ALTER TABLE styles ALTER COLUMN name DROP NOT NULL');
     expect(await drift()).not.toEqual([]);
   });

@@ -13,7 +13,7 @@ const script = join(root, 'scripts', 'schemathesis.mjs');
 
 const document = JSON.parse(readFileSync(join(root, 'openapi.json'), 'utf8')) as { paths: Record<string, object> };
 
-/** Exit status of the script where Python or PyPI is out of reach. */
+/** Exit status of the script if Python or PyPI is not reachable. */
 const outOfReach = 77;
 const seconds = Number(process.env.SCHEMATHESIS_SECONDS ?? 45);
 
@@ -34,7 +34,7 @@ describeWherePossible('schemathesis', () => {
   });
 
   it(
-    'finds no answer that the document does not allow',
+    'finds no response that violates the document',
     async () => {
       const key = await api.createKey();
       const world = await makeWorld(api, key, receiver);

@@ -82,8 +82,8 @@ describe('An api that is asked to end', () => {
     });
 
   /**
-   * Asks on a connection that was open before, when no new one is taken. Such a connection is served for a second and a half; a machine
-   * that stands still just then may miss it, and another api is asked.
+   * Sends a request over a connection that was already open when new ones are no longer accepted. Such a connection is served for
+   * a second and a half; a machine that is stalled just then may miss it, so another api is tried.
    */
   const meanwhile = async (question: (agent: Agent, url: string) => Promise<Answer>, tries = 3): Promise<Answer> => {
     const api = await start();
@@ -107,7 +107,7 @@ describe('An api that is asked to end', () => {
     return meanwhile(question, tries - 1);
   };
 
-  it('loses no request of clients that turn to another one when they are refused', async () => {
+  it('loses no request of clients that try another process when the connection is refused', async () => {
     const [first, second] = await Promise.all([start(), start()]);
     const agent = new Agent({ keepAlive: true, maxSockets: 8 });
     const failures: string[] = [];
@@ -122,7 +122,7 @@ describe('An api that is asked to end', () => {
           if (status === 201) accepted.push((JSON.parse(body) as { id: string }).id);
           else failures.push(String(status));
         } catch (error) {
-          // Not connected, so not sent: a balancer goes to the next one.
+          // The connection failed, so nothing was sent: a load balancer tries the next process.
           if ((error as NodeJS.ErrnoException).code === 'ECONNREFUSED') url = second.url;
           else failures.push((error as NodeJS.ErrnoException).code ?? String(error));
         }
@@ -145,19 +145,19 @@ describe('An api that is asked to end', () => {
     expect(count).toBe(accepted.length);
   });
 
-  it('answers on connections that are open, asks their clients to leave, and says that it is not ready', async () => {
+  it('answers on open connections, asks their clients to close them, and reports that it is not ready', async () => {
     const answer = await meanwhile((agent, url) => ask(agent, url, 'GET', '/health/ready'));
     expect([answer.status, answer.connection]).toEqual([503, 'close']);
   });
 
-  it('counts the tokens of a long prompt that comes meanwhile', async () => {
+  it('counts the tokens of a long prompt that arrives meanwhile', async () => {
     const { status, connection } = await meanwhile((agent, url) =>
       ask(agent, url, 'POST', undefined, 'a secret star '.repeat(50)),
     );
     expect([status, connection]).toEqual([201, 'close']);
   });
 
-  it('ends the streams of events', async () => {
+  it('ends the event streams', async () => {
     const api = await start();
     const agent = new Agent();
     const { id } = JSON.parse((await ask(agent, api.url)).body) as { id: string };

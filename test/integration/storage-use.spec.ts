@@ -35,7 +35,7 @@ describe('storage of a key', () => {
   const draw = () =>
     api.request<ProblemJson & { id: string }>('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'a star' } });
 
-  /** Ends a task as a worker does, with pictures of so many bytes each. */
+  /** Ends a task as a worker does, with pictures of the given sizes. */
   async function settle(id: string, ...sizes: number[]): Promise<void> {
     const lifeCycle = api.app.get(ImageTaskLifeCycle);
     const claim = await lifeCycle.claim(id);
@@ -53,7 +53,7 @@ describe('storage of a key', () => {
     expect(await lifeCycle.settle(claim.task, { status: 'succeeded', images })).toBe(true);
   }
 
-  it('counts pictures and weights as they come and go', async () => {
+  it('counts pictures and weights as they are added and deleted', async () => {
     const { id: drawn } = (await draw()).body;
     await settle(drawn, 1000, 2000);
     expect(await use()).toEqual([3000, 0]);
@@ -71,7 +71,7 @@ describe('storage of a key', () => {
     expect(await use()).toEqual([0, 0]);
   });
 
-  it('counts what is deleted after its time', async () => {
+  it('counts files that retention deletes', async () => {
     const { id } = (await draw()).body;
     await settle(id, 700);
     await api.dataSource.manager.update(ApiKey, { id: key.id }, { retentionDays: 1 });
@@ -80,7 +80,7 @@ describe('storage of a key', () => {
     expect(await use()).toEqual([0, 0]);
   });
 
-  it('ends in a sentence that says what takes it', async () => {
+  it('is explained in the error when it is used up', async () => {
     const { id: first } = (await draw()).body;
     const { id: second } = (await draw()).body;
     await settle(first, 4_999_999);
@@ -102,7 +102,7 @@ describe('storage of a key', () => {
     expect((await put(id)).status).toBe(200);
   });
 
-  it('counts the uploads that are under way, and those of a dead process no more', async () => {
+  it('counts uploads in progress, but not those of a dead process', async () => {
     const { id } = await makeFinetune(api, key);
     const upload = { id: newIdentifier(), ownerId: key.id, bytes: 4_900_000 };
     await api.dataSource.manager.insert(Upload, upload);
@@ -119,9 +119,9 @@ describe('storage of a key', () => {
     expect(await api.dataSource.manager.countBy(Upload, { ownerId: key.id })).toBe(0);
   });
 
-  it('is a limit of the key’s own where it has one', async () => {
+  it('uses the key’s own limit if it has one', async () => {
     const { id } = (await draw()).body;
-    // What a key may store, and has stored, is known to a process as it was a second ago.
+    // A process may use a key's limit and count for up to a second.
     const isAnswered = (status: number) =>
       untilAfter(1_000, async () => (await draw()).status === status, `it is ${status}`);
     await settle(id, 5_000_000);
@@ -134,7 +134,7 @@ describe('storage of a key', () => {
     await isAnswered(201);
   });
 
-  it('comes right again when a count went wrong', async () => {
+  it('is corrected when the count is wrong', async () => {
     const { id } = await makeFinetune(api, key);
     await put(id);
     const { id: drawn } = (await draw()).body;
@@ -145,7 +145,7 @@ describe('storage of a key', () => {
     expect(await api.app.get(StorageUseSweeper).sweep(0)).toBe(0);
   });
 
-  it('counts what a version before has stored, once, and takes it off when it is deleted', async () => {
+  it('counts files of an older version, once, and subtracts them when they are deleted', async () => {
     const ids: string[] = [];
     for (const bytes of [100, 20, 3]) {
       const { id } = (await draw()).body;
@@ -163,7 +163,7 @@ describe('storage of a key', () => {
     expect(await use()).toEqual([3, 0]);
   });
 
-  it('is compared with the rows while it moves, and holds up nobody who moves it', async () => {
+  it('is compared with the rows while it changes, and blocks no change', async () => {
     const ids: string[] = [];
     for (let i = 0; i < 20; i++) ids.push((await draw()).body.id);
     await settle(ids[0], 5);
@@ -181,7 +181,7 @@ describe('storage of a key', () => {
     expect(await use()).toEqual([195, 0]);
   });
 
-  it('stays right when a task is settled while it is deleted', async () => {
+  it('stays correct when a task is settled while it is deleted', async () => {
     for (let round = 0; round < 10; round++) {
       const { id } = (await draw()).body;
       await Promise.allSettled([settle(id, 100), api.request('DELETE', `/v1/sd/text-to-image/${id}`, { key })]);

@@ -31,7 +31,7 @@ describe.each(['file', 's3'] as const)('the storage contract: %s', (kind) => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('is the one that was asked for', () => {
+  it('is the configured one', () => {
     expect(storage).toBeInstanceOf(kind === 's3' ? S3ImageStorage : FileImageStorage);
   });
 
@@ -45,20 +45,20 @@ describe.each(['file', 's3'] as const)('the storage contract: %s', (kind) => {
     expect(await text((await storage.read('a/1/1.png'))!.stream)).toBe('a picture and more');
   });
 
-  it('replaces an object as a whole', async () => {
+  it('replaces an object atomically', async () => {
     await storage.write('a/0.png', Buffer.from('first'));
     await storage.write('a/0.png', Buffer.from('second'));
     expect(await text((await storage.read('a/0.png'))!.stream)).toBe('second');
   });
 
-  it('has nothing where nothing was written', async () => {
+  it('has no object that was not written', async () => {
     expect(await storage.read('a/b.png')).toBeUndefined();
     expect(await keysOf(storage)).toEqual([]);
     await expect(storage.localPath('a/b.png')).rejects.toMatchObject({ code: 'ENOENT' });
     await expect(storage.removeAll('a')).resolves.toBeUndefined();
   });
 
-  it('leaves nothing of a stream that breaks off', async () => {
+  it('leaves nothing of a stream that fails', async () => {
     const broken = Readable.from(
       (function* () {
         yield Buffer.from('half');
@@ -71,7 +71,7 @@ describe.each(['file', 's3'] as const)('the storage contract: %s', (kind) => {
     expect(left.filter((entry) => entry.isFile())).toEqual([]);
   });
 
-  it('lists and removes what is under a prefix and nothing beside it, however much that is', async () => {
+  it('lists and removes what is under a prefix and nothing else, however much it is', async () => {
     const names = Array.from({ length: 8 }, (_, i) => `a/1/${i}.png`);
     for (const key of [...names, 'a/10/0.png', 'ab/0.png', 'b.png']) await storage.write(key, Buffer.from(key));
     expect(await keysOf(storage, 'a/1')).toEqual(names);
@@ -83,7 +83,7 @@ describe.each(['file', 's3'] as const)('the storage contract: %s', (kind) => {
     expect(await keysOf(storage)).toEqual(['ab/0.png']);
   });
 
-  it('tells size and time of what it lists', async () => {
+  it('lists objects with size and time', async () => {
     await storage.write('a/0.png', Buffer.alloc(17));
     for await (const { bytes, modifiedAt } of storage.list()) {
       expect(bytes).toBe(17);
@@ -91,21 +91,21 @@ describe.each(['file', 's3'] as const)('the storage contract: %s', (kind) => {
     }
   });
 
-  it('has a path on this machine with the object’s present content', async () => {
+  it('returns a local path with the object’s current content', async () => {
     await storage.write('w/lora.safetensors', Buffer.from('one'));
     expect(await readFile(await storage.localPath('w/lora.safetensors'), 'utf8')).toBe('one');
     await storage.write('w/lora.safetensors', Buffer.from('two'));
     expect(await readFile(await storage.localPath('w/lora.safetensors'), 'utf8')).toBe('two');
   });
 
-  it('refuses keys outside of it', async () => {
+  it('rejects keys outside of it', async () => {
     for (const key of ['../x', 'a/../../x', '/etc/x', '']) await expect(storage.read(key)).rejects.toThrow('no key');
   });
 
-  it('says whether it can be written', async () => {
+  it('reports whether it is writable', async () => {
     await expect(storage.check()).resolves.toBeUndefined();
     server.trouble('deny');
-    // A file stands where the folder would be.
+    // A file is in the place of the folder.
     await rm(join(folder, 'images'), { recursive: true, force: true });
     await mkdir(folder, { recursive: true });
     await writeFile(join(folder, 'images'), '');
@@ -137,7 +137,7 @@ describe(S3ImageStorage.name, () => {
     expect(server.requests.filter((request) => request.startsWith('GET'))).toHaveLength(1);
   });
 
-  it('tries again when the store is busy, also with a stream', async () => {
+  it('retries when the store is busy, also with a stream', async () => {
     server.trouble('unavailable', 2);
     await storage.write('a', Buffer.from('bytes'));
     server.trouble('unavailable', 2);
@@ -146,7 +146,7 @@ describe(S3ImageStorage.name, () => {
     expect(server.objects.get('b')?.data.toString()).toBe('stream');
   });
 
-  it('says so when it is refused, and does not try in vain', async () => {
+  it('reports a rejection without retrying', async () => {
     server.trouble('deny');
     const refused = storage.write('a', Buffer.from('x'));
     await expect(refused).rejects.toThrow(StorageUnavailableError);
@@ -157,12 +157,12 @@ describe(S3ImageStorage.name, () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it('is refused with a wrong secret', async () => {
+  it('fails with a wrong secret', async () => {
     await expect(open({ S3_SECRET_ACCESS_KEY: 'wrong' }).write('a', Buffer.from('x'))).rejects.toThrow('403');
     expect(server.objects.size).toBe(0);
   });
 
-  it('keeps nothing of an object whose transfer breaks off', async () => {
+  it('keeps nothing of an interrupted transfer', async () => {
     await storage.write('w/a', Buffer.alloc(200_000, 1));
     server.trouble('breakOff', 2);
     await expect(storage.localPath('w/a')).rejects.toThrow();
@@ -171,7 +171,7 @@ describe(S3ImageStorage.name, () => {
     expect(await readFile(await storage.localPath('w/a'))).toHaveLength(200_000);
   });
 
-  it('cannot be used when nobody is there', async () => {
+  it('reports that the store cannot be reached', async () => {
     await server.close();
     await expect(storage.read('a')).rejects.toMatchObject({ name: 'StorageUnavailableError', isPassing: true });
     server = await startS3();

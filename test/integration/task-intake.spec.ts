@@ -17,7 +17,7 @@ describe(TaskIntake.name, () => {
 
   const insert = (ownerId: string, tasks = [task(ownerId)], { maxQueued = 0, intake = bench.intake } = {}) =>
     intake.insert({ ownerId, maxQueued, tasks });
-  /** In how many transactions the tasks of these owners were written. */
+  /** The number of transactions in which these owners' tasks were written. */
   const transactionsOf = async (owners: readonly string[]): Promise<number> => {
     const rows = await bench.dataSource.query<object[]>(
       'SELECT DISTINCT xmin::text FROM image_tasks WHERE owner_id = ANY ($1)',
@@ -27,7 +27,7 @@ describe(TaskIntake.name, () => {
   };
   const count = (ownerId: string) => bench.dataSource.manager.countBy(ImageTask, { ownerId });
 
-  it('writes what comes at the same time in few transactions, each with its job', async () => {
+  it('writes simultaneous requests in few transactions, each with its job', async () => {
     const tasks = Array.from({ length: 40 }, (_, i) => task(i % 2 === 0 ? 'even' : newIdentifier()));
     await Promise.all(tasks.map((each) => insert(each.ownerId, [each])));
     expect(await transactionsOf(tasks.map(({ ownerId }) => ownerId))).toBe(2);
@@ -54,7 +54,7 @@ describe(TaskIntake.name, () => {
     expect(await bench.dataSource.manager.findOneByOrFail(ImageTask, { id: given.id })).toMatchObject(given);
   });
 
-  it('lets a request fail alone', async () => {
+  it('fails a bad request alone', async () => {
     const owner = newIdentifier();
     const twice = task(owner);
     await insert(owner, [twice]);
@@ -65,7 +65,7 @@ describe(TaskIntake.name, () => {
     expect((await insert(owner)).admitted).toBe(true);
   });
 
-  it('holds nobody up for an owner whose row is locked', async () => {
+  it('delays nobody else when an owner’s row is locked', async () => {
     const [locked, other] = [newIdentifier(), newIdentifier()];
     await bench.dataSource.query('INSERT INTO fair_shares (owner_id) VALUES ($1)', [locked]);
     const holder = bench.dataSource.createQueryRunner();
@@ -80,11 +80,11 @@ describe(TaskIntake.name, () => {
     await holder.release();
     await waiting;
     expect(await count(locked)).toBe(1);
-    // Each that met the lock would wait for a quarter of a second.
+    // Each request that meets the lock would wait for a quarter of a second.
     expect(beside).toBeLessThan(5 * (await typicalMs(10, () => insert(other))) + 50);
   });
 
-  it('keeps to a cap over several processes, and takes all tasks of a request or none', async () => {
+  it('keeps to a limit over several processes, and accepts all tasks of a request or none', async () => {
     const second = new TaskIntake(bench.databaseUrl, bench.transactions, bench.jobs, () => undefined);
     try {
       const owner = newIdentifier();
@@ -111,7 +111,7 @@ describe(TaskIntake.name, () => {
       first,
       second,
     ]);
-    // Half of what comes at once is written first, so that these two are written together.
+    // Half of what arrives at once is written first, so that these two are written together.
     const others = ['x', 'y'].map((owner) => insert(owner, [task(owner, { sandbox: true })]));
     await Promise.all([...others, insert(first), insert(second)]);
     expect(await transactionsOf([first, second])).toBe(1);

@@ -10,7 +10,7 @@ interface Element {
   id: string;
 }
 
-/** What each operation that takes a body is sent, valid but for the ids. */
+/** The body of each operation, valid except for the ids. */
 const bodies: Record<string, (world: World) => RequestOptions> = {
   createPrompts: () => ({ body: [{ prompt: 'a robot' }] }),
   applyStyles: ({ style }) => ({ body: [{ id: style }] }),
@@ -19,7 +19,7 @@ const bodies: Record<string, (world: World) => RequestOptions> = {
   putFinetuneWeights: () => ({ raw: 'weights', headers: { 'content-type': 'application/octet-stream' } }),
 };
 
-/** Every choice of at least one of some names. */
+/** All non-empty subsets of some names. */
 function choices(names: readonly string[]): string[][] {
   return names.reduce<string[][]>((found, name) => [...found, ...found.map((each) => [...each, name])], [[]]).slice(1);
 }
@@ -57,7 +57,7 @@ describe('Two callers', () => {
     text.replace(body.instance, ''),
   ];
 
-  it.each(positions)("%s answers another caller's %s as an unknown one", async (_, __, operation, foreign) => {
+  it.each(positions)("%s treats another caller's %s as unknown", async (_, __, operation, foreign) => {
     const pathWith = (idOf: (parameter: string) => string) =>
       pathOf(operation, his, (name) => (foreign.includes(name) ? idOf(name) : his[resourceOf(operation.path, name)]));
     const known = await call(
@@ -80,7 +80,7 @@ describe('Two callers', () => {
     ['createCollection', 'prompt'],
     ['applyStyles', 'style'],
     ['applyStyles', 'collection'],
-  ] as const)("%s answers another caller's %s in its body as an unknown one", async (id, resource) => {
+  ] as const)("%s treats another caller's %s in its body as unknown", async (id, resource) => {
     const operation = operations.find((each) => each.id === id)!;
     const used = resource === 'collection' ? 'style' : resource;
     const send = (named: string) => call(operation, pathOf(operation, his), bodies[id]({ ...his, [used]: named }));
@@ -124,7 +124,7 @@ describe('Two callers', () => {
     expect(await images(newcomer)).toEqual([]);
   });
 
-  it('have changed nothing of each other by all of this', async () => {
+  it('have changed nothing of each other in these tests', async () => {
     expect(await allRows(api)).toEqual(before);
     const found = await api.request('GET', `/v1/sd/text-to-image/${hers.generation}`, { key: alice });
     expect(found.status).toBe(200);

@@ -13,7 +13,7 @@ describe('two transactions that wait for each other', () => {
 
   afterAll(() => bench.close());
 
-  /** Two pieces of work that change the same rows in opposite order, and meet in the middle the first time. */
+  /** Two transactions that change the same rows in opposite order, and deadlock the first time. */
   async function oppositeWork() {
     const ids = [await addTask(), await addTask()];
     let arrived = 0;
@@ -36,20 +36,20 @@ describe('two transactions that wait for each other', () => {
 
   const addTask = async (): Promise<string> => (await bench.addTask({}, { withJob: false })).id;
 
-  it.each(['run', 'enclose'] as const)('are both done by %s, one of them in a second try', async (method) => {
+  it.each(['run', 'enclose'] as const)('are both committed by %s, one of them in a second attempt', async (method) => {
     const { works, prompts, tries } = await oppositeWork();
     const perform = (work: (manager: EntityManager) => Promise<void>): Promise<void> =>
       method === 'run'
         ? bench.transactions.run(({ manager }) => work(manager))
         : bench.transactions.enclose(() => work(bench.transactions.manager));
     await Promise.all(works.map(perform));
-    // The one that is repeated may be quicker than the one that waits, and meet it once more.
+    // The repeated transaction may be quicker than the waiting one, and deadlock with it once more.
     expect(tries()).toBeGreaterThanOrEqual(3);
     const [first, second] = await prompts();
     expect(first).toBe(second);
   });
 
-  it('make their jobs once', async () => {
+  it('add their jobs once', async () => {
     const { works, tries } = await oppositeWork();
     const jobsBefore = await jobCount();
     await Promise.all([
@@ -93,7 +93,7 @@ describe('a transaction that encloses a call', () => {
     await Promise.all(calls);
   });
 
-  it('undoes a plain write, and keeps what is for after the commit from being done', async () => {
+  it('rolls back a plain write, and skips the work for after the commit', async () => {
     const { id, prompt } = await bench.addTask({}, { withJob: false });
     let done = 0;
     const work = (failure?: Error) =>

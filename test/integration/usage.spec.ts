@@ -23,7 +23,7 @@ describe('usage', () => {
     expect(await usage()).toMatchObject({ status: 200, body: [] });
   });
 
-  it('counts what was drawn, and nothing that failed or was another’s', async () => {
+  it('counts drawn pictures, but not failed ones or another caller’s', async () => {
     const { id } = await makeFinetune(api, key, { model: 'shapes' });
     const prompts = await makePrompts(api, key, id, [{ prompt: 'robot', steps: 20 }, { prompt: 'robot' }]);
     const generation = (body: object) =>
@@ -37,7 +37,7 @@ describe('usage', () => {
     const [theirs] = await makePrompts(api, stranger, (await makeFinetune(api, stranger)).id);
     await drawTask(api, theirs.id);
 
-    // The test may pass midnight: then there are two days.
+    // The test may run across midnight: then there are two days.
     const days = day === today() ? [{ day, images: 4, steps: 50, compute_seconds: 1.35 }] : undefined;
     if (days) expect((await usage()).body).toEqual(days);
     expect((await usage('?group_by=model')).body).toEqual([
@@ -50,7 +50,7 @@ describe('usage', () => {
     ]);
   });
 
-  it('sums the days from the first to the last, newest first', async () => {
+  it('sums the days of the range, newest first', async () => {
     const row = { ownerId: key.id, model: 'm', finetuneId: '', images: 1, steps: 2, computeSeconds: 0.1 };
     const days = ['2026-02-27', '2026-02-28', '2026-03-01', '2026-03-02'];
     await api.dataSource.manager.insert(
@@ -77,7 +77,7 @@ describe('usage', () => {
     ['?to=0000-01-01', '/to'],
     ['?group_by=key', '/group_by'],
     ['?group_by=day&group_by=model', '/group_by'],
-  ])('refuses %s and names the parameter', async (query, pointer) => {
+  ])('rejects %s and names the parameter', async (query, pointer) => {
     const { status, body } = await usage(query);
     expect([status, body.code, body.errors?.map((error) => error.pointer)]).toEqual([
       400,

@@ -29,7 +29,7 @@ describe('Webhooks', () => {
     return started;
   };
 
-  /** A canceled Generation is a terminated one, and needs no worker. */
+  /** A canceled Generation is terminated, and needs no worker. */
   const terminate = async (webhook: string, target = api, owner = key): Promise<string> => {
     const { body } = await target.request<{ id: string }>('POST', '/v1/sd/text-to-image', {
       key: owner,
@@ -61,12 +61,12 @@ describe('Webhooks', () => {
     expect(delivery).toMatchObject({ attemptCount: 1, nextAttemptAt: null });
   });
 
-  it('tries again after a failure, with the same id, and logs each try', async () => {
+  it('retries after a failure, with the same id, and logs each attempt', async () => {
     let release = (): void => undefined;
     const isSeen = new Promise<void>((resolve) => (release = resolve));
     const { url, next, received } = await receiver((_, response, count) => {
       if (count === 1) response.writeHead(500).end();
-      // The second try does not end before the row has been read with one.
+      // The second attempt does not end before the row has been read with one attempt.
       else void isSeen.then(() => response.writeHead(200).end());
     });
     const id = await terminate(url);
@@ -74,7 +74,7 @@ describe('Webhooks', () => {
     const pending = await deliveryOf(id, ({ attemptCount }) => attemptCount === 1);
     expect(pending.status).toBe('pending');
     const { startedAt } = await api.dataSource.manager.findOneByOrFail(WebhookAttempt, { deliveryId: pending.id });
-    // Five seconds or a tenth less from the end of the try; the wait after the next would be minutes.
+    // Five seconds, minus up to a tenth, after the end of the attempt; the following wait would be minutes.
     const wait = (pending.nextAttemptAt?.getTime() ?? 0) - startedAt.getTime();
     expect(wait).toBeGreaterThanOrEqual(4_500);
     expect(wait).toBeLessThan(20_000);
@@ -90,7 +90,7 @@ describe('Webhooks', () => {
     expect(attempts.map(({ statusCode }) => statusCode)).toEqual([500, 200]);
   });
 
-  it('takes a redirect for a failure and does not follow it', async () => {
+  it('treats a redirect as a failure and does not follow it', async () => {
     const canary = await receiver();
     const { url, next } = await receiver((_, response) => response.writeHead(302, { location: canary.url }).end());
     const id = await terminate(url);
@@ -113,7 +113,7 @@ describe('Webhooks', () => {
     expect(wait).toBeGreaterThan(3_500_000);
   });
 
-  it('succeeds at the status line of a receiver whose body never ends', async () => {
+  it('succeeds at the status line even if the body never ends', async () => {
     const { url } = await receiver((_, response) => {
       response.writeHead(200);
       const pump = setInterval(() => response.write('x'.repeat(65_536)), 1);
@@ -123,7 +123,7 @@ describe('Webhooks', () => {
     expect(delivery.status).toBe('delivered');
   });
 
-  it('gives a due delivery that lost its job a new one', async () => {
+  it('makes a new job for a due delivery that lost its job', async () => {
     const { url, next } = await receiver((_, response, count) =>
       response.writeHead(count === 1 ? 503 : 200, { 'retry-after': '600' }).end(),
     );
@@ -141,7 +141,7 @@ describe('Webhooks', () => {
     await deliveryOf(id, ({ status }) => status === 'delivered');
   });
 
-  describe('where the operator does not allow private addresses', () => {
+  describe('when the operator does not allow private addresses', () => {
     let strict: TestApi;
     let owner: TestKey;
     let canary: Receiver;
@@ -161,7 +161,7 @@ describe('Webhooks', () => {
     ];
     const urlTo = (host: string): string => `http://${host}:${new URL(canary.url).port}/`;
 
-    it.each(literals)('refuses %s when the Generation is made', async (host) => {
+    it.each(literals)('rejects %s when the Generation is made', async (host) => {
       const { status, body } = await strict.request('POST', '/v1/sd/text-to-image', {
         key: owner,
         body: { prompt: 'a star', webhook: urlTo(host) },
@@ -174,7 +174,7 @@ describe('Webhooks', () => {
       });
     });
 
-    it('delivers nothing there either, for what was made while it was allowed', async () => {
+    it('does not deliver there either, if the Generation was made while it was allowed', async () => {
       const sender = strict.app.get(WebhookSender);
       for (const host of literals)
         for (const scheme of ['http', 'https']) {
@@ -189,7 +189,7 @@ describe('Webhooks', () => {
       expect(canary.received).toHaveLength(0);
     });
 
-    it.each(['localhost', 'LocalHost'])('takes the name %s, and refuses its address at delivery', async (name) => {
+    it.each(['localhost', 'LocalHost'])('accepts the name %s, and rejects its address at delivery', async (name) => {
       const id = await terminate(urlTo(name), strict, owner);
       const delivery = await deliveryOf(id, ({ attemptCount }) => attemptCount > 0, strict);
       const attempt = await strict.dataSource.manager.findOneByOrFail(WebhookAttempt, { deliveryId: delivery.id });
@@ -198,7 +198,7 @@ describe('Webhooks', () => {
     });
   });
 
-  it('leaves the circuit of a host alone whose name cannot be looked up', async () => {
+  it('does not open the circuit of a host whose name cannot be resolved', async () => {
     const sender = api.app.get(WebhookSender);
     const message = { id: 'x', ownerId: key.id, body: '{}', secrets: [key.webhookSecret] };
     await expect(sender.send({ ...message, url: 'http://nowhere.invalid/' })).resolves.toMatchObject({

@@ -10,7 +10,7 @@ const conv = 'lora_unet_down_blocks_0_resnets_0_conv1';
 
 type Tensors = Record<string, number[]>;
 
-/** A file of F16 tensors whose values are all zero and take no room on the disk. */
+/** A file of F16 tensors with all-zero values that take no space on the disk. */
 async function fileOf(path: string, tensors: Tensors, metadata?: Record<string, string>): Promise<void> {
   const header: Record<string, unknown> = metadata ? { __metadata__: metadata } : {};
   let offset = 0;
@@ -33,10 +33,10 @@ const linear = (rank: number, out = 128, input = 128): Tensors => ({
   [`${layer}.lora_B.weight`]: [out, rank],
 });
 
-describe('weights that are made to cost', () => {
+describe('weights that are made to be expensive', () => {
   let folder: string;
   let path: string;
-  /** Bytes that were read of the file itself; the base's graph is read too. */
+  /** Bytes read from the file itself; the base's graph is read too. */
   let read: number;
 
   beforeEach(async () => {
@@ -89,7 +89,7 @@ describe('weights that are made to cost', () => {
       'WeightsMalformed',
       /are for the same layer/,
     ],
-  ])('refuses %s without reading a number', async (_, tensors, code, sentence) => {
+  ])('rejects %s without reading a number', async (_, tensors, code, sentence) => {
     await fileOf(path, tensors);
     expect(await inspect()).toMatchObject({
       name: 'WeightsError',
@@ -100,13 +100,13 @@ describe('weights that are made to cost', () => {
     expect(read).toBeLessThan(Math.min(size, 2 ** 20));
   });
 
-  it('refuses a header that is longer than any before it is read', async () => {
+  it('rejects a header that is longer than any valid one before reading it', async () => {
     await writeRaw(path, ' '.repeat(20_000_000), 0);
     expect(await inspect()).toMatchObject({ code: 'WeightsMalformed' });
     expect(read).toBe(8);
   });
 
-  it('reads the numbers of what fits once, a middle factor too', async () => {
+  it('reads the numbers of matching tensors once, including a middle factor', async () => {
     await fileOf(path, linear(1024));
     expect(await inspect()).toMatchObject({ kind: 'lora', rank: [1024] });
     const { size } = await stat(path);

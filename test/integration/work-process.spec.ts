@@ -50,7 +50,7 @@ describe(WorkProcess.name, () => {
       (error: WorkError) => error.failure,
     );
 
-  it('starts with the first order, at low priority, and carries out the next ones in the same process', async () => {
+  it('starts with the first job, at low priority, and runs the next ones in the same process', async () => {
     expect(work.pid).toBeUndefined();
     const first = await work.run({ deed: 'echo', data: new Uint8Array([1, 2, 3]) });
     expect([...(first.data ?? [])]).toEqual([1, 2, 3]);
@@ -71,7 +71,7 @@ describe(WorkProcess.name, () => {
     }
   });
 
-  it('tells what went wrong, and goes on', async () => {
+  it('reports an error, and continues', async () => {
     const { pid } = await work.run({ deed: 'echo' });
     await expect(work.run({ deed: 'throw' })).rejects.toMatchObject({
       failure: 'failed',
@@ -80,7 +80,7 @@ describe(WorkProcess.name, () => {
     expect((await work.run({ deed: 'echo' })).pid).toBe(pid);
   });
 
-  it.each(['sleep', 'spin'])('ends work that takes too long (%s), and starts anew', async (deed) => {
+  it.each(['sleep', 'spin'])('ends work that takes too long (%s), and restarts', async (deed) => {
     const { pid } = await work.run({ deed: 'echo' });
     expect(await failureOf({ deed }, 200)).toBe('time');
     const next = await work.run({ deed: 'echo' });
@@ -94,40 +94,40 @@ describe(WorkProcess.name, () => {
     expect((await work.run({ deed: 'echo' })).deed).toBe('echo');
   });
 
-  it('starts anew at once after work that took too long, however often', async () => {
+  it('restarts at once after work that took too long, however often', async () => {
     for (let n = 0; n < 8; n++) expect(await failureOf({ deed: 'sleep' }, 1)).toBe('time');
     const startedAt = performance.now();
     await work.run({ deed: 'echo' });
-    // After so many deaths of another kind it would wait for ten seconds first.
+    // After that many deaths of another kind it would wait for ten seconds first.
     expect(performance.now() - startedAt).toBeLessThan(8_000);
   });
 
-  it('gives work whose process died to another, and gives it up when that dies too', async () => {
+  it('retries work whose process died, and fails it when the second process dies too', async () => {
     expect(await failureOf({ deed: 'exit' })).toBe('died');
     expect(deaths).toEqual(['exit code 3', 'exit code 3']);
     expect((await work.run({ deed: 'echo' })).deed).toBe('echo');
   });
 
-  it('carries an order out although its process is killed', async () => {
+  it('completes a job although its process is killed', async () => {
     const { pid } = await work.run({ deed: 'echo' });
     process.kill(pid, 'SIGKILL');
     expect((await work.run({ deed: 'echo' })).pid).not.toBe(pid);
   });
 
-  it('says when its process cannot start', async () => {
+  it('reports that its process cannot start', async () => {
     const broken = new WorkProcess({ name: 'test', file: `${file}.none`, timeMs: 30_000, heapMb: 64, residentMb: 400 });
     await expect(broken.run({})).rejects.toMatchObject({ failure: 'died' });
     broken.close();
   });
 
-  it('ends a process without work', async () => {
+  it('ends an idle process', async () => {
     work = new WorkProcess({ name: 'test', file, timeMs: 30_000, heapMb: 64, residentMb: 400, idleMs: 50 });
     const { pid } = await work.run({ deed: 'echo' });
     await until(async () => !isAlive(pid), 'the idle process has ended');
     expect((await work.run({ deed: 'echo' })).pid).not.toBe(pid);
   });
 
-  it('ends with its owner', async () => {
+  it('ends its process when it is closed', async () => {
     const { pid } = await work.run({ deed: 'echo' });
     const running = failureOf({ deed: 'sleep' });
     await new Promise(setImmediate);
@@ -138,7 +138,7 @@ describe(WorkProcess.name, () => {
     expect(deaths).toEqual([]);
   });
 
-  it('ends when its parent is killed, whatever it is at', async () => {
+  it('ends its process when the parent is killed, whatever it is doing', async () => {
     const parent = spawn(
       process.execPath,
       [

@@ -11,42 +11,42 @@ import { startS3 } from './s3-server';
 /** Whether the tests of this process run on Redis and S3; scale-out.setup.ts sets the variable. */
 const isScaledOut = (): boolean => process.env.TEST_SCALE_OUT === 'true';
 
-/** Where the jobs of a test wait: in its PostgreSQL, or in a Redis of its own. */
+/** The job queue of a test: in its PostgreSQL, or in a Redis of its own. */
 export interface RunningQueue {
-  /** What makes the service use it. */
+  /** Variables that make the service use it. */
   env: Record<string, string>;
   /** Loses every job, as a restart or an operator may. */
   loseJobs(): Promise<void>;
-  /** Loses one job that nobody has taken. */
+  /** Loses one waiting job. */
   loseJob(queue: QueueName, jobId: string): Promise<void>;
-  /** Makes it unusable. The function that comes back repairs it. */
+  /** Makes it unusable. The returned function repairs it. */
   breakDown(): Promise<() => Promise<void>>;
   close(): Promise<void>;
 }
 
-/** Where the pictures of a test lie: in its data folder, or in an S3 server of its own. */
+/** The picture storage of a test: its data folder, or an S3 server of its own. */
 export interface RunningStorage {
-  /** What makes the service use it. */
+  /** Variables that make the service use it. */
   env: Record<string, string>;
-  /** What lies under a prefix, or everything, sorted: keys, and on a disk also each empty folder, with a slash at its end. */
+  /** Everything under a prefix, or everything, sorted: keys, and on a disk also each empty folder, with a trailing slash. */
   contents(prefix?: string): Promise<string[]>;
-  /** Makes an object as old as it has to be. */
+  /** Changes an object's age. */
   age(key: string, modifiedAt: Date): Promise<void>;
   /** Makes it unusable. */
   breakDown(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What the processes of one service share beside its database. */
+/** What the processes of one service share besides the database. */
 export interface RunningBackEnds {
-  /** What makes the service use both. */
+  /** Variables that make the service use both. */
   env: Record<string, string>;
   queue: RunningQueue;
   storage: RunningStorage;
   close(): Promise<void>;
 }
 
-/** Starts what the project of the spec file asks for. */
+/** Starts the back ends of the spec file's project. */
 export async function startBackEnds(
   database: Pick<TestDatabase, 'url' | 'dataSource'>,
   dataDir: string,
@@ -64,7 +64,7 @@ export async function startBackEnds(
   };
 }
 
-/** Starts the storage alone. */
+/** Starts only the storage. */
 export async function startStorage(dataDir: string): Promise<RunningStorage> {
   return isScaledOut() ? startS3Storage() : diskStorage(join(dataDir, 'images'));
 }

@@ -3,16 +3,16 @@ import { createDataSource } from '@app/database';
 import { Client } from 'pg';
 import type { DataSource } from 'typeorm';
 
-/** A migrated, empty database that belongs to one spec file. */
+/** A migrated, empty database for one spec file. */
 export interface TestDatabase {
   url: string;
-  /** Connected; closed by `drop`. */
+  /** A connected data source; `drop` closes it. */
   dataSource: DataSource;
-  /** Closes the data source and removes the database, whoever is still connected. */
+  /** Closes the data source and removes the database, even if others are still connected. */
   drop(): Promise<void>;
 }
 
-/** Copies the migrated template of this run: some tens of milliseconds, and safe beside other spec files. */
+/** Copies the migrated template of this run: takes tens of milliseconds, and is safe beside other spec files. */
 export async function createTestDatabase(): Promise<TestDatabase> {
   const name = `test_${randomBytes(6).toString('hex')}`;
   await administrate(`CREATE DATABASE ${name} TEMPLATE ${environment('TEST_DATABASE_TEMPLATE')}`);

@@ -1,15 +1,15 @@
 import { EventSource } from 'eventsource';
 
-/** What a browser's EventSource does, and what it was told. */
+/** What a browser's EventSource received. */
 export interface EventClient {
   source: EventSource;
-  /** Names of the events, in their order. */
+  /** Names of the events, in order. */
   events: string[];
-  /** Statuses of the answers to its requests, in their order. */
+  /** Statuses of the responses to its requests, in order. */
   statuses: number[];
 }
 
-/** Follows a stream with a client that comes back by itself. */
+/** Follows a stream with a client that reconnects by itself. */
 export function openEventClient(url: string, token: string): EventClient {
   const statuses: number[] = [];
   const source = new EventSource(url, {

@@ -1,11 +1,11 @@
-/** One server-sent event, with its data read as JSON. */
+/** One server-sent event, with its data parsed as JSON. */
 export interface ServerEvent {
   event: string;
   id?: string;
   data: unknown;
 }
 
-/** An open stream of events. */
+/** An open event stream. */
 export interface OpenEvents {
   /** The next event; undefined when the server has ended the stream. */
   next: () => Promise<ServerEvent | undefined>;
@@ -44,7 +44,7 @@ export async function openEvents(
   return { next, close: () => abort.abort() };
 }
 
-/** Comments and the retry hint are no events. */
+/** Comments and the retry hint are not events. */
 function parse(lines: readonly string[]): ServerEvent | undefined {
   const fields = new Map(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]));
   const event = fields.get('event');

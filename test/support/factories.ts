@@ -6,7 +6,7 @@ import sharp from 'sharp';
 import type { TestApi, TestKey } from './api';
 import { keysIn } from './stored-objects';
 
-/** Fields of a Fine-Tune in a reply. */
+/** Fields of a Fine-Tune in a response. */
 export interface FinetuneJson {
   id: string;
   title: string | null;
@@ -19,7 +19,7 @@ export interface FinetuneJson {
   created_at: string;
 }
 
-/** Fields of a Prompt in a reply; `cfg` and `seed` are strings where it is created. */
+/** Fields of a Prompt in a response; `cfg` and `seed` are strings at its creation. */
 export interface PromptJson {
   id: string;
   prompt: string;
@@ -30,7 +30,7 @@ export interface PromptJson {
   [field: string]: unknown;
 }
 
-/** Fields of an error in a reply. */
+/** Fields of an error response. */
 export interface ProblemJson {
   status: number;
   code: string;
@@ -58,7 +58,7 @@ export async function makePrompts(
   return reply.body;
 }
 
-/** Does what a worker does with a queued task, with a picture of one colour, and settles it. */
+/** Acts as a worker on a queued task: stores a picture of one colour, and settles the task. */
 export async function drawTask(api: TestApi, taskId: string, computeSeconds = 1): Promise<void> {
   const lifeCycle = api.app.get(ImageTaskLifeCycle);
   const storage = api.app.get<ImageStorage>(IMAGE_STORAGE);
@@ -87,7 +87,7 @@ export async function drawTask(api: TestApi, taskId: string, computeSeconds = 1)
   await lifeCycle.settle(task, { status: 'succeeded', images, computeSeconds });
 }
 
-/** Ends a queued task as a worker that could not draw it. */
+/** Fails a queued task like a worker that could not draw it. */
 export async function failTask(api: TestApi, taskId: string, error: string): Promise<void> {
   const lifeCycle = api.app.get(ImageTaskLifeCycle);
   const claim = await lifeCycle.claim(taskId);

@@ -1,14 +1,14 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-// Below the ports that the system gives to whoever asks for any: between the look and the start nobody else gets it by chance.
+// Below the system's range of ephemeral ports, so that no other process gets the port by chance before it is used.
 const first = 10_000;
 const end = 30_000;
-/** How far apart test processes begin, which run at the same time and have neighbouring ids. */
+/** Distance between the first ports of test processes, which run in parallel and have similar ids. */
 const stride = 199;
 let next = first + ((process.pid * stride) % (end - first));
 
-/** A port of the loopback address that nobody listens on, and that this process has not given out before. */
+/** A free loopback port that this process has not used before. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = next;
@@ -17,7 +17,7 @@ export async function freePort(): Promise<number> {
     try {
       await once(probe, 'listening');
     } catch {
-      // Somebody listens there.
+      // The port is in use.
       continue;
     }
     probe.close();

@@ -15,7 +15,7 @@ export interface Golden {
   has(name: string): boolean;
 }
 
-/** The arrays of `test/golden/data/<name>.safetensors`; asking for one that is absent or of another type throws. */
+/** The arrays of `test/golden/data/<name>.safetensors`; asking for a missing one, or for another type, throws. */
 export function loadGolden(name: string): Golden {
   const source = new BufferSource(readFileSync(join(folder, `${name}.safetensors`)));
   const { tensors } = readSafetensorsHeader(source);
@@ -43,7 +43,7 @@ export function loadGoldenTable<T>(name: string): T {
   return JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8')) as T;
 }
 
-/** The largest absolute difference; equal infinities differ by 0, and a NaN or another length differs by infinity. */
+/** The largest absolute difference; equal infinities differ by 0, and a NaN or a different length gives infinity. */
 export function largestDifference(actual: ArrayLike<number>, expected: ArrayLike<number>): number {
   if (actual.length !== expected.length) return Infinity;
   let largest = 0;
@@ -55,7 +55,7 @@ export function largestDifference(actual: ArrayLike<number>, expected: ArrayLike
   return largest;
 }
 
-/** Notes a golden's result as a JSON line in the file that GOLDEN_TABLE names, if it does. */
+/** Appends a golden test's result as a JSON line to the file named by GOLDEN_TABLE, if set. */
 export function recordGolden(name: string, cases: number, worst: number, tolerance: number): void {
   const table = process.env.GOLDEN_TABLE;
   if (table) appendFileSync(table, `${JSON.stringify({ name, cases, worst, tolerance })}\n`);

@@ -6,24 +6,24 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 
-/** What one request for a file, or for the `listing`, gets instead of a right answer. */
+/** What one request for a file, or for the `listing`, gets instead of the right response. */
 export interface Fault {
-  /** Answers with this status and no body. */
+  /** Responds with this status and no body. */
   status?: number;
   headers?: Record<string, string>;
-  /** Sends so many bytes of the body and breaks the connection. */
+  /** Sends this many bytes of the body and breaks the connection. */
   dropAfter?: number;
-  /** Sends so many bytes of the body and then nothing, with the connection open. */
+  /** Sends this many bytes of the body, then nothing, and keeps the connection open. */
   stallAfter?: number;
-  /** Sends the whole file with 200 whatever range was asked for. */
+  /** Sends the whole file with 200, whatever range was requested. */
   ignoreRange?: boolean;
-  /** Flips a bit of the first byte that is sent. */
+  /** Flips a bit of the first byte. */
   corrupt?: boolean;
   /** Sends this content instead, as the whole file. */
   content?: Buffer;
 }
 
-/** A request as a server saw it. */
+/** A request as the server saw it. */
 export interface SeenRequest {
   host: 'hub' | 'store';
   /** The file's path in the repository, or `listing`. */
@@ -34,13 +34,13 @@ export interface SeenRequest {
 interface StoredFile {
   content: Buffer;
   large: boolean;
-  /** What the listing says, where that is to differ from the truth. */
+  /** Values in the listing that differ from the real ones. */
   size?: number;
 }
 
 /**
- * A hub on this machine with the API that `models add` uses: listings, small files from the hub itself, and large ones by a redirect to
- * a second host, as the real one does. Emits `stalled` with a file's name when a stalling answer has sent its bytes.
+ * A local hub with the API that `models add` uses: listings, small files from the hub itself, and large ones by a redirect to a
+ * second host, as on the real one. Emits `stalled` with a file's name when a stalling response has sent its bytes.
  */
 export class HubServer extends EventEmitter {
   readonly requests: SeenRequest[] = [];
@@ -73,7 +73,7 @@ export class HubServer extends EventEmitter {
     return urlOf(this.store);
   }
 
-  /** Publishes a file; what is no text goes to the store of large files. */
+  /** Publishes a file; binary files go to the storage of large files. */
   publish(path: string, content: Buffer | string, listedSize?: number): void {
     const large = !/\.(json|txt|md)$/.test(path);
     this.files.set(path, {
@@ -92,7 +92,7 @@ export class HubServer extends EventEmitter {
     return this.files.get(path)!.content;
   }
 
-  /** The next `times` requests for this file go wrong in this way, after those that were ordered before. */
+  /** Makes the next `times` requests for this file fail in this way, after any failures requested before. */
   fail(file: string, fault: Fault, times = 1): void {
     this.faults.set(file, [...(this.faults.get(file) ?? []), { fault, times }]);
   }

@@ -19,19 +19,19 @@ import { until } from './until';
 
 const root = resolve(__dirname, '..', '..');
 
-/** The engine threads' entry as it is built; the global set-up of the integration tests builds it. */
+/** The compiled entry of the engine threads; the global set-up of the integration tests builds it. */
 export const threadFile = join(root, 'dist', 'apps', 'inference', 'src', 'engine', 'engine-thread.js');
 
-/** An entry whose thread dies in the middle of its first drawing; the file that it leaves makes the next thread whole. */
+/** An entry whose thread dies in the middle of its first drawing; it leaves a file that makes the next thread work. */
 export const dyingThreadFile = join(__dirname, 'dying-engine-thread.cjs');
 
-/** An entry whose thread hangs in the middle of its first drawing, for some seconds. */
+/** An entry whose thread hangs for some seconds in the middle of its first drawing. */
 export const hangingThreadFile = join(__dirname, 'hanging-engine-thread.cjs');
 
-/** A log line; `msg` is what it says. */
+/** A log line; `msg` is its message. */
 export type LoggedLine = Record<string, unknown> & { msg: string };
 
-/** A database, a queue and a data folder, as a worker finds them. */
+/** The environment of a worker: a database, a queue and a data folder. */
 export interface InferenceBench {
   config: Config;
   databaseUrl: string;
@@ -41,12 +41,12 @@ export interface InferenceBench {
   lifeCycle: ImageTaskLifeCycle;
   intake: TaskIntake;
   logger: JsonLogger;
-  /** What was logged, in order. */
+  /** The log lines, in order. */
   logged: LoggedLine[];
   storage: ImageStorage;
-  /** Where the jobs and the pictures are. */
+  /** The queue and the picture storage. */
   backEnds: RunningBackEnds;
-  /** Inserts a queued task and, unless told otherwise, its job. */
+  /** Inserts a queued task and, by default, its job. */
   addTask(values?: Partial<ImageTask>, options?: { withJob?: boolean }): Promise<ImageTask>;
   taskOf(id: string): Promise<ImageTask>;
   /** Waits until the task has a terminated status. */
@@ -54,7 +54,7 @@ export interface InferenceBench {
   close(): Promise<void>;
 }
 
-/** Sets up everything that a worker needs but the worker itself. */
+/** Sets up everything that a worker needs except the worker itself. */
 export async function createInferenceBench(environment: Record<string, string> = {}): Promise<InferenceBench> {
   const database = await createTestDatabase();
   const dataDir = await mkdtemp(join(tmpdir(), 'darkroom-inference-'));

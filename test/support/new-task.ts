@@ -1,7 +1,7 @@
 import { newIdentifier } from '@app/domain';
 import type { NewTask } from '@app/image-tasks';
 
-/** A Generation's task of a key as the intake writes it; anything may be set. */
+/** A Generation's task as the intake writes it; any field may be set. */
 export const newTask = (ownerId: string, values: Partial<NewTask> = {}): NewTask => ({
   id: newIdentifier(),
   kind: 'generation',

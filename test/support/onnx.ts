@@ -9,7 +9,7 @@ import {
 } from '../../libs/diffusion/src/onnx/protobuf';
 import { BufferSource } from '../../libs/diffusion/src/tensor/byte-source';
 
-/** What a test wants in a graph; field numbers below are those of onnx.proto. */
+/** The graph that a test needs; the field numbers below are those of onnx.proto. */
 export interface GraphToWrite {
   nodes: { op: string; name?: string; inputs: string[]; outputs: string[]; ints?: Record<string, number[]> }[];
   initializers?: InitializerToWrite[];
@@ -21,7 +21,7 @@ export interface InitializerToWrite {
   name: string;
   dims: number[];
   dataType: number;
-  /** Inline values, or where they are. */
+  /** Inline values, or their location. */
   raw?: Uint8Array;
   packedFloats?: Float32Array;
   external?: Record<string, string>;
@@ -45,7 +45,7 @@ export function encodeOnnx({ nodes, initializers = [], inputs = [], valueInfos =
   return Buffer.concat([varintField(1, 8), bytesField(7, graph), bytesField(8, varintField(2, 17))]);
 }
 
-/** A copy of an ONNX model that declares other shapes for inputs and outputs, by name: numbers are fixed, names are free. */
+/** A copy of an ONNX model with other shapes for inputs and outputs, by name: numbers are fixed, names are free. */
 export function withShapes(model: Buffer, shapes: Record<string, readonly (number | string)[]>): Buffer {
   const source = new BufferSource(model);
   const edit = (field: Field, change: (inner: Field) => Buffer | undefined): Buffer =>

@@ -19,7 +19,7 @@ export const pgBouncer = programs.find((program) => {
   }
 });
 
-/** PgBouncer before a database. It does not run as root, so root hands it to a user that every system has. */
+/** PgBouncer in front of a database. It does not run as root, so root runs it as a user that every system has. */
 export async function startPgBouncer(
   databaseUrl: string,
   mode: 'session' | 'transaction' | 'statement',

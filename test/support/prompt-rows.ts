@@ -11,7 +11,7 @@ export async function insertFinetune(manager: EntityManager, ownerId: string): P
   return manager.findOneByOrFail(Finetune, { id });
 }
 
-/** Inserts a Prompt of a Fine-Tune and its image task; by default one that is queued, without a job. */
+/** Inserts a Prompt of a Fine-Tune and its image task; by default a queued one, without a job. */
 export async function insertPrompt(
   manager: EntityManager,
   finetune: Finetune,
@@ -41,7 +41,7 @@ export async function insertPrompt(
   return manager.findOneOrFail(FinetunePrompt, { where: { id }, relations: { task: true } });
 }
 
-/** Lets a task have succeeded with one picture in the storage, of one color; `bytes` stand for its file. */
+/** Makes a task succeeded with one picture in the storage, of one color; `bytes` replaces its file. */
 export async function insertPicture(
   manager: EntityManager,
   storage: ImageStorage,
@@ -64,7 +64,7 @@ export async function insertPicture(
   return manager.findOneByOrFail(Image, { id });
 }
 
-/** The Style as it is stored. */
+/** The stored Style. */
 export function storedStyle(manager: EntityManager, id: string): Promise<Style> {
   return manager.findOneByOrFail(Style, { id });
 }

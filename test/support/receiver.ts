@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** One request that reached the receiver. */
+/** One request to the receiver. */
 export interface Received {
   path: string;
   headers: IncomingHttpHeaders;
@@ -11,16 +11,16 @@ export interface Received {
 
 type Answer = (request: Received, response: ServerResponse, count: number) => void;
 
-/** A real HTTP server that keeps what it is sent and lets a test await it. */
+/** A real HTTP server that records requests and lets a test await them. */
 export interface Receiver {
   url: string;
   received: Received[];
-  /** Resolves with the n-th request (from 1) as soon as it is there. */
+  /** Resolves with the n-th request (from 1) as soon as it arrives. */
   next: (n: number) => Promise<Received>;
   close: () => Promise<void>;
 }
 
-/** @param answer what each request gets; 204 by default. */
+/** @param answer response to each request; 204 by default. */
 export async function startReceiver(
   answer: Answer = (_, response) => response.writeHead(204).end(),
 ): Promise<Receiver> {

@@ -8,7 +8,7 @@ import { Redis } from 'ioredis';
 import { freePort } from './free-port';
 import { until } from './until';
 
-/** How a server is run: Debian's checker is the same program, and is a server under that name. */
+/** How to run a server: Debian's RDB checker is the same program, and acts as a server under that name. */
 interface Program {
   file: string;
   argv0: string;
@@ -20,11 +20,11 @@ const isOnPath = (name: string): boolean => spawnSync(name, ['--version'], { std
 
 function find(): Program | undefined {
   for (const file of ['redis-server', 'valkey-server']) if (isOnPath(file)) return { file, argv0: file };
-  // The package of tools brings no service that would be started.
+  // The tools package starts no service.
   return isOnPath('redis-check-rdb') ? { file: 'redis-check-rdb', argv0: 'redis-server' } : undefined;
 }
 
-/** Debian's package, where this is Debian and we may; quietly, and not for long. */
+/** Installs Debian's package, if this is Debian and we may; quietly, and with a time limit. */
 function install(): void {
   if (process.getuid?.() !== 0 || !isOnPath(installer)) return;
   spawnSync(
@@ -45,21 +45,21 @@ function findOrInstall(): Program | undefined {
   return find();
 }
 
-// Many spec files ask; only the first process of a run looks for it, and installs it.
+// Many spec files call this; only the first process of a run looks for Redis, and installs it.
 const program = process.env.TEST_WITHOUT_REDIS ? undefined : findOrInstall();
 
-/** Why there is no Redis to test with; undefined where there is one. */
+/** Why there is no Redis for tests; undefined if there is one. */
 export const whyNoRedis = program
   ? undefined
   : 'no redis-server or valkey-server is on the PATH, and none could be installed';
 
-/** A real Redis of one spec file, with the settings that the service asks for. */
+/** A real Redis for one spec file, with the settings that the service needs. */
 export interface RedisServer {
   url: string;
-  /** Forgets everything, as an operator's FLUSHALL does. */
+  /** Deletes everything, as an operator's FLUSHALL does. */
   flush(): Promise<void>;
   kill(): Promise<void>;
-  /** Starts again on the same port, empty. */
+  /** Restarts on the same port, empty. */
   start(): Promise<void>;
   close(): Promise<void>;
 }
@@ -104,7 +104,7 @@ async function ask<T>(url: string, question: (redis: Redis) => Promise<T>): Prom
     await redis.connect();
     return await question(redis);
   } finally {
-    // A connection that has failed has ended; its timer would run on for two seconds.
+    // A failed connection has already ended; quitting would wait for its timer of two seconds.
     if (redis.status !== 'end') redis.disconnect();
   }
 }

@@ -6,13 +6,13 @@ import { join, resolve } from 'node:path';
 const root = resolve(__dirname, '..', '..');
 const main = join(root, 'dist', 'apps', 'api', 'src', 'main.js');
 
-/** A line of the log of a process. */
+/** A log line of a process. */
 export type LogLine = Record<string, unknown> & { msg: string };
 
 /** An api as a process of its own. */
 export interface RunningApi {
   url: string;
-  /** What it has logged so far. */
+  /** The log lines so far. */
   lines: LogLine[];
   /** Sends a signal and resolves with the exit code, or the signal that ended it. */
   end(signal: NodeJS.Signals): Promise<number | string>;

@@ -8,14 +8,14 @@ import { until } from './until';
 const root = resolve(__dirname, '..', '..');
 const main = join(root, 'dist', 'apps', 'launcher', 'src', 'main.js');
 
-/** What `npm start` runs, as a process of its own. */
+/** `npm start` as a process of its own. */
 export class RunningLauncher {
   output = '';
   readonly ended: Promise<number | string>;
   private readonly child: ChildProcess;
   private readonly ready: Promise<string>;
 
-  /** Every variable that is not given has its default. */
+  /** Variables that are not given have their defaults. */
   constructor(env: Record<string, string>) {
     this.child = spawn(process.execPath, [main], {
       cwd: root,
@@ -30,7 +30,7 @@ export class RunningLauncher {
     this.ready = once(this.child, 'message').then(([message]: { url: string }[]) => message.url);
   }
 
-  /** Its address, once it takes requests. */
+  /** Its address, once it accepts requests. */
   async url(): Promise<string> {
     const early = this.ended.then((code) => {
       throw new Error(`The launcher ended with ${code} before it was ready:\n${this.output}`);
@@ -45,7 +45,7 @@ export class RunningLauncher {
   }
 }
 
-/** The processes that have to do with a folder: its path is among their words or in their environment. */
+/** The processes that use a folder: its path is in their command line or environment. */
 export function processesOf(folder: string): { pid: number; command: string }[] {
   return readdirSync('/proc').flatMap((entry) => {
     if (!/^\d+$/.test(entry) || Number(entry) === process.pid) return [];
@@ -59,7 +59,7 @@ export function processesOf(folder: string): { pid: number; command: string }[] 
   });
 }
 
-/** Waits until no process has to do with a folder any more. */
+/** Waits until no process uses a folder any more. */
 export async function untilNobodyIsLeft(folder: string): Promise<void> {
   await until(async () => processesOf(folder).length === 0, `no process of ${folder} is left`);
 }

@@ -14,11 +14,11 @@ import { until } from './until';
 
 const dist = resolve(__dirname, '..', '..', 'dist', 'apps');
 
-/** One of the service's processes. */
+/** One process of the service. */
 export interface ServiceProcess {
   process: ChildProcess;
   url: string;
-  /** Everything it has logged, a JSON object a line. */
+  /** Everything it has logged, one JSON object per line. */
   output: () => string;
   kill: (signal: NodeJS.Signals) => Promise<void>;
 }

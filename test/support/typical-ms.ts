@@ -1,4 +1,4 @@
-/** Milliseconds that half of so many calls take, one after another: a machine that stands still once changes nothing. */
+/** Median milliseconds of several consecutive calls, so that a single stall of the machine changes nothing. */
 export async function typicalMs(calls: number, call: () => Promise<unknown>): Promise<number> {
   const took: number[] = [];
   for (let n = 0; n < calls; n++) {

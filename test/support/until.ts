@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 
-/** Asks again and again, with a short rest between, until the answer is not undefined or false. The limit ends what will never be so. */
+/** Polls until the result is neither undefined nor false. The time limit ends a wait for something that never happens. */
 export async function until<T>(
   ask: () => Promise<T | undefined | false>,
   what: string,
@@ -16,8 +16,8 @@ export async function until<T>(
 }
 
 /**
- * Asks until the answer is true. What was asked for later than `delayMs` from now has to be: however long an answer takes on a busy
- * machine, what counts is when its question was asked.
+ * Polls until the result is true. A question asked later than `delayMs` from now must be true: however long an answer takes on a
+ * busy machine, the time of its question counts.
  */
 export async function untilAfter(delayMs: number, ask: () => Promise<boolean>, what: string): Promise<void> {
   const startedAt = performance.now();

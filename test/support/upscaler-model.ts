@@ -5,9 +5,9 @@ const float = 1;
 const attributeTypes = { int: 2, ints: 7 };
 
 /**
- * The bytes of an enlarging model with the interface of ESRGAN: two convolutions of 3 x 3 with fixed weights that look random, and the
- * channels of the second laid out as twice the size.
- * @param edge of the only tile it takes; any size if not given
+ * The bytes of an upscaler with the interface of ESRGAN: two 3 x 3 convolutions with fixed, random-looking weights, and the
+ * channels of the second rearranged to twice the size.
+ * @param edge of the only tile size it accepts; any size if not given
  */
 export function encodeUpscaler(edge?: number): Buffer {
   const dims = (values: (number | string)[]): Buffer =>

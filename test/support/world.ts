@@ -5,7 +5,7 @@ import { drawTask, makeFinetune, makePrompts } from './factories';
 import type { Receiver } from './receiver';
 import { until } from './until';
 
-/** Ids of one of each resource, all of one caller. */
+/** Ids of one resource of each kind, all of one caller. */
 export interface World {
   finetune: string;
   prompt: string;
@@ -19,7 +19,7 @@ export interface World {
 export interface Operation {
   id: string;
   method: string;
-  /** As in the document, with `{id}` and the like. */
+  /** The path as in the document, with `{id}` and the like. */
   path: string;
   /** Names of the path's parameters, in order. */
   parameters: string[];
@@ -41,14 +41,14 @@ export const operations: readonly Operation[] = Object.entries(paths).flatMap(([
   })),
 );
 
-/** Which resource a parameter of a path names. */
+/** The resource that a path parameter identifies. */
 export function resourceOf(path: string, parameter: string): keyof World {
   if (parameter !== 'id') return parameter.replace(/_id$/, '') as keyof World;
   if (path.startsWith('/v1/finetunes/')) return 'finetune';
   return path.startsWith('/v1/prompts/collections/') ? 'collection' : 'generation';
 }
 
-/** The path with the ids of a world, or those that `idOf` gives. */
+/** The path with the ids of a world, or those that `idOf` returns. */
 export function pathOf(
   { path }: Pick<Operation, 'path'>,
   world: World,
@@ -57,7 +57,7 @@ export function pathOf(
   return path.replace(/\{(\w+)\}/g, (_, parameter: string) => idOf(parameter));
 }
 
-/** A Fine-Tune with a drawn Prompt, a Collection with a Style of it, and a Generation whose webhook has been told. */
+/** A Fine-Tune with a drawn Prompt, a Collection with a Style of it, and a Generation whose webhook was delivered. */
 export async function makeWorld(api: TestApi, key: TestKey, receiver: Receiver): Promise<World> {
   const { id: finetune } = await makeFinetune(api, key);
   const [{ id: prompt }] = await makePrompts(api, key, finetune);
@@ -89,7 +89,7 @@ export async function makeWorld(api: TestApi, key: TestKey, receiver: Receiver):
   return { finetune, prompt, collection, style: made[0].id, generation, delivery };
 }
 
-/** Rows of every table of ours, by table; each as JSON. Where a key was last used is left out. */
+/** Rows of all our tables, by table; each as JSON, without the time of a key's last use. */
 export async function allRows(api: TestApi): Promise<Record<string, string[]>> {
   const tables = await api.dataSource.query<{ name: string }[]>(
     `SELECT table_name AS name FROM information_schema.tables

@@ -22,21 +22,21 @@ interface TaskRow {
 }
 
 export interface AuditOptions {
-  /** Whether the service was made to answer 503 with Retry-After. */
+  /** Whether the fault made the service answer 503 with Retry-After. */
   mayBeUnavailable?: boolean;
-  /** Whether a webhook may come more than once, with one and the same id. */
+  /** Whether a webhook may come more than once, always with the same id. */
   mayRepeatWebhooks?: boolean;
-  /** Whether pictures may fail with an error that says why. */
+  /** Whether pictures may fail with an error that explains why. */
   mayFail?: RegExp;
-  /** What else the row found. */
+  /** Other findings of the scenario. */
   problems?: string[];
   notes?: Outcome['notes'];
   skipped?: string;
 }
 
 /**
- * Waits until nothing is queued, drawn or to be delivered, for as long as anything moves.
- * @returns what is the matter when nothing has moved for a while
+ * Waits until nothing is queued, drawn or to be delivered, as long as anything changes.
+ * @returns the problem if nothing has changed for a while
  */
 export async function comeToRest(site: Site, patienceMs = 180_000): Promise<string[]> {
   let before = '';
@@ -52,7 +52,7 @@ export async function comeToRest(site: Site, patienceMs = 180_000): Promise<stri
             concat(count(*) FILTER (WHERE status = 'pending'), ' to be delivered, ', sum(attempts), ' tries') AS state
           FROM webhook_deliveries) deliveries`,
       )
-      // Its database may be away just now.
+      // Its database may be unavailable at the moment.
       .catch(() => []);
     if (rows[0]?.open === 0) return [];
     if (rows[0] && rows[0].state !== before) [before, movedAt] = [rows[0].state, Date.now()];
@@ -60,7 +60,7 @@ export async function comeToRest(site: Site, patienceMs = 180_000): Promise<stri
   return [`nothing has moved for ${patienceMs / 1_000} s: ${before}`];
 }
 
-/** Compares what was acknowledged with what came, from the outside: rows, files, webhooks. */
+/** Compares what was acknowledged with the results, from the outside: rows, files, webhooks. */
 export async function audit(site: Site, options: AuditOptions = {}): Promise<Outcome> {
   const { ledger } = site;
   const rows = await site.query<TaskRow>(

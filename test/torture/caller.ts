@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Ledger } from './ledger';
 
-/** A reply; status 0: none came. */
+/** A response; status 0: there was none. */
 export interface Answer {
   status: number;
   headers: Headers;
   text: string;
 }
 
-/** A Generation as the service shows it. */
+/** A Generation as the service returns it. */
 export interface GenerationBody {
   id: string;
   status: string;
@@ -17,7 +17,7 @@ export interface GenerationBody {
   metadata: Record<string, unknown> | null;
 }
 
-/** A caller of the api who writes down every promise it is given. */
+/** A caller of the api who records every acknowledged request. */
 export class Caller {
   constructor(
     private readonly url: string,
@@ -30,7 +30,7 @@ export class Caller {
     return new Caller(url, this.token, this.ledger);
   }
 
-  /** One request; never throws for what the service or the network does. */
+  /** One request; never throws because of the service or the network. */
   async request(method: string, path: string, body?: object, headers: Record<string, string> = {}): Promise<Answer> {
     let answer: Answer = { status: 0, headers: new Headers(), text: '' };
     try {
@@ -53,8 +53,8 @@ export class Caller {
   }
 
   /**
-   * Asks for a small picture of two steps; a 201 goes into the ledger.
-   * @returns the record's id where it was acknowledged, and the whole reply.
+   * Requests a small picture of two steps; a 201 goes into the ledger.
+   * @returns the record's id if it was acknowledged, and the whole response.
    */
   async create(
     fields: { webhook?: string; [name: string]: unknown } = {},
@@ -68,7 +68,7 @@ export class Caller {
     return { id, answer };
   }
 
-  /** Asks for `count` pictures, four at a time; what is refused or unanswered is asked for again. */
+  /** Requests `count` pictures, four at a time; rejected and unanswered requests are repeated. */
   async createMany(count: number, fields: Parameters<Caller['create']>[0] = {}): Promise<string[]> {
     const ids: string[] = [];
     const deadline = Date.now() + 120_000;

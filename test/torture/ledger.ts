@@ -2,18 +2,18 @@
 export interface Entry {
   id: string;
   hasWebhook: boolean;
-  /** What was answered with 2xx later on, if anything; when, in ms since the epoch. */
+  /** A later request on it that got a 2xx, if any, and when, in ms since the epoch. */
   ending?: { kind: 'canceled' | 'deleted'; at: number };
 }
 
-/** What the service promised, kept outside of it. */
+/** Everything the service acknowledged, recorded outside of it. */
 export class Ledger {
   readonly entries = new Map<string, Entry>();
-  /** Answers by status; 0: none came, for the connection broke. */
+  /** Responses by status; 0: there was none, because the connection broke. */
   readonly statuses = new Map<number, number>();
-  /** Answers of 503 that did not say when to come back. */
+  /** Responses of 503 without Retry-After. */
   bare503 = 0;
-  /** The bodies of the first few answers of 500 and above. */
+  /** The bodies of the first few responses of 500 and above. */
   readonly errors: string[] = [];
 
   acknowledge(id: string, hasWebhook: boolean): void {
@@ -26,7 +26,7 @@ export class Ledger {
     if (status >= 500 && status !== 503 && this.errors.length < 3) this.errors.push(`${status} ${text.slice(0, 300)}`);
   }
 
-  /** Answers of 500 and above. */
+  /** Responses of 500 and above. */
   serverErrors({ mayBeUnavailable }: { mayBeUnavailable: boolean }): number {
     let sum = mayBeUnavailable ? this.bare503 : (this.statuses.get(503) ?? 0);
     for (const [status, count] of this.statuses) if (status >= 500 && status !== 503) sum += count;

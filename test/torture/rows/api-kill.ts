@@ -5,7 +5,7 @@ import { audit, comeToRest } from '../audit';
 import type { Row } from '../row';
 import type { Site } from '../site';
 
-/** The api dies while requests are in it: right after an insert, and at random; callers with a key of their own ask again. */
+/** The api dies while it handles requests: right after an insert, and at random; callers with an Idempotency-Key repeat their request. */
 export const apiKill: Row = {
   name: 'api-kill',
   title: 'api kill -9 between insert and reply',
@@ -14,7 +14,7 @@ export const apiKill: Row = {
     const port = await freePort();
     const worker = await site.startWorker();
     const problems: string[] = [];
-    /** Requests with an Idempotency-Key, by it: whether they were acknowledged. */
+    /** Whether each request was acknowledged, by its Idempotency-Key. */
     const keyed = new Map<string, boolean>();
     const caller = await site.newCaller({ url: `http://127.0.0.1:${port}` });
     const ask = async (key?: string): Promise<void> => {
@@ -50,7 +50,7 @@ export const apiKill: Row = {
     const rowCount = [...counts.values()].reduce((sum, count) => sum + count, 0);
     return audit(site, {
       problems,
-      // One may have been on its way when the api was killed.
+      // One may have been in transit when the api was killed.
       mayRepeatWebhooks: true,
       notes: {
         kills: rounds,

@@ -7,7 +7,7 @@ import type { Site } from '../site';
 
 const workerPoints = ['after-claim', 'after-file-write', 'before-commit', 'after-commit'];
 
-/** Of one picture, before a worker that does not crash draws it. */
+/** Crashes per picture, before a worker that does not crash draws it. */
 const mostDeaths = 3;
 
 /** Processes die between two steps of a job, at every step; only a death right after a webhook was sent may repeat it. */
@@ -55,7 +55,7 @@ export const crashPoints: Row = {
   },
 };
 
-/** Has the pictures drawn that have met many crashes: they would soon be given up, as they should. */
+/** Draws the pictures that met many crashes, which would otherwise soon fail, as they should. */
 async function spare(site: Site): Promise<void> {
   const areInDanger = async (): Promise<boolean> => {
     const rows = await site.query(
@@ -69,7 +69,7 @@ async function spare(site: Site): Promise<void> {
   await sound.end('SIGTERM');
 }
 
-/** Gives a process that is to crash enough work to get there. */
+/** Gives a process that is to crash enough work to reach the point. */
 async function crash(site: Site, caller: Caller, doomed: ServiceProcess, point: string): Promise<string[]> {
   await until(
     async () => {

@@ -5,9 +5,9 @@ import { freePort } from '../../support/free-port';
 import { audit, comeToRest } from '../audit';
 import type { Row } from '../row';
 
-/** How long the api may need to be ready after its database is back. */
+/** How long the api may take to be ready after its database is back. */
 const readyLimitMs = 10_000;
-/** So long the database is away. */
+/** How long the database is away. */
 const outageMs = 1_500;
 
 /** Reads and writes of every kind that need no worker. */
@@ -22,7 +22,7 @@ const otherRequests: [string, string, object?][] = [
 const keyed = (method: string): Record<string, string> =>
   method === 'POST' ? { 'idempotency-key': randomUUID() } : {};
 
-/** PostgreSQL is ended fast and by kill -9 while pictures are asked for and drawn. */
+/** PostgreSQL is stopped in fast mode and by kill -9 while pictures are requested and drawn. */
 export const databaseRestart: Row = {
   name: 'database-restart',
   title: 'PostgreSQL restarted (fast, -9) three times',
@@ -44,7 +44,7 @@ export const databaseRestart: Row = {
         if (site.ledger.entries.size < jobs) await caller.create({ webhook: site.receiver.url });
         else await caller.request('GET', '/v1/sd/text-to-image?limit=1');
     })();
-    // Whatever else is asked for meanwhile must not break in another way.
+    // Other requests must not break in other ways meanwhile.
     const others = [...otherRequests, ...otherRequests].map(async ([method, path, body]) => {
       for (; !isOver; await delay(20)) await caller.request(method, path, body, keyed(method));
     });
@@ -67,13 +67,13 @@ export const databaseRestart: Row = {
     problems.push(...(await comeToRest(site)));
     for (const { name, isRunning, output } of [api.process, ...workers])
       if (!isRunning) problems.push(`the ${name} ended with its database: ${output.slice(-1_500)}`);
-    // A short run on a busy machine says little about time: there it is told, not judged.
+    // A short run on a busy machine says little about time, so it is reported but not checked.
     if (size === 'long' && Math.max(...readyMs) > readyLimitMs)
       problems.push(`ready only after ${Math.max(...readyMs)} ms`);
     const odd = [...site.ledger.statuses.keys()].filter((status) => ![200, 201, 503].includes(status));
     if (odd.length > 0) problems.push(`answered otherwise than with 200, 201 or 503: ${site.ledger.summary()}`);
     const notes = { 'ready again after ms': readyMs.join(', ') };
-    // What a receiver said while there was no database to write it down is asked for again, with the same id.
+    // A receiver's response that could not be stored without a database makes the delivery repeat, with the same id.
     return audit(site, { problems, mayBeUnavailable: true, mayRepeatWebhooks: true, notes });
   },
 };

@@ -8,10 +8,10 @@ import type { GenerationBody } from '../caller';
 import type { Row } from '../row';
 
 const run = promisify(execFile);
-/** Room for a few pictures of some hundred kB. */
+/** Space for a few pictures of some hundred kB. */
 const diskMb = 4;
 
-/** The pictures' file system has no room left; then it has again. */
+/** The pictures' file system is full for a while. */
 export const diskFull: Row = {
   name: 'disk-full',
   title: 'image disk full',

@@ -3,10 +3,13 @@ import { until } from '../../support/until';
 import { audit, comeToRest } from '../audit';
 import type { Row } from '../row';
 
-/** What the worker, and the api, take at most to end in order; on a busy machine, in the short form, only who does not end is slow. */
+/**
+ * Longest time for the worker, and the api, to end in order; in the short form, on a busy machine, only a process that does not
+ * end is slow.
+ */
 const deadlineMs = { long: 35_000, short: 120_000 };
 
-/** SIGTERM to an api and all its workers at once, each of which has a picture in its hands, while many more wait. */
+/** SIGTERM to an api and all its workers at once, each of which is drawing a picture, while many more wait. */
 export const fleetEnd: Row = {
   name: 'fleet-end',
   title: 'SIGTERM to a fleet, running and queued',
@@ -30,7 +33,7 @@ export const fleetEnd: Row = {
       [api.process, ...workers].map(async (each) => {
         const how = await each.end('SIGTERM');
         endMs.push(Date.now() - startedAt);
-        // The hooks of Nest end a process by the signal that asked for it.
+        // Nest's hooks end a process by the signal that stopped it.
         if (how !== 'SIGTERM' && how !== 0) problems.push(`${each.name} ended with ${how}`);
       }),
     );

@@ -9,7 +9,7 @@ import type { Site } from '../site';
 
 const frozenMs = 3 * heartbeatTimeoutMs;
 
-/** A worker is stopped in the middle of a picture for three times its lock, and wakes up when another has drawn it. */
+/** A worker is suspended in the middle of a picture for three times its lock, and resumes when another has drawn it. */
 export const frozenWorker: Row = {
   name: 'frozen-worker',
   title: 'frozen worker (SIGSTOP, 3 x lock)',
@@ -37,7 +37,7 @@ export const frozenWorker: Row = {
       if (before.status === 'succeeded' && before.attempt === 2) taken++;
       else problems.push(`after ${frozenMs} ms it was ${before.status}, attempt ${before.attempt}`);
       frozen.signal('SIGCONT');
-      // What it had drawn is thrown away, and it goes on with other work.
+      // Its picture is discarded, and it continues with other work.
       await caller.createMany(3, { webhook: site.receiver.url });
       problems.push(...(await comeToRest(site)));
       const after = await look();

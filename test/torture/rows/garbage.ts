@@ -7,19 +7,19 @@ import type { Site } from '../site';
 import { quantile } from '../row';
 import { anyRequest } from './any-request';
 
-/** A request that is cut short gets no answer; it counts as unanswered after this. */
+/** A truncated request gets no response; it counts as unanswered after this time. */
 const patienceMs = 3_000;
 const p99LimitMs = 200;
-/** Memory that is back: so much more than before at most. */
+/** Memory counts as released if at most this much remains. */
 const memoryLimit = 1.1;
 
-/** Requests nobody should send: bodies, headers, paths, and bytes that are no HTTP. */
+/** Requests nobody should send: bodies, headers, paths, and bytes that are not HTTP. */
 export const garbage: Row = {
   name: 'garbage',
   title: 'garbage requests',
   async run(site, size) {
     const requests = size === 'long' ? 10_000 : 600;
-    // What is held counts, not what nobody has needed to collect yet.
+    // Retained memory counts, not what has not been collected yet.
     const api = await site.startApi({
       nodeOptions: ['--expose-gc', '--require', join(root, 'test', 'torture', 'collect.cjs')],
     });
@@ -39,7 +39,7 @@ export const garbage: Row = {
       await Promise.all(Array.from({ length: 8 }, one));
     };
 
-    // Code is compiled and pools are filled before memory is looked at.
+    // Code is compiled and pools are filled before memory is measured.
     await sendMany(Math.ceil(requests / 4));
     durationsMs.length = 0;
     const before = await api.process.heldBytes();
@@ -49,7 +49,7 @@ export const garbage: Row = {
     const p99Ms = Math.round(quantile(durationsMs, 0.99));
     const problems = broken.slice(0, 3);
     if (!api.process.isRunning) problems.push('the api ended');
-    // A short run on a busy machine says little about time and memory: there they are told, not judged.
+    // A short run on a busy machine says little about time and memory, so they are reported but not checked.
     if (size === 'long' && p99Ms > p99LimitMs) problems.push(`p99 is ${p99Ms} ms`);
     if (size === 'long' && after > before * memoryLimit)
       problems.push(`memory went from ${megabytes(before)} to ${megabytes(after)} MB`);
@@ -58,7 +58,7 @@ export const garbage: Row = {
     problems.push(...(await comeToRest(site)));
     return audit(site, {
       problems,
-      // A sound request can hide among them and name a model or size that is refused only when it is drawn.
+      // A valid request can be among them, and name a model or size that is rejected only when it is drawn.
       mayFail: /./,
       notes: {
         requests,
@@ -84,11 +84,11 @@ async function send(site: Site, port: number, request: Buffer): Promise<{ elapse
   return { ...(status > 0 && { elapsedMs }), ...(status >= 500 && { problem }) };
 }
 
-/** What came back until the connection ended; a sender that falls silent in the middle is cut off by us. */
+/** The response until the connection ended; we close the connection of a request that stops in the middle. */
 function rawReply(port: number, request: Buffer): Promise<string> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
-    // Not ended: Node's server gives up a request whose sender has ended its side.
+    // The socket is not half-closed: Node's server drops a request whose sender has ended its side.
     const socket = connect(port, '127.0.0.1', () => socket.write(request));
     const done = (): void => {
       socket.destroy();

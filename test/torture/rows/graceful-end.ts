@@ -5,10 +5,13 @@ import { processesOf } from '../../support/running-launcher';
 import { audit, comeToRest } from '../audit';
 import type { Row } from '../row';
 
-/** The launcher gives its processes 30 s, and PostgreSQL some more; in the short form, on a busy machine, only who does not end is slow. */
+/**
+ * The launcher gives its processes 30 s, and PostgreSQL some more; in the short form, on a busy machine, only a process that does
+ * not end is slow.
+ */
 const deadlineMs = { long: 35_000, short: 120_000 };
 
-/** SIGTERM while pictures are drawn and many more wait; afterwards it is started again. */
+/** SIGTERM while pictures are drawn and many more wait; afterwards the service is started again. */
 export const gracefulEnd: Row = {
   name: 'graceful-end',
   title: 'SIGTERM with jobs running and queued',

@@ -6,7 +6,7 @@ import { freePort } from '../../support/free-port';
 import { audit, comeToRest } from '../audit';
 import type { Row } from '../row';
 
-/** What `npm start` runs is killed and started again at once, while its children still find out. */
+/** The launcher is killed and restarted at once, before its children have noticed. */
 export const launcherKill: Row = {
   name: 'launcher-kill',
   title: 'parent kill -9 with the embedded database',
@@ -32,7 +32,7 @@ export const launcherKill: Row = {
     problems.push(...(await comeToRest(site)));
     const outcome = await audit(site, {
       problems,
-      // One may have been on its way when everything was killed.
+      // One may have been in transit when everything was killed.
       mayRepeatWebhooks: true,
       notes: { starts: `${startMs.length} of ${kills}`, 'slowest start ms': Math.max(...startMs) },
     });
@@ -42,7 +42,7 @@ export const launcherKill: Row = {
   },
 };
 
-/** How many PostgreSQL servers have a cluster open: their own processes are not counted, for they have other words. */
+/** The number of PostgreSQL servers that have a cluster open, without their child processes, which have another command line. */
 function postmasters(data: string): number {
   return readdirSync('/proc').filter((entry) => {
     if (!/^\d+$/.test(entry)) return false;

@@ -4,13 +4,13 @@ import { audit, comeToRest } from '../audit';
 import type { Caller } from '../caller';
 import type { Row } from '../row';
 
-/** What each key may have waiting; far more is asked for. */
+/** The limit of waiting tasks per key; far more are requested. */
 const maxQueued = 20;
-/** How far the shares of two keys may be apart, of their mean. */
+/** How far the shares of two keys may differ, relative to their mean. */
 const shareLimit = 0.2;
 const pauseMs = 40;
 
-/** Two keys ask for far more than can be drawn, one of them four times as much as the other. */
+/** Two keys request far more than can be drawn, one of them four times as much as the other. */
 export const overload: Row = {
   name: 'overload',
   title: '5x overload, two keys',
@@ -31,10 +31,10 @@ export const overload: Row = {
     };
     const asking = [greedy, greedy, greedy, greedy, modest].map(ask);
     await delay(lastsMs);
-    // A slow machine answers fewer requests, and has its queue full later.
+    // A slow machine answers fewer requests, and its queue is full later.
     if (size === 'short')
       await until(async () => site.ledger.statuses.has(429), 'something is refused').catch(() => undefined);
-    // Both have had work waiting all the time, but at the very beginning.
+    // Both have had waiting tasks all the time, except at the very beginning.
     const shares = await site.query<{ drawn: number }>(
       `SELECT count(*)::int AS drawn FROM image_tasks WHERE status = 'succeeded' GROUP BY owner_id`,
     );
@@ -42,7 +42,7 @@ export const overload: Row = {
     await Promise.all(asking);
     const [a = 0, b = 0] = shares.map(({ drawn }) => drawn);
     const apart = a + b > 0 ? (2 * Math.abs(a - b)) / (a + b) : 0;
-    // In a short run there are too few pictures to have a share of.
+    // In a short run there are too few pictures to compare shares.
     if (size === 'long' && apart > shareLimit) problems.push(`one key had ${a} pictures, the other ${b}`);
     problems.push(...(await comeToRest(site)));
     const refused = site.ledger.statuses.get(429) ?? 0;

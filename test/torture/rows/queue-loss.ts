@@ -3,7 +3,7 @@ import { startRedis, whyNoRedis } from '../../support/redis';
 import { audit, comeToRest } from '../audit';
 import type { Row } from '../row';
 
-/** Redis forgets every job, and is killed and starts empty, while pictures are drawn. */
+/** Redis loses every job, and is killed and restarts empty, while pictures are drawn. */
 export const queueLoss: Row = {
   name: 'queue-loss',
   title: 'Redis FLUSHALL and restart mid-run',

@@ -14,7 +14,7 @@ export const randomEndings: Row = {
     const caller = await site.newCaller(api);
     const problems: string[] = [];
     const counts = { canceled: 0, deleted: 0, 'too late': 0 };
-    // The first ones also load the model.
+    // The first ones include loading the model.
     await caller.createMany(2, { webhook: site.receiver.url });
     const one = async (i: number): Promise<void> => {
       const { id } = await caller.create({ webhook: site.receiver.url, steps: 2 + (i % 3) });
@@ -28,7 +28,7 @@ export const randomEndings: Row = {
         'the record has come far enough to be ended',
         120_000,
       );
-      // From the first step over the encoding to a while after the end.
+      // From the first step to some time after the end, including the encoding.
       await delay(Math.random() * 600);
       const kind = i % 2 ? 'canceled' : 'deleted';
       const { status } = await caller.end(id, kind);

@@ -10,13 +10,13 @@ import type { Row } from '../row';
 import { root } from '../service-process';
 import type { Site } from '../site';
 
-/** What the api may keep of a hundred replies without an end. */
+/** How much memory the api may use for a hundred endless responses. */
 const memoryLimitBytes = 64 * 2 ** 20;
-/** Nobody listens there, and nobody will: a port that was free a moment ago may be somebody's now. */
+/** Nobody listens there, and nobody will; a port that was free a moment ago may be in use now. */
 const nobody = 'http://127.0.0.1:1/';
 const privateAddress = /private, loopback or link-local/;
 
-/** The loopback address in many spellings, and other addresses that are nobody's: refused when the Generation is made. */
+/** The loopback address in many spellings, and other special addresses: rejected when the Generation is made. */
 const literals = [
   '127.0.0.1',
   '127.1',
@@ -35,7 +35,7 @@ const literals = [
   '168.63.129.16',
 ];
 
-/** Names that lead to it: refused when they are looked up, at delivery. */
+/** Names that resolve to it: rejected at delivery, when they are resolved. */
 const names = ['localhost', 'LocalHost', 'mixed.test', 'rebind.test'];
 
 /** Has such names looked up. */
@@ -143,7 +143,7 @@ async function terminated(site: Site, caller: Caller, webhook: string): Promise<
   const { id, answer } = await caller.create({ webhook });
   if (!id) throw new Error(`${webhook}: ${answer.status} ${answer.text}`);
   await caller.end(id, 'canceled');
-  // It is not the site's receiver that gets it.
+  // It does not go to the receiver of this scenario.
   site.ledger.entries.get(id)!.hasWebhook = false;
   return id;
 }
@@ -159,7 +159,7 @@ async function lastTry(site: Site, generationId: string): Promise<Try | undefine
   return found;
 }
 
-/** Listens on every address of this machine and counts who comes. */
+/** Listens on every address of this machine and counts connections. */
 async function startCanary(site: Site): Promise<{ port: number; hits: () => number }> {
   let hits = 0;
   const server = createServer((_, response) => response.end());

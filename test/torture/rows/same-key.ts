@@ -6,7 +6,7 @@ import type { Row } from '../row';
 
 const callers = 50;
 
-/** Fifty callers send one request with one Idempotency-Key at the same moment, to two processes. */
+/** Fifty callers send the same request with one Idempotency-Key at the same moment, to two processes. */
 export const sameKey: Row = {
   name: 'same-key',
   title: 'same Idempotency-Key x 50 at once',

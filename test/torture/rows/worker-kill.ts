@@ -5,10 +5,10 @@ import type { Row } from '../row';
 import { p95, quantile } from '../row';
 import type { Site } from '../site';
 
-/** How long a killed job may take to be drawn again, at the 95th percentile. */
+/** Time until the job of a killed worker is drawn again, at the 95th percentile. */
 const restartLimitMs = 20_000;
 
-/** Two workers draw; again and again one of them is killed and replaced. */
+/** Two workers draw; one of them is repeatedly killed and replaced. */
 export const workerKill: Row = {
   name: 'worker-kill',
   title: 'kill -9 of a random worker',
@@ -20,7 +20,7 @@ export const workerKill: Row = {
     const watch = new RestartWatch(site);
     const webhook = site.receiver.url;
     for (let kill = 1; kill <= kills; kill++) {
-      // So much work at a time that the killed one has some in its hands.
+      // Enough tasks at a time that the killed worker is drawing one.
       await caller.createMany(Math.floor((kill * jobs) / kills) - site.ledger.entries.size, { webhook });
       await until(async () => (await isDrawing(site)) || (await isIdle(site)), 'a picture is being drawn');
       await delay(Math.random() * 100);
@@ -31,7 +31,7 @@ export const workerKill: Row = {
     }
     const problems = await comeToRest(site);
     const restartsMs = await watch.stop();
-    // A short run on a busy machine says little about time: there it is told, not judged.
+    // A short run on a busy machine says little about time, so it is reported but not checked.
     if (size === 'long' && p95(restartsMs) > restartLimitMs)
       problems.push(`killed jobs restart in ${p95(restartsMs)} ms (p95)`);
     if (size === 'long' && restartsMs.length === 0) problems.push('no worker was killed while it drew');
@@ -47,7 +47,7 @@ export const workerKill: Row = {
   },
 };
 
-/** On a busy machine all may have been drawn before anybody looked: then a worker is killed that has nothing in its hands. */
+/** On a busy machine all may have been drawn before the check: then an idle worker is killed. */
 async function isIdle(site: Site): Promise<boolean> {
   const rows = await site.query(`SELECT FROM image_tasks WHERE status IN ('queued', 'processing') LIMIT 1`);
   return rows.length === 0;
@@ -58,7 +58,7 @@ async function isDrawing(site: Site): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** Measures, by looking at the rows, how long a job whose worker was killed waits until it is drawn again. */
+/** Measures, from the rows, how long a job whose worker was killed waits until it is drawn again. */
 class RestartWatch {
   private readonly waiting = new Map<string, { attempt: number; killedAt: number }>();
   private readonly restartsMs: number[] = [];
@@ -69,7 +69,7 @@ class RestartWatch {
     this.watching = this.watch();
   }
 
-  /** Takes down what was being drawn when a worker was killed; what the other one had ends without another attempt. */
+  /** Records what was being drawn when a worker was killed; the other worker's task ends without another attempt. */
   async note(killedAt: number): Promise<void> {
     const rows = await this.site.query<{ id: string; attempt: number }>(
       `SELECT id, attempt FROM image_tasks WHERE status = 'processing'`,

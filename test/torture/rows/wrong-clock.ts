@@ -6,13 +6,13 @@ import type { ServiceProcess } from '../service-process';
 import { root } from '../service-process';
 
 const offMs = 60_000;
-/** A claim takes no longer than this; in the short form, on a busy machine. */
+/** Longest time of a claim; in the short form, on a busy machine. */
 const claimMs = { long: 1_000, short: 5_000 };
 const halted = /nothing is taken from the queues/;
 
 /**
- * Beside a sound worker two stand whose clocks are wrong by a minute, one early and one late, and two whose clocks jump
- * by as much while they draw.
+ * Next to a correct worker there are two whose clocks are wrong by a minute, one fast and one slow, and two whose clocks jump by
+ * as much while they draw.
  */
 export const wrongClock: Row = {
   name: 'wrong-clock',
@@ -39,7 +39,7 @@ export const wrongClock: Row = {
       );
     for (const { output } of wrong)
       if (/"msg":"drawing"/.test(output)) problems.push('a worker draws though its clock is wrong');
-    // It claims no more once it has said so, though what it was claiming just then is drawn.
+    // It claims no more after it has logged the skew, although it draws what it was just claiming.
     for (const { output } of jumping)
       if (drawsAfterHalt(output, claimMs[size])) problems.push('a worker draws after its clock has jumped');
     const [{ stolen }] = await site.query<{ stolen: number }>(

@@ -8,17 +8,17 @@ import { neighbourRow } from './neighbour-row';
 const path = '/v1/sd/text-to-image';
 const bytes = 990_000;
 const bodiesAtOnce = 40;
-/** So long it takes until all but the last bytes have come. */
+/** Time until all but the last bytes have arrived. */
 const settleMs = 1_500;
 
-/** Objects of twenty fields that no other object has, as many as a body may have: nothing takes longer to parse. */
+/** Objects with twenty unique fields, as many as a body may have: nothing takes longer to parse. */
 function manyNames(): Buffer {
   let count = 0;
   const object = (): string => `{${Array.from({ length: 20 }, () => `"${(count++).toString(36)}":1`).join()}}`;
   return Buffer.from(`{"prompt":"x","metadata":[${Array.from({ length: 990 }, object).join()}]}`);
 }
 
-/** Bodies that are complete in the same moment. */
+/** Bodies that are complete at the same moment. */
 export const bursts = neighbourRow({
   name: 'bursts',
   title: '40 bodies whose last bytes come at once',

@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http';
 import type { Caller } from '../../caller';
 import type { Ledger } from '../../ledger';
 
-/** One request as it goes over the wire. */
+/** One request as it is sent over the wire. */
 export interface RawRequest {
   method: string;
   path: string;
@@ -10,26 +10,26 @@ export interface RawRequest {
   headers?: Record<string, string>;
   /** Sent in pieces of 64 kB without a length. */
   chunked?: boolean;
-  /** Called with each piece of the answer, which is then not kept. */
+  /** Called with each piece of the response, which is then not kept. */
   onData?: (chunk: Buffer) => void;
 }
 
-/** What came back; status 0: nothing. */
+/** The response; status 0: none. */
 export interface RawAnswer {
   status: number;
   bytes: number;
   text: string;
-  /** Whether the answer came to its end. */
+  /** Whether the response was complete. */
   whole: boolean;
   elapsedMs: number;
 }
 
-/** Longer than any request here may take; a hung service must not hold the row up. */
+/** Longer than any request here may take; a hung service must not delay the scenario. */
 const patienceMs = 60_000;
 const keptBytes = 64 * 1024;
 const pieceBytes = 64 * 1024;
 
-/** The hostile caller: sends bytes that were made before, and keeps little of what comes back. */
+/** The hostile caller: sends prepared bytes, and keeps little of the responses. */
 export class FirstKey {
   private readonly agent = new Agent({ maxSockets: 5_000 });
 
@@ -39,7 +39,7 @@ export class FirstKey {
     private readonly ledger: Ledger,
   ) {}
 
-  /** Never throws for what the service or the network does. */
+  /** Never throws because of the service or the network. */
   send({ method, path, body, headers, chunked, onData }: RawRequest): Promise<RawAnswer> {
     const startedAt = performance.now();
     return new Promise((resolve) => {
@@ -86,7 +86,7 @@ export class FirstKey {
     });
   }
 
-  /** Sends and says what is wrong with the answer: none, a 5xx, or more bytes than an error may have. */
+  /** Sends, and reports a bad response: none, a 5xx, or more bytes than an error may have. */
   async expectRefusal(sent: RawRequest): Promise<string | undefined> {
     return judge(await this.send(sent));
   }
@@ -95,7 +95,7 @@ export class FirstKey {
 /** An error of this size would be an attack on the caller. */
 const answerLimitBytes = 64 * 1024;
 
-/** What is wrong with an answer to something hostile. */
+/** What is wrong with a response to a hostile request. */
 export function judge({ status, bytes, elapsedMs, text }: RawAnswer): string | undefined {
   if (status === 0) return `no answer in ${Math.round(elapsedMs)} ms`;
   if (status >= 500) return `answered ${status}: ${text.slice(0, 200)}`;

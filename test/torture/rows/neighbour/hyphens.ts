@@ -5,7 +5,7 @@ import { neighbourRow } from './neighbour-row';
 
 const promptLength = 2_000;
 
-/** Names whose words can be told apart in many ways, and texts that all but match them. The first had the service hang for good. */
+/** Names whose words can be separated in many ways, and texts that almost match them. The first one once made the service hang forever. */
 const lures: { name: string; token?: string; prompts: string[] }[] = [
   { name: '- - - - - - - - x', prompts: ['-', '- '] },
   { name: 'a a a a a a a a b', prompts: ['a ', 'a', 'a-'] },
@@ -14,7 +14,7 @@ const lures: { name: string; token?: string; prompts: string[] }[] = [
   { name: `${'a '.repeat(99)}b`, token: `${'a-'.repeat(31)}b`, prompts: ['a ', 'a-', 'a - '] },
 ];
 
-/** Names of Fine-Tunes that are looked for in long Prompts. */
+/** Names of Fine-Tunes that are searched for in long Prompts. */
 export const hyphens = neighbourRow({
   name: 'hyphens',
   title: "a Fine-Tune's name that matches in many ways",
@@ -42,7 +42,7 @@ export const hyphens = neighbourRow({
         requests.push(post(`/v1/finetunes/${id}/prompts`, [{ prompt, steps: 1 }]));
       }
     }
-    // A Style is made from a text that has the name, and the name is looked for in all of it.
+    // A Style is made from a text that contains the name, which is searched for in the whole text.
     const [{ name }, id] = [lures[1], finetunes.at(-lures.length + 1)];
     const prompt = `${name} ${'a '.repeat(promptLength)}`.slice(0, promptLength);
     const made = await first.send(post(`/v1/finetunes/${id}/prompts`, [{ prompt, steps: 1 }]));

@@ -1,7 +1,7 @@
 import type { Site } from '../../site';
 import type { FirstKey } from './first-key';
 
-/** Puts records of the first key into the database, as a year of use would have. @returns their ids */
+/** Inserts records of the first key into the database, like a year of use. @returns their ids */
 export async function insertGenerations(
   site: Site,
   { caller: { token } }: FirstKey,

@@ -7,9 +7,9 @@ import { neighbourRow } from './neighbour-row';
 const path = '/v1/sd/text-to-image';
 const metadataBytes = 15_000;
 const readers = 6;
-/** A string of JavaScript ends before so many rows do. */
+/** A JavaScript string is too short for this many rows. */
 const hugeRows = 35_000;
-/** Once in each record. */
+/** In each record. */
 const mark = '"filling"';
 const slowReadMs = 4_000;
 const burstEveryMs = 5_000;
@@ -38,7 +38,7 @@ export const lists = neighbourRow({
       (await Promise.all(Array.from({ length: isLong ? 100 : 20 }, page))).find(Boolean);
     const complete = async (): Promise<string | undefined> => {
       const found = await readList(first, rows);
-      // One complete list at a time is a key's right, and more may be refused.
+      // A key may read one complete list at a time; more may be rejected.
       return found.status === 429 ? undefined : found.problem;
     };
     return {
@@ -81,7 +81,7 @@ async function readList(first: FirstKey, rows: number): Promise<{ status: number
   return { status, ...(records !== rows && { problem: `a list of ${rows} had ${records} records` }) };
 }
 
-/** The same, when lists that were given up before may still have to be noticed. */
+/** The same, while the service may still have to notice that earlier lists were aborted. */
 async function readAlone(first: FirstKey, rows: number): Promise<string | undefined> {
   for (const deadline = Date.now() + 60_000; ; await delay(250)) {
     const { status, problem } = await readList(first, rows);
@@ -89,7 +89,7 @@ async function readAlone(first: FirstKey, rows: number): Promise<string | undefi
   }
 }
 
-/** Asks for a list, reads its beginning and then nothing for a while. */
+/** Requests a list, reads its beginning and then nothing for a while. */
 function readSlowly(port: number, { caller: { token } }: FirstKey): Promise<string | undefined> {
   return new Promise((resolve) => {
     let answer = '';

@@ -1,23 +1,23 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** What the first key does over and over, at a bounded rate. */
+/** What the first key does repeatedly, at a limited rate. */
 export interface Load {
   name: string;
-  /** So many send at once. Each waits for its answer before it sends again. */
+  /** Number of parallel senders. Each waits for its response before it sends again. */
   atOnce: number;
-  /** Each sends no more often than this. */
+  /** Shortest interval between two requests of a sender. */
   everyMs: number;
-  /** Sends once; what it says is a problem. */
+  /** Sends once; returns a problem, if any. */
   send: (turn: number) => Promise<string | undefined>;
 }
 
-/** Sends until the time is over, and waits for the answers. Each problem is told once. */
+/** Sends until the time is over, and waits for the responses. Each problem is reported once. */
 export async function runLoad({ name, atOnce, everyMs, send }: Load, lastsMs: number): Promise<string[]> {
   const problems = new Set<string>();
   const deadline = performance.now() + lastsMs;
   let turn = 0;
   const one = async (index: number): Promise<void> => {
-    // They do not all begin in the same moment.
+    // They do not all begin at the same moment.
     await delay((index * everyMs) / atOnce);
     for (let next = performance.now() + everyMs; performance.now() < deadline; next += everyMs) {
       const problem = await send(turn++);

@@ -1,12 +1,12 @@
 import { plainBody } from './bodies';
 import { neighbourRow } from './neighbour-row';
 
-/** So long is the key, and so many zeros or objects lie below it: 990 kB. */
+/** Length of the key, and number of zeros or objects below it: 990 kB. */
 const keyLength = 490_000;
 const zeros = 250_000;
 
 const key = 'k'.repeat(keyLength);
-/** Where the key may stand. */
+/** Positions of the key. */
 const frames: [path: string, body: (value: string) => string][] = [
   ['/v1/sd/text-to-image', (value) => `{"${key}":${value}}`],
   ['/v1/sd/text-to-image', (value) => `{"prompt":"a red circle","metadata":{"${key}":${value}}}`],
@@ -15,7 +15,7 @@ const frames: [path: string, body: (value: string) => string][] = [
 ];
 const values = [`[${'0,'.repeat(zeros - 1)}0]`, `[${'{},'.repeat(160_000)}{}]`, `[${'"",'.repeat(160_000)}""]`];
 
-/** A long key over many children, each of which has a pointer with all of that key. */
+/** A long key with many children, each of which has a pointer with all of that key. */
 export const longKeys = neighbourRow({
   name: 'long-keys',
   title: 'one key of 490,000 characters over 250,000 zeros',

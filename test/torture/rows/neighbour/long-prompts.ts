@@ -9,14 +9,14 @@ const width = 128;
 /** The word that stands for the vectors, as often as a Prompt has room for it. */
 const token = 'q';
 const times = 990;
-/** 32 chunks of 75 tokens, less those that the rest of the text takes. */
+/** 32 chunks of 75 tokens, minus those of the rest of the text. */
 const acceptedTimes = 31;
 const refusalMs = { long: 2_000, short: 15_000 };
-/** As few as the other key's, which has to wait for the one that is being drawn. */
+/** As few as the other key's, which has to wait for the current one. */
 const steps = 2;
 const jobPatienceMs = 120_000;
 
-/** Prompts whose tokens are far more than their words. */
+/** Prompts with far more tokens than words. */
 export const longPrompts = neighbourRow({
   name: 'long-prompts',
   title: 'a word of 75 vectors, 990 times in a Prompt',

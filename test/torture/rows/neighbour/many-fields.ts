@@ -15,7 +15,7 @@ const bodies: [path: string, body: string][] = [
   ['/v1/finetunes', `{"name":"robot","images_url":[${many(300_000, () => '0')}]}`],
 ];
 
-/** Objects and fields without number: most bodies are refused for each of them. */
+/** Huge numbers of objects and fields: most bodies are rejected for each of them. */
 export const manyFields = neighbourRow({
   name: 'many-fields',
   title: '300,000 objects, 90,000 unknown fields',

@@ -11,24 +11,24 @@ import { runLoad } from './load';
 import type { Samples } from './second-key';
 import { pooled, SecondKey } from './second-key';
 
-/** How much slower the 99th of 100 GETs may be than beside harmless requests. */
+/** How much slower the 99th percentile of the GETs may be than with harmless requests. */
 const p99LimitMs = 150;
 /** How much longer a picture may take than alone. */
 const pictureLimit = 3;
 const memoryLimitBytes = 100 * 2 ** 20;
-/** In the short form, which runs on busy machines, only a service that stands still is slow. */
+/** In the short form, which runs on busy machines, only a hung service is slow. */
 const grossMs = 8_000;
 const endPatienceMs = 30_000;
-/** A round of hostile loads that takes longer is not repeated. */
+/** A longer round of hostile loads is not repeated. */
 const longRoundMs = 30_000;
 
 /** What one hostile key does, and what a harmless one would do instead. */
 export interface Attack {
   harmless: Load;
   hostile: Load[];
-  /** How long each load lasts, each time; 10 s unless given, and 3 s in the short form. */
+  /** Duration of each load, each time; 10 s by default, and 3 s in the short form. */
   lastsMs?: number;
-  /** Checks what only the row knows when all is over; says what is wrong. */
+  /** A check of this scenario only, at the end; returns what is wrong. */
   check?: () => Promise<string[]>;
   notes?: Outcome['notes'];
 }
@@ -36,16 +36,16 @@ export interface Attack {
 export interface NeighbourRow {
   name: string;
   title: string;
-  /** For the api and the worker. */
+  /** Variables for the api and the worker. */
   env?: Record<string, string>;
-  /** Keys that are drawn by no engine. */
+  /** Whether the keys are sandbox keys. */
   sandbox?: boolean;
-  /** Before the api starts. @returns why the row cannot be tried */
+  /** Runs before the api starts. @returns why the scenario must be skipped */
   before?: (site: Site) => Promise<string | undefined>;
   prepare: (place: Place) => Promise<Attack>;
 }
 
-/** Where an attack happens. */
+/** The environment of an attack. */
 export interface Place {
   site: Site;
   size: Size;
@@ -54,7 +54,7 @@ export interface Place {
   second: Awaited<ReturnType<Site['newCaller']>>;
 }
 
-/** A row in which one key is hostile and another must not notice. */
+/** A scenario in which one key is hostile and another must not notice. */
 export function neighbourRow({ name, title, env = {}, sandbox, before, prepare }: NeighbourRow): Row {
   return {
     name: `neighbour-${name}`,
@@ -77,7 +77,7 @@ export function neighbourRow({ name, title, env = {}, sandbox, before, prepare }
       const { problems, notes } = judgeFigures(found, size);
       problems.push(...found.problems);
       if (!(await isAlive(api))) {
-        // Nothing more can be learned from a service that hangs, and nothing would come to rest.
+        // A hung service shows nothing more, and would never come to rest.
         return { ...(await audit(site, { notes })), problems: [...problems, 'the api is silent after it'] };
       }
       problems.push(...((await attack.check?.()) ?? []), ...(await endWell(site, api)));
@@ -86,7 +86,7 @@ export function neighbourRow({ name, title, env = {}, sandbox, before, prepare }
   };
 }
 
-/** What was seen, by what the first key did. */
+/** Measurements, by what the first key did. */
 interface Found {
   alone: Samples;
   harmless: Samples;
@@ -108,7 +108,7 @@ async function measure(
   const under = (load: Load): Promise<Samples> =>
     neighbour.watch(async () => (await runLoad(load, stretchMs)).forEach((problem) => problems.add(problem)));
 
-  // The first stretch warms the code up and is not looked at.
+  // The first stretch warms the code up and does not count.
   if (isLong) await neighbour.watch(() => delay(3_000));
   const alone = [await neighbour.watch(() => delay(isLong ? 5_000 : 2_000))];
   const calm: Samples[] = [await under(harmless)];
@@ -180,7 +180,7 @@ async function isAlive(api: RunningApi): Promise<boolean> {
   return answer?.ok ?? false;
 }
 
-/** What is still drawn for the first key is of no interest. Then the same process as ever ends when it is told to. */
+/** What is still drawn for the first key does not matter. Then the same process must end when it is told to. */
 async function endWell(site: Site, { process }: RunningApi): Promise<string[]> {
   await site.query(
     `UPDATE image_tasks SET status = 'canceled', completed_at = now() WHERE status = 'queued' AND NOT id = ANY ($1)`,
@@ -189,7 +189,7 @@ async function endWell(site: Site, { process }: RunningApi): Promise<string[]> {
   const problems = await comeToRest(site);
   process.signal('SIGTERM');
   const code = await Promise.race([process.ended, delay(endPatienceMs, 'silence', { ref: false })]);
-  // Once all is closed the framework lets the signal have its way.
+  // When everything is closed, the framework ends the process by the signal.
   if (code !== 0 && code !== 'SIGTERM') problems.push(`SIGTERM is answered by ${code}`);
   return problems;
 }

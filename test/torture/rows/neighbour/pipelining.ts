@@ -5,7 +5,7 @@ import { neighbourRow } from './neighbour-row';
 const requestsAtOnce = 1_000;
 const openMs = 1_500;
 
-/** Thousands of requests without a key on a few connections, whose answers nobody reads. */
+/** Thousands of requests without a key on a few connections, whose responses nobody reads. */
 export const pipelining = neighbourRow({
   name: 'pipelining',
   title: '1,000 requests at once on each of three connections',

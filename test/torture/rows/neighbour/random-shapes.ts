@@ -6,7 +6,7 @@ import { makeShape } from './shapes';
 
 const shapes = 20;
 
-/** Inputs of 1 MB that nobody has thought of before. */
+/** Random inputs of 1 MB that no test has planned. */
 export const randomShapes = neighbourRow({
   name: 'random',
   title: '20 random shapes of input of 1 MB',
@@ -39,7 +39,7 @@ export const randomShapes = neighbourRow({
     return {
       lastsMs: isLong ? 4_000 : 6_000,
       harmless: { name: 'a long prompt', ...rate, send: () => first.expectRefusal(plain) },
-      // Short, each comes once.
+      // In the short form, each comes once.
       hostile: isLong
         ? all
         : [

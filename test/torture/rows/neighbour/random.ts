@@ -1,4 +1,4 @@
-/** A small generator of random numbers that a seed repeats (mulberry32). */
+/** A small random number generator that repeats with a seed (mulberry32). */
 export class Random {
   constructor(private state: number) {}
 
@@ -10,12 +10,12 @@ export class Random {
     return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** A whole number from `min` to `max`. */
+  /** An integer from `min` to `max`. */
   integer(min: number, max: number): number {
     return min + Math.floor(this.next() * (max - min + 1));
   }
 
-  /** Small numbers come up as often as large ones. */
+  /** Small numbers are as likely as large ones. */
   magnitude(min: number, max: number): number {
     return Math.round(min * (max / min) ** this.next());
   }

@@ -2,13 +2,13 @@ import { Agent, request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Samples, SecondKeyOrder } from './second-key';
 
-/** Pause between two pictures, and between two looks at one. */
+/** Pause between two pictures, and between two polls of one. */
 const pauseMs = 200;
 const pollMs = 25;
 
 /**
- * The other key, in a process of its own, so that nothing the hostile sender does to its own process counts. It measures
- * from `begin` to `end`; then it waits for what is under way and says what it saw.
+ * The other key, in a process of its own, so that the load on the hostile sender's process does not affect it. It measures from
+ * `begin` to `end`, then waits for open requests and reports its results.
  */
 class SecondKey {
   private agent = new Agent();
@@ -31,7 +31,7 @@ class SecondKey {
 
   async end(): Promise<Samples> {
     this.running = false;
-    // The loops add to the list while they run, and only then.
+    // The loops add to the list only while they run.
     await Promise.all(this.under.slice(0, 3));
     await Promise.all(this.under);
     this.agent.destroy();
@@ -107,7 +107,7 @@ class SecondKey {
       sent.on('error', ({ message }) => {
         clearTimeout(timer);
         if (late) return;
-        // The server may close a quiet connection in the very moment it is used again. The second try takes a new one.
+        // The server may close an idle connection at the moment it is used again. The second attempt opens a new one.
         if (sent.reusedSocket && again) return resolve(this.ask(method, url, body, false));
         this.samples.broken.push(`${method} ${new URL(url).pathname.slice(0, 40)}: ${message}`);
         over(0);

@@ -8,33 +8,33 @@ import type { Size } from '../../row';
 import { root } from '../../service-process';
 import type { RunningApi, Site } from '../../site';
 
-/** What the process of the second key is told. */
+/** Messages to the second key's process. */
 export interface SecondKeyOrder {
   token: string;
   recordUrl: string;
   pictureUrl: string;
   generationsUrl: string;
-  /** A GET of the record goes out this often, one of the picture half as often, whether or not those before were answered. */
+  /** Interval between GETs of the record; GETs of the picture are half as often. They do not wait for earlier responses. */
   everyMs: number;
-  /** An answer that takes longer is a time-out. */
+  /** A response that takes longer is a time-out. */
   patienceMs: number;
-  /** A picture that takes longer does not come. */
+  /** A picture that takes longer counts as missing. */
   drawPatienceMs: number;
 }
 
-/** What the second key saw in one stretch of time. */
+/** Results of the second key in one period. */
 export interface Samples {
   getMs: number[];
   /** From the POST to the record's `succeeded`. */
   pictureMs: number[];
-  /** Answers by status; 0: none. */
+  /** Responses by status; 0: none. */
   statuses: Record<string, number>;
   timeouts: string[];
   /** Requests whose connection broke, and how. */
   broken: string[];
   /** Ids of the records it made. */
   drawn: string[];
-  /** Pictures that did not come while it waited. */
+  /** Pictures that did not come in time. */
   unfinished: number;
 }
 
@@ -44,7 +44,7 @@ const pace = {
   short: { everyMs: 150, patienceMs: 30_000, drawPatienceMs: 240_000 },
 };
 
-/** Samples of several stretches as one. */
+/** Combines the samples of several periods. */
 export function pooled(all: readonly Samples[]): Samples {
   const statuses: Record<string, number> = {};
   for (const each of all)
@@ -60,14 +60,14 @@ export function pooled(all: readonly Samples[]): Samples {
   };
 }
 
-/** A harmless caller beside the hostile one: GET of a record, GET of a picture, POST of a picture of two steps, all the while. */
+/** A harmless caller beside the hostile one: GET of a record, GET of a picture, POST of a picture of two steps, all the time. */
 export class SecondKey {
   private constructor(
     private readonly child: ChildProcess,
     private readonly site: Site,
   ) {}
 
-  /** Draws the picture that will be asked for; a worker must be running. */
+  /** Draws the picture for the GETs; a worker must be running. */
   static async start(site: Site, api: RunningApi, caller: Caller, size: Size): Promise<SecondKey> {
     const [id] = await caller.createMany(1);
     const problems = await comeToRest(site);
@@ -78,7 +78,7 @@ export class SecondKey {
     const file = join(root, 'dist', 'test', 'torture', 'rows', 'neighbour', 'second-key-process.js');
     const child = fork(file, { execArgv: [] });
     site.finally(async () => child.kill('SIGKILL'));
-    // Its end is noticed where its answer is awaited.
+    // Its failure is noticed when its result is awaited.
     child.on('error', () => undefined);
     const order: SecondKeyOrder = {
       token: caller.token,
@@ -91,7 +91,7 @@ export class SecondKey {
     return new SecondKey(child, site);
   }
 
-  /** Measures while `meanwhile` runs. What was promised and answered goes into the ledger. */
+  /** Measures while `meanwhile` runs. Acknowledged requests go into the ledger. */
   async watch(meanwhile: () => Promise<unknown>): Promise<Samples> {
     this.child.send('begin');
     await meanwhile();

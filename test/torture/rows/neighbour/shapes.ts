@@ -1,6 +1,6 @@
 import type { Random } from './random';
 
-/** An input that was made up. */
+/** A random input. */
 export interface Shape {
   name: string;
   path: string;
@@ -9,10 +9,10 @@ export interface Shape {
   chunked: boolean;
 }
 
-/** Just below what a body may have. */
+/** Just below the limit of a body. */
 const maxBytes = 990_000;
 
-/** Fills `bytes` with what `one` makes, with commas between. */
+/** Fills `bytes` with the output of `one`, separated by commas. */
 function list(bytes: number, one: (index: number) => string): string {
   const parts: string[] = [];
   for (let length = 0; ;) {
@@ -25,7 +25,7 @@ function list(bytes: number, one: (index: number) => string): string {
 
 const quoted = (text: string): string => JSON.stringify(text);
 
-/** Makes a JSON value of about so many bytes, and says in a few words what it is. */
+/** Makes a JSON value of about this many bytes, with a short description. */
 type Kind = (random: Random, bytes: number) => { value: string; name: string };
 
 const alphabets = [
@@ -49,7 +49,7 @@ function text(random: Random, length: number, alphabet = random.pick(alphabets))
   return made;
 }
 
-/** A key of about so many bytes that is not like those before. */
+/** A unique key of about this many bytes. */
 const key = (random: Random, length: number, index: number): string => quoted(`${'k'.repeat(length)}${index}`);
 
 const kinds: Kind[] = [
@@ -136,7 +136,7 @@ const kinds: Kind[] = [
   },
 ];
 
-/** Where a value stands; `null` is the whole body. */
+/** Where to put a value; `null` is the whole body. */
 const places = [null, 'prompt', 'metadata', 'styles', 'name', 'seed', 'images_url', 'unknown', 'aspect_ratio'];
 const contentTypes = [
   'application/json; charset=utf-8',
@@ -148,7 +148,7 @@ const contentTypes = [
   'application/x-www-form-urlencoded',
 ];
 
-/** A request that was made up, to one of `paths`. The same random numbers make the same request. */
+/** A random request to one of `paths`. The same random numbers make the same request. */
 export function makeShape(random: Random, index: number, paths: readonly string[]): Shape {
   const path = random.pick(paths);
   const place = random.pick(places);

@@ -12,16 +12,16 @@ const streamsPerKey = 100;
 const batch = 20;
 const batchEveryMs = 200;
 const answerMs = 60_000;
-/** So long the other key's stream may take to its end, and closed streams to be noticed. */
+/** Time for the other key's stream to end, and for closed streams to be noticed. */
 const endMs = 60_000;
 
-/** Event streams without number. */
+/** Huge numbers of event streams. */
 export const streams = neighbourRow({
   name: 'streams',
   title: '3,300 event streams of one key',
   async prepare({ site, size, first, second }) {
     const count = size === 'long' ? 3_300 : 300;
-    // Held by a worker that there is not, so that its streams stay open.
+    // Held by a worker that does not exist, so that its streams stay open.
     const [id] = await insertGenerations(site, first, {
       count: 1,
       task: { status: 'processing', attempt: 1, heartbeat_at: new Date(Date.now() + 3_600_000) },
@@ -36,7 +36,7 @@ export const streams = neighbourRow({
       open = [];
     };
     site.finally(async () => close());
-    // One turn opens them all, a batch at a time; the next one finds as many as there may be.
+    // One turn opens them all, in batches; the next one finds as many as allowed.
     const openMany = async (): Promise<string | undefined> => {
       close();
       await delay(500);

@@ -10,19 +10,19 @@ import type { FirstKey } from './first-key';
 import { neighbourRow } from './neighbour-row';
 
 const run = promisify(execFile);
-/** Room for the database, some pictures and what a key may keep. */
+/** Space for the database, some pictures and a key's quota. */
 const diskMb = 400;
 const mbPerKey = 64;
-/** So many uploads come at once, send a part and then next to nothing. */
+/** Number of simultaneous uploads, which send a part and then almost nothing. */
 const uploads = 16;
 const partBytes = 24 * 2 ** 20;
-/** What they say of their size: more than the key may keep, nothing, or so little that some fit at once. */
+/** The sizes that they announce: more than the quota, none, or so little that some fit at once. */
 const declarations = [200_000_000, undefined, 12_000_000];
 const trickleEveryMs = 1_000;
 /** Longer than a sender may be silent. */
 const lingerMs = 45_000;
 
-/** Uploads that never end, on the disk that the database and the pictures are on. */
+/** Uploads that never end, on the disk of the database and the pictures. */
 export const uploadsThatTrickle = neighbourRow({
   name: 'uploads',
   title: 'trickled uploads on a small disk',
@@ -68,7 +68,7 @@ export const uploadsThatTrickle = neighbourRow({
         notes['uploads end with'] = [...ends].map(([end, count]) => `${count} x ${end}`).join(', ');
         notes['uploads on the disk at most MB'] = mostMb;
         const problems = mostMb > mbPerKey + 1 ? [`uploads of one key took ${mostMb} MB of the disk`] : [];
-        // What was given up is removed soon after.
+        // Aborted uploads are removed soon after.
         for (const end = Date.now() + 60_000; (await uploadedMb(site)) > 0 && Date.now() < end;) await delay(100);
         const left = await uploadedMb(site);
         return left > 0 ? [...problems, `${left} MB of uploads are left on the disk`] : problems;
@@ -94,7 +94,7 @@ async function useSmallDisk(site: Site): Promise<string | undefined> {
   return undefined;
 }
 
-/** What lies in the folder of uploads that are under way. */
+/** The contents of the folder of uploads in progress. */
 async function uploadedMb(site: Site): Promise<number> {
   const folder = join(site.dataDir, 'uploads');
   let bytes = 0;
@@ -103,7 +103,7 @@ async function uploadedMb(site: Site): Promise<number> {
   return Math.ceil(bytes / 2 ** 20);
 }
 
-/** @returns the answer's status and code, or `open` where none came. */
+/** @returns the response's status and code, or `open` if none came. */
 function trickle(
   first: FirstKey,
   path: string,

@@ -9,10 +9,10 @@ import { neighbourRow } from './neighbour-row';
 /** A layer of the bundled model, [64, 64, 3, 3]. */
 const layer = 'lora_unet_down_blocks_0_resnets_0_conv1';
 const rank = 300;
-/** How long the other key's own small file may take more than beside harmless uploads. */
+/** How much longer the other key's own small file may take than beside harmless uploads. */
 const uploadLimitMs = { long: 3_000, short: 20_000 };
 
-/** LoRA files that are cheap to send and dear to check. */
+/** LoRA files that are cheap to send and expensive to check. */
 export const weights = neighbourRow({
   name: 'weights',
   title: 'a LoRA of 17 MB that takes a minute to multiply',
@@ -25,7 +25,7 @@ export const weights = neighbourRow({
     const [theirs, ours] = [await newFinetune(first.caller), await newFinetune(second)];
     const put = async (path: string, body: Buffer): Promise<string | undefined> => {
       const answer = await first.send({ method: 'PUT', path, body });
-      // A key that has too many uploads under way may be told to wait.
+      // A key with too many uploads in progress may have to wait.
       if (answer.status === 429) return undefined;
       const isRefused = answer.status >= 400;
       return judge(answer) ?? (isRefused ? undefined : `a file that fits no layer is answered ${answer.status}`);
