@@ -12,7 +12,7 @@ describe(planBatches.name, () => {
     expect(planBatches(count, largest)).toEqual(batches);
   });
 
-  it('draws one by one even where not one is said to fit', () => {
+  it('draws one by one even if not even one seems to fit', () => {
     expect(planBatches(2, 0)).toEqual([1, 1]);
   });
 });
@@ -21,7 +21,7 @@ describe(bytesPerImage.name, () => {
   const float32 = { textEncoder: 'float32', unet: 'float32', vaeDecoder: 'float32' } as const;
   const square = { width: 512, height: 512 };
 
-  it('expects gigabytes of a factor of 8 and megabytes of a factor of 32', () => {
+  it('estimates gigabytes for a scale factor of 8 and megabytes for 32', () => {
     const large = bytesPerImage({ vaeScaleFactor: 8, dtypes: float32 }, square);
     const small = bytesPerImage({ vaeScaleFactor: 32, dtypes: float32 }, square);
     expect(large / 2 ** 30).toBeGreaterThan(1);

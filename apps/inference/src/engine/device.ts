@@ -6,16 +6,16 @@ import { InferenceSession } from 'onnxruntime-node';
 
 export type Device = 'cpu' | `cuda:${number}`;
 
-/** What is assumed of a GPU that does not tell its memory. */
+/** Assumed memory of a GPU that does not report it. */
 const unknownGpuBytes = 8 * 2 ** 30;
 
-/** The device to draw on, and why it is not the one that was asked for where it is not. */
+/** The device to draw on, and the reason if it is not the requested one. */
 export interface ChosenDevice {
   device: Device;
   fallback?: string;
 }
 
-/** `auto` is the first GPU where its provider loads. A GPU that is named and does not load is replaced by the CPU, with the reason. */
+/** `auto` is the first GPU if its provider loads. If a named GPU does not load, the CPU replaces it, with the reason. */
 export async function chooseDevice(wanted: Device | 'auto'): Promise<ChosenDevice> {
   if (wanted === 'cpu') return { device: 'cpu' };
   const device = wanted === 'auto' ? 'cuda:0' : wanted;
@@ -33,7 +33,7 @@ export async function chooseDevice(wanted: Device | 'auto'): Promise<ChosenDevic
   }
 }
 
-/** Bytes that models and drawing may take on a device where the operator does not say: most of a GPU, half of the machine. */
+/** Default memory for models and drawing on a device: most of a GPU's, half of the machine's. */
 export async function defaultMemoryBytes(device: Device): Promise<number> {
   if (device === 'cpu') {
     const limit = process.constrainedMemory() || Infinity;

@@ -5,7 +5,7 @@ import type { DrawingHooks, Painter } from './drawing';
 import { drawPictures } from './drawing';
 import type { DrawingProgress, DrawRequest } from './engine-protocol';
 
-/** Draws pictures of one pixel whose value is the last byte of the seed; counts what it is asked for. */
+/** Draws pictures of one pixel whose value is the last byte of the seed; counts its calls. */
 class FakePainter {
   readonly facts = { scheduler: 'pndm' } as Painter['facts'];
   readonly prepared: TextToImageRequest[] = [];
@@ -64,7 +64,7 @@ function hooksOf(isAborted: (step: number) => boolean = () => false) {
 }
 
 describe(drawPictures.name, () => {
-  it('draws in batches, each picture with its seed, which starts over behind the largest', async () => {
+  it('draws in batches, each picture with its seed, which wraps around after the largest', async () => {
     const painter = new FakePainter();
     const { hooks, pictures } = hooksOf();
     await drawPictures(painter, request, 2, hooks);
@@ -96,7 +96,7 @@ describe(drawPictures.name, () => {
     expect(pictures).toEqual([]);
   });
 
-  it('does not even prepare what is aborted from the start', async () => {
+  it('prepares nothing if it is aborted from the start', async () => {
     const painter = new FakePainter();
     await expect(drawPictures(painter, request, 8, hooksOf(() => true).hooks)).rejects.toThrow(AbortError);
     expect(painter.prepared).toEqual([]);

@@ -4,10 +4,10 @@ import { planBatches } from './batch-plan';
 import type { DrawingProgress, DrawingStarted, DrawRequest } from './engine-protocol';
 import { seedOf } from './seed';
 
-/** What drawing needs of a pipeline. */
+/** The parts of a pipeline that drawing needs. */
 export type Painter = Pick<StableDiffusionPipeline, 'facts' | 'prepare' | 'step' | 'decode' | 'preview'>;
 
-/** Who is told how a drawing goes, and asked whether it is still wanted. */
+/** Callbacks during a drawing, and the check whether it was aborted. */
 export interface DrawingHooks {
   aborted(): boolean;
   started(started: DrawingStarted): void;
@@ -16,25 +16,25 @@ export interface DrawingHooks {
   picture(index: number, picture: RgbImage): void;
 }
 
-/** A preview costs a pass over the latents, so there are a few a second at most. */
+/** A preview costs a pass over the latents, so there are at most a few per second. */
 const previewIntervalMs = 400;
 
 /**
  * Draws all pictures of a request, batch after batch.
- * @param largest how many are drawn at once
+ * @param maxBatchSize pictures at once
  * @throws AbortError at the first step after `hooks.aborted()` turned true
  * @throws RangeError if the model cannot draw the request
  */
 export async function drawPictures(
   painter: Painter,
   request: DrawRequest,
-  largest: number,
+  maxBatchSize: number,
   hooks: DrawingHooks,
 ): Promise<void> {
   const check = (): void => {
     if (hooks.aborted()) throw new AbortError();
   };
-  const batches = planBatches(request.numImages, largest);
+  const batches = planBatches(request.numImages, maxBatchSize);
   let drawn = 0;
   let previewedAt = performance.now();
   for (const [done, size] of batches.entries()) {

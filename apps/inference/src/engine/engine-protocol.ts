@@ -1,6 +1,6 @@
 import type { Device } from './device';
 
-/** Uploaded weights that are merged into a model before it is loaded. */
+/** Uploaded weights to merge into a model before it is loaded. */
 export interface FinetuneWeights {
   kind: 'lora' | 'textual_inversion';
   /** Path of the safetensors file on this machine. */
@@ -8,11 +8,11 @@ export interface FinetuneWeights {
   /** SHA-256 of the file, in hex. */
   hash: string;
   scale: number;
-  /** The word that calls a textual inversion. */
+  /** The word that stands for a textual inversion. */
   token: string;
 }
 
-/** Which weights draw, and where they lie. Everything with the same `key` draws the same pictures. */
+/** The weights of a drawing, and where they are. Equal `key`s draw equal pictures. */
 export interface ModelSource {
   key: string;
   name: string;
@@ -22,7 +22,7 @@ export interface ModelSource {
   weights?: FinetuneWeights;
 }
 
-/** An enlarging model and the long edge in pixels that its pictures must not pass. */
+/** An upscaler, and the largest long edge of its pictures in pixels. */
 export interface UpscalerSource {
   key: string;
   name: string;
@@ -45,27 +45,27 @@ export interface DrawRequest {
   promptWeighting: boolean;
 }
 
-/** Row-major, three bytes (red, green, blue) a pixel. */
+/** Row-major, three bytes (red, green, blue) per pixel. */
 export interface RgbPicture {
   width: number;
   height: number;
   data: Uint8Array;
 }
 
-/** What a thread is started with. */
+/** Start parameters of a thread. */
 export interface EngineSettings {
   device: Device | 'auto';
   /** Threads of one call on the CPU. */
   intraOpNumThreads: number;
-  /** Bytes that models and drawing may take; undefined: as much as the device is known to have. */
+  /** Bytes for models and drawing; undefined: depends on the device's memory. */
   memoryBytes?: number;
   /** Folder for optimised graphs and merged models. */
   cacheDir: string;
-  /** Bytes of disk that merged models may take; undefined: as many as there are. */
+  /** Bytes of disk for merged models; undefined: unlimited. */
   mergedCacheBytes?: number;
 }
 
-/** What the service's thread asks of an engine thread. One drawing at a time. */
+/** Messages from the main thread to an engine thread. One drawing at a time. */
 export type EngineCommand =
   | {
       type: 'draw';
@@ -78,43 +78,43 @@ export type EngineCommand =
     }
   | { type: 'close' };
 
-/** Why a drawing ended without pictures. `refused`: it would fail again; its message is fit for the caller. */
+/** Why a drawing failed. `refused`: it would fail again; its message may be shown to the caller. */
 export type DrawFailure = 'aborted' | 'refused' | 'broken';
 
 export interface DrawingStarted {
   promptChunks: number;
-  /** The one asked for, else the model's own: by the API's name, by diffusers' class name where it has none. */
+  /** The scheduler in use: by the API's name, or by diffusers' class name if it has none. */
   scheduler: string;
 }
 
 export interface DrawingProgress {
-  /** Calls of the U-Net done, of how many for all pictures together. */
+  /** Calls of the U-Net so far, and in total for all pictures. */
   step: number;
   total: number;
-  /** Pictures that this call advanced, and how long it took. */
+  /** Number of pictures in this call, and its duration. */
   batch: number;
   stepMs: number;
-  /** What the first picture of the batch will look like, now and then: one pixel for one position of the latents. */
+  /** A preview of the batch's first picture, in some messages: one pixel per position of the latents. */
   preview?: RgbPicture;
 }
 
 export interface ModelLoaded {
   key: string;
   loadMs: number;
-  /** Estimate of what the model takes, and of what all loaded models take. */
+  /** Estimated memory of the model, and of all loaded models. */
   modelBytes: number;
   totalBytes: number;
-  /** Keys of the models that made room. */
+  /** Keys of the models that were released to make room. */
   evicted: string[];
 }
 
-/** What an engine thread tells. */
+/** Messages from an engine thread. */
 export type EngineReport =
   | { type: 'ready'; device: Device; fallback?: string }
   | ({ type: 'loaded' } & ModelLoaded)
   | ({ type: 'started'; id: number } & DrawingStarted)
   | ({ type: 'progress'; id: number } & DrawingProgress)
-  /** A drawing goes on, though there is nothing to tell of it. */
+  /** A drawing is making progress, without anything else to report. */
   | { type: 'busy'; id: number }
   | { type: 'picture'; id: number; index: number; picture: RgbPicture; upscaled: boolean }
   | { type: 'done'; id: number; computeMs: number }

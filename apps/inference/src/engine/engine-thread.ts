@@ -5,7 +5,7 @@ import { EngineWork } from './engine-work';
 /** Entry of an engine thread: owns every session of one device and draws one request at a time. */
 async function main(port: NonNullable<typeof parentPort>): Promise<void> {
   const report = (message: EngineReport): void => {
-    // The pixels are handed over, not copied.
+    // The pixels are transferred, not copied.
     const moved = message.type === 'picture' ? [message.picture.data.buffer as ArrayBuffer] : [];
     port.postMessage(message, moved);
   };

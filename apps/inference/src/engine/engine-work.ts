@@ -11,7 +11,7 @@ import { ModelRegistry } from './model-registry';
 
 type DrawCommand = Extract<EngineCommand, { type: 'draw' }>;
 
-/** What an engine thread does, free of the thread: loads models on its device and draws. */
+/** The work of an engine thread, independent of the thread: loads models on its device and draws. */
 export class EngineWork {
   private readonly registry: ModelRegistry;
 
@@ -36,7 +36,7 @@ export class EngineWork {
     );
   }
 
-  /** Draws, and reports how it went; never throws. */
+  /** Draws, and reports the outcome; never throws. */
   async draw(command: DrawCommand): Promise<void> {
     const { id, model, request, upscaler } = command;
     const flag = new Int32Array(command.cancel);
@@ -67,7 +67,7 @@ export class EngineWork {
     return this.registry.clear();
   }
 
-  /** After the drawing: the upscaler may need the memory of the model that drew. */
+  /** Runs after the drawing, because the upscaler may need the memory of the model. */
   private async enlarge(
     id: number,
     drawn: readonly RgbImage[],

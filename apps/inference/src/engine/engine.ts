@@ -16,7 +16,7 @@ import type {
 
 const longestWatchIntervalMs = 10_000;
 
-/** Pictures to draw, with what, and who hears how it goes. */
+/** Pictures to draw, the weights, and callbacks. */
 export interface Drawing {
   model: ModelSource;
   request: DrawRequest;
@@ -28,7 +28,7 @@ export interface Drawing {
   signal?: AbortSignal;
 }
 
-/** The drawing was given up because its signal was aborted. */
+/** The drawing was aborted by its signal. */
 export class DrawingAbortedError extends Error {
   override readonly name = 'DrawingAbortedError';
 }
@@ -38,20 +38,20 @@ export class DrawingRefusedError extends Error {
   override readonly name = 'DrawingRefusedError';
 }
 
-/** The engine broke or its thread ended; the drawing may go well another time. */
+/** The engine broke or its thread ended; a retry of the drawing may succeed. */
 export class EngineBrokenError extends Error {
   override readonly name = 'EngineBrokenError';
 }
 
-/** How an engine's thread is found and who hears of its models and its end. */
+/** How to start an engine's thread, and callbacks for its models and its end. */
 export interface EngineOptions extends EngineSettings {
   /** Compiled entry of the thread; tests name the one in `dist`. */
   threadFile?: string;
   onLoaded?: (loaded: ModelLoaded) => void;
   onCrash?: (error: Error) => void;
-  /** A drawing from which nothing is heard for so long, in milliseconds, is taken for hung. */
+  /** A drawing that is silent for this many milliseconds is considered hung. */
   stallMs: number;
-  /** The thread hangs inside the runtime, where nothing can end it but the end of the process. */
+  /** Called when the thread hangs inside the runtime, where only the end of the process can end it. */
   onStall?: (error: Error) => void;
 }
 
@@ -68,30 +68,30 @@ interface Pending {
   reject: (error: Error) => void;
 }
 
-/** One device's engine as the service's own thread sees it. Draws one request at a time; a thread that ended is started again. */
+/** One device's engine, as seen from the main thread. Draws one request at a time; a thread that ended is restarted. */
 export class Engine {
   private thread?: Promise<RunningThread>;
   private pending?: Pending;
   private nextId = 1;
   private closing = false;
-  private heardAt = 0;
+  private reportedAt = 0;
   private stall?: EngineBrokenError;
 
   constructor(private readonly options: EngineOptions) {}
 
-  /** Whether the thread hangs: it never draws again. */
+  /** Whether the thread hangs: it will never draw again. */
   get isStalled(): boolean {
     return this.stall !== undefined;
   }
 
-  /** Starts the thread, and says which device it draws on and why that is not the one asked for where it is not. */
+  /** Starts the thread, and returns its device, with the reason if that is not the requested one. */
   async start(): Promise<{ device: Device; fallback?: string }> {
     const { device, fallback } = await this.running();
     return { device, ...(fallback && { fallback }) };
   }
 
   /**
-   * @returns milliseconds spent on drawing, without the loading of the model
+   * @returns milliseconds of drawing, without loading the model
    * @throws DrawingAbortedError within a step of `signal`
    * @throws DrawingRefusedError if the model, its weights or the request are at fault
    * @throws EngineBrokenError for everything else
@@ -105,8 +105,8 @@ export class Engine {
     if (signal?.aborted) stop();
     signal?.addEventListener('abort', stop, { once: true });
     const command: EngineCommand = { type: 'draw', id, model, request, cancel, ...(upscaler && { upscaler }) };
-    this.heardAt = performance.now();
-    const watch = setInterval(() => this.lookForStall(), Math.min(this.options.stallMs / 4, longestWatchIntervalMs));
+    this.reportedAt = performance.now();
+    const watch = setInterval(() => this.checkForStall(), Math.min(this.options.stallMs / 4, longestWatchIntervalMs));
     try {
       return await new Promise((resolve, reject) => {
         this.pending = { id, drawing, resolve, reject };
@@ -120,8 +120,8 @@ export class Engine {
   }
 
   /**
-   * Releases every session and ends the thread. One that does not answer within `deadlineMs` is left to the end of the process:
-   * ending it by force while it is inside the runtime would take the process down.
+   * Releases every session and ends the thread. If it does not end within `deadlineMs`, it is left until the process ends:
+   * terminating it while it is inside the runtime would crash the process.
    */
   async close(deadlineMs = 5_000): Promise<void> {
     this.closing = true;
@@ -138,8 +138,8 @@ export class Engine {
     });
   }
 
-  private lookForStall(): void {
-    const silentMs = performance.now() - this.heardAt;
+  private checkForStall(): void {
+    const silentMs = performance.now() - this.reportedAt;
     if (!this.pending || this.stall || silentMs < this.options.stallMs) return;
     this.stall = new EngineBrokenError(`The engine has said nothing for ${Math.round(silentMs / 1000)} s.`);
     this.options.onStall?.(this.stall);
@@ -165,7 +165,7 @@ export class Engine {
       let cause: unknown;
       worker.on('message', (report: EngineReport) => {
         if (report.type === 'ready') resolve({ worker, device: report.device, fallback: report.fallback });
-        else this.hear(report);
+        else this.handleReport(report);
       });
       worker.on('error', (error) => (cause = error));
       worker.once('exit', (code) => {
@@ -178,11 +178,11 @@ export class Engine {
     });
   }
 
-  private hear(report: Exclude<EngineReport, { type: 'ready' }>): void {
-    this.heardAt = performance.now();
+  private handleReport(report: Exclude<EngineReport, { type: 'ready' }>): void {
+    this.reportedAt = performance.now();
     if (report.type === 'loaded') return this.options.onLoaded?.(report);
     const pending = this.pending;
-    // What an aborted drawing still said is of no interest to the next one.
+    // Late reports of an aborted drawing are ignored.
     if (pending?.id !== report.id) return;
     const { drawing } = pending;
     if (report.type === 'started') drawing.onStarted?.(report);

@@ -5,28 +5,28 @@ import type { Device } from './device';
 import { Engine } from './engine';
 import type { ModelLoaded } from './engine-protocol';
 
-/** What of the configuration decides the engines. */
+/** The settings of the engines. */
 export type EnginesConfig = Pick<
   Config,
   'devices' | 'inferenceThreads' | 'inferenceMemoryMb' | 'mergedCacheMb' | 'dataDir' | 'engineStallSeconds'
 >;
 
-/** How the engines' threads are found, and who hears of them. */
+/** How to start the engines' threads, and callbacks. */
 export interface EnginesOptions {
   /** Compiled entry of the threads; tests name the one in `dist`. */
   threadFile?: string;
   onLoaded?: (loaded: ModelLoaded, device: Device | 'auto') => void;
-  /** One hangs, and the process has to end for it. */
+  /** Called when an engine hangs and the process must end. */
   onStall?: () => void;
 }
 
-/** An engine on loan; given back as soon as the pictures are drawn, while they are still being encoded. */
+/** A borrowed engine; it is given back as soon as the pictures are drawn, before they are encoded. */
 export interface EngineLoan {
   readonly engine: Engine;
   giveBack(): void;
 }
 
-/** One engine a device. Whoever draws takes one and gives it back; who comes first is served first. */
+/** One engine per device. Drawings borrow one and give it back, first come, first served. */
 export class Engines {
   private readonly free: Engine[];
   private readonly waiting: ((engine: Engine) => void)[] = [];
@@ -38,7 +38,7 @@ export class Engines {
     this.free = [...engines];
   }
 
-  /** Starts an engine for each device, and says in one line which there are. */
+  /** Starts an engine for each device, and logs the devices in one line. */
   static async start(
     config: EnginesConfig,
     logger: JsonLogger,
@@ -49,7 +49,7 @@ export class Engines {
     for (const device of wanted) {
       const engine: Engine = new Engine({
         device,
-        // Rows of one call share the cores; there is never more than one engine on the CPU.
+        // Rows of one call share the cores; there is at most one engine on the CPU.
         intraOpNumThreads: config.inferenceThreads,
         ...(config.inferenceMemoryMb && { memoryBytes: config.inferenceMemoryMb * 2 ** 20 }),
         cacheDir: join(config.dataDir, 'cache'),
@@ -78,11 +78,11 @@ export class Engines {
   }
 
   /**
-   * Lends the next engine that is free; undefined when none is within `patienceMs`. What is borrowed has to be given back;
-   * doing so twice is the same as once.
+   * Lends the next free engine; undefined if there is none within `timeoutMs`. It must be given back; repeated calls of
+   * `giveBack` have no effect.
    */
-  async borrow(patienceMs: number): Promise<EngineLoan | undefined> {
-    const engine = this.free.pop() ?? (await this.nextFree(patienceMs));
+  async borrow(timeoutMs: number): Promise<EngineLoan | undefined> {
+    const engine = this.free.pop() ?? (await this.nextFree(timeoutMs));
     if (!engine) return undefined;
     let out = true;
     const giveBack = (): void => {
@@ -110,14 +110,14 @@ export class Engines {
   }
 
   /**
-   * Resolves when the thread of each engine runs; one that ended is started again.
+   * Resolves when the thread of each engine is running; one that ended is restarted.
    * @throws EngineBrokenError if one hangs
    */
   async alive(): Promise<void> {
     await Promise.all(this.engines.map((engine) => engine.start()));
   }
 
-  /** Ends every engine; what they draw is given up. */
+  /** Ends every engine and aborts its drawing. */
   async close(): Promise<void> {
     await Promise.all(this.engines.map((engine) => engine.close()));
   }

@@ -8,7 +8,7 @@ const model: ModelSource = { key: 'sd1.5', name: 'sd1.5', folder, hash: 'a' };
 const upscaler = { key: 'u', name: 'real.onnx', file: '/srv/models/upscalers/real.onnx', maxLongEdge: 4096 };
 
 describe(failureOf.name, () => {
-  it('refuses what a model folder causes, with paths from inside it only', () => {
+  it('refuses a drawing because of its model folder, with paths relative to the folder', () => {
     const error = new ModelFolderError(`${folder}/unet/model.onnx`, 'is cut short');
     expect(failureOf(error, { model })).toEqual({
       failure: 'refused',
@@ -16,14 +16,14 @@ describe(failureOf.name, () => {
     });
   });
 
-  it('names no path of the cache where a merged model is at fault', () => {
+  it('names no path of the cache if a merged model is at fault', () => {
     const error = new ModelFolderError('/var/darkroom/cache/finetunes/lora-ab/unet/model.onnx', 'is missing');
     expect(failureOf(error, { model }).message).toBe(
       'The model sd1.5 cannot be drawn with: unet/model.onnx is missing.',
     );
   });
 
-  it('refuses weights that do not fit, and upscalers that are none', () => {
+  it('refuses weights that do not fit, and invalid upscalers', () => {
     const weights = failureOf(new WeightsError('WeightsDoNotFitModel', 'down has 3 rows.'), { model });
     expect(weights).toEqual({
       failure: 'refused',
@@ -36,21 +36,21 @@ describe(failureOf.name, () => {
     });
   });
 
-  it('refuses a request out of range in the words of the pipeline', () => {
+  it('refuses a request out of range with the message of the pipeline', () => {
     expect(failureOf(new RangeError('The width is 500.'), { model })).toMatchObject({
       failure: 'refused',
       message: 'The width is 500.',
     });
   });
 
-  it('refuses what would be a black picture, for it would be one again', () => {
+  it('refuses a drawing with a black picture, because it would be black again', () => {
     expect(failureOf(new NotFiniteError('U-Net'), { model })).toMatchObject({
       failure: 'refused',
       message: expect.stringMatching(/^The model gave numbers that are not finite .*\.$/) as string,
     });
   });
 
-  it('tells an abort from everything that may go well another time', () => {
+  it('distinguishes an abort from errors that a retry may overcome', () => {
     expect(failureOf(new AbortError(), { model }).failure).toBe('aborted');
     expect(failureOf(new Error('CUDA failure 2'), { model })).toMatchObject({
       failure: 'broken',

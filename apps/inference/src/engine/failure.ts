@@ -10,15 +10,15 @@ import {
 import type { DrawFailure, ModelSource, UpscalerSource } from './engine-protocol';
 import { UpscalerError } from './tiled-upscaler';
 
-/** How a drawing failed, as the engine thread tells it. */
+/** How a drawing failed, in the engine thread's report. */
 export interface Failure {
   failure: DrawFailure;
-  /** One plain sentence without a path of this machine, fit for the caller. */
+  /** One plain sentence without a path of this machine, suitable for the caller. */
   message: string;
   stack?: string;
 }
 
-/** Sorts an error: what the model, the weights or the request cause would fail again; everything else may go well next time. */
+/** Classifies an error: if the model, the weights or the request cause it, a retry would fail too; for anything else it may succeed. */
 export function failureOf(
   error: unknown,
   { model, upscaler }: { model: ModelSource; upscaler?: UpscalerSource },
@@ -33,16 +33,16 @@ export function failureOf(
   if (error instanceof UpscalerError && upscaler)
     return refused(`The upscaler ${upscaler.name} cannot be used: ${error.message}`);
   const { name, message, stack } = error instanceof Error ? error : new Error(String(error));
-  // The pipeline checks a request with errors that name the value and what is accepted.
+  // The pipeline's own errors for an invalid request name the value and what is accepted.
   if (name === RangeError.name || name === 'SchedulerError') return refused(message);
   return { failure: 'broken', message, ...(stack && { stack }) };
 }
 
-/** Messages of a model folder name its files by their whole path; the path inside the folder says enough. */
+/** Messages of a model folder name its files by absolute path; the path inside the folder is enough. */
 function withoutPaths(message: string, { folder, weights }: ModelSource): string {
   const relative = message.replaceAll(`${folder}${sep}`, '').replaceAll(folder, 'the folder');
   const named = weights ? relative.replaceAll(weights.file, 'the file') : relative;
-  // A merged model lies in the cache, under a name of no meaning to the caller.
+  // A merged model is in the cache, under a name that means nothing to the caller.
   return named.replace(/\S+/g, (word) => {
     const inside = [...word.matchAll(/\/(?=(?:text_encoder|unet|vae_decoder|tokenizer|scheduler)\/)/g)].at(-1);
     return inside ? word.slice(0, word.indexOf('/')) + word.slice(inside.index + 1) : word;

@@ -12,7 +12,7 @@ afterEach(() => rm(folder, { recursive: true }));
 describe('cachedMerge', () => {
   const key = { kind: 'lora', baseHash: 'base', weightsHash: 'weights', variant: '1' } as const;
 
-  it('builds once where two ask at once, and not again later', async () => {
+  it('builds once if two ask at once, and not again later', async () => {
     let builds = 0;
     const build = async () => ++builds;
     const [one, other] = await Promise.all([cachedMerge(folder, key, build), cachedMerge(folder, key, build)]);
@@ -21,7 +21,7 @@ describe('cachedMerge', () => {
     expect(builds).toBe(1);
   });
 
-  it('takes what another process finished first', async () => {
+  it('uses the result of another process that finished first', async () => {
     const place = await cachedMerge(folder, key, async () => 1);
     await rm(place, { recursive: true });
     const merge = await cachedMerge(folder, key, async (own) => {
@@ -43,7 +43,7 @@ describe('cachedMerge', () => {
     expect(await readdir(folder)).toEqual([basename(merge)]);
   });
 
-  it('leaves a file of the base alone that has the name of its own record', async () => {
+  it('does not overwrite a file of the base with the name of its own record', async () => {
     const base = join(folder, 'base.json');
     await writeFile(base, 'of the base');
     await cachedMerge(folder, key, async (own) => {

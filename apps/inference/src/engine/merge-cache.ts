@@ -3,7 +3,7 @@ import { constants } from 'node:fs';
 import { copyFile, link, mkdir, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-/** What identifies a merged model on disk. Hashes may have any form; `variant` is the scale or the token. */
+/** The identity of a merged model on disk. Hashes may have any form; `variant` is the scale or the token. */
 export interface MergeKey {
   kind: 'lora' | 'embedding';
   baseHash: string;
@@ -11,23 +11,23 @@ export interface MergeKey {
   variant: string;
 }
 
-/** Fills an empty folder with a merged model, and returns how many weights it changed. */
+/** Fills an empty folder with a merged model. @returns how many weights it changed */
 type Build = (folder: string) => Promise<number>;
 
-/** The file of a merged folder that says it is complete. Its time is that of the folder's last use. */
+/** The file that marks a merged folder as complete. Its modification time is the folder's last use. */
 const MERGE_RECORD = 'merge.json';
-/** Where files of a base on another device are copied to, once for all merges. */
+/** Folder for copies of base files on another device, shared by all merges. */
 const COPIES = 'bases';
-/** A temporary folder this old was left by a process that died. */
+/** A temporary folder of this age was left by a process that died. */
 const ABANDONED_MS = 60 * 60 * 1000;
-/** How long after its last use a merge is not pruned. */
+/** A merge is not deleted until this long after its last use. */
 const IN_USE_MS = 10 * 60 * 1000;
 
 const running = new Map<string, Promise<void>>();
 
 /**
- * The folder of a merge, built if it is not in the cache. It is built under another name and renamed when it is complete, so
- * that a process that dies leaves no half of one; two that build the same at once keep the first.
+ * The folder of a merge, built if it is not in the cache. It is built under another name and renamed when complete, so that a
+ * process that dies leaves no half of it; if two processes build the same one, the first is kept.
  */
 export async function cachedMerge(cacheDir: string, key: MergeKey, build: Build): Promise<string> {
   const name = `${key.kind}-${short(key.weightsHash)}-${short(`${key.baseHash}\n${key.variant}`)}`;
@@ -39,8 +39,8 @@ export async function cachedMerge(cacheDir: string, key: MergeKey, build: Build)
 }
 
 /**
- * Removes the merges that were not used for longest, until the rest has at most `maxBytes` of its own; what is linked from the
- * base does not count. One that was used within the last minutes stays, as it may be about to be loaded.
+ * Deletes the least recently used merges until the others need at most `maxBytes` themselves, without files linked from the base.
+ * One that was used within the last minutes is kept, because it may be about to be loaded.
  */
 export async function pruneMerged(cacheDir: string, maxBytes: number): Promise<void> {
   const merges: { folder: string; usedMs: number; bytes: number }[] = [];
@@ -57,7 +57,7 @@ export async function pruneMerged(cacheDir: string, maxBytes: number): Promise<v
   }
 }
 
-/** Places a base's file that cannot be linked: it is copied once into the cache, and linked from there. */
+/** Places a base file that cannot be linked: it is copied into the cache once, and linked from there. */
 export async function placeCachedCopy(cacheDir: string, baseHash: string, from: string, to: string): Promise<void> {
   const copy = join(cacheDir, COPIES, short(`${baseHash}\n${from}`));
   if (!(await stat(copy).catch(() => undefined))) {
@@ -69,7 +69,7 @@ export async function placeCachedCopy(cacheDir: string, baseHash: string, from: 
   await link(copy, to);
 }
 
-/** Removes a merge all at once: a process that dies meanwhile leaves a temporary folder and no half of a merge. */
+/** Removes a merge atomically: a process that dies meanwhile leaves a temporary folder but no half of a merge. */
 async function discard(cacheDir: string, folder: string): Promise<void> {
   const temporary = temporaryIn(cacheDir);
   await rename(folder, temporary).catch((error: NodeJS.ErrnoException) => {
@@ -96,7 +96,7 @@ async function findOrBuild(cacheDir: string, folder: string, build: Build): Prom
   try {
     const merged = await build(temporary);
     const record = join(temporary, MERGE_RECORD);
-    // A base may have a file of this name, which would be written through its link.
+    // A base may have a file with this name, which would be overwritten through its link.
     await rm(record, { force: true });
     await writeFile(record, JSON.stringify({ merged }), { flag: 'wx', flush: true });
     await rename(temporary, folder);
@@ -107,7 +107,7 @@ async function findOrBuild(cacheDir: string, folder: string, build: Build): Prom
   }
 }
 
-/** Whether a merge is there and whole; notes that it is used. */
+/** Whether a merge exists and is complete; marks it as used. */
 async function isComplete(folder: string): Promise<boolean> {
   const record = join(folder, MERGE_RECORD);
   if (!(await stat(record).catch(() => undefined))) return false;

@@ -3,8 +3,8 @@ import type { ModelSource } from './engine-protocol';
 import { cachedMerge, placeCachedCopy } from './merge-cache';
 
 /**
- * The folder of a model with a Fine-Tune's weights merged in; the model's own where there are none.
- * @param cacheDir holds the merged models; best on the model's device, where its files are linked and not copied
+ * The folder of a model with a Fine-Tune's weights merged in; the model's own if there are none.
+ * @param cacheDir folder for merged models; best on the model's device, where files are linked and not copied
  * @throws WeightsError, OnnxModelError or RangeError if they cannot be merged
  */
 export async function mergedModel(

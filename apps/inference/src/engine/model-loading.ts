@@ -9,8 +9,8 @@ import type { ModelRegistry } from './model-registry';
 import { TiledUpscaler } from './tiled-upscaler';
 
 /**
- * What a loaded model takes: its weights, the copies in another order that the runtime's kernels want, and what its sessions need
- * besides. The bundled model, of 20 MB, takes 82 MB.
+ * Estimated memory of a loaded model: its weights, the copies in another order that the runtime's kernels need, and the sessions'
+ * other needs. The bundled model, of 20 MB, takes 82 MB.
  */
 const memoryOf = (fileBytes: number): number => 1.5 * fileBytes + 50 * 2 ** 20;
 
@@ -18,11 +18,11 @@ export interface LoadingOptions {
   device: Device;
   intraOpNumThreads: number;
   cacheDir: string;
-  /** Bytes of disk that merged models may take; undefined: as many as there are. */
+  /** Bytes of disk for merged models; undefined: unlimited. */
   mergedCacheBytes?: number;
 }
 
-/** The pipeline of a model, a Fine-Tune's weights merged in. @throws what the diffusion library throws of folders and weights */
+/** The pipeline of a model with a Fine-Tune's weights merged in. @throws the diffusion library's errors about folders and weights */
 export function loadPipeline(
   registry: ModelRegistry,
   source: ModelSource,
@@ -31,7 +31,7 @@ export function loadPipeline(
   return registry.get(source.key, async () => {
     const merges = join(cacheDir, 'finetunes');
     const folder = await mergedModel(source, merges);
-    // What cannot be removed now is tried again after the next merge; it is no reason not to draw.
+    // A merge that cannot be deleted now is tried again after the next merge; this must not prevent drawing.
     if (source.weights && mergedCacheBytes !== undefined)
       await pruneMerged(merges, mergedCacheBytes).catch(() => undefined);
     const { textEncoder, unet, vaeDecoder } = await readModelFolder(folder, options.device);
@@ -41,7 +41,8 @@ export function loadPipeline(
     ]);
     return {
       bytes: memoryOf(await sizeOf(files)),
-      // An optimised graph is a whole copy of the weights, where a merge keeps those that it changed: one model is worth it.
+      // An optimised graph is a whole copy of the weights, while a merge stores only changed ones; so only unmerged models get
+      // one.
       load: () =>
         StableDiffusionPipeline.load(folder, {
           ...options,
@@ -51,7 +52,7 @@ export function loadPipeline(
   });
 }
 
-/** @throws Error saying in one sentence why the file cannot be used */
+/** @throws Error with one sentence saying why the file cannot be used */
 export function loadUpscaler(
   registry: ModelRegistry,
   { key, file }: UpscalerSource,
@@ -61,7 +62,7 @@ export function loadUpscaler(
   const executionProviders = gpu ? [gpu, 'cpu'] : ['cpu'];
   return registry.get(key, async () => ({
     bytes: memoryOf(await sizeOf([file])),
-    // Without its arena the runtime gives memory back between two operators: a fifth slower, and half the memory.
+    // Without its arena the runtime frees memory between two operators: a fifth slower, with half the memory.
     load: () => TiledUpscaler.load(file, { executionProviders, intraOpNumThreads, enableCpuMemArena: false }),
   }));
 }

@@ -42,7 +42,7 @@ describe(ModelRegistry.name, () => {
     expect(await get('large', 1000)).toBe(large);
   });
 
-  it('does not keep what failed to load', async () => {
+  it('does not keep a model that failed to load', async () => {
     const load = (): Promise<FakeModel> => Promise.reject(new Error('cut short'));
     await expect(registry.get('a', async () => ({ bytes: 10, load }))).rejects.toThrow('cut short');
     expect(registry.bytes).toBe(0);

@@ -1,22 +1,22 @@
 import type { ModelLoaded } from './engine-protocol';
 
-/** Anything that holds sessions. */
+/** Anything with sessions to release. */
 export interface Releasable {
   release(): Promise<void>;
 }
 
-/** A model to be had: about how many bytes it will take, how it is loaded. */
+/** A model to load: its estimated bytes, and how to load it. */
 export interface ModelSpec<T extends Releasable> {
   bytes: number;
   load(): Promise<T>;
 }
 
 /**
- * The loaded models of one device. Loads on first use and keeps what fits into a budget; the least recently used go first, and
- * one model is always kept, however large. Calls must not overlap: a model that is in use could be evicted.
+ * The loaded models of one device. Loads on first use and keeps what fits into a budget; the least recently used are released
+ * first, and one model is always kept, however large. Calls must not overlap, or a model in use could be released.
  */
 export class ModelRegistry {
-  /** In order of use: a map keeps the order in which keys were set. */
+  /** In order of use, because a map keeps insertion order. */
   private readonly loaded = new Map<string, { model: Releasable; bytes: number }>();
 
   constructor(
@@ -34,7 +34,7 @@ export class ModelRegistry {
     return this.loaded.has(key);
   }
 
-  /** The model of this key, which must always stand for the same type. A model that fails to load is not kept. */
+  /** The model of this key, which must always have the same type. A model that fails to load is not kept. */
   async get<T extends Releasable>(key: string, describe: () => Promise<ModelSpec<T>>): Promise<T> {
     const found = this.loaded.get(key);
     if (found) {
@@ -43,7 +43,7 @@ export class ModelRegistry {
       return found.model as T;
     }
     const spec = await describe();
-    // Room is made first: two large models at once may be more than there is memory.
+    // Room is made first, because two large models at once may exceed the memory.
     const evicted = await this.evict(spec.bytes);
     const startedAt = performance.now();
     const model = await spec.load();

@@ -1,25 +1,25 @@
-/** Pixels by which neighbouring tiles overlap, where a tile is large enough. */
+/** Overlap of neighbouring tiles in pixels, if a tile is large enough. */
 const widestOverlap = 32;
 
-/** Where a tile lies along one axis and how much each of its enlarged pixels counts. */
+/** Position of a tile along one axis, and the weight of each of its enlarged pixels. */
 export interface TileSpan {
   /** First pixel in the source. */
   start: number;
   /** First pixel in the enlarged picture. */
   enlargedStart: number;
-  /** One weight for each enlarged pixel inside the picture; over all tiles those of a pixel add up to 1. */
+  /** One weight per enlarged pixel inside the picture; the weights of a pixel in all tiles add up to 1. */
   weights: Float32Array;
 }
 
 /**
- * Covers an axis with tiles of one size, the last of them moved back to end where the picture does. The weight passes from a tile to
- * the next over the middle half of their overlap; a tile's border, which lacks context, counts for nothing.
+ * Covers an axis with tiles of one size; the last is moved back to end where the picture does. The weight moves from one tile to
+ * the next over the middle half of their overlap; a tile's border, which lacks context, has weight 0.
  */
 export function planTiles(length: number, tile: number, scale: number): TileSpan[] {
   const overlap = Math.min(widestOverlap, Math.floor(tile / 2));
   const starts = [0];
   while (starts.at(-1)! + tile < length) starts.push(Math.min(starts.at(-1)! + tile - overlap, length - tile));
-  /** How far a position has passed over to tile i from the one before it, 0 to 1. */
+  /** How far a position has moved from the previous tile to tile i, 0 to 1. */
   const passed = (at: number, i: number): number => {
     if (i === 0) return 1;
     if (i === starts.length) return 0;

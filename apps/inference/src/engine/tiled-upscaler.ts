@@ -4,17 +4,17 @@ import type { RgbPicture } from './engine-protocol';
 import { planTiles } from './tile-plan';
 import type { TileSpan } from './tile-plan';
 
-/** A file that is no enlarging model. */
+/** A file that is not an upscaler. */
 export class UpscalerError extends Error {
   override readonly name = 'UpscalerError';
 }
 
-/** Edge of a tile where the graph leaves it free: the runtime's memory for ESRGAN stays at a few hundred megabytes. */
+/** Edge of a tile if the graph leaves it free: the runtime then needs a few hundred megabytes for ESRGAN. */
 const freeTileEdge = 128;
 
 /**
- * An enlarging model in the manner of ESRGAN: RGB planes in 0..1, [1, 3, height, width], to the same at a whole multiple of the
- * size. Pictures go through it in overlapping tiles whose seams are blended.
+ * An ESRGAN-style upscaler: maps RGB planes in 0..1, [1, 3, height, width], to a whole multiple of the size. Pictures are
+ * processed in overlapping tiles whose seams are blended.
  */
 export class TiledUpscaler {
   private constructor(
@@ -23,7 +23,7 @@ export class TiledUpscaler {
     readonly scale: number,
   ) {}
 
-  /** @throws UpscalerError saying in one sentence why the file is no such model */
+  /** @throws UpscalerError with one sentence saying why the file is not such a model */
   static async load(file: string, options: InferenceSession.SessionOptions): Promise<TiledUpscaler> {
     const session = await InferenceSession.create(file, { ...options, logSeverityLevel: 4 }).catch((error: Error) => {
       throw new UpscalerError('ONNX Runtime refuses it.', { cause: error });
@@ -42,7 +42,7 @@ export class TiledUpscaler {
     }
   }
 
-  /** Enlarges as often as the long edge stays within `maxLongEdge`; the same picture if that is never. */
+  /** Enlarges repeatedly while the long edge stays within `maxLongEdge`; returns the same picture if it cannot be enlarged. */
   async enlarge(picture: RgbPicture, maxLongEdge: number, aborted: () => boolean): Promise<RgbPicture> {
     let enlarged = picture;
     while (Math.max(enlarged.width, enlarged.height) * this.scale <= maxLongEdge)
@@ -50,7 +50,7 @@ export class TiledUpscaler {
     return enlarged;
   }
 
-  /** Enlarges once. Besides the two pictures, one row of tiles is held. */
+  /** Enlarges once. Besides the two pictures, one row of tiles is in memory. */
   async enlargeOnce(picture: RgbPicture, aborted: () => boolean): Promise<RgbPicture> {
     const { scale, tile } = this;
     const columns = planTiles(picture.width, tile.width, scale);
@@ -58,7 +58,7 @@ export class TiledUpscaler {
     const [width, height] = [picture.width * scale, picture.height * scale];
     const data = new Uint8Array(width * height * 3);
     const bandHeight = Math.min(tile.height * scale, height);
-    // Sums of weighted tiles of the current row; what the next row adds to is carried over to it.
+    // Sums of weighted tiles of the current row; the part that overlaps the next row is carried over.
     const band = new Float32Array(bandHeight * width * 3);
     for (const [index, row] of rows.entries()) {
       for (const column of columns) {
@@ -109,7 +109,7 @@ async function run(session: InferenceSession, planes: Float32Array, tile: { widt
   return { data, height: dims[2], width: dims[3] };
 }
 
-/** Planes of a tile, in 0..1. A picture smaller than the tile is continued by its last row and column. */
+/** Planes of a tile, in 0..1. A picture smaller than the tile is extended by its last row and column. */
 function cutTile(
   picture: RgbPicture,
   left: number,
@@ -129,7 +129,7 @@ function cutTile(
   return planes;
 }
 
-/** Adds an enlarged tile to the band, each pixel by the weights of its column and its row. */
+/** Adds an enlarged tile to the band, each pixel multiplied by the weights of its column and its row. */
 function addTile(
   band: Float32Array,
   bandWidth: number,
