@@ -16,7 +16,7 @@ const database = {
   globalTeardown: '<rootDir>/test/support/global-teardown.cjs',
 };
 
-/** Spec files of `integration` and `e2e` whose subject is how a job waits and ends, how a message is heard, or what is stored: the back end makes a difference there. */
+/** Spec files of `integration` and `e2e` that also run on Redis and S3, because they test jobs, notifications or storage. */
 const scaleOut = [
   'integration/collections-thumbnails',
   'integration/deletion',
@@ -39,7 +39,7 @@ const scaleOut = [
   'e2e/story',
 ];
 
-/** unit: milliseconds, no I/O. golden: arrays recorded from diffusers. integration: real PostgreSQL and queue. e2e: both apps as processes. scale-out: some of both again, on Redis and S3. */
+/** unit: milliseconds, no I/O. golden: arrays recorded from diffusers. integration: real PostgreSQL and queue. e2e: both apps as processes. scale-out: some of these two again, on Redis and S3. */
 export default {
   projects: [
     project('unit', ['<rootDir>/{apps,libs,packages}/**/*.spec.ts']),

@@ -11,7 +11,7 @@ COPY scripts scripts
 COPY libs libs
 COPY apps apps
 RUN node scripts/build.mjs && npm prune --omit=dev --no-audit --no-fund
-# The package's own script, which an ordinary installation leaves out: it fetches the CUDA provider, some hundreds of megabytes.
+# The package's own script, which a normal installation skips: it downloads the CUDA provider, several hundred megabytes.
 RUN ONNXRUNTIME_NODE_INSTALL=cuda12 node node_modules/onnxruntime-node/script/install.js
 
 # The provider needs CUDA 12 and cuDNN 9.
@@ -29,14 +29,14 @@ COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/packages packages
 COPY --from=build /app/dist dist
 COPY models/shapes models/shapes
-# The same number as in the other images: they share the data.
+# The same user id as in the other images, because they share the data.
 RUN useradd --uid 1000 --create-home node && install -d -o node -g node /data
 USER node
 VOLUME /data
 EXPOSE 9100
-# One that hangs is killed by the check itself, and started again where the container is run with --init and a restart policy, as
-# docker/compose.yaml does: Docker alone only notes that a container is not healthy. A container whose database is away is healthy, for
-# its end would help nobody: /health/ready tells whether it can serve.
+# Docker itself only marks a hanging container as unhealthy. So the check kills a hanging process, and with --init and a restart policy,
+# as in docker/compose.yaml, the container restarts. A container whose database is away counts as healthy, because a restart would not
+# help; /health/ready says whether it can serve.
 HEALTHCHECK --interval=5s --timeout=20s --start-period=60s \
   CMD ["node", "dist/apps/cli/src/health-check.js", "dist/apps/inference/src/main.js", "INFERENCE_HEALTH_PORT"]
 CMD ["node", "--enable-source-maps", "dist/apps/inference/src/main.js"]

@@ -5,13 +5,13 @@ const root = join(__dirname, '..', '..');
 const literals = `((?:'[^']+', )*'[^']+\\.\\w+')`;
 const beside = new RegExp(`__dirname, ${literals}`, 'g');
 const compiled = new RegExp(`'dist', ${literals}`, 'g');
-/** The launcher and the support of tests start the api and the worker by their names. */
+/** The launcher and the test support start the api and the worker by name. */
 const byName = /\b\w+, 'src', 'main\.js'/;
 const apps = ['api', 'inference'].map((name) => join(root, 'apps', name, 'src', 'main.js'));
 
 /**
- * Tells Jest what a file depends on, so that `--changed` and `--watch` select the specs of a change: besides what it imports, these are the
- * files that it starts as processes and threads, and those that it reads beside itself.
+ * Returns a file's dependencies for Jest, so that `--changed` and `--watch` select the specs of a change: its imports, the files that it
+ * starts as processes and threads, and files beside it that it reads.
  */
 module.exports = {
   extract(code, file, defaultExtract) {
@@ -29,7 +29,7 @@ function partsOf(list) {
   return list.split(', ').map((literal) => literal.slice(1, -1));
 }
 
-/** What runs is in `dist`; what is changed is the source. */
+/** The running file is in `dist`; a change is in its source. */
 function source(path) {
   return path.replace(join(root, 'dist'), root).replace(/\.js$/, '.ts');
 }

@@ -10,7 +10,7 @@ if (!existsSync(mark)) {
       if (args[0].type !== 'progress' || args[0].step < 2) return;
       mkdirSync(workerData.cacheDir, { recursive: true });
       writeFileSync(mark, '');
-      // Out of every promise's reach: nobody catches it.
+      // Outside of every promise, so that nobody catches it.
       process.nextTick(() => {
         throw new Error('The thread dies on purpose.');
       });

@@ -11,7 +11,7 @@ module.exports = async function globalSetup() {
   execFileSync(process.execPath, [join(root, 'scripts', 'build.mjs'), '--if-needed'], { stdio: 'inherit' });
   const { EmbeddedPostgres, migrate } = require(join(root, 'dist', 'libs', 'database', 'src', 'index.js'));
   const folder = mkdtempSync(join(tmpdir(), 'darkroom-test-'));
-  // A temporary folder is closed to the unprivileged user that PostgreSQL runs as when the tests run as root.
+  // If the tests run as root, PostgreSQL's unprivileged user could not enter a temporary folder otherwise.
   chmodSync(folder, 0o711);
   const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' };
   const postgres = await EmbeddedPostgres.start(folder, { settings });

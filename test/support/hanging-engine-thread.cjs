@@ -2,7 +2,7 @@ const { existsSync, mkdirSync, writeFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { parentPort, workerData } = require('node:worker_threads');
 
-/** Not for ever, for nothing can end a thread that hangs. */
+/** Not forever, because nothing can end a hanging thread. */
 const hangMs = 6_000;
 const mark = join(workerData.cacheDir, 'hung');
 if (!existsSync(mark)) {

@@ -3,7 +3,7 @@ const { setTimeout: delay } = require('node:timers/promises');
 const { serveWork } = require(join(process.cwd(), 'dist', 'apps', 'api', 'src', 'work', 'serve-work.js'));
 
 const kept = [];
-/** What a test lets the child of a `WorkProcess` do, one word an order. */
+/** The actions of a test's `WorkProcess` child, one word per job. */
 const deeds = {
   echo: (order) => ({ ...order, pid: process.pid }),
   environment: () => process.env,
@@ -11,7 +11,7 @@ const deeds = {
     throw new Error('That does not work.');
   },
   sleep: () => delay(600_000),
-  // Nothing else of the process's loop runs meanwhile.
+  // It blocks the process's event loop.
   spin: () => {
     for (;;);
   },

@@ -1,2 +1,2 @@
-/** Loaded into a process before all else, with --expose-gc: a SIGUSR2 collects its garbage, which else waits for need. */
+/** Preloaded into a process, with --expose-gc: a SIGUSR2 collects its garbage at once. */
 process.on('SIGUSR2', () => globalThis.gc());

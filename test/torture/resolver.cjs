@@ -1,11 +1,11 @@
 /**
- * Loaded into a process before all else: two names resolve as an attacker's would. `rebind.test` is a public address when it
- * is asked for first and loopback the next time, and so on; `mixed.test` is both at once.
+ * Preloaded into a process: two names resolve like an attacker's. `rebind.test` alternates between a public address and loopback,
+ * starting with the public one; `mixed.test` is both at once.
  */
 const dns = require('node:dns');
 const { syncBuiltinESMExports } = require('node:module');
 
-/** Of a block that was given to nobody: public by its form, and nowhere. */
+/** From a reserved block: it looks public, but is not reachable. */
 const outside = { address: '3ffe::1', family: 6 };
 const loopback = { address: '127.0.0.1', family: 4 };
 const lookup = dns.lookup;

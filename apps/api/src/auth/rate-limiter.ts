@@ -2,7 +2,7 @@ import type { Config } from '@app/config';
 import type { ApiKey } from '@app/domain';
 import { TooManyError } from '@app/domain';
 import { CONFIG } from '@app/foundation';
-import { Gathered, Transactions } from '@app/queue';
+import { QueryBatcher, Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 
 /**
@@ -39,10 +39,10 @@ class LeasedTokens {
   /** What the bucket held after the last taking. */
   private tokens = 0;
   private takenAt = 0;
-  private readonly requests: Gathered<number, Token>;
+  private readonly requests: QueryBatcher<number, Token>;
 
   constructor(ownerId: string, transactions: Transactions) {
-    this.requests = new Gathered(async (limits) => {
+    this.requests = new QueryBatcher(async (limits) => {
       const limit = limits[limits.length - 1];
       const wanted = Math.max(limits.length, Math.min(Math.floor(limit * lease.part), lease.most));
       const values = [ownerId, limit, wanted, this.left];
