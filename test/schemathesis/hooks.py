@@ -1,4 +1,4 @@
-"""Loaded by schemathesis (see scripts/schemathesis.mjs). What it draws is valid by the document; here it gets to name things that are there."""
+"""Loaded by schemathesis (see scripts/schemathesis.mjs). It draws inputs that are valid by the document; here some get ids of existing records."""
 
 import json
 import os
@@ -19,7 +19,7 @@ def resource_of(path, parameter):
     return "collection" if path.startswith("/v1/prompts/collections/") else "generation"
 
 
-def name_what_is_there(case):
+def use_existing_ids(case):
     for parameter in case.path_parameters or {}:
         case.path_parameters[parameter] = WORLD[resource_of(case.operation.path, parameter)]
     elements = case.body if isinstance(case.body, list) else []
@@ -46,7 +46,7 @@ def before_call(context, case, kwargs):
         spare_what_is_needed(case)
     phase = case.meta.phase.name.value
     if phase == "fuzzing" and case.method != "DELETE" and case.meta.generation.mode.is_positive:
-        name_what_is_there(case)
+        use_existing_ids(case)
     # A generated Idempotency-Key repeats, and a repeat is replayed: what it shows may have been deleted since.
     key = (case.headers or {}).get("Idempotency-Key")
     if phase in ("fuzzing", "stateful") and isinstance(key, str) and re.fullmatch(r"[!-~]{1,255}", key):

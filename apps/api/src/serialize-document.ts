@@ -4,7 +4,7 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import { ApiModule } from './api.module';
 import { createDocument } from './docs/document';
 
-/** The document as the committed file has it. The app is only looked at: it opens no database and no port. */
+/** The document as committed. The app is only inspected: it opens no database and no port. */
 export async function serializeDocument(): Promise<string> {
   const app = await NestFactory.create(ApiModule.forRoot(loadConfig({})), new ExpressAdapter(), {
     preview: true,

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { writeFileSync } from 'node:fs';
 import { serializeDocument } from './serialize-document';
 
-/** `npm run openapi`: writes the document to the file that is committed. */
+/** `npm run openapi`: writes the committed document. */
 async function main(): Promise<void> {
   const [file = 'openapi.json'] = process.argv.slice(2);
   writeFileSync(file, await serializeDocument());

@@ -2,6 +2,6 @@ import { Module } from '@nestjs/common';
 import { StorageUseModule } from '../storage-use/storage-use.module';
 import { AdmissionService } from './admission.service';
 
-/** What a key may have drawn. */
+/** Limits on what a key may have drawn. */
 @Module({ imports: [StorageUseModule], providers: [AdmissionService], exports: [AdmissionService] })
 export class AdmissionModule {}

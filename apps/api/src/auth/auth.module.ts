@@ -6,7 +6,7 @@ import { ApiKeyGuard } from './api-key.guard';
 import { ApiKeysService } from './api-keys.service';
 import { RateLimiter } from './rate-limiter';
 
-/** Bearer keys, their rates and scopes before every route that is not public. */
+/** Checks bearer keys, their rate limits and scopes on every route that is not public. */
 @Module({
   imports: [TypeOrmModule.forFeature([ApiKey])],
   providers: [ApiKeysService, RateLimiter, { provide: APP_GUARD, useClass: ApiKeyGuard }],

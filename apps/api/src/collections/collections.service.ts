@@ -15,7 +15,7 @@ import { lockOwnCollection } from './lock-own-collection';
 import { insertStyles } from './new-styles';
 import { templatesOf } from './style-templates';
 
-/** Thumbnails whose files a request removes: a Collection may have any number of them. */
+/** Thumbnail files that one request removes; a Collection may have any number of them. */
 const thumbnailsAtOnce = 1000;
 
 /** A caller's Collections, and the public ones. */
@@ -28,7 +28,7 @@ export class CollectionsService {
     private readonly files: StoredFiles,
   ) {}
 
-  /** The Collection and its Styles, or nothing. */
+  /** Creates the Collection with its Styles, or nothing. */
   async create(ownerId: string, dto: CreateCollectionDto): Promise<CollectionDto> {
     const id = newIdentifier();
     const templates = await templatesOf(this.collections.manager, ownerId, dto.styles);
@@ -54,7 +54,10 @@ export class CollectionsService {
     return dto;
   }
 
-  /** Removes the rows of the Collection and its Styles together, and after them the thumbnails; of very many the sweeper removes the last. */
+  /**
+   * Deletes the rows of the Collection and its Styles together, then the thumbnails; if there are very many, the sweeper removes
+   * the last ones.
+   */
   async remove(ownerId: string, id: string): Promise<void> {
     const thumbnailKeys = await this.collections.manager.transaction(async (manager) => {
       await lockOwnCollection(manager, ownerId, id, 'remove');
@@ -80,7 +83,7 @@ export class CollectionsService {
 
 /**
  * Deletes the Styles of a Collection.
- * @returns which thumbnails hung on the first of them, for removal after the commit; the sweeper removes the others.
+ * @returns the thumbnails of the first of them, to remove after the commit; the sweeper removes the others.
  */
 async function removeStylesOf(manager: EntityManager, collectionId: string): Promise<string[]> {
   const first = await manager.query<{ key: string | null }[]>(

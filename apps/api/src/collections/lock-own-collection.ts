@@ -3,7 +3,8 @@ import type { EntityManager } from 'typeorm';
 import { findReadable } from '../auth/find-owned';
 
 /**
- * Keeps one of the caller's Collections in place until the transaction ends: `change` lets others add to it too, `remove` nobody.
+ * Locks one of the caller's Collections until the transaction ends: with `change` others can still add to it, with `remove` they
+ * cannot.
  * @throws NotFoundError; ForbiddenError for a public one.
  */
 export async function lockOwnCollection(

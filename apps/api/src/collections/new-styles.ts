@@ -4,11 +4,11 @@ import type { EntityManager } from 'typeorm';
 import { promptIdsOf } from './style-templates';
 
 /**
- * Inserts Styles made from Prompts, which stay in place until the transaction ends.
- * @param templates as `templatesOf` made them before the transaction.
+ * Inserts Styles made from Prompts, which are locked until the transaction ends.
+ * @param templates made by `templatesOf` before the transaction.
  * @param pointer of the array in the body.
  * @returns their ids in the order of the input.
- * @throws UnprocessableError naming each element whose `id` is no Prompt of the Collection's owner.
+ * @throws UnprocessableError naming each element whose `id` is not a Prompt of the Collection's owner.
  */
 export async function insertStyles(
   manager: EntityManager,
@@ -57,7 +57,7 @@ async function lockPrompts(
     .createQueryBuilder(FinetunePrompt, 'prompt')
     .innerJoinAndSelect('prompt.task', 'task')
     .where('prompt.owner_id = :ownerId AND prompt.id = ANY(:ids)', { ownerId, ids })
-    // One order for all who lock several, so that no two wait for each other.
+    // All transactions that lock several rows use the same order, so that none deadlock.
     .orderBy('prompt.id')
     .setLock('for_key_share', undefined, ['prompt'])
     .getMany();

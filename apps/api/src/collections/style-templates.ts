@@ -4,8 +4,8 @@ import type { EntityManager } from 'typeorm';
 import { loopTime } from '../work/loop-time';
 
 /**
- * Templates of the caller's own Prompts by their ids. Texts and names of a Fine-Tune never change, so that this is done before the
- * transaction that makes the Styles, a few milliseconds at a time, and once for a Prompt that is named many times.
+ * Templates of the caller's own Prompts by id. Texts and names of a Fine-Tune never change, so this runs before the transaction
+ * that makes the Styles, a few milliseconds at a time, and once per Prompt.
  */
 export async function templatesOf(
   manager: EntityManager,
@@ -26,7 +26,7 @@ export async function templatesOf(
   return templates;
 }
 
-/** The Prompts that Styles are to be made from, each once. */
+/** The Prompts to make Styles from, without duplicates. */
 export function promptIdsOf(dtos: readonly CreateStyleDto[]): string[] {
   return [...new Set(dtos.map(({ id }) => id).filter(isIdentifier))];
 }

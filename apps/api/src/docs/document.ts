@@ -26,7 +26,7 @@ const tags: readonly (readonly [name: string, description: string])[] = [
   ['Usage', 'What was drawn.'],
 ];
 
-/** Builds the OpenAPI 3.1 document from the routes of an app. `serverUrl` is known at run time only. */
+/** Builds the OpenAPI 3.1 document from the routes of an app. `serverUrl` is only known at run time. */
 export function createDocument(app: INestApplication, serverUrl?: string): OpenAPIObject {
   const builder = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
@@ -52,7 +52,7 @@ export function createDocument(app: INestApplication, serverUrl?: string): OpenA
   } as OpenAPIObject;
 }
 
-/** Our classes end in Dto; what they describe does not. */
+/** Removes the suffix Dto of our classes from schema names. */
 function named(document: OpenAPIObject): OpenAPIObject {
   const { schemas = {}, ...components } = document.components ?? {};
   const renamed = Object.entries(schemas).map(([name, schema]) => [name.replace(/Dto$/, ''), schema] as const);
@@ -60,7 +60,7 @@ function named(document: OpenAPIObject): OpenAPIObject {
   return JSON.parse(json.replace(/(#\/components\/schemas\/\w+)Dto"/g, '$1"')) as OpenAPIObject;
 }
 
-/** No request and no reply has a field that is not documented. */
+/** Forbids undocumented fields in requests and responses. */
 function closed(schemas: Schemas = {}): Schemas {
   const close = (schema: Schemas[string]) =>
     'properties' in schema && schema.additionalProperties === undefined
@@ -76,7 +76,7 @@ function describeIds({ parameters = [] }: Operation): void {
       parameter.schema = { type: 'string', pattern: '^[A-Za-z0-9_-]{24}$', example: '4f2kQ0yq8S3zVn1xRb7TdA9w' };
 }
 
-/** The errors of a status are alike on all routes and are written down once. */
+/** The errors of a status are the same on all routes, and are documented once. */
 function shareErrors({ responses }: Operation, shared: Responses): void {
   for (const [status, response] of Object.entries(responses))
     if (response && 'content' in response && response.content?.['application/problem+json']) {
@@ -91,7 +91,7 @@ function operationsOf({ paths }: OpenAPIObject): Operation[] {
   );
 }
 
-/** The nearest package.json above this file, in the source as in its build, is that of the service. */
+/** The nearest package.json above this file, in the source and in the build, is that of the service. */
 function packageVersion(folder = __dirname): string {
   try {
     return (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }).version;

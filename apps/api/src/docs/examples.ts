@@ -7,7 +7,7 @@ const id = '4f2kQ0yq8S3zVn1xRb7TdA9w';
 const image = 'https://darkroom.example/images/Zk3vR8wq1TnYc5bLx0JdGm7s.png';
 const moment = '2026-11-20T09:21:33.123Z';
 
-/** What a field may hold, by its name: fields of one name mean the same in all schemas, but for those named with a schema. */
+/** Examples by field name: fields with the same name mean the same in all schemas, except those listed with their schema. */
 const examples: Readonly<Record<string, unknown>> = {
   id,
   prompt: 'a red circle on a blue background',
@@ -53,7 +53,7 @@ const examples: Readonly<Record<string, unknown>> = {
   'Usage.images': 41,
 };
 
-/** Gives every field of the document an example that has none of its own. */
+/** Adds an example to every field of the document that has none. */
 export function withExamples(schemas: Schemas): Schemas {
   return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, exemplified(name, schema)]));
 }

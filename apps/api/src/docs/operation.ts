@@ -18,17 +18,17 @@ import { ApiProblem, errorsOfAll, linkHeader, rateHeaders, replayedHeader, reque
 type Model = new () => object;
 
 interface Operation {
-  /** Several: any one of them. */
+  /** If there are several, any one of them. */
   body?: Model | readonly Model[];
-  /** The body is an array of 1 to 100 of them. */
+  /** Whether the body is an array of 1 to 100 of them. */
   bodyIsArray?: boolean;
-  /** The body is a file of at most so many bytes. */
+  /** For a file as the body: its maximum size in bytes. */
   fileBytes?: number;
   reply: Model | readonly Model[];
   replyIsArray?: boolean;
-  /** The reply can be had in pages. */
+  /** Whether the response can be paged. */
   isList?: boolean;
-  /** Statuses beyond those every route has. */
+  /** Statuses besides those that every route has. */
   errors?: readonly number[];
   description?: string;
 }
@@ -96,10 +96,10 @@ export const ApiCreates = (id: string, summary: string, options: Operation) =>
     }),
   );
 
-/** Documents a GET that always finds something. */
+/** Documents a GET that always succeeds. */
 export const ApiReads = (id: string, summary: string, options: Operation) => operation(id, summary, 200, options);
 
-/** Documents a GET of one thing. */
+/** Documents a GET of one record. */
 export const ApiFinds = (id: string, summary: string, options: Operation) =>
   operation(id, summary, 200, { ...options, errors: [404, ...(options.errors ?? [])] });
 

@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 
-/** One place in the request that is wrong. */
+/** One invalid place in the request. */
 export class FieldProblemDto {
   @ApiProperty({ type: String, description: 'RFC 6901 pointer into the body.', example: '/cfg' })
   pointer: string;

@@ -9,7 +9,7 @@ type HeadersObject = NonNullable<ApiResponseOptions['headers']>;
 interface ErrorText {
   /** What the status means here. */
   description: string;
-  /** Of the example, whose `code` is the first of the status. */
+  /** Text of the example, whose `code` is the first of the status. */
   detail: string;
   headers?: HeadersObject;
 }
@@ -78,10 +78,10 @@ const errorTexts: Readonly<Record<number, ErrorText>> = {
   },
 };
 
-/** Errors that any route may answer with. */
+/** Errors that any route may return. */
 export const errorsOfAll: readonly number[] = [401, 403, 429, 503];
 
-/** On every answer. */
+/** Headers of every response. */
 export const requestIdHeader: HeadersObject = {
   'X-Request-Id': {
     description: 'Names the request in the logs: the one that was sent, where it is a plain word.',
@@ -90,7 +90,7 @@ export const requestIdHeader: HeadersObject = {
   },
 };
 
-/** On the answers to a key whose requests are counted. */
+/** Headers of responses to keys with a rate limit. */
 export const rateHeaders: HeadersObject = Object.fromEntries(
   [
     ['Limit', 'Requests that the key may make in a minute.'],
@@ -99,7 +99,7 @@ export const rateHeaders: HeadersObject = Object.fromEntries(
   ].map(([name, description]) => [`RateLimit-${name}`, { description, schema: { type: 'integer', minimum: 0 } }]),
 );
 
-/** On a page of a list that is not the last. */
+/** Headers of every page of a list except the last. */
 export const linkHeader: HeadersObject = {
   Link: {
     description: 'The next page, with `rel="next"`; absent on the last one and without `limit`.',
@@ -108,7 +108,7 @@ export const linkHeader: HeadersObject = {
   },
 };
 
-/** On a reply that an earlier request with the same `Idempotency-Key` got first. */
+/** Headers of a reply that was first sent to an earlier request with the same `Idempotency-Key`. */
 export const replayedHeader: HeadersObject = {
   'Idempotency-Replayed': {
     description: 'There, and `true`, when an earlier request got this reply first.',
@@ -116,7 +116,7 @@ export const replayedHeader: HeadersObject = {
   },
 };
 
-/** What only routes answer with that the document leaves out. */
+/** Errors that only undocumented routes return. */
 const ofOtherRoutes: readonly ErrorCode[] = ['ImageNotFound', 'RouteNotFound'];
 
 /** Documents an error of a route: its headers and its body, with an example. */
@@ -140,7 +140,7 @@ export function ApiProblem(status: number): MethodDecorator {
   });
 }
 
-/** The title of a status, and every `code` that a documented route answers with. */
+/** The title of a status, and every `code` that a documented route returns. */
 function documentedErrors(status: number): { title: string; codes: readonly ErrorCode[] } {
   const row = Object.values(errorTable).find((row) => row.status === status);
   if (!row) throw new Error(`The table of errors has none with the status ${status}.`);

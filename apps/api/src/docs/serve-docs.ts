@@ -4,10 +4,10 @@ import { SwaggerModule } from '@nestjs/swagger';
 import type { Express } from 'express';
 import { createDocument } from './document';
 
-/** Where the readable form of the document lies. */
+/** Path of the readable documentation. */
 export const docsPath = '/docs';
 
-/** Serves `/openapi.json` and `/docs`, which need no key. The document is built, and written as text, when it is first asked for. */
+/** Serves `/openapi.json` and `/docs`, which need no key. The document is built at the first request. */
 export function serveDocs(app: NestExpressApplication, publicUrl: string): void {
   let document: OpenAPIObject | undefined;
   let text: Buffer | undefined;

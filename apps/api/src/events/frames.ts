@@ -1,24 +1,24 @@
 import type { StepMessage } from '@app/image-tasks';
 
-/** Goes out when there is nothing to say, so that no proxy takes a quiet stream for a dead one. */
+/** Sent when there is no event, so that no proxy closes an idle stream. */
 export const comment = ': still here\n\n';
 
-/** One event as it is sent. */
+/** One event, ready to send. */
 export function frame(event: string, data: unknown, id?: string): string {
   return `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
-/** A step as all streams of its task send it. */
+/** A step, ready to send to all streams of its task. */
 export interface StepFrames {
   attempt: number;
   step: number;
-  /** With its preview, where it has one. */
+  /** With its preview, if it has one. */
   whole: string;
   /** Without it. */
   brief: string;
 }
 
-/** Writes a step once, for however many streams. */
+/** Serialises a step once for all streams. */
 export function stepFrames({ attempt, step, total, preview }: StepMessage): StepFrames {
   const id = `${attempt}-${step}`;
   const brief = frame('progress', { step, total, preview: null }, id);
@@ -31,7 +31,7 @@ export function endFrame(attempt: number, record: unknown): string {
   return frame('terminated', record, `${attempt}-end`);
 }
 
-/** Whether a client says that it has had the last event. */
+/** Whether a client reports that it has received the last event. */
 export function hasHadEnd(lastEventId: string | undefined): boolean {
   return /^\d{1,9}-end$/.test(lastEventId ?? '');
 }

@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 
-/** So many streams are written to before other requests have their turn. */
+/** Number of streams that are written to before other requests get their turn. */
 const slice = 200;
 
-/** Does something to each of many, and lets others have the event loop in between. */
+/** Processes many items, and yields the event loop in between. */
 export async function inSlices<T>(all: readonly T[], act: (one: T) => void): Promise<void> {
   for (let at = 0; at < all.length; at += slice) {
     if (at > 0) await setImmediate();

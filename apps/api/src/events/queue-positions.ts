@@ -6,13 +6,13 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import { inSlices } from './in-slices';
 
-/** Positions are looked up no more often than this, and take no more than so much of the time. */
+/** Shortest interval between two look-ups of positions, and the largest share of time they may take. */
 const restMs = 1_000;
 const restShare = 20;
-/** Tasks that one look-up asks for. */
+/** Tasks per look-up. */
 const lookUpAtOnce = 200;
 
-/** Looks up the places in the queue of all tasks that are followed, together, when the queue has moved. */
+/** Looks up the queue positions of all followed tasks together, after the queue has changed. */
 @Injectable()
 export class QueuePositions {
   private readonly wanted = new Set<string>();
@@ -28,24 +28,24 @@ export class QueuePositions {
     private readonly logger: JsonLogger,
   ) {}
 
-  /** Who is told. */
+  /** Sets the listener for positions. */
   onPosition(tell: (taskId: string, position: number) => void): void {
     this.tell = tell;
   }
 
-  /** Has the position of a queued task told, now and when it changes. One that no engine draws is the next. */
+  /** Reports the position of a queued task, now and when it changes. A task that no engine draws is always next. */
   want({ id, sandbox }: Pick<ImageTask, 'id' | 'sandbox'>): void {
     if (sandbox) return this.tell(id, 0);
     this.wanted.add(id);
     this.moved();
   }
 
-  /** It is queued no more, or nobody asks. */
+  /** Call it when the task is no longer queued, or nobody listens. */
   forget(id: string): void {
     this.wanted.delete(id);
   }
 
-  /** A task was claimed, has ended or was put back. */
+  /** Call it when a task was claimed, has ended or was requeued. */
   moved(): void {
     this.hasMoved = this.wanted.size > 0;
     if (!this.hasMoved || this.timer || this.isLooking || this.stopped) return;
@@ -69,7 +69,7 @@ export class QueuePositions {
         await inSlices([...positions], ([id, position]) => this.tell(id, position));
       }
     } catch (error) {
-      // The rows are read again shortly, and with them the positions.
+      // The rows are read again soon, and the positions with them.
       this.logger.debug('positions could not be looked up', { reason: (error as Error).message });
     } finally {
       const endedAt = performance.now();

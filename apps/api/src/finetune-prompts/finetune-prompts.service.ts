@@ -49,7 +49,7 @@ export class FinetunePromptsService {
   ) {}
 
   /**
-   * One Prompt for each element, all or none, in the order of the input; the last is the newest.
+   * Creates one Prompt per element, all or none, in the order of the input; the last is the newest.
    * @throws NotFoundError for the Fine-Tune, UnprocessableError naming each text without its name.
    */
   async create(caller: CallerKey, finetuneId: string, dtos: readonly CreatePromptDto[]): Promise<CreatedPromptDto[]> {
@@ -78,8 +78,8 @@ export class FinetunePromptsService {
   }
 
   /**
-   * One Prompt for each Style of each element, in the order of the input and of the Collections.
-   * @throws NotFoundError for the Fine-Tune, UnprocessableError for an `id` that is no Style or for too many Styles.
+   * Creates one Prompt per Style of each element, in the order of the input and of the Collections.
+   * @throws NotFoundError for the Fine-Tune, UnprocessableError for an `id` that is not a Style or for too many Styles.
    */
   async applyStyles(
     caller: CallerKey,
@@ -122,7 +122,7 @@ export class FinetunePromptsService {
       made.map(({ order }) => order),
       (index) => made[index].pointer,
     );
-    // What was sent is what stands in the DTO: a field that was left out is not there at all.
+    // The DTO contains exactly what was sent: an omitted field does not exist.
     return made.map(({ dto: { id: _styleId, ...sent }, prompt: { id } }) => ({
       id,
       error_message: null,
@@ -154,7 +154,7 @@ export class FinetunePromptsService {
     return PromptDto.from(prompt, urls.get(id) ?? []);
   }
 
-  /** Cancels it if it has not finished, and removes its row and its pictures; Styles made from it keep a thumbnail. */
+  /** Cancels it if it has not terminated, and deletes its row and its pictures; Styles made from it keep a thumbnail. */
   async remove(ownerId: string, finetuneId: string, id: string): Promise<void> {
     await this.finetunes.load(ownerId, finetuneId);
     const within = { finetuneId };
@@ -169,8 +169,8 @@ export class FinetunePromptsService {
   }
 
   /**
-   * Rows, tasks and jobs of all of them together.
-   * @param pointerTo the field of the body that a text came from.
+   * Inserts the rows, tasks and jobs of all of them together.
+   * @param pointerTo the field of the body with a text.
    */
   private async insert(
     caller: CallerKey,
@@ -196,17 +196,17 @@ export class FinetunePromptsService {
   }
 }
 
-/** The Fine-Tune was there when the request began. */
+/** The Fine-Tune existed when the request began. */
 function isOfRemovedFinetune(error: unknown): boolean {
   const { code, constraint } = error as { code?: string; constraint?: string };
   return code === '23503' && constraint === 'finetune_prompts_finetune_id_fkey';
 }
 
-/** The Style's text with the Fine-Tune's token and name. A template may have its place-holder many times, and the Fine-Tune a long name. */
+/** The Style's text with the Fine-Tune's token and name. A template may contain its placeholder many times, and the name may be long. */
 async function fillIn(styles: readonly Style[][], finetune: Finetune): Promise<string[][]> {
   const problems = new FieldProblems();
   const message = `makes a text of more than ${limits.promptLength} characters with this Fine-Tune's token and name`;
-  // A Style that is named many times is filled in once.
+  // A Style that is used several times is filled in once.
   const filled = new Map<Style, string | undefined>();
   await loopTime.forEach(finetune.ownerId, [...new Set(styles.flat())], (style) =>
     filled.set(style, applyTemplate(style.template, finetune, limits.promptLength)),

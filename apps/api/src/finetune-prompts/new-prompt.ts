@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import type { AspectRatio, Finetune, Metadata } from '@app/domain';
 import { defaults, limits, newIdentifier, writeToken } from '@app/domain';
 
-/** A Prompt as it was asked for; what is undefined gets its default. */
+/** A requested Prompt; undefined fields get their defaults. */
 export interface PromptOrder {
   prompt: string;
   negativePrompt?: string | null;
@@ -14,7 +14,7 @@ export interface PromptOrder {
   metadata?: Metadata | null;
 }
 
-/** The row of a new Prompt and its task, every default resolved and the seed chosen. */
+/** The row of a new Prompt and its task, with every default resolved and the seed chosen. */
 export function newPrompt(finetune: Finetune, order: PromptOrder, createdAt: Date) {
   const id = newIdentifier();
   const { ownerId, id: finetuneId, model } = finetune;

@@ -15,7 +15,7 @@ export class FinetuneOrGenerationPipe implements PipeTransform {
   private readonly finetune = new BodyPipe(CreateFinetuneDto);
   private readonly generation = new BodyPipe(CreateGenerationDto);
 
-  /** @throws InvalidError naming every field that is wrong; `FineTuneNameMissing` or `PromptMissing` for one that is needed. */
+  /** @throws InvalidError naming every invalid field; `FineTuneNameMissing` or `PromptMissing` for a missing required one. */
   transform(body: unknown): CreateFinetuneDto | CreateGenerationDto {
     if (!isFinetune(body)) return this.generation.transform(body) as CreateGenerationDto;
     try {

@@ -13,10 +13,10 @@ import { listOf } from '../infrastructure/list';
 import { StoredFiles } from '../storage-use/stored-files';
 import { ThumbnailsService } from '../thumbnails/thumbnails.service';
 
-/** Where uploaded weights lie in the storage. */
+/** Prefix of uploaded weights in the storage. */
 export const weightsFolder = 'weights';
 
-/** Where those of one Fine-Tune lie. */
+/** Prefix of one Fine-Tune's weights. */
 export function weightsFolderOf(finetuneId: string): string {
   return `${weightsFolder}/${finetuneId}`;
 }
@@ -33,7 +33,7 @@ export class FinetunesService {
     private readonly files: StoredFiles,
   ) {}
 
-  /** @throws InvalidError for too few pictures, UnprocessableError for a model that is not there. */
+  /** @throws InvalidError for too few pictures, UnprocessableError for a model that is not installed. */
   async create(ownerId: string, dto: CreateFinetuneDto): Promise<FinetuneDto> {
     checkTrainingImages(dto.images_url);
     const model = dto.model ?? defaults.model;
@@ -63,7 +63,7 @@ export class FinetunesService {
     return listOf(query, (rows) => rows.map((row) => FinetuneDto.from(row)));
   }
 
-  /** Cancels and removes its Prompts with their pictures, and its weights: the rows together, the files after them. */
+  /** Cancels and deletes its Prompts with their pictures, and its weights: first the rows together, then the files. */
   async remove(ownerId: string, id: string): Promise<void> {
     await this.load(ownerId, id);
     const doomed: { id: string }[] = await this.transactions.manager.query(
@@ -74,7 +74,7 @@ export class FinetunesService {
     const drawn = await this.transactions.run(async (transaction) => {
       const { manager } = transaction;
       const { weightsBytes } = await findOwned(manager, Finetune, ownerId, id, { lock: 'pessimistic_write' });
-      // One order for all who lock several, so that no two wait for each other.
+      // All transactions that lock several rows use the same order, so that none deadlock.
       const prompts: { id: string }[] = await manager.query(
         'SELECT id FROM finetune_prompts WHERE finetune_id = $1 ORDER BY id FOR UPDATE',
         [id],
@@ -95,7 +95,7 @@ export class FinetunesService {
   }
 }
 
-/** Training is not ours; what is sent for it is checked as a service that trains would. */
+/** Darkroom does not train, but it checks the images as a training service would. */
 function checkTrainingImages(urls: readonly string[] | undefined): void {
   const { min } = limits.trainingImages;
   if (urls === undefined || urls.length >= min) return;

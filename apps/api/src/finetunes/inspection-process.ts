@@ -2,13 +2,13 @@ import { inspectWeights, OnnxModelError, WeightsError } from '@app/diffusion';
 import type { ErrorCode } from '@app/domain';
 import { serveWork } from '../work/serve-work';
 
-/** A file to look at, and the model that it is for. */
+/** A file to inspect, and its base model. */
 export interface InspectionOrder {
   path: string;
   modelFolder: string;
 }
 
-/** What the file is, or why it is refused. */
+/** The properties of the file, or why it was rejected. */
 export type Inspection =
   /** `tokens`: embeddings of a textual inversion. */
   | { outcome: 'accepted'; kind: 'lora' | 'textual_inversion'; tokens?: number }
@@ -23,7 +23,7 @@ serveWork(async ({ path, modelFolder }: InspectionOrder): Promise<Inspection> =>
     if (error instanceof WeightsError) return { outcome: 'refused', code: error.code, message: error.message };
     if (error instanceof OnnxModelError)
       return { outcome: 'refused', code: 'ModelBroken', message: 'The model of the Fine-Tune cannot be read.' };
-    // The runtime's words for an array that it has no memory for.
+    // V8's message for an array that does not fit into memory.
     if (error instanceof RangeError) return { outcome: 'tooLarge' };
     throw error;
   }

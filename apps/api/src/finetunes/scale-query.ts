@@ -3,7 +3,7 @@ import { Query } from '@nestjs/common';
 import type { PipeTransform } from '@nestjs/common';
 import { badParameter } from '../http/bad-parameter';
 
-/** The `scale` query parameter, checked; 1 when it is left out. */
+/** The `scale` query parameter, checked; 1 by default. */
 export const ScaleQuery = () => Query(new ScalePipe());
 
 class ScalePipe implements PipeTransform {

@@ -5,7 +5,7 @@ interface RouterLayer {
   match(path: string): boolean;
 }
 
-/** Methods that routes exist for at the request's path, in upper case; empty where there is no route at all. */
+/** Methods with a route at the request's path, in upper case; empty if there is no route at all. */
 export function allowedMethods(request: Request): string[] {
   const { stack } = request.app.router as unknown as { stack: RouterLayer[] };
   const methods = stack.flatMap((layer) =>

@@ -55,7 +55,7 @@ describe(BodyPipe.name, () => {
   });
 });
 
-/** Values that fill so many bytes of JSON, each in another way. */
+/** Values that fill this many bytes of JSON, each in another way. */
 const fillers: Record<string, (bytes: number) => string> = {
   'a long string': (bytes) => `"${'x'.repeat(bytes)}"`,
   'surrogate pairs': (bytes) => `"${'𝒳'.repeat(bytes / 4)}"`,
@@ -101,7 +101,7 @@ const fields = [
   ...['aspect_ratio', 'seed', 'cfg', 'id', 'unknown'],
 ];
 
-/** What a body is filled with, and where: as the whole of it, in a field of one object, or in that of each of many. */
+/** The filler of a body, and its position: the whole body, a field of one object, or a field of each of many. */
 interface Recipe {
   filler: string;
   field: string;
@@ -128,7 +128,7 @@ function bodyOf({ filler, field, elements, place }: Recipe): string {
 }
 
 describe('A body of the largest size', () => {
-  /** Milliseconds of the processor; the least of some tries, for others may be at work on the machine. */
+  /** CPU milliseconds; the minimum of several attempts, because other programs may be running. */
   const cost = (work: () => unknown, goal: number): number => {
     let least = Infinity;
     for (let tries = 0; tries < 5 && least > goal; tries++) {
@@ -139,7 +139,7 @@ describe('A body of the largest size', () => {
     }
     return least;
   };
-  /** A body that only has to be parsed and written again, and what the processor may take for one besides. */
+  /** A body that only has to be parsed and written again, and the CPU time that may be added to that. */
   const factor = 10;
   const slackMs = 30;
 

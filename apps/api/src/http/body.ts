@@ -6,18 +6,18 @@ import type { PipeTransform } from '@nestjs/common';
 
 type Dto = new () => object;
 
-/** A required field whose absence has a stable code of its own, by the last part of its pointer. */
+/** Stable codes of missing required fields, by the last part of their pointer. */
 const missingCodes: Readonly<Record<string, ErrorCode<'invalid'>>> = { prompt: 'PromptMissing' };
 
 /** The body as one checked object. */
 export const ValidBody = (dto: Dto) => Body(new BodyPipe(dto));
 
-/** The body as an array of 1 to 100 checked objects; one bad element refuses all. */
+/** The body as an array of 1 to 100 checked objects; one invalid element rejects all. */
 export const ValidBodyArray = (dto: Dto) => Body(new BodyPipe(dto, { array: true }));
 
 /**
- * Checks a body against a DTO: sizes, types, bounds, unknown fields, all problems at once with RFC 6901 pointers. One pass over the
- * JSON value as it was parsed; nothing else is made of it before it is known to be small.
+ * Checks a body against a DTO: sizes, types, limits, unknown fields, with all problems at once as RFC 6901 pointers. It reads the
+ * parsed JSON value in one pass, and creates nothing from it before its size is checked.
  */
 export class BodyPipe implements PipeTransform {
   constructor(
@@ -25,7 +25,7 @@ export class BodyPipe implements PipeTransform {
     private readonly options: { array?: boolean } = {},
   ) {}
 
-  /** @throws InvalidError naming the fields that are wrong, twenty at most. */
+  /** @throws InvalidError naming at most twenty invalid fields. */
   transform(body: unknown): object {
     const problems = new FieldProblems();
     const read = this.read(body, problems);

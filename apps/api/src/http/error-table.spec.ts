@@ -28,7 +28,7 @@ describe('errorTable', () => {
   it('has no code twice in a kind, and none that nobody gives', () => {
     for (const [kind, { codes }] of rows) {
       expect(new Set(codes).size).toBe(codes.length);
-      // The others of this kind are made of the names of what was looked for.
+      // The other codes of this kind are built from resource names.
       const given = codes.filter((code) => kind !== 'notFound' || code === 'RouteNotFound');
       expect(given.filter((code) => !text.includes(`'${code}'`))).toEqual([]);
     }

@@ -1,15 +1,15 @@
-/** Far deeper than any body that is valid, and not too deep for code that calls itself for each level. */
+/** Far deeper than any valid body, but not too deep for recursive code. */
 export const maxLevels = 1000;
-/** Of one object. Metadata of 16 KB has 2,400 at most, and nothing else in a body is an object of a caller's own fields. */
+/** Members of one object. Metadata of 16 KB has at most 2,400, and no other object in a body has free keys. */
 export const maxMembers = 3000;
 /**
- * Objects and arrays of a body: more take longer to parse than others may be kept waiting. A bound that a body within all others can
- * break, with a thousand points `{"x":1,"y":2}` in the metadata of each of fifty elements.
+ * Objects and arrays in a body: more take too long to parse. A body within all other limits can exceed this one, with a thousand
+ * points `{"x":1,"y":2}` in the metadata of each of fifty elements.
  */
 export const maxContainers = 50_000;
 /**
- * Fields of a body: each that no object had before costs the parser some microseconds. A hundred elements may have two hundred each; only
- * bodies that consist of nothing but metadata can break it.
+ * Fields in a body: each new key costs the parser some microseconds. A hundred elements may have two hundred each; only bodies
+ * that consist almost entirely of metadata can exceed this.
  */
 export const maxFields = 20_000;
 
@@ -17,12 +17,12 @@ const [quote, backslash, colon] = [0x22, 0x5c, 0x3a];
 const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 /**
- * Looks at a JSON body in UTF-8 once, before anything is made of it: many fields, many levels and many objects
- * cost far more to parse and to check than their bytes do.
- * @returns what is wrong with it: that it cannot be JSON, or a bound that it breaks; undefined for one that may be parsed
+ * Scans a JSON body in UTF-8 before it is parsed: many fields, many levels and many objects cost far more to parse and to check
+ * than their bytes do.
+ * @returns what is wrong with it: it cannot be JSON, or it exceeds a limit; undefined if it may be parsed
  */
 export function scanJson(bytes: Uint8Array): 'malformed' | { message: string } | undefined {
-  /** Members so far of each object that is open; zeros for arrays. */
+  /** Members so far of each open object; zeros for arrays. */
   const members = new Uint32Array(maxLevels + 1);
   let depth = 0;
   let deepest = 0;

@@ -2,7 +2,7 @@ import { isIdentifier, limits } from '@app/domain';
 import type { Request, Response } from 'express';
 import { badParameter } from './bad-parameter';
 
-/** Which part of a list is asked for; without `limit`, all of it. */
+/** The requested part of a list; without `limit`, all of it. */
 export interface Page {
   limit?: number;
   after?: string;
@@ -23,7 +23,7 @@ export function pageOf({ query }: Request): Page {
   return { ...(count !== undefined && { limit: count }), ...(after !== undefined && { after }) };
 }
 
-/** Names the next page, after the element with the id `last`, in a `Link` header. */
+/** Links to the next page, after the element with the id `last`, in a `Link` header. */
 export function linkNext(request: Request, response: Response, publicUrl: string, last: string): void {
   const url = new URL(request.originalUrl, publicUrl);
   url.searchParams.set('after', last);

@@ -29,18 +29,18 @@ export function responseHeaders(publicUrl: string): RequestHandler {
 type HeaderList = readonly (readonly [name: string, value: string])[];
 
 /**
- * What tells a browser to run and load nothing but our own files. TLS is the proxy's: only where `publicUrl` says that there is one is
- * a browser told to come back by HTTPS alone, and for this host alone.
+ * Headers that make a browser run and load only our own files. TLS is the proxy's business: only if `publicUrl` is https is a
+ * browser told to use HTTPS, for this host alone.
  */
 function securityHeadersOf(publicUrl: string): (url: string) => HeaderList {
   const isSecure = publicUrl.startsWith('https:');
   const ofAll = headersWith("'self'", isSecure);
-  // Swagger UI carries styles in its page; nothing else may.
+  // Swagger UI has inline styles in its page; nothing else may.
   const ofDocs = headersWith("'unsafe-inline'", isSecure);
   return (url) => (url === docsPath || url.startsWith(`${docsPath}/`) ? ofDocs : ofAll);
 }
 
-/** Helmet's headers, asked for once: they are the same for each request. */
+/** Helmet's headers, computed once, because they are the same for every request. */
 function headersWith(styles: string, isSecure: boolean): HeaderList {
   const setHeaders = helmet({
     contentSecurityPolicy: {

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { Hash } from 'node:crypto';
 
-/** No valid body is so deep; what lies below does not count, and the fingerprint is none of a valid body. */
+/** No valid body is this deep; deeper parts are ignored, since such a body is rejected anyway. */
 const maxDepth = 32;
-/** The hash is fed in pieces of about so many characters: a large body is not put together a second time. */
+/** The hash is fed in pieces of about this many characters, so that a large body is not copied as a whole. */
 const pieceLength = 64 * 1024;
 
 /**
- * SHA-256, in hexadecimal, of a request's target and of its body as a JSON value: white space and the order of keys do not count. Each
- * part of the body is visited once.
+ * SHA-256, in hexadecimal, of a request's target and of its body as a JSON value: white space and the order of keys are ignored.
+ * Each part of the body is visited once.
  */
 export function fingerprintOf(method: string, target: string, body: unknown): string {
   const feed = new Feed(createHash('sha256'));

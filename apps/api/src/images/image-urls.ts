@@ -13,7 +13,7 @@ export class ImageUrls {
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
-  /** URLs of each task's pictures in their order; a task without pictures has an empty array. */
+  /** URLs of each task's pictures in order; a task without pictures has an empty array. */
   async ofTasks(taskIds: readonly string[]): Promise<Map<string, string[]>> {
     const urls = new Map<string, string[]>(taskIds.map((id) => [id, []]));
     if (taskIds.length === 0) return urls;

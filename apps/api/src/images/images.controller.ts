@@ -8,7 +8,7 @@ import type { OpenImage } from './images.service';
 import { ImagesService } from './images.service';
 import { PictureReaders } from './picture-readers';
 
-/** Pictures by their unguessable URL, without a header. */
+/** Serves pictures by their unguessable URL, without a key. */
 @ApiExcludeController()
 @Public()
 @Controller('images')
@@ -27,7 +27,7 @@ export class ImagesController {
       'Content-Type': contentType,
       'Content-Length': String(bytes),
       'Cache-Control': 'private, max-age=31536000, immutable',
-      // A picture may be shown by any page that knows its URL.
+      // Any page that knows a picture's URL may show it.
       'Cross-Origin-Resource-Policy': 'cross-origin',
       'X-Content-Type-Options': 'nosniff',
     });
@@ -37,7 +37,7 @@ export class ImagesController {
       return;
     }
     this.readers.add(ownerId, stream, () => response.destroy());
-    // A reader who goes away is no failure of ours; the headers are sent, so there is nothing to answer either.
+    // A client that disconnects is not an error; the headers are already sent, so no error response is possible either.
     await pipeline(stream, response).catch(() => response.destroy());
   }
 }

@@ -5,7 +5,7 @@ import { ImageUrls } from './image-urls';
 import { ImagesController } from './images.controller';
 import { ImagesService } from './images.service';
 
-/** Serves pictures and thumbnails, and knows their URLs. */
+/** Serves pictures and thumbnails, and makes their URLs. */
 @Module({
   imports: [TypeOrmModule.forFeature([Image])],
   controllers: [ImagesController],

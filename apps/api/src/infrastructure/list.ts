@@ -1,27 +1,27 @@
 import type { ObjectLiteral, SelectQueryBuilder } from 'typeorm';
 
-/** An element of a list as it is written. */
+/** An element of a list, as JSON. */
 export interface ListElement {
   id: string;
-  /** Its place: the list runs from the highest to the lowest. */
+  /** Its position: the list runs from the highest to the lowest. */
   seq: number;
   json: string;
 }
 
-/** A caller's list, newest first, that can be read from any place on. */
+/** A caller's list, newest first, that can be read from any position. */
 export interface List {
-  /** Place of the element with this id; undefined when it is not in the list. */
+  /** Position of the element with this id; undefined if it is not in the list. */
   seqOf(id: string): Promise<number | undefined>;
-  /** The newest `count` elements, or those that come after the place `after`. */
+  /** The newest `count` elements, or those after the position `after`. */
   read(count: number, after?: number): Promise<ListElement[]>;
 }
 
 type Row = ObjectLiteral & { id: string; seq: number };
 
 /**
- * The list of what a query finds, by the `seq` of its main alias.
- * A metadata column is handed on as the text that is stored: it is most of a long list, and nobody here looks into it.
- * @param present the records of some rows, in their order.
+ * The list of a query's rows, by the `seq` of its main alias. A metadata column is passed on as stored text: it is most of a long
+ * list, and nothing here reads it.
+ * @param present makes the records of some rows, in order.
  */
 export function listOf<T extends Row>(
   query: SelectQueryBuilder<T>,
@@ -55,7 +55,7 @@ export function listOf<T extends Row>(
   };
 }
 
-/** JSON of a record. Inside a string each quotation mark has a backslash before it, so the name stands there once. */
+/** JSON of a record. Inside strings quotation marks are escaped, so the placeholder occurs only once. */
 function written(record: object, metadata: string | null | undefined): string {
   if (metadata === undefined) return JSON.stringify(record);
   return JSON.stringify({ ...record, metadata: null }).replace(

@@ -6,7 +6,7 @@ import { JsonLogger } from '@app/observability';
 import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 
-/** What the processes tell one another by way of PostgreSQL, on the one connection of this process that hears it. */
+/** PostgreSQL notifications between processes, on this process's one listening connection. */
 @Injectable()
 export class Notifications implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly handlers: Record<string, (payload: string) => void> = {};
@@ -18,7 +18,7 @@ export class Notifications implements OnApplicationBootstrap, OnApplicationShutd
     );
   }
 
-  /** Called from a constructor, for the channels are opened when the application starts. */
+  /** Call it from a constructor, because the channels are opened when the application starts. */
   on(channel: string, handle: (payload: string) => void): void {
     const earlier = this.handlers[channel] as ((payload: string) => void) | undefined;
     this.handlers[channel] = (payload) => {

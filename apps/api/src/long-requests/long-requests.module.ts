@@ -5,7 +5,7 @@ import { KeyWatch } from './key-watch';
 import { LongRequests } from './long-requests';
 import { RequestTurns } from './request-turns';
 
-/** Bounds on what a key has served at once and holds open, and its end when the key is revoked. */
+/** Limits on the requests that a key has open, and their end when the key is revoked. */
 @Global()
 @Module({
   imports: [TypeOrmModule.forFeature([ApiKey])],

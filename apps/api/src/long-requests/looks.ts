@@ -1,19 +1,19 @@
-/** A look that may be asked for at any time: one at a time, and what is asked for during one leads to another. */
+/** A check that may be requested at any time: one runs at a time, and requests during one lead to another. */
 export class Looks {
   private readonly stopping = new AbortController();
   private looking?: Promise<void>;
   private again = false;
 
-  /** @param once one look. `signal` is aborted at the end of the process: a long look ends after what it has in hand. */
+  /** @param once runs one check. `signal` aborts at the end of the process: a long check then finishes only its current item. */
   constructor(private readonly once: (signal: AbortSignal) => Promise<void>) {}
 
-  /** Rejects with what one look threw; none is begun after that one or after `stop`. */
+  /** Rejects with the error of a check; no other begins after that, or after `stop`. */
   look(): Promise<void> {
     this.again = true;
     return (this.looking ??= this.lookUntilQuiet());
   }
 
-  /** Resolves when the look under way has ended. */
+  /** Resolves when the current check has ended. */
   async stop(): Promise<void> {
     this.stopping.abort();
     await this.looking?.catch(() => undefined);

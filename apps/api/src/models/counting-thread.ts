@@ -2,11 +2,11 @@ import { join } from 'node:path';
 import { parentPort } from 'node:worker_threads';
 import { ClipTokenizer, countChunks } from '@app/diffusion/files';
 
-/** Texts to be counted with the tokenizer of a model. */
+/** Texts to count with the tokenizer of a model. */
 export interface CountingOrder {
   id: number;
   modelFolder: string;
-  /** Of the folder's content, which decides what the tokenizer is. */
+  /** Hash of the folder's content, which identifies the tokenizer. */
   modelHash: string;
   texts: readonly string[];
   weighting: boolean;
@@ -14,10 +14,10 @@ export interface CountingOrder {
   word?: { text: string; vectors: number };
 }
 
-/** What the thread answers to each order: a number for each text, and the bytes that take one chunk at most. */
+/** The thread's answer to a request: a number for each text, and the most bytes that always fit in one chunk. */
 export type Counted = { id: number; chunks: number[]; chunkBytes: number } | { id: number; error: string };
 
-/** Tokenizers kept, a few megabytes each; that of the model used least recently goes first. */
+/** Tokenizers kept, a few megabytes each; the least recently used is dropped first. */
 const kept = 8;
 const tokenizers = new Map<string, Promise<ClipTokenizer>>();
 

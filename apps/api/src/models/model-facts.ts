@@ -1,18 +1,18 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** What a model's own files say of it. */
+/** Properties of a model, from its own files. */
 export interface ModelFacts {
-  /** diffusers' class name of its sampling method; null where the file cannot be read. */
+  /** diffusers' class name of its scheduler; null if the file cannot be read. */
   scheduler: string | null;
   /** Edge in pixels of the square pictures it was trained on. */
   nativeSize: number;
 }
 
-/** diffusers' own default for `OnnxStableDiffusionPipeline`, whose folders need not say. */
+/** diffusers' own default for `OnnxStableDiffusionPipeline`, whose folders may omit it. */
 const defaultNativeSize = 512;
 
-/** Reads the small JSON files of a model folder; what they lack is filled in as the drawing of pictures does. */
+/** Reads the small JSON files of a model folder; defaults are the same as in drawing. */
 export async function readModelFacts(folder: string): Promise<ModelFacts> {
   const [scheduler, unet, vae] = await Promise.all([
     readJson(join(folder, 'scheduler', 'scheduler_config.json')),
@@ -35,7 +35,7 @@ async function readJson(path: string): Promise<Record<string, unknown>> {
     const value: unknown = JSON.parse(await readFile(path, 'utf8'));
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
   } catch {
-    // The store has judged the folder; a file that it can do without is no failure here.
+    // The model store has checked the folder; an optional file may be missing here.
     return {};
   }
 }

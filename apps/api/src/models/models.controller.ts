@@ -4,7 +4,7 @@ import { ApiTags } from '@nestjs/swagger';
 import { ApiReads } from '../docs/operation';
 import { ModelsService } from './models.service';
 
-/** What can be drawn with. */
+/** The installed models. */
 @ApiTags('Models')
 @Controller('v1/models')
 export class ModelsController {

@@ -11,13 +11,13 @@ import type { OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 import { readModelFacts } from './model-facts';
 
-/** A model that was found whole is taken to be so for this long: its folder is not walked through for every request. */
+/** A model that was found complete is not checked again for this long, so that not every request reads its folder. */
 const knownMs = 1_000;
 
-/** Which models this installation draws with. */
+/** The models of this installation. */
 @Injectable()
 export class ModelsService implements OnApplicationBootstrap {
-  /** By the name that was asked for; only names that can be drawn with, so that no caller makes it grow. */
+  /** By requested name; only names of usable models, so that no caller makes it grow. */
   private readonly known = new Map<string, { model: InstalledModel; foundAt: number }>();
 
   constructor(
@@ -27,7 +27,7 @@ export class ModelsService implements OnApplicationBootstrap {
     private readonly logger: JsonLogger,
   ) {}
 
-  /** Says which weights draw what. Not awaited: a model that was put there by hand is hashed first, which takes seconds. */
+  /** Logs which weights draw what. Not awaited, because a model that was put there by hand is hashed first, which takes seconds. */
   onApplicationBootstrap(): void {
     this.store
       .list()
@@ -61,8 +61,8 @@ export class ModelsService implements OnApplicationBootstrap {
   }
 
   /**
-   * The model that draws what is asked of `name`: itself, or its stand-in.
-   * @param pointer of the field that named it, if the request did.
+   * The model that draws for `name`: itself, or its stand-in.
+   * @param pointer of the field with the name, if the request has it.
    * @throws UnprocessableError `ModelNotInstalled` or `ModelBroken`
    */
   async served(name: string, pointer?: string): Promise<InstalledModel> {

@@ -5,7 +5,7 @@ import { Injectable } from '@nestjs/common';
 import { loopTime } from '../work/loop-time';
 import { TokenCounter } from './token-counter';
 
-/** The texts of a task that is to be made. */
+/** The texts of a task to be created. */
 export interface TaskTexts {
   prompt: string;
   negativePrompt: string | null;
@@ -13,25 +13,25 @@ export interface TaskTexts {
   promptWeighting: boolean;
 }
 
-/** What of a Fine-Tune decides how many tokens its word takes. */
+/** The properties of a Fine-Tune that decide how many tokens its word takes. */
 export type TaughtWord = Pick<Finetune, 'token' | 'weightsKind' | 'weightsVectors'>;
 
-/** Models whose chunks are known in length; far more than anyone installs. */
+/** Models whose chunk lengths are remembered; far more than anyone installs. */
 const knownModels = 100;
-/** More vectors than all chunks take need not be counted one by one. */
+/** More vectors than all chunks hold need not be counted exactly. */
 const mostVectors = limits.promptChunks * 75 + 1;
 
-/** How long prompts are, in chunks of tokens of the model that will draw them. */
+/** Counts the chunks of prompts, in tokens of the model that will draw them. */
 @Injectable()
 export class PromptLengths {
-  /** Bytes of a text that is sure to be one chunk, by the model's hash. */
+  /** The most bytes of a text that always fit in one chunk, by the model's hash. */
   private readonly chunkBytes = new Map<string, number>();
 
   constructor(private readonly counter: TokenCounter) {}
 
   /**
-   * Chunks that each task is drawn with, as many as the longer of its texts takes. A text with fewer bytes than a chunk takes tokens is one
-   * chunk; others are counted one after another, each once, so that many of one request do not come before the few of others.
+   * Chunks of each task: those of the longer of its texts. A text with fewer bytes than a chunk has tokens is one chunk. Others
+   * are counted one after another, each once, so that a request with many texts does not delay one with few.
    * @param ownerId whose turn it is to count.
    * @param pointerTo the field of a task's text in the body.
    * @throws UnprocessableError `PromptTooLong`; what `TokenCounter` throws
@@ -54,14 +54,14 @@ export class PromptLengths {
             undefined,
             `would take ${chunks} chunks of tokens; at most ${limits.promptChunks} can be drawn`,
           );
-      // Without guidance the negative prompt is not drawn with.
+      // Without guidance the negative prompt is not used.
       return task.cfg > 1 ? Math.max(prompt, negative) : prompt;
     });
     if (problems.count > 0) throw new UnprocessableError('PromptTooLong', problems.sentence(), problems.list());
     return longest;
   }
 
-  /** Chunks of each text, by its key; many tasks may have the same. */
+  /** Chunks of each text, by key; several tasks may have the same text. */
   private async countAll(
     ownerId: string,
     { folder, hash = '' }: Pick<InstalledModel, 'folder' | 'hash'>,
@@ -111,7 +111,7 @@ function taughtWord(finetune: TaughtWord | undefined): Word | undefined {
   return { text: finetune.token, vectors: Math.min(finetune.weightsVectors ?? 1, mostVectors) };
 }
 
-/** More tokens than a text has: one takes a byte at least, but for a word that takes several. */
+/** An upper bound of a text's tokens: each takes at least one byte, except a word that stands for several tokens. */
 function mostTokens(text: string, word: Word | undefined): number {
   const normal = text.normalize('NFC').toLowerCase();
   return Buffer.byteLength(normal) * (word && normal.includes(word.text.toLowerCase()) ? word.vectors : 1);

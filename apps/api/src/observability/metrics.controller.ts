@@ -7,7 +7,7 @@ import type { Request, Response } from 'express';
 import { Public } from '../auth/api-key.guard';
 import { MetricsRefusedError } from '../http/http-errors';
 
-/** What the process measures, for Prometheus. */
+/** The metrics of the process, for Prometheus. */
 @ApiExcludeController()
 @Public()
 @Controller('metrics')

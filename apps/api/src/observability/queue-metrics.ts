@@ -5,7 +5,7 @@ import { queueNames } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 
-/** The rows are the truth of what waits: the jobs are only how it is told. Each half goes along an index of its own. */
+/** Counts rows, which are the source of truth; jobs only trigger work. Each half uses an index of its own. */
 const waiting = `
   SELECT 'images' AS queue, count(*)::integer AS depth,
     coalesce(extract(epoch FROM now() - min(created_at)), 0)::float8 AS age
@@ -24,7 +24,7 @@ interface Waiting {
   age: number;
 }
 
-/** How much waits, for how long, and what the queues hold; read from the database for each reading of the metrics. */
+/** How much waits, for how long, and what the queues contain; read from the database at each scrape. */
 @Injectable()
 export class QueueMetrics {
   constructor(metrics: Metrics, dataSource: DataSource, @Inject(JOB_BACK_END) jobs: JobBackEnd) {

@@ -38,10 +38,10 @@ const glyphs: Readonly<Record<string, string>> = {
   '9': '0E11110F01020C',
   ' ': '00000000000000',
 };
-/** An empty frame for a letter that has no dots here. */
+/** An empty frame for an unsupported letter. */
 const unknown = '1F11111111111F';
 
-/** Dots of a letter, and with the gap to the next. */
+/** Dots per letter, without and with the gap to the next. */
 const columns = 5;
 const advance = columns + 1;
 const rows = 7;

@@ -6,26 +6,26 @@ export interface Size {
   height: number;
 }
 
-/** A marked picture: all that it depends on. */
+/** A marked picture: all its inputs. */
 export interface SandboxPictureOrder {
   kind: 'sandbox';
-  /** How the prompt begins. */
+  /** The beginning of the prompt. */
   lines: string[];
-  /** Of the hatching, in degrees. */
+  /** Angle of the hatching, in degrees. */
   hue: number;
-  /** At which it is drawn, and to which it is enlarged. */
+  /** The size at which it is drawn, and the size to which it is enlarged. */
   base: Size;
   size: Size;
   format: OutputFormat;
 }
 
-/** The thumbnail of a picture that lies in a file. */
+/** The thumbnail of a picture file. */
 export interface ThumbnailOrder {
   kind: 'thumbnail';
   path: string;
-  /** A picture with more is refused before it is decoded. */
+  /** A picture with more pixels is rejected before it is decoded. */
   maxPixels: number;
 }
 
-/** What the picture process is asked for; it answers with the bytes of a file. */
+/** A request to the picture process, which returns the bytes of a file. */
 export type PictureOrder = SandboxPictureOrder | ThumbnailOrder;

@@ -9,14 +9,14 @@ import { WorkProcess } from '../work/work-process';
 import type { PictureOrder, Size } from './picture-order';
 import { RecentFiles } from './recent-files';
 
-/** Letters of a line of the prompt, and how many lines are shown. */
+/** Letters per line of the prompt, and number of lines. */
 const lineLength = 20;
 const maxLines = 4;
 
-/** The largest picture takes a second, and many where the processor is wanted by all. */
+/** The largest picture takes a second, and many seconds on a busy machine. */
 const timeMs = 120_000;
 const heapMb = 64;
-/** A picture of 4096 x 4096 takes 50 MB as pixels, and some of its kind on its way. */
+/** A picture of 4096 x 4096 takes 50 MB as pixels, and several copies exist during its processing. */
 const residentMb = 768;
 const recentBytes = 32 * 2 ** 20;
 
@@ -26,7 +26,7 @@ const kinds = {
   webp: { contentType: 'image/webp', extension: 'webp' },
 } as const;
 
-/** A finished picture, and what its row says of it. */
+/** A finished picture, and the data for its row. */
 export interface SandboxPicture {
   file: Uint8Array;
   contentType: string;
@@ -36,8 +36,8 @@ export interface SandboxPicture {
 }
 
 /**
- * Has pictures drawn, decoded and encoded by one process of its own, which no request waits for. Keys take turns, a picture at a
- * time, and what is asked for again is not made again.
+ * Draws, decodes and encodes pictures in one child process, for which no request waits. Keys take turns, one picture at a time,
+ * and recent results are cached.
  */
 @Injectable()
 export class PicturesService implements OnApplicationShutdown {
@@ -59,7 +59,7 @@ export class PicturesService implements OnApplicationShutdown {
     });
   }
 
-  /** Of the process, while there is one. */
+  /** Id of the process, while there is one. */
   get pid(): number | undefined {
     return this.process.pid;
   }
@@ -68,7 +68,7 @@ export class PicturesService implements OnApplicationShutdown {
     this.process.close();
   }
 
-  /** A marked picture of the right size and format; its color follows from the seed. */
+  /** A marked picture of the right size and format; its color depends on the seed. */
   async drawSandbox(
     task: Pick<ImageTask, 'ownerId' | 'prompt' | 'aspectRatio' | 'highResolution' | 'outputFormat'>,
     seed: number,
@@ -84,9 +84,9 @@ export class PicturesService implements OnApplicationShutdown {
   }
 
   /**
-   * The thumbnail of a picture that never changes under its key.
-   * @param path where the picture lies.
-   * @throws WorkError, of which `failed`, `time` and `memory` are the picture's own; TurnsFullError
+   * The thumbnail of a picture whose content never changes under its key.
+   * @param path of the picture's file.
+   * @throws WorkError, of which `failed`, `time` and `memory` are caused by the picture; TurnsFullError
    */
   drawThumbnail(ownerId: string, storageKey: string, path: () => Promise<string>): Promise<Uint8Array> {
     return this.make(ownerId, `thumbnail ${storageKey}`, async () => ({
@@ -103,10 +103,10 @@ export class PicturesService implements OnApplicationShutdown {
   ): Promise<Uint8Array> {
     const kept = this.recent.get(name);
     if (kept) return kept;
-    // A store that is slow to give a file holds nobody's turn.
+    // Fetched outside of the turn, so that a slow store delays nobody else.
     const ready = typeof order === 'function' ? await order() : order;
     return this.turns.run(ownerId, async () => {
-      // Another may have asked for the same meanwhile.
+      // Another request may have made the same one meanwhile.
       const made = this.recent.get(name);
       if (made) return made;
       const file = await this.process.run(ready);
@@ -121,7 +121,7 @@ function enlarged({ width, height }: Size): Size {
   return { width: Math.round(width * scale), height: Math.round(height * scale) };
 }
 
-/** The first words, in lines; what stands between words is a blank. */
+/** The first words, in lines; any other characters become spaces. */
 function linesOf(prompt: string): string[] {
   const lines: string[] = [];
   for (const word of prompt.match(/[\p{L}\p{N}]+/gu) ?? []) {

@@ -1,4 +1,4 @@
-/** Files that were made last, within a budget of bytes; the one that was not asked for longest goes first. */
+/** A cache of recently made files, within a budget of bytes; the least recently used is dropped first. */
 export class RecentFiles {
   private readonly files = new Map<string, Uint8Array>();
   private bytes = 0;

@@ -3,6 +3,6 @@ import { StorageUseModule } from '../storage-use/storage-use.module';
 import { ThumbnailsModule } from '../thumbnails/thumbnails.module';
 import { RetentionService } from './retention.service';
 
-/** What has had its time is deleted. */
+/** Deletes records after their key's retention. */
 @Module({ imports: [StorageUseModule, ThumbnailsModule], providers: [RetentionService] })
 export class RetentionModule {}

@@ -6,30 +6,31 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 
 const everyMs = 100;
-/** Steps of one key that are told at a time, of its tasks in turn; one that comes too late is passed over. */
+/** Steps of one key per statement, its tasks in turn; a step that comes too late is skipped. */
 const stepsPerKey = 50;
-/** Tasks of one key, and of all, whose steps are told. The others are settled in time without. */
+/** Tasks of one key, and of all keys, whose steps are published. The others are settled in time without steps. */
 const tasksPerKey = 1_000;
 const tasksInAll = 20_000;
 
-/** A task whose steps are spread over a time, in milliseconds since the epoch. */
+/** A task whose steps are spread over a period, in milliseconds since the epoch. */
 export interface PacedTask extends Pick<ImageTask, 'id' | 'ownerId' | 'attempt' | 'steps'> {
   startAt: number;
   endAt: number;
 }
 
 interface Paced extends PacedTask {
-  /** Steps that were told. */
+  /** Steps published so far. */
   told: number;
 }
 
 /**
- * Tells the steps of sandbox tasks that take a while, all with one statement now and then. Nothing depends on it: the tasks' jobs
- * settle them. A process that starts goes on with what another may have left; who hears a step twice passes over it.
+ * Publishes the steps of delayed sandbox tasks, all of them with one statement at intervals. Nothing depends on it: the tasks'
+ * jobs settle them. A process that starts takes over tasks of another that may be gone; a step that is published twice is ignored
+ * the second time.
  */
 @Injectable()
 export class SandboxPace implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  /** Of each key, its tasks. */
+  /** The tasks of each key. */
   private readonly keys = new Map<string, Map<string, Paced>>();
   private count = 0;
   private timer?: NodeJS.Timeout;
@@ -46,7 +47,7 @@ export class SandboxPace implements OnApplicationBootstrap, BeforeApplicationShu
     );
   }
 
-  /** Tells the steps of a task from now on, but the last, which comes with the pictures. */
+  /** Publishes the steps of a task from now on, except the last, which comes with the pictures. */
   add(task: PacedTask): void {
     const tasks = this.keys.get(task.ownerId) ?? new Map<string, Paced>();
     if (!tasks.has(task.id) && (tasks.size >= tasksPerKey || this.count >= tasksInAll)) return;
@@ -55,7 +56,7 @@ export class SandboxPace implements OnApplicationBootstrap, BeforeApplicationShu
     this.timer ??= setInterval(() => this.tick(), everyMs).unref();
   }
 
-  /** Whether the steps of a task are told. */
+  /** Whether the steps of a task are published here. */
   has(id: string): boolean {
     return [...this.keys.values()].some((tasks) => tasks.has(id));
   }
@@ -74,7 +75,7 @@ export class SandboxPace implements OnApplicationBootstrap, BeforeApplicationShu
     for (const { start, end, ...task } of rows) this.add({ ...task, startAt: start.getTime(), endAt: end.getTime() });
   }
 
-  /** A round that takes longer than the interval is not joined by another. */
+  /** If a round takes longer than the interval, no second one starts. */
   private tick(): void {
     this.telling ??= this.tell()
       .catch((error: Error) => this.logger.warn('steps of sandbox tasks were not told', { reason: error.message }))
@@ -84,7 +85,7 @@ export class SandboxPace implements OnApplicationBootstrap, BeforeApplicationShu
   private async tell(): Promise<void> {
     const due = [...this.keys.values()].flatMap((tasks) => this.dueOf(tasks, Date.now()));
     if (due.length > 0) {
-      // What was canceled, deleted or taken over is left out, and not looked at again.
+      // A task that was canceled, deleted or taken over is skipped, and forgotten.
       const live = await this.dataSource.query<{ id: string }[]>(
         `SELECT task.id, pg_notify($1, message)
          FROM unnest($2::text[], $3::integer[], $4::text[]) WITH ORDINALITY AS due (id, attempt, message, place)
@@ -113,7 +114,7 @@ export class SandboxPace implements OnApplicationBootstrap, BeforeApplicationShu
         const from = Math.max(task.told + 1, last - (stepsPerKey - due.length) + 1);
         for (let step = from; step <= last; step++) due.push({ task, step });
         task.told = last;
-        // Behind the key's others, for the next round.
+        // Moves the task behind the key's others, for the next round.
         tasks.delete(task.id);
         tasks.set(task.id, task);
       }

@@ -13,7 +13,7 @@ import { SandboxSweeper } from './sandbox.sweeper';
   imports: [
     TypeOrmModule.forFeature([ImageTask]),
     PicturesModule,
-    // Without a queue of its own, for the processor only: jobs are added in transactions.
+    // Only for the processor, without a queue of its own: jobs are added in transactions.
     BullModule.registerQueue(),
   ],
   providers: [SandboxService, SandboxPace, SandboxProcessor, SandboxSweeper],

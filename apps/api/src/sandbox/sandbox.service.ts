@@ -9,10 +9,10 @@ import { DataSource } from 'typeorm';
 import { PicturesService } from '../pictures/pictures.service';
 import { SandboxPace } from './sandbox-pace';
 
-/** Stands in `served_by` and `upscaler` of what no engine drew. */
+/** Value of `served_by` and `upscaler` for pictures that no engine drew. */
 export const sandboxName = 'sandbox';
 
-/** Ends the tasks of sandbox keys by the same moves as a worker's: a claim, files, one settlement. */
+/** Completes the tasks of sandbox keys with the same moves as a worker: a claim, files, one settlement. */
 @Injectable()
 export class SandboxService {
   constructor(
@@ -24,7 +24,7 @@ export class SandboxService {
     private readonly logger: JsonLogger,
   ) {}
 
-  /** Whose task it is; undefined when there is none any more. */
+  /** The owner of a task; undefined if it no longer exists. */
   async ownerOf(taskId: string): Promise<string | undefined> {
     const task = await this.dataSource.manager.findOne(ImageTask, {
       select: { id: true, ownerId: true },
@@ -35,7 +35,7 @@ export class SandboxService {
 
   /**
    * @param askedAt when its job was made, in milliseconds since the epoch.
-   * @returns `waitMs` when the task is to take longer, or another process holds it: the same job is to come again after it.
+   * @returns `waitMs` when the task must take longer, or another process holds it: the same job must come again after that.
    */
   async settle(taskId: string, askedAt: number): Promise<{ waitMs?: number }> {
     const claim = await this.lifeCycle.claim(taskId);
@@ -43,7 +43,7 @@ export class SandboxService {
     if (claim.kind === 'settled') return {};
     const { task } = claim;
     const { fail, delayMs } = readSandboxOrder(await this.metadataOf(task)).order;
-    // A job that the sweeper made comes in place of one that has waited.
+    // A job that the sweeper made replaces one that has already waited.
     const isPaced = delayMs > 0 && task.enqueued === 1;
     const waitMs = isPaced ? askedAt + delayMs - Date.now() : 0;
     if (waitMs > 0) {
@@ -58,12 +58,12 @@ export class SandboxService {
     return {};
   }
 
-  /** @param step the first that was not told before. */
+  /** @param step the first that was not published before. */
   private async draw(task: ImageTask, step: number): Promise<void> {
     const folder = `${task.id}/${task.attempt}`;
     const images: Omit<Image, 'task' | 'taskId'>[] = [];
     let isOurs = await this.lifeCycle.drawingStarted(task, { servedBy: sandboxName });
-    // The pictures of other keys have their turns between two of these.
+    // Pictures of other keys get their turns between two of these.
     const beat = setInterval(() => void this.lifeCycle.heartbeat(task).catch(() => undefined), heartbeatTimeoutMs / 4);
     try {
       await this.tellSteps(task, step);
@@ -87,7 +87,7 @@ export class SandboxService {
     }
   }
 
-  /** What a worker would tell those who watch, all at once. */
+  /** Publishes everything that a worker would, at once. */
   private async tellSteps({ id, attempt, steps }: ImageTask, first: number): Promise<void> {
     await this.dataSource.query(
       `SELECT pg_notify($1, json_build_object('id', $2::text, 'attempt', $3::integer, 'step', step, 'total', $4::integer)::text)

@@ -4,16 +4,16 @@ import { CONFIG } from '@app/foundation';
 import { Inject, Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 
-/** An upload whose process has not said for this long that it receives it is none any more, in SQL. */
+/** An upload whose process has sent no heartbeat for this long no longer counts, in SQL. */
 export const uploadLifeSql = `interval '2 minutes'`;
 
-/** What a key may store and has stored; `caller` and `stored` are its rows of `api_keys` and `storage_use`. */
+/** A key's limit and use; `caller` and `stored` are its rows of `api_keys` and `storage_use`. */
 export const storageColumns = `caller.max_storage_mb, coalesce(stored.picture_bytes, 0) AS picture_bytes,
   coalesce(stored.weight_bytes, 0) AS weight_bytes,
   (SELECT coalesce(sum(bytes), 0) FROM uploads
    WHERE uploads.owner_id = caller.id AND renewed_at > now() - ${uploadLifeSql}) AS upload_bytes`;
 
-/** What `storageColumns` come to; the driver reads large numbers as text. */
+/** The results of `storageColumns`; the driver returns large numbers as text. */
 export interface StorageRow {
   max_storage_mb: number | null;
   picture_bytes: string;
@@ -23,7 +23,7 @@ export interface StorageRow {
 
 const retryAfterSeconds = 10;
 
-/** Uploads of the key that are under way may take the room that is left. */
+/** The key's uploads in progress may take the rest of the space. */
 export class RoomReservedError extends TooManyError {
   constructor(reservedBytes: number) {
     super(
@@ -39,15 +39,15 @@ export class RoomReservedError extends TooManyError {
 export class StorageQuota {
   constructor(@Inject(CONFIG) private readonly config: Config) {}
 
-  /** Bytes that the key may still store; less than none where it has more than it may. */
+  /** Bytes that the key may still store; negative if it has more than it may. */
   room(row: StorageRow): number {
     const cap = row.max_storage_mb ?? this.config.storageMbPerKey;
     return cap === 0 ? Infinity : cap * 1e6 - usedBytes(row);
   }
 
   /**
-   * @throws UnprocessableError `StorageFull` that says what the key has stored, where there is no room for `bytes`, or for anything;
-   * RoomReservedError where there will be when the uploads in progress have come to nothing
+   * @throws UnprocessableError `StorageFull` naming the key's use, if there is no room for `bytes`, or for anything;
+   * RoomReservedError if there would be room once the uploads in progress have failed
    */
   assertRoom(row: StorageRow, bytes = 0): void {
     const wanted = Math.max(bytes, 1);

@@ -5,7 +5,7 @@ import { StorageUseSweeper } from './storage-use.sweeper';
 import { StoredFiles } from './stored-files';
 import { UploadsService } from './uploads.service';
 
-/** What keys have stored and may store, its removal, and the disk below. */
+/** The storage use and limits of keys, the removal of files, and the free disk space. */
 @Module({
   providers: [DiskSpace, StorageQuota, StorageUseSweeper, StoredFiles, UploadsService],
   exports: [DiskSpace, StorageQuota, StoredFiles, UploadsService],

@@ -3,7 +3,7 @@ import { JsonLogger } from '@app/observability';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 
-/** Removes the files of rows that are gone. The sweeper removes what a failure leaves behind. */
+/** Removes the files of deleted rows. The sweeper removes what a failure leaves behind. */
 @Injectable()
 export class StoredFiles {
   constructor(
@@ -11,7 +11,7 @@ export class StoredFiles {
     private readonly logger: JsonLogger,
   ) {}
 
-  /** Called after the rows' deletion is committed; never fails the request that deleted them. */
+  /** Call it after the deletion of the rows is committed; it never fails the request. */
   async removeAll(prefixes: readonly string[]): Promise<void> {
     for (const prefix of prefixes)
       await this.storage

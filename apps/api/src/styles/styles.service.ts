@@ -24,7 +24,7 @@ export class StylesService {
     private readonly files: StoredFiles,
   ) {}
 
-  /** Adds Styles to one of the caller's Collections, all or none, and answers in the order of the input. */
+  /** Adds Styles to one of the caller's Collections, all or none, and returns them in the order of the input. */
   async create(ownerId: string, collectionId: string, dtos: readonly CreateStyleDto[]): Promise<StyleDto[]> {
     const templates = await templatesOf(this.styles.manager, ownerId, dtos);
     const ids = await this.styles.manager.transaction(async (manager) => {
@@ -52,7 +52,7 @@ export class StylesService {
     return this.present(await findReadable(manager, Style, ownerId, id, { within: { collectionId } }));
   }
 
-  /** Removes the row, and after it the thumbnail. */
+  /** Deletes the row, and then the thumbnail. */
   async remove(ownerId: string, collectionId: string, id: string): Promise<void> {
     await this.findOne(ownerId, collectionId, id);
     const removed = await this.styles.manager.transaction(async (manager) => {

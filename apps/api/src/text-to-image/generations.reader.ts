@@ -3,7 +3,7 @@ import { QueryBatcher, Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { ImageUrls } from '../images/image-urls';
 
-/** A Generation as it is shown, with the URLs of its pictures in their order. */
+/** A Generation as shown, with the URLs of its pictures in order. */
 export interface FoundGeneration {
   generation: GenerationRecord;
   imageUrls: string[];
@@ -18,7 +18,7 @@ type Task = GenerationRecord['task'];
 type Row = Omit<GenerationRecord, 'task'> &
   Omit<Task, 'seed'> & { ownerId: string; seed: string; pictures: [token: string, storageKey: string][] | null };
 
-/** What is shown of a task, by the names of the entity. */
+/** The shown columns of a task, by the names of the entity. */
 const taskColumns: Readonly<Record<keyof Task, string>> = {
   prompt: 'prompt',
   negativePrompt: 'negative_prompt',
@@ -42,8 +42,8 @@ const taskColumns: Readonly<Record<keyof Task, string>> = {
 };
 
 /**
- * Record, task and pictures in one round trip. Written by hand because this is what callers ask for most: the three queries and the
- * entities that TypeORM makes of them take several times as long as all the rest of a request.
+ * Record, task and pictures in one round trip. Hand-written SQL because this is the most frequent request: TypeORM's three
+ * queries and entities take several times as long as the rest of the request.
  */
 const columns = `
 SELECT generation.id, generation.owner_id AS "ownerId", generation.webhook, generation.metadata,
@@ -56,14 +56,14 @@ const findSeveral = `${columns}
 FROM unnest($1::varchar[], $2::varchar[]) AS asked (id, owner_id)
 JOIN generations generation ON generation.id = asked.id AND generation.owner_id = asked.owner_id
 ${task}`;
-/** The same for one: an array's length decides its plan, so that PostgreSQL makes a new one each time; this one it keeps. */
+/** The same for a single id: with an array PostgreSQL would plan again each time, because its length matters; this plan is reused. */
 const findOne = `${columns}
 FROM generations generation ${task}
 WHERE generation.id = $1 AND generation.owner_id = $2`;
 
 const nameOf = ({ ownerId, id }: Asked): string => `${ownerId} ${id}`;
 
-/** Looks single Generations up; those that are asked for at the same time with one statement. */
+/** Looks up single Generations; those requested at the same time share one statement. */
 @Injectable()
 export class GenerationsReader {
   private readonly gathered = new QueryBatcher((asked: readonly Asked[]) => this.read(asked));
@@ -86,7 +86,7 @@ export class GenerationsReader {
         ? { name: 'find-generation', text: findOne, values: [...ids, ...ownerIds] }
         : { name: 'find-generations', text: findSeveral, values: [ids, ownerIds] };
     const rows = await this.transactions.query<Row>(statement);
-    // By both: who asks for another's record at the same moment as its owner must not get it.
+    // By id and owner: another caller who asks at the same moment as the owner must not get the record.
     const found = new Map(rows.map((row) => [nameOf(row), this.present(row)]));
     return asked.map((each) => found.get(nameOf(each)));
   }

@@ -4,7 +4,7 @@ import type { CreateGenerationDto, GenerationRecord } from '@app/domain/http';
 import type { NewTask } from '@app/image-tasks';
 import type { Admission } from '../admission/admission.service';
 
-/** The row of a new Generation's task, every default resolved and the seed chosen. */
+/** The row of a new Generation's task, with every default resolved and the seed chosen. */
 export function newGeneration(ownerId: string, dto: CreateGenerationDto, admission: Admission): NewGeneration {
   return {
     id: newIdentifier(),
@@ -32,7 +32,7 @@ export function newGeneration(ownerId: string, dto: CreateGenerationDto, admissi
 
 type NewGeneration = NewTask & Required<Pick<NewTask, 'generation'>>;
 
-/** What a look at the row would find right after it was inserted. */
+/** The row as a query would return it right after the insert. */
 export function asInserted({ generation, ...task }: NewGeneration): GenerationRecord {
   const untouched = { upscaler: null, servedBy: null, error: null, completedAt: null };
   return { id: task.id, ...generation, task: { ...task, ...untouched, status: 'queued' } };

@@ -1,23 +1,23 @@
 import type { ImageTaskStatus } from '@app/domain';
 import type { EntityManager } from 'typeorm';
 
-/** Styles that one round takes, of all owners together. */
+/** Styles per round, of all owners together. */
 const roundSize = 200;
-/** Owners that one round looks at. */
+/** Owners per round. */
 const roundOwners = 200;
-/** Prompts of all owners together that one round looks at, and of each at least. */
+/** Prompts per round, of all owners together, and of each owner at least. */
 const roundLooks = 2000;
 const leastLooks = 10;
-/** Styles without hope of a thumbnail that one round strikes off. */
+/** Styles per round that are marked as never getting a thumbnail. */
 const roundLosses = 1000;
 
-/** A Prompt that Styles have been made from. */
+/** A Prompt that Styles were made from. */
 export interface Source {
   ownerId: string;
   promptId: string;
 }
 
-/** A Style that a thumbnail can be made for. */
+/** A Style whose thumbnail can be made. */
 export interface Drawable {
   id: string;
   ownerId: string;
@@ -29,10 +29,10 @@ interface LookedAt extends Source {
   first: number | null;
 }
 
-/** The condition of `styles_missing_thumbnail_idx`, which holds nothing else. */
+/** The condition of `styles_missing_thumbnail_idx`, which contains only these rows. */
 const isMissing = 'source_prompt_id IS NOT NULL AND thumbnail_key IS NULL';
 
-/** Owners one after the other, each with one look into the index, however many of their Styles wait. */
+/** Owners one after the other, each with one index look-up, however many of their Styles wait. */
 const nextOwners = `
 WITH RECURSIVE waiting (id) AS (
   (SELECT owner_id FROM styles WHERE ${isMissing} AND owner_id > $1 ORDER BY owner_id LIMIT 1)
@@ -43,7 +43,7 @@ WITH RECURSIVE waiting (id) AS (
 )
 SELECT id FROM waiting LIMIT $2`;
 
-/** The same for the Prompts of each owner, and what has become of them. Subqueries with a limit are looks into an index too. */
+/** The same for the Prompts of each owner, with their state. Subqueries with a limit are index look-ups too. */
 const nextSources = `
 SELECT owner.id AS "ownerId", source.id AS "promptId",
   (SELECT status FROM image_tasks WHERE id = source.id LIMIT 1) AS status,
@@ -62,7 +62,7 @@ CROSS JOIN LATERAL (
   SELECT id FROM waiting LIMIT $3
 ) AS source`;
 
-/** The first Styles of Prompts with a picture. A limit that is selected keeps the planner to the index: it counts on ending early. */
+/** The first Styles of Prompts with a picture. A limit from a subquery keeps the planner on the index, because it expects to end early. */
 const firstDrawable = `
 SELECT style.id, source.owner_id AS "ownerId"
 FROM unnest($1::varchar[], $2::varchar[], $3::integer[]) AS source (owner_id, prompt_id, most)
@@ -84,7 +84,7 @@ UPDATE styles SET source_prompt_id = NULL WHERE id = ANY (ARRAY(
   ) AS style
 ))`;
 
-/** The Styles of some Prompts that a thumbnail can be made for: `most` of each Prompt, and `limit` of all. */
+/** The Styles of some Prompts whose thumbnail can be made: `most` per Prompt, and `limit` in total. */
 export function drawableOf(
   manager: EntityManager,
   sources: readonly (Source & { most: number })[],
@@ -94,15 +94,15 @@ export function drawableOf(
 }
 
 /**
- * Chooses the Styles whose thumbnails are made next: of each owner as many as of any other, owners in turn. What a round reads is
- * bounded, whatever one of them has waiting: the next round goes on where it has ended.
+ * Chooses the Styles whose thumbnails are made next: the same number for each owner, owners in turn. Each round reads a limited
+ * number of rows, however large one owner's backlog; the next round continues where it ended.
  */
 export class MissingThumbnails {
   private lastOwner = '';
-  /** The Prompt up to which an owner's have been looked at, of owners with more than a round looks at: at most one entry a key. */
+  /** The last Prompt that was read of an owner with more Prompts than a round reads: at most one entry per key. */
   private readonly places = new Map<string, string>();
 
-  /** One round. A Prompt that is gone, or has ended without a picture, will never have one: its Styles wait no more. */
+  /** One round. A Prompt that was deleted, or has ended without a picture, will never have one, so its Styles stop waiting. */
   async next(manager: EntityManager): Promise<Drawable[]> {
     const owners = await this.nextOwners(manager);
     if (owners.length === 0) return [];

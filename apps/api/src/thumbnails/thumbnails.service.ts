@@ -11,18 +11,18 @@ import { WorkError } from '../work/work-process';
 import type { Drawable, Source } from './missing-thumbnails';
 import { drawableOf, MissingThumbnails } from './missing-thumbnails';
 
-/** Where thumbnails lie in the storage. */
+/** Prefix of thumbnails in the storage. */
 export const thumbnailFolder = 'thumbnails';
 
-/** A request that creates Styles waits this long for their thumbnails; the sweeper makes the others. */
+/** How long a request that creates Styles waits for their thumbnails; the sweeper makes the others. */
 const patienceMs = 2000;
-/** A request that deletes Prompts waits this long; the sweeper has made most thumbnails long before. */
+/** How long a request that deletes Prompts waits; the sweeper has usually made their thumbnails long before. */
 const deletionPatienceMs = 10_000;
-/** Longer than a thumbnail takes: whoever claimed one so long ago is gone. */
+/** Longer than a thumbnail takes: a process with an older claim is gone. */
 const claimMs = 5 * 60_000;
-/** Styles of deleted Prompts that are looked up at a time. */
+/** Styles of deleted Prompts per query. */
 const deletionBatch = 100;
-/** Thumbnails that are made at a time: while the file of one is fetched or stored, the other is drawn. */
+/** Thumbnails in parallel: while the file of one is fetched or stored, the other is drawn. */
 const concurrency = 2;
 
 /** Key of a Style's thumbnail. */
@@ -31,8 +31,9 @@ export function thumbnailKeyOf(styleId: string): string {
 }
 
 /**
- * Makes the thumbnails of Styles from the first picture of their Prompts. The key follows from the Style, so that one
- * cut short is written over; two that make the same one write the same, and no row is locked while a picture is read or written.
+ * Makes the thumbnails of Styles from the first picture of their Prompts. The key depends only on the Style, so an interrupted
+ * write is overwritten, and two processes that make the same thumbnail write the same. No row is locked while a picture is read
+ * or written.
  */
 @Injectable()
 export class ThumbnailsService {
@@ -47,16 +48,16 @@ export class ThumbnailsService {
   ) {}
 
   /**
-   * Right after Styles are committed, those whose Prompt has a picture. Never fails the request; inside a transaction that encloses
-   * it, its answer has been written without them.
+   * Called right after Styles are committed, for those whose Prompt has a picture. It never fails the request; inside an
+   * enclosing transaction the response was already written without them.
    */
   makeNew(styleIds: readonly string[]): Promise<void> {
     return afterCommit(() => this.makeCommitted(styleIds));
   }
 
   /**
-   * Before Prompts are deleted, and before the transaction that does it: the thumbnails of all Styles made from them. One that cannot
-   * be made, or not in time, stays null for good.
+   * Called before Prompts are deleted, and before that transaction: makes the thumbnails of all Styles made from them. A
+   * thumbnail that cannot be made in time stays null for good.
    */
   async makeFor(sources: readonly Source[], forMs = deletionPatienceMs): Promise<void> {
     const deadline = Date.now() + forMs;
@@ -76,7 +77,7 @@ export class ThumbnailsService {
   }
 
   /**
-   * One round of making thumbnails whose picture has come since, beside other processes that do the same.
+   * One round of making thumbnails whose picture now exists, in parallel with other processes.
    * @returns how many this call made.
    */
   async makeMissing(): Promise<number> {
@@ -103,8 +104,8 @@ export class ThumbnailsService {
   }
 
   /**
-   * Nothing is locked while the picture is drawn and stored: whoever makes a thumbnail claims it, and its claim lapses.
-   * @returns whether the Style has got its thumbnail from this call.
+   * Nothing is locked while the picture is drawn and stored: a process claims a thumbnail, and the claim expires.
+   * @returns whether this call gave the Style its thumbnail.
    */
   private async make(
     styleId: string,
@@ -131,12 +132,12 @@ export class ThumbnailsService {
     }
     const { affected } = await manager.update(Style, still, { thumbnailKey: key, thumbnailToken: newIdentifier() });
     if (affected) return true;
-    // Another process was quicker, or the Style was deleted, whose thumbnail nobody would remove.
+    // Another process was quicker, or the Style was deleted and nothing would remove its thumbnail.
     if (!(await manager.existsBy(Style, { id: styleId }))) await this.storage.removeAll(key);
     return false;
   }
 
-  /** @throws LostPictureError for a picture that no thumbnail can be made of, now or later. */
+  /** @throws LostPictureError for a picture that can never become a thumbnail. */
   private async draw(ownerId: string, storageKey: string): Promise<Uint8Array> {
     const path = (): Promise<string> => this.storage.localPath(storageKey);
     try {
@@ -150,7 +151,7 @@ export class ThumbnailsService {
     }
   }
 
-  /** Those without a thumbnail whose Prompt has a first picture. */
+  /** The Styles without a thumbnail whose Prompt has a first picture. */
   private drawableAmong(styleIds: readonly string[]): Promise<Drawable[]> {
     return this.dataSource.query<Drawable[]>(
       `SELECT style.id, style.owner_id AS "ownerId" FROM styles style
@@ -161,5 +162,5 @@ export class ThumbnailsService {
   }
 }
 
-/** The picture will not come back. */
+/** The picture is lost for good. */
 class LostPictureError extends Error {}

@@ -4,7 +4,7 @@ import { Query } from '@nestjs/common';
 import type { PipeTransform } from '@nestjs/common';
 import { badParameter } from '../http/bad-parameter';
 
-/** Which usage is asked for; UTC days as `YYYY-MM-DD`, both included. */
+/** The requested usage; UTC days as `YYYY-MM-DD`, both inclusive. */
 export interface UsageQuery {
   from: string;
   to: string;
@@ -33,7 +33,7 @@ export class UsagePipe implements PipeTransform {
 }
 
 function checkDay(name: string, value: unknown): string {
-  // Days before the year 1000 are of no use here, and the year 0 is no date to PostgreSQL.
+  // Years before 1000 are useless here, and year 0 is not a date in PostgreSQL.
   if (typeof value === 'string' && /^[1-9]\d{3}-\d\d-\d\d$/.test(value)) {
     const time = Date.parse(value);
     if (!Number.isNaN(time) && dayOf(time) === value) return value;

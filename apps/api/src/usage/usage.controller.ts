@@ -9,7 +9,7 @@ import { UsageService } from './usage.service';
 
 const day = { type: 'string', format: 'date', pattern: '^[1-9]' } as const;
 
-/** What a key has drawn. */
+/** The usage of a key. */
 @ApiTags('Usage')
 @Controller('v1/usage')
 export class UsageController {

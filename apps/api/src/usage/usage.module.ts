@@ -4,7 +4,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { UsageController } from './usage.controller';
 import { UsageService } from './usage.service';
 
-/** What callers have drawn. */
+/** The usage of callers. */
 @Module({
   imports: [TypeOrmModule.forFeature([DailyUsage])],
   controllers: [UsageController],

@@ -5,19 +5,19 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import type { UsageQuery } from './usage-query';
 
-/** What each group is in SQL, and in which order groups come: days newest first, the others by name. */
+/** SQL of each grouping, and its order: days newest first, the others by name. */
 const groups: Readonly<Record<UsageGroup, { column: string; order: 'ASC' | 'DESC' }>> = {
   day: { column: `to_char(usage.day, 'YYYY-MM-DD')`, order: 'DESC' },
   model: { column: 'usage.model', order: 'ASC' },
   finetune: { column: `nullif(usage.finetune_id, '')`, order: 'ASC' },
 };
 
-/** What a caller has drawn. */
+/** The usage of a caller. */
 @Injectable()
 export class UsageService {
   constructor(@InjectRepository(DailyUsage) private readonly usage: Repository<DailyUsage>) {}
 
-  /** One sum for each day, model or Fine-Tune that has any. */
+  /** One sum per day, model or Fine-Tune that has any. */
   async findAll(ownerId: string, { from, to, groupBy }: UsageQuery): Promise<UsageDto[]> {
     const { column, order } = groups[groupBy];
     const rows: { key: string | null; images: string; steps: string; seconds: number }[] = await this.usage
@@ -34,7 +34,7 @@ export class UsageService {
       [groupBy]: key,
       images: Number(images),
       steps: Number(steps),
-      // To the millisecond: more is the noise of adding.
+      // Rounded to milliseconds: more digits are noise of the addition.
       compute_seconds: Math.round(seconds * 1000) / 1000,
     }));
   }

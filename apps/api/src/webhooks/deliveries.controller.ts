@@ -5,7 +5,7 @@ import { OwnerId } from '../auth/api-key.guard';
 import { ApiCreates, ApiFinds } from '../docs/operation';
 import { DeliveriesService } from './deliveries.service';
 
-/** What was sent to a Generation's webhook, and sending it again. */
+/** Deliveries to a Generation's webhook, and redelivery. */
 @ApiTags('Webhooks')
 @Controller('v1/sd/text-to-image/:id/deliveries')
 export class DeliveriesController {

@@ -2,18 +2,18 @@ import type { LookupAddress, LookupAllOptions } from 'node:dns';
 import { lookup } from 'node:dns/promises';
 import { FairTurns } from '../work/fair-turns';
 
-/** Look-ups of one caller at a time: a name server may be silent for long, and the process has eight threads for all look-ups. */
+/** Parallel DNS look-ups of one caller: a name server may be silent for a long time, and the process has eight threads for all look-ups. */
 export const lookUpsPerOwner = 2;
 
 type LookUp = (hostname: string, options: LookupAllOptions) => Promise<LookupAddress[]>;
 
-/** Looks names up by the system's ways. Those of one caller wait for each other, so that others' find a thread. */
+/** Resolves names with the system's resolver. Look-ups of one caller wait for each other, so that others' find a thread. */
 export class LookUps {
   private readonly owners = new Map<string, { turns: FairTurns; count: number }>();
 
   constructor(private readonly lookUp: LookUp = lookup) {}
 
-  /** @param signal none is begun after it was aborted. */
+  /** @param signal after it aborts, no look-up begins. */
   async run(
     ownerId: string,
     hostname: string,
@@ -21,7 +21,7 @@ export class LookUps {
     signal: AbortSignal,
   ): Promise<LookupAddress[]> {
     const own = this.owners.get(ownerId) ?? {
-      // As many wait as the caller has tries under way.
+      // At most as many wait as the caller has attempts in progress.
       turns: new FairTurns({ concurrency: lookUpsPerOwner, perKey: Infinity, total: Infinity }),
       count: 0,
     };

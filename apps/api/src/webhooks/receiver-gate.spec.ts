@@ -9,7 +9,7 @@ const to = (host: string, ownerId = 'owner'): Try => ({ host, ownerId });
 const waitOf = (admission: Admission): number | undefined => ('waitMs' in admission ? admission.waitMs : undefined);
 
 describe(ReceiverGate.name, () => {
-  // Time stands still, but where a test says another one.
+  // The clock stands still unless a test sets it.
   beforeEach(() => jest.useFakeTimers());
   afterEach(() => jest.useRealTimers());
 

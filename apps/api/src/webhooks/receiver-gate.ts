@@ -1,26 +1,26 @@
 import { Injectable } from '@nestjs/common';
 
-/** Tries that one host gets at once, of all that this process makes at once. */
+/** Attempts at one host at once, per process. */
 export const hostConcurrency = 4;
-/** Tries that one caller gets at once, however many hosts its webhooks name. */
+/** Attempts of one caller at once, however many hosts its webhooks name. */
 export const ownerConcurrency = 20;
 /** Consecutive failures after which a host is left alone for a while. */
 export const failuresToOpen = 5;
 
 const firstWaitMs = 10_000;
 const longestWaitMs = 5 * 60_000;
-/** A host that is busy is looked at again after this at the latest. */
+/** A busy host is tried again after this at the latest. */
 const longestQueueMs = 30_000;
 const shortestQueueMs = 250;
-/** Hosts kept in mind; beyond that, those that are neither busy nor shut are forgotten. */
+/** Hosts that are remembered; beyond that, those that are neither busy nor blocked are forgotten. */
 const maxHosts = 10_000;
 
-/** A few places, and how those that find none come back. */
+/** A few slots, and the return times of those who found none. */
 class Places {
   running = 0;
-  /** What a try has taken of late. */
+  /** Recent duration of an attempt. */
   private typicalMs = 1_000;
-  /** Milliseconds since the epoch; up to here the places have been promised to those that were sent away. */
+  /** Milliseconds since the epoch; up to this time the slots are promised to those who were sent away. */
   private promisedUntil = 0;
 
   constructor(private readonly count: number) {}
@@ -34,7 +34,7 @@ class Places {
     this.typicalMs = 0.7 * this.typicalMs + 0.3 * tookMs;
   }
 
-  /** Those that are sent away come back one after the other, at the pace at which places become free. */
+  /** Those who were sent away return one after the other, at the rate at which slots become free. */
   promise(now: number): number {
     this.promisedUntil = Math.max(now, this.promisedUntil) + this.typicalMs / this.count;
     return Math.round(Math.min(Math.max(this.promisedUntil - now, shortestQueueMs), longestQueueMs));
@@ -42,31 +42,31 @@ class Places {
 }
 
 class Host extends Places {
-  /** Failures since the last answer. */
+  /** Failures since the last response. */
   failures = 0;
   /** Milliseconds since the epoch; the host is left alone until then. */
   shutUntil = 0;
 }
 
-/** What a try says about its host: it answered, it failed to, or nobody got to ask it, which says nothing. */
+/** What an attempt shows about its host: it answered, it failed to, or it was never contacted. */
 export type ReceiverAnswer = 'answered' | 'failed' | 'not asked';
 
-/** Either a place, to be left with how it went, or how long to stay away. */
+/** Either a slot, to be released with the outcome, or how long to stay away. */
 export type Admission = { leave: (answer: ReceiverAnswer) => void } | { waitMs: number };
 
-/** One try that looks for a place. */
+/** One attempt that needs a slot. */
 export interface Try {
   host: string;
-  /** Whose webhook it is. */
+  /** The owner of the webhook. */
   ownerId: string;
-  /** Whether a person waits for this very try: a host that is left alone is tried all the same. */
+  /** Whether a person requested this attempt: then even a blocked host is tried. */
   asked?: boolean;
 }
 
 /**
- * Keeps slow or dead receivers from delaying others: each host and each caller has a few places, and a host that has
- * failed again and again is left alone for a growing while, after which a single try finds out whether it is back.
- * Known to this process only: it protects this process's own places, and a lost memory costs a few tries.
+ * Keeps slow or dead receivers from delaying others: each host and each caller has a few slots, and a host that fails repeatedly
+ * is left alone for a growing time, after which a single attempt finds out whether it is back. The state is per process: it
+ * protects this process's own slots, and losing it costs a few attempts.
  */
 @Injectable()
 export class ReceiverGate {

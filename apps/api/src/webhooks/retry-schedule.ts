@@ -2,7 +2,7 @@ const second = 1000;
 const minute = 60 * second;
 const hour = 60 * minute;
 
-/** Waits after each failed try, in milliseconds: ten tries over three days. */
+/** Waits after each failed attempt, in milliseconds: ten attempts over three days. */
 const waitsMs = [
   5 * second,
   30 * second,
@@ -15,15 +15,15 @@ const waitsMs = [
   45 * hour,
 ];
 
-/** A tenth of a wait, up or down, so that receivers which failed together are not met together again. */
+/** A tenth of a wait, up or down, so that receivers that failed together are not retried together. */
 const jitter = 0.1;
 
-/** Tries that a delivery gets in all. */
+/** Attempts of a delivery in total. */
 export const maxTries = waitsMs.length + 1;
 
 /**
- * When to try again after try number `made` (from 1) failed; undefined when it was the last.
- * @param retryAfterMs what the receiver asked for; honoured up to a day when it is longer than our own wait.
+ * The wait after attempt number `made` (from 1) failed; undefined if it was the last.
+ * @param retryAfterMs what the receiver asked for; honoured up to a day if it is longer than our own wait.
  * @param random from 0 to 1.
  */
 export function nextWaitMs(made: number, retryAfterMs = 0, random = Math.random()): number | undefined {
@@ -32,7 +32,7 @@ export function nextWaitMs(made: number, retryAfterMs = 0, random = Math.random(
   return Math.round(Math.max(wait * (1 - jitter + 2 * jitter * random), Math.min(retryAfterMs, 24 * hour)));
 }
 
-/** The `Retry-After` header as a wait in milliseconds: seconds or an HTTP date; 0 when absent or unreadable. */
+/** The `Retry-After` header as a wait in milliseconds: seconds or an HTTP date; 0 if absent or unreadable. */
 export function retryAfterMs(header: unknown, now = Date.now()): number {
   if (typeof header !== 'string') return 0;
   if (/^\d{1,9}$/.test(header.trim())) return Number(header) * second;

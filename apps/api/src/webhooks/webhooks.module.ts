@@ -16,7 +16,7 @@ import { WebhooksService } from './webhooks.service';
 @Module({
   imports: [
     TypeOrmModule.forFeature([WebhookDelivery, ApiKey]),
-    // Without a queue of its own, for the processor only: jobs are added in transactions.
+    // Only for the processor, without a queue of its own: jobs are added in transactions.
     BullModule.registerQueue(),
     HttpModule,
     TextToImageModule,

@@ -14,12 +14,12 @@ import { maxTries, nextWaitMs } from './retry-schedule';
 import type { Receipt } from './webhook-sender';
 import { WebhookSender } from './webhook-sender';
 
-/** The receiver wants no more of these. */
+/** 410 Gone: the receiver wants no more of these. */
 const gone = 410;
-/** What has found no place in all the time that the tries take, and a day more, is given up. */
+/** A delivery that found no slot in the time of all its attempts, plus a day, fails. */
 const longestWaitMs = 4 * 24 * 3_600_000;
 
-/** Makes the tries of deliveries and keeps their log. */
+/** Makes the attempts of deliveries and keeps their log. */
 @Injectable()
 export class WebhooksService {
   private readonly tries;
@@ -46,8 +46,8 @@ export class WebhooksService {
   }
 
   /**
-   * One try of a pending delivery. What has been settled, deleted or given another job meanwhile is left alone.
-   * @returns `waitMs` when the receiver has no place now: the same job is to come again after it.
+   * Makes one attempt of a pending delivery. One that was settled, deleted or given another job meanwhile is left alone.
+   * @returns `waitMs` if the receiver has no free slot: the same job must come again after that.
    */
   async attempt({ deliveryId, asked }: JobData['webhooks'], jobId: string): Promise<{ waitMs?: number }> {
     const delivery = await this.deliveries.findOneBy({ id: deliveryId, status: 'pending' });
@@ -100,10 +100,11 @@ export class WebhooksService {
       const attemptCount = row.attemptCount + 1;
       const attempt = { startedAt, statusCode, error, durationMs };
       await manager.insert(WebhookAttempt, { id: newIdentifier(), deliveryId: seen.id, ...attempt });
-      // One update: a second one would look at the Generation as well, and wait for whoever deletes it and waits for this row.
+      // One update: a second one would check the foreign key to the Generation as well, and wait for a transaction that deletes
+      // it and waits for this row.
       const write = (values: DeliveryChange): Promise<unknown> =>
         manager.update(WebhookDelivery, { id: seen.id }, { attemptCount, ...values });
-      // Asked for again meanwhile, or made by another process as well: the log has it, the later job decides.
+      // Requested again meanwhile, or also made by another process: the log has both, and the later job decides.
       if (row.enqueued !== seen.enqueued || row.status !== 'pending') {
         await write({});
         return { attemptCount, status: row.status };
@@ -137,7 +138,7 @@ export class WebhooksService {
   }
 }
 
-/** What a try makes of its delivery; `waitMs` before the next one, if there is one. */
+/** The effect of an attempt on its delivery; `waitMs` before the next one, if there is one. */
 function outcomeOf({ error, statusCode, retryAfterMs }: Receipt, made: number): Outcome {
   if (error === null) return { status: 'delivered' };
   const waitMs = statusCode === gone ? undefined : nextWaitMs(made, retryAfterMs);

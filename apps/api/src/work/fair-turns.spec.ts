@@ -1,6 +1,6 @@
 import { FairTurns, TurnsFullError } from './fair-turns';
 
-/** Work that ends when it is told to, and notes its start. */
+/** Work that ends when the test decides, and records its start. */
 class Desk {
   readonly started: string[] = [];
   private readonly ends: (() => void)[] = [];

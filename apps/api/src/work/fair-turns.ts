@@ -1,19 +1,19 @@
-/** Too much waits already; the same may be asked again later. */
+/** Too much work is waiting; a retry later may succeed. */
 export class TurnsFullError extends Error {
   override readonly name = 'TurnsFullError';
 
-  /** @param isOfKey whether it is the key's own that waits, else that of all keys together. */
+  /** @param isOfKey whether the key's own limit was reached, else that of all keys together. */
   constructor(readonly isOfKey: boolean) {
     super(isOfKey ? 'The key has too much that waits.' : 'Too much waits.');
   }
 }
 
-/** Bounds of what runs and waits. */
+/** Limits of running and waiting work. */
 export interface TurnsOptions {
-  /** Pieces of work at a time, and of one key. */
+  /** Work running at once, in total and per key. */
   concurrency?: number;
   keyConcurrency?: number;
-  /** Pieces of one key, and of all keys, that may wait. */
+  /** Waiting work per key, and in total. */
   perKey: number;
   total: number;
 }
@@ -22,11 +22,11 @@ interface Waiting {
   start: () => void;
 }
 
-/** Work of many keys, a few pieces at a time: keys take turns, so that the queue of one is no other's wait. */
+/** Work of many keys, a few pieces at a time: keys take turns, so that the queue of one does not delay another. */
 export class FairTurns {
   /** In the order of their next turn. */
   private readonly lanes = new Map<string, Waiting[]>();
-  /** Of keys that have as much running as they may. */
+  /** Keys with as much running work as allowed. */
   private readonly held = new Map<string, Waiting[]>();
   /** By key. */
   private readonly running = new Map<string, number>();
@@ -37,7 +37,7 @@ export class FairTurns {
 
   /**
    * Runs the work when the key's turn has come.
-   * @throws TurnsFullError at once where the key or all keys together have too much that waits.
+   * @throws TurnsFullError at once if the key or all keys together have too much waiting work.
    */
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
     const end = await this.take(key);
@@ -50,7 +50,7 @@ export class FairTurns {
 
   /**
    * Resolves when the key's turn has come, for work that `run` cannot enclose.
-   * @returns what ends the turn, however often it is called.
+   * @returns a function that ends the turn; repeated calls have no effect.
    * @throws TurnsFullError as `run` does
    */
   async take(key: string): Promise<() => void> {
@@ -91,7 +91,7 @@ export class FairTurns {
       const first = this.lanes.entries().next();
       if (first.done) return;
       const [key, lane] = first.value;
-      // Behind all other keys that wait.
+      // Behind all other waiting keys.
       this.lanes.delete(key);
       const turn = lane.shift();
       this.waiting--;
@@ -102,7 +102,7 @@ export class FairTurns {
     }
   }
 
-  /** A lane that has its place already keeps it. */
+  /** A lane that already has its place keeps it. */
   private putBack(key: string, lane: Waiting[]): void {
     const mayRun = (this.running.get(key) ?? 0) < (this.options.keyConcurrency ?? Infinity);
     (mayRun ? this.lanes : this.held).set(key, lane);

@@ -6,8 +6,8 @@ import type { WorkAnswer, WorkOrder } from './work-process';
 import { residentVariable } from './work-process';
 
 /**
- * The child's side of a `WorkProcess`: carries out each order that comes. An error is told as its message and ends nothing.
- * A thread of its own watches over memory and the parent, for the work may hold the process's own loop.
+ * The child's side of a `WorkProcess`: runs each job that comes. An error is reported as its message and ends nothing. A separate
+ * thread watches memory and the parent, because the work may block the event loop.
  */
 export function serveWork<Order, Result>(perform: (order: Order) => Result | Promise<Result>): void {
   exitWithParent();
@@ -23,7 +23,7 @@ export function serveWork<Order, Result>(perform: (order: Order) => Result | Pro
       (error: Error) => tell({ id, error: { message: error.message } }),
     );
   });
-  // Listening refers the channel again; while it is open the process stays.
+  // Listening refs the channel again; while it is open the process stays alive.
   process.channel?.ref();
   tell({ ready: true });
 }

@@ -3,22 +3,22 @@ import { fork } from 'node:child_process';
 import { getPriority, setPriority } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** What a child is told at its start, in its environment. */
+/** Environment variables of a child. */
 export const residentVariable = 'WORK_RESIDENT_MB';
-/** With this signal a child ends itself when it takes more memory than it may. */
+/** Signal with which a child ends itself when it exceeds its memory. */
 export const memorySignal = 'SIGUSR2';
 
-/** An order to a child, and its answer to it. */
+/** A job for a child, and its answer. */
 export interface WorkOrder {
   id: number;
   order: unknown;
 }
 export type WorkAnswer = { ready: true } | { id: number; result: unknown } | { id: number; error: { message: string } };
 
-/** Why an order was not carried out: the work failed, took too long or too much memory, or its process died of something else. */
+/** Why a job failed: the work threw, took too long or too much memory, or its process died for another reason. */
 export type WorkFailure = 'failed' | 'time' | 'memory' | 'died' | 'closed';
 
-/** An order that was not carried out. With `died` and `closed` another try may go well; with the others it would go the same way. */
+/** A failed job. With `died` and `closed` a retry may succeed; with the others it would fail again. */
 export class WorkError extends Error {
   override readonly name = 'WorkError';
 
@@ -29,41 +29,41 @@ export class WorkError extends Error {
     super(message);
   }
 
-  /** Whether the order itself is the reason, and would be again. */
+  /** Whether the job itself is the cause, so that it would fail again. */
   get isOfTheWork(): boolean {
     return this.failure === 'failed' || this.failure === 'time' || this.failure === 'memory';
   }
 }
 
-/** What a child may take. */
+/** Limits of a child. */
 export interface WorkProcessOptions {
   /** For messages: "the <name> process". */
   name: string;
   /** Compiled file to run; it calls `serveWork`. */
   file: string;
-  /** Longest time of one order, in milliseconds. */
+  /** Time limit of one job, in milliseconds. */
   timeMs: number;
-  /** Bound of V8's heap, and of all the memory of the process. */
+  /** Limits of V8's heap, and of the whole memory of the process. */
   heapMb: number;
   residentMb: number;
   /** Threads of libuv's pool. */
   threads?: number;
-  /** A child without work for so long is ended, in milliseconds, and its memory is free. */
+  /** An idle child is ended after this many milliseconds, which frees its memory. */
   idleMs?: number;
-  /** Told when a child ended that was not asked to. */
+  /** Called when a child ended unexpectedly. */
   onDeath?: (reason: string) => void;
 }
 
-/** The time that a child may take to start, on a machine that has much else to do. */
+/** Time for a child to start, on a busy machine. */
 const startMs = 60_000;
-/** An order whose child died of something else than its work is given to another, so many times in all. */
+/** How often a job runs in total when its child dies for another reason. */
 const tries = 2;
-/** Wait before a child is started after one that died, doubled with each in a row. */
+/** Wait before a child is restarted after one that died, doubled with each in a row. */
 const restartMs = { first: 100, most: 10_000 };
-/** Added to the parent's nice value: behind requests, which that answers, but not starved where the processor is always wanted. */
+/** Added to the parent's nice value: lower priority than requests, but not starved on a busy machine. */
 const niceness = 5;
 const stderrKept = 2_000;
-/** What a child may know of the environment; it needs no secret. */
+/** Environment variables that a child gets; it needs no secret. */
 const passedVariables = ['PATH', 'LD_LIBRARY_PATH', 'DYLD_LIBRARY_PATH', 'SystemRoot', 'TMPDIR', 'TEMP', 'NODE_ENV'];
 
 interface Running {
@@ -73,8 +73,8 @@ interface Running {
 }
 
 /**
- * One child process that carries out orders, one at a time, at low priority and within bounds of time and memory. It is started
- * by the first order and again after it ended. Whatever an order does to it, it does to its own work only.
+ * One child process that runs jobs, one at a time, at low priority and within limits of time and memory. It is started by the
+ * first job, and again after it ended. A job can only harm its own work.
  */
 export class WorkProcess<Order, Result> {
   private running?: Running;
@@ -86,13 +86,13 @@ export class WorkProcess<Order, Result> {
 
   constructor(private readonly options: WorkProcessOptions) {}
 
-  /** Of the child, while there is one. */
+  /** Id of the child, while there is one. */
   get pid(): number | undefined {
     return this.running?.child.pid;
   }
 
   /**
-   * @param timeMs for this order, where it may take another time than most.
+   * @param timeMs time limit of this job, if it differs from the usual one.
    * @throws WorkError
    */
   async run(order: Order, timeMs = this.options.timeMs): Promise<Result> {
@@ -106,7 +106,7 @@ export class WorkProcess<Order, Result> {
           this.deathsInRow = 0;
           return result;
         } catch (error) {
-          // Its end for its time or memory is no sign that the next order will fare badly.
+          // A child that exceeded its time or memory says nothing about the next job.
           if (error instanceof WorkError && error.isOfTheWork) this.deathsInRow = 0;
           if (left === 0 || !(error instanceof WorkError) || error.failure !== 'died') throw error;
         }
@@ -116,7 +116,7 @@ export class WorkProcess<Order, Result> {
     }
   }
 
-  /** Ends the child at once; an order on its way fails. No other is taken afterwards. */
+  /** Ends the child at once; the current job fails. No other is accepted afterwards. */
   close(): void {
     this.isClosed = true;
     clearTimeout(this.idle);
@@ -147,7 +147,7 @@ export class WorkProcess<Order, Result> {
           reject(new WorkError(failure, sentence(this.options.name, failure, timeMs, signal ?? `exit code ${code}`)));
         };
         child.on('message', answered);
-        // All that it wrote has been read by then.
+        // By then all its output has been read.
         child.on('close', ended);
         if (child.connected) child.send({ id, order } satisfies WorkOrder, (error) => error && child.kill('SIGKILL'));
       });
@@ -175,16 +175,16 @@ export class WorkProcess<Order, Result> {
       env: {
         ...(Object.fromEntries(passed) as NodeJS.ProcessEnv),
         UV_THREADPOOL_SIZE: String(threads),
-        // Fewer arenas give memory back sooner.
+        // Fewer malloc arenas return memory sooner.
         MALLOC_ARENA_MAX: '2',
         [residentVariable]: String(residentMb),
       },
     });
-    // Set now, before it has made its threads, which inherit it.
+    // Set now, before it has created its threads, which inherit it.
     if (child.pid !== undefined) lowerPriority(child.pid);
     let stderr = '';
     child.stderr?.on('data', (chunk: Buffer) => (stderr = `${stderr}${chunk.toString()}`.slice(-stderrKept)));
-    // It is no reason for this process to stay.
+    // It must not keep this process alive.
     child.unref();
     child.channel?.unref();
     (child.stderr as unknown as { unref?: () => void }).unref?.();
@@ -198,7 +198,7 @@ export class WorkProcess<Order, Result> {
     ready.catch(() => undefined);
     const running: Running = { child, ready, stderr: () => stderr };
     const forget = (): void => {
-      // One that was asked to end is not the running one any more.
+      // A child that was asked to end is no longer the running one.
       if (this.running !== running) return;
       this.running = undefined;
       this.deathsInRow++;

@@ -1,7 +1,7 @@
 import { workerData } from 'node:worker_threads';
 import { memorySignal } from './work-process';
 
-/** What the watching thread of a child is started with. */
+/** Start parameters of a child's watching thread. */
 export interface WatchSettings {
   parentPid: number;
   residentBytes: number;
@@ -10,7 +10,7 @@ export interface WatchSettings {
 const everyMs = 100;
 const { parentPid, residentBytes } = workerData as WatchSettings;
 
-// Ends the whole process, whatever its other threads are at: with more memory than it may take, or without its parent.
+// Ends the whole process, whatever its other threads do, when it exceeds its memory or has lost its parent.
 setInterval(() => {
   if (process.memoryUsage.rss() > residentBytes) process.kill(process.pid, memorySignal);
   if (process.ppid !== parentPid) process.kill(process.pid, 'SIGKILL');

@@ -12,11 +12,11 @@ import { thumbnailKeyOf } from '../../thumbnails/thumbnails.service';
 import type { PublicCollection } from './public-collections';
 import { readPublicCollections, readPublicThumbnail } from './public-collections';
 
-/** Under which one process at a time seeds: "SEED" in ASCII. */
+/** Advisory lock that lets one process at a time seed: "SEED" in ASCII. */
 const seedLock = 0x53454544;
 const retryMs = 30_000;
 
-/** Brings the public Collections to what this release ships, at every start. Repeating it changes nothing. */
+/** Updates the public Collections to those of this release, at every start. Repeating it changes nothing. */
 @Injectable()
 export class PublicCollectionsSeeder implements OnApplicationBootstrap, OnApplicationShutdown {
   private retry?: NodeJS.Timeout;
@@ -28,7 +28,7 @@ export class PublicCollectionsSeeder implements OnApplicationBootstrap, OnApplic
     private readonly logger: JsonLogger,
   ) {}
 
-  /** A storage that is not there yet keeps the public Collections away, not the service. */
+  /** If the storage is not available yet, the public Collections are missing, but the service starts. */
   async onApplicationBootstrap(): Promise<void> {
     try {
       await this.seed(await readPublicCollections());
@@ -42,7 +42,7 @@ export class PublicCollectionsSeeder implements OnApplicationBootstrap, OnApplic
     clearTimeout(this.retry);
   }
 
-  /** Installs and updates these, and removes every other public one. */
+  /** Installs and updates these, and removes every other public Collection. */
   async seed(collections: readonly PublicCollection[]): Promise<void> {
     for (const { id } of collections.flatMap(({ styles }) => styles)) await this.storeThumbnail(id);
     const dropped = await this.dataSource.transaction(async (manager) => {
@@ -60,7 +60,7 @@ export class PublicCollectionsSeeder implements OnApplicationBootstrap, OnApplic
   }
 }
 
-/** The order of public rows is their place in the data; `seq` is compared with rows of the same owner only. */
+/** Public rows are ordered by their place in the data; `seq` is only compared with rows of the same owner. */
 async function upsert(manager: EntityManager, collections: readonly PublicCollection[]): Promise<void> {
   await manager.query(
     `INSERT INTO collections (id, seq, name, created_at)
@@ -88,10 +88,10 @@ async function upsert(manager: EntityManager, collections: readonly PublicCollec
   );
 }
 
-/** @returns the ids of the Styles that were removed. */
+/** @returns the ids of the removed Styles. */
 async function removeOthers(manager: EntityManager, collections: readonly PublicCollection[]): Promise<string[]> {
   const kept = collections.flatMap(({ styles }) => styles.map(({ id }) => id));
-  // By way of the public Collections, which an index finds among all.
+  // Joins the public Collections, for which there is an index.
   const others = await manager.query<{ id: string }[]>(
     `SELECT style.id FROM collections collection JOIN styles style ON style.collection_id = collection.id
      WHERE collection.owner_id IS NULL AND style.id <> ALL ($1::varchar[])`,

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** A Style that ships with the service. */
+/** A Style that is part of the service. */
 interface PublicStyle {
   id: string;
-  /** Secret part of other thumbnails' URLs; of a public one everybody may know it. */
+  /** The token in the thumbnail's URL; other thumbnails' tokens are secret, this one is not. */
   token: string;
   name: string;
   /** Text with `stylePlaceholder`, for any object. */
@@ -12,18 +12,18 @@ interface PublicStyle {
   negative_prompt: string | null;
   cfg: number;
   steps: number;
-  /** What scripts/draw-public-thumbnails.mjs draws with the bundled model. */
+  /** Inputs of scripts/draw-public-thumbnails.mjs for the bundled model. */
   thumbnail: { prompt: string; seed: number };
 }
 
-/** A Collection that ships with the service; its Styles are in their order. */
+/** A Collection that is part of the service, with its Styles in order. */
 export interface PublicCollection {
   id: string;
   name: string;
   styles: PublicStyle[];
 }
 
-/** The public Collections of this release, oldest first. Ids never change; a new one goes at the end. */
+/** The public Collections of this release, oldest first. Ids never change; append new ones. */
 export async function readPublicCollections(): Promise<PublicCollection[]> {
   return JSON.parse(await readFile(join(__dirname, 'collections.json'), 'utf8')) as PublicCollection[];
 }
