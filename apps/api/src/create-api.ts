@@ -27,7 +27,7 @@ export async function createApi(config: Config): Promise<NestExpressApplication>
   app.useLogger(app.get(JsonLogger));
   app.disable('x-powered-by');
   app.set('query parser', 'simple');
-  // No cache keeps what callers are told, so a hash of each answer would be work for nothing.
+  // No cache stores these responses, so hashing each of them would be wasted work.
   app.disable('etag');
   const observer = app.get(HttpObserver);
   const { connections } = adapter;

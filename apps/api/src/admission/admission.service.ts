@@ -15,14 +15,14 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { CallerKey } from '../auth/caller-key';
 import { StorageQuota } from '../storage-use/storage-quota';
 
-/** A new task as far as its key has a say in it. */
+/** The parts of a new task that concern its key. */
 export interface NewOrder {
   metadata?: Metadata | null;
   /** Of the metadata in the body. */
   pointer: string;
 }
 
-/** What the key makes of it: no engine draws what is `sandbox`, and it is looked at after `delayMs`. */
+/** The effect of the key: no engine draws a `sandbox` task, and its job starts after `delayMs`. */
 export type Admission = Pick<NewTask, 'sandbox' | 'delayMs'>;
 
 /** The key has as much waiting as it may have. */
@@ -46,7 +46,7 @@ export class AdmissionService {
   ) {}
 
   /**
-   * What can be said before anything is written.
+   * Checks everything that can be checked before anything is written.
    * @returns one for each order.
    * @throws UnprocessableError for a key whose storage is full; InvalidError for an order that a sandbox cannot follow.
    */
@@ -61,7 +61,8 @@ export class AdmissionService {
 
   /**
    * Writes all tasks of a request, their records and their jobs, or none.
-   * @throws UnauthorizedError for a key that has been revoked meanwhile; QueueFullError where the key would have more waiting than it may, whatever else is being written.
+   * @throws UnauthorizedError for a key that was revoked meanwhile; QueueFullError if the key would exceed its limit of waiting
+   * tasks, whatever else is being written.
    */
   async insert({ id: ownerId, maxQueued }: ApiKey, tasks: readonly NewTask[]): Promise<void> {
     const cap = maxQueued ?? this.config.maxQueuedPerKey;

@@ -22,10 +22,10 @@ export const Public = () => SetMetadata(isPublic, true);
 
 const checksKeyItself = 'checksKeyItself';
 
-/** On a route that writes nothing for a key that is revoked by then: the statement that writes looks at the key as well. */
+/** For a route that writes nothing for a revoked key, because its statement checks the key as well. */
 export const ChecksKeyItself = () => SetMetadata(checksKeyItself, true);
 
-/** The caller's key, for routes that need more of it than its id. */
+/** The caller's key, for routes that need more than its id. */
 export const Caller = createParamDecorator((_: unknown, context: ExecutionContext): CallerKey => callerOf(context));
 
 /** The caller's id, which owns what the request makes and finds. */
@@ -41,7 +41,7 @@ export function callerOf(context: ExecutionContext): CallerKey {
 /** Methods that change nothing; the scope `read` is enough for them. */
 const readMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-/** Admits requests with a Bearer key that is valid, within its rate, and has the scope. Guards every route but the public ones. */
+/** Admits requests with a valid Bearer key that is within its rate and has the scope. Guards every route except the public ones. */
 @Injectable()
 export class ApiKeyGuard implements CanActivate {
   constructor(

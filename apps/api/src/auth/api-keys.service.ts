@@ -12,17 +12,17 @@ import type { CallerKey } from './caller-key';
 /** `last_used_at` is written at most this often for a key. */
 const lastUsedResolutionMs = 60_000;
 
-/** A key is taken to be as it was read for this long, where that is enough. Whoever revokes one says so, and it is forgotten at once. */
+/** How long a key may be cached, where that is enough. Revoking one sends a notification, and it is dropped at once. */
 const knownMs = 1_000;
-/** Far more keys than make requests in a second. */
+/** Far more keys than make requests in one second. */
 const mostKnown = 10_000;
 
 /** Finds the caller of a request. */
 @Injectable()
 export class ApiKeysService {
-  /** One statement reads the keys of all requests that come at the same time. */
+  /** One statement reads the keys of all requests that arrive at the same time. */
   private readonly rows: QueryBatcher<string, CallerKey | undefined>;
-  /** By the prefix; only keys that there are. */
+  /** By prefix; only existing keys. */
   private readonly known = new Map<string, { key: CallerKey; readAt: number }>();
 
   constructor(
@@ -31,14 +31,14 @@ export class ApiKeysService {
     notifications: Notifications,
   ) {
     notifications.on(keyChannel, () => this.known.clear());
-    // The row is needed by every request: it is read by a prepared statement, and made an entity by hand.
+    // Every request needs this row, so it is read by a prepared statement and made an entity by hand.
     const { columns } = apiKeys.metadata;
     const list = columns.map(({ databaseName, propertyName }) => `caller."${databaseName}" AS "${propertyName}"`);
     const text = `SELECT ${list.join(', ')}, ${storageColumns}
       FROM api_keys caller LEFT JOIN storage_use stored ON stored.owner_id = caller.id WHERE caller.prefix`;
     this.rows = new QueryBatcher(async (prefixes) => {
       const asked = [...new Set(prefixes)];
-      // An array's length decides its plan, so that PostgreSQL makes a new one each time; for one key it keeps the first.
+      // With an array PostgreSQL would plan again each time, because its length matters; the plan for one key is reused.
       const statement =
         asked.length === 1
           ? { name: 'api-key', text: `${text} = $1`, values: asked }
@@ -50,21 +50,21 @@ export class ApiKeysService {
   }
 
   /**
-   * @param isFresh whether the key is to be read now; else it may be as it was a second ago.
-   * @throws UnauthorizedError for a token that is malformed, unknown or revoked; the answer does not say which.
+   * @param isFresh whether to read the key now; otherwise it may be up to a second old.
+   * @throws UnauthorizedError for a token that is malformed, unknown or revoked; the response does not say which.
    */
   async authenticate(token: string, isFresh: boolean): Promise<CallerKey> {
     const presented = parseApiKeyToken(token);
     if (!presented) throw new UnauthorizedError();
     const known = isFresh ? undefined : this.knownKey(presented.prefix);
-    // One that does not accept the secret may have got a new one since.
+    // A key that does not accept the secret may have been rotated since.
     const key = known?.accepts(presented.secretHash) ? known : await this.read(presented.prefix);
     if (!key?.accepts(presented.secretHash)) throw new UnauthorizedError();
     await this.touch(key);
     return key;
   }
 
-  /** Has a key read anew by the next request: this one may have changed what stands in its row. */
+  /** Makes the next request read the key again, because this one may have changed its row. */
   forget({ prefix }: ApiKey): void {
     this.known.delete(prefix);
   }

@@ -13,13 +13,13 @@ import { endFrame, frame, stepFrames } from './frames';
 import { inSlices } from './in-slices';
 import { QueuePositions } from './queue-positions';
 
-/** A missed notification is found by reading the rows this often. */
+/** The rows are read this often in case a notification was missed. */
 const rereadMs = 3_000;
 const heartbeatMs = 15_000;
 /** Rows that one statement reads. */
 const readAtOnce = 500;
 
-/** A task that somebody follows. */
+/** A task that a stream follows. */
 export interface FollowedTask {
   id: string;
   /** The record as GET returns it. */
@@ -33,8 +33,8 @@ interface Followed extends FollowedTask {
 type TaskState = Pick<ImageTask, 'id' | 'status' | 'attempt' | 'sandbox'>;
 
 /**
- * Tells all event streams of this process what becomes of their tasks. It hears of a change once, reads the rows of all
- * tasks that have changed in one statement, and writes each event once for all streams of a task.
+ * Sends the changes of tasks to all event streams of this process. It receives a change once, reads the rows of all changed tasks
+ * in one statement, and serialises each event once for all streams of a task.
  */
 @Injectable()
 export class TaskFeed implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -50,7 +50,7 @@ export class TaskFeed implements OnApplicationBootstrap, BeforeApplicationShutdo
     private readonly logger: JsonLogger,
     notifications: Notifications,
   ) {
-    // A stream that ends is opened again by its client, at another process; one that did not end would keep this one.
+    // A stream that ends is opened again by its client at another process; one that stays open would keep this process alive.
     drain.onBegin(() => this.each((stream) => stream.end()));
     notifications.on(changeChannel, (id) => {
       this.positions.moved();
@@ -75,7 +75,7 @@ export class TaskFeed implements OnApplicationBootstrap, BeforeApplicationShutdo
     this.positions.stop();
   }
 
-  /** Tells a stream of a task from now on. @returns a function that ends it. */
+  /** Sends a task's events to a stream from now on. @returns a function that stops it. */
   follow(task: FollowedTask, stream: EventStream): () => void {
     const followed = this.tasks.get(task.id) ?? { ...task, streams: new Set() };
     followed.streams.add(stream);
@@ -103,13 +103,13 @@ export class TaskFeed implements OnApplicationBootstrap, BeforeApplicationShutdo
     for (const stream of followed.streams) stream.step(frames);
   }
 
-  /** Has rows read, together with all that change while others are being read. */
+  /** Reads rows, together with all that change during another read. */
   private read(ids: Iterable<string>): void {
     for (const id of ids) this.changed.add(id);
     if (this.reading) return;
     this.reading = true;
     void this.readChanged()
-      // The next reading of all rows finds what this one did not.
+      // The next reading of all rows finds what this one missed.
       .catch((error: Error) => this.logger.debug('followed tasks could not be read', { reason: error.message }))
       .finally(() => {
         this.reading = false;
@@ -157,7 +157,7 @@ export class TaskFeed implements OnApplicationBootstrap, BeforeApplicationShutdo
   }
 }
 
-/** Undefined when the record was deleted just now. */
+/** Undefined when the record has just been deleted. */
 async function recordOf({ readRecord }: FollowedTask): Promise<unknown> {
   try {
     return await readRecord();

@@ -4,16 +4,16 @@ import type { Readable } from 'node:stream';
 import { BodyTooLargeError, DomainError, MalformedBodyError, ServiceUnavailableError } from '@app/domain';
 
 /**
- * An upload has no clock but its progress: the slowest line that could carry a file of weights in a day brings more than this in
- * the time, and one that brings less only holds a connection and a part of the disk.
+ * An upload's only time limit is its progress: the slowest line that could send a file of weights in a day sends more than this
+ * in that time; a slower one only holds a connection and disk space.
  */
 const progress = { bytes: 64 * 1024, windowMs: 30_000 };
-/** How often in that time it is looked at. */
+/** How often the progress is checked in that time. */
 const looks = 10;
-/** The disk is asked for its room once in so many bytes. */
+/** The disk space is checked once per this many bytes. */
 const roomEveryBytes = 4 * 1024 * 1024;
 
-/** The sender has fallen all but silent. */
+/** The sender is almost silent. */
 export class UploadStalledError extends DomainError<'timeout'> {
   constructor({ bytes, windowMs }: typeof progress) {
     super('timeout', 'UploadStalled', `Fewer than ${bytes} bytes came in ${windowMs / 1000} s. Send the file again.`);
@@ -22,19 +22,19 @@ export class UploadStalledError extends DomainError<'timeout'> {
 
 export interface ReceiveOptions {
   maxBytes: number;
-  /** What is thrown where more come. */
+  /** Makes the error for a body with more bytes. */
   tooMany?: () => Error;
-  /** Ends the upload with its reason. */
+  /** Aborts the upload with its reason. */
   signal?: AbortSignal;
-  /** Throws where the disk has no room for more. */
+  /** Throws when the disk has no room for more. */
   assertRoom?: () => Promise<void>;
   progress?: typeof progress;
 }
 
 /**
- * Writes a request's body to a new file as it comes, and hashes it.
- * @returns its size, and its SHA-256 in hexadecimal. What a failed call has written is the caller's to remove.
- * @throws BodyTooLargeError, MalformedBodyError when it is empty or breaks off, UploadStalledError, ServiceUnavailableError on a
+ * Writes a request's body to a new file, and hashes it.
+ * @returns its size, and its SHA-256 in hexadecimal. The caller removes the file of a failed call.
+ * @throws BodyTooLargeError, MalformedBodyError when it is empty or interrupted, UploadStalledError, ServiceUnavailableError on a
  * full disk, and the signal's reason
  */
 export async function receiveFile(
@@ -68,7 +68,7 @@ export async function receiveFile(
   return { hash: hash.digest('hex'), bytes };
 }
 
-/** Takes the chunks one by one. A failure stops the reading and leaves the stream whole, for an answer goes over its connection. */
+/** Processes the chunks one by one. A failure stops reading but leaves the stream open, because the response uses its connection. */
 function readAll(
   body: Readable,
   { signal, progress: pace = progress }: ReceiveOptions,
@@ -77,7 +77,7 @@ function readAll(
   return new Promise((resolve, reject) => {
     let came = 0;
     let taking: Promise<void> = Promise.resolve();
-    /** Bytes that came before each of the last looks. */
+    /** Bytes received at each of the last checks. */
     const recent: number[] = [];
     const clock = setInterval(() => {
       recent.push(came);
@@ -90,7 +90,7 @@ function readAll(
       clearInterval(clock);
       signal?.removeEventListener('abort', onAbort);
       body.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onBreak).pause();
-      // The file is not closed under a chunk that is being written.
+      // The file must not be closed while a chunk is being written.
       void taking.catch(() => undefined).then(() => (error ? reject(error) : resolve()));
     };
     const onData = (chunk: Buffer): void => {

@@ -7,19 +7,19 @@ import { FairTurns, TurnsFullError } from '../work/fair-turns';
 import { WorkError, WorkProcess } from '../work/work-process';
 import type { Inspection, InspectionOrder } from './inspection-process';
 
-/** What accepted weights are. */
+/** The properties of accepted weights. */
 export type AcceptedWeights = Extract<Inspection, { outcome: 'accepted' }>;
 
-/** Ten times what a file of 1 GiB takes on a slow disk whose shapes fit the model; nothing else is read. */
+/** Ten times what a fitting 1 GiB file takes on a slow disk; other files are not read. */
 const timeMs = 30_000;
-/** A header of 8 MiB parsed, a model's graph, and the runtime itself. */
+/** Enough for a parsed header of 8 MiB, a model's graph, and the runtime itself. */
 const heapMb = 384;
 const residentMb = 1024;
-/** One file of a key is looked at before the next key's turn. A key has at most four on their way, and so many may wait of all. */
+/** One file at a time, keys in turn. A key has at most four uploads in progress, and this many inspections may wait in total. */
 const turns = { keyConcurrency: 1, perKey: 4, total: 200 };
 const retryAfterSeconds = 10;
 
-/** Too many files wait to be looked at. */
+/** Too many files wait for inspection. */
 class InspectionsFullError extends TooManyError {
   constructor() {
     super('TooManyUploads', 'Too many files wait to be checked. Try again shortly.', retryAfterSeconds);
@@ -27,8 +27,8 @@ class InspectionsFullError extends TooManyError {
 }
 
 /**
- * Checks uploaded weights against a model in a process of its own, with bounds of time and memory. One file at a time, and keys
- * take turns: who sends many waits for them alone.
+ * Checks uploaded weights against a model in a child process, within limits of time and memory. One file at a time, and keys take
+ * turns: a caller with many files waits only for itself.
  */
 @Injectable()
 export class WeightsInspector implements OnApplicationShutdown {
@@ -54,9 +54,9 @@ export class WeightsInspector implements OnApplicationShutdown {
   }
 
   /**
-   * @param modelFolder that the weights are for.
-   * @throws UnprocessableError `WeightsMalformed`, `WeightsDoNotFitModel` or `WeightsKindUnsupported`; `WeightsTooComplex`
-   * for a file that takes too much time or memory; `ModelBroken`. InspectionsFullError while too many wait.
+   * @param modelFolder folder of the base model.
+   * @throws UnprocessableError `WeightsMalformed`, `WeightsDoNotFitModel` or `WeightsKindUnsupported`; `WeightsTooComplex` for a
+   * file that takes too much time or memory; `ModelBroken`. InspectionsFullError while too many wait.
    */
   async inspect(ownerId: string, path: string, modelFolder: string): Promise<AcceptedWeights> {
     const found = await this.turns
@@ -71,7 +71,7 @@ export class WeightsInspector implements OnApplicationShutdown {
   }
 }
 
-/** A file that ends the process twice is at fault itself, whatever it was that ended it. */
+/** A file whose process dies twice is itself the cause, whatever ended the process. */
 function outcomeOf(error: WorkError): Error {
   if (error.failure === 'closed') return new ServiceUnavailableError('The service is ending.');
   return error.failure === 'failed' ? error : tooComplex();

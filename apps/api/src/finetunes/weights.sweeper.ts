@@ -9,11 +9,11 @@ import { weightsFolder } from './finetunes.service';
 
 const everyMs = 3_600_000;
 
-/** A file younger than this may belong to an upload that is about to write its row. */
+/** A newer file may belong to an upload that is about to write its row. */
 const strayAfterMs = 3_600_000;
 const batchSize = 500;
 
-/** Removes weights that no Fine-Tune has: what a crash left between a file and its row. */
+/** Removes weights without a Fine-Tune, which a crash between a file and its row leaves behind. */
 @Injectable()
 export class WeightsSweeper extends RecurringService {
   constructor(
@@ -56,7 +56,7 @@ export class WeightsSweeper extends RecurringService {
     return removed;
   }
 
-  /** Notes the size of files that came before sizes were kept. */
+  /** Stores the size of files from before sizes were stored. */
   private async measure(sizes: ReadonlyMap<string, number>): Promise<void> {
     const unknown = await this.dataSource.query<{ owner_id: string; weights_key: string }[]>(
       'SELECT owner_id, weights_key FROM finetunes WHERE weights_key IS NOT NULL AND weights_bytes IS NULL LIMIT $1',

@@ -7,9 +7,9 @@ import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { FairTurns, TurnsFullError } from '../work/fair-turns';
 
-/** A picture ready to be sent. */
+/** A picture, ready to send. */
 export interface OpenImage {
-  /** Whose picture it is. */
+  /** The owner of the picture. */
   ownerId: string;
   contentType: string;
   bytes: number;
@@ -20,7 +20,7 @@ interface Found extends Pick<Image, 'token' | 'storageKey' | 'contentType'> {
   ownerId: string;
 }
 
-/** Of pictures and thumbnails; a public Style is nobody's. */
+/** Finds pictures and thumbnails; a public Style has no owner. */
 const findStatement = `
 SELECT image.token, image.storage_key AS "storageKey", image.content_type AS "contentType", task.owner_id AS "ownerId"
 FROM images image JOIN image_tasks task ON task.id = image.task_id
@@ -29,9 +29,9 @@ UNION ALL
 SELECT thumbnail_token, thumbnail_key, 'image/png', coalesce(owner_id, 'public')
 FROM styles WHERE thumbnail_token = ANY($1) AND thumbnail_key IS NOT NULL`;
 
-/** Pictures of one owner that are opened and begun to be sent at a time, and of all; and that may wait for it. */
+/** Pictures being opened and sent at a time, per owner and in total; and how many may wait. */
 const turns = { concurrency: 12, keyConcurrency: 6, perKey: 2_000, total: Infinity };
-/** A reader who takes longer has no turn any more: it is slow, and keeps the process little busy. */
+/** A reader that takes longer loses its turn: it is slow, and causes little work. */
 const turnMs = 100;
 
 /** So many of one owner's pictures are asked for that more would only wait. */
@@ -49,7 +49,7 @@ class TooManyPicturesError extends TooManyError {
 @Injectable()
 export class ImagesService {
   private readonly turns = new FairTurns(turns);
-  /** One statement finds what many ask for at the same time: whoever knows a URL, or makes one up, asks without a key. */
+  /** One statement finds pictures requested at the same time: anyone may ask, with a real or an invented URL, without a key. */
   private readonly found: QueryBatcher<string, Found | undefined>;
 
   constructor(
@@ -65,9 +65,9 @@ export class ImagesService {
   }
 
   /**
-   * Has a picture sent, owners by turns, each a few at a time.
+   * Sends a picture, owners in turn, each a few at a time.
    * @param file `<token>.<extension>`.
-   * @param send resolves when all has been sent.
+   * @param send resolves when everything has been sent.
    * @returns false when no record has it any more.
    * @throws TooManyPicturesError
    */

@@ -10,7 +10,7 @@ import { Global, Module } from '@nestjs/common';
 import { Drain } from './drain';
 import { Notifications } from './notifications';
 
-/** What every feature uses and only this process has: where what requests make is written, and the ear for what others tell. */
+/** Shared by all features of this process: the intake of tasks, and the listener for notifications. */
 @Global()
 @Module({
   providers: [

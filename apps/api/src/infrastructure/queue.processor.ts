@@ -6,9 +6,9 @@ import type { Job } from 'bullmq';
 import { DelayedError, WaitingError } from 'bullmq';
 import type { Drain } from './drain';
 
-/** What the log says of a queue. */
+/** Log messages of a queue. */
 interface Sentences {
-  /** Nothing is consumed any more. */
+  /** The queue is no longer consumed. */
   ended: string;
   connectionFailed: string;
   jobFailed: string;
@@ -32,7 +32,7 @@ export abstract class QueueProcessor<Data extends JobData[keyof JobData]>
     const removeConsumer = this.clock.addConsumer(this.worker, (error) =>
       this.logger.error(this.sentences.ended, error),
     );
-    // What is being done ends by itself within a bounded time.
+    // Running jobs end by themselves within a limited time.
     this.drain.onBegin(() => {
       removeConsumer();
       return this.worker.close();
@@ -60,6 +60,6 @@ export abstract class QueueProcessor<Data extends JobData[keyof JobData]>
     this.logger.error(this.sentences.jobFailed, { ...job?.data }, error);
   }
 
-  /** Does what a job asks for. @returns when the same job comes again, in milliseconds since the epoch; undefined when it is done. */
+  /** Runs a job. @returns when the same job must come again, in milliseconds since the epoch; undefined when it is done. */
   protected abstract run(job: Job<Data>): Promise<number | undefined>;
 }

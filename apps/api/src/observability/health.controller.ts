@@ -13,12 +13,12 @@ import { Public } from '../auth/api-key.guard';
 import { Drain } from '../infrastructure/drain';
 import { DiskSpace } from '../storage-use/disk-space';
 
-/** Writing to a remote store to see whether it can be written costs something. */
+/** A write test of a remote store costs money. */
 const storageCheckMs = 15_000;
-/** However many ask, the database is written once in a while. */
+/** However often health is requested, the database is written at most this often. */
 const databaseCheckMs = 1_000;
 
-/** Whether the process lives, and whether it can serve. */
+/** Whether the process is alive, and whether it can serve. */
 @ApiExcludeController()
 @Public()
 @Controller('health')
@@ -42,13 +42,13 @@ export class HealthController {
     };
   }
 
-  /** Needs nothing but the event loop: whoever asks in vain ends the process. */
+  /** Needs only the event loop: if it does not answer, the process is killed. */
   @Get('live')
   live(): { status: 'ok' } {
     return { status: 'ok' };
   }
 
-  /** @throws ServiceUnavailableError naming what is not well. */
+  /** @throws ServiceUnavailableError naming the failed checks. */
   @Get('ready')
   async ready(): Promise<{ status: 'ok'; checks: Record<string, boolean> }> {
     if (this.drain.isDraining) throw new ServiceUnavailableError('The service is ending.');

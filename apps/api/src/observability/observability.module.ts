@@ -6,7 +6,7 @@ import { HttpObserver } from './http-observer.middleware';
 import { MetricsController } from './metrics.controller';
 import { QueueMetrics } from './queue-metrics';
 
-/** What can be seen of the process from outside: its health, its metrics, its log of requests, and its end. */
+/** Health, metrics, request log and shutdown of the process. */
 @Global()
 @Module({
   imports: [StorageUseModule],

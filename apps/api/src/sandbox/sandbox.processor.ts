@@ -7,10 +7,10 @@ import { QueueProcessor } from '../infrastructure/queue.processor';
 import { Drain } from '../infrastructure/drain';
 import { SandboxService } from './sandbox.service';
 
-/** Jobs at a time, of one key and of all. */
+/** Parallel jobs, per key and in total. */
 const perKey = 4;
 const concurrency = 16;
-/** The jobs of a key that has as many under way come again so far apart, however many they are, within a bound. */
+/** Interval at which the jobs of a busy key come again one after the other, however many there are, up to a maximum. */
 const apartMs = 20;
 const longestWaitMs = 30_000;
 
@@ -26,7 +26,7 @@ const longestWaitMs = 30_000;
   removeOnFail: { count: 1000 },
 })
 export class SandboxProcessor extends QueueProcessor<JobData['sandbox']> {
-  /** Of each key with jobs under way: how many, and when the last of those that were put off comes again. */
+  /** For each key with running jobs: their number, and when the last postponed one comes again. */
   private readonly keys = new Map<string, { running: number; nextAt: number }>();
 
   constructor(
@@ -36,9 +36,9 @@ export class SandboxProcessor extends QueueProcessor<JobData['sandbox']> {
     logger: JsonLogger,
   ) {
     const sentences = {
-      ended: 'the sandbox queue is not consumed any more',
+      ended: 'the sandbox queue is no longer consumed',
       connectionFailed: 'sandbox queue failed',
-      jobFailed: 'a sandbox job failed, the sweeper will make another',
+      jobFailed: 'a sandbox job failed, the sweeper will add another',
     };
     super(sentences, clock, drain, logger);
   }

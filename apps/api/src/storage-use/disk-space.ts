@@ -5,13 +5,13 @@ import { ServiceUnavailableError } from '@app/domain';
 import { CONFIG } from '@app/foundation';
 import { Inject, Injectable } from '@nestjs/common';
 
-/** Kept for the database and for pictures; on a disk of less than four times this, a quarter. */
+/** Kept free for the database and for pictures; on a disk of less than four times this, a quarter. */
 const reserveBytes = 2 ** 30;
 /** With less than this part of the reserve, the database may fail to write at any moment. */
 const fullPart = 1 / 16;
 const retryAfterSeconds = 60;
 
-/** The disks of this process's data folder. Uploads leave a reserve, so that one who fills it keeps no other from being served. */
+/** The disks of this process's data folder. Uploads leave a reserve, so that a caller who fills the disk does not affect the others. */
 @Injectable()
 export class DiskSpace {
   private readonly folders: string[];
@@ -20,7 +20,7 @@ export class DiskSpace {
     this.folders = storage === 'file' ? [dataDir, join(dataDir, 'images')] : [dataDir];
   }
 
-  /** @throws ServiceUnavailableError where so many bytes more would touch the reserve. */
+  /** @throws ServiceUnavailableError if this many more bytes would use the reserve. */
   async assertRoom(bytes = 0): Promise<void> {
     for (const { free, reserve } of await this.disks())
       if (free - bytes < reserve)
@@ -33,7 +33,7 @@ export class DiskSpace {
   }
 
   private async disks(): Promise<{ free: number; reserve: number }[]> {
-    // A folder that nobody has made yet will be on its parent's disk.
+    // A folder that does not exist yet will be on its parent's disk.
     const found = await Promise.all(this.folders.map((folder) => statfs(folder).catch(() => undefined)));
     return found.flatMap((disk) =>
       disk === undefined

@@ -104,6 +104,6 @@ export class UploadsService {
 
   /** A row that could not be written now is taken for dead later, and the upload itself is not at fault. */
   private async quietly(write: Promise<unknown>): Promise<void> {
-    await write.catch((error: Error) => this.logger.warn('an upload was not noted', { reason: error.message }));
+    await write.catch((error: Error) => this.logger.warn('an upload could not be recorded', { reason: error.message }));
   }
 }

@@ -67,7 +67,7 @@ export class TextToImageService {
     });
   }
 
-  /** @throws ConflictError when it has succeeded or failed; one that is canceled already stays so. */
+  /** @throws ConflictError when it has succeeded or failed; one that is already canceled stays canceled. */
   async cancel(ownerId: string, id: string): Promise<GenerationDto> {
     await this.load(ownerId, id);
     const outcome = await this.transactions.run((transaction) => this.lifeCycle.cancel(transaction, id));
@@ -80,14 +80,14 @@ export class TextToImageService {
     return GenerationDto.from(generation, imageUrls);
   }
 
-  /** Cancels it if it has not finished, and removes its row and its pictures. */
+  /** Cancels it if it has not terminated, and deletes its row and its pictures. */
   async remove(ownerId: string, id: string): Promise<void> {
     await this.load(ownerId, id);
     await this.transactions.run((transaction) => this.lifeCycle.remove(transaction, id));
     await this.files.removeAll([id]);
   }
 
-  /** The record as GET returns it, for a webhook; undefined when it is gone. */
+  /** The record as GET returns it, for a webhook; undefined when it was deleted. */
   async findForDelivery(ownerId: string, id: string): Promise<GenerationDto | undefined> {
     const found = await this.reader.find(ownerId, id);
     return found && GenerationDto.from(found.generation, found.imageUrls);

@@ -17,10 +17,10 @@ export class DeliveriesService {
     private readonly transactions: Transactions,
   ) {}
 
-  /** Newest first; empty while nothing is owed. @throws NotFoundError also for another caller's Generation. */
+  /** Newest first; empty if no delivery is pending or done. @throws NotFoundError also for another caller's Generation. */
   async findAll(ownerId: string, generationId: string): Promise<WebhookDeliveryDto[]> {
     await this.textToImage.findOne(ownerId, generationId);
-    // In one snapshot: a try that ends between the two reads would stand beside the status from before it.
+    // In one snapshot: otherwise an attempt that ends between the two reads would appear beside the previous status.
     return this.deliveries.manager.transaction('REPEATABLE READ', async (manager) => {
       const found = await manager.find(WebhookDelivery, {
         where: { generationId, ownerId },
@@ -33,7 +33,7 @@ export class DeliveriesService {
   }
 
   /**
-   * Has a delivery tried again now, under the same `webhook-id`, whatever became of it; the tries that were left stay.
+   * Makes another attempt of a delivery now, under the same `webhook-id`, whatever its status; the remaining attempts stay.
    * @throws NotFoundError
    */
   async redeliver(ownerId: string, generationId: string, id: string): Promise<WebhookDeliveryDto> {
@@ -54,7 +54,7 @@ export class DeliveriesService {
   }
 }
 
-/** With its last tries only: a caller may ask for any number of them. */
+/** With its last attempts only: a caller may request any number of them. */
 async function present(manager: EntityManager, delivery: WebhookDelivery): Promise<WebhookDeliveryDto> {
   const attempts = await manager.find(WebhookAttempt, {
     where: { deliveryId: delivery.id },

@@ -8,10 +8,10 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { LessThan, Repository } from 'typeorm';
 
 const intervalMs = 15_000;
-/** The job of a delivery that was due just now may still come: Redis is given it after the commit. */
+/** The job of a delivery that just became due may still come, because Redis gets it after the commit. */
 const graceMs = 5_000;
 
-/** Gives deliveries that are due but have lost their job a new one. */
+/** Makes new jobs for due deliveries that lost theirs. */
 @Injectable()
 export class DeliveriesSweeper extends RecurringService {
   constructor(

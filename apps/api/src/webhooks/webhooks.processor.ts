@@ -7,7 +7,7 @@ import { QueueProcessor } from '../infrastructure/queue.processor';
 import { Drain } from '../infrastructure/drain';
 import { WebhooksService } from './webhooks.service';
 
-/** Consumes the delivery jobs: many at once, and few of them for the same receiver. */
+/** Consumes the delivery jobs: many at once, but few for the same receiver. */
 @Processor(queueNames.webhooks, {
   autorun: false,
   concurrency: 50,
@@ -26,9 +26,9 @@ export class WebhooksProcessor extends QueueProcessor<JobData['webhooks']> {
     logger: JsonLogger,
   ) {
     const sentences = {
-      ended: 'the webhooks are not delivered any more',
+      ended: 'the webhooks are no longer delivered',
       connectionFailed: 'webhook queue failed',
-      jobFailed: 'webhook try failed on our side',
+      jobFailed: 'webhook attempt failed on our side',
     };
     super(sentences, clock, drain, logger);
   }
