@@ -7,7 +7,7 @@ import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { until } from '../support/until';
 
-/** Together far more than what the sockets of both sides take in. */
+/** Far more than the socket buffers of both sides hold. */
 const rows = 2_000;
 const metadataBytes = 15_000;
 const path = '/v1/sd/text-to-image';
@@ -67,7 +67,7 @@ describe(`a complete list of ${rows} rows with ${metadataBytes} bytes of metadat
         reject,
       ),
     );
-  /** Resolves when the api writes to a reader that takes nothing no more. */
+  /** Resolves when the api can write no more to a reader that reads nothing. */
   const stalled = async (): Promise<void> => {
     let seen = -1;
     await until(async () => {
@@ -87,7 +87,7 @@ describe(`a complete list of ${rows} rows with ${metadataBytes} bytes of metadat
         )[0],
       'a connection of the api is found',
     );
-  /** Has the next read of the table fail as it does when the database ends. */
+  /** Makes the next read of the table fail as it does when the database ends. */
   async function failNextRead(): Promise<void> {
     const runner = api.dataSource.createQueryRunner();
     await runner.startTransaction();
@@ -97,7 +97,7 @@ describe(`a complete list of ${rows} rows with ${metadataBytes} bytes of metadat
       .finally(() => runner.rollbackTransaction().finally(() => runner.release()));
   }
 
-  /** Whoever is given the ended connection before the driver hears of its end is told to come back. */
+  /** A query on the ended connection, before the driver notices the end, gets a 503. */
   const served = () =>
     until(async () => (await api.request('GET', `${path}?limit=1`, { key })).status === 200, 'it is served again');
 
@@ -123,7 +123,7 @@ describe(`a complete list of ${rows} rows with ${metadataBytes} bytes of metadat
     batches = [];
     const page = await api.request<GenerationJson[]>('GET', `${path}?limit=100`, { key });
     expect(page.body.map(({ metadata }) => metadata.index)).toEqual(Array.from({ length: 100 }, (_, i) => rows - i));
-    // A page is read in batches as well, so that others have their turn between them.
+    // A page is read in batches too, so that others get their turn in between.
     expect(Math.max(...batches)).toBeLessThanOrEqual(40);
     expect(page.headers.get('link')).toContain(`after=${page.body[99].id}`);
   });

@@ -11,7 +11,7 @@ import { writePiece } from '../../apps/api/src/http/write-piece';
 import { until } from '../support/until';
 
 const stalledMs = 300;
-/** Long beside the pauses of a slow reader, on a busy machine too. */
+/** Longer than the pauses of a slow reader, on a busy machine too. */
 const patientMs = 5_000;
 
 describe(OpenConnections.name, () => {
@@ -77,7 +77,7 @@ describe(OpenConnections.name, () => {
     });
     for (const socket of [idle, slow]) socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
     await until(async () => bytes > answer.length, 'the slow one has it all');
-    // The one that reads nothing hears of its end when it begins to read.
+    // A client that reads nothing notices the end when it begins to read.
     slow.destroy();
     await until(async () => connections.size === 0, 'the one that reads nothing is closed');
   });

@@ -17,14 +17,14 @@ import { createTestDatabase } from './database';
 /** Compiled entry of the picture process. */
 export const pictureChildFile = join(process.cwd(), 'dist/apps/api/src/pictures/picture-child.js');
 
-/** A caller of a test. */
+/** A caller in a test. */
 export interface TestKey {
   id: string;
   token: string;
   webhookSecret: string;
 }
 
-/** An answer of the api, with its JSON read. */
+/** A response of the api, with its JSON parsed. */
 export interface Reply<T> {
   status: number;
   headers: Headers;
@@ -34,9 +34,9 @@ export interface Reply<T> {
 
 export interface RequestOptions {
   key?: Pick<TestKey, 'token'>;
-  /** Sent as JSON. */
+  /** A body that is sent as JSON. */
   body?: unknown;
-  /** Sent as it is. */
+  /** A body that is sent as it is. */
   raw?: string | Uint8Array;
   headers?: Record<string, string>;
 }
@@ -47,7 +47,7 @@ export interface TestApi {
   baseUrl: string;
   config: Config;
   dataSource: DataSource;
-  /** Its queue and its storage; another api on the same database is given their `env`. */
+  /** Its queue and its storage; another api on the same database gets their `env`. */
   backEnds: RunningBackEnds;
   createKey(overrides?: Partial<ApiKey>): Promise<TestKey>;
   request<T = Record<string, unknown>>(method: string, path: string, options?: RequestOptions): Promise<Reply<T>>;
@@ -56,7 +56,7 @@ export interface TestApi {
 
 /** Starts the api in this process. `env` overrides the test's variables. */
 export async function startTestApi(env: Record<string, string> = {}): Promise<TestApi> {
-  // Threads and processes run compiled code; the global set-up of the integration tests builds it.
+  // Threads and processes run compiled code, which the global set-up of the integration tests builds.
   TokenCounter.threadFile = join(process.cwd(), 'dist/apps/api/src/models/counting-thread.js');
   WeightsInspector.processFile = join(process.cwd(), 'dist/apps/api/src/finetunes/inspection-process.js');
   PicturesService.childFile = pictureChildFile;
@@ -71,7 +71,7 @@ export async function startTestApi(env: Record<string, string> = {}): Promise<Te
     WEBHOOK_ALLOW_PRIVATE: 'true',
     LOG_LEVEL: 'silent',
     PORT: '0',
-    // What a test asks for, it may have.
+    // Tests may make any number of requests by default.
     RATE_LIMIT_PER_MINUTE: '0',
     MAX_QUEUED_PER_KEY: '0',
     ...backEnds.env,
@@ -106,7 +106,7 @@ export async function insertKey(dataSource: DataSource, overrides: Partial<ApiKe
   return { id: key.id, token, webhookSecret: key.webhookSecret };
 }
 
-/** One request to a running api. */
+/** Sends one request to a running api. */
 export async function request<T>(
   baseUrl: string,
   method: string,

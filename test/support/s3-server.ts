@@ -17,7 +17,7 @@ const environment = {
   S3_SECRET_ACCESS_KEY: secretAccessKey,
 };
 
-/** What the server does instead of its work; `reset` drops the connection, `breakOff` does so after half of an object. */
+/** How the server misbehaves; `reset` drops the connection, `breakOff` does so after half of an object. */
 export type S3Trouble = 'deny' | 'unavailable' | 'silent' | 'reset' | 'breakOff';
 
 interface S3Object {
@@ -27,12 +27,12 @@ interface S3Object {
 
 /** A small S3-compatible store that checks every signature and can be told to misbehave. */
 export interface S3Server {
-  /** What makes the service use it. */
+  /** Variables that make the service use it. */
   env: Record<string, string>;
   objects: Map<string, S3Object>;
-  /** What is wrong with it now, and for how many requests yet. */
+  /** The current misbehaviour, and for how many more requests. */
   trouble(kind: S3Trouble | undefined, requests?: number): void;
-  /** `PUT pictures/key`, in the order of arrival. */
+  /** Requests such as `PUT pictures/key`, in order of arrival. */
   requests: string[];
   close(): Promise<void>;
 }
@@ -68,7 +68,7 @@ export async function startS3(): Promise<S3Server> {
   };
 
   const server = createServer((request, response) => {
-    // A client that goes before it has its answer is no failure of the test.
+    // A client that disconnects before its response is not a failure of the test.
     answer(request, response).catch(() => response.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -124,7 +124,7 @@ function list(objects: S3Server['objects'], query: URLSearchParams, response: Se
   xml(response, `<ListBucketResult>${contents.join('')}${next}</ListBucketResult>`);
 }
 
-/** Signature version 4 of the whole request, made again and compared. */
+/** Recomputes and compares signature version 4 of the whole request. */
 function isSigned(request: IncomingMessage, url: URL, body: Buffer): boolean {
   const { authorization = '', 'x-amz-content-sha256': bodyHash = '', 'x-amz-date': date = '' } = request.headers;
   const match =

@@ -2,9 +2,9 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { QueryRunner, ReplicationMode } from 'typeorm';
 import { DataSource } from 'typeorm';
 
-/** The transaction that encloses an asynchronous call from its first write on. */
+/** The transaction that encloses an asynchronous call, from its first write on. */
 export interface Enclosing {
-  /** Has the transaction's connection, once it has begun. */
+  /** The transaction's connection, once the transaction has begun. */
   runner?: QueryRunner;
   begin(runner: QueryRunner): Promise<void>;
   afterCommit: (() => Promise<void>)[];
@@ -12,7 +12,7 @@ export interface Enclosing {
 
 export const enclosing = new AsyncLocalStorage<Enclosing>();
 
-/** Hands out the enclosing transaction's connection where there is one; only the transaction itself gives it back. */
+/** Returns the enclosing transaction's connection if there is one; only the transaction itself may release it. */
 export class JoiningDataSource extends DataSource {
   override createQueryRunner(mode?: ReplicationMode): QueryRunner {
     const outer = enclosing.getStore();

@@ -5,45 +5,45 @@ import type { DataSource, EntityManager } from 'typeorm';
 import type { JobBackEnd } from './job-back-end';
 import type { NewJob, QueueName } from './jobs';
 
-/** A statement that a connection parses and plans once and then knows by its name. */
+/** A prepared statement: a connection parses it once and then knows it by its name. */
 export interface Statement {
   name: string;
   text: string;
   values: unknown[];
 }
 
-/** What runs statements: a pool, or one connection. */
+/** Runs statements: a pool, or one connection. */
 export interface StatementClient {
   query(statement: Statement): Promise<{ rows: unknown[] }>;
 }
 
-/** A database transaction that can also make jobs: rows and jobs are there together or not at all. */
+/** A database transaction that can also add jobs: rows and jobs are committed together or not at all. */
 export interface JobTransaction {
   readonly manager: EntityManager;
-  /** The driver's own connection, for statements that are prepared under a name. */
+  /** The driver's own connection, for named prepared statements. */
   connection(): Promise<StatementClient>;
   enqueue<Q extends QueueName>(queue: Q, ...jobs: NewJob<Q>[]): Promise<void>;
 }
 
-/** What is done when the transaction that encloses a call begins. */
+/** Hooks around the transaction that encloses a call. */
 export interface EnclosingSteps {
-  /** Awaited before a connection is taken; what it returns is called when the connection has been given back. */
+  /** Awaited before a connection is taken; the function it returns is called when the connection was given back. */
   turn?: () => Promise<() => void>;
-  /** Done first in the transaction. */
+  /** Runs first in the transaction. */
   first?: (manager: EntityManager) => Promise<void>;
 }
 
 const deadlockDetected = '40P01';
 const deadlockRepeats = 3;
 
-/** Does what would hold the connection for long after the commit where `Transactions.enclose` encloses this call, else now. */
+/** Runs slow work after the commit if `Transactions.enclose` encloses this call, so that it does not hold the connection; otherwise now. */
 export async function afterCommit(work: () => Promise<void>): Promise<void> {
   const outer = enclosing.getStore();
   if (outer) outer.afterCommit.push(work);
   else await work();
 }
 
-/** Runs work in one transaction of rows and jobs. */
+/** Runs work in one transaction for rows and jobs. */
 export class Transactions {
   constructor(
     private readonly dataSource: DataSource,
@@ -56,12 +56,12 @@ export class Transactions {
     return this.dataSource.manager;
   }
 
-  /** Whether this call is a part of `enclose`. */
+  /** Whether this call is inside `enclose`. */
   get isEnclosed(): boolean {
     return enclosing.getStore() !== undefined;
   }
 
-  /** One statement that is prepared under its name, on any connection, or on that of the transaction that encloses this call. */
+  /** Runs one prepared statement, on any connection, or on that of the enclosing transaction. */
   async query<Row>(statement: Statement): Promise<Row[]> {
     const runner = enclosing.getStore()?.runner;
     const client = runner ? await connectionOf(runner.manager) : poolOf(this.dataSource);
@@ -69,8 +69,8 @@ export class Transactions {
   }
 
   /**
-   * Commits what `work` wrote and the jobs it made; an error of `work` undoes both. Inside `enclose` it is a part of that.
-   * After a deadlock `work` is done once more: it must leave nothing behind but what is undone.
+   * Commits the rows and jobs of `work`; if it throws, neither is kept. Inside `enclose` it is part of that transaction. After a
+   * deadlock `work` runs once more, so it must have no other effects.
    */
   async run<T>(work: (transaction: JobTransaction) => Promise<T>): Promise<T> {
     const outer = enclosing.getStore();
@@ -93,10 +93,10 @@ export class Transactions {
   }
 
   /**
-   * Makes what `work` writes through the data source, its repositories and `run` one transaction, committed when `work` is done. It
-   * begins with the first transaction or the first statement that is no SELECT, and every later query is a part of it: until then
-   * `work` holds no connection, so that what takes long comes first. For one call at a time on one connection: `work` must not
-   * query in parallel. After a deadlock it is done once more, as in `run`.
+   * Makes everything that `work` writes through the data source, its repositories and `run` one transaction, committed when
+   * `work` is done. It begins with the first transaction or the first statement that is not a SELECT, and every later query is
+   * part of it. Until then `work` holds no connection, so slow steps come first. For sequential calls only: `work` must not query
+   * in parallel. After a deadlock it runs once more, as in `run`.
    */
   enclose<T>(work: () => Promise<T>, { turn, first }: EnclosingSteps = {}): Promise<T> {
     return repeatAfterDeadlock(async () => {
@@ -116,7 +116,7 @@ export class Transactions {
     });
   }
 
-  /** The rows are committed: a job that could not be added now is the sweeper's to add, not the caller's failure. */
+  /** The rows are committed, so a job that could not be added now is added by the sweeper and is not the caller's failure. */
   private async finish(afterCommit: readonly (() => Promise<void>)[]): Promise<void> {
     for (const add of afterCommit) await add().catch(this.onError);
   }
@@ -131,7 +131,7 @@ function poolOf(dataSource: DataSource): StatementClient {
   return (dataSource.driver as unknown as { master: Pool }).master;
 }
 
-/** PostgreSQL ends one of the transactions that wait for each other; the others go on, and so it has its way the next time. */
+/** After a deadlock PostgreSQL ends one of the transactions and lets the others continue, so a second run can succeed. */
 async function repeatAfterDeadlock<T>(transaction: () => Promise<T>): Promise<T> {
   for (let left = deadlockRepeats; ; left--)
     try {
@@ -141,14 +141,14 @@ async function repeatAfterDeadlock<T>(transaction: () => Promise<T>): Promise<T>
     }
 }
 
-/** Does the work, and ends the transaction where it has begun one. */
+/** Runs the work, and ends the transaction if one has begun. */
 async function ended<T>(outer: Enclosing, work: () => Promise<T>): Promise<T> {
   try {
     const result = await work();
     await outer.runner?.commitTransaction();
     return result;
   } catch (error) {
-    // The first error tells more than one of the rollback.
+    // The first error is more useful than one of the rollback.
     await outer.runner?.rollbackTransaction().catch(() => undefined);
     throw error;
   } finally {

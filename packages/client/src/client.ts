@@ -30,7 +30,7 @@ const generationsPath = '/v1/sd/text-to-image';
 const finetunesPath = '/v1/finetunes';
 const collectionsPath = '/v1/prompts/collections';
 
-/** A client of one service with one key. Every method throws DarkroomError where the service refuses. */
+/** A client of one service with one key. Every method throws DarkroomError when the service returns an error. */
 export function createClient(options: ClientOptions) {
   const verbs = verbsOf(new Connection(options));
   const generations = generationsOf(verbs);
@@ -47,7 +47,7 @@ export function createClient(options: ClientOptions) {
 
     /**
      * Draws pictures and waits for them.
-     * @throws GenerationFailedError when it failed or was canceled; WaitTimeoutError; the reason of an aborted signal.
+     * @throws GenerationFailedError if it failed or was canceled; WaitTimeoutError; the reason of an aborted signal.
      */
     async generate(body: NewGeneration, wait: WaitOptions & RequestOptions = {}): Promise<Generation> {
       const { id } = await generations.create(body, wait);
@@ -81,12 +81,12 @@ function generationsOf({ get, post, remove }: Verbs) {
     get: (id: string, more?: RequestOptions) => get<Generation>(`${generationsPath}/${id}`, {}, more),
     cancel: (id: string, more?: RequestOptions) => post<Generation>(`${generationsPath}/${id}/cancel`, undefined, more),
     delete: (id: string, more?: RequestOptions) => remove(`${generationsPath}/${id}`, more),
-    /** The log of what was sent to its webhook. */
+    /** The log of its webhook's deliveries. */
     deliveries: (id: string, more?: RequestOptions) =>
       get<WebhookDelivery[]>(`${generationsPath}/${id}/deliveries`, {}, more),
     redeliver: (id: string, deliveryId: string, more?: RequestOptions) =>
       post<WebhookDelivery>(`${generationsPath}/${id}/deliveries/${deliveryId}/redeliver`, undefined, more),
-    /** Waits until it has terminated, however it does. */
+    /** Waits until it has terminated, with any status. */
     wait: (id: string, wait?: WaitOptions) =>
       waitUntil(
         (signal) => generations.get(id, { signal }),
@@ -111,7 +111,7 @@ function finetunesOf({ get, post, putBytes, remove }: Verbs) {
       query?: QueryOf<'putFinetuneWeights'>,
       more?: RequestOptions,
     ) => putBytes<Finetune>(`${finetunesPath}/${id}/weights`, weights, query, more),
-    /** One Prompt for each Style; the id of a Collection stands for all of its Styles. */
+    /** Makes one Prompt per Style; the id of a Collection stands for all of its Styles. */
     applyStyles: (id: string, styles: StyleToApply[], more?: RequestOptions) =>
       post<PartialPrompt[]>(`${finetunesPath}/${id}/styles`, styles, more),
   };

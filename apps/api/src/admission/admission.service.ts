@@ -25,7 +25,7 @@ export interface NewOrder {
 /** The effect of the key: no engine draws a `sandbox` task, and its job starts after `delayMs`. */
 export type Admission = Pick<NewTask, 'sandbox' | 'delayMs'>;
 
-/** The key has as much waiting as it may have. */
+/** The key has reached its limit of waiting tasks. */
 class QueueFullError extends TooManyError {
   constructor(max: number, queued: number, added: number, retryAfterSeconds = 10) {
     super(

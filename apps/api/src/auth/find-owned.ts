@@ -6,7 +6,7 @@ import { IsNull } from 'typeorm';
 type Owned = Collection | Finetune | FinetunePrompt | Style | WebhookDelivery;
 type EntityClass<T> = new () => T;
 
-/** What an error calls a record. */
+/** The name of a record in errors. */
 const names = new Map<EntityClass<Owned>, ResourceName>([
   [Collection, 'Collection'],
   [Finetune, 'FineTune'],
@@ -18,9 +18,9 @@ const names = new Map<EntityClass<Owned>, ResourceName>([
 export interface FindOptions {
   /** The record that it must belong to. */
   within?: { finetuneId: string } | { collectionId: string } | { generationId: string };
-  /** Has its image task read with it. */
+  /** Also reads its image task. */
   relations?: { task: true };
-  /** Held until the transaction ends: `for_key_share` against its removal, `pessimistic_write` against every change. */
+  /** Locks it until the transaction ends: `for_key_share` prevents its deletion, `pessimistic_write` every change. */
   lock?: 'for_key_share' | 'pessimistic_write';
 }
 
@@ -52,7 +52,7 @@ export function findReadable<T extends Collection | Style>(
   return find(manager, entity, id, [{ ownerId }, { ownerId: IsNull() }], options);
 }
 
-/** What cannot be an id is not looked up: PostgreSQL refuses some texts, such as one with a zero byte. */
+/** A text that cannot be an id is not looked up: PostgreSQL rejects some, such as one with a zero byte. */
 async function find<T extends Owned>(
   manager: EntityManager,
   entity: EntityClass<T>,

@@ -6,9 +6,9 @@ import { QueryBatcher, Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 
 /**
- * Takes as many tokens as are wanted and there from a bucket that holds a minute's requests and fills evenly. One statement, and the
- * database's clock, so that any number of api processes share a bucket. Parameters: the key, its requests per minute, how many
- * tokens are wanted, and how many of those that were taken before come back.
+ * Takes up to the wanted number of tokens from a bucket that holds a minute's requests and refills evenly. One statement with the
+ * database's clock, so that any number of api processes share a bucket. Parameters: the key, its requests per minute, the wanted
+ * tokens, and how many of the tokens taken before are returned.
  */
 const takeStatement = `
 INSERT INTO rate_buckets AS bucket (owner_id, tokens, granted, taken, updated_at)
@@ -24,7 +24,7 @@ ON CONFLICT (owner_id) DO UPDATE SET (tokens, granted, taken, updated_at) = (
 )
 RETURNING tokens, taken`;
 
-/** A second's requests, and at most so many, are taken at a time; what is left of them after a second goes back. */
+/** Tokens for one second, up to this number, are taken at a time; the rest is returned after a second. */
 const lease = { part: 1 / 60, most: 100, ms: 1_000 };
 
 /** Whether a request may be made, and how many more, as far as this process knows. */
@@ -33,10 +33,10 @@ interface Token {
   remaining: number;
 }
 
-/** Tokens of one key that this process has taken from the bucket that all processes share, and hands out without asking again. */
+/** Tokens of one key that this process has taken from the shared bucket, and hands out without asking again. */
 class LeasedTokens {
   private left = 0;
-  /** What the bucket held after the last taking. */
+  /** The content of the bucket after the last taking. */
   private tokens = 0;
   private takenAt = 0;
   private readonly requests: QueryBatcher<number, Token>;
@@ -56,7 +56,7 @@ class LeasedTokens {
     });
   }
 
-  /** @param limit requests that the key may make in a minute. */
+  /** @param limit requests per minute of the key. */
   take(limit: number): Token | Promise<Token> {
     const isFresh = performance.now() - this.takenAt < lease.ms;
     return (isFresh && this.handOut()) || this.requests.get(limit);
@@ -69,7 +69,7 @@ class LeasedTokens {
   }
 }
 
-/** The key has made its requests of this minute. */
+/** The key has used up its requests of this minute. */
 class RateLimitedError extends TooManyError {
   constructor(limit: number, retryAfterSeconds: number) {
     super(
@@ -92,12 +92,12 @@ export interface Rate {
 }
 
 /**
- * How many requests a key may make, over all api processes: never more than its bucket holds. Each process holds up to a second's
- * requests of a key, so one may serve the key for that long while another refuses it.
+ * Limits the requests of a key over all api processes: never more than its bucket holds. Each process holds up to one second's
+ * requests of a key, so one process may serve the key for that long while another rejects it.
  */
 @Injectable()
 export class RateLimiter {
-  /** By the id of the key; there are no more than keys. */
+  /** By key id, so no more than there are keys. */
   private readonly tokens = new Map<string, LeasedTokens>();
 
   constructor(

@@ -2,14 +2,14 @@ import type { Writable } from 'node:stream';
 import type { StepFrames } from './frames';
 import { comment } from './frames';
 
-/** What a client waits before it connects again. */
+/** Wait of a client before it reconnects. */
 const retryMs = 2_000;
-/** A reader that is so far behind is cut off; what it has missed is in the record. */
+/** A reader that is this far behind is cut off; the record contains what it missed. */
 const maxUnread = 128 * 1024;
 
 /**
- * One client's server-sent events. Its id is `<attempt>-<step>`: a client that comes back with `Last-Event-ID` gets what has
- * come since. A reader that falls behind gets no previews, and is cut off when that does not help.
+ * One client's server-sent events. An event's id is `<attempt>-<step>`: a client that reconnects with `Last-Event-ID` gets only
+ * newer events. A reader that falls behind gets no previews, and is cut off if that does not help.
  */
 export class EventStream {
   private position?: number;
@@ -48,7 +48,7 @@ export class EventStream {
     if (!this.answer.writableNeedDrain) this.write(comment);
   }
 
-  /** Sends the last event, if there is one, and ends the answer. */
+  /** Sends the last event, if there is one, and ends the response. */
   end(frame = ''): void {
     this.write(frame);
     if (!this.answer.closed) this.answer.end();

@@ -11,8 +11,8 @@ import type { FollowedTask } from './task-feed';
 import { TaskFeed } from './task-feed';
 
 /**
- * On a route that returns a `FollowedTask`: the answer is a stream of its events. The route takes `@Res()` without using it, by which
- * Nest knows that it has nothing to send itself.
+ * For a route that returns a `FollowedTask`: the response is a stream of its events. The route takes `@Res()` without using it,
+ * which tells Nest not to send a response itself.
  */
 export const SendsEvents = () => UseInterceptors(EventsInterceptor);
 
@@ -60,7 +60,7 @@ class EventsInterceptor implements NestInterceptor {
   }
 }
 
-/** The head of the answer, which is all that a HEAD request gets. */
+/** The headers of the response, which is all that a HEAD request gets. */
 function sendHead(response: Response): void {
   response.status(200).set({
     'Content-Type': 'text/event-stream; charset=utf-8',

@@ -22,7 +22,7 @@ import { FinetunesService, weightsFolderOf } from './finetunes.service';
 import { onDisk, receiveFile } from './receive-file';
 import { WeightsInspector } from './weights-inspector';
 
-/** An upload that has not grown for this long belongs to a process that died. */
+/** An upload that has not grown for this long belongs to a dead process. */
 const abandonedMs = 3_600_000;
 
 /** A file that a caller sends. */
@@ -37,7 +37,7 @@ export interface SentFile {
   answer: Writable;
 }
 
-/** A stored file, and what it was found to be. */
+/** A stored file, and the result of its inspection. */
 interface NewWeights {
   kind: FinetuneWeightsKind;
   /** Embeddings of a textual inversion; null for a LoRA. */
@@ -48,7 +48,7 @@ interface NewWeights {
   scale: number;
 }
 
-/** Uploaded weights: received, checked against the model, stored, and only then the Fine-Tune's. */
+/** Uploaded weights: they are received, checked against the model and stored; only then does the Fine-Tune get them. */
 @Injectable()
 export class FinetuneWeightsService implements OnApplicationBootstrap {
   private readonly uploadsDir: string;
@@ -67,7 +67,7 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
     this.uploadsDir = join(config.dataDir, 'uploads');
   }
 
-  /** Removes what a process that died in the middle of an upload has left. */
+  /** Removes the rest of uploads whose process died. */
   async onApplicationBootstrap(): Promise<void> {
     for (const name of await readdir(this.uploadsDir).catch(() => [])) {
       const path = join(this.uploadsDir, name);
@@ -100,7 +100,7 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
         const { hash, bytes } = await this.receive(file, path, upload);
         const { kind, tokens: vectors = null } = await this.inspector.inspect(ownerId, path, folder);
         upload.signal.throwIfAborted();
-        // The same file sent twice has two keys, so that removing the one can never take the other's.
+        // A file that is sent twice gets two keys, so that removing one never removes the other.
         const key = `${weightsFolderOf(id)}/${upload.id}-${hash}.safetensors`;
         await this.disk.assertRoom(bytes);
         await onDisk(this.storage.write(key, createReadStream(path)));
@@ -146,7 +146,7 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
       if (oldKey) await this.files.removeAll([oldKey]);
       return FinetuneDto.from(finetune);
     } catch (error) {
-      // After a lost connection the row may name the file: what it does not name is left for the sweeper.
+      // After a lost connection the row may name the file; if it does not, the sweeper removes it.
       if (error instanceof NotFoundError) await this.files.removeAll([key]);
       throw error;
     }

@@ -4,9 +4,9 @@ import { createServer } from 'node:http';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { OpenConnections } from './open-connections';
 
-/** A request's head is a few kB: who takes longer holds a connection for nothing. */
+/** A request's headers are a few kB; a slower sender would only hold a connection. */
 const headersTimeoutMs = 15_000;
-/** How often the server looks for such. */
+/** How often the server checks for such connections. */
 const checkMs = 5_000;
 
 /** Express, on a server with bounds on what its connections may hold and for how long. */
@@ -23,7 +23,7 @@ export class BoundedAdapter extends ExpressAdapter {
       { headersTimeout: headersTimeoutMs, requestTimeout: 0, connectionsCheckingInterval: checkMs },
       this.getInstance<RequestListener>(),
     );
-    // Who asks before sending a body is told to go on when it is going to be read, see `welcomeBody`.
+    // A sender with `Expect: 100-continue` gets its answer when the body is going to be read, see `welcomeBody`.
     server.on('checkContinue', (request, response) => server.emit('request', request, response));
     this.connections = new OpenConnections(server, mostConnections());
     this.setHttpServer(server);
@@ -31,15 +31,15 @@ export class BoundedAdapter extends ExpressAdapter {
 }
 
 /**
- * Half of the process's descriptors: the others are for files, pictures that are read and the database. A connection for which there is no
- * descriptor would leave nobody an answer.
+ * Half of the process's file descriptors; the others are for files, pictures and the database. A connection without a descriptor
+ * could get no response at all.
  */
 function mostConnections(): number {
   const [, limit] = /^Max open files\s+(\d+)/m.exec(systemLimits()) ?? [];
   return limit === undefined ? Infinity : Math.floor(Number(limit) / 2);
 }
 
-/** Linux alone tells them. */
+/** Only Linux reports them. */
 function systemLimits(): string {
   try {
     return readFileSync('/proc/self/limits', 'utf8');

@@ -1,7 +1,7 @@
 import type { ErrorCode, ErrorKind } from '@app/domain';
 import { DomainError } from '@app/domain';
 
-/** A failure whose answer has headers of its own. */
+/** An error whose response has headers of its own. */
 export class HttpError<K extends ErrorKind = ErrorKind> extends DomainError<K> {
   constructor(
     kind: K,
@@ -25,14 +25,14 @@ export class MetricsRefusedError extends HttpError<'unauthorized'> {
   }
 }
 
-/** The path is no route's. */
+/** The path matches no route. */
 export class RouteNotFoundError extends DomainError<'notFound'> {
   constructor(method: string, path: string) {
     super('notFound', 'RouteNotFound', `There is no route ${method} ${path}.`);
   }
 }
 
-/** The path has routes, but not with this method. */
+/** The path has routes, but not for this method. */
 export class MethodNotAllowedError extends HttpError<'methodNotAllowed'> {
   constructor(method: string, allowed: readonly string[]) {
     super('methodNotAllowed', 'MethodNotAllowed', `${method} is not allowed here; ${allowed.join(', ')} are.`, {
@@ -41,7 +41,7 @@ export class MethodNotAllowedError extends HttpError<'methodNotAllowed'> {
   }
 }
 
-/** The body is no JSON in UTF-8. */
+/** The body is not JSON in UTF-8. */
 export class UnsupportedMediaTypeError extends DomainError<'unsupportedType'> {
   constructor(got: string | undefined) {
     super(
@@ -52,14 +52,14 @@ export class UnsupportedMediaTypeError extends DomainError<'unsupportedType'> {
   }
 }
 
-/** The body came too slowly. */
+/** The body arrived too slowly. */
 export class BodyTimeoutError extends DomainError<'timeout'> {
   constructor(timeoutMs: number) {
     super('timeout', 'BodyTimeout', `The body must come within ${timeoutMs / 1000} s.`);
   }
 }
 
-/** The service is at fault; what went wrong is for its logs only. */
+/** The service is at fault; details go only to its logs. */
 export class InternalError extends DomainError<'internal'> {
   constructor() {
     super('internal', 'InternalError', 'Something went wrong on our side.');

@@ -8,21 +8,21 @@ import { BodyTimeoutError, UnsupportedMediaTypeError } from './http-errors';
 const utf8 = 'utf-8';
 /** A body is at most 1 MB: 30 s are time enough for a line of 300 kbit/s. */
 const bodyTimeoutMs = 30_000;
-/** A byte order mark at the beginning is no part of the text. */
+/** A byte order mark at the beginning is ignored. */
 const decoder = new TextDecoder(utf8);
 const notJson = 'it is not valid JSON';
 
 // A thousand bytes that inflate to a million would cost their sender nothing.
 const readRaw = raw({ limit: limits.bodyBytes, type: () => true, inflate: false });
 
-/** Bodies of JSON requests. */
+/** Reads the bodies of JSON requests. */
 export class JsonBody {
-  /** Tests wait for less. */
+  /** Shorter in tests. */
   static timeoutMs = bodyTimeoutMs;
 
   /**
-   * Whether a request brings a body of JSON that is to be read.
-   * @throws UnsupportedMediaTypeError for one of another kind, MalformedBodyError for another charset, BodyTooLargeError
+   * Whether a request has a JSON body to read.
+   * @throws UnsupportedMediaTypeError for another type, MalformedBodyError for another charset, BodyTooLargeError
    */
   static isIn(request: Request): boolean {
     const { method, headers } = request;
@@ -37,7 +37,7 @@ export class JsonBody {
   }
 
   /**
-   * Reads the body's bytes, after the guards have let the caller in, so that a stranger's body is never read.
+   * Reads the body's bytes, after the guards have admitted the caller, so that the body of a caller without a key is never read.
    * @throws UnsupportedMediaTypeError for a compressed one, BodyTooLargeError, BodyTimeoutError or MalformedBodyError
    */
   static read(request: Request, response: Response): Promise<Buffer> {
@@ -54,8 +54,8 @@ export class JsonBody {
   }
 
   /**
-   * What the bytes say; an empty body, which clients send by mistake, says `{}`.
-   * @throws MalformedBodyError; InvalidError for one of too many fields, levels or objects
+   * Parses the bytes; an empty body, which clients send by mistake, counts as `{}`.
+   * @throws MalformedBodyError; InvalidError for too many fields, levels or objects
    */
   static parse(bytes: Buffer): unknown {
     if (bytes.length === 0) return {};
@@ -74,12 +74,12 @@ export class JsonBody {
   }
 }
 
-/** Tells a sender that asked (`Expect: 100-continue`) that the body is wanted. */
+/** Sends `100 Continue` to a sender that expects it. */
 export function welcomeBody(request: Request, response: Response): void {
   if (/^100-continue$/i.test(request.headers.expect ?? '') && !response.headersSent) response.writeContinue();
 }
 
-/** An upload of weights is streamed by its own route, which is found whatever the case of a path and with a slash at its end. */
+/** An upload of weights is streamed by its own route, which also matches other cases and a trailing slash. */
 function isBinary(request: Request): boolean {
   return request.method === 'PUT' && (request.route as { path: string }).path.endsWith('/weights');
 }

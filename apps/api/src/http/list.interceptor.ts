@@ -14,18 +14,18 @@ import type { Page } from './page';
 import { linkNext, pageOf } from './page';
 import { writePiece } from './write-piece';
 
-/** Elements of the first batch: a list that is no longer is answered at once, whatever else the key has running. */
+/** Elements of the first batch: a list that is no longer than this is sent at once, whatever else the key has running. */
 const firstBatch = 32;
-/** A batch is to come to about so much, in at most so many elements; an element has at most 60 kB. */
+/** Target size of a batch, and its most elements; an element has at most 60 kB. */
 const batchBytes = 512 * 1024;
 const largestBatch = 200;
-/** Written at once; a reader must take each such piece in time. */
+/** Bytes per write; a reader must take each such piece in time. */
 const pieceBytes = 64 * 1024;
 
-/** One batch of the whole process is read at a time, so that lists take one connection of the pool, however many there are. */
+/** One batch of the whole process is read at a time, so that lists use one connection of the pool, however many there are. */
 const turns = new Turns();
 
-/** Who asks for which part of a list. */
+/** The requested part of a list, and who asks. */
 interface Asked {
   ownerId: string;
   request: Request;
@@ -34,12 +34,12 @@ interface Asked {
 }
 
 /**
- * On a route that returns a `List`: the answer is the page that was asked for, or everything. The route takes `@Res()` without
- * using it, by which Nest knows that it has nothing to send itself.
+ * For a route that returns a `List`: the response is the requested page, or everything. The route takes `@Res()` without using
+ * it, which tells Nest not to send a response itself.
  */
 export const SendsList = () => UseInterceptors(ListInterceptor);
 
-/** Answers with lists: pages at once, complete ones as a stream that keeps one batch in memory and no connection while it waits. */
+/** Sends lists: pages at once, complete ones as a stream that keeps one batch in memory and no connection while it waits. */
 @Injectable()
 class ListInterceptor implements NestInterceptor {
   constructor(
@@ -47,7 +47,7 @@ class ListInterceptor implements NestInterceptor {
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
-  /** @throws InvalidError for wrong parameters, before the list is looked for; what `send` throws */
+  /** @throws InvalidError for wrong parameters, before the list is queried; what `send` throws */
   intercept(context: ExecutionContext, next: CallHandler<List>): Observable<void> {
     const http = context.switchToHttp();
     const [request, response] = [http.getRequest<Request>(), http.getResponse<Response>()];
@@ -61,7 +61,7 @@ class ListInterceptor implements NestInterceptor {
    */
   private async send({ ownerId, request, response, page }: Asked, list: List): Promise<void> {
     const { limit, after } = page;
-    // Nothing is read for a caller who has gone while others of its requests had their turn.
+    // Nothing is read for a caller who disconnected while waiting for its turn.
     const once = async (count: number, place?: number) => (response.closed ? [] : list.read(count, place));
     const read = (count: number, place?: number) => turns.take(ownerId, () => once(count, place));
     const place = after === undefined ? undefined : await turns.take(ownerId, () => list.seqOf(after));
@@ -88,7 +88,7 @@ class ListInterceptor implements NestInterceptor {
   }
 }
 
-/** Reads a page in batches, so that others of the process have their turn before it is whole. */
+/** Reads a page in batches, so that others get their turn in between. */
 async function readPage(
   count: number,
   read: (count: number, place?: number) => Promise<ListElement[]>,
@@ -103,13 +103,13 @@ async function readPage(
   return found;
 }
 
-/** How many elements the batch after this one may have. Twice as many at most, for those to come may be longer than those that were. */
+/** Number of elements of the next batch: at most twice as many, because later elements may be larger. */
 function nextBatch(batch: ListElement[]): number {
   const bytes = batch.reduce((sum, { json }) => sum + json.length, 1);
   return Math.max(1, Math.min(largestBatch, 2 * batch.length, Math.floor((batchBytes * batch.length) / bytes)));
 }
 
-/** Writes batch after batch until the list or its reader has ended. A failure is thrown, and the filter cuts the answer off. */
+/** Writes batches until the list or its reader ends. An error is thrown, and the filter cuts off the response. */
 async function stream(
   response: Response,
   first: ListElement[],

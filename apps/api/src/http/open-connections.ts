@@ -4,13 +4,16 @@ import { Server as NetServer } from 'node:net';
 import type { DrainedServer } from '../infrastructure/drain';
 import { discardRest } from './unread-body';
 
-/** An answer of which the reader takes nothing for so long is given up. Node notices slow readers: they take something. */
+/** A response of which the client reads nothing for this long is closed. Node itself only notices slow readers. */
 const stallMs = 30_000;
-/** More than Node expects wait for the end of an answer: its log line, its turn, what it has open, the next request of its connection. */
+/**
+ * More listeners than Node expects wait for the end of a response: its log line, its turn, its long request, the connection's
+ * next request.
+ */
 const mostListeners = 20;
-/** Where only this part of the connections is left, those that bring no request make room. */
+/** When only this fraction of the connections is left, idle ones are closed. */
 const spare = 1 / 8;
-/** Requests of one connection that may wait before no more is read from it; what was read at once may make it some hundred more. */
+/** Pipelined requests of one connection that may wait before reading stops; what was already read may make it some hundred more. */
 const mostWaiting = 4;
 
 /**
@@ -19,15 +22,15 @@ const mostWaiting = 4;
  * does not stay in memory, whatever it is: its connection is closed. And requests of one connection are begun one after another.
  */
 export class OpenConnections implements DrainedServer {
-  /** In the order in which they came. */
+  /** Without a request so far, in order of arrival. */
   private readonly unused = new Set<Socket>();
-  /** In the order in which their last request was over. */
+  /** In the order in which their last request ended. */
   private readonly idle = new Set<Socket>();
   /** Of each on which a request is being answered, what begins those that came after it. */
   private readonly lines = new Map<Socket, (() => void)[]>();
   private isEnding = false;
 
-  /** @param most connections that the server may have. */
+  /** @param most connections of the server. */
   constructor(
     private readonly server: Server,
     private readonly most: number,
@@ -42,7 +45,7 @@ export class OpenConnections implements DrainedServer {
       response.setMaxListeners(mostListeners).once('finish', () => discardRest(request));
     });
     server.on('timeout', (socket: Socket) => {
-      // Whoever waits for an answer, or sends a body, has clocks of its own.
+      // Waiting for a response and sending a body have time limits of their own.
       if (this.lines.has(socket) && socket.writableLength === 0) socket.setTimeout(stalledMs);
       else socket.destroy();
     });
@@ -58,9 +61,9 @@ export class OpenConnections implements DrainedServer {
   }
 
   /**
-   * Middleware, before all others: requests that come on one connection without waiting for answers (HTTP pipelining) are begun one
-   * after another, between which everybody else's are served. Node would begin thousands at the same moment, and one that waits behind
-   * another's answer would never learn that its connection has closed.
+   * Middleware, before all others: handles the pipelined requests of one connection one after the other, with other connections in
+   * between. Node would begin thousands at the same moment, and one that waits for another's response would never notice that its
+   * connection has closed.
    */
   readonly oneAtATime = ({ socket }: IncomingMessage, response: ServerResponse, next: () => void): void => {
     const begin = (): void => {
@@ -82,7 +85,7 @@ export class OpenConnections implements DrainedServer {
   /** Takes no new connection, and asks the clients of those there are to leave. */
   refuseNew(): void {
     this.isEnding = true;
-    // The HTTP server's own way would close the connections that are at rest, whatever is under way on them.
+    // The HTTP server's own way would close idle connections even if a request is in transit on them.
     if (this.server.listening) NetServer.prototype.close.call(this.server);
   }
 

@@ -25,15 +25,15 @@ export interface Problem {
 }
 
 /**
- * What passes: connection failures of the database driver, by its own names, and PostgreSQL's errors of a server that is read-only
- * (25006), out of reach (08, 57P0), out of room (53), failing to read or write (58030), or that took too long (57014, 55P03, 25P03).
+ * Temporary failures: connection errors of the database driver, by name, and PostgreSQL's errors of a server that is read-only
+ * (25006), unreachable (08, 57P0), out of resources (53), has I/O errors (58030), or took too long (57014, 55P03, 25P03).
  */
 const outage =
   /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|57P0[1-5]|57014|08...|53...|58030|25006|25P03|55P03)$/;
 const outageMessage =
   /terminated unexpectedly|Connection terminated|timeout exceeded when trying to connect|Query read timeout|not queryable|Driver not Connected/i;
 
-/** What TypeORM says to a transaction whose connection broke between two of its statements. */
+/** TypeORM's message for a transaction whose connection broke between two statements. */
 const brokenTransactions = [
   QueryRunnerProviderAlreadyReleasedError,
   QueryRunnerAlreadyReleasedError,
@@ -43,7 +43,7 @@ const brokenTransactions = [
 /** What is asked of a caller whose key is missing or wrong. */
 const challenge = 'Bearer realm="darkroom"';
 
-/** Turns every thrown error into problem+json; an unknown one into a 500 without detail, logged with the request's id. */
+/** Turns every error into problem+json; an unknown one into a 500 without detail, logged with the request's id. */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
   constructor(@Inject(JsonLogger) private readonly logger: JsonLogger) {}
@@ -54,7 +54,7 @@ export class ProblemFilter implements ExceptionFilter {
     this.send(error, request, response);
   }
 
-  /** Also for errors thrown before Nest has the request. */
+  /** Also for errors thrown before Nest handles the request. */
   send(thrown: unknown, request: Request, response: Response): void {
     const error = this.told(thrown, request);
     if (response.headersSent) {
@@ -72,7 +72,7 @@ export class ProblemFilter implements ExceptionFilter {
       code,
       ...(errors && { errors }),
     };
-    // A body that was not read to its end would be taken for the next request on this connection.
+    // The unread rest of a body would be parsed as the next request on this connection.
     if (!request.complete) response.setHeader('Connection', 'close');
     if (retryAfterSeconds !== undefined) response.setHeader('Retry-After', String(retryAfterSeconds));
     if (error.kind === 'unauthorized') response.setHeader('WWW-Authenticate', challenge);
@@ -80,7 +80,7 @@ export class ProblemFilter implements ExceptionFilter {
     response.status(status).type('application/problem+json').send(JSON.stringify(problem));
   }
 
-  /** What the caller is told of whatever was thrown. */
+  /** The error that the caller gets for whatever was thrown. */
   private told(error: unknown, request: Request): DomainError {
     if (error instanceof DomainError) return error as DomainError;
     if (error instanceof HttpException && error.getStatus() === 404) return routeError(request);
@@ -100,7 +100,7 @@ export class ProblemFilter implements ExceptionFilter {
   }
 }
 
-/** Where other methods have a route, the method is at fault and not the path. */
+/** If other methods have a route, the error is the method and not the path. */
 function routeError(request: Request): DomainError {
   const allowed = allowedMethods(request);
   if (allowed.length > 0 && !allowed.includes(request.method))

@@ -8,20 +8,20 @@ import { RequestTurns } from '../long-requests/request-turns';
 import { LoopTime, loopTime } from '../work/loop-time';
 import { JsonBody } from './json-body';
 
-/** A body without a length, or with more than this, is heavy. */
+/** A body that is larger than this, or has no length, is heavy. */
 const lightBytes = 16 * 1024;
-/** A body of this size is parsed in a fraction of a millisecond, whatever it says. */
+/** A body of this size is parsed in a fraction of a millisecond, whatever its content. */
 const tinyBytes = 1024;
-/** How much longer than a large body's parsing the loop is others' before the next one; its checks take as long as its parsing. */
+/** After parsing a large body, the event loop is left to others for this many times as long; its checks take as long as its parsing. */
 const restFactor = 2;
 
 /** The parsing of large bodies, one at a time in the whole process. */
 const largeBodies = new LoopTime(restFactor);
 
 /**
- * What every request goes through between the guards and its route: its body is read, then it waits for its key's turn, so that no
- * slow sender has one. Then the body is parsed: large ones one after the other, with time for others
- * between them; and afterwards the records that it made are noted. One interceptor, for each takes time of every request.
+ * Runs for every request between the guards and its route. It reads the body first, and then waits for the key's turn, so that no
+ * slow sender occupies one. Then it parses the body, large ones one after the other with pauses in between. Afterwards it notes
+ * the records that the request made. One interceptor for all this, because each one costs time per request.
  */
 @Injectable()
 export class RequestInterceptor implements NestInterceptor {
@@ -47,13 +47,13 @@ export class RequestInterceptor implements NestInterceptor {
     return method === 'POST' ? answer.pipe(tap((body) => (request.createdIds = idsIn(body)))) : answer;
   }
 
-  /** A large answer takes memory until it has been read, and so long it is its key's turn. */
+  /** A large response takes memory until it was read, so it keeps its key's turn until then. */
   private endTurn(response: Response, weight: RequestWeight): void {
     if (weight === 'heavy' && !response.closed) response.once('close', () => this.turns.end(response));
     else this.turns.end(response);
   }
 
-  /** Large bodies of a key are read a few at a time, the others wait with their senders. */
+  /** A few large bodies of a key are read at a time; the others wait at their senders. */
   private read(ownerId: string, request: Request, response: Response, weight: RequestWeight): Promise<Buffer> {
     const read = (): Promise<Buffer> => JsonBody.read(request, response);
     return weight === 'heavy' ? this.turns.read(ownerId, read) : read();

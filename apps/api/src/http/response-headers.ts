@@ -6,7 +6,7 @@ import { docsPath } from '../docs/serve-docs';
 
 declare module 'express-serve-static-core' {
   interface Request {
-    /** Names the request in its answer, in errors and in the logs. */
+    /** Identifies the request in its response, in errors and in the logs. */
     id: string;
   }
 }

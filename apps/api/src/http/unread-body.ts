@@ -1,6 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 
-/** Who is answered before the body has come may go on sending so long and so much, so that the answer arrives and not a broken connection. */
+/**
+ * After an early response a sender may continue for this long and with this many bytes, so that it receives the response and not
+ * a connection reset.
+ */
 const lingerMs = 5_000;
 const lingerBytes = 64 * 2 ** 20;
 
@@ -15,7 +18,7 @@ export function discardRest(request: IncomingMessage): void {
   const most = socket.bytesRead + lingerBytes;
   const timer = setTimeout(() => socket.destroy(), lingerMs);
   socket.once('close', () => clearTimeout(timer));
-  // What broke off is of no interest any more.
+  // Errors of an aborted request no longer matter.
   request.on('error', () => undefined);
   request.once('end', () => {
     clearTimeout(timer);

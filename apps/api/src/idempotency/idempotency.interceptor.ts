@@ -14,13 +14,13 @@ import { fingerprintOf } from './fingerprint';
 /** A reply is replayed for this long. */
 export const replayHours = 24;
 
-/** Such transactions wait for one another, each with a connection of the pool of 20: of all keys, and of one. */
+/** Most such transactions, which may wait for one another, each with a connection of the pool of 20: of all keys, and of one. */
 const atOnce = { concurrency: 8, keyConcurrency: 2 };
 
 /**
- * Makes a POST with an `Idempotency-Key` happen once: the reply is stored in the transaction of the work itself, which begins with the
- * first write, so that either both are there or neither. A repeat gets the first reply; while the first is being written, 409;
- * with another body, 422. A reply goes with its record. A request that failed has changed nothing and may be repeated.
+ * Executes a POST with an `Idempotency-Key` once: the reply is stored in the transaction of the work itself, which begins with
+ * the first write, so that either both are committed or neither. A repeat gets the first reply; while the first is running, 409;
+ * with another body, 422. A reply is deleted with its record. A failed request changes nothing and may be repeated.
  */
 @Injectable()
 export class IdempotencyInterceptor implements NestInterceptor {
@@ -44,7 +44,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     response: Response,
     next: CallHandler,
   ): Promise<unknown> {
-    // Taken where it is needed: a new request is checked before, and one that is refused needs none.
+    // Taken only when needed: a new request is checked before, and a rejected one needs none.
     const fingerprint = (): string => fingerprintOf(request.method, request.originalUrl, request.body);
     const { manager } = this.transactions;
     const known = await manager.findOneBy(IdempotentReply, { ownerId, key });
@@ -71,7 +71,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
   }
 }
 
-/** The first request with this Idempotency-Key has not been answered yet. */
+/** The first request with this Idempotency-Key is still running. */
 class KeyInUseError extends DomainError<'conflict'> {
   constructor(retryAfterSeconds = 1) {
     super('conflict', 'IdempotencyKeyInUse', 'A request with this Idempotency-Key is still running.', {
@@ -80,7 +80,7 @@ class KeyInUseError extends DomainError<'conflict'> {
   }
 }
 
-/** Another request with the key was answered after this one had looked. */
+/** Another request with the key finished after this one had checked. */
 class RepliedMeanwhile extends Error {
   constructor(readonly reply: IdempotentReply) {
     super('The request has been answered.');
@@ -91,7 +91,7 @@ function isFresh({ createdAt }: IdempotentReply): boolean {
   return createdAt.getTime() > Date.now() - replayHours * 3_600_000;
 }
 
-/** @throws KeyInUseError while another request holds the key; RepliedMeanwhile. Leaves no old reply behind. */
+/** @throws KeyInUseError while another request holds the key; RepliedMeanwhile. Deletes an expired reply. */
 async function refuseSecond(manager: EntityManager, ownerId: string, key: string): Promise<void> {
   await lockKey(manager, ownerId, key);
   const known = await manager.findOneBy(IdempotentReply, { ownerId, key });
@@ -107,7 +107,7 @@ function checked(header: string | string[]): string {
   );
 }
 
-/** Ids in the reply, which is a record or an array of them, and in the path: what is made under a record goes with that, too. */
+/** Ids in the reply, which is a record or an array of them, and in the path: records made under another are deleted with it, too. */
 function recordsOf({ params }: Request, body: unknown): string[] {
   const ids = [...Object.values(params), ...idsIn(body)];
   return [...new Set(ids.filter((id) => typeof id === 'string' && isIdentifier(id)))] as string[];

@@ -34,7 +34,7 @@ const turns = { concurrency: 12, keyConcurrency: 6, perKey: 2_000, total: Infini
 /** A reader that takes longer loses its turn: it is slow, and causes little work. */
 const turnMs = 100;
 
-/** So many of one owner's pictures are asked for that more would only wait. */
+/** Too many requests for one owner's pictures are waiting. */
 class TooManyPicturesError extends TooManyError {
   constructor(retryAfterSeconds = 1) {
     super(

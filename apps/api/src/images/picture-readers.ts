@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 
-/** What is kept of a picture for its reader: some 200 kB of buffers and two file descriptors, for as long as it reads. */
+/** The resources of a reader: about 200 kB of buffers and two file descriptors, as long as it reads. */
 const defaults = { most: 500, graceMs: 5_000 };
 
 interface Reader {
@@ -25,8 +25,8 @@ export class PictureReaders {
   }
 
   /**
-   * Watches over a reader until its stream is closed.
-   * @param ownerId whose picture it is; its reader may be anybody who knows the URL.
+   * Watches a reader until its stream is closed.
+   * @param ownerId owner of the picture; its reader may be anybody who knows the URL.
    * @param cut ends it.
    */
   add(ownerId: string, stream: Readable, cut: () => void): void {
@@ -38,7 +38,7 @@ export class PictureReaders {
     stream.once('close', () => this.remove(reader));
   }
 
-  /** Of the owner with the most readers, the newcomer counted, the slowest goes, or the first one where all have only begun. */
+  /** Cuts off the slowest reader of the owner with the most readers (the newcomer counts), or the first one if all have only begun. */
   private makeRoom(newcomer: string): void {
     let most = this.owners.get(newcomer) ?? new Set<Reader>();
     let highest = most.size === 0 ? 0 : most.size + 1;

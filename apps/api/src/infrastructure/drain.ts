@@ -3,7 +3,7 @@ import { JsonLogger } from '@app/observability';
 import type { BeforeApplicationShutdown } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 
-/** Connections that clients keep are served for so long after the last one was taken: a request may be under way on any of them. */
+/** How long keep-alive connections are still served after the last one was accepted, because a request may be in transit on any of them. */
 const graceMs = 1_500;
 /** Requests that have not ended by then are cut off. */
 const deadlineMs = 20_000;
@@ -18,8 +18,8 @@ export interface DrainedServer {
 }
 
 /**
- * Ends the process without losing a request: takes no new connection, answers what comes on those that are open and asks their
- * clients to leave, then waits for what is still being answered.
+ * Ends the process without losing a request: accepts no new connection, answers requests on open ones and asks their clients to
+ * close them, then waits for open responses.
  */
 @Injectable()
 export class Drain implements BeforeApplicationShutdown {
@@ -34,12 +34,12 @@ export class Drain implements BeforeApplicationShutdown {
     this.server = server;
   }
 
-  /** Calls when the drain begins what ends work that does not end by itself; a promise is waited for. */
+  /** Registers a callback for the start of the drain, which ends work that does not end by itself; its promise is awaited. */
   onBegin(end: () => unknown): void {
     this.enders.push(end);
   }
 
-  /** @param signal that ends the process; without one nobody outside is to be waited for, only what is being answered. */
+  /** @param signal that ends the process; without one there are no clients to wait for, only open responses. */
   async beforeApplicationShutdown(signal?: string): Promise<void> {
     this.isDraining = true;
     const startedAt = performance.now();

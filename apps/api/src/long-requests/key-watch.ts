@@ -9,17 +9,17 @@ import { Notifications } from '../infrastructure/notifications';
 import { Looks } from './looks';
 import { LongRequests } from './long-requests';
 
-/** A notification that was missed is made good after this. */
+/** Time until a missed notification is made up for. */
 const intervalMs = 3_000;
 const failure = 'the API keys could not be looked at';
 
 /**
- * Ends what a revoked key has open in this process, and cancels what it has waiting. A notification says when to look, the row
- * says what is so.
+ * Ends the open requests of a revoked key in this process, and cancels its waiting tasks. A notification says when to check; the
+ * row decides.
  */
 @Injectable()
 export class KeyWatch extends RecurringService {
-  /** Many tasks of one key take a while to cancel, for which no other's requests wait. */
+  /** Canceling many tasks of one key takes a while, and must not delay the end of others' requests. */
   private readonly looks: readonly Looks[];
 
   constructor(
@@ -54,8 +54,8 @@ export class KeyWatch extends RecurringService {
   }
 
   /**
-   * Who revokes a key cancels its tasks as well; what is left is what came in at that moment, or an end half-way. Keys take turns, a
-   * batch at a time.
+   * Revoking a key cancels its tasks as well; here are only tasks that came at that moment, or after an interruption. Keys take
+   * turns, a batch at a time.
    */
   private async cancelTasks(signal: AbortSignal): Promise<void> {
     const canceled = new Map<string, number>();

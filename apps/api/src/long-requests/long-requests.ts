@@ -3,10 +3,10 @@ import { TooManyError } from '@app/domain';
 import { Injectable } from '@nestjs/common';
 import { RequestTurns } from './request-turns';
 
-/** What may stay open for long. */
+/** Kinds of requests that may stay open for long. */
 export type LongRequestKind = 'event stream' | 'complete list' | 'upload';
 
-/** How many of a kind a key may have open in one api process; uploads are bounded by their own queue. */
+/** Most open requests per kind and key in one api process; uploads have a limit of their own. */
 const most: Readonly<Record<LongRequestKind, number>> = { 'event stream': 100, 'complete list': 1, upload: Infinity };
 
 interface LongRequest {
@@ -14,7 +14,7 @@ interface LongRequest {
   end: () => void;
 }
 
-/** The requests of this process that may stay open for long: how many a key has, and their end when the key is revoked. */
+/** The long requests of this process: counted per key, and ended when the key is revoked. */
 @Injectable()
 export class LongRequests {
   private readonly open = new Map<string, Set<LongRequest>>();
@@ -27,7 +27,7 @@ export class LongRequests {
    * @throws TooManyError
    */
   add(ownerId: string, answer: Writable, kind: LongRequestKind, end: () => void): void {
-    // One whose caller has gone already would never be taken off again.
+    // A request whose caller is already gone would never be removed.
     if (answer.closed) return;
     const own = this.open.get(ownerId) ?? new Set();
     const count = [...own].filter((other) => other.kind === kind).length;
@@ -41,7 +41,7 @@ export class LongRequests {
     });
   }
 
-  /** Keys that have any open. */
+  /** Keys with open requests. */
   owners(): string[] {
     return [...this.open.keys()];
   }

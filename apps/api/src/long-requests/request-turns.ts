@@ -3,18 +3,18 @@ import { TooManyError } from '@app/domain';
 import { Injectable } from '@nestjs/common';
 import { FairTurns, TurnsFullError } from '../work/fair-turns';
 
-/** How much a request may ask of the process: one record, from a small body if any, or anything up to a megabyte or a thousand records. */
+/** How much work a request may cause: one record, from a small body if any, or anything up to a megabyte or a thousand records. */
 export type RequestWeight = 'light' | 'heavy';
 
-/** Requests of a key that one api process serves at a time: as many light ones as a batch of the database takes in while others are read. */
+/** Requests of a key that one api process serves at a time: as many light ones as one database batch takes while others are read. */
 export const servedPerKey: Readonly<Record<RequestWeight, number>> = { light: 24, heavy: 8 };
 export const requestsPerKey = servedPerKey.light + servedPerKey.heavy;
-/** Large bodies of a key that are being read at a time. */
+/** Large bodies of a key that are read at a time. */
 export const readPerKey = 32;
-/** Requests of a key that may wait until then; a heavy one waits with its body in memory. */
+/** Requests of a key that may wait; a heavy one waits with its body in memory. */
 export const waitingPerKey: Readonly<Record<RequestWeight, number>> = { light: 500, heavy: 100 };
 
-/** The key has as many requests waiting for their turn as may wait. */
+/** Too many requests of the key wait for their turn. */
 export class TooManyRequestsError extends TooManyError {
   constructor(max: number, retryAfterSeconds = 1) {
     super(
@@ -25,7 +25,7 @@ export class TooManyRequestsError extends TooManyError {
   }
 }
 
-/** However many requests a key sends at once, only so many at a time take the processor and connections from others. */
+/** Limits how many requests of a key use the processor and connections at a time, however many it sends. */
 @Injectable()
 export class RequestTurns {
   private readonly turns = {
@@ -52,7 +52,7 @@ export class RequestTurns {
     return orTooMany(this.reading.run(ownerId, read), 'heavy');
   }
 
-  /** For a request that is done, or that stays open from now on. */
+  /** Call it for a request that is done, or that stays open from now on. */
   end(answer: Writable): void {
     this.ends.get(answer)?.();
   }

@@ -6,7 +6,7 @@ import { Injectable } from '@nestjs/common';
 import { FairTurns, TurnsFullError } from '../work/fair-turns';
 import type { Counted, CountingOrder } from './counting-thread';
 
-/** Orders that may wait for their turn, one of a request at a time. */
+/** Jobs that may wait for their turn, one per request. */
 const waiting = { perKey: 100, total: 1000 };
 const retryAfterSeconds = 5;
 
@@ -17,14 +17,14 @@ interface Waiting {
 }
 
 /**
- * Counts tokens in a thread of its own: a text of 2,000 characters can take some hundredths of a second, and a model's vocabulary takes
- * tenths to load. One order at a time, and keys take turns.
+ * Counts tokens in a thread: a text of 2,000 characters can take some hundredths of a second, and loading a model's vocabulary
+ * takes tenths. One job at a time, and keys take turns.
  */
 @Injectable()
 export class TokenCounter implements OnApplicationShutdown {
   /** Compiled entry of the thread; tests name the one in `dist`. */
   static threadFile = join(__dirname, 'counting-thread.js');
-  /** A hundred times what the longest texts take, and a vocabulary on a slow disk; then the thread is ended. Tests wait for less. */
+  /** A hundred times what the longest texts and a vocabulary on a slow disk take; then the thread is terminated. Shorter in tests. */
   static timeMs = 20_000;
 
   private readonly turns = new FairTurns(waiting);
@@ -67,7 +67,7 @@ export class TokenCounter implements OnApplicationShutdown {
 
   private start(): Worker {
     const thread = new Worker(TokenCounter.threadFile);
-    // What waits for an answer holds a connection; the thread alone keeps no process running.
+    // A caller that waits holds a connection; the thread alone must not keep the process alive.
     thread.unref();
     thread.on('message', (counted: Counted) => {
       if (counted.id !== this.current?.id) return;

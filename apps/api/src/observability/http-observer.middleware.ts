@@ -9,18 +9,18 @@ declare module 'express-serve-static-core' {
   }
 }
 
-/** The client went before it had its answer. */
+/** The client disconnected before it had the response. */
 const clientClosedRequest = 499;
 const shownCharacters = 6;
-/** Asked for again and again by machines. */
+/** Paths that machines poll. */
 const quiet = /^\/(health|metrics)(\/|$)/;
 
-/** A picture's name is all that is needed to see it: the log keeps enough of it to find the picture by. */
+/** Knowing a picture's name is enough to see it, so the log contains only the part that is needed to find it. */
 function loggable({ file, ...params }: Request['params']): Request['params'] {
   return typeof file === 'string' ? { ...params, file: `${file.slice(0, shownCharacters)}…` } : params;
 }
 
-/** One log line and one measurement for each request. */
+/** One log line and one measurement per request. */
 @Injectable()
 export class HttpObserver {
   private readonly requests;
@@ -50,7 +50,7 @@ export class HttpObserver {
 
   private note(request: Request, response: Response, ms: number): void {
     const { method, apiKey, createdIds } = request;
-    // A path that is no route's may be anything: it is no label.
+    // A path without a route may be anything, so it must not become a label.
     const route = (request.route as { path?: string } | undefined)?.path ?? 'none';
     const status = response.writableFinished ? response.statusCode : clientClosedRequest;
     this.requests.inc({ route, method, status });

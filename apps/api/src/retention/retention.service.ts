@@ -11,20 +11,20 @@ import { StoredFiles } from '../storage-use/stored-files';
 import { ThumbnailsService } from '../thumbnails/thumbnails.service';
 
 const intervalMs = 10 * 60_000;
-/** Records that one transaction deletes. */
+/** Records per transaction. */
 const batchSize = 200;
-/** Advisory lock under which one of all processes deletes: "RETE" in ASCII. */
+/** Advisory lock that lets one process at a time delete: "RETE" in ASCII. */
 export const retentionLock = 0x52455445;
 
-/** What a round deleted. */
+/** Numbers of what a round deleted. */
 export interface RetentionCounts {
   records: number;
   replies: number;
 }
 
 /**
- * Deletes what has had its time: finished Generations and Prompts of keys that keep them for a number of days, with pictures and
- * deliveries, and replies kept for an Idempotency-Key. A record whose webhook is still being delivered waits for that.
+ * Deletes expired data: terminated Generations and Prompts of keys with a retention, with pictures and deliveries, and replies
+ * stored under an Idempotency-Key. A record whose webhook is still being delivered waits for that.
  */
 @Injectable()
 export class RetentionService extends RecurringService {
@@ -44,7 +44,7 @@ export class RetentionService extends RecurringService {
     });
   }
 
-  /** Deletes all that is due, batch by batch. @returns undefined while another process is at it. */
+  /** Deletes all that is due, in batches. @returns undefined while another process is doing it. */
   run(signal?: AbortSignal): Promise<RetentionCounts | undefined> {
     return underSessionLock(this.dataSource, retentionLock, async () => {
       const counts = {
@@ -63,7 +63,7 @@ export class RetentionService extends RecurringService {
     const removed = await this.transactions.run(async (transaction) => {
       const { manager } = transaction;
       const due = await this.due(manager, 'FOR UPDATE OF task SKIP LOCKED');
-      // Whoever deletes a Prompt locks its row first and its task after: one that is locked is being deleted anyway.
+      // Deleting a Prompt locks its row first and its task next, so a locked one is being deleted anyway.
       const prompts = await manager.query<{ id: string }[]>(
         'SELECT id FROM finetune_prompts WHERE id = ANY($1) FOR UPDATE SKIP LOCKED',
         [due.filter(({ kind }) => kind === 'prompt').map(({ id }) => id)],
@@ -76,7 +76,7 @@ export class RetentionService extends RecurringService {
     return removed.length;
   }
 
-  /** The oldest records that have had their time. */
+  /** The oldest expired records. */
   private due(manager: EntityManager, lock = ''): Promise<{ id: string; kind: string; ownerId: string }[]> {
     return manager.query(
       `SELECT task.id, task.kind, task.owner_id AS "ownerId" FROM image_tasks task JOIN api_keys caller ON caller.id = task.owner_id
@@ -104,7 +104,7 @@ export class RetentionService extends RecurringService {
   }
 }
 
-/** @returns how many were deleted, batch after batch. */
+/** Deletes in batches. @returns how many were deleted. */
 async function inBatches(removeBatch: () => Promise<number>, signal?: AbortSignal): Promise<number> {
   let sum = 0;
   for (let count = batchSize; count === batchSize && !signal?.aborted; sum += count) count = await removeBatch();

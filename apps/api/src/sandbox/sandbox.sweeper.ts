@@ -9,13 +9,13 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 
 const intervalMs = 15_000;
-/** The job of a row this young may still come: Redis is given it after the commit. */
+/** The job of a younger row may still come, because Redis gets it after the commit. */
 const graceMs = 5_000;
-/** The queue itself hands a dead process's job to another long before. */
+/** The queue itself reassigns a dead process's job long before. */
 const abandonedMs = 3 * heartbeatTimeoutMs;
 const maxAttempts = 5;
 
-/** Gives sandbox tasks that have lost their job another, and ends those that fail again and again. */
+/** Makes new jobs for sandbox tasks that lost theirs, and fails those that fail repeatedly. */
 @Injectable()
 export class SandboxSweeper extends RecurringService {
   constructor(
@@ -32,7 +32,7 @@ export class SandboxSweeper extends RecurringService {
     });
   }
 
-  /** @returns how many tasks got a new job or were ended. */
+  /** @returns how many tasks got a new job or failed. */
   async sweep(signal?: AbortSignal): Promise<number> {
     const open = await this.tasks
       .createQueryBuilder('task')

@@ -6,13 +6,13 @@ import { DataSource } from 'typeorm';
 import { UploadsService } from './uploads.service';
 
 const intervalMs = 10 * 60_000;
-/** Each key is compared once a day, so many in one round. */
+/** Keys per batch; each key is compared once a day. */
 const recountHours = 24;
 const batchSize = 50;
 
 /**
- * Compares what keys are said to have stored with the rows of their files: a count that went wrong comes right within a day, and what
- * was stored by a version that did not count is counted in the first rounds.
+ * Compares the storage counts of keys with the rows of their files: a wrong count is corrected within a day, and files of a
+ * version that did not count are counted in the first rounds.
  */
 @Injectable()
 export class StorageUseSweeper extends RecurringService {
@@ -29,7 +29,7 @@ export class StorageUseSweeper extends RecurringService {
     });
   }
 
-  /** Batch after batch, until none is due. */
+  /** Compares batches until none is due. */
   private async sweepAll(signal: AbortSignal): Promise<void> {
     while ((await this.sweepSome(recountHours, signal)).compared === batchSize) if (signal.aborted) return;
   }

@@ -6,13 +6,13 @@ import { DataSource } from 'typeorm';
 import { LongRequests } from '../long-requests/long-requests';
 import { StorageQuota, uploadLifeSql } from './storage-quota';
 
-/** Files that a key may send at once: enough for any client, too few to hold many connections or much of the disk. */
+/** Parallel uploads of a key: enough for any client, but too few to hold many connections or much of the disk. */
 const maxPerKey = 4;
-/** A fourth of the time after which an upload counts as dead. */
+/** A quarter of the time after which an upload counts as dead. */
 const renewMs = 30_000;
 const retryAfterSeconds = 10;
 
-/** The key sends as many files at once as it may. */
+/** The key has reached its limit of parallel uploads. */
 export class TooManyUploadsError extends TooManyError {
   constructor() {
     super(
@@ -23,18 +23,18 @@ export class TooManyUploadsError extends TooManyError {
   }
 }
 
-/** An upload that may begin. */
+/** An admitted upload. */
 export interface AdmittedUpload {
   id: string;
-  /** Bytes that it may have. */
+  /** Its maximum size in bytes. */
   maxBytes: number;
-  /** Whether no more may come because the key has no room, and not because no file may be larger. */
+  /** Whether the limit is the key's remaining room, and not the general maximum. */
   boundByQuota: boolean;
-  /** Aborted when the key is revoked; its reason is thrown where the upload is to end. */
+  /** Aborted when the key is revoked; its reason is thrown. */
   signal: AbortSignal;
 }
 
-/** The files on their way in: how many a key may send at once, and the room that is kept for them over all api processes. */
+/** Uploads in progress: how many a key may have, and the space reserved for them, over all api processes. */
 @Injectable()
 export class UploadsService {
   constructor(
@@ -69,7 +69,7 @@ export class UploadsService {
     }
   }
 
-  /** Removes what processes that died have left. */
+  /** Removes the uploads of dead processes. */
   async removeDead(): Promise<void> {
     await this.dataSource.query(`DELETE FROM uploads WHERE renewed_at < now() - ${uploadLifeSql}`);
   }
@@ -80,7 +80,7 @@ export class UploadsService {
     replacedBytes: number,
   ): Promise<Omit<AdmittedUpload, 'signal'>> {
     return this.dataSource.transaction(async (manager) => {
-      // Uploads of one key are admitted one after the other, so that two do not take the same room.
+      // Uploads of one key are admitted one after the other, so that two do not get the same space.
       await manager.query('INSERT INTO storage_use (owner_id) VALUES ($1) ON CONFLICT DO NOTHING', [ownerId]);
       await manager.query('SELECT FROM storage_use WHERE owner_id = $1 FOR UPDATE', [ownerId]);
       const [{ count }] = await manager.query<{ count: number }[]>(
@@ -102,7 +102,7 @@ export class UploadsService {
     return this.quietly(this.dataSource.query('UPDATE uploads SET renewed_at = now() WHERE id = $1', [id]));
   }
 
-  /** A row that could not be written now is taken for dead later, and the upload itself is not at fault. */
+  /** A row that cannot be written now will be considered dead later, which is not the upload's fault. */
   private async quietly(write: Promise<unknown>): Promise<void> {
     await write.catch((error: Error) => this.logger.warn('an upload could not be recorded', { reason: error.message }));
   }

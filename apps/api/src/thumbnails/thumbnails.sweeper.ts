@@ -12,13 +12,13 @@ import { thumbnailFolder, thumbnailKeyOf, ThumbnailsService } from './thumbnails
 const missingEveryMs = 3000;
 const straysEveryMs = 3_600_000;
 
-/** An object younger than this may belong to a row that is about to be written. */
+/** A newer object may belong to a row that is about to be written. */
 const strayAfterMs = 3_600_000;
-/** Under which one process at a time removes strays: "STRA" in ASCII. */
+/** Advisory lock that lets one process at a time remove strays: "STRA" in ASCII. */
 const strayLock = 0x53545241;
 const batchSize = 500;
 
-/** Makes the thumbnails that had to wait for a picture, and removes those that have lost their Style. */
+/** Makes thumbnails that had to wait for a picture, and removes those that have lost their Style. */
 @Injectable()
 export class ThumbnailsSweeper extends RecurringService {
   constructor(
@@ -33,9 +33,10 @@ export class ThumbnailsSweeper extends RecurringService {
   }
 
   /**
-   * Removes thumbnails without a Style: what a crash left between a deletion's commit and its files. One process at a time does it.
-   * @param at milliseconds since the epoch; the database's time unless given, for the machine's clock may be wrong.
-   * @returns how many; 0 while another process is at it.
+   * Removes thumbnails without a Style, which a crash between a deletion's commit and its files leaves behind. One process at a
+   * time does it.
+   * @param at milliseconds since the epoch; by default the database's time, because the machine's clock may be wrong.
+   * @returns how many; 0 while another process is doing it.
    */
   async removeStrays(at?: number, signal?: AbortSignal): Promise<number> {
     const removed = await underSessionLock(this.dataSource, strayLock, async () =>
@@ -76,7 +77,7 @@ export class ThumbnailsSweeper extends RecurringService {
   }
 }
 
-/** Which of some keys are no Style's thumbnail: there is no such Style, or the file was never finished. */
+/** Which of these keys are thumbnails of no Style: there is no such Style, or the file was never finished. */
 async function strays(manager: EntityManager, keys: readonly string[]): Promise<string[]> {
   const ids = keys.map((key) => key.slice(thumbnailFolder.length + 1).replace(/\.png$/, '')).filter(isIdentifier);
   const rows = await manager.query<{ id: string }[]>('SELECT id FROM styles WHERE id = ANY($1)', [ids]);

@@ -5,7 +5,7 @@ import type { LookupFunction } from 'node:net';
 import { isIP, Socket } from 'node:net';
 import { isRefusedAddress } from '@app/domain';
 
-/** Nothing is sent to the address that a webhook's host has or stands for. */
+/** The address that a webhook's host is or resolves to is not allowed. */
 export class AddressRefusedError extends Error {
   readonly code = 'ERR_ADDRESS_REFUSED';
 
@@ -17,13 +17,13 @@ export class AddressRefusedError extends Error {
 /** All addresses of a name. */
 export type LookUpAll = (hostname: string, options: LookupAllOptions) => Promise<LookupAddress[]>;
 
-/** The connection goes to an address that was looked at: the look-up that connects is the one that is checked. */
+/** Connects only to a checked address: the look-up for the connection is the one that is checked. */
 const lookupFunction =
   (lookUp: LookUpAll, allowPrivate: boolean): LookupFunction =>
   (hostname, options, callback) => {
     lookUp(hostname, { ...options, all: true }).then(
       (addresses) => {
-        // One name for a public and a private address is an attempt to get at the second.
+        // A name with both a public and a private address is an attempt to reach the private one.
         if (!allowPrivate && addresses.some(({ address }) => isRefusedAddress(address)))
           return callback(new AddressRefusedError(), []);
         if (options.all) return callback(null, addresses);
@@ -35,14 +35,14 @@ const lookupFunction =
 
 type Connect = HttpAgent['createConnection'];
 
-/** Nothing is looked up for a host that is an address already. */
+/** A host that is already an address is not looked up. */
 const checked =
   (connect: Connect, lookup: LookupFunction, allowPrivate: boolean): Connect =>
   (options, callback) => {
     const host = options.host ?? '';
     if (!allowPrivate && isIP(host) !== 0 && isRefusedAddress(host)) {
       const error = new AddressRefusedError();
-      // The agent takes the first word that it gets: a socket that was returned would fail before anybody listens to it.
+      // The agent uses the first result of the callback; the error of a returned socket would come before anybody listens for it.
       if (callback) callback(error, new Socket());
       return callback ? undefined : new Socket().destroy(error);
     }
@@ -71,7 +71,7 @@ class CheckedHttpsAgent extends HttpsAgent {
   }
 }
 
-/** The agents for one webhook; unless `allowPrivate`, they connect to no address of which `isRefusedAddress` is true. */
+/** The agents for one webhook; unless `allowPrivate`, they do not connect to addresses for which `isRefusedAddress` is true. */
 export function receiverAgents(
   allowPrivate: boolean,
   lookUp: LookUpAll,

@@ -10,40 +10,40 @@ import { AddressRefusedError, receiverAgents } from './receiver-agents';
 import type { ReceiverAnswer } from './receiver-gate';
 import { retryAfterMs } from './retry-schedule';
 
-/** A receiver has this long to answer. */
+/** Time limit of a receiver's response. */
 const timeoutMs = 15_000;
-/** Of an answer's body so much is read, for so long; then the connection is closed. */
+/** At most this much of a response's body is read, for at most this long; then the connection is closed. */
 const maxReplyBytes = 64 * 1024;
 const replyTimeoutMs = 1_000;
-/** Characters of a failed answer that are kept in the log. */
+/** Characters of a failed response that the log keeps. */
 const excerptLength = 200;
 
-/** What a receiver made of one try. */
+/** The outcome of one attempt. */
 export interface Receipt {
   statusCode: number | null;
   error: string | null;
   durationMs: number;
-  /** Wait it asked for, in milliseconds. */
+  /** The wait that it requested, in milliseconds. */
   retryAfterMs: number;
-  /** What it says about the receiver's host. */
+  /** What it shows about the receiver's host. */
   answer: ReceiverAnswer;
 }
 
 /** A signed message for a receiver. */
 export interface WebhookMessage {
   id: string;
-  /** Whose webhook it is. */
+  /** The owner of the webhook. */
   ownerId: string;
   url: string;
-  /** The exact bytes that are signed and sent. */
+  /** The exact bytes to sign and send. */
   body: string;
   /** Each secret signs, so that a receiver can move from one to the next. */
   secrets: readonly string[];
 }
 
 /**
- * Posts one message with Standard Webhooks headers. Never follows a redirect, and reaches no private,
- * loopback or link-local address after name resolution unless the operator allows it.
+ * Posts one message with Standard Webhooks headers. It never follows a redirect, and after name resolution connects to no
+ * private, loopback or link-local address unless the operator allows it.
  */
 @Injectable()
 export class WebhookSender {
@@ -54,7 +54,7 @@ export class WebhookSender {
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
-  /** Never throws for what a receiver or the network does: the receipt says it. */
+  /** Never throws because of the receiver or the network: the receipt contains the error. */
   async send(message: WebhookMessage): Promise<Receipt> {
     const { ownerId, url, body } = message;
     const started = Date.now();
@@ -90,7 +90,7 @@ export class WebhookSender {
         signal,
         headers: headersOf(message, new Date(started)),
       });
-      // The status is the answer; the body is read for the log, and so that the receiver can end its reply in peace.
+      // The status decides; the body is read for the log, and so that the receiver can finish its response.
       const reply = await readSome(response.data);
       const ok = response.status >= 200 && response.status < 300;
       return receipt(
@@ -116,7 +116,7 @@ function headersOf({ id, body, secrets }: WebhookMessage, at: Date): Record<stri
   };
 }
 
-/** @returns the beginning of a body as one line of text; whatever ends it early is no failure. */
+/** @returns the beginning of a body as one line of text; an early end is not an error. */
 async function readSome(body: Readable): Promise<string> {
   const timer = setTimeout(() => body.destroy(), replyTimeoutMs);
   const kept: Buffer[] = [];
@@ -150,13 +150,13 @@ function reasonOf(error: unknown, isLookedUp: boolean): string {
   return `The receiver could not be reached: ${(error as { code?: string }).code ?? message}.`;
 }
 
-/** False where it ended before anybody was connected to: the name has no address now, or one that is refused. */
+/** False if it ended before any connection: the name has no address now, or one that is not allowed. */
 function wasAsked(error: unknown): boolean {
   const cause = causeOf(error);
   return !(cause instanceof AddressRefusedError || (cause as { syscall?: string }).syscall === 'getaddrinfo');
 }
 
-/** What axios has wrapped. */
+/** The error inside axios's error. */
 function causeOf(error: unknown): unknown {
   return isAxiosError(error) ? (error.cause ?? error) : error;
 }

@@ -1,12 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import { FairTurns } from './fair-turns';
 
-/** Work goes on for so long, all of it together, before the event loop has its turn. */
+/** All this work together runs for this long, before the event loop gets its turn. */
 const sliceMs = 4;
 
 /**
- * Work of many keys that is done on the event loop itself: a few milliseconds of it between two rounds of the loop, however many requests
- * have some, and keys take turns. What waits is bounded by the requests that are under way.
+ * Work of many keys on the event loop itself: a few milliseconds per turn of the loop, however many requests have some, and keys
+ * take turns. The open requests bound what waits.
  */
 export class LoopTime {
   private readonly turns = new FairTurns({ perKey: Infinity, total: Infinity });
@@ -15,7 +15,7 @@ export class LoopTime {
   /** @param restFactor how much longer than it has worked the loop is others' before the next work; at 0 it is a round of the loop. */
   constructor(private readonly restFactor = 0) {}
 
-  /** Does something to each of many, in their order. One of them alone must take no more than some milliseconds. */
+  /** Processes many items in order. A single one must take no more than a few milliseconds. */
   async forEach<T>(key: string, all: readonly T[], act: (one: T, index: number) => void): Promise<void> {
     for (let at = 0; at < all.length;) {
       const end = await this.turns.take(key);

@@ -1,7 +1,7 @@
 import { limits } from '../common/limits';
 import { DomainError } from './domain-error';
 
-/** The body has more bytes than it may. */
+/** The body is larger than allowed. */
 export class BodyTooLargeError extends DomainError<'tooLarge'> {
   constructor(maxBytes: number = limits.bodyBytes) {
     super('tooLarge', 'BodyTooLarge', `The body must be at most ${maxBytes} bytes.`);

@@ -46,7 +46,7 @@ export class NotFoundError extends DomainError<'notFound'> {
   }
 }
 
-/** No key, an unknown one, or a revoked one; the answer does not say which. */
+/** No key, an unknown one, or a revoked one; the response does not say which. */
 export class UnauthorizedError extends DomainError<'unauthorized'> {
   constructor(message = 'A valid API key is needed: Authorization: Bearer <API_KEY>.') {
     super('unauthorized', 'Unauthorized', message);
@@ -88,7 +88,7 @@ export class TooManyError extends DomainError<'tooMany'> {
   }
 }
 
-/** Something the service needs is down for the moment. */
+/** Something the service needs is unavailable at the moment. */
 export class ServiceUnavailableError extends DomainError<'unavailable'> {
   constructor(message: string, retryAfterSeconds = 2) {
     super('unavailable', 'ServiceUnavailable', message, { retryAfterSeconds });
