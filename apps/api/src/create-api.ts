@@ -14,8 +14,11 @@ import { responseHeaders } from './http/response-headers';
 import { Drain } from './infrastructure/drain';
 import { HttpObserver } from './observability/http-observer.middleware';
 
-/** Builds the api without listening yet. */
-export async function createApi(config: Config): Promise<NestExpressApplication> {
+/**
+ * Builds the api without listening yet.
+ * @param hasDocument whether the API document is built as well, or at its first request
+ */
+export async function createApi(config: Config, { hasDocument = false } = {}): Promise<NestExpressApplication> {
   await assertMigrated(databaseUrlOf(config));
   setDefaultBackendFactory(queueConnection(config, databaseUrlOf(config)).factory);
   const adapter = new BoundedAdapter();
@@ -35,7 +38,8 @@ export async function createApi(config: Config): Promise<NestExpressApplication>
   app.use(connections.oneAtATime);
   app.use(observer.observe.bind(observer));
   app.use(responseHeaders(config.publicUrl));
-  serveDocs(app, config.publicUrl);
+  const buildDocument = serveDocs(app, config.publicUrl);
+  if (hasDocument) buildDocument();
   app.enableShutdownHooks(endSignals);
   return app;
 }

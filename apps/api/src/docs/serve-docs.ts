@@ -2,13 +2,20 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { SwaggerModule } from '@nestjs/swagger';
 import type { Express } from 'express';
+import { boundReaders } from './bound-readers';
 import { createDocument } from './document';
 
 /** Path of the readable documentation. */
 export const docsPath = '/docs';
 
-/** Serves `/openapi.json` and `/docs`, which need no key. The document is built at the first request. */
-export function serveDocs(app: NestExpressApplication, publicUrl: string): void {
+/** Readers of the documentation at a time: each may be anybody, and holds a file open. */
+const maxReaders = 200;
+
+/**
+ * Serves `/openapi.json` and `/docs`, which need no key.
+ * @returns builds the document, which else the first request does while all others wait
+ */
+export function serveDocs(app: NestExpressApplication, publicUrl: string): () => void {
   let document: OpenAPIObject | undefined;
   let text: Buffer | undefined;
   const built = (): OpenAPIObject => (document ??= createDocument(app, publicUrl));
@@ -17,9 +24,11 @@ export function serveDocs(app: NestExpressApplication, publicUrl: string): void 
     text ??= Buffer.from(JSON.stringify(built()));
     response.type('application/json').send(text);
   });
+  app.use(docsPath, boundReaders(maxReaders));
   SwaggerModule.setup(docsPath, app, built, {
     raw: false,
     customSiteTitle: 'Darkroom API',
     swaggerOptions: { persistAuthorization: true, displayRequestDuration: true },
   });
+  return built;
 }

@@ -6,6 +6,8 @@ import { discardRest } from './unread-body';
 
 /** A response of which the client reads nothing for this long is closed. Node itself only notices slow readers. */
 const stallMs = 30_000;
+/** Bytes that a reader who has an answer waiting takes in that time, like the sender of an upload. */
+const leastTakenBytes = 64 * 1024;
 /**
  * More listeners than Node expects wait for the end of a response: its log line, its turn, its long request, the connection's
  * next request.
@@ -28,6 +30,8 @@ export class OpenConnections implements DrainedServer {
   private readonly idle = new Set<Socket>();
   /** Of each on which a request is being answered, what begins those that came after it. */
   private readonly lines = new Map<Socket, (() => void)[]>();
+  /** Of each with an answer that waits for its reader: the bytes it had taken when this was last enough. */
+  private readonly readers = new Map<Socket, { taken: number; at: number }>();
   private isEnding = false;
 
   /** @param most connections of the server. */
@@ -44,6 +48,8 @@ export class OpenConnections implements DrainedServer {
       if (this.isEnding) response.setHeader('Connection', 'close');
       response.setMaxListeners(mostListeners).once('finish', () => discardRest(request));
     });
+    const timer = setInterval(() => this.cutSlowReaders(stalledMs), stalledMs / 4).unref();
+    server.once('close', () => clearInterval(timer));
     server.on('timeout', (socket: Socket) => {
       // Waiting for a response and sending a body have time limits of their own.
       if (this.lines.has(socket) && socket.writableLength === 0) socket.setTimeout(stalledMs);
@@ -97,8 +103,20 @@ export class OpenConnections implements DrainedServer {
     if (this.size >= this.most * (1 - spare)) this.makeRoom();
     this.unused.add(socket);
     socket.once('close', () => {
-      for (const each of [this.unused, this.idle, this.lines]) each.delete(socket);
+      for (const each of [this.unused, this.idle, this.lines, this.readers]) each.delete(socket);
     });
+  }
+
+  /** Reading a few bytes now and then keeps a connection and what is buffered for it, so it is no reading. */
+  private cutSlowReaders(stalledMs: number): void {
+    const now = performance.now();
+    for (const socket of this.lines.keys()) {
+      const taken = socket.bytesWritten - socket.writableLength;
+      const known = this.readers.get(socket);
+      if (socket.writableLength === 0) this.readers.delete(socket);
+      else if (!known || taken - known.taken >= leastTakenBytes) this.readers.set(socket, { taken, at: now });
+      else if (now - known.at >= stalledMs) socket.destroy();
+    }
   }
 
   private makeRoom(): void {

@@ -69,7 +69,10 @@ async function parsed(ownerId: string, bytes: Buffer): Promise<unknown> {
 }
 
 function weightOf({ method, headers, route }: Request): RequestWeight {
-  if (method === 'GET') return (route as { path: string }).path.endsWith('/:id') ? 'light' : 'heavy';
+  const { path } = route as { path: string };
+  if (method === 'GET') return path.endsWith('/:id') ? 'light' : 'heavy';
+  // One Collection stands for up to a thousand Prompts, in the request and in its response.
+  if (path.endsWith('/styles')) return 'heavy';
   const isSmall = headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= lightBytes;
   return isSmall ? 'light' : 'heavy';
 }

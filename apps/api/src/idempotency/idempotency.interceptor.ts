@@ -47,8 +47,8 @@ export class IdempotencyInterceptor implements NestInterceptor {
     // Taken only when needed: a new request is checked before, and a rejected one needs none.
     const fingerprint = (): string => fingerprintOf(request.method, request.originalUrl, request.body);
     const { manager } = this.transactions;
-    const known = await manager.findOneBy(IdempotentReply, { ownerId, key });
-    if (known && isFresh(known)) return replay(known, fingerprint(), response);
+    const known = await findReply(manager, ownerId, key);
+    if (known && isFresh(known)) return replay(manager, known, fingerprint(), response);
     const work = async (): Promise<unknown> => {
       const body: unknown = await lastValueFrom(next.handle());
       await manager.insert(IdempotentReply, {
@@ -65,7 +65,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     try {
       return await this.transactions.enclose(work, { turn: () => this.turns.take(ownerId), first });
     } catch (error) {
-      if (error instanceof RepliedMeanwhile) return replay(error.reply, fingerprint(), response);
+      if (error instanceof RepliedMeanwhile) return replay(manager, error.reply, fingerprint(), response);
       throw error;
     }
   }
@@ -80,21 +80,29 @@ class KeyInUseError extends DomainError<'conflict'> {
   }
 }
 
+/** A reply without its body, which may be large: only a request with the same body gets it. */
+type KnownReply = Omit<IdempotentReply, 'body' | 'recordIds'>;
+
+function findReply(manager: EntityManager, ownerId: string, key: string): Promise<KnownReply | null> {
+  const select = { ownerId: true, key: true, fingerprint: true, status: true, createdAt: true } as const;
+  return manager.findOne(IdempotentReply, { select, where: { ownerId, key } });
+}
+
 /** Another request with the key finished after this one had checked. */
 class RepliedMeanwhile extends Error {
-  constructor(readonly reply: IdempotentReply) {
+  constructor(readonly reply: KnownReply) {
     super('The request has been answered.');
   }
 }
 
-function isFresh({ createdAt }: IdempotentReply): boolean {
+function isFresh({ createdAt }: KnownReply): boolean {
   return createdAt.getTime() > Date.now() - replayHours * 3_600_000;
 }
 
 /** @throws KeyInUseError while another request holds the key; RepliedMeanwhile. Deletes an expired reply. */
 async function refuseSecond(manager: EntityManager, ownerId: string, key: string): Promise<void> {
   await lockKey(manager, ownerId, key);
-  const known = await manager.findOneBy(IdempotentReply, { ownerId, key });
+  const known = await findReply(manager, ownerId, key);
   if (known && isFresh(known)) throw new RepliedMeanwhile(known);
   if (known) await manager.delete(IdempotentReply, { ownerId, key });
 }
@@ -122,9 +130,20 @@ async function lockKey(manager: EntityManager, ownerId: string, key: string): Pr
   if (!locked) throw new KeyInUseError();
 }
 
-function replay(first: IdempotentReply, fingerprint: string, response: Response): unknown {
-  if (first.fingerprint !== fingerprint)
+/** @throws KeyInUseError if the reply has just been deleted with its record: a retry is a new request. */
+async function replay(
+  manager: EntityManager,
+  { ownerId, key, fingerprint: firstFingerprint, status }: KnownReply,
+  fingerprint: string,
+  response: Response,
+): Promise<unknown> {
+  if (firstFingerprint !== fingerprint)
     throw new UnprocessableError('IdempotencyKeyReused', 'This Idempotency-Key was used with another request.');
-  response.status(first.status).setHeader('Idempotency-Replayed', 'true');
+  const first = await manager.findOne(IdempotentReply, {
+    select: { ownerId: true, body: true },
+    where: { ownerId, key },
+  });
+  if (!first) throw new KeyInUseError();
+  response.status(status).setHeader('Idempotency-Replayed', 'true');
   return JSON.parse(first.body);
 }

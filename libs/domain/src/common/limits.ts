@@ -21,6 +21,8 @@ export const limits = {
   weightsScale: { min: 0, max: 2 },
   /** Prompts that one request to apply Styles may make. */
   appliedPrompts: 1000,
+  /** Metadata of all these Prompts together, in characters of JSON. */
+  appliedMetadata: 1_000_000,
   page: { min: 1, max: 100 },
   /** Attempts of a webhook delivery that its log shows. */
   shownAttempts: 100,
