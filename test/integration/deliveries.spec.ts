@@ -3,30 +3,20 @@ import { newIdentifier, WebhookDelivery } from '@app/domain';
 import { failuresToOpen, hostConcurrency } from '../../apps/api/src/webhooks/receiver-gate';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
-import type { Receiver } from '../support/receiver';
-import { startReceiver } from '../support/receiver';
+import { receiversOfSuite } from '../support/receiver';
 import { until } from '../support/until';
 
 describe('The webhook log', () => {
   let api: TestApi;
   let key: TestKey;
-  const receivers: Receiver[] = [];
 
   beforeAll(async () => {
     api = await startTestApi();
     key = await api.createKey();
   });
 
-  afterAll(async () => {
-    await api.close();
-    await Promise.all(receivers.map((receiver) => receiver.close()));
-  });
-
-  const receiver = async (...answer: Parameters<typeof startReceiver>) => {
-    const started = await startReceiver(...answer);
-    receivers.push(started);
-    return started;
-  };
+  afterAll(() => api.close());
+  const receiver = receiversOfSuite();
 
   const create = async (webhook?: string): Promise<string> => {
     const body = { prompt: 'a star', ...(webhook && { webhook }) };

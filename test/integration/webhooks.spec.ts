@@ -5,29 +5,20 @@ import { WebhookSender } from '../../apps/api/src/webhooks/webhook-sender';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import type { Receiver } from '../support/receiver';
-import { startReceiver } from '../support/receiver';
+import { receiversOfSuite } from '../support/receiver';
 import { until } from '../support/until';
 
 describe('Webhooks', () => {
   let api: TestApi;
   let key: TestKey;
-  const receivers: Receiver[] = [];
 
   beforeAll(async () => {
     api = await startTestApi();
     key = await api.createKey();
   });
 
-  afterAll(async () => {
-    await api.close();
-    await Promise.all(receivers.map((receiver) => receiver.close()));
-  });
-
-  const receiver = async (...answer: Parameters<typeof startReceiver>) => {
-    const started = await startReceiver(...answer);
-    receivers.push(started);
-    return started;
-  };
+  afterAll(() => api.close());
+  const receiver = receiversOfSuite();
 
   /** A canceled Generation is terminated, and needs no worker. */
   const terminate = async (webhook: string, target = api, owner = key): Promise<string> => {

@@ -48,3 +48,14 @@ export async function startReceiver(
     },
   };
 }
+
+/** Starts receivers that are closed at the end of the suite that calls this. */
+export function receiversOfSuite(): typeof startReceiver {
+  const receivers: Receiver[] = [];
+  afterAll(() => Promise.all(receivers.map((receiver) => receiver.close())));
+  return async (...answer) => {
+    const started = await startReceiver(...answer);
+    receivers.push(started);
+    return started;
+  };
+}
