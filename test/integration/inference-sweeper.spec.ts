@@ -1,8 +1,9 @@
 import type { ImageTask } from '@app/domain';
 import { Image, newIdentifier } from '@app/domain';
+import { maxAttempts } from '@app/image-tasks';
 import { jobIdOf, queueConnection, queueNames } from '@app/queue';
 import { Worker } from 'bullmq';
-import { FailureService, maxAttempts } from '../../apps/inference/src/drawing/failure.service';
+import { FailureService } from '../../apps/inference/src/drawing/failure.service';
 import { FileSweeper } from '../../apps/inference/src/sweeper/file-sweeper';
 import { Sweeper, sweepLock } from '../../apps/inference/src/sweeper/sweeper';
 import { TaskSweeper } from '../../apps/inference/src/sweeper/task-sweeper';

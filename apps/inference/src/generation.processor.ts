@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { ImageTaskLifeCycle } from '@app/image-tasks';
+import { ImageTaskLifeCycle, maxAttempts } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import type { JobData } from '@app/queue';
 import { ClockWatch, queueNames } from '@app/queue';
@@ -9,7 +9,7 @@ import { Inject } from '@nestjs/common';
 import type { Job } from 'bullmq';
 import { DelayedError, WaitingError } from 'bullmq';
 import { DrawingService } from './drawing/drawing.service';
-import { FailureService, maxAttempts } from './drawing/failure.service';
+import { FailureService } from './drawing/failure.service';
 import { Engines } from './engine/engines';
 import { SHUTDOWN_DEADLINE_MS } from './shutdown-deadline.token';
 

@@ -18,7 +18,6 @@ interface Cancelable {
   locked: 'skip' | 'wait';
 }
 
-/** Cancels a task that has not terminated. @returns whether it was canceled now; undefined if there is no such task. */
 export async function cancelOne(
   transaction: JobTransaction,
   taskId: string,
@@ -30,7 +29,6 @@ export async function cancelOne(
   return { canceled };
 }
 
-/** Cancels, in batches, all tasks that an owner has open when the call begins. @returns how many tasks were canceled. */
 export async function cancelAll(transactions: Transactions, ownerId: string): Promise<number> {
   const [{ before }] = await transactions.manager.query<[{ before: Date }]>(
     `SELECT clock_timestamp() + $1 * interval '1 ms' AS before`,

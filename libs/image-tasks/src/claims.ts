@@ -18,10 +18,6 @@ const heldRetryMs = heartbeatTimeoutMs / 5;
  */
 const waitingRetryMs = { each: 50, least: 500, most: 30_000 };
 
-/**
- * Claims the next task: the one that this ticket claimed before, if that worker is gone; else any task whose worker is gone; else
- * the oldest task of the owner whose turn it is.
- */
 export async function claimDue(transactions: Transactions, ticket: string, maxConcurrent: number): Promise<DueClaim> {
   const { manager } = transactions;
   const own = await manager.findOne(ImageTask, { select: { id: true }, where: { ticket, status: 'processing' } });
@@ -36,7 +32,6 @@ export async function claimDue(transactions: Transactions, ticket: string, maxCo
   return count === 0 ? { kind: 'none' } : { kind: 'wait', retryMs: Math.max(least, each * count) };
 }
 
-/** Claims one given task, whoever's turn it is: a queued one, or one whose worker is gone. */
 export function claimOne(transactions: Transactions, taskId: string): Promise<Claim> {
   return transactions.run(async ({ manager }) => {
     const { affected } = await manager

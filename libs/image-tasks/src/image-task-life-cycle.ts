@@ -43,7 +43,10 @@ export class ImageTaskLifeCycle {
     return updateHeld(this.transactions, task, { heartbeatAt: () => 'now()' });
   }
 
-  /** Leaves the task alone for the next `ms` milliseconds; after that any process may claim it. False as for `heartbeat`. */
+  /**
+   * Expects the task's own job in `ms`; that job may claim it up to `heartbeatTimeoutMs` early, because clocks differ. False as
+   * for `heartbeat`.
+   */
   leaveAlone(task: Attempt, ms: number): Promise<boolean> {
     const heartbeatAt = () => `now() + ${Math.round(ms) - leadMs} * interval '1 ms'`;
     return updateHeld(this.transactions, task, { heartbeatAt });

@@ -6,7 +6,7 @@ export { ImageTaskLifeCycle } from './image-task-life-cycle';
 export type { NewTask } from './insert-tasks';
 export { LiveWorkers } from './live-workers';
 export type { Settlement } from './settlement';
-export { heartbeatTimeoutMs, leftUntil, silenceFactor } from './silence';
+export { abandonedMs, heartbeatTimeoutMs, leftUntil, maxAttempts, silenceFactor } from './silence';
 export { claimDueStatement } from './statements/claim-due';
 export { recountStored } from './storage-recount';
 export { addStored } from './storage-use';

@@ -22,7 +22,6 @@ export function updateHeld(
   });
 }
 
-/** Gives a claimed task back. False: this worker no longer holds it. */
 export function release(transactions: Transactions, task: Attempt, delayMs: number): Promise<boolean> {
   return transactions.run(async (transaction) => {
     const row = await lockAttempt(transaction.manager, task);
@@ -31,7 +30,6 @@ export function release(transactions: Transactions, task: Attempt, delayMs: numb
   });
 }
 
-/** Requeues a task that lost its worker or its job. False when it has changed since it was found. */
 export function requeue(transactions: Transactions, found: FoundTask): Promise<boolean> {
   return transactions.run(async (transaction) => {
     const row = await lockTask(transaction.manager, found.id);

@@ -19,10 +19,6 @@ export interface Settlement {
   images?: readonly Omit<Image, 'task' | 'taskId'>[];
 }
 
-/**
- * Writes the terminated status, the images, the usage and the pending webhook delivery in one transaction, only if the row still
- * carries this attempt. False: it does not.
- */
 export function settle(transactions: Transactions, task: Attempt, settlement: Settlement): Promise<boolean> {
   return transactions.run(async (transaction) => {
     const { manager } = transaction;

@@ -1,13 +1,19 @@
 /** A worker without a heartbeat for this long has lost its task. */
 export const heartbeatTimeoutMs = 10_000;
 
+/** Silence after which a sweeper makes a new job: the queue itself reassigns a dead process's job long before, so the job was lost. */
+export const abandonedMs = 3 * heartbeatTimeoutMs;
+
+/** Claims, or deaths of workers, after which a task fails. */
+export const maxAttempts = 5;
+
 /**
  * Factor of the silence after which a task is taken from its worker, in SQL: doubled with the second death, and so on. This keeps
  * a task that kills its workers away from the others, while a task that was only nearby is not failed for it.
  */
 export const silenceFactor = 'power(2, greatest(0, deaths - 1))';
 
-/** A task that was left alone is due this long after its heartbeat, so that a clock that is slightly behind does not delay it further. */
+/** A task that was left alone is due this long after its heartbeat: its own job may claim it up to `heartbeatTimeoutMs` early, because clocks differ. */
 export const leadMs = 2 * heartbeatTimeoutMs;
 /** The time until which a task is left alone, in SQL. */
 export const leftUntil = `heartbeat_at + ${leadMs} * interval '1 ms'`;

@@ -27,6 +27,9 @@ export interface NewJob<Q extends QueueName> {
   delayMs?: number;
 }
 
+/** The job of a row that is younger, or due for less, may still come, because Redis gets it after the commit. */
+export const jobGraceMs = 5_000;
+
 /** States of a job that has not ended. */
 export const openStates = ['waiting', 'active', 'delayed', 'prioritized'] as const;
 

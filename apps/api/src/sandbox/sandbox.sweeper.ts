@@ -1,19 +1,14 @@
 import { ImageTask } from '@app/domain';
 import { JOB_BACK_END, RecurringService } from '@app/foundation';
-import { heartbeatTimeoutMs, ImageTaskLifeCycle } from '@app/image-tasks';
+import { abandonedMs, ImageTaskLifeCycle, maxAttempts } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
-import { isOpen, jobIdOf } from '@app/queue';
+import { isOpen, jobGraceMs, jobIdOf } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 
 const intervalMs = 15_000;
-/** The job of a younger row may still come, because Redis gets it after the commit. */
-const graceMs = 5_000;
-/** The queue itself reassigns a dead process's job long before. */
-const abandonedMs = 3 * heartbeatTimeoutMs;
-const maxAttempts = 5;
 
 /** Makes new jobs for sandbox tasks that lost theirs, and fails those that fail repeatedly. */
 @Injectable()
@@ -40,7 +35,7 @@ export class SandboxSweeper extends RecurringService {
       .andWhere(
         `(task.status = 'queued' AND task.created_at < now() - :graceMs * interval '1 ms'
           OR task.status = 'processing' AND task.heartbeat_at < now() - :abandonedMs * interval '1 ms')`,
-        { graceMs, abandonedMs },
+        { graceMs: jobGraceMs, abandonedMs },
       )
       .orderBy('task.createdAt', 'ASC')
       .limit(500)

@@ -2,14 +2,12 @@ import { WebhookDelivery } from '@app/domain';
 import { JOB_BACK_END, RecurringService } from '@app/foundation';
 import { JsonLogger } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
-import { isOpen, jobIdOf, Transactions } from '@app/queue';
+import { isOpen, jobGraceMs, jobIdOf, Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { LessThan, Repository } from 'typeorm';
 
 const intervalMs = 15_000;
-/** The job of a delivery that just became due may still come, because Redis gets it after the commit. */
-const graceMs = 5_000;
 
 /** Makes new jobs for due deliveries that lost theirs. */
 @Injectable()
@@ -31,21 +29,21 @@ export class DeliveriesSweeper extends RecurringService {
   /** @returns how many deliveries got a new job. */
   async sweep(now = new Date(), signal?: AbortSignal): Promise<number> {
     const due = await this.deliveries.find({
-      where: { status: 'pending', nextAttemptAt: LessThan(new Date(now.getTime() - graceMs)) },
+      where: { status: 'pending', nextAttemptAt: LessThan(new Date(now.getTime() - jobGraceMs)) },
       order: { nextAttemptAt: 'ASC' },
       take: 500,
     });
-    let revived = 0;
+    let requeued = 0;
     for (const delivery of due) {
       if (signal?.aborted) break;
       if (!isOpen(await this.jobs.presence('webhooks', jobIdOf(delivery.id, delivery.enqueued))))
-        revived += await this.revive(delivery);
+        requeued += await this.requeue(delivery);
     }
-    if (revived > 0) this.logger.warn('deliveries had lost their jobs', { revived });
-    return revived;
+    if (requeued > 0) this.logger.warn('deliveries had lost their jobs', { requeued });
+    return requeued;
   }
 
-  private revive({ id, enqueued }: WebhookDelivery): Promise<number> {
+  private requeue({ id, enqueued }: WebhookDelivery): Promise<number> {
     return this.transactions.run(async (transaction) => {
       const { affected } = await transaction.manager.update(
         WebhookDelivery,

@@ -49,7 +49,7 @@ export class DrawingService {
     } catch (error) {
       loan.giveBack();
       this.metrics.drawingEnded('unfinished');
-      await this.failures.settle(task, error, hold);
+      await this.failures.handle(task, error, hold);
     } finally {
       hold.end();
     }
@@ -61,7 +61,7 @@ export class DrawingService {
     let scheduler = '';
     let enlargedBy = task.highResolution ? lanczos : null;
     let saved: Promise<StoredPicture[]> = Promise.resolve([]);
-    let noted: Promise<void> = Promise.resolve();
+    let startRecorded: Promise<void> = Promise.resolve();
     this.logger.log('drawing', { taskId: task.id, attempt: task.attempt, model: model.servedBy });
     try {
       const { computeMs } = await loan.engine.draw({
@@ -71,8 +71,12 @@ export class DrawingService {
         ...(upscaler && { upscaler: upscaler.source }),
         onStarted: (started) => {
           scheduler = started.scheduler;
-          noted = this.note(task, { servedBy: model.servedBy, promptChunks: started.promptChunks }, hold);
-          noted.catch(() => undefined);
+          startRecorded = this.recordStart(
+            task,
+            { servedBy: model.servedBy, promptChunks: started.promptChunks },
+            hold,
+          );
+          startRecorded.catch(() => undefined);
         },
         onProgress: this.progress.of(task),
         onPicture: (index, picture, upscaled) => {
@@ -86,7 +90,7 @@ export class DrawingService {
       loan.giveBack();
       const images = await saved;
       crashPoint('after-file-write');
-      await noted;
+      await startRecorded;
       if (hold.signal.aborted) throw new DrawingAbortedError('The task was given up while its pictures were stored.');
       const computeSeconds = computeMs / 1000;
       crashPoint('before-commit');
@@ -99,13 +103,13 @@ export class DrawingService {
       this.metrics.drawingEnded('succeeded', computeSeconds);
       this.logger.log('succeeded', { taskId: task.id, attempt: task.attempt, images: images.length, computeSeconds });
     } catch (error) {
-      await Promise.allSettled([saved, noted]);
+      await Promise.allSettled([saved, startRecorded]);
       await this.discard(task);
       throw error;
     }
   }
 
-  private async note(
+  private async recordStart(
     task: ImageTask,
     served: { servedBy: string; promptChunks: number },
     hold: TaskHold,

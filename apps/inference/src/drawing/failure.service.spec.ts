@@ -1,8 +1,9 @@
 import { ImageTask } from '@app/domain';
 import type { ImageTaskLifeCycle, Settlement } from '@app/image-tasks';
+import { maxAttempts } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import { DrawingAbortedError, DrawingRefusedError, EngineBrokenError } from '../engine/engine';
-import { FailureService, maxAttempts } from './failure.service';
+import { FailureService } from './failure.service';
 import { TaskRefusedError } from './task-refused-error';
 
 class FakeLifeCycle {
@@ -35,29 +36,29 @@ describe(FailureService.name, () => {
   it.each([new TaskRefusedError('The model x is not installed.'), new DrawingRefusedError('The width is 500.')])(
     "fails a task at once, with the error's message, if it would fail again: %s",
     async (error) => {
-      await failures.settle(task(1), error, held);
+      await failures.handle(task(1), error, held);
       expect(lifeCycle.calls).toEqual([{ failed: error.message }]);
     },
   );
 
   it('writes nothing for a task that is lost', async () => {
-    await failures.settle(task(1), new DrawingAbortedError('aborted'), { lost: true, signal: AbortSignal.abort() });
+    await failures.handle(task(1), new DrawingAbortedError('aborted'), { lost: true, signal: AbortSignal.abort() });
     expect(lifeCycle.calls).toEqual([]);
   });
 
   it('gives a task back at once when the process ends', async () => {
-    await failures.settle(task(1), new DrawingAbortedError('aborted'), { lost: false, signal: AbortSignal.abort() });
+    await failures.handle(task(1), new DrawingAbortedError('aborted'), { lost: false, signal: AbortSignal.abort() });
     expect(lifeCycle.calls).toEqual([{ released: 0 }]);
   });
 
   it('waits longer before each further attempt', async () => {
-    for (let attempt = 1; attempt < maxAttempts; attempt++) await failures.settle(task(attempt), full, held);
+    for (let attempt = 1; attempt < maxAttempts; attempt++) await failures.handle(task(attempt), full, held);
     expect(lifeCycle.calls).toEqual([2_000, 4_000, 8_000, 16_000].map((released) => ({ released })));
   });
 
   it('reports the cause after the last attempt, without internals of the service', async () => {
     for (const error of [full, new EngineBrokenError('bad_alloc'), new Error('/srv/x.js:12 is undefined')])
-      await failures.settle(task(maxAttempts), error, held);
+      await failures.handle(task(maxAttempts), error, held);
     expect(lifeCycle.calls).toEqual([
       { failed: 'The picture could not be stored: the storage is full.' },
       { failed: 'The picture could not be drawn: the engine broke in 5 tries.' },

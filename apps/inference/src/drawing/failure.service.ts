@@ -1,5 +1,5 @@
 import type { ImageTask } from '@app/domain';
-import { ImageTaskLifeCycle } from '@app/image-tasks';
+import { ImageTaskLifeCycle, maxAttempts } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import { StorageUnavailableError } from '@app/storage';
 import { Injectable } from '@nestjs/common';
@@ -7,9 +7,6 @@ import { DrawingAbortedError, DrawingRefusedError, EngineBrokenError } from '../
 import { withRetries } from './with-retries';
 import type { TaskHold } from './task-hold';
 import { TaskRefusedError } from './task-refused-error';
-
-/** Claims after which a task fails, whatever ended them. */
-export const maxAttempts = 5;
 
 /** Wait before the next attempt: 2, 4, 8, 16 seconds. */
 const backOffMs = (attempt: number): number => 1_000 * 2 ** Math.min(attempt, 6);
@@ -22,7 +19,7 @@ export class FailureService {
     private readonly logger: JsonLogger,
   ) {}
 
-  async settle(task: ImageTask, error: unknown, hold: Pick<TaskHold, 'lost' | 'signal'>): Promise<void> {
+  async handle(task: ImageTask, error: unknown, hold: Pick<TaskHold, 'lost' | 'signal'>): Promise<void> {
     const about = { taskId: task.id, attempt: task.attempt };
     if (hold.lost) {
       this.logger.log('given up: canceled, deleted or taken over', about);

@@ -1,17 +1,13 @@
 import { ImageTask } from '@app/domain';
 import { JOB_BACK_END } from '@app/foundation';
-import { heartbeatTimeoutMs, ImageTaskLifeCycle, silenceFactor } from '@app/image-tasks';
+import { abandonedMs, ImageTaskLifeCycle, maxAttempts, silenceFactor } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
-import { jobIdOf } from '@app/queue';
+import { jobGraceMs, jobIdOf } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { FailureService, maxAttempts } from '../drawing/failure.service';
+import { FailureService } from '../drawing/failure.service';
 
-/** The job of a younger row may still come, because Redis gets it after the commit. */
-const graceMs = 5_000;
-/** The queue itself reassigns a dead worker's job long before; this is for lost jobs. */
-const abandonedMs = 3 * heartbeatTimeoutMs;
 /** Rows per sweep; the next sweep handles the rest. */
 const batch = 500;
 
@@ -43,7 +39,7 @@ export class TaskSweeper {
       const job = await this.jobs.presence('images', task.ticket ?? jobIdOf(task.id, task.enqueued));
       if (!waitingStates.has(job)) counts.requeued += await this.requeue(task, job);
     }
-    for (const task of await this.withoutTicket()) {
+    for (const task of await this.queuedBeyondJobs()) {
       if (signal?.aborted) return counts;
       counts.requeued += await this.requeue(task, 'too few');
     }
@@ -51,7 +47,7 @@ export class TaskSweeper {
   }
 
   /** The oldest queued tasks, as many as there are fewer jobs than open tasks: any job serves any task. */
-  private async withoutTicket(): Promise<ImageTask[]> {
+  private async queuedBeyondJobs(): Promise<ImageTask[]> {
     // Jobs are counted first: a task that ends between the two counts can only make the shortage look smaller.
     const jobs = Object.values(await this.jobs.counts('images')).reduce((sum, count) => sum + count, 0);
     const { manager } = this.dataSource;
@@ -61,11 +57,11 @@ export class TaskSweeper {
          (SELECT count(*) FROM image_tasks
           WHERE status = 'queued' AND NOT sandbox AND created_at < now() - $1 * interval '1 ms')
        )::integer AS open`,
-      [graceMs],
+      [jobGraceMs],
     );
     if (jobs >= open) return [];
     const queued = `status = 'queued' AND created_at < now() - :age * interval '1 ms'`;
-    return this.open(queued, graceMs, Math.min(open - jobs, batch));
+    return this.findOpen(queued, jobGraceMs, Math.min(open - jobs, batch));
   }
 
   private async requeue(task: ImageTask, job: string): Promise<number> {
@@ -77,10 +73,10 @@ export class TaskSweeper {
 
   private abandoned(): Promise<ImageTask[]> {
     const silent = `heartbeat_at < now() - :age * ${silenceFactor} * interval '1 ms'`;
-    return this.open(`status = 'processing' AND ${silent}`, abandonedMs, batch);
+    return this.findOpen(`status = 'processing' AND ${silent}`, abandonedMs, batch);
   }
 
-  private open(condition: string, age: number, limit: number): Promise<ImageTask[]> {
+  private findOpen(condition: string, age: number, limit: number): Promise<ImageTask[]> {
     return this.dataSource.manager
       .createQueryBuilder(ImageTask, 'task')
       .where(`NOT sandbox AND ${condition}`, { age })
