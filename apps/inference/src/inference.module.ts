@@ -52,6 +52,7 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
         QueueModule.forRoot({ ...(now && { now }) }),
         StorageModule,
         ImageTasksModule,
+        // Only for the processor, without a queue of its own: jobs are added in transactions.
         BullModule.registerQueue(),
       ],
       providers: [

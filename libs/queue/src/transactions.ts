@@ -70,7 +70,7 @@ export class Transactions {
 
   /**
    * Commits the rows and jobs of `work`; if it throws, neither is kept. Inside `enclose` it is part of that transaction. After a
-   * deadlock `work` runs once more, so it must have no other effects.
+   * deadlock `work` is repeated, at most three times, so it must have no other effects.
    */
   async run<T>(work: (transaction: JobTransaction) => Promise<T>): Promise<T> {
     const outer = enclosing.getStore();
@@ -96,7 +96,7 @@ export class Transactions {
    * Makes everything that `work` writes through the data source, its repositories and `run` one transaction, committed when
    * `work` is done. It begins with the first transaction or the first statement that is not a SELECT, and every later query is
    * part of it. Until then `work` holds no connection, so slow steps come first. For sequential calls only: `work` must not query
-   * in parallel. After a deadlock it runs once more, as in `run`.
+   * in parallel. After a deadlock it is repeated, as in `run`.
    */
   enclose<T>(work: () => Promise<T>, { turn, first }: EnclosingSteps = {}): Promise<T> {
     return repeatAfterDeadlock(async () => {

@@ -18,7 +18,7 @@ import { StorageQuota } from '../storage-use/storage-quota';
 /** The parts of a new task that concern its key. */
 export interface NewOrder {
   metadata?: Metadata | null;
-  /** Of the metadata in the body. */
+  /** JSON pointer to the metadata in the body. */
   pointer: string;
 }
 

@@ -10,7 +10,7 @@ import { Global, Module } from '@nestjs/common';
 import { Drain } from './drain';
 import { Notifications } from './notifications';
 
-/** Shared by all features of this process: the intake of tasks, and the listener for notifications. */
+/** Shared by all features of this process: the intake of tasks, the listener for notifications, and the drain at the end of the process. */
 @Global()
 @Module({
   providers: [
@@ -21,7 +21,7 @@ import { Notifications } from './notifications';
       inject: [CONFIG, Transactions, JOB_BACK_END, JsonLogger],
       useFactory: (config: Config, transactions: Transactions, jobs: JobBackEnd, logger: JsonLogger) =>
         new TaskIntake(databaseUrlOf(config), transactions, jobs, (error) =>
-          logger.warnSparingly('the intake had a failure', { reason: String(error) }),
+          logger.warnSparingly('the intake failed', { reason: String(error) }),
         ),
     },
   ],
