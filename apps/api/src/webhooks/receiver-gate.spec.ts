@@ -1,12 +1,12 @@
-import type { Admission, ReceiverAnswer, Try } from './receiver-gate';
+import type { GateEntry, ReceiverAnswer, Try } from './receiver-gate';
 import { failuresToOpen, hostConcurrency, ownerConcurrency, ReceiverGate } from './receiver-gate';
 
-const place = (admission: Admission): ((answer: ReceiverAnswer) => void) => {
+const place = (admission: GateEntry): ((answer: ReceiverAnswer) => void) => {
   if (!('leave' in admission)) throw new Error(`It was sent away for ${admission.waitMs} ms.`);
   return admission.leave;
 };
 const to = (host: string, ownerId = 'owner'): Try => ({ host, ownerId });
-const waitOf = (admission: Admission): number | undefined => ('waitMs' in admission ? admission.waitMs : undefined);
+const waitOf = (admission: GateEntry): number | undefined => ('waitMs' in admission ? admission.waitMs : undefined);
 
 describe(ReceiverGate.name, () => {
   // The clock stands still unless a test sets it.

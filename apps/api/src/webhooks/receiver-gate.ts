@@ -35,7 +35,7 @@ class Places {
   }
 
   /** Those who were sent away return one after the other, at the rate at which slots become free. */
-  promise(now: number): number {
+  returnAfterMs(now: number): number {
     this.promisedUntil = Math.max(now, this.promisedUntil) + this.typicalMs / this.count;
     return Math.round(Math.min(Math.max(this.promisedUntil - now, shortestQueueMs), longestQueueMs));
   }
@@ -52,7 +52,7 @@ class Host extends Places {
 export type ReceiverAnswer = 'answered' | 'failed' | 'not asked';
 
 /** Either a slot, to be released with the outcome, or how long to stay away. */
-export type Admission = { leave: (answer: ReceiverAnswer) => void } | { waitMs: number };
+export type GateEntry = { leave: (answer: ReceiverAnswer) => void } | { waitMs: number };
 
 /** One attempt that needs a slot. */
 export interface Try {
@@ -73,7 +73,7 @@ export class ReceiverGate {
   private readonly hosts = new Map<string, Host>();
   private readonly owners = new Map<string, Places>();
 
-  enter({ host, ownerId, asked = false }: Try, now = Date.now()): Admission {
+  enter({ host, ownerId, asked = false }: Try, now = Date.now()): GateEntry {
     const hostPlaces = this.hostOf(host, now);
     const shut = hostPlaces.failures >= failuresToOpen;
     if (shut && !asked) {
@@ -81,7 +81,7 @@ export class ReceiverGate {
       if (hostPlaces.running > 0) return { waitMs: firstWaitMs };
     }
     const ownerPlaces = this.owners.get(ownerId) ?? new Places(ownerConcurrency);
-    for (const places of [hostPlaces, ownerPlaces]) if (places.areTaken) return { waitMs: places.promise(now) };
+    for (const places of [hostPlaces, ownerPlaces]) if (places.areTaken) return { waitMs: places.returnAfterMs(now) };
     this.owners.set(ownerId, ownerPlaces);
     hostPlaces.running++;
     ownerPlaces.running++;

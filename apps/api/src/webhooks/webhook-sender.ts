@@ -5,7 +5,7 @@ import { isAxiosError } from 'axios';
 import { Webhook } from 'standardwebhooks';
 import type { Readable } from 'node:stream';
 import { CONFIG } from '@app/foundation';
-import { LookUps } from './look-ups';
+import { DnsLookUps } from './dns-look-ups';
 import { AddressRefusedError, receiverAgents } from './receiver-agents';
 import type { ReceiverAnswer } from './receiver-gate';
 import { retryAfterMs } from './retry-schedule';
@@ -47,7 +47,7 @@ export interface WebhookMessage {
  */
 @Injectable()
 export class WebhookSender {
-  private readonly lookUps = new LookUps();
+  private readonly lookUps = new DnsLookUps();
 
   constructor(
     private readonly http: HttpService,
@@ -100,7 +100,7 @@ export class WebhookSender {
         response.headers['retry-after'],
       );
     } catch (error) {
-      return receipt(null, reasonOf(error, isLookedUp), isLookedUp && wasAsked(error) ? 'failed' : 'not asked');
+      return receipt(null, reasonOf(error, isLookedUp), isLookedUp && wasContacted(error) ? 'failed' : 'not asked');
     }
   }
 }
@@ -151,7 +151,7 @@ function reasonOf(error: unknown, isLookedUp: boolean): string {
 }
 
 /** False if it ended before any connection: the name has no address now, or one that is not allowed. */
-function wasAsked(error: unknown): boolean {
+function wasContacted(error: unknown): boolean {
   const cause = causeOf(error);
   return !(cause instanceof AddressRefusedError || (cause as { syscall?: string }).syscall === 'getaddrinfo');
 }

@@ -52,10 +52,10 @@ export class WebhooksService {
   async attempt({ deliveryId, asked }: JobData['webhooks'], jobId: string): Promise<{ waitMs?: number }> {
     const delivery = await this.deliveries.findOneBy({ id: deliveryId, status: 'pending' });
     if (!delivery || jobIdOf(delivery.id, delivery.enqueued) !== jobId) return {};
-    const admission = this.gate.enter({ host: new URL(delivery.url).host, ownerId: delivery.ownerId, asked });
-    if ('waitMs' in admission) {
+    const entry = this.gate.enter({ host: new URL(delivery.url).host, ownerId: delivery.ownerId, asked });
+    if ('waitMs' in entry) {
       const now = Date.now();
-      const { waitMs } = admission;
+      const { waitMs } = entry;
       const owedSince = delivery.askedAt ?? delivery.createdAt;
       const isHopeless = now - owedSince.getTime() > longestWaitMs;
       await this.deliveries.update(
@@ -81,31 +81,31 @@ export class WebhooksService {
       });
       crashPoint('after-webhook-send');
       answer = receipt.answer;
-      await this.log(delivery, startedAt, receipt);
+      await this.recordAttempt(delivery, startedAt, receipt);
       return {};
     } finally {
-      admission.leave(answer);
+      entry.leave(answer);
     }
   }
 
-  private async log(seen: WebhookDelivery, startedAt: Date, receipt: Receipt): Promise<void> {
+  private async recordAttempt(claimed: WebhookDelivery, startedAt: Date, receipt: Receipt): Promise<void> {
     const { statusCode, error, durationMs } = receipt;
     const made = await this.transactions.run(async (transaction) => {
       const { manager } = transaction;
       const row = await manager.findOne(WebhookDelivery, {
-        where: { id: seen.id },
+        where: { id: claimed.id },
         lock: { mode: 'pessimistic_write' },
       });
       if (!row) return undefined;
       const attemptCount = row.attemptCount + 1;
       const attempt = { startedAt, statusCode, error, durationMs };
-      await manager.insert(WebhookAttempt, { id: newIdentifier(), deliveryId: seen.id, ...attempt });
+      await manager.insert(WebhookAttempt, { id: newIdentifier(), deliveryId: claimed.id, ...attempt });
       // One update: a second one would check the foreign key to the Generation as well, and wait for a transaction that deletes
       // it and waits for this row.
       const write = (values: DeliveryChange): Promise<unknown> =>
-        manager.update(WebhookDelivery, { id: seen.id }, { attemptCount, ...values });
+        manager.update(WebhookDelivery, { id: claimed.id }, { attemptCount, ...values });
       // Requested again meanwhile, or also made by another process: the log has both, and the later job decides.
-      if (row.enqueued !== seen.enqueued || row.status !== 'pending') {
+      if (row.enqueued !== claimed.enqueued || row.status !== 'pending') {
         await write({});
         return { attemptCount, status: row.status };
       }
@@ -118,8 +118,8 @@ export class WebhooksService {
       );
       if (waitMs !== undefined)
         await transaction.enqueue('webhooks', {
-          id: jobIdOf(seen.id, enqueued),
-          data: { deliveryId: seen.id },
+          id: jobIdOf(claimed.id, enqueued),
+          data: { deliveryId: claimed.id },
           delayMs: waitMs,
         });
       return { attemptCount, status };
@@ -127,9 +127,9 @@ export class WebhooksService {
     if (!made) return;
     this.tries.inc({ outcome: made.status });
     this.seconds.observe(durationMs / 1000);
-    this.logger.log('webhook tried', {
-      deliveryId: seen.id,
-      generationId: seen.generationId,
+    this.logger.log('webhook attempted', {
+      deliveryId: claimed.id,
+      generationId: claimed.generationId,
       try: `${made.attemptCount} of ${maxTries}`,
       status: made.status,
       statusCode,

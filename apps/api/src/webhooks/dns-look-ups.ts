@@ -8,7 +8,7 @@ export const lookUpsPerOwner = 2;
 type LookUp = (hostname: string, options: LookupAllOptions) => Promise<LookupAddress[]>;
 
 /** Resolves names with the system's resolver. Look-ups of one caller wait for each other, so that others' find a thread. */
-export class LookUps {
+export class DnsLookUps {
   private readonly owners = new Map<string, { turns: FairTurns; count: number }>();
 
   constructor(private readonly lookUp: LookUp = lookup) {}

@@ -1,11 +1,11 @@
 import type { LookupAddress } from 'node:dns';
-import { LookUps, lookUpsPerOwner } from './look-ups';
+import { DnsLookUps, lookUpsPerOwner } from './dns-look-ups';
 
-describe(LookUps.name, () => {
+describe(DnsLookUps.name, () => {
   const start = () => {
     const asked: string[] = [];
     const answers = new Map<string, (addresses: LookupAddress[]) => void>();
-    const lookUps = new LookUps((hostname) => {
+    const lookUps = new DnsLookUps((hostname) => {
       asked.push(hostname);
       return new Promise((resolve) => answers.set(hostname, resolve));
     });
