@@ -9,7 +9,7 @@ import type { Recurring } from '@app/process';
 import type { INestApplicationContext } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { createApi } from '../../apps/api/src/create-api';
-import { KeyWatch } from '../../apps/api/src/long-requests/key-watch';
+import { RevokedKeys } from '../../apps/api/src/long-requests/revoked-keys';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { openEvents } from '../support/event-source';
@@ -40,8 +40,8 @@ describe('Revoking an API key', () => {
       .body.id;
   const statusOf = async (id: string) => (await api.dataSource.manager.findOneByOrFail(ImageTask, { id })).status;
   /** Makes a process check its keys only when told to. */
-  const lookOnlyWhenTold = async (app: INestApplicationContext): Promise<void> => {
-    const { rounds } = app.get<unknown>(KeyWatch) as { rounds: readonly Recurring[] };
+  const checkOnlyWhenTold = async (app: INestApplicationContext): Promise<void> => {
+    const { rounds } = app.get<unknown>(RevokedKeys) as { rounds: readonly Recurring[] };
     await Promise.all(rounds.map((each) => each.stop()));
   };
 
@@ -54,7 +54,7 @@ describe('Revoking an API key', () => {
     try {
       await other.listen(0, '127.0.0.1');
       // The periodic checks would hide a notification that is not received.
-      if (told) await Promise.all([first.app, other].map(lookOnlyWhenTold));
+      if (told) await Promise.all([first.app, other].map(checkOnlyWhenTold));
       const caller = await first.createKey();
       const { body } = await first.request<{ id: string }>('POST', '/v1/sd/text-to-image', {
         key: caller,

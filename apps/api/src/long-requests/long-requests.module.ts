@@ -1,7 +1,7 @@
 import { ApiKey } from '@app/domain';
 import { Global, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { KeyWatch } from './key-watch';
+import { RevokedKeys } from './revoked-keys';
 import { LongRequests } from './long-requests';
 import { RequestTurns } from './request-turns';
 
@@ -9,7 +9,7 @@ import { RequestTurns } from './request-turns';
 @Global()
 @Module({
   imports: [TypeOrmModule.forFeature([ApiKey])],
-  providers: [LongRequests, RequestTurns, KeyWatch],
+  providers: [LongRequests, RequestTurns, RevokedKeys],
   exports: [LongRequests, RequestTurns],
 })
 export class LongRequestsModule {}

@@ -41,7 +41,7 @@ export class RequestTurns {
    * @throws TooManyRequestsError
    */
   async take(ownerId: string, answer: Writable, weight: RequestWeight): Promise<void> {
-    this.ends.set(answer, await orTooMany(this.turns[weight].take(ownerId), weight));
+    this.ends.set(answer, await orReject(this.turns[weight].take(ownerId), weight));
   }
 
   /**
@@ -49,7 +49,7 @@ export class RequestTurns {
    * @throws TooManyRequestsError, and what `read` throws
    */
   read<T>(ownerId: string, read: () => Promise<T>): Promise<T> {
-    return orTooMany(this.reading.run(ownerId, read), 'heavy');
+    return orReject(this.reading.run(ownerId, read), 'heavy');
   }
 
   /** Call it for a request that is done, or that stays open from now on. */
@@ -58,7 +58,7 @@ export class RequestTurns {
   }
 }
 
-async function orTooMany<T>(turn: Promise<T>, weight: RequestWeight): Promise<T> {
+async function orReject<T>(turn: Promise<T>, weight: RequestWeight): Promise<T> {
   try {
     return await turn;
   } catch (error) {

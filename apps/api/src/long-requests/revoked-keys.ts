@@ -6,21 +6,21 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { In, IsNull, Not, Repository } from 'typeorm';
 import { Notifications } from '../infrastructure/notifications';
-import { Looks } from './looks';
+import { CheckLoop } from './check-loop';
 import { LongRequests } from './long-requests';
 
 /** Time until a missed notification is made up for. */
 const intervalMs = 3_000;
-const failure = 'the API keys could not be looked at';
+const failure = 'the API keys could not be checked';
 
 /**
  * Ends the open requests of a revoked key in this process, and cancels its waiting tasks. A notification says when to check; the
  * row decides.
  */
 @Injectable()
-export class KeyWatch extends RecurringService {
+export class RevokedKeys extends RecurringService {
   /** Canceling many tasks of one key takes a while, and must not delay the end of others' requests. */
-  private readonly looks: readonly Looks[];
+  private readonly loops: readonly CheckLoop[];
 
   constructor(
     @InjectRepository(ApiKey) private readonly apiKeys: Repository<ApiKey>,
@@ -30,16 +30,16 @@ export class KeyWatch extends RecurringService {
     logger: JsonLogger,
   ) {
     super(logger);
-    this.looks = [new Looks(() => this.endRequests()), new Looks((signal) => this.cancelTasks(signal))];
-    for (const looks of this.looks) this.repeat({ intervalMs, failure, work: () => looks.look() });
+    this.loops = [new CheckLoop(() => this.endRequests()), new CheckLoop((signal) => this.cancelTasks(signal))];
+    for (const loop of this.loops) this.repeat({ intervalMs, failure, work: () => loop.request() });
     notifications.on(keyChannel, () => {
-      for (const looks of this.looks)
-        looks.look().catch(({ message }: Error) => this.logger.warnSparingly(failure, { reason: message }));
+      for (const loop of this.loops)
+        loop.request().catch(({ message }: Error) => this.logger.warnSparingly(failure, { reason: message }));
     });
   }
 
   override async beforeApplicationShutdown(): Promise<void> {
-    await Promise.all([super.beforeApplicationShutdown(), ...this.looks.map((looks) => looks.stop())]);
+    await Promise.all([super.beforeApplicationShutdown(), ...this.loops.map((loop) => loop.stop())]);
   }
 
   private async endRequests(): Promise<void> {
