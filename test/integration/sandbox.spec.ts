@@ -7,7 +7,7 @@ import { jobIdOf } from '@app/queue';
 import sharp from 'sharp';
 import { In } from 'typeorm';
 import { PicturesService } from '../../apps/api/src/pictures/pictures.service';
-import { SandboxPace } from '../../apps/api/src/sandbox/sandbox-pace';
+import { StepPublisher } from '../../apps/api/src/sandbox/step-publisher';
 import { SandboxSweeper } from '../../apps/api/src/sandbox/sandbox.sweeper';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
@@ -144,7 +144,7 @@ describe('Sandbox keys', () => {
     );
     const canceled = await api.request<Record>('POST', `/v1/sd/text-to-image/${body.id}/cancel`, { key });
     expect(canceled.body).toMatchObject({ status: 'canceled', images: [] });
-    const pace = api.app.get(SandboxPace);
+    const pace = api.app.get(StepPublisher);
     await until(async () => !pace.has(body.id), 'its steps are told no more');
   });
 
@@ -176,7 +176,7 @@ describe('Sandbox keys', () => {
   it('have tasks that nobody holds while they wait, and that any process can settle', async () => {
     const { body } = await draw({ steps: 4, metadata: { sandbox: { delay_ms: 8_000 } } });
     const { manager } = api.dataSource;
-    await until(async () => api.app.get(SandboxPace).has(body.id), 'its steps are told');
+    await until(async () => api.app.get(StepPublisher).has(body.id), 'its steps are told');
     expect(await manager.findOneByOrFail(ImageTask, { id: body.id })).toMatchObject({
       status: 'processing',
       attempt: 1,
@@ -187,8 +187,8 @@ describe('Sandbox keys', () => {
 
   it('get step events from another process when the first one is gone', async () => {
     const { body } = await draw({ steps: 50, metadata: { sandbox: { delay_ms: 60_000 } } });
-    await until(async () => api.app.get(SandboxPace).has(body.id), 'its steps are told');
-    const next = new SandboxPace(api.dataSource, new JsonLogger('test', 'silent'));
+    await until(async () => api.app.get(StepPublisher).has(body.id), 'its steps are told');
+    const next = new StepPublisher(api.dataSource, new JsonLogger('test', 'silent'));
     next.onApplicationBootstrap();
     await until(async () => next.has(body.id), 'the other process tells them');
     await next.beforeApplicationShutdown();

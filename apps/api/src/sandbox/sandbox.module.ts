@@ -3,7 +3,7 @@ import { BullModule } from '@nestjs/bullmq';
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { PicturesModule } from '../pictures/pictures.module';
-import { SandboxPace } from './sandbox-pace';
+import { StepPublisher } from './step-publisher';
 import { SandboxProcessor } from './sandbox.processor';
 import { SandboxService } from './sandbox.service';
 import { SandboxSweeper } from './sandbox.sweeper';
@@ -16,6 +16,6 @@ import { SandboxSweeper } from './sandbox.sweeper';
     // Only for the processor, without a queue of its own: jobs are added in transactions.
     BullModule.registerQueue(),
   ],
-  providers: [SandboxService, SandboxPace, SandboxProcessor, SandboxSweeper],
+  providers: [SandboxService, StepPublisher, SandboxProcessor, SandboxSweeper],
 })
 export class SandboxModule {}

@@ -7,7 +7,7 @@ import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { PicturesService } from '../pictures/pictures.service';
-import { SandboxPace } from './sandbox-pace';
+import { StepPublisher } from './step-publisher';
 
 /** Value of `served_by` and `upscaler` for pictures that no engine drew. */
 export const sandboxName = 'sandbox';
@@ -20,7 +20,7 @@ export class SandboxService {
     private readonly lifeCycle: ImageTaskLifeCycle,
     @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
     private readonly pictures: PicturesService,
-    private readonly pace: SandboxPace,
+    private readonly stepPublisher: StepPublisher,
     private readonly logger: JsonLogger,
   ) {}
 
@@ -49,7 +49,7 @@ export class SandboxService {
     if (waitMs > 0) {
       await this.lifeCycle.drawingStarted(task, { servedBy: sandboxName });
       if (!(await this.lifeCycle.leaveAlone(task, waitMs))) return {};
-      this.pace.add({ ...task, startAt: askedAt, endAt: askedAt + delayMs });
+      this.stepPublisher.add({ ...task, startAt: askedAt, endAt: askedAt + delayMs });
       return { waitMs };
     }
     if (fail === undefined) await this.draw(task, isPaced ? task.steps : 1);
@@ -66,7 +66,7 @@ export class SandboxService {
     // Pictures of other keys get their turns between two of these.
     const beat = setInterval(() => void this.lifeCycle.heartbeat(task).catch(() => undefined), heartbeatTimeoutMs / 4);
     try {
-      await this.tellSteps(task, step);
+      await this.publishSteps(task, step);
       for (let index = 0; index < task.numImages && isOurs; index++) {
         const picture = await this.pictures.drawSandbox(task, (task.seed + index) % (limits.seed + 1));
         const { file, extension, ...facts } = picture;
@@ -88,7 +88,7 @@ export class SandboxService {
   }
 
   /** Publishes everything that a worker would, at once. */
-  private async tellSteps({ id, attempt, steps }: ImageTask, first: number): Promise<void> {
+  private async publishSteps({ id, attempt, steps }: ImageTask, first: number): Promise<void> {
     await this.dataSource.query(
       `SELECT pg_notify($1, json_build_object('id', $2::text, 'attempt', $3::integer, 'step', step, 'total', $4::integer)::text)
        FROM generate_series($5::integer, $4::integer) step`,

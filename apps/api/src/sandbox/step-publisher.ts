@@ -5,7 +5,7 @@ import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 
-const everyMs = 100;
+const intervalMs = 100;
 /** Steps of one key per statement, its tasks in turn; a step that comes too late is skipped. */
 const stepsPerKey = 50;
 /** Tasks of one key, and of all keys, whose steps are published. The others are settled in time without steps. */
@@ -18,9 +18,9 @@ export interface PacedTask extends Pick<ImageTask, 'id' | 'ownerId' | 'attempt' 
   endAt: number;
 }
 
-interface Paced extends PacedTask {
+interface TaskInProgress extends PacedTask {
   /** Steps published so far. */
-  told: number;
+  published: number;
 }
 
 /**
@@ -29,12 +29,12 @@ interface Paced extends PacedTask {
  * the second time.
  */
 @Injectable()
-export class SandboxPace implements OnApplicationBootstrap, BeforeApplicationShutdown {
+export class StepPublisher implements OnApplicationBootstrap, BeforeApplicationShutdown {
   /** The tasks of each key. */
-  private readonly keys = new Map<string, Map<string, Paced>>();
+  private readonly keys = new Map<string, Map<string, TaskInProgress>>();
   private count = 0;
   private timer?: NodeJS.Timeout;
-  private telling?: Promise<void>;
+  private publishing?: Promise<void>;
 
   constructor(
     private readonly dataSource: DataSource,
@@ -43,17 +43,17 @@ export class SandboxPace implements OnApplicationBootstrap, BeforeApplicationShu
 
   onApplicationBootstrap(): void {
     this.takeOver().catch((error: Error) =>
-      this.logger.warn('steps of earlier sandbox tasks are not told', { reason: error.message }),
+      this.logger.warn('steps of earlier sandbox tasks are not published', { reason: error.message }),
     );
   }
 
   /** Publishes the steps of a task from now on, except the last, which comes with the pictures. */
   add(task: PacedTask): void {
-    const tasks = this.keys.get(task.ownerId) ?? new Map<string, Paced>();
+    const tasks = this.keys.get(task.ownerId) ?? new Map<string, TaskInProgress>();
     if (!tasks.has(task.id) && (tasks.size >= tasksPerKey || this.count >= tasksInAll)) return;
     if (!tasks.has(task.id)) this.count++;
-    this.keys.set(task.ownerId, tasks.set(task.id, { ...task, told: 0 }));
-    this.timer ??= setInterval(() => this.tick(), everyMs).unref();
+    this.keys.set(task.ownerId, tasks.set(task.id, { ...task, published: 0 }));
+    this.timer ??= setInterval(() => this.tick(), intervalMs).unref();
   }
 
   /** Whether the steps of a task are published here. */
@@ -63,7 +63,7 @@ export class SandboxPace implements OnApplicationBootstrap, BeforeApplicationShu
 
   async beforeApplicationShutdown(): Promise<void> {
     clearInterval(this.timer);
-    await this.telling;
+    await this.publishing;
   }
 
   private async takeOver(): Promise<void> {
@@ -77,12 +77,12 @@ export class SandboxPace implements OnApplicationBootstrap, BeforeApplicationShu
 
   /** If a round takes longer than the interval, no second one starts. */
   private tick(): void {
-    this.telling ??= this.tell()
-      .catch((error: Error) => this.logger.warn('steps of sandbox tasks were not told', { reason: error.message }))
-      .finally(() => (this.telling = undefined));
+    this.publishing ??= this.publish()
+      .catch((error: Error) => this.logger.warn('steps of sandbox tasks were not published', { reason: error.message }))
+      .finally(() => (this.publishing = undefined));
   }
 
-  private async tell(): Promise<void> {
+  private async publish(): Promise<void> {
     const due = [...this.keys.values()].flatMap((tasks) => this.dueOf(tasks, Date.now()));
     if (due.length > 0) {
       // A task that was canceled, deleted or taken over is skipped, and forgotten.
@@ -106,24 +106,24 @@ export class SandboxPace implements OnApplicationBootstrap, BeforeApplicationShu
     this.timer = undefined;
   }
 
-  private dueOf(tasks: Map<string, Paced>, now: number): { task: Paced; step: number }[] {
-    const due: { task: Paced; step: number }[] = [];
+  private dueOf(tasks: Map<string, TaskInProgress>, now: number): { task: TaskInProgress; step: number }[] {
+    const due: { task: TaskInProgress; step: number }[] = [];
     for (const task of [...tasks.values()]) {
       const last = Math.min(stepAt(task, now), task.steps - 1);
-      if (due.length < stepsPerKey && last > task.told) {
-        const from = Math.max(task.told + 1, last - (stepsPerKey - due.length) + 1);
+      if (due.length < stepsPerKey && last > task.published) {
+        const from = Math.max(task.published + 1, last - (stepsPerKey - due.length) + 1);
         for (let step = from; step <= last; step++) due.push({ task, step });
-        task.told = last;
+        task.published = last;
         // Moves the task behind the key's others, for the next round.
         tasks.delete(task.id);
         tasks.set(task.id, task);
       }
-      if (now >= task.endAt || task.told >= task.steps - 1) this.drop(task);
+      if (now >= task.endAt || task.published >= task.steps - 1) this.drop(task);
     }
     return due;
   }
 
-  private drop({ id, ownerId }: Paced): void {
+  private drop({ id, ownerId }: TaskInProgress): void {
     const tasks = this.keys.get(ownerId);
     if (!tasks?.delete(id)) return;
     this.count--;
