@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { BodyTooLargeError, MalformedBodyError, ServiceUnavailableError } from '@app/domain';
-import { onDisk, receiveFile, UploadStalledError } from '../../apps/api/src/finetunes/receive-file';
+import { mapDiskErrors, receiveFile, UploadStalledError } from '../../apps/api/src/finetunes/receive-file';
 
 describe(receiveFile.name, () => {
   let folder: string;
@@ -101,15 +101,15 @@ describe(receiveFile.name, () => {
   });
 });
 
-describe(onDisk.name, () => {
+describe(mapDiskErrors.name, () => {
   it.each(['ENOSPC', 'EDQUOT'])('reports %s as an outage', async (code) => {
-    await expect(onDisk(Promise.reject(Object.assign(new Error('full'), { code })))).rejects.toThrow(
+    await expect(mapDiskErrors(Promise.reject(Object.assign(new Error('full'), { code })))).rejects.toThrow(
       ServiceUnavailableError,
     );
   });
 
   it('passes every other failure through', async () => {
     const error = Object.assign(new Error('no'), { code: 'EACCES' });
-    await expect(onDisk(Promise.reject(error))).rejects.toBe(error);
+    await expect(mapDiskErrors(Promise.reject(error))).rejects.toBe(error);
   });
 });

@@ -15,7 +15,7 @@ const lastUsedResolutionMs = 60_000;
 /** How long a key may be cached, where that is enough. Revoking one sends a notification, and it is dropped at once. */
 const knownMs = 1_000;
 /** Far more keys than make requests in one second. */
-const mostKnown = 10_000;
+const maxKnown = 10_000;
 
 /** Finds the caller of a request. */
 @Injectable()
@@ -77,7 +77,7 @@ export class ApiKeysService {
   private async read(prefix: string): Promise<CallerKey | undefined> {
     const readAt = performance.now();
     const key = await this.rows.get(prefix);
-    if (this.known.size >= mostKnown) this.known.clear();
+    if (this.known.size >= maxKnown) this.known.clear();
     if (key) this.known.set(prefix, { key, readAt });
     return key;
   }

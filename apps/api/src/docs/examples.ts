@@ -55,10 +55,10 @@ const examples: Readonly<Record<string, unknown>> = {
 
 /** Adds an example to every field of the document that has none. */
 export function withExamples(schemas: Schemas): Schemas {
-  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, exemplified(name, schema)]));
+  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, withExample(name, schema)]));
 }
 
-function exemplified(name: string, schema: Schema): Schema {
+function withExample(name: string, schema: Schema): Schema {
   if (!('properties' in schema)) return schema;
   const properties = Object.entries(schema.properties ?? {}).map(([field, property]): [string, Schema] => {
     const example = examples[`${name}.${field}`] ?? examples[field];

@@ -7,8 +7,8 @@ import { Repository } from 'typeorm';
 import { inSlices } from './in-slices';
 
 /** Shortest interval between two look-ups of positions, and the largest share of time they may take. */
-const restMs = 1_000;
-const restShare = 20;
+const pauseMs = 1_000;
+const pauseShare = 20;
 /** Tasks per look-up. */
 const lookUpAtOnce = 200;
 
@@ -73,7 +73,7 @@ export class QueuePositions {
       this.logger.debug('positions could not be looked up', { reason: (error as Error).message });
     } finally {
       const endedAt = performance.now();
-      this.nextAt = endedAt + Math.max(restMs, restShare * (endedAt - startedAt));
+      this.nextAt = endedAt + Math.max(pauseMs, pauseShare * (endedAt - startedAt));
       this.isLooking = false;
       if (this.hasMoved) this.moved();
     }

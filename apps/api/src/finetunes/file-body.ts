@@ -1,7 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { createParamDecorator } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { welcomeBody } from '../http/json-body';
+import { sendContinue } from '../http/json-body';
 import type { SentFile } from './finetune-weights.service';
 
 /** The body as a file that is still to come. */
@@ -12,7 +12,7 @@ export const FileBody = createParamDecorator((_: unknown, context: ExecutionCont
   const wrapping = wrappingOf(request);
   return {
     begin: () => {
-      welcomeBody(request, answer);
+      sendContinue(request, answer);
       return request;
     },
     ...(length !== undefined && { declaredBytes: Number(length) }),

@@ -19,7 +19,7 @@ import { DiskSpace } from '../storage-use/disk-space';
 import type { AdmittedUpload } from '../storage-use/uploads.service';
 import { UploadsService } from '../storage-use/uploads.service';
 import { FinetunesService, weightsFolderOf } from './finetunes.service';
-import { onDisk, receiveFile } from './receive-file';
+import { mapDiskErrors, receiveFile } from './receive-file';
 import { WeightsInspector } from './weights-inspector';
 
 /** An upload that has not grown for this long belongs to a dead process. */
@@ -95,7 +95,7 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
     const room = { replacedBytes: weightsBytes ?? 0, ...(declaredBytes && { declaredBytes }) };
     return this.uploads.admit(ownerId, answer, room, async (upload) => {
       const path = join(this.uploadsDir, upload.id);
-      await onDisk(mkdir(this.uploadsDir, { recursive: true }));
+      await mapDiskErrors(mkdir(this.uploadsDir, { recursive: true }));
       try {
         const { hash, bytes } = await this.receive(file, path, upload);
         const { kind, tokens: vectors = null } = await this.inspector.inspect(ownerId, path, folder);
@@ -103,7 +103,7 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
         // A file that is sent twice gets two keys, so that removing one never removes the other.
         const key = `${weightsFolderOf(id)}/${upload.id}-${hash}.safetensors`;
         await this.disk.assertRoom(bytes);
-        await onDisk(this.storage.write(key, createReadStream(path)));
+        await mapDiskErrors(this.storage.write(key, createReadStream(path)));
         return await this.assign(ownerId, id, { kind, vectors, hash, bytes, key, scale });
       } finally {
         await rm(path, { force: true });

@@ -66,11 +66,11 @@ export class FinetunesService {
   /** Cancels and deletes its Prompts with their pictures, and its weights: first the rows together, then the files. */
   async remove(ownerId: string, id: string): Promise<void> {
     await this.load(ownerId, id);
-    const doomed: { id: string }[] = await this.transactions.manager.query(
+    const current: { id: string }[] = await this.transactions.manager.query(
       'SELECT id FROM finetune_prompts WHERE finetune_id = $1 AND owner_id = $2',
       [id, ownerId],
     );
-    await this.thumbnails.makeFor(doomed.map((prompt) => ({ ownerId, promptId: prompt.id })));
+    await this.thumbnails.makeFor(current.map((prompt) => ({ ownerId, promptId: prompt.id })));
     const drawn = await this.transactions.run(async (transaction) => {
       const { manager } = transaction;
       const { weightsBytes } = await findOwned(manager, Finetune, ownerId, id, { lock: 'pessimistic_write' });

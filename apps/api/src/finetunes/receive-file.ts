@@ -49,7 +49,7 @@ export async function receiveFile(
   const hash = createHash('sha256');
   let bytes = 0;
   let askAt = roomEveryBytes;
-  const file = await onDisk(open(path, 'wx'));
+  const file = await mapDiskErrors(open(path, 'wx'));
   try {
     await readAll(body, options, async (chunk) => {
       bytes += chunk.length;
@@ -59,7 +59,7 @@ export async function receiveFile(
         askAt = bytes + roomEveryBytes;
       }
       hash.update(chunk);
-      await onDisk(file.writeFile(chunk));
+      await mapDiskErrors(file.writeFile(chunk));
     });
   } finally {
     await file.close();
@@ -115,7 +115,7 @@ function readAll(
 }
 
 /** Awaits a write to this machine's disk. @throws ServiceUnavailableError when it is full. */
-export async function onDisk<T>(write: Promise<T>): Promise<T> {
+export async function mapDiskErrors<T>(write: Promise<T>): Promise<T> {
   try {
     return await write;
   } catch (error) {

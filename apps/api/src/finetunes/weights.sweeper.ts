@@ -7,7 +7,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { weightsFolder } from './finetunes.service';
 
-const everyMs = 3_600_000;
+const intervalMs = 3_600_000;
 
 /** A newer file may belong to an upload that is about to write its row. */
 const strayAfterMs = 3_600_000;
@@ -23,7 +23,7 @@ export class WeightsSweeper extends RecurringService {
   ) {
     super(logger);
     this.repeat({
-      intervalMs: everyMs,
+      intervalMs: intervalMs,
       failure: 'sweep of weights failed',
       work: (signal) => this.sweep(undefined, signal),
     });

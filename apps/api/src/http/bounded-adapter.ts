@@ -23,9 +23,9 @@ export class BoundedAdapter extends ExpressAdapter {
       { headersTimeout: headersTimeoutMs, requestTimeout: 0, connectionsCheckingInterval: checkMs },
       this.getInstance<RequestListener>(),
     );
-    // A sender with `Expect: 100-continue` gets its answer when the body is going to be read, see `welcomeBody`.
+    // A sender with `Expect: 100-continue` gets its answer when the body is going to be read, see `sendContinue`.
     server.on('checkContinue', (request, response) => server.emit('request', request, response));
-    this.connections = new OpenConnections(server, mostConnections());
+    this.connections = new OpenConnections(server, maxConnections());
     this.setHttpServer(server);
   }
 }
@@ -34,7 +34,7 @@ export class BoundedAdapter extends ExpressAdapter {
  * Half of the process's file descriptors; the others are for files, pictures and the database. A connection without a descriptor
  * could get no response at all.
  */
-function mostConnections(): number {
+function maxConnections(): number {
   const [, limit] = /^Max open files\s+(\d+)/m.exec(systemLimits()) ?? [];
   return limit === undefined ? Infinity : Math.floor(Number(limit) / 2);
 }

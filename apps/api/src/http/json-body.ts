@@ -41,7 +41,7 @@ export class JsonBody {
    * @throws UnsupportedMediaTypeError for a compressed one, BodyTooLargeError, BodyTimeoutError or MalformedBodyError
    */
   static read(request: Request, response: Response): Promise<Buffer> {
-    welcomeBody(request, response);
+    sendContinue(request, response);
     return new Promise((resolve, reject) => {
       const { timeoutMs } = JsonBody;
       const timer = setTimeout(() => reject(new BodyTimeoutError(timeoutMs)), timeoutMs);
@@ -75,7 +75,7 @@ export class JsonBody {
 }
 
 /** Sends `100 Continue` to a sender that expects it. */
-export function welcomeBody(request: Request, response: Response): void {
+export function sendContinue(request: Request, response: Response): void {
   if (/^100-continue$/i.test(request.headers.expect ?? '') && !response.headersSent) response.writeContinue();
 }
 

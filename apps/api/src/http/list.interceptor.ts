@@ -8,7 +8,7 @@ import { concatMap } from 'rxjs';
 import { callerOf } from '../auth/api-key.guard';
 import type { List, ListElement } from '../infrastructure/list';
 import { LongRequests } from '../long-requests/long-requests';
-import { Turns } from '../work/turns';
+import { SerialTurns } from '../work/serial-turns';
 import { badParameter } from './bad-parameter';
 import type { Page } from './page';
 import { linkNext, pageOf } from './page';
@@ -23,10 +23,10 @@ const largestBatch = 200;
 const pieceBytes = 64 * 1024;
 
 /** One batch of the whole process is read at a time, so that lists use one connection of the pool, however many there are. */
-const turns = new Turns();
+const turns = new SerialTurns();
 
 /** The requested part of a list, and who asks. */
-interface Asked {
+interface ListRequest {
   ownerId: string;
   request: Request;
   response: Response;
@@ -59,17 +59,17 @@ class ListInterceptor implements NestInterceptor {
    * Sends a page, or what a request without `limit` asks for: all that follows `after`.
    * @throws InvalidError for an `after` that is not in the list; TooManyError while the key has a long one running.
    */
-  private async send({ ownerId, request, response, page }: Asked, list: List): Promise<void> {
+  private async send({ ownerId, request, response, page }: ListRequest, list: List): Promise<void> {
     const { limit, after } = page;
     // Nothing is read for a caller who disconnected while waiting for its turn.
     const once = async (count: number, place?: number) => (response.closed ? [] : list.read(count, place));
-    const read = (count: number, place?: number) => turns.take(ownerId, () => once(count, place));
-    const place = after === undefined ? undefined : await turns.take(ownerId, () => list.seqOf(after));
+    const read = (count: number, place?: number) => turns.run(ownerId, () => once(count, place));
+    const place = after === undefined ? undefined : await turns.run(ownerId, () => list.seqOf(after));
     if (after !== undefined && place === undefined)
       throw badParameter('after', 'must be the id of an element of this list');
     const count = limit ?? firstBatch;
-    const found = await turns.takeSeveral(ownerId, (piece) =>
-      readPage(count + 1, (batch, from = place) => piece(() => once(batch, from))),
+    const found = await turns.runSeveral(ownerId, (runTurn) =>
+      readPage(count + 1, (batch, from = place) => runTurn(() => once(batch, from))),
     );
     const shown = found.slice(0, count);
     const hasMore = found.length > count;

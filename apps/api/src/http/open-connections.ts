@@ -12,11 +12,11 @@ const leastTakenBytes = 64 * 1024;
  * More listeners than Node expects wait for the end of a response: its log line, its turn, its long request, the connection's
  * next request.
  */
-const mostListeners = 20;
+const maxListeners = 20;
 /** When only this fraction of the connections is left, idle ones are closed. */
 const spare = 1 / 8;
 /** Pipelined requests of one connection that may wait before reading stops; what was already read may make it some hundred more. */
-const mostWaiting = 4;
+const maxWaiting = 4;
 
 /**
  * The connections of a server. However many are opened by those who ask for nothing, newcomers find a place: the oldest on which no
@@ -46,7 +46,7 @@ export class OpenConnections implements DrainedServer {
     // Before whoever answers it.
     server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
       if (this.isEnding) response.setHeader('Connection', 'close');
-      response.setMaxListeners(mostListeners).once('finish', () => discardRest(request));
+      response.setMaxListeners(maxListeners).once('finish', () => discardRest(request));
     });
     const timer = setInterval(() => this.cutSlowReaders(stalledMs), stalledMs / 4).unref();
     server.once('close', () => clearInterval(timer));
@@ -79,7 +79,7 @@ export class OpenConnections implements DrainedServer {
     const line = this.lines.get(socket);
     if (line) {
       line.push(begin);
-      if (line.length >= mostWaiting) socket.pause();
+      if (line.length >= maxWaiting) socket.pause();
       return;
     }
     this.unused.delete(socket);
@@ -136,7 +136,7 @@ export class OpenConnections implements DrainedServer {
       this.idle.add(socket);
       return;
     }
-    if (line.length < mostWaiting && socket.isPaused()) socket.resume();
+    if (line.length < maxWaiting && socket.isPaused()) socket.resume();
     begin();
   }
 }

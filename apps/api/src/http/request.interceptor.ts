@@ -7,16 +7,17 @@ import type { RequestWeight } from '../long-requests/request-turns';
 import { RequestTurns } from '../long-requests/request-turns';
 import { LoopTime, loopTime } from '../work/loop-time';
 import { JsonBody } from './json-body';
+import { idsIn } from './record-ids';
 
 /** A body that is larger than this, or has no length, is heavy. */
 const lightBytes = 16 * 1024;
 /** A body of this size is parsed in a fraction of a millisecond, whatever its content. */
 const tinyBytes = 1024;
 /** After parsing a large body, the event loop is left to others for this many times as long; its checks take as long as its parsing. */
-const restFactor = 2;
+const pauseFactor = 2;
 
 /** The parsing of large bodies, one at a time in the whole process. */
-const largeBodies = new LoopTime(restFactor);
+const largeBodies = new LoopTime(pauseFactor);
 
 /**
  * Runs for every request between the guards and its route. It reads the body first, and then waits for the key's turn, so that no
@@ -75,12 +76,4 @@ function weightOf({ method, headers, route }: Request): RequestWeight {
   if (path.endsWith('/styles')) return 'heavy';
   const isSmall = headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= lightBytes;
   return isSmall ? 'light' : 'heavy';
-}
-
-/** Ids of the record, or of the records, in an answer. */
-export function idsIn(body: unknown): string[] {
-  return [body].flat().flatMap((record) => {
-    const id = (record as { id?: unknown } | null | undefined)?.id;
-    return typeof id === 'string' ? [id] : [];
-  });
 }

@@ -6,7 +6,7 @@ import type { Request, Response } from 'express';
 import type { Observable } from 'rxjs';
 import { from, lastValueFrom } from 'rxjs';
 import type { EntityManager } from 'typeorm';
-import { idsIn } from '../http/request.interceptor';
+import { idsIn } from '../http/record-ids';
 import { requestsPerKey } from '../long-requests/request-turns';
 import { FairTurns } from '../work/fair-turns';
 import { fingerprintOf } from './fingerprint';
@@ -44,7 +44,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     response: Response,
     next: CallHandler,
   ): Promise<unknown> {
-    // Taken only when needed: a new request is checked before, and a rejected one needs none.
+    // Computed only when needed: a rejected request needs none.
     const fingerprint = (): string => fingerprintOf(request.method, request.originalUrl, request.body);
     const { manager } = this.transactions;
     const known = await findReply(manager, ownerId, key);
@@ -65,7 +65,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     try {
       return await this.transactions.enclose(work, { turn: () => this.turns.take(ownerId), first });
     } catch (error) {
-      if (error instanceof RepliedMeanwhile) return replay(manager, error.reply, fingerprint(), response);
+      if (error instanceof AlreadyRepliedError) return replay(manager, error.reply, fingerprint(), response);
       throw error;
     }
   }
@@ -89,7 +89,7 @@ function findReply(manager: EntityManager, ownerId: string, key: string): Promis
 }
 
 /** Another request with the key finished after this one had checked. */
-class RepliedMeanwhile extends Error {
+class AlreadyRepliedError extends Error {
   constructor(readonly reply: KnownReply) {
     super('The request has been answered.');
   }
@@ -99,11 +99,11 @@ function isFresh({ createdAt }: KnownReply): boolean {
   return createdAt.getTime() > Date.now() - replayHours * 3_600_000;
 }
 
-/** @throws KeyInUseError while another request holds the key; RepliedMeanwhile. Deletes an expired reply. */
+/** @throws KeyInUseError while another request holds the key; AlreadyRepliedError. Deletes an expired reply. */
 async function refuseSecond(manager: EntityManager, ownerId: string, key: string): Promise<void> {
   await lockKey(manager, ownerId, key);
   const known = await findReply(manager, ownerId, key);
-  if (known && isFresh(known)) throw new RepliedMeanwhile(known);
+  if (known && isFresh(known)) throw new AlreadyRepliedError(known);
   if (known) await manager.delete(IdempotentReply, { ownerId, key });
 }
 

@@ -4,7 +4,7 @@ import { Controller, Get, Param, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Public } from '../auth/api-key.guard';
-import type { OpenImage } from './images.service';
+import type { StoredImage } from './images.service';
 import { ImagesService } from './images.service';
 import { PictureReaders } from './picture-readers';
 
@@ -22,7 +22,7 @@ export class ImagesController {
     if (!(await this.images.serve(file, (image) => this.send(image, response)))) throw new NotFoundError('Image');
   }
 
-  private async send({ ownerId, stream, contentType, bytes }: OpenImage, response: Response): Promise<void> {
+  private async send({ ownerId, stream, contentType, bytes }: StoredImage, response: Response): Promise<void> {
     response.set({
       'Content-Type': contentType,
       'Content-Length': String(bytes),

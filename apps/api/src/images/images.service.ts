@@ -8,7 +8,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { FairTurns, TurnsFullError } from '../work/fair-turns';
 
 /** A picture, ready to send. */
-export interface OpenImage {
+export interface StoredImage {
   /** The owner of the picture. */
   ownerId: string;
   contentType: string;
@@ -71,7 +71,7 @@ export class ImagesService {
    * @returns false when no record has it any more.
    * @throws TooManyPicturesError
    */
-  async serve(file: string, send: (image: OpenImage) => Promise<void>): Promise<boolean> {
+  async serve(file: string, send: (image: StoredImage) => Promise<void>): Promise<boolean> {
     const [token, extension, ...rest] = file.split('.');
     if (rest.length > 0 || !isIdentifier(token)) return false;
     const found = await this.found.get(token);

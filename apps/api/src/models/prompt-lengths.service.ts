@@ -19,7 +19,7 @@ export type TaughtWord = Pick<Finetune, 'token' | 'weightsKind' | 'weightsVector
 /** Models whose chunk lengths are remembered; far more than anyone installs. */
 const knownModels = 100;
 /** More vectors than all chunks hold need not be counted exactly. */
-const mostVectors = limits.promptChunks * 75 + 1;
+const maxVectors = limits.promptChunks * 75 + 1;
 
 /** Counts the chunks of prompts, in tokens of the model that will draw them. */
 @Injectable()
@@ -43,7 +43,7 @@ export class PromptLengths {
     pointerTo: (index: number, field: 'prompt' | 'negative_prompt') => string,
     finetune?: TaughtWord,
   ): Promise<number[]> {
-    const counted = await this.countAll(ownerId, model, tasks, taughtWord(finetune));
+    const counted = await this.countAll(ownerId, model, tasks, addedWord(finetune));
     const problems = new FieldProblems();
     const longest = tasks.map((task, index) => {
       const [prompt, negative] = textsOf(task).map((text) => counted.get(keyOf(text)) ?? 1);
@@ -70,7 +70,7 @@ export class PromptLengths {
   ): Promise<ReadonlyMap<string, number>> {
     const texts = new Map(tasks.flatMap(textsOf).map((text) => [keyOf(text), text]));
     const tokens = new Map<string, number>();
-    await loopTime.forEach(ownerId, [...texts], ([key, { text }]) => tokens.set(key, mostTokens(text, word)));
+    await loopTime.forEach(ownerId, [...texts], ([key, { text }]) => tokens.set(key, maxTokens(text, word)));
     const counted = new Map<string, number>();
     for (const [key, { text, weighting }] of texts) {
       if (tokens.get(key)! <= (this.chunkBytes.get(hash) ?? 0)) continue;
@@ -106,13 +106,13 @@ function keyOf({ text, weighting }: Text): string {
   return `${weighting} ${text}`;
 }
 
-function taughtWord(finetune: TaughtWord | undefined): Word | undefined {
+function addedWord(finetune: TaughtWord | undefined): Word | undefined {
   if (finetune?.weightsKind !== 'textual_inversion') return undefined;
-  return { text: finetune.token, vectors: Math.min(finetune.weightsVectors ?? 1, mostVectors) };
+  return { text: finetune.token, vectors: Math.min(finetune.weightsVectors ?? 1, maxVectors) };
 }
 
 /** An upper bound of a text's tokens: each takes at least one byte, except a word that stands for several tokens. */
-function mostTokens(text: string, word: Word | undefined): number {
+function maxTokens(text: string, word: Word | undefined): number {
   const normal = text.normalize('NFC').toLowerCase();
   return Buffer.byteLength(normal) * (word && normal.includes(word.text.toLowerCase()) ? word.vectors : 1);
 }

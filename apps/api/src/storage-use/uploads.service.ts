@@ -45,7 +45,7 @@ export class UploadsService {
   ) {}
 
   /**
-   * Keeps room for a file while it is received and put away.
+   * Reserves space for a file until it is received and stored.
    * @param answer to the request that brings it.
    * @param declaredBytes what the sender says of its size; one that says nothing is given the room there is.
    * @param replacedBytes of the file that it takes the place of, which do not count.
@@ -65,7 +65,7 @@ export class UploadsService {
       return await receive({ ...upload, signal: stop.signal });
     } finally {
       clearInterval(renewal);
-      await this.quietly(this.dataSource.manager.delete(Upload, { id: upload.id }));
+      await this.logFailure(this.dataSource.manager.delete(Upload, { id: upload.id }));
     }
   }
 
@@ -99,11 +99,11 @@ export class UploadsService {
   }
 
   private renew(id: string): Promise<void> {
-    return this.quietly(this.dataSource.query('UPDATE uploads SET renewed_at = now() WHERE id = $1', [id]));
+    return this.logFailure(this.dataSource.query('UPDATE uploads SET renewed_at = now() WHERE id = $1', [id]));
   }
 
   /** A row that cannot be written now will be considered dead later, which is not the upload's fault. */
-  private async quietly(write: Promise<unknown>): Promise<void> {
+  private async logFailure(write: Promise<unknown>): Promise<void> {
     await write.catch((error: Error) => this.logger.warn('an upload could not be recorded', { reason: error.message }));
   }
 }

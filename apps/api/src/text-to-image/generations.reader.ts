@@ -9,7 +9,7 @@ export interface FoundGeneration {
   imageUrls: string[];
 }
 
-interface Asked {
+interface GenerationRequest {
   ownerId: string;
   id: string;
 }
@@ -61,12 +61,12 @@ const findOne = `${columns}
 FROM generations generation ${task}
 WHERE generation.id = $1 AND generation.owner_id = $2`;
 
-const nameOf = ({ ownerId, id }: Asked): string => `${ownerId} ${id}`;
+const nameOf = ({ ownerId, id }: GenerationRequest): string => `${ownerId} ${id}`;
 
 /** Looks up single Generations; those requested at the same time share one statement. */
 @Injectable()
 export class GenerationsReader {
-  private readonly gathered = new QueryBatcher((asked: readonly Asked[]) => this.read(asked));
+  private readonly gathered = new QueryBatcher((asked: readonly GenerationRequest[]) => this.read(asked));
 
   constructor(
     private readonly transactions: Transactions,
@@ -79,7 +79,7 @@ export class GenerationsReader {
     return this.transactions.isEnclosed ? (await this.read([asked]))[0] : this.gathered.get(asked);
   }
 
-  private async read(asked: readonly Asked[]): Promise<(FoundGeneration | undefined)[]> {
+  private async read(asked: readonly GenerationRequest[]): Promise<(FoundGeneration | undefined)[]> {
     const [ids, ownerIds] = [asked.map(({ id }) => id), asked.map(({ ownerId }) => ownerId)];
     const statement =
       asked.length === 1

@@ -12,8 +12,8 @@ export class LoopTime {
   private readonly turns = new FairTurns({ perKey: Infinity, total: Infinity });
   private spentMs = 0;
 
-  /** @param restFactor how much longer than it has worked the loop is others' before the next work; at 0 it is a round of the loop. */
-  constructor(private readonly restFactor = 0) {}
+  /** @param pauseFactor pause after a slice, as a multiple of the time worked; 0: one round of the event loop. */
+  constructor(private readonly pauseFactor = 0) {}
 
   /** Processes many items in order. A single one must take no more than a few milliseconds. */
   async forEach<T>(key: string, all: readonly T[], act: (one: T, index: number) => void): Promise<void> {
@@ -29,18 +29,18 @@ export class LoopTime {
       } finally {
         this.spentMs += performance.now() - begin;
         if (this.spentMs < sliceMs) end();
-        else await this.rest(end);
+        else await this.pause(end);
       }
     }
   }
 
-  /** Whoever has worked goes on after a round of the loop; what comes next waits for all of the rest. */
-  private async rest(end: () => void): Promise<void> {
-    const restMs = this.restFactor * this.spentMs;
+  /** Whoever has worked goes on after a round of the loop; what comes next waits for the whole pause. */
+  private async pause(end: () => void): Promise<void> {
+    const pauseMs = this.pauseFactor * this.spentMs;
     this.spentMs = 0;
-    if (restMs > 0) setTimeout(end, restMs);
+    if (pauseMs > 0) setTimeout(end, pauseMs);
     await setImmediate();
-    if (restMs === 0) end();
+    if (pauseMs === 0) end();
   }
 }
 

@@ -7,11 +7,11 @@ export interface WatchSettings {
   residentBytes: number;
 }
 
-const everyMs = 100;
+const intervalMs = 100;
 const { parentPid, residentBytes } = workerData as WatchSettings;
 
 // Ends the whole process, whatever its other threads do, when it exceeds its memory or has lost its parent.
 setInterval(() => {
   if (process.memoryUsage.rss() > residentBytes) process.kill(process.pid, memorySignal);
   if (process.ppid !== parentPid) process.kill(process.pid, 'SIGKILL');
-}, everyMs);
+}, intervalMs);

@@ -1,13 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
-import { Turns } from './turns';
+import { SerialTurns } from './serial-turns';
 
-describe(Turns.name, () => {
+describe(SerialTurns.name, () => {
   it('does one piece at a time, and lets a key with one piece pass by one with many', async () => {
-    const turns = new Turns();
+    const turns = new SerialTurns();
     const done: string[] = [];
     let running = 0;
     const piece = (key: string, name: string) =>
-      turns.take(key, async () => {
+      turns.run(key, async () => {
         expect(++running).toBe(1);
         await setImmediate();
         running--;
@@ -23,10 +23,10 @@ describe(Turns.name, () => {
   });
 
   it('does the pieces of one work before the next work of its key, with those of other keys between', async () => {
-    const turns = new Turns();
+    const turns = new SerialTurns();
     const done: string[] = [];
     const work = (key: string, name: string) =>
-      turns.takeSeveral(key, async (piece) => {
+      turns.runSeveral(key, async (piece) => {
         for (const part of [1, 2, 3])
           await piece(async () => {
             await setImmediate();
@@ -39,12 +39,12 @@ describe(Turns.name, () => {
   });
 
   it('goes on after a piece that failed', async () => {
-    const turns = new Turns();
-    const failing = turns.take('a', async () => {
+    const turns = new SerialTurns();
+    const failing = turns.run('a', async () => {
       throw new Error('no');
     });
     await expect(
-      Promise.all([expect(failing).rejects.toThrow('no'), turns.take('a', async () => 1)]),
+      Promise.all([expect(failing).rejects.toThrow('no'), turns.run('a', async () => 1)]),
     ).resolves.toContain(1);
   });
 });
