@@ -55,7 +55,7 @@ export class PicturesService implements OnApplicationShutdown {
       timeMs,
       heapMb,
       residentMb,
-      onDeath: (reason) => logger.warn('the picture process ended and is started again when it is needed', { reason }),
+      onDeath: (reason) => logger.warn('the picture process ended and is restarted when needed', { reason }),
     });
   }
 

@@ -39,7 +39,7 @@ export class RetentionService extends RecurringService {
     super(logger);
     this.repeat({
       intervalMs,
-      failure: 'deleting after their time failed',
+      failure: 'retention failed',
       work: (signal) => this.run(signal),
     });
   }
@@ -51,14 +51,14 @@ export class RetentionService extends RecurringService {
         records: await inBatches(() => this.removeRecords(), signal),
         replies: await inBatches(() => this.removeReplies(), signal),
       };
-      if (counts.records + counts.replies > 0) this.logger.log('deleted after their time', { ...counts });
+      if (counts.records + counts.replies > 0) this.logger.log('expired records deleted', { ...counts });
       return counts;
     });
   }
 
   private async removeRecords(): Promise<number> {
-    const doomed = await this.due(this.dataSource.manager);
-    const prompts = doomed.filter(({ kind }) => kind === 'prompt');
+    const expired = await this.due(this.dataSource.manager);
+    const prompts = expired.filter(({ kind }) => kind === 'prompt');
     await this.thumbnails.makeFor(prompts.map(({ id, ownerId }) => ({ ownerId, promptId: id })));
     const removed = await this.transactions.run(async (transaction) => {
       const { manager } = transaction;

@@ -74,7 +74,7 @@ CROSS JOIN LATERAL (
 ) AS style
 LIMIT $4`;
 
-const strikeOff = `
+const markHopelessStatement = `
 UPDATE styles SET source_prompt_id = NULL WHERE id = ANY (ARRAY(
   SELECT style.id FROM unnest($1::varchar[], $2::varchar[]) AS source (owner_id, prompt_id)
   CROSS JOIN LATERAL (
@@ -111,7 +111,7 @@ export class MissingThumbnails {
     const sources = await manager.query<LookedAt[]>(nextSources, [owners, places, looks]);
     const byOwner = byOwnerOf(sources);
     for (const id of owners) this.remember(id, byOwner.get(id) ?? [], looks);
-    await strikeOffLost(manager, sources.filter(isLost));
+    await markHopeless(manager, sources.filter(isLost));
     const drawn = [...byOwner.values()].map((own) => own.filter(({ first }) => first === 0));
     return inTurns(
       await choose(
@@ -141,9 +141,12 @@ function isLost({ status, first }: LookedAt): boolean {
   return first === null && status !== 'queued' && status !== 'processing';
 }
 
-async function strikeOffLost(manager: EntityManager, sources: readonly Source[]): Promise<void> {
+async function markHopeless(manager: EntityManager, sources: readonly Source[]): Promise<void> {
   if (sources.length === 0) return;
-  await manager.query(strikeOff, [...columnsOf(sources), Math.max(1, Math.floor(roundLosses / sources.length))]);
+  await manager.query(markHopelessStatement, [
+    ...columnsOf(sources),
+    Math.max(1, Math.floor(roundLosses / sources.length)),
+  ]);
 }
 
 /** @param drawn each owner's Prompts that have a picture. */

@@ -62,15 +62,15 @@ export class ThumbnailsService {
   async makeFor(sources: readonly Source[], forMs = deletionPatienceMs): Promise<void> {
     const deadline = Date.now() + forMs;
     const wanted = sources.map((source) => ({ ...source, most: deletionBatch }));
-    const tried = new Set<string>();
+    const attempted = new Set<string>();
     for (;;) {
       const styles = await drawableOf(this.dataSource.manager, wanted, deletionBatch);
-      const untried = styles.filter(({ id }) => !tried.has(id));
-      if (untried.length === 0) return;
-      for (const { id } of untried) {
+      const remaining = styles.filter(({ id }) => !attempted.has(id));
+      if (remaining.length === 0) return;
+      for (const { id } of remaining) {
         if (Date.now() >= deadline)
-          return this.logger.warn('thumbnails of deleted Prompts were not made in time', { made: tried.size });
-        tried.add(id);
+          return this.logger.warn('thumbnails of deleted Prompts were not made in time', { made: attempted.size });
+        attempted.add(id);
         await this.make(id, 'whoever makes it');
       }
     }
