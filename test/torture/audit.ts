@@ -8,7 +8,7 @@ import type { Site } from './site';
 /** A webhook that was on its way when its record was deleted may still arrive. */
 const flightMs = 5_000;
 /** So many problems of one kind are named. */
-const mostNamed = 3;
+const maxNamed = 3;
 
 interface TaskRow {
   id: string;
@@ -119,7 +119,7 @@ class Findings {
 
   /** @returns how many. */
   add(count: number, what: string, examples: readonly string[] = []): number {
-    const named = examples.length > 0 ? ` (${examples.slice(0, mostNamed).join('; ')})` : '';
+    const named = examples.length > 0 ? ` (${examples.slice(0, maxNamed).join('; ')})` : '';
     if (count > 0) this.problems.push(`${count} ${what}${named}`);
     return count;
   }
@@ -138,15 +138,15 @@ const isKept = ({ ending }: Entry): boolean => ending?.kind !== 'deleted';
 
 /** Every promise has an end. */
 function auditEndings({ entries, rows, figures, findings }: Books): void {
-  const isOver = (entry: Entry): boolean =>
+  const isTerminated = (entry: Entry): boolean =>
     !isKept(entry) || ['succeeded', 'failed', 'canceled'].includes(rows.get(entry.id)?.status ?? '');
-  figures.terminated = entries.filter(isOver).length;
+  figures.terminated = entries.filter(isTerminated).length;
   figures.lost += findings.addAll(
     entries.filter((entry) => isKept(entry) && !rows.has(entry.id)),
     'acknowledged records without a row',
   );
   figures.lost += findings.addAll(
-    entries.filter((entry) => rows.has(entry.id) && !isOver(entry)),
+    entries.filter((entry) => rows.has(entry.id) && !isTerminated(entry)),
     'acknowledged records that did not terminate',
   );
 }

@@ -18,7 +18,7 @@ export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void>
   });
 }
 
-/** The n-th wait (from 0) of a series that starts at `firstMs` and grows by half up to `mostMs`, minus up to a fifth at random. */
-export function backOffMs(n: number, firstMs: number, mostMs: number): number {
-  return Math.min(mostMs, firstMs * 1.5 ** n) * (1 - Math.random() / 5);
+/** The n-th wait (from 0) of a series that starts at `firstMs` and grows by half up to `maxMs`, minus up to a fifth at random. */
+export function backOffMs(n: number, firstMs: number, maxMs: number): number {
+  return Math.min(maxMs, firstMs * 1.5 ** n) * (1 - Math.random() / 5);
 }
