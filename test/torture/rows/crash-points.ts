@@ -8,7 +8,7 @@ import type { Site } from '../site';
 const workerPoints = ['after-claim', 'after-file-write', 'before-commit', 'after-commit'];
 
 /** Crashes per picture, before a worker that does not crash draws it. */
-const maxDeaths = 3;
+const mostDeaths = 3;
 
 /** Processes die between two steps of a job, at every step; only a death right after a webhook was sent may repeat it. */
 export const crashPoints: Row = {
@@ -59,7 +59,7 @@ export const crashPoints: Row = {
 async function spare(site: Site): Promise<void> {
   const areInDanger = async (): Promise<boolean> => {
     const rows = await site.query(
-      `SELECT FROM image_tasks WHERE status IN ('queued', 'processing') AND deaths >= ${maxDeaths} LIMIT 1`,
+      `SELECT FROM image_tasks WHERE status IN ('queued', 'processing') AND deaths >= ${mostDeaths} LIMIT 1`,
     );
     return rows.length > 0;
   };

@@ -61,7 +61,7 @@ export class DrawingService {
     let scheduler = '';
     let enlargedBy = task.highResolution ? lanczos : null;
     let saved: Promise<StoredPicture[]> = Promise.resolve([]);
-    let startRecorded: Promise<void> = Promise.resolve();
+    let noted: Promise<void> = Promise.resolve();
     this.logger.log('drawing', { taskId: task.id, attempt: task.attempt, model: model.servedBy });
     try {
       const { computeMs } = await loan.engine.draw({
@@ -71,12 +71,8 @@ export class DrawingService {
         ...(upscaler && { upscaler: upscaler.source }),
         onStarted: (started) => {
           scheduler = started.scheduler;
-          startRecorded = this.recordStart(
-            task,
-            { servedBy: model.servedBy, promptChunks: started.promptChunks },
-            hold,
-          );
-          startRecorded.catch(() => undefined);
+          noted = this.recordStart(task, { servedBy: model.servedBy, promptChunks: started.promptChunks }, hold);
+          noted.catch(() => undefined);
         },
         onProgress: this.progress.of(task),
         onPicture: (index, picture, upscaled) => {
@@ -90,7 +86,7 @@ export class DrawingService {
       loan.giveBack();
       const images = await saved;
       crashPoint('after-file-write');
-      await startRecorded;
+      await noted;
       if (hold.signal.aborted) throw new DrawingAbortedError('The task was given up while its pictures were stored.');
       const computeSeconds = computeMs / 1000;
       crashPoint('before-commit');
@@ -103,7 +99,7 @@ export class DrawingService {
       this.metrics.drawingEnded('succeeded', computeSeconds);
       this.logger.log('succeeded', { taskId: task.id, attempt: task.attempt, images: images.length, computeSeconds });
     } catch (error) {
-      await Promise.allSettled([saved, startRecorded]);
+      await Promise.allSettled([saved, noted]);
       await this.discard(task);
       throw error;
     }

@@ -51,7 +51,7 @@ export const bursts = neighbourRow({
       const odd = (await answers).find((status) => status !== 400 && status !== 429);
       return odd === undefined ? undefined : `a body is answered ${odd || 'by nothing'}`;
     };
-    const rate = { atOnce: 1, intervalMs: 4_000 };
+    const rate = { atOnce: 1, everyMs: 4_000 };
     return {
       lastsMs: 13_000,
       harmless: {

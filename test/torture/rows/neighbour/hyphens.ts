@@ -53,7 +53,7 @@ export const hyphens = neighbourRow({
     const ordinary = await first.send(post('/v1/finetunes', { name: 'robot', model: 'shapes' }));
     const { id: robot } = JSON.parse(ordinary.text) as { id: string };
     const plain = post(`/v1/finetunes/${robot}/prompts`, [{ prompt: plainText(promptLength) }]);
-    const rate = { atOnce: 2, intervalMs: size === 'long' ? 100 : 200 };
+    const rate = { atOnce: 2, everyMs: size === 'long' ? 100 : 200 };
     return {
       harmless: { name: 'plain prompts', ...rate, send: () => first.expectRefusal(plain) },
       hostile: [

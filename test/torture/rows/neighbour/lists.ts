@@ -42,11 +42,11 @@ export const lists = neighbourRow({
       return found.status === 429 ? undefined : found.problem;
     };
     return {
-      harmless: { name: 'pages', atOnce: readers, intervalMs: 1_000, send: page },
+      harmless: { name: 'pages', atOnce: readers, everyMs: 1_000, send: page },
       hostile: [
-        { name: 'pages in bursts', atOnce: 1, intervalMs: burstEveryMs, send: burst },
-        { name: 'complete lists', atOnce: readers, intervalMs: 1_000, send: complete },
-        { name: 'slow readers', atOnce: readers * 4, intervalMs: 250, send: () => readSlowly(Number(port), first) },
+        { name: 'pages in bursts', atOnce: 1, everyMs: burstEveryMs, send: burst },
+        { name: 'complete lists', atOnce: readers, everyMs: 1_000, send: complete },
+        { name: 'slow readers', atOnce: readers * 4, everyMs: 250, send: () => readSlowly(Number(port), first) },
       ],
       check: async () => {
         const whole = await readAlone(first, rows);

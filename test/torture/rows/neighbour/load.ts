@@ -6,20 +6,20 @@ export interface Load {
   /** Number of parallel senders. Each waits for its response before it sends again. */
   atOnce: number;
   /** Shortest interval between two requests of a sender. */
-  intervalMs: number;
+  everyMs: number;
   /** Sends once; returns a problem, if any. */
   send: (turn: number) => Promise<string | undefined>;
 }
 
 /** Sends until the time is over, and waits for the responses. Each problem is reported once. */
-export async function runLoad({ name, atOnce, intervalMs, send }: Load, lastsMs: number): Promise<string[]> {
+export async function runLoad({ name, atOnce, everyMs, send }: Load, lastsMs: number): Promise<string[]> {
   const problems = new Set<string>();
   const deadline = performance.now() + lastsMs;
   let turn = 0;
   const one = async (index: number): Promise<void> => {
     // They do not all begin at the same moment.
-    await delay((index * intervalMs) / atOnce);
-    for (let next = performance.now() + intervalMs; performance.now() < deadline; next += intervalMs) {
+    await delay((index * everyMs) / atOnce);
+    for (let next = performance.now() + everyMs; performance.now() < deadline; next += everyMs) {
       const problem = await send(turn++);
       if (problem && problems.size < 5) problems.add(`${name}: ${problem}`);
       await delay(Math.max(0, Math.min(next, deadline) - performance.now()));

@@ -24,7 +24,7 @@ export const longKeys = neighbourRow({
       frames.map(([path, body]) => ({ method: 'POST', path, body: Buffer.from(body(value)) })),
     );
     const plain = { method: 'POST', path: '/v1/sd/text-to-image', body: plainBody(requests[0].body.length) };
-    const rate = { atOnce: 2, intervalMs: 1_000 };
+    const rate = { atOnce: 2, everyMs: 1_000 };
     return {
       harmless: { name: 'a long prompt', ...rate, send: () => first.expectRefusal(plain) },
       hostile: [{ name: 'long keys', ...rate, send: (turn) => first.expectRefusal(requests[turn % requests.length]) }],

@@ -57,7 +57,7 @@ export const longPrompts = neighbourRow({
         `${times * vectors} tokens are answered ${answer.status} ${code} after ${Math.round(answer.elapsedMs)} ms`
       );
     };
-    const rate = { atOnce: 2, intervalMs: 500 };
+    const rate = { atOnce: 2, everyMs: 500 };
     return {
       harmless: { name: 'short prompts', ...rate, send: () => draw(prompt(1)) },
       hostile: [

@@ -22,7 +22,7 @@ export const manyFields = neighbourRow({
   async prepare({ first }) {
     const requests = bodies.map(([path, body]) => ({ method: 'POST', path, body: Buffer.from(body) }));
     const plain = { method: 'POST', path: '/v1/sd/text-to-image', body: plainBody(requests[0].body.length) };
-    const rate = { atOnce: 2, intervalMs: 1_000 };
+    const rate = { atOnce: 2, everyMs: 1_000 };
     return {
       harmless: { name: 'a long prompt', ...rate, send: () => first.expectRefusal(plain) },
       hostile: [

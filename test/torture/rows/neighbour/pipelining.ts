@@ -32,7 +32,7 @@ export const pipelining = neighbourRow({
       for (const end = performance.now() + openMs; performance.now() < end;)
         await fetch(first.url + path, { headers }).then((answer) => answer.arrayBuffer());
     };
-    const rate = { atOnce: 3, intervalMs: 2_000 };
+    const rate = { atOnce: 3, everyMs: 2_000 };
     return {
       harmless: { name: 'requests one after another', ...rate, send: read },
       hostile: [{ name: 'requests at once', ...rate, send: flood }],

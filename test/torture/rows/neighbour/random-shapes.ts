@@ -29,7 +29,7 @@ export const randomShapes = neighbourRow({
     ];
     const requests = Array.from({ length: shapes }, (_, index) => makeShape(random, index, paths));
     const plain = { method: 'POST', path: '/v1/sd/text-to-image', body: plainBody(990_000) };
-    const rate = { atOnce: 2, intervalMs: 500 };
+    const rate = { atOnce: 2, everyMs: 500 };
     const all = requests.map((shape, index) => ({
       name: `shape ${index + 1}: ${shape.name}`,
       ...rate,
@@ -46,7 +46,7 @@ export const randomShapes = neighbourRow({
             {
               name: 'shapes',
               atOnce: 2,
-              intervalMs: 500,
+              everyMs: 500,
               send: async (turn) => {
                 const { name, send } = all[turn % shapes];
                 const problem = await send();

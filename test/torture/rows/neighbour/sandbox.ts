@@ -42,7 +42,7 @@ export const sandbox = neighbourRow({
           return undefined;
         }
       };
-    const rate = { atOnce: jobsAtOnce, intervalMs: 3_000 };
+    const rate = { atOnce: jobsAtOnce, everyMs: 3_000 };
     return {
       lastsMs: size === 'long' ? 15_000 : 3_000,
       harmless: { name: 'plain sandbox jobs', ...rate, send: job(false) },

@@ -23,8 +23,8 @@ class SecondKey {
     this.samples = { getMs: [], pictureMs: [], statuses: {}, timeouts: [], broken: [], drawn: [], unfinished: 0 };
     this.running = true;
     this.under = [
-      this.repeat(this.order.intervalMs, this.order.recordUrl),
-      this.repeat(2 * this.order.intervalMs, this.order.pictureUrl),
+      this.repeat(this.order.everyMs, this.order.recordUrl),
+      this.repeat(2 * this.order.everyMs, this.order.pictureUrl),
       this.draw(),
     ];
   }
@@ -38,10 +38,10 @@ class SecondKey {
     return this.samples;
   }
 
-  private async repeat(intervalMs: number, url: string): Promise<void> {
-    for (let next = performance.now(); this.running; next += intervalMs) {
+  private async repeat(everyMs: number, url: string): Promise<void> {
+    for (let next = performance.now(); this.running; next += everyMs) {
       this.under.push(this.get(url));
-      await delay(Math.max(1, next + intervalMs - performance.now()));
+      await delay(Math.max(1, next + everyMs - performance.now()));
     }
   }
 

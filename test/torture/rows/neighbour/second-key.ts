@@ -15,7 +15,7 @@ export interface SecondKeyOrder {
   pictureUrl: string;
   generationsUrl: string;
   /** Interval between GETs of the record; GETs of the picture are half as often. They do not wait for earlier responses. */
-  intervalMs: number;
+  everyMs: number;
   /** A response that takes longer is a time-out. */
   patienceMs: number;
   /** A picture that takes longer counts as missing. */
@@ -40,8 +40,8 @@ export interface Samples {
 
 /** The short form runs beside other tests. */
 const pace = {
-  long: { intervalMs: 40, patienceMs: 10_000, drawPatienceMs: 60_000 },
-  short: { intervalMs: 150, patienceMs: 30_000, drawPatienceMs: 240_000 },
+  long: { everyMs: 40, patienceMs: 10_000, drawPatienceMs: 60_000 },
+  short: { everyMs: 150, patienceMs: 30_000, drawPatienceMs: 240_000 },
 };
 
 /** Combines the samples of several periods. */

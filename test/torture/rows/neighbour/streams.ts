@@ -48,13 +48,8 @@ export const streams = neighbourRow({
     const lastsMs = Math.round((count / batch) * batchEveryMs + 3_000);
     return {
       lastsMs,
-      harmless: {
-        name: 'GETs of the record',
-        atOnce: 1,
-        intervalMs: lastsMs,
-        send: () => readMany(first, path, count),
-      },
-      hostile: [{ name: 'streams', atOnce: 1, intervalMs: lastsMs, send: openMany }],
+      harmless: { name: 'GETs of the record', atOnce: 1, everyMs: lastsMs, send: () => readMany(first, path, count) },
+      hostile: [{ name: 'streams', atOnce: 1, everyMs: lastsMs, send: openMany }],
       check: async () => {
         const told = await eventsOf(first.url, second);
         close();

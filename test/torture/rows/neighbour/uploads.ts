@@ -39,7 +39,7 @@ export const uploadsThatTrickle = neighbourRow({
     const part = Buffer.alloc(partBytes);
     const lastsMs = isLong ? lingerMs : 6_000;
     const ends = new Map<string, number>();
-    let maxMb = 0;
+    let mostMb = 0;
     const trickleAll = async (): Promise<string | undefined> => {
       const deadline = performance.now() + lastsMs - 1_000;
       const found = await Promise.all([
@@ -47,7 +47,7 @@ export const uploadsThatTrickle = neighbourRow({
           trickle(first, path, part, declarations[i % declarations.length], deadline),
         ),
         (async () => {
-          for (; performance.now() < deadline; await delay(250)) maxMb = Math.max(maxMb, await uploadedMb(site));
+          for (; performance.now() < deadline; await delay(250)) mostMb = Math.max(mostMb, await uploadedMb(site));
         })(),
       ]);
       for (const end of found.filter((each) => typeof each === 'string')) ends.set(end, (ends.get(end) ?? 0) + 1);
@@ -60,14 +60,14 @@ export const uploadsThatTrickle = neighbourRow({
       harmless: {
         name: 'uploads that fit no layer',
         atOnce: 1,
-        intervalMs: 2_000,
+        everyMs: 2_000,
         send: () => first.expectRefusal({ method: 'PUT', path, body: part }),
       },
-      hostile: [{ name: 'trickled uploads', atOnce: 1, intervalMs: lastsMs, send: trickleAll }],
+      hostile: [{ name: 'trickled uploads', atOnce: 1, everyMs: lastsMs, send: trickleAll }],
       check: async () => {
         notes['uploads end with'] = [...ends].map(([end, count]) => `${count} x ${end}`).join(', ');
-        notes['uploads on the disk at most MB'] = maxMb;
-        const problems = maxMb > mbPerKey + 1 ? [`uploads of one key took ${maxMb} MB of the disk`] : [];
+        notes['uploads on the disk at most MB'] = mostMb;
+        const problems = mostMb > mbPerKey + 1 ? [`uploads of one key took ${mostMb} MB of the disk`] : [];
         // Aborted uploads are removed soon after.
         for (const end = Date.now() + 60_000; (await uploadedMb(site)) > 0 && Date.now() < end;) await delay(100);
         const left = await uploadedMb(site);

@@ -35,7 +35,7 @@ export const weights = neighbourRow({
     const beside = (name: string, body: () => Buffer) => ({
       name,
       atOnce: 3,
-      intervalMs: 2_000,
+      everyMs: 2_000,
       send: async (turn: number): Promise<string | undefined> => {
         if (turn % 3 > 0) return put(`/v1/finetunes/${theirs}/weights`, body());
         const startedAt = performance.now();
