@@ -150,7 +150,7 @@ describe('Styles applied to a Fine-Tune', () => {
     expect((await apply([{ id: styles[0] }])).status).toBe(201);
   });
 
-  it('rejects metadata that would be a million characters in all its Prompts together', async () => {
+  it('rejects metadata that would be a million bytes in all its Prompts together', async () => {
     const { id } = await makeCollection(
       key,
       Array.from({ length: 70 }, () => ({ prompt: 'robot' })),
@@ -158,7 +158,7 @@ describe('Styles applied to a Fine-Tune', () => {
     const { status, body } = await apply([{ id, metadata: { a: 'x'.repeat(15_000) } }]);
     expect([status, body.code]).toEqual([422, 'TooManyPrompts']);
     expect(body.detail).toBe(
-      'The Prompts of one request may carry at most 1000000 characters of metadata together; these would carry 1050560.',
+      'The Prompts of one request may carry at most 1000000 bytes of metadata together; these would carry 1050560.',
     );
     expect((await apply([{ id, metadata: { a: 'x'.repeat(10_000) } }])).status).toBe(201);
   });

@@ -233,11 +233,11 @@ async function refuseWithoutName({ ownerId, name }: Finetune, dtos: readonly Cre
  * @throws UnprocessableError `TooManyPrompts`
  */
 function refuseMuchMetadata(dtos: readonly ApplyStyleDto[], styles: readonly (readonly unknown[])[]): void {
-  const lengths = dtos.map(({ metadata }, index) => (JSON.stringify(metadata) ?? '').length * styles[index].length);
+  const lengths = dtos.map(({ metadata }, index) => Buffer.byteLength(JSON.stringify(metadata) ?? '') * styles[index].length);
   const total = lengths.reduce((sum, length) => sum + length, 0);
   if (total > limits.appliedMetadata)
     throw new UnprocessableError(
       'TooManyPrompts',
-      `The Prompts of one request may carry at most ${limits.appliedMetadata} characters of metadata together; these would carry ${total}.`,
+      `The Prompts of one request may carry at most ${limits.appliedMetadata} bytes of metadata together; these would carry ${total}.`,
     );
 }

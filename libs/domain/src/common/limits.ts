@@ -21,7 +21,7 @@ export const limits = {
   weightsScale: { min: 0, max: 2 },
   /** Prompts that one request to apply Styles may make. */
   appliedPrompts: 1000,
-  /** Metadata of all these Prompts together, in characters of JSON. */
+  /** Metadata of all these Prompts together, in bytes of JSON. */
   appliedMetadata: 1_000_000,
   page: { min: 1, max: 100 },
   /** Attempts of a webhook delivery that its log shows. */
