@@ -233,7 +233,9 @@ async function refuseWithoutName({ ownerId, name }: Finetune, dtos: readonly Cre
  * @throws UnprocessableError `TooManyPrompts`
  */
 function refuseMuchMetadata(dtos: readonly ApplyStyleDto[], styles: readonly (readonly unknown[])[]): void {
-  const lengths = dtos.map(({ metadata }, index) => Buffer.byteLength(JSON.stringify(metadata) ?? '') * styles[index].length);
+  const lengths = dtos.map(
+    ({ metadata }, index) => Buffer.byteLength(JSON.stringify(metadata) ?? '') * styles[index].length,
+  );
   const total = lengths.reduce((sum, length) => sum + length, 0);
   if (total > limits.appliedMetadata)
     throw new UnprocessableError(
