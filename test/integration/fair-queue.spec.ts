@@ -49,6 +49,16 @@ describe('the fair claim', () => {
     return served;
   }
 
+  it('skips the tasks of owners that a worker does not want now, even if it is their turn', async () => {
+    const [first, second] = inOrder(2);
+    await queue(first, 2);
+    await queue(second, 1);
+    const claimExcept = (...except: string[]) => bench.lifeCycle.claimDue(`ticket-${++tickets}`, except);
+    expect(await claimExcept(first)).toMatchObject({ kind: 'claimed', task: { ownerId: second } });
+    expect(await claimExcept(first)).toMatchObject({ kind: 'wait' });
+    expect(await claimExcept()).toMatchObject({ kind: 'claimed', task: { ownerId: first } });
+  });
+
   it('draws a caller’s single task soon, in spite of another’s thousand tasks', async () => {
     const [many, one] = inOrder(2);
     await queue(many, 1000);
@@ -265,7 +275,7 @@ describe('the fair claim', () => {
     const explained = async (): Promise<string> => {
       const plan = await bench.dataSource.query<{ 'QUERY PLAN': string }[]>(
         `EXPLAIN (ANALYZE, BUFFERS) ${claimDueStatement}`,
-        ['explained', 0, 'channel', heartbeatTimeoutMs],
+        ['explained', 0, 'channel', heartbeatTimeoutMs, []],
       );
       return plan.map((line) => line['QUERY PLAN']).join('\n');
     };

@@ -9,6 +9,7 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { Client } from 'pg';
 import sharp from 'sharp';
 import { createInference } from '../../apps/inference/src/create-inference';
+import { PictureStore } from '../../apps/inference/src/pictures/picture-store';
 import type { InferenceBench } from '../support/inference';
 import { createInferenceBench, dyingThreadFile, threadFile } from '../support/inference';
 import { psnr } from '../support/psnr';
@@ -157,6 +158,31 @@ describe('the inference worker', () => {
       await bench.transactions.run((transaction) => bench.lifeCycle.cancel(transaction, first.id));
       await other.close();
     }
+  });
+
+  it('draws for other owners while one owner’s pictures are being stored, however many tasks that owner has', async () => {
+    const store = worker.get(PictureStore);
+    const save = store.save.bind(store);
+    const ids = [newIdentifier(), newIdentifier(), newIdentifier()];
+    let goOn: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => (goOn = resolve));
+    const spy = jest.spyOn(store, 'save').mockImplementation(async (task, ...rest) => {
+      if (ids.includes(task.id)) await held;
+      return save(task, ...rest);
+    });
+    const ownerId = newIdentifier();
+    for (const id of ids) await bench.addTask({ id, ownerId, steps: 1 });
+    const statuses = () => Promise.all(ids.map(async (id) => (await bench.taskOf(id)).status));
+    await until(
+      async () => (await statuses()).filter((status) => status === 'processing').length === 2,
+      'two are drawn',
+    );
+    const other = await bench.addTask({ steps: 1 });
+    expect((await bench.terminated(other.id)).status).toBe('succeeded');
+    expect((await statuses()).sort()).toEqual(['processing', 'processing', 'queued']);
+    goOn();
+    for (const id of ids) expect((await bench.terminated(id)).status).toBe('succeeded');
+    spy.mockRestore();
   });
 
   it('gives up a task that its workers did not survive', async () => {

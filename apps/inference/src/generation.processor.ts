@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { ImageTask } from '@app/domain';
 import { ImageTaskLifeCycle, maxAttempts } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import type { JobData } from '@app/queue';
@@ -10,6 +11,8 @@ import type { Job } from 'bullmq';
 import { DelayedError, WaitingError } from 'bullmq';
 import { DrawingService } from './drawing/drawing.service';
 import { FailureService } from './drawing/failure.service';
+import { OwnerPlaces } from './drawing/owner-places';
+import type { EngineLoan } from './engine/engines';
 import { Engines } from './engine/engines';
 import { SHUTDOWN_DEADLINE_MS } from './shutdown-deadline.token';
 
@@ -17,6 +20,14 @@ import { SHUTDOWN_DEADLINE_MS } from './shutdown-deadline.token';
 const loanWaitMs = 250;
 /** After that, how long no other ticket is fetched unless an engine becomes free. Both together are less than half of a job's lock. */
 const pauseMs = 1_000;
+/** How long a place pauses if only tasks of owners wait who have their share of the places. */
+const fullPauseMs = 200;
+
+/**
+ * Tasks of one owner that a worker has at a time: one more than it has devices, which waits for a device while another task's
+ * pictures are encoded. A high-resolution task encodes for long, so there are as many places again for the tasks of others.
+ */
+const placesOfOwner = ({ devices }: Engines): number => devices.length + 1;
 
 /** Consumes the drawing jobs: for each it claims the next task in turn and draws it. */
 @Processor(queueNames.images, {
@@ -35,6 +46,7 @@ export class GenerationProcessor extends WorkerHost implements OnApplicationBoot
   private readonly shutdown = new AbortController();
   private stopping = false;
   private removeConsumer = (): unknown => undefined;
+  private readonly owners: OwnerPlaces;
 
   constructor(
     private readonly clock: ClockWatch,
@@ -46,11 +58,11 @@ export class GenerationProcessor extends WorkerHost implements OnApplicationBoot
     @Inject(SHUTDOWN_DEADLINE_MS) private readonly deadlineMs: number,
   ) {
     super();
+    this.owners = new OwnerPlaces(placesOfOwner(engines));
   }
 
   onApplicationBootstrap(): void {
-    // One more than there are devices: it waits for a device while another task's pictures are encoded.
-    this.worker.concurrency = this.engines.devices.length + 1;
+    this.worker.concurrency = 2 * placesOfOwner(this.engines);
     this.removeConsumer = this.clock.addConsumer(this.worker, (error) =>
       this.logger.error('the queue is no longer consumed', error),
     );
@@ -68,16 +80,33 @@ export class GenerationProcessor extends WorkerHost implements OnApplicationBoot
         await job.moveToWait(token);
         throw new WaitingError();
       }
-      const claim = await this.lifeCycle.claimDue(job.id ?? '');
+      const full = this.owners.full;
+      const claim = await this.lifeCycle.claimDue(job.id ?? '', full);
+      if (claim.kind === 'wait' && full.length > 0) {
+        // Another worker may have room for these owners, and this one has as soon as a task of theirs is stored.
+        await job.moveToWait(token);
+        loan.giveBack();
+        await delay(fullPauseMs);
+        throw new WaitingError();
+      }
       if (claim.kind === 'wait') {
         await job.moveToDelayed(Date.now() + claim.retryMs, token);
         throw new DelayedError();
       }
       if (claim.kind === 'none') return;
-      if (claim.task.deaths >= maxAttempts) await this.failures.failAfterWorkerDeaths(claim.task);
-      else await this.drawings.run(claim.task, loan, this.shutdown.signal);
+      await this.finish(claim.task, loan);
     } finally {
       loan.giveBack();
+    }
+  }
+
+  private async finish(task: ImageTask, loan: EngineLoan): Promise<void> {
+    const giveBack = this.owners.take(task.ownerId);
+    try {
+      if (task.deaths >= maxAttempts) await this.failures.failAfterWorkerDeaths(task);
+      else await this.drawings.run(task, loan, this.shutdown.signal);
+    } finally {
+      giveBack();
     }
   }
 

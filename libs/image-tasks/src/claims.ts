@@ -18,13 +18,17 @@ const heldRetryMs = heartbeatTimeoutMs / 5;
  */
 const waitingRetryMs = { each: 50, least: 500, most: 30_000 };
 
-export async function claimDue(transactions: Transactions, ticket: string, maxConcurrent: number): Promise<DueClaim> {
+export async function claimDue(
+  transactions: Transactions,
+  ticket: string,
+  { maxConcurrent, except }: { maxConcurrent: number; except: readonly string[] },
+): Promise<DueClaim> {
   const { manager } = transactions;
   const own = await manager.findOne(ImageTask, { select: { id: true }, where: { ticket, status: 'processing' } });
   const claim = own && (await claimOne(transactions, own.id));
   if (claim?.kind === 'claimed') return claim;
   if (claim?.kind === 'held') return { kind: 'wait', retryMs: heldRetryMs };
-  const id = await claimNext(manager, ticket, { maxConcurrent, silenceMs: heartbeatTimeoutMs });
+  const id = await claimNext(manager, ticket, { maxConcurrent, silenceMs: heartbeatTimeoutMs, except });
   const task = id === undefined ? null : await manager.findOneBy(ImageTask, { id, ticket, status: 'processing' });
   if (task) return { kind: 'claimed', task };
   const { each, least, most } = waitingRetryMs;

@@ -14,11 +14,11 @@ const uniqueViolation = '23505';
 export async function claimNext(
   database: Queryable,
   ticket: string,
-  { maxConcurrent, silenceMs }: { maxConcurrent: number; silenceMs: number },
+  { maxConcurrent, silenceMs, except }: { maxConcurrent: number; silenceMs: number; except: readonly string[] },
 ): Promise<string | undefined> {
   for (let left = claimTries; ; left--)
     try {
-      const parameters = [ticket, maxConcurrent, changeChannel, silenceMs];
+      const parameters = [ticket, maxConcurrent, changeChannel, silenceMs, except];
       const [claimed] = await database.query<{ id: string }[]>(claimDueStatement, parameters);
       return claimed?.id;
     } catch (error) {

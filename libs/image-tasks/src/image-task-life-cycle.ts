@@ -24,10 +24,11 @@ export class ImageTaskLifeCycle {
   /**
    * Claims the next task: the one that this ticket claimed before, if that worker is gone; else any task whose worker is gone;
    * else the oldest task of the owner who has used the least compute time and is below its limit.
-   * @param ticket id of the job.
+   * @param ticket id of the job
+   * @param except owners whose queued tasks are not wanted now
    */
-  claimDue(ticket: string): Promise<DueClaim> {
-    return claimDue(this.transactions, ticket, this.maxConcurrent);
+  claimDue(ticket: string, except: readonly string[] = []): Promise<DueClaim> {
+    return claimDue(this.transactions, ticket, { maxConcurrent: this.maxConcurrent, except });
   }
 
   /**

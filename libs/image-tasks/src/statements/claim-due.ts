@@ -20,7 +20,8 @@ const waiting = `waiting (owner_id) AS (
  * (Goyal, Vin, Cheng 1996). Each owner's virtual time is the sum of its charges; the charge is the estimate until the task ends.
  * One statement, so that a worker that freezes holds no lock. Rows locked by another claim are skipped. A key's limit is its
  * number of slots, and a unique index allows one task per slot.
- * Parameters: the ticket, the limit of keys without their own (0: none), the channel of changes, the milliseconds of silence.
+ * Parameters: the ticket, the limit of keys without their own (0: none), the channel of changes, the milliseconds of silence,
+ * owners whose tasks are not wanted.
  */
 export const claimDueStatement = `
 WITH RECURSIVE ${waiting},
@@ -45,7 +46,7 @@ owners AS MATERIALIZED (
     )
     LIMIT 1
   ) place
-  WHERE NOT EXISTS (SELECT FROM abandoned)
+  WHERE NOT EXISTS (SELECT FROM abandoned) AND waiting.owner_id <> ALL ($5::text[])
   ORDER BY coalesce(share.virtual_time, 0), waiting.owner_id
 ),
 next AS (
