@@ -102,7 +102,12 @@ describe('public Collections', () => {
   });
 
   describe(stylesToApply.name, () => {
-    const resolve = (ids: string[]) => stylesToApply(api.dataSource.manager, key.id, ids);
+    const resolve = (ids: string[]) =>
+      stylesToApply(
+        api.dataSource.manager,
+        key.id,
+        ids.map((id) => ({ id })),
+      );
 
     it('resolves Collections and Styles, own and public, in the order of the input', async () => {
       const [{ id, styles }] = shipped;

@@ -87,9 +87,7 @@ export class FinetunePromptsService {
     dtos: readonly ApplyStyleDto[],
   ): Promise<PartialPromptDto[]> {
     const finetune = await this.finetunes.load(caller.id, finetuneId);
-    const ids = dtos.map(({ id }) => id);
-    const styles = await stylesToApply(this.prompts.manager, caller.id, ids);
-    refuseMuchMetadata(dtos, styles);
+    const styles = await stylesToApply(this.prompts.manager, caller.id, dtos);
     const texts = await fillIn(styles, finetune);
     const createdAt = new Date();
     const made = dtos.flatMap((dto, index) =>
@@ -226,20 +224,4 @@ async function refuseWithoutName({ ownerId, name }: Finetune, dtos: readonly Cre
   });
   if (problems.count > 0)
     throw new UnprocessableError('PromptDoesNotIncludeFineTuneName', problems.sentence(), problems.list());
-}
-
-/**
- * Each Style's Prompt carries a copy of the metadata, so a small body could make a thousand large rows.
- * @throws UnprocessableError `TooManyPrompts`
- */
-function refuseMuchMetadata(dtos: readonly ApplyStyleDto[], styles: readonly (readonly unknown[])[]): void {
-  const lengths = dtos.map(
-    ({ metadata }, index) => Buffer.byteLength(JSON.stringify(metadata) ?? '') * styles[index].length,
-  );
-  const total = lengths.reduce((sum, length) => sum + length, 0);
-  if (total > limits.appliedMetadata)
-    throw new UnprocessableError(
-      'TooManyPrompts',
-      `The Prompts of one request may carry at most ${limits.appliedMetadata} bytes of metadata together; these would carry ${total}.`,
-    );
 }

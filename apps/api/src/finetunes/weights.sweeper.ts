@@ -23,7 +23,7 @@ export class WeightsSweeper extends RecurringService {
   ) {
     super(logger);
     this.repeat({
-      intervalMs: intervalMs,
+      intervalMs,
       failure: 'sweep of weights failed',
       work: (signal) => this.sweep(undefined, signal),
     });

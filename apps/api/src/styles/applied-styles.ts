@@ -14,6 +14,12 @@ CROSS JOIN LATERAL (
 ) AS style
 LIMIT $2`;
 
+/** What is applied, and what each of its Prompts carries. */
+interface Applied {
+  id: string;
+  metadata?: object | null;
+}
+
 /**
  * The Styles that `POST /v1/finetunes/:id/styles` applies: for each id all Styles of a Collection in order, or the one Style, of
  * the caller's own or public ones. They are counted first, up to the allowed number, however many a Collection has; their texts
@@ -23,8 +29,9 @@ LIMIT $2`;
 export async function stylesToApply(
   manager: EntityManager,
   ownerId: string,
-  ids: readonly string[],
+  elements: readonly Applied[],
 ): Promise<Style[][]> {
+  const ids = elements.map(({ id }) => id);
   const known = [...new Set(ids.filter(isIdentifier))];
   const readable = [{ ownerId }, { ownerId: IsNull() }];
   const ofThese = (some: readonly string[]) => readable.map((owner) => ({ id: In(some), ...owner }));
@@ -44,6 +51,7 @@ export async function stylesToApply(
   refuseUnknown(ids, sizes);
   const count = ids.reduce((sum, id) => sum + (sizes.get(id) ?? 0), 0);
   if (count > limits.appliedPrompts) throw tooMany(count);
+  refuseMuchMetadata(elements, sizes);
 
   const styles = await manager
     .createQueryBuilder(Style, 'style')
@@ -73,4 +81,20 @@ function tooMany(count: number | 'more'): UnprocessableError {
     'TooManyPrompts',
     `One request may make at most ${limits.appliedPrompts} Prompts; these Styles would make ${count}.`,
   );
+}
+
+/**
+ * Each Style's Prompt carries a copy of the metadata, so a small body could make a thousand large rows.
+ * @param sizes how many Styles each id stands for
+ */
+function refuseMuchMetadata(elements: readonly Applied[], sizes: ReadonlyMap<string, number>): void {
+  const lengths = elements.map(
+    ({ id, metadata }) => Buffer.byteLength(JSON.stringify(metadata) ?? '') * (sizes.get(id) ?? 0),
+  );
+  const total = lengths.reduce((sum, length) => sum + length, 0);
+  if (total > limits.appliedMetadata)
+    throw new UnprocessableError(
+      'TooManyPrompts',
+      `The Prompts of one request may carry at most ${limits.appliedMetadata} bytes of metadata together; these would carry ${total}.`,
+    );
 }
