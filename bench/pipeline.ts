@@ -72,11 +72,11 @@ async function draw(pipeline: StableDiffusionPipeline, batch: number, steps: num
   const runMs = () => Object.values(pipeline.spent).reduce((sum, part) => sum + part.runMs, 0);
   const [start, runStart] = [performance.now(), runMs()];
   const request = { prompt, width: size, height: size, numInferenceSteps: steps, guidanceScale, seeds };
-  const denoising = await pipeline.prepare(request);
+  const trajectories = await pipeline.prepare(request);
   const [loopStart, loopRunStart] = [performance.now(), runMs()];
-  while (await pipeline.step(denoising));
+  while (!trajectories[0].done) await pipeline.step(trajectories);
   const [loopEnd, loopRunEnd] = [performance.now(), runMs()];
-  await pipeline.decode(denoising);
+  for (const trajectory of trajectories) await pipeline.decode(trajectory);
   return {
     loopMs: loopEnd - loopStart,
     runMs: loopRunEnd - loopRunStart,

@@ -45,9 +45,9 @@ describe('a model whose arithmetic overflows', () => {
 
   it('fails at the first preview', async () => {
     await load('unet');
-    const denoising = await pipeline.prepare(request);
-    expect(() => pipeline.preview(denoising, 0)).not.toThrow();
-    await pipeline.step(denoising);
-    expect(() => pipeline.preview(denoising, 0)).toThrow(NotFiniteError);
+    const trajectories = await pipeline.prepare(request);
+    expect(() => pipeline.preview(trajectories[0])).not.toThrow();
+    await pipeline.step(trajectories);
+    expect(() => pipeline.preview(trajectories[0])).toThrow(NotFiniteError);
   });
 });

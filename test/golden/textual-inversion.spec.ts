@@ -52,9 +52,9 @@ async function latentsOf(model: string, prompt: string): Promise<Float32Array> {
   loaded.set(model, pipeline);
   const size = pipeline.facts.vaeScaleFactor * 8;
   const request = { prompt, width: size, height: size, numInferenceSteps: 1, guidanceScale: 5, seeds: [3] };
-  const denoising = await pipeline.prepare(request);
-  while (await pipeline.step(denoising));
-  return denoising.images[0].latents;
+  const trajectories = await pipeline.prepare(request);
+  while (!trajectories[0].done) await pipeline.step(trajectories);
+  return trajectories[0].latents;
 }
 
 describe('mergeTextualInversion', () => {

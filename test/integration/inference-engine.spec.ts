@@ -63,6 +63,7 @@ describe(Engine.name, () => {
   ): Promise<RgbPicture[]> {
     const pictures: RgbPicture[] = [];
     await by.draw({
+      owner: 'somebody',
       model: shapes,
       request: { ...request, ...values },
       onPicture: (index, picture) => (pictures[index] = picture),

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { LoadingOptions } from '../../apps/inference/src/engine/model-loading';
-import { loadPipeline } from '../../apps/inference/src/engine/model-loading';
+import { describePipeline } from '../../apps/inference/src/engine/model-loading';
 import type { ModelSource } from '../../apps/inference/src/engine/engine-protocol';
 import { ModelRegistry } from '../../apps/inference/src/engine/model-registry';
 
@@ -25,13 +25,17 @@ const robot: ModelSource = {
   },
 };
 
-describe(loadPipeline, () => {
+describe(describePipeline, () => {
   let cacheDir: string;
   let registry: ModelRegistry;
 
   beforeEach(async () => {
     cacheDir = await mkdtemp(join(tmpdir(), 'darkroom-loading-'));
-    registry = new ModelRegistry(Infinity, () => undefined);
+    registry = new ModelRegistry(
+      Infinity,
+      () => new Set(),
+      () => undefined,
+    );
   });
   afterEach(async () => {
     await registry.clear();
@@ -39,7 +43,9 @@ describe(loadPipeline, () => {
   });
 
   const load = (source: ModelSource, rest: Partial<LoadingOptions> = {}) =>
-    loadPipeline(registry, source, { device: 'cpu', intraOpNumThreads: 1, cacheDir, ...rest });
+    registry.get(source.key, () =>
+      describePipeline(source, { device: 'cpu', intraOpNumThreads: 1, cacheDir, ...rest }),
+    );
   const merges = async () => (await readdir(join(cacheDir, 'finetunes'))).filter((name) => name !== 'bases');
   /** A merge of one kilobyte that was last used in 1970. */
   const leaveOldMerge = async (name: string) => {

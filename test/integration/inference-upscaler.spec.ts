@@ -12,7 +12,7 @@ import { encodeUpscaler } from '../support/upscaler-model';
 
 const root = join(__dirname, '..', '..');
 const options: InferenceSession.SessionOptions = { executionProviders: ['cpu'], intraOpNumThreads: 1 };
-const wanted = (): boolean => false;
+const call = <T>(work: () => Promise<T>): Promise<T> => work();
 
 /** Smooth shapes with some noise, so that a shift or a visible seam would be detected. */
 function picture(width: number, height: number): RgbPicture {
@@ -60,7 +60,7 @@ describe(TiledUpscaler.name, () => {
     const source = picture(width, height);
     const upscaler = await TiledUpscaler.load(files[name], options);
     expect(upscaler.scale).toBe(2);
-    const enlarged = await upscaler.enlargeOnce(source, wanted);
+    const enlarged = await upscaler.enlargeOnce(source, call);
     await upscaler.release();
     expect(enlarged).toMatchObject({ width: 2 * width, height: 2 * height });
     const whole = await untiled(files.free, source);
@@ -76,16 +76,21 @@ describe(TiledUpscaler.name, () => {
 
   it('enlarges as often as the long edge allows', async () => {
     const upscaler = await TiledUpscaler.load(files.free, options);
-    expect(await upscaler.enlarge(picture(64, 32), 256, wanted)).toMatchObject({ width: 256, height: 128 });
+    expect(await upscaler.enlarge(picture(64, 32), 256, call)).toMatchObject({ width: 256, height: 128 });
     const large = picture(200, 100);
-    expect(await upscaler.enlarge(large, 256, wanted)).toBe(large);
+    expect(await upscaler.enlarge(large, 256, call)).toBe(large);
     await upscaler.release();
   });
 
   it('stops between two tiles', async () => {
     const upscaler = await TiledUpscaler.load(files.free, options);
     let tiles = 0;
-    await expect(upscaler.enlargeOnce(picture(512, 512), () => ++tiles > 3)).rejects.toThrow('aborted');
+    await expect(
+      upscaler.enlargeOnce(picture(512, 512), async (work) => {
+        if (++tiles > 3) throw new Error('given up');
+        return work();
+      }),
+    ).rejects.toThrow('given up');
     expect(tiles).toBe(4);
     await upscaler.release();
   });

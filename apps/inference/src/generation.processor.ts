@@ -16,18 +16,17 @@ import type { EngineLoan } from './engine/engines';
 import { Engines } from './engine/engines';
 import { SHUTDOWN_DEADLINE_MS } from './shutdown-deadline.token';
 
-/** How long a ticket waits here for an engine; then another worker gets it, which may have a free one. */
+/** How long a ticket waits here for a place; then another worker gets it, which may have a free one. */
 const loanWaitMs = 250;
-/** After that, how long no other ticket is fetched unless an engine becomes free. Both together are less than half of a job's lock. */
+/** After that, how long no other ticket is fetched unless a place becomes free. Both together are less than half of a job's lock. */
 const pauseMs = 1_000;
 /** How long a place pauses if only tasks of owners wait who have their share of the places. */
 const fullPauseMs = 200;
 
-/**
- * Tasks of one owner that a worker has at a time: one more than it has devices, which waits for a device while another task's
- * pictures are encoded. A high-resolution task encodes for long, so there are as many places again for the tasks of others.
- */
-const placesOfOwner = ({ devices }: Engines): number => devices.length + 1;
+/** The part of a worker's places that the tasks of one owner may take: the others are for whoever comes meanwhile. */
+const shareOfOwner = 2 / 3;
+/** Tasks, in parts of the engines' places, that a worker has at a time: some wait for a place while the pictures of others are encoded. */
+const tasksPerPlace = 4 / 3;
 
 /** Consumes the drawing jobs: for each it claims the next task in turn and draws it. */
 @Processor(queueNames.images, {
@@ -58,11 +57,11 @@ export class GenerationProcessor extends WorkerHost implements OnApplicationBoot
     @Inject(SHUTDOWN_DEADLINE_MS) private readonly deadlineMs: number,
   ) {
     super();
-    this.owners = new OwnerPlaces(placesOfOwner(engines));
+    this.owners = new OwnerPlaces(Math.floor(engines.places * shareOfOwner));
   }
 
   onApplicationBootstrap(): void {
-    this.worker.concurrency = 2 * placesOfOwner(this.engines);
+    this.worker.concurrency = Math.floor(this.engines.places * tasksPerPlace);
     this.removeConsumer = this.clock.addConsumer(this.worker, (error) =>
       this.logger.error('the queue is no longer consumed', error),
     );

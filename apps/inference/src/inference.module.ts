@@ -115,6 +115,7 @@ function startEngines(
     ...(threadFile && { threadFile }),
     ...(onStall && { onStall }),
     onLoaded: (loaded, device) => metrics.modelLoaded(loaded, device),
+    onStep: (step) => metrics.stepDone(step),
   });
 }
 

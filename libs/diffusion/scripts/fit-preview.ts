@@ -20,7 +20,7 @@ async function main([folder, ...prompts]: string[]): Promise<void> {
   const { nativeSize } = pipeline.facts;
   const samples: PreviewSample[] = [];
   for (const [seed, prompt] of (prompts.length > 0 ? prompts : defaultPrompts).entries()) {
-    const denoising = await pipeline.prepare({
+    const trajectories = await pipeline.prepare({
       prompt,
       width: nativeSize,
       height: nativeSize,
@@ -28,9 +28,10 @@ async function main([folder, ...prompts]: string[]): Promise<void> {
       guidanceScale: 7.5,
       seeds: [seed],
     });
-    while (await pipeline.step(denoising));
-    const [image] = await pipeline.decode(denoising);
-    samples.push({ latents: denoising.images[0].latents, shape: denoising.shape, image });
+    const [trajectory] = trajectories;
+    while (!trajectory.done) await pipeline.step(trajectories);
+    const image = await pipeline.decode(trajectory);
+    samples.push({ latents: trajectory.latents, shape: trajectory.shape, image });
   }
   await pipeline.release();
   await writeFile(join(folder, 'preview.json'), `${JSON.stringify(fitLatentRgbMap(samples), null, 2)}\n`);

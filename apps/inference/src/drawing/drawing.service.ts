@@ -65,6 +65,9 @@ export class DrawingService {
     this.logger.log('drawing', { taskId: task.id, attempt: task.attempt, model: model.servedBy });
     try {
       const { computeMs } = await loan.engine.draw({
+        owner: task.ownerId,
+        // It, or one that was drawn beside it, took a worker down.
+        alone: task.deaths > 0,
         model: model.source,
         request: requestOf(task),
         signal: hold.signal,

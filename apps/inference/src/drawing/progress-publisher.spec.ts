@@ -1,7 +1,6 @@
 import type { StepMessage } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import type { DataSource } from 'typeorm';
-import type { InferenceMetrics } from '../metrics/inference-metrics';
 import { ProgressPublisher } from './progress-publisher';
 
 class FakeDataSource {
@@ -12,25 +11,15 @@ class FakeDataSource {
   }
 }
 
-class FakeMetrics {
-  stepDone(): void {}
-}
-
 describe(ProgressPublisher.name, () => {
   it.each([
     ['a scheduler that calls the U-Net once more than there are steps', 5],
-    ['a scheduler that calls it twice per step', 7],
-    ['pictures drawn in three batches', 12],
-  ])('reports progress in steps of the request: %s', (_, calls) => {
+    ['one that calls it twice a step', 7],
+  ])('tells steps of those that were asked for: %s', (_, calls) => {
     const dataSource = new FakeDataSource();
-    const metrics = new FakeMetrics() as unknown as InferenceMetrics;
-    const publisher = new ProgressPublisher(
-      dataSource as unknown as DataSource,
-      metrics,
-      new JsonLogger('test', 'silent'),
-    );
+    const publisher = new ProgressPublisher(dataSource as unknown as DataSource, new JsonLogger('test', 'silent'));
     const report = publisher.of({ id: 'task', attempt: 2, steps: 4 });
-    for (let step = 1; step <= calls; step++) report({ step, total: calls, batch: 1, stepMs: 1 });
+    for (let step = 1; step <= calls; step++) report({ step, total: calls });
     expect(dataSource.told[0]).toEqual({ id: 'task', attempt: 2, step: 1, total: 4 });
     expect(dataSource.told.at(-1)).toEqual({ id: 'task', attempt: 2, step: 4, total: 4 });
   });

@@ -6,7 +6,6 @@ import { Injectable } from '@nestjs/common';
 import sharp from 'sharp';
 import { DataSource } from 'typeorm';
 import type { DrawingProgress, RgbPicture } from '../engine/engine-protocol';
-import { InferenceMetrics } from '../metrics/inference-metrics';
 
 const intervalMs = 100;
 /** PostgreSQL rejects a notification of 8000 bytes. */
@@ -17,22 +16,19 @@ const maxPreviewLength = 7_500;
 export class ProgressPublisher {
   constructor(
     private readonly dataSource: DataSource,
-    private readonly metrics: InferenceMetrics,
     private readonly logger: JsonLogger,
   ) {}
 
   /**
-   * Returns a function that takes the engine's steps of one task and publishes some of them: the last, and one per 100 ms. They
-   * are converted to steps of the request: a scheduler may call the U-Net more often, and pictures that do not fit into one batch
-   * are drawn one after the other.
+   * A function that takes the engine's steps of one task and tells some of them: the last, and one in every 100 ms.
+   * They are told as so many of the steps that were asked for: a scheduler may call the U-Net more often than that.
    */
   of({ id, attempt, steps }: Pick<ImageTask, 'id' | 'attempt' | 'steps'>): (progress: DrawingProgress) => void {
     let toldAt = -Infinity;
     let told = 0;
     let preview: RgbPicture | undefined;
-    return ({ step, total, ...progress }) => {
-      this.metrics.stepDone(progress);
-      preview = progress.preview ?? preview;
+    return ({ step, total, preview: newest }) => {
+      preview = newest ?? preview;
       const now = performance.now();
       const done = Math.floor((step * steps) / total);
       if (done <= told || (done < steps && now - toldAt < intervalMs)) return;

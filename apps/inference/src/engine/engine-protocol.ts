@@ -65,11 +65,15 @@ export interface EngineSettings {
   mergedCacheBytes?: number;
 }
 
-/** Messages from the main thread to an engine thread. One drawing at a time. */
+/** What the service's thread asks of an engine thread. Any number may be drawn at once. */
 export type EngineCommand =
   | {
       type: 'draw';
       id: number;
+      /** Whose it is: owners have equal shares of the engine's time. */
+      owner: string;
+      /** Whether no other may be drawn beside it: it may end the process. */
+      alone: boolean;
       model: ModelSource;
       request: DrawRequest;
       upscaler?: UpscalerSource;
@@ -88,14 +92,19 @@ export interface DrawingStarted {
 }
 
 export interface DrawingProgress {
-  /** Calls of the U-Net so far, and in total for all pictures. */
+  /** Calls of the U-Net that its pictures have behind them, in the mean, of how many. */
   step: number;
   total: number;
-  /** Number of pictures in this call, and its duration. */
-  batch: number;
-  stepMs: number;
-  /** A preview of the batch's first picture, in some messages: one pixel per position of the latents. */
+  /** What its first picture that is not done will look like, now and then: one pixel for one position of the latents. */
   preview?: RgbPicture;
+}
+
+/** One call of the U-Net: what it advanced, and how long it took. */
+export interface EngineStep {
+  drawings: number;
+  pictures: number;
+  rows: number;
+  stepMs: number;
 }
 
 export interface ModelLoaded {
@@ -113,6 +122,7 @@ export type EngineReport =
   | { type: 'ready'; device: Device; fallback?: string }
   | ({ type: 'loaded' } & ModelLoaded)
   | ({ type: 'started'; id: number } & DrawingStarted)
+  | ({ type: 'stepped' } & EngineStep)
   | ({ type: 'progress'; id: number } & DrawingProgress)
   /** A drawing is making progress, without anything else to report. */
   | { type: 'busy'; id: number }

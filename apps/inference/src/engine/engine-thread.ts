@@ -1,19 +1,25 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import { chooseDevice, defaultMemoryBytes } from './device';
+import { EngineLoop } from './engine-loop';
 import type { EngineCommand, EngineReport, EngineSettings } from './engine-protocol';
-import { EngineWork } from './engine-work';
 
-/** Entry of an engine thread: owns every session of one device and draws one request at a time. */
-async function main(port: NonNullable<typeof parentPort>): Promise<void> {
+/** Entry of an engine thread: owns every session of one device and draws what it is told to, side by side. */
+async function main(port: NonNullable<typeof parentPort>, settings: EngineSettings): Promise<void> {
   const report = (message: EngineReport): void => {
     // The pixels are transferred, not copied.
     const moved = message.type === 'picture' ? [message.picture.data.buffer as ArrayBuffer] : [];
     port.postMessage(message, moved);
   };
-  const work = await EngineWork.start(workerData as EngineSettings, report);
+  const chosen = await chooseDevice(settings.device);
+  const { device } = chosen;
+  const { intraOpNumThreads, cacheDir, mergedCacheBytes } = settings;
+  const memoryBytes = settings.memoryBytes ?? (await defaultMemoryBytes(device));
+  const loop = new EngineLoop({ device, intraOpNumThreads, cacheDir, mergedCacheBytes }, memoryBytes, report);
   port.on('message', (command: EngineCommand) => {
-    if (command.type === 'draw') void work.draw(command);
-    else void work.close().then(() => port.close());
+    if (command.type === 'draw') loop.add(command);
+    else void loop.close().then(() => port.close());
   });
+  report({ type: 'ready', ...chosen });
 }
 
-if (parentPort) void main(parentPort);
+if (parentPort) void main(parentPort, workerData as EngineSettings);

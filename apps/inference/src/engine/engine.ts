@@ -8,6 +8,7 @@ import type {
   EngineCommand,
   EngineReport,
   EngineSettings,
+  EngineStep,
   ModelLoaded,
   ModelSource,
   RgbPicture,
@@ -18,6 +19,10 @@ const longestWatchIntervalMs = 10_000;
 
 /** Pictures to draw, the weights, and callbacks. */
 export interface Drawing {
+  /** Whose it is: owners have equal shares of the engine's time. */
+  owner: string;
+  /** Whether no other may be drawn beside it; false unless given. */
+  alone?: boolean;
   model: ModelSource;
   request: DrawRequest;
   upscaler?: UpscalerSource;
@@ -48,8 +53,9 @@ export interface EngineOptions extends EngineSettings {
   /** Compiled entry of the thread; tests name the one in `dist`. */
   threadFile?: string;
   onLoaded?: (loaded: ModelLoaded) => void;
+  onStep?: (step: EngineStep) => void;
   onCrash?: (error: Error) => void;
-  /** A drawing that is silent for this many milliseconds is considered hung. */
+  /** An engine that draws and is silent for this many milliseconds is considered hung. */
   stallMs: number;
   /** Called when the thread hangs inside the runtime, where only the end of the process can end it. */
   onStall?: (error: Error) => void;
@@ -62,20 +68,20 @@ interface RunningThread {
 }
 
 interface Pending {
-  id: number;
   drawing: Drawing;
   resolve: (result: { computeMs: number }) => void;
   reject: (error: Error) => void;
 }
 
-/** One device's engine, as seen from the main thread. Draws one request at a time; a thread that ended is restarted. */
+/** One device's engine, as seen from the main thread. Draws any number of requests side by side; a thread that ended is restarted. */
 export class Engine {
   private thread?: Promise<RunningThread>;
-  private pending?: Pending;
+  private readonly pending = new Map<number, Pending>();
   private nextId = 1;
   private closing = false;
   private reportedAt = 0;
   private stall?: EngineBrokenError;
+  private watch?: NodeJS.Timeout;
 
   constructor(private readonly options: EngineOptions) {}
 
@@ -97,24 +103,21 @@ export class Engine {
    * @throws EngineBrokenError for everything else
    */
   async draw(drawing: Drawing): Promise<{ computeMs: number }> {
-    if (this.pending) throw new Error('An engine draws one request at a time.');
-    const { model, request, upscaler, signal } = drawing;
+    const { owner, alone = false, model, request, upscaler, signal } = drawing;
     const id = this.nextId++;
     const cancel = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
     const stop = (): void => void Atomics.store(new Int32Array(cancel), 0, 1);
     if (signal?.aborted) stop();
     signal?.addEventListener('abort', stop, { once: true });
-    const command: EngineCommand = { type: 'draw', id, model, request, cancel, ...(upscaler && { upscaler }) };
-    this.reportedAt = performance.now();
-    const watch = setInterval(() => this.checkForStall(), Math.min(this.options.stallMs / 4, longestWatchIntervalMs));
+    const about = { id, owner, alone, model, request, ...(upscaler && { upscaler }) };
+    const command: EngineCommand = { type: 'draw', ...about, cancel };
     try {
       return await new Promise((resolve, reject) => {
-        this.pending = { id, drawing, resolve, reject };
+        this.addPending(id, { drawing, resolve, reject });
         this.running().then(({ worker }) => worker.postMessage(command), reject);
       });
     } finally {
-      this.pending = undefined;
-      clearInterval(watch);
+      this.removePending(id);
       signal?.removeEventListener('abort', stop);
     }
   }
@@ -138,12 +141,31 @@ export class Engine {
     });
   }
 
+  /** The engine is watched while it has something to draw. */
+  private addPending(id: number, pending: Pending): void {
+    if (this.pending.size === 0) this.reportedAt = performance.now();
+    this.pending.set(id, pending);
+    const intervalMs = Math.min(this.options.stallMs / 4, longestWatchIntervalMs);
+    this.watch ??= setInterval(() => this.checkForStall(), intervalMs);
+  }
+
+  private removePending(id: number): void {
+    this.pending.delete(id);
+    if (this.pending.size > 0) return;
+    clearInterval(this.watch);
+    this.watch = undefined;
+  }
+
   private checkForStall(): void {
     const silentMs = performance.now() - this.reportedAt;
-    if (!this.pending || this.stall || silentMs < this.options.stallMs) return;
+    if (this.stall || silentMs < this.options.stallMs) return;
     this.stall = new EngineBrokenError(`The engine has said nothing for ${Math.round(silentMs / 1000)} s.`);
     this.options.onStall?.(this.stall);
-    this.pending.reject(this.stall);
+    this.rejectAll(this.stall);
+  }
+
+  private rejectAll(error: Error): void {
+    for (const { reject } of this.pending.values()) reject(error);
   }
 
   private running(): Promise<RunningThread> {
@@ -155,6 +177,7 @@ export class Engine {
     const {
       threadFile,
       onLoaded: _onLoaded,
+      onStep: _onStep,
       onCrash,
       stallMs: _stallMs,
       onStall: _onStall,
@@ -172,7 +195,7 @@ export class Engine {
         this.thread = undefined;
         const error = new EngineBrokenError(`The engine's thread ended with code ${code}.`, { cause });
         reject(error);
-        this.pending?.reject(error);
+        this.rejectAll(error);
         if (!this.closing) onCrash?.(error);
       });
     });
@@ -181,9 +204,10 @@ export class Engine {
   private handleReport(report: Exclude<EngineReport, { type: 'ready' }>): void {
     this.reportedAt = performance.now();
     if (report.type === 'loaded') return this.options.onLoaded?.(report);
-    const pending = this.pending;
-    // Late reports of an aborted drawing are ignored.
-    if (pending?.id !== report.id) return;
+    if (report.type === 'stepped') return this.options.onStep?.(report);
+    const pending = this.pending.get(report.id);
+    // A drawing that stalled may still say something.
+    if (!pending) return;
     const { drawing } = pending;
     if (report.type === 'started') drawing.onStarted?.(report);
     else if (report.type === 'progress') drawing.onProgress?.(report);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Config } from '@app/config';
 import type { Device } from './device';
 import { Engine } from './engine';
-import type { ModelLoaded } from './engine-protocol';
+import type { EngineStep, ModelLoaded } from './engine-protocol';
 
 /** The settings of the engines. */
 export type EnginesConfig = Pick<
@@ -16,33 +16,42 @@ export interface EnginesOptions {
   /** Compiled entry of the threads; tests name the one in `dist`. */
   threadFile?: string;
   onLoaded?: (loaded: ModelLoaded, device: Device | 'auto') => void;
+  onStep?: (step: EngineStep) => void;
   /** Called when an engine hangs and the process must end. */
   onStall?: () => void;
 }
 
-/** A borrowed engine; it is given back as soon as the pictures are drawn, before they are encoded. */
+/** Tasks that one engine has at once: more than share a call, so that a short one need not wait for a long one to end. */
+const placesOfEngine = 12;
+
+/** A place of an engine on loan; given back as soon as the pictures are drawn, while they are still being encoded. */
 export interface EngineLoan {
   readonly engine: Engine;
   giveBack(): void;
 }
 
-/** One engine per device. Drawings borrow one and give it back, first come, first served. */
+/** One engine a device. Whoever draws takes a place and gives it back; who comes first is served first, by the engine with most places free. */
 export class Engines {
-  private readonly free: Engine[];
+  private readonly free: Map<Engine, number>;
   private readonly waiting: ((engine: Engine) => void)[] = [];
 
   private constructor(
     private readonly engines: readonly Engine[],
     readonly devices: readonly Device[],
   ) {
-    this.free = [...engines];
+    this.free = new Map(engines.map((engine) => [engine, placesOfEngine]));
+  }
+
+  /** Tasks that all engines have at once. */
+  get places(): number {
+    return this.engines.length * placesOfEngine;
   }
 
   /** Starts an engine for each device, and logs the devices in one line. */
   static async start(
     config: EnginesConfig,
     logger: JsonLogger,
-    { threadFile, onLoaded, onStall }: EnginesOptions = {},
+    { threadFile, onLoaded, onStep, onStall }: EnginesOptions = {},
   ): Promise<Engines> {
     const wanted = config.devices === 'auto' ? (['auto'] as const) : config.devices;
     const engines = new Map<Device, Engine>();
@@ -60,6 +69,7 @@ export class Engines {
           onLoaded?.(loaded, device);
           logger.log('model loaded', { device, model: key, loadMs, ...megabytes({ modelBytes, totalBytes }), evicted });
         },
+        ...(onStep && { onStep }),
         onCrash: (error) => logger.error('engine thread ended', error, { device }),
         stallMs: config.engineStallSeconds * 1000,
         onStall: (error) => {
@@ -78,11 +88,11 @@ export class Engines {
   }
 
   /**
-   * Lends the next free engine; undefined if there is none within `timeoutMs`. It must be given back; repeated calls of
-   * `giveBack` have no effect.
+   * Lends a place of the engine that has most of them free; undefined when none is within `timeoutMs`. What is borrowed has to be
+   * given back; doing so twice is the same as once.
    */
   async borrow(timeoutMs: number): Promise<EngineLoan | undefined> {
-    const engine = this.free.pop() ?? (await this.nextFree(timeoutMs));
+    const engine = this.takeFree() ?? (await this.nextFree(timeoutMs));
     if (!engine) return undefined;
     let out = true;
     const giveBack = (): void => {
@@ -90,12 +100,19 @@ export class Engines {
       out = false;
       const next = this.waiting.shift();
       if (next) next(engine);
-      else this.free.push(engine);
+      else this.free.set(engine, this.free.get(engine)! + 1);
     };
     return { engine, giveBack };
   }
 
-  private nextFree(patienceMs: number): Promise<Engine | undefined> {
+  private takeFree(): Engine | undefined {
+    const [[engine, places]] = [...this.free].sort(([, a], [, b]) => b - a);
+    if (places === 0) return undefined;
+    this.free.set(engine, places - 1);
+    return engine;
+  }
+
+  private nextFree(timeoutMs: number): Promise<Engine | undefined> {
     return new Promise((resolve) => {
       const take = (engine: Engine): void => {
         clearTimeout(timer);
@@ -104,7 +121,7 @@ export class Engines {
       const timer = setTimeout(() => {
         this.waiting.splice(this.waiting.indexOf(take), 1);
         resolve(undefined);
-      }, patienceMs);
+      }, timeoutMs);
       this.waiting.push(take);
     });
   }

@@ -5,7 +5,7 @@ import type { Device } from './device';
 import type { ModelSource, UpscalerSource } from './engine-protocol';
 import { pruneMerged } from './merge-cache';
 import { mergedModel } from './merged-model';
-import type { ModelRegistry } from './model-registry';
+import type { ModelRegistry, ModelSpec } from './model-registry';
 import { TiledUpscaler } from './tiled-upscaler';
 
 /**
@@ -22,34 +22,30 @@ export interface LoadingOptions {
   mergedCacheBytes?: number;
 }
 
-/** The pipeline of a model with a Fine-Tune's weights merged in. @throws the diffusion library's errors about folders and weights */
-export function loadPipeline(
-  registry: ModelRegistry,
+/** How the pipeline of a model is loaded, a Fine-Tune's weights merged in. @throws what the diffusion library throws of folders and weights */
+export async function describePipeline(
   source: ModelSource,
   { cacheDir, mergedCacheBytes, ...options }: LoadingOptions,
-): Promise<StableDiffusionPipeline> {
-  return registry.get(source.key, async () => {
-    const merges = join(cacheDir, 'finetunes');
-    const folder = await mergedModel(source, merges);
-    // A merge that cannot be deleted now is tried again after the next merge; this must not prevent drawing.
-    if (source.weights && mergedCacheBytes !== undefined)
-      await pruneMerged(merges, mergedCacheBytes).catch(() => undefined);
-    const { textEncoder, unet, vaeDecoder } = await readModelFolder(folder, options.device);
-    const files = [textEncoder, unet, vaeDecoder].flatMap(({ path, externalFiles }) => [
-      path,
-      ...externalFiles.map((name) => join(dirname(path), name)),
-    ]);
-    return {
-      bytes: memoryOf(await sizeOf(files)),
-      // An optimised graph is a whole copy of the weights, while a merge stores only changed ones; so only unmerged models get
-      // one.
-      load: () =>
-        StableDiffusionPipeline.load(folder, {
-          ...options,
-          ...(!source.weights && { optimizedModelDir: join(cacheDir, 'graphs') }),
-        }),
-    };
-  });
+): Promise<ModelSpec<StableDiffusionPipeline>> {
+  const merges = join(cacheDir, 'finetunes');
+  const folder = await mergedModel(source, merges);
+  // What cannot be removed now is tried again after the next merge; it is no reason not to draw.
+  if (source.weights && mergedCacheBytes !== undefined)
+    await pruneMerged(merges, mergedCacheBytes).catch(() => undefined);
+  const { textEncoder, unet, vaeDecoder } = await readModelFolder(folder, options.device);
+  const files = [textEncoder, unet, vaeDecoder].flatMap(({ path, externalFiles }) => [
+    path,
+    ...externalFiles.map((name) => join(dirname(path), name)),
+  ]);
+  return {
+    bytes: memoryOf(await sizeOf(files)),
+    // An optimised graph is a whole copy of the weights, where a merge keeps those that it changed: one model is worth it.
+    load: () =>
+      StableDiffusionPipeline.load(folder, {
+        ...options,
+        ...(!source.weights && { optimizedModelDir: join(cacheDir, 'graphs') }),
+      }),
+  };
 }
 
 /** @throws Error with one sentence saying why the file cannot be used */

@@ -11,11 +11,17 @@ class FakeModel {
 
 describe(ModelRegistry.name, () => {
   const reports: ModelLoaded[] = [];
+  const inUse = new Set<string>();
   let registry: ModelRegistry;
 
   beforeEach(() => {
     reports.length = 0;
-    registry = new ModelRegistry(100, (report) => reports.push(report));
+    inUse.clear();
+    registry = new ModelRegistry(
+      100,
+      () => inUse,
+      (report) => reports.push(report),
+    );
   });
 
   const get = (key: string, bytes: number): Promise<FakeModel> =>
@@ -42,7 +48,24 @@ describe(ModelRegistry.name, () => {
     expect(await get('large', 1000)).toBe(large);
   });
 
-  it('does not keep a model that failed to load', async () => {
+  it('releases no model that is in use, however little room there is', async () => {
+    const used = await get('used', 60);
+    const idle = await get('idle', 40);
+    inUse.add('used');
+    expect(registry.drawingBytes).toBe(40);
+    await get('large', 1000);
+    expect([used.released, idle.released]).toEqual([false, true]);
+  });
+
+  it('makes room for drawing by releasing what is idle, and no more than that takes', async () => {
+    const [a, b, c] = [await get('a', 30), await get('b', 30), await get('c', 30)];
+    inUse.add('c');
+    expect(await registry.makeRoom(30)).toEqual(['a']);
+    expect(await registry.makeRoom(1000)).toEqual(['b']);
+    expect([a.released, b.released, c.released]).toEqual([true, true, false]);
+  });
+
+  it('does not keep what failed to load', async () => {
     const load = (): Promise<FakeModel> => Promise.reject(new Error('cut short'));
     await expect(registry.get('a', async () => ({ bytes: 10, load }))).rejects.toThrow('cut short');
     expect(registry.bytes).toBe(0);

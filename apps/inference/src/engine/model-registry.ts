@@ -12,21 +12,30 @@ export interface ModelSpec<T extends Releasable> {
 }
 
 /**
- * The loaded models of one device. Loads on first use and keeps what fits into a budget; the least recently used are released
- * first, and one model is always kept, however large. Calls must not overlap, or a model in use could be released.
+ * The loaded models of one device. Loads on first use and keeps what fits into a budget. The least recently used go first, but none
+ * that is in use; a model is loaded, however large, if nothing else is in the way. Calls must not overlap.
  */
 export class ModelRegistry {
   /** In order of use, because a map keeps insertion order. */
   private readonly loaded = new Map<string, { model: Releasable; bytes: number }>();
 
+  /** @param inUse keys of the models that may not be released now */
   constructor(
     private readonly budgetBytes: number,
+    private readonly inUse: () => ReadonlySet<string>,
     private readonly onLoad: (report: ModelLoaded) => void,
   ) {}
 
   /** Estimate of what all loaded models take. */
   get bytes(): number {
     return [...this.loaded.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  /** Bytes that are left for drawing when every model that is not in use makes room. */
+  get drawingBytes(): number {
+    const inUse = this.inUse();
+    const used = [...this.loaded].filter(([key]) => inUse.has(key));
+    return this.budgetBytes - used.reduce((sum, [, { bytes }]) => sum + bytes, 0);
   }
 
   /** Whether a model of this key is loaded; asking does not count as a use. */
@@ -43,8 +52,8 @@ export class ModelRegistry {
       return found.model as T;
     }
     const spec = await describe();
-    // Room is made first, because two large models at once may exceed the memory.
-    const evicted = await this.evict(spec.bytes);
+    // Room is made first: two large models at once may be more than there is memory.
+    const evicted = await this.makeRoom(spec.bytes);
     const startedAt = performance.now();
     const model = await spec.load();
     this.loaded.set(key, { model, bytes: spec.bytes });
@@ -53,19 +62,26 @@ export class ModelRegistry {
     return model;
   }
 
-  /** Releases every model. */
-  async clear(): Promise<void> {
-    await this.evict(Infinity);
-  }
-
-  private async evict(wanted: number): Promise<string[]> {
+  /** Releases models that are not in use until so many bytes are free, or none is left to release. @returns their keys */
+  async makeRoom(bytes: number): Promise<string[]> {
     const evicted: string[] = [];
-    for (const [key, { model }] of [...this.loaded]) {
-      if (this.bytes + wanted <= this.budgetBytes) break;
-      this.loaded.delete(key);
-      await model.release();
+    const inUse = this.inUse();
+    for (const key of [...this.loaded.keys()].filter((each) => !inUse.has(each))) {
+      if (this.bytes + bytes <= this.budgetBytes) break;
+      await this.release(key);
       evicted.push(key);
     }
     return evicted;
+  }
+
+  /** Releases every model. */
+  async clear(): Promise<void> {
+    for (const key of [...this.loaded.keys()]) await this.release(key);
+  }
+
+  private async release(key: string): Promise<void> {
+    const { model } = this.loaded.get(key)!;
+    this.loaded.delete(key);
+    await model.release();
   }
 }

@@ -1,4 +1,3 @@
-import { AbortError } from '@app/diffusion';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import type { RgbPicture } from './engine-protocol';
 import { planTiles } from './tile-plan';
@@ -9,7 +8,10 @@ export class UpscalerError extends Error {
   override readonly name = 'UpscalerError';
 }
 
-/** Edge of a tile if the graph leaves it free: the runtime then needs a few hundred megabytes for ESRGAN. */
+/** Begins a call of the model. */
+type PerTile = <T>(call: () => Promise<T>) => Promise<T>;
+
+/** Edge of a tile where the graph leaves it free: the runtime's memory for ESRGAN stays at a few hundred megabytes. */
 const freeTileEdge = 128;
 
 /**
@@ -42,16 +44,19 @@ export class TiledUpscaler {
     }
   }
 
-  /** Enlarges repeatedly while the long edge stays within `maxLongEdge`; returns the same picture if it cannot be enlarged. */
-  async enlarge(picture: RgbPicture, maxLongEdge: number, aborted: () => boolean): Promise<RgbPicture> {
+  /**
+   * Enlarges as often as the long edge stays within `maxLongEdge`; the same picture if that is never.
+   * @param perTile begins each call of the model, when it may; what it throws ends the enlarging
+   */
+  async enlarge(picture: RgbPicture, maxLongEdge: number, perTile: PerTile): Promise<RgbPicture> {
     let enlarged = picture;
     while (Math.max(enlarged.width, enlarged.height) * this.scale <= maxLongEdge)
-      enlarged = await this.enlargeOnce(enlarged, aborted);
+      enlarged = await this.enlargeOnce(enlarged, perTile);
     return enlarged;
   }
 
-  /** Enlarges once. Besides the two pictures, one row of tiles is in memory. */
-  async enlargeOnce(picture: RgbPicture, aborted: () => boolean): Promise<RgbPicture> {
+  /** Enlarges once. Besides the two pictures, one row of tiles is held. */
+  async enlargeOnce(picture: RgbPicture, perTile: PerTile): Promise<RgbPicture> {
     const { scale, tile } = this;
     const columns = planTiles(picture.width, tile.width, scale);
     const rows = planTiles(picture.height, tile.height, scale);
@@ -62,9 +67,8 @@ export class TiledUpscaler {
     const band = new Float32Array(bandHeight * width * 3);
     for (const [index, row] of rows.entries()) {
       for (const column of columns) {
-        if (aborted()) throw new AbortError();
         const planes = cutTile(picture, column.start, row.start, tile);
-        const { data: enlarged } = await run(this.session, planes, tile);
+        const { data: enlarged } = await perTile(() => run(this.session, planes, tile));
         addTile(band, width, enlarged, tile.width * scale, tile.height * scale, column, row);
       }
       const begin = row.start * scale;

@@ -1,6 +1,6 @@
 import { Metrics, stepBuckets } from '@app/observability';
 import { Injectable } from '@nestjs/common';
-import type { DrawingProgress, ModelLoaded } from '../engine/engine-protocol';
+import type { EngineStep, ModelLoaded } from '../engine/engine-protocol';
 
 /** How a drawing ended; an `unfinished` one failed, was canceled, or will be drawn again. */
 export type DrawingOutcome = 'succeeded' | 'unfinished';
@@ -17,12 +17,12 @@ export class InferenceMetrics {
 
   constructor(metrics: Metrics) {
     this.steps = metrics.histogram('step_seconds', {
-      help: 'Time of one step of the denoising loop.',
+      help: 'Time of one call of the U-Net, which moves several pictures on by a step.',
       buckets: stepBuckets,
     });
     this.batches = metrics.histogram('batch_pictures', {
-      help: 'Pictures that one step advances.',
-      buckets: [1, 2, 3, 4, 6, 8],
+      help: 'Pictures that one call of the U-Net moves on, whichever requests they belong to.',
+      buckets: [1, 2, 3, 4, 6, 8, 12, 16],
     });
     this.loads = metrics.counter('model_loads_total', {
       help: 'Models loaded into a device.',
@@ -39,9 +39,9 @@ export class InferenceMetrics {
     this.computeSeconds = metrics.counter('compute_seconds_total', { help: 'Time of drawings that succeeded.' });
   }
 
-  stepDone({ batch, stepMs }: Pick<DrawingProgress, 'batch' | 'stepMs'>): void {
+  stepDone({ pictures, stepMs }: Pick<EngineStep, 'pictures' | 'stepMs'>): void {
     this.steps.observe(stepMs / 1000);
-    this.batches.observe(batch);
+    this.batches.observe(pictures);
   }
 
   modelLoaded({ key: model, loadMs }: Pick<ModelLoaded, 'key' | 'loadMs'>, device: string): void {

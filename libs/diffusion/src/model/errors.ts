@@ -1,4 +1,9 @@
-/** A model folder that cannot be used. The message is one sentence that names the file and the reason. */
+/** The device has too little memory for a call: one of fewer rows, or one that has less beside it, may go well. */
+export class OutOfMemoryError extends Error {
+  override readonly name = 'OutOfMemoryError';
+}
+
+/** A model folder that cannot be drawn with. The message is one sentence that names the file and the reason. */
 export class ModelFolderError extends Error {
   override readonly name = 'ModelFolderError';
 

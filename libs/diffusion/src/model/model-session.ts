@@ -4,7 +4,7 @@ import { env, InferenceSession } from 'onnxruntime-node';
 import type { Tensor } from 'onnxruntime-node';
 import { withUniqueNodeNames } from '../onnx/unique-node-names';
 import type { ElementType } from '../tensor/input-buffer';
-import { ModelFolderError, ProviderUnavailableError } from './errors';
+import { ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from './errors';
 import type { GraphFile } from './graph-file';
 import { openOptimized } from './optimized-graph';
 import type { CreateSession } from './optimized-graph';
@@ -78,10 +78,12 @@ export class ModelSession {
     return found;
   }
 
-  /** Runs the graph and returns one of its outputs. */
+  /** Runs the graph and returns one of its outputs. @throws OutOfMemoryError if it needs more than there is */
   async run(feeds: Record<string, Tensor>, output: string): Promise<Tensor> {
     const start = performance.now();
-    const results = await this.session.run(feeds, [output]);
+    const results = await this.session.run(feeds, [output]).catch((error: Error) => {
+      throw isOutOfMemory(error.message) ? new OutOfMemoryError(firstLine(error), { cause: error }) : error;
+    });
     this.spent.runMs += performance.now() - start;
     this.spent.runs++;
     return results[output];
@@ -111,6 +113,16 @@ async function loader(graph: GraphFile): Promise<CreateSession> {
     graph.externalFiles.map(async (path) => ({ path, data: await readFile(join(dirname(graph.path), path)) })),
   );
   return (options) => InferenceSession.create(mended, { ...options, externalData });
+}
+
+/**
+ * What ONNX Runtime 1.30 and what it calls say of too little memory: its arenas, the allocators of CPU and CUDA, cuBLAS, cuDNN and
+ * the C++ library.
+ */
+export function isOutOfMemory(message: string): boolean {
+  return /failed to allocate memory|available memory of \d+ is smaller than|out of memory|bad_?\s?alloc|ALLOC_FAILED|not enough memory/i.test(
+    message,
+  );
 }
 
 function sessionOptions(options: LoadOptions): InferenceSession.SessionOptions {

@@ -68,7 +68,7 @@ async function joinParts(folder: ModelFolder, sessions: ModelParts['sessions']):
   const batch = unet.createBatch(1, shape, facts.maxTokens, facts.hiddenWidth);
   batch.promptEmbeds.values.set(embedding);
   batch.promptEmbeds.commit();
-  const prediction = await tried(folder.unet, () => unet.predict(batch));
+  const prediction = await tried(folder.unet, () => unet.predict(batch, 1));
   if (prediction.length !== batch.sample.values.length)
     throw new ModelFolderError(folder.unet.path, 'gives a prediction of another shape than its sample');
   const latents = new Float32Array(shape[0] * shape[1] * shape[2]);

@@ -8,16 +8,19 @@ import type { LatentShape } from '../tensor/latent-shape';
 import { assertFinite } from '../tensor/not-finite';
 import type { RgbImage } from '../tensor/rgb-image';
 import { chunkPrompt, maxChunks, padChunks } from '../tokenizer/prompt-chunks';
-import type { UnetBatch } from '../unet/unet';
 import { previewLatents } from '../vae/latent-preview';
 import { AbortError } from './abort-error';
-import { Denoising } from './denoising';
-import type { DenoisingImage } from './denoising';
 import type { ModelFacts } from './model-facts';
 import { loadParts } from './model-parts';
 import type { ModelParts } from './model-parts';
+import { RowBatch } from './row-batch';
 import { checkRequest } from './text-to-image-request';
 import type { GeneratedImages, GenerateHooks, TextToImageRequest } from './text-to-image-request';
+import type { PromptEmbedding } from './trajectory';
+import { Trajectory } from './trajectory';
+
+/** Sizes and prompt lengths whose inputs are kept for the next step. */
+const keptBatches = 4;
 
 /**
  * Text to image with any Stable Diffusion 1.x or 2.x ONNX folder. `generate` draws a request from start to end; `prepare`, `step` and
@@ -27,6 +30,7 @@ export class StableDiffusionPipeline {
   readonly facts: ModelFacts;
   readonly provider: 'cpu' | 'cuda';
   readonly #alphas: Float32Array;
+  readonly #batches = new Map<string, RowBatch>();
 
   private constructor(
     private readonly parts: ModelParts,
@@ -53,60 +57,55 @@ export class StableDiffusionPipeline {
 
   /**
    * Encodes the texts and draws the first noise.
+   * @returns a picture on its way for each seed
    * @throws RangeError if the request asks for what the model cannot draw
    */
-  async prepare(request: TextToImageRequest): Promise<Denoising> {
+  async prepare(request: TextToImageRequest): Promise<Trajectory[]> {
     const { width, height, guidanceScale, seeds } = request;
     const { latentChannels, vaeScaleFactor } = this.facts;
     checkRequest(request, vaeScaleFactor);
     const shape: LatentShape = [latentChannels, height / vaeScaleFactor, width / vaeScaleFactor];
-    const size = shape[0] * shape[1] * shape[2];
-    const images = seeds.map((seed): DenoisingImage => {
+    const prompt = await this.#encode(request);
+    return seeds.map((seed) => {
       const generator = new Generator(seed);
       const scheduler = createScheduler(request.scheduler, this.parts.schedulerJson);
       scheduler.setTimesteps(request.numInferenceSteps);
-      const latents = generator.randn(size).map((noise) => noise * scheduler.initNoiseSigma);
-      return { seed, generator, scheduler, latents, seen: latents, predicted: new Float32Array(size) };
+      const noise = generator.randn(shape[0] * shape[1] * shape[2]);
+      const latents = noise.map((value) => value * scheduler.initNoiseSigma);
+      return new Trajectory(seed, shape, latents, prompt, guidanceScale, scheduler, generator);
     });
-    const { batch, promptChunks } = await this.#encode(request, shape);
-    return new Denoising(images, shape, guidanceScale, width, height, promptChunks, batch);
   }
 
-  /** Moves every picture of the request on by one call of the U-Net. False once there is nothing left to do. */
-  async step(denoising: Denoising): Promise<boolean> {
-    if (denoising.done) return false;
-    const { sample, timestep } = denoising.batch;
-    denoising.gather(sample.values);
-    timestep.values.fill(denoising.timestep);
-    sample.commit();
-    timestep.commit();
-    denoising.scatter(await this.parts.unet.predict(denoising.batch));
-    return !denoising.done;
+  /** Pictures with the same group may share a call of the U-Net: one size, one prompt length and, where the graph has one timestep for all rows, one timestep. */
+  groupOf({ shape, prompt, timestep }: Pick<Trajectory, 'shape' | 'prompt' | 'timestep'>): string {
+    const place = [...shape, prompt.tokens].join('x');
+    return this.parts.unet.takesTimestepPerRow ? place : `${place} at ${timestep}`;
   }
 
-  /**
-   * The pictures as they stand, decoded one by one: the decoder's memory grows with the batch, its speed does not.
-   * @throws NotFiniteError if one is none
-   */
-  async decode({ images, shape }: Pick<Denoising, 'images' | 'shape'>): Promise<RgbImage[]> {
-    const decoded: RgbImage[] = [];
-    for (const { latents } of images) {
-      assertFinite(latents, 'U-Net');
-      decoded.push(await this.parts.vaeDecoder.decode(latents, shape));
-    }
-    return decoded;
+  /** Moves pictures of one group on by one call of the U-Net, whichever requests they belong to. */
+  async step(trajectories: readonly Trajectory[]): Promise<void> {
+    const [first] = trajectories;
+    const group = this.groupOf(first);
+    if (trajectories.some((trajectory) => trajectory.done || this.groupOf(trajectory) !== group))
+      throw new RangeError('Pictures share a step only while none is done, and with one size and prompt length.');
+    await this.#batchOf(first).step(trajectories);
+  }
+
+  /** The picture as it stands. @throws NotFiniteError if it is none */
+  async decode({ latents, shape }: Pick<Trajectory, 'latents' | 'shape'>): Promise<RgbImage> {
+    assertFinite(latents, 'U-Net');
+    return this.parts.vaeDecoder.decode(latents, shape);
   }
 
   /**
-   * What an image will look like, from the U-Net's last prediction and without the VAE: one pixel for one position of the latents,
+   * What a picture will look like, from the U-Net's last prediction and without the VAE: one pixel for one position of the latents,
    * in the model's colours if its folder has a `preview.json`.
    * @throws NotFiniteError if it has no more picture to become
    */
-  preview(denoising: Denoising, index: number): RgbImage {
-    const image = denoising.images[index];
-    const latents = denoising.done ? image.latents : this.#predictedLatents(denoising, image);
+  preview(trajectory: Trajectory): RgbImage {
+    const latents = trajectory.done ? trajectory.latents : this.#predictedLatents(trajectory);
     assertFinite(latents, 'U-Net');
-    return previewLatents(latents, denoising.shape, this.parts.preview);
+    return previewLatents(latents, trajectory.shape, this.parts.preview);
   }
 
   /** @throws AbortError if `hooks.signal` was aborted; @throws RangeError as `prepare` does, NotFiniteError as `decode` does */
@@ -115,16 +114,20 @@ export class StableDiffusionPipeline {
       if (hooks.signal?.aborted) throw new AbortError();
     };
     check();
-    const denoising = await this.prepare(request);
-    for (let more = true; more;) {
+    const trajectories = await this.prepare(request);
+    const [{ prompt, totalSteps }] = trajectories;
+    for (let step = 1; step <= totalSteps; step++) {
       check();
-      more = await this.step(denoising);
-      hooks.onStep?.(denoising.stepIndex, denoising.totalSteps, denoising);
+      await this.step(trajectories);
+      hooks.onStep?.(step, totalSteps, trajectories);
     }
-    check();
-    const images = await this.decode(denoising);
-    const latents = denoising.images.map((image) => image.latents);
-    return { images, latents, promptChunks: denoising.promptChunks, truncated: false };
+    const images: RgbImage[] = [];
+    // One at a time: the decoder's memory grows with the batch, its speed does not.
+    for (const trajectory of trajectories) {
+      check();
+      images.push(await this.decode(trajectory));
+    }
+    return { images, latents: trajectories.map(({ latents }) => latents), promptChunks: prompt.chunks };
   }
 
   /** Frees the model's memory; the pipeline is of no use afterwards. */
@@ -132,35 +135,35 @@ export class StableDiffusionPipeline {
     await Promise.all(Object.values(this.parts.sessions).map((session) => session.release()));
   }
 
-  /** Embeddings of negative prompt and prompt, one row each an image, in the U-Net's input. */
-  async #encode(request: TextToImageRequest, shape: LatentShape): Promise<{ batch: UnetBatch; promptChunks: number }> {
-    const { tokenizer, textEncoder, unet } = this.parts;
+  #batchOf({ shape, prompt: { tokens } }: Trajectory): RowBatch {
+    const key = [...shape, tokens].join('x');
+    const { unet, facts } = this.parts;
+    const batch = this.#batches.get(key) ?? new RowBatch(unet, shape, tokens, facts.hiddenWidth);
+    // The one that was used last stays for longest.
+    this.#batches.delete(key);
+    this.#batches.set(key, batch);
+    if (this.#batches.size > keptBatches) this.#batches.delete(this.#batches.keys().next().value!);
+    return batch;
+  }
+
+  /** Embeddings of negative prompt and prompt, of the prompt alone without guidance. */
+  async #encode(request: TextToImageRequest): Promise<PromptEmbedding> {
+    const { tokenizer, textEncoder } = this.parts;
     const guided = request.guidanceScale > 1;
     const texts = guided ? [request.negativePrompt ?? '', request.prompt] : [request.prompt];
     const chunked = texts.map((text) => chunkPrompt(text, tokenizer, request.promptWeighting));
-    const promptChunks = Math.max(...chunked.map((chunks) => chunks.length));
-    if (promptChunks > maxChunks)
+    const chunks = Math.max(...chunked.map(({ length }) => length));
+    if (chunks > maxChunks)
       throw new RangeError(
-        `The prompt takes ${promptChunks} chunks of ${this.facts.maxTokens - 2} tokens; at most ${maxChunks} can be drawn.`,
+        `The prompt takes ${chunks} chunks of ${this.facts.maxTokens - 2} tokens; at most ${maxChunks} can be drawn.`,
       );
-    const embeddings = await textEncoder.encode(
-      chunked.flatMap((chunks) => padChunks(chunks, promptChunks, tokenizer)),
-    );
-    const images = request.seeds.length;
-    const { hiddenWidth, maxTokens } = this.facts;
-    const batch = unet.createBatch(images * texts.length, shape, promptChunks * maxTokens, hiddenWidth);
-    const { promptEmbeds } = batch;
-    const rowSize = promptChunks * maxTokens * hiddenWidth;
-    for (let row = 0; row < images * texts.length; row++) {
-      const own = embeddings.slice(Math.floor(row / images) * promptChunks).slice(0, promptChunks);
-      own.forEach((chunk, i) => promptEmbeds.values.set(chunk, row * rowSize + i * chunk.length));
-    }
-    promptEmbeds.commit();
-    return { batch, promptChunks };
+    const embeddings = await textEncoder.encode(chunked.flatMap((parts) => padChunks(parts, chunks, tokenizer)));
+    const rows = texts.map((_, text) => joined(embeddings.slice(text * chunks, (text + 1) * chunks)));
+    return { chunks, tokens: chunks * this.facts.maxTokens, rows };
   }
 
   /** The picture that the last prediction means (x0), in latents; the noise itself before the first step. */
-  #predictedLatents({ lastTimestep }: Denoising, { latents, seen, predicted }: DenoisingImage): Float32Array {
+  #predictedLatents({ lastTimestep, latents, seen, predicted }: Trajectory): Float32Array {
     if (lastTimestep === undefined) return latents;
     const index = Math.min(this.#alphas.length - 1, Math.max(0, Math.round(lastTimestep)));
     // The share of signal may be 0 at the last timestep, where dividing by it would give no number.
@@ -168,4 +171,14 @@ export class StableDiffusionPipeline {
     const { sample, output, scale } = predictedData(this.facts.predictionType, alpha, Math.sqrt(1 - alpha * alpha));
     return seen.map((value, i) => (value * sample + predicted[i] * output) * scale);
   }
+}
+
+function joined(parts: readonly Float32Array[]): Float32Array {
+  const whole = new Float32Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
 }

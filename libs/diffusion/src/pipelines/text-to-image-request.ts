@@ -1,6 +1,6 @@
 import type { SchedulerName } from '../schedulers';
 import type { RgbImage } from '../tensor/rgb-image';
-import type { Denoising } from './denoising';
+import type { Trajectory } from './trajectory';
 
 /** One prompt to be drawn once per seed. */
 export interface TextToImageRequest {
@@ -23,7 +23,7 @@ export interface TextToImageRequest {
 
 export interface GenerateHooks {
   /** After every step: how many calls of the U-Net are done, of how many. */
-  onStep?(step: number, total: number, denoising: Denoising): void;
+  onStep?(step: number, total: number, trajectories: readonly Trajectory[]): void;
   /** Read before every step. */
   signal?: { readonly aborted: boolean };
 }
@@ -34,8 +34,6 @@ export interface GeneratedImages {
   latents: Float32Array[];
   /** Rows that the prompt took; more than 1 says that it was longer than the model's text window. */
   promptChunks: number;
-  /** Always false: a long prompt is drawn whole. */
-  truncated: false;
 }
 
 /** @throws RangeError naming the value and what is accepted */

@@ -85,16 +85,24 @@ export class Unet {
     };
   }
 
-  /** The prediction [rows, channels, height, width] for the committed batch. */
-  async predict({ sample, timestep, promptEmbeds }: UnetBatch): Promise<Float32Array> {
-    const [rows] = sample.tensor.dims;
+  /**
+   * The prediction [rows, channels, height, width] for the first `rows` rows of what was written into the batch and committed.
+   * A graph with a fixed number of rows is called until all are done.
+   */
+  async predict({ sample, timestep, promptEmbeds }: UnetBatch, rows: number): Promise<Float32Array> {
     const rowsOfCall = this.fixedRows ?? rows;
-    if (rowsOfCall === rows) return this.#call(sample.tensor, timestep.tensor, promptEmbeds.tensor);
-    const prediction = new Float32Array(sample.values.length);
-    for (let row = 0; row < rows; row += rowsOfCall) {
-      const timesteps = this.takesTimestepPerRow ? timestep.rows(row, rowsOfCall) : timestep.tensor;
-      const part = await this.#call(sample.rows(row, rowsOfCall), timesteps, promptEmbeds.rows(row, rowsOfCall));
-      prediction.set(part, row * (prediction.length / rows));
+    const call = (first: number): Promise<Float32Array> =>
+      this.#call(
+        sample.rows(first, rowsOfCall),
+        this.takesTimestepPerRow ? timestep.rows(first, rowsOfCall) : timestep.tensor,
+        promptEmbeds.rows(first, rowsOfCall),
+      );
+    if (rowsOfCall >= rows) return call(0);
+    const calls = Math.ceil(rows / rowsOfCall);
+    const prediction = new Float32Array((sample.values.length / sample.tensor.dims[0]) * calls * rowsOfCall);
+    for (let i = 0; i < calls; i++) {
+      const part = await call(i * rowsOfCall);
+      prediction.set(part, i * part.length);
     }
     return prediction;
   }

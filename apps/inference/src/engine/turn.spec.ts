@@ -1,0 +1,95 @@
+import type { Candidate } from './turn';
+import { chooseTurn } from './turn';
+
+interface Named extends Candidate {
+  name: string;
+}
+
+/** A drawing of one guided picture with so many steps left, of an owner of its own. */
+function drawing(name: string, left: number, change: Partial<Candidate> & { count?: number } = {}): Named {
+  const { count = 1, ...rest } = change;
+  return {
+    name,
+    owner: name,
+    remainingWork: 2 * left * count,
+    totalWork: 2 * left * count,
+    passedOver: 0,
+    isSuspect: false,
+    pictures: Array.from({ length: count }, () => ({ group: 'square', rows: 2 })),
+    ...rest,
+  };
+}
+
+const many = (count: number, left: number, change: Partial<Candidate> = {}): Named[] =>
+  Array.from({ length: count }, (_, i) => drawing(`${i}`, left, change));
+
+function turnOf(candidates: readonly Named[], engineMs: Record<string, number> = {}, maxRows = 16): string[] {
+  const turn = chooseTurn(
+    candidates,
+    (owner) => engineMs[owner] ?? 0,
+    () => maxRows,
+  );
+  return turn.map(({ candidate, pictures }) => `${candidate.name}x${pictures.length}`);
+}
+
+describe(chooseTurn.name, () => {
+  it('chooses nothing where there is nothing to draw', () => {
+    expect(turnOf([])).toEqual([]);
+  });
+
+  it('lets the half go that has least left to do, while a call has room for more', () => {
+    expect(turnOf([drawing('long', 30), drawing('short', 10)])).toEqual(['shortx1']);
+    expect(turnOf([drawing('c', 30), drawing('a', 10), drawing('b', 20)])).toEqual(['ax1', 'bx1']);
+  });
+
+  it('fills a call as soon as there are enough pictures for it', () => {
+    expect(turnOf(many(8, 20))).toHaveLength(8);
+    expect(turnOf(many(12, 20))).toHaveLength(8);
+    expect(turnOf([drawing('all', 20, { count: 8 })])).toEqual(['allx8']);
+    expect(turnOf([drawing('all', 20, { count: 5 }), drawing('other', 110)])).toEqual(['allx5']);
+  });
+
+  it('draws one by one what takes more rows than there are', () => {
+    expect(turnOf(many(3, 20), {}, 1)).toEqual(['0x1']);
+    expect(turnOf([drawing('all', 20, { count: 3 })], {}, 4)).toEqual(['allx2']);
+  });
+
+  it('draws a short one alone before many long ones', () => {
+    expect(turnOf([...many(8, 50), drawing('short', 4)])).toEqual(['shortx1']);
+    expect(turnOf([...many(8, 15), drawing('short', 4)])).toHaveLength(8);
+  });
+
+  it('takes along what was passed over often enough, and begins with it', () => {
+    const passed = drawing('long', 50, { passedOver: 6 });
+    expect(turnOf([drawing('short', 4), passed])).toEqual(['longx1']);
+    expect(turnOf([drawing('short', 4), drawing('long', 50, { passedOver: 5 })])).toEqual(['shortx1']);
+  });
+
+  it('shares a call only between pictures of one group, that of the first', () => {
+    const wide = { pictures: [{ group: 'wide', rows: 2 }] };
+    expect(turnOf([...many(8, 20), drawing('wide', 10, wide)])).toEqual(['widex1']);
+    expect(turnOf([...many(8, 20), drawing('wide', 30, wide)])).toHaveLength(8);
+  });
+
+  it('takes only those pictures of a drawing that are of the group', () => {
+    const mixed = drawing('mixed', 20, {
+      pictures: [
+        { group: 'at 7', rows: 2 },
+        { group: 'at 7', rows: 2 },
+        { group: 'at 9', rows: 2 },
+      ],
+    });
+    expect(turnOf([mixed])).toEqual(['mixedx2']);
+  });
+
+  it('lets an owner wait who has had more of the engine’s time, until the others have caught up', () => {
+    const greedy = many(8, 20).map((each) => ({ ...each, owner: 'greedy' }));
+    expect(turnOf([...greedy, drawing('modest', 30)], { greedy: 500 })).toEqual(['modestx1']);
+    expect(turnOf([...greedy, drawing('modest', 30)], { greedy: 100 })).toHaveLength(8);
+  });
+
+  it('draws alone whoever shared a call that failed', () => {
+    const suspects = many(3, 20, { isSuspect: true });
+    expect(turnOf([...suspects, drawing('innocent', 2)])).toEqual(['0x1']);
+  });
+});

@@ -1,0 +1,78 @@
+/** A drawing in progress, as far as its place in the next turn depends on it. */
+export interface Candidate {
+  owner: string;
+  /** Rows of the U-Net that it still needs, over all its pictures and steps, and how many it needed at the start. */
+  remainingWork: number;
+  totalWork: number;
+  /** Turns since it last moved. */
+  passedOver: number;
+  /** Set after a failed call that it shared: the next one shows whose fault it was. */
+  isSuspect: boolean;
+  /** Its pictures that are not done, those that have most steps behind them first. */
+  pictures: readonly { group: string; rows: number }[];
+}
+
+/** What one call of the U-Net advances: pictures of one group. */
+export interface Turn<C extends Candidate> {
+  candidate: C;
+  pictures: C['pictures'];
+}
+
+/** An owner whose pictures have had so much more engine time than another's, in milliseconds, waits for them to catch up. */
+const aheadMs = 300;
+/** A drawing that is passed over so often in a row is part of the next turn. */
+const mostPassedOver = 6;
+/** One that needs less than this part of what another still needs goes before it: joining it would take several times as long. */
+const shortFactor = 5;
+
+/**
+ * Chooses what the next call of the U-Net advances. A call of many rows takes less time for each of them, and keeps each waiting
+ * for longer. So while there is room for more, the half goes that has least left to do, which makes the mean of all waits short;
+ * and once a call is full, it is filled. Owners have equal shares of the engine's time, however many drawings each has.
+ * @param engineMs time that each owner's drawings have had, counted from the same start
+ * @param maxRows rows of one call; a picture that has more is drawn alone
+ * @returns the drawings and pictures that share the next call
+ */
+export function chooseTurn<C extends Candidate>(
+  candidates: readonly C[],
+  engineMs: (owner: string) => number,
+  maxRows: (group: string) => number,
+): Turn<C>[] {
+  const least = Math.min(...candidates.map(({ owner }) => engineMs(owner)));
+  const eligible = candidates.filter(({ owner }) => engineMs(owner) <= least + aheadMs);
+  const byWork = [...eligible].sort((a, b) => a.remainingWork - b.remainingWork);
+  const isOverdue = ({ passedOver }: C): boolean => passedOver >= mostPassedOver;
+  const overdue = byWork.filter(isOverdue).sort((a, b) => b.passedOver - a.passedOver);
+  const ordered = [...overdue, ...byWork.filter((candidate) => !isOverdue(candidate))];
+  const leader = ordered.find(({ isSuspect }) => isSuspect) ?? ordered[0];
+  if (!leader) return [];
+  const [{ group }] = leader.pictures;
+  const most = maxRows(group);
+  if (leader.isSuspect) return fill([leader], group, most);
+
+  const sharing = [leader, ...ordered.filter((candidate) => candidate !== leader && !candidate.isSuspect)]
+    .filter(({ pictures }) => pictures.some((picture) => picture.group === group))
+    .filter((candidate) => isOverdue(candidate) || candidate.remainingWork <= shortFactor * leader.totalWork);
+  const isFull = sharing.reduce((sum, candidate) => sum + rowsIn(candidate, group), 0) >= most;
+  const half = Math.max(overdue.length, Math.ceil(sharing.length / 2));
+  return fill(isFull ? sharing : sharing.slice(0, half), group, most);
+}
+
+function rowsIn({ pictures }: Candidate, group: string): number {
+  return pictures.reduce((sum, picture) => sum + (picture.group === group ? picture.rows : 0), 0);
+}
+
+/** As many pictures of these drawings as a call takes, at least one. */
+function fill<C extends Candidate>(candidates: readonly C[], group: string, most: number): Turn<C>[] {
+  let rows = 0;
+  return candidates
+    .map((candidate) => ({
+      candidate,
+      pictures: candidate.pictures.filter((picture) => {
+        if (picture.group !== group || (rows > 0 && rows + picture.rows > most)) return false;
+        rows += picture.rows;
+        return true;
+      }),
+    }))
+    .filter(({ pictures }) => pictures.length > 0);
+}

@@ -1,0 +1,88 @@
+import type { Generator } from '../random';
+import type { Scheduler } from '../schedulers';
+import type { LatentShape } from '../tensor/latent-shape';
+
+/** The encoded texts of a request, shared by its pictures. */
+export interface PromptEmbedding {
+  /** Chunks of the tokenizer's length that the longer of prompt and negative prompt took. */
+  readonly chunks: number;
+  /** Tokens of a row: all chunks one after the other. */
+  readonly tokens: number;
+  /** [tokens, hidden width] of each row of a picture: the negative prompt and the prompt, or without guidance the prompt alone. */
+  readonly rows: readonly Float32Array[];
+}
+
+/**
+ * One picture on its way from noise to latents. It has its own scheduler, generator, step and guidance, so it does not matter
+ * which others share its calls of the U-Net, nor at which step they are.
+ */
+export class Trajectory {
+  /** Steps done. */
+  stepIndex = 0;
+  /** What the U-Net last saw of this picture, and the guided prediction it made: kept for previews. */
+  seen: Float32Array;
+  readonly predicted: Float32Array;
+  /** The timestep of the last step done, if any. */
+  lastTimestep: number | undefined;
+
+  /** @param latents [channels, height, width], scaled as the scheduler wants them; every step replaces them. */
+  constructor(
+    readonly seed: number,
+    readonly shape: LatentShape,
+    public latents: Float32Array,
+    readonly prompt: PromptEmbedding,
+    /** Weight of the prompt against the negative prompt. */
+    readonly guidanceScale: number,
+    private readonly scheduler: Scheduler,
+    private readonly generator: Generator,
+  ) {
+    this.seen = latents;
+    this.predicted = new Float32Array(latents.length);
+  }
+
+  /** Calls of the U-Net in all; some schedulers make more of them than the request has steps. */
+  get totalSteps(): number {
+    return this.scheduler.timesteps.length;
+  }
+
+  get remainingSteps(): number {
+    return this.totalSteps - this.stepIndex;
+  }
+
+  get done(): boolean {
+    return this.remainingSteps === 0;
+  }
+
+  /** What the next call of the U-Net is told of time. */
+  get timestep(): number {
+    return this.scheduler.timesteps[this.stepIndex];
+  }
+
+  /** Rows of a call that this picture takes: two with guidance, side by side, else one. */
+  get rows(): number {
+    return this.prompt.rows.length;
+  }
+
+  /** Writes this picture's rows of the next call, the first of them as row `row` of [rows, channels, height, width]. */
+  gather(sample: Float32Array, row: number): void {
+    this.seen = this.scheduler.scaleModelInput(this.latents, this.timestep);
+    for (let i = 0; i < this.rows; i++) sample.set(this.seen, (row + i) * this.seen.length);
+  }
+
+  /** Takes the U-Net's prediction for those rows and moves on by a step. */
+  scatter(prediction: Float32Array, row: number): void {
+    const { predicted, timestep } = this;
+    const size = predicted.length;
+    const rowOf = (index: number): Float32Array => prediction.subarray(index * size, (index + 1) * size);
+    if (this.rows === 2) guide(predicted, rowOf(row), rowOf(row + 1), this.guidanceScale);
+    else predicted.set(rowOf(row));
+    this.latents = this.scheduler.step(predicted, timestep, this.latents, { generator: this.generator });
+    this.lastTimestep = timestep;
+    this.stepIndex++;
+  }
+}
+
+/** Source: Ho and Salimans, "Classifier-Free Diffusion Guidance" (2022), equation 6 in the form that diffusers uses. */
+function guide(into: Float32Array, uncond: Float32Array, cond: Float32Array, scale: number): void {
+  for (let i = 0; i < into.length; i++) into[i] = uncond[i] + scale * (cond[i] - uncond[i]);
+}

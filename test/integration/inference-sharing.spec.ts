@@ -1,0 +1,169 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Drawing } from '../../apps/inference/src/engine/engine';
+import { DrawingAbortedError, DrawingRefusedError, Engine } from '../../apps/inference/src/engine/engine';
+import type {
+  DrawingProgress,
+  DrawRequest,
+  EngineStep,
+  ModelSource,
+  RgbPicture,
+} from '../../apps/inference/src/engine/engine-protocol';
+import { threadFile } from '../support/inference';
+
+const models = join(__dirname, '..', 'golden', 'models', 'tiny');
+const source = (name: string): ModelSource => ({ key: name, name, folder: join(models, name), hash: 'a'.repeat(64) });
+const diffusers = source('sd15-diffusers');
+const optimum = source('sd21-optimum');
+
+/** A drawing and how it is told apart. */
+type Named = [name: string, drawing: Promise<unknown>];
+
+const request: DrawRequest = {
+  prompt: 'a red circle',
+  negativePrompt: 'green',
+  guidanceScale: 7.5,
+  numInferenceSteps: 20,
+  seed: 1,
+  numImages: 1,
+  scheduler: 'euler',
+  width: 64,
+  height: 64,
+  promptWeighting: false,
+};
+
+describe('requests that one engine draws side by side', () => {
+  let cacheDir: string;
+  let engine: Engine;
+  const steps: EngineStep[] = [];
+
+  beforeAll(() => {
+    cacheDir = mkdtempSync(join(tmpdir(), 'darkroom-sharing-'));
+    engine = engineWith({});
+  });
+  beforeEach(() => void (steps.length = 0));
+  afterAll(async () => {
+    await engine.close();
+    rmSync(cacheDir, { recursive: true, force: true });
+  });
+
+  function engineWith(change: Partial<ConstructorParameters<typeof Engine>[0]>): Engine {
+    return new Engine({
+      device: 'cpu',
+      intraOpNumThreads: 1,
+      stallMs: 60_000,
+      cacheDir,
+      threadFile,
+      onStep: (step) => steps.push(step),
+      ...change,
+    });
+  }
+
+  async function draw(values: Partial<DrawRequest>, rest: Partial<Drawing> = {}, by = engine): Promise<RgbPicture[]> {
+    const pictures: RgbPicture[] = [];
+    await by.draw({
+      owner: 'somebody',
+      model: diffusers,
+      request: { ...request, ...values },
+      onPicture: (index, picture) => (pictures[index] = picture),
+      ...rest,
+    });
+    return pictures;
+  }
+
+  /** Names of drawings in the order in which they ended. */
+  async function order(drawings: Named[]): Promise<string[]> {
+    const ended: string[] = [];
+    await Promise.all(drawings.map(([name, drawing]) => drawing.then(() => ended.push(name))));
+    return ended;
+  }
+
+  const eight = Array.from({ length: 8 }, (_, i) => i);
+
+  it('share calls of the U-Net, and each picture is the one that is drawn alone, to the last bit', async () => {
+    const requests = eight.map((i) => ({
+      prompt: `picture ${i}`,
+      seed: i,
+      guidanceScale: i % 2 ? 1 : 5 + i,
+      numInferenceSteps: 10 + i,
+      scheduler: ['euler', 'ddim', 'euler_a', 'dpmpp_2m', 'unipc', 'lcm', 'heun', null][i],
+    }));
+    const together = await Promise.all(requests.map((values, i) => draw(values, { owner: `owner ${i}` })));
+    expect(Math.max(...steps.map(({ drawings }) => drawings))).toBeGreaterThanOrEqual(4);
+    for (const [i, values] of requests.entries()) expect(together[i]).toEqual(await draw(values));
+  });
+
+  it('end in the order of what they need: a short one does not wait for eight long ones', async () => {
+    const long = eight.map((i): Named => [`long ${i}`, draw({ numInferenceSteps: 50, seed: i })]);
+    expect((await order([...long, ['short', draw({ numInferenceSteps: 4 })]]))[0]).toBe('short');
+  });
+
+  it('have the same part of the engine for each owner, however many each has', async () => {
+    const greedy = eight.map((i): Named => {
+      const drawing = draw({ numInferenceSteps: 150, seed: i }, { owner: 'greedy' });
+      return [`greedy ${i}`, drawing];
+    });
+    const modest = draw({ numInferenceSteps: 40 }, { owner: 'modest' });
+    const ended = await order([...greedy, ['modest', modest]]);
+    expect(ended.indexOf('modest')).toBeLessThan(ended.length - 1);
+  });
+
+  it('are drawn by several models by turns', async () => {
+    const both = [draw({}), draw({}, { model: optimum }), draw({ seed: 2 }), draw({ seed: 2 }, { model: optimum })];
+    const [first, second, third, fourth] = await Promise.all(both);
+    expect(first).toEqual(await draw({}));
+    expect(second).toEqual(await draw({}, { model: optimum }));
+    expect(third).toEqual(await draw({ seed: 2 }));
+    expect(fourth).toEqual(await draw({ seed: 2 }, { model: optimum }));
+  });
+
+  it('leave one alone that is to be drawn alone', async () => {
+    const before = draw({ seed: 2 });
+    const alone = draw({ numInferenceSteps: 5 }, { alone: true });
+    const behind = draw({ seed: 3 });
+    const pictures = await Promise.all([before, alone, behind]);
+    expect(steps.every(({ drawings }) => drawings === 1)).toBe(true);
+    expect(pictures[1]).toEqual(await draw({ numInferenceSteps: 5 }));
+  });
+
+  it('take fewer rows a call where there is less memory, and are all drawn', async () => {
+    const small = engineWith({ memoryBytes: 1 });
+    const pictures = await Promise.all(eight.map((seed) => draw({ seed, numInferenceSteps: 3 }, {}, small)));
+    await small.close();
+    expect(new Set(steps.map(({ pictures: count }) => count))).toEqual(new Set([1]));
+    expect(pictures[3]).toEqual(await draw({ seed: 3, numInferenceSteps: 3 }));
+  });
+
+  it('join, end, fail and are given up at any moment without a wrong picture or a drawing that never ends', async () => {
+    const kinds = eight.map((i) => ({
+      prompt: `picture ${i}`,
+      seed: i,
+      numInferenceSteps: 2 + 3 * i,
+      numImages: 1 + (i % 3),
+      guidanceScale: i % 2 ? 1 : 7.5,
+      ...(i === 5 && { width: 128 }),
+    }));
+    const expected: RgbPicture[][] = [];
+    for (const values of kinds) expected.push(await draw(values));
+    const one = async (i: number): Promise<void> => {
+      const owner = `owner ${i % 5}`;
+      if (i % 11 === 0) {
+        await expect(draw({ width: 60 }, { owner })).rejects.toThrow(DrawingRefusedError);
+      } else if (i % 7 === 0) {
+        const stop = new AbortController();
+        const giveUp = ({ step }: DrawingProgress): void => (step >= i % 4 ? stop.abort() : undefined);
+        const endless = { numInferenceSteps: 500, numImages: 1 + (i % 4), scheduler: 'ddim' };
+        const drawing = draw(endless, { owner, signal: stop.signal, onProgress: giveUp });
+        await expect(drawing).rejects.toThrow(DrawingAbortedError);
+      } else expect(await draw(kinds[i % kinds.length], { owner })).toEqual(expected[i % kinds.length]);
+    };
+    let next = 0;
+    // So many are in the engine at once.
+    await Promise.all(
+      Array.from({ length: 12 }, async () => {
+        while (next < 200) await one(next++);
+      }),
+    );
+  });
+});
