@@ -89,3 +89,46 @@ function encodeInitializer({ name, dims, dataType, raw, packedFloats, external }
     ...(external ? [varintField(14, 1)] : []),
   ]);
 }
+
+/**
+ * A copy of a U-Net that needs more memory than any machine can address as soon as a call has so many rows: it fills and discards
+ * `min(rows, at) ^ exponent` numbers, which must be few for fewer rows.
+ */
+export function failingAtRows(unet: Buffer, at: number, exponent: number): Buffer {
+  const source = new BufferSource(unet);
+  const copied = (field: Field, change: (inner: Field) => Buffer | undefined): Buffer =>
+    Buffer.concat(
+      [...readFields(source, asMessage(field).begin, field.end)].map(
+        (inner) => change(inner) ?? unet.subarray(inner.tagBegin, inner.end),
+      ),
+    );
+  const renamed = (field: Field): Buffer | undefined =>
+    field.number === 2 && readText(source, field) === 'out_sample' ? bytesField(2, 'prediction') : undefined;
+  const node = (op: string, inputs: string[], output: string): Buffer =>
+    bytesField(
+      1,
+      Buffer.concat([...inputs.map((name) => bytesField(1, name)), bytesField(2, output), bytesField(4, op)]),
+    );
+  const number = (name: string, value: number): Buffer =>
+    bytesField(
+      5,
+      encodeInitializer({ name, dims: [1], dataType: 7, raw: new Uint8Array(BigInt64Array.of(BigInt(value)).buffer) }),
+    );
+  const added = [
+    node('Shape', ['sample'], 'sample_shape'),
+    node('Gather', ['sample_shape', 'first'], 'row_count'),
+    node('Min', ['row_count', 'row_limit'], 'limited'),
+    node('Pow', ['limited', 'exponent'], 'number_count'),
+    node('ConstantOfShape', ['number_count'], 'numbers'),
+    node('ReduceMax', ['numbers'], 'zero'),
+    node('Add', ['prediction', 'zero'], 'out_sample'),
+    ...Object.entries({ first: 0, row_limit: at, exponent }).map(([name, value]) => number(name, value)),
+  ];
+  const graph = (field: Field): Buffer =>
+    Buffer.concat([
+      copied(field, (inner) => (inner.number === 1 ? bytesField(1, copied(inner, renamed)) : undefined)),
+      ...added,
+    ]);
+  const whole: Field = { number: 0, wire: 'bytes', tagBegin: 0, begin: 0, end: unet.length };
+  return copied(whole, (field) => (field.number === 7 ? bytesField(7, graph(field)) : undefined));
+}

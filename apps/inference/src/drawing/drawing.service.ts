@@ -90,22 +90,30 @@ export class DrawingService {
       const images = await saved;
       crashPoint('after-file-write');
       await noted;
-      if (hold.signal.aborted) throw new DrawingAbortedError('The task was given up while its pictures were stored.');
-      const computeSeconds = computeMs / 1000;
-      crashPoint('before-commit');
-      const settlement = { status: 'succeeded', images, computeSeconds, upscaler: enlargedBy } as const;
-      if (!(await withRetries(() => this.lifeCycle.settle(task, settlement)))) {
-        hold.lose();
-        throw new DrawingAbortedError('The task is no longer this attempt’s.');
-      }
-      crashPoint('after-commit');
-      this.metrics.drawingEnded('succeeded', computeSeconds);
-      this.logger.log('succeeded', { taskId: task.id, attempt: task.attempt, images: images.length, computeSeconds });
+      await this.succeed(task, { images, computeSeconds: computeMs / 1000, upscaler: enlargedBy }, hold);
     } catch (error) {
       await Promise.allSettled([saved, noted]);
       await this.discard(task);
       throw error;
     }
+  }
+
+  /** @throws DrawingAbortedError if the task was given up meanwhile */
+  private async succeed(
+    task: ImageTask,
+    drawn: { images: StoredPicture[]; computeSeconds: number; upscaler: string | null },
+    hold: TaskHold,
+  ): Promise<void> {
+    if (hold.signal.aborted) throw new DrawingAbortedError('The task was given up while its pictures were stored.');
+    crashPoint('before-commit');
+    if (!(await withRetries(() => this.lifeCycle.settle(task, { status: 'succeeded', ...drawn })))) {
+      hold.lose();
+      throw new DrawingAbortedError('The task is no longer this attempt’s.');
+    }
+    crashPoint('after-commit');
+    const { images, computeSeconds } = drawn;
+    this.metrics.drawingEnded('succeeded', computeSeconds);
+    this.logger.log('succeeded', { taskId: task.id, attempt: task.attempt, images: images.length, computeSeconds });
   }
 
   private async recordStart(

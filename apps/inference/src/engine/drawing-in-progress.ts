@@ -13,18 +13,26 @@ export class DrawingInProgress implements Candidate {
   passedOver = 0;
   isSuspect = false;
   /** Time of the engine that it took; of a call that it shared, its rows' part. */
-  computeMs = 0;
+  computeMs: number;
+  /** How many of its first pictures were handed on when it was drawn before. */
+  readonly handedOn: number;
   /** Decoded, in order. Those that are handed on are gone. */
   readonly decoded: RgbImage[] = [];
   private previewedAt = performance.now();
   private readonly cancelled: Int32Array;
 
-  /** @param trajectories as `pipeline.prepare` made them of the command's request */
+  /**
+   * @param trajectories as `pipeline.prepare` made them of the command's request
+   * @param previous the same drawing, if it is begun anew
+   */
   constructor(
     readonly command: DrawCommand,
     readonly pipeline: StableDiffusionPipeline,
     readonly trajectories: readonly Trajectory[],
+    previous?: DrawingInProgress,
   ) {
+    this.computeMs = previous?.computeMs ?? 0;
+    this.handedOn = Math.max(previous?.handedOn ?? 0, previous?.decoded.length ?? 0);
     this.cancelled = new Int32Array(command.cancel);
   }
 

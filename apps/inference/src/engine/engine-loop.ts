@@ -1,49 +1,34 @@
 import { setImmediate } from 'node:timers/promises';
-import type { StableDiffusionPipeline } from '@app/diffusion';
 import { AbortError, OutOfMemoryError } from '@app/diffusion';
-import type { DrawCommand } from './drawing-in-progress';
-import { DrawingInProgress, pipelineRequest } from './drawing-in-progress';
+import { Admission } from './admission';
+import type { DrawCommand, DrawingInProgress } from './drawing-in-progress';
 import type { EngineReport } from './engine-protocol';
 import { Enlarging } from './enlarging';
 import { EngineShares } from './engine-shares';
 import { failureOf } from './failure';
 import type { LoadingOptions } from './model-loading';
-import { describePipeline } from './model-loading';
-import type { ModelSpec } from './model-registry';
 import { ModelRegistry } from './model-registry';
 import { OneAtATime } from './one-at-a-time';
 import { bytesPerRow } from './picture-memory';
+import { RowLimits } from './row-limits';
 import type { Turn } from './turn';
 import { chooseTurn } from './turn';
 
-/** Rows of one call of the U-Net. On the CPU a call of more takes no less time for each. */
-const mostRows = { cpu: 16, gpu: 32 };
-
 type DrawingTurn = Turn<DrawingInProgress>;
-
-/** A command that is not drawn yet. */
-interface Waiting {
-  command: DrawCommand;
-  /** What its model takes; asked for once, for a Fine-Tune is merged for it. */
-  spec?: Promise<ModelSpec<StableDiffusionPipeline>>;
-}
 
 /**
  * Draws every request of a device side by side: each turn admits what has room, chooses who goes next, advances them by one call of
  * the U-Net and hands on what is done. Between two turns commands come in.
  */
 export class EngineLoop {
-  private readonly waiting: Waiting[] = [];
+  private readonly admission: Admission;
   private drawings: DrawingInProgress[] = [];
   private readonly shares = new EngineShares();
   /** By which each piece of the device's work is done, denoising and enlarging by turns. */
   private readonly device = new OneAtATime();
   private readonly registry: ModelRegistry;
   private readonly enlarging: Enlarging;
-  /** The model that is being loaded, or from which the first drawing is being prepared. */
-  private beginning: string | undefined;
-  /** Rows that a call of a group may have since a larger one ran out of memory. */
-  private readonly rowLimits = new Map<string, number>();
+  private readonly rowLimits: RowLimits;
   private running: Promise<void> | undefined;
   private isClosed = false;
 
@@ -57,12 +42,24 @@ export class EngineLoop {
       () => this.modelsInUse(),
       (loaded) => report({ type: 'loaded', ...loaded }),
     );
+    this.rowLimits = new RowLimits(options.device, () => this.registry.drawingBytes);
+    this.admission = new Admission(options, this.registry, {
+      isIdle: () => this.drawings.length === 0 && this.enlarging.modelsInUse.length === 0,
+      isAlone: () => this.drawings.some(({ command }) => command.alone),
+      begun: (drawing) => this.begin(drawing),
+      failed: (command, error) => this.fail(command, error),
+      isMerging: ({ id }) => {
+        if (this.isClosed) throw new AbortError();
+        report({ type: 'busy', id });
+      },
+      charge: (owner, ms) => this.shares.charge(owner, ms),
+    });
     this.enlarging = new Enlarging(this.registry, options, this.device, report);
   }
 
   /** Draws, and reports how it went; never throws. */
   add(command: DrawCommand): void {
-    this.waiting.push({ command });
+    this.admission.add(command);
     this.running ??= this.run().finally(() => (this.running = undefined));
   }
 
@@ -75,10 +72,14 @@ export class EngineLoop {
   }
 
   private async run(): Promise<void> {
-    while (!this.isClosed && this.waiting.length + this.drawings.length > 0) {
+    while (!this.isClosed && this.admission.size + this.drawings.length > 0) {
       await setImmediate();
       this.endAborted();
-      await this.device.run(() => this.admit());
+      await this.device.run(() => this.admission.admit());
+      if (this.drawings.length === 0) {
+        await this.admission.settled();
+        continue;
+      }
       const turn = chooseTurn(
         this.drawings,
         (owner) => this.shares.of(owner),
@@ -90,68 +91,26 @@ export class EngineLoop {
   }
 
   private endAborted(): void {
-    const isAborted = ({ cancel }: DrawCommand): boolean => Atomics.load(new Int32Array(cancel), 0) !== 0;
-    for (const entry of this.waiting.filter(({ command }) => isAborted(command))) {
-      this.waiting.splice(this.waiting.indexOf(entry), 1);
-      this.fail(entry.command, new AbortError());
-    }
-    for (const drawing of this.drawings.filter(({ isAborted: given }) => given)) this.end(drawing, new AbortError());
+    this.admission.endAborted();
+    for (const drawing of this.drawings.filter(({ isAborted }) => isAborted)) this.end(drawing, new AbortError());
   }
 
-  /**
-   * Begins what waits, in its order. One whose model has no room beside those in use waits until it has, and who comes after it
-   * waits with it, so that it is never overtaken for good. So does one that is to be drawn alone.
-   */
-  private async admit(): Promise<void> {
-    while (this.waiting.length > 0) {
-      const [entry] = this.waiting;
-      const { command } = entry;
-      const isAlone = this.drawings.length === 0;
-      if (!isAlone && (command.alone || this.drawings.some((drawing) => drawing.command.alone))) return;
-      const startedAt = performance.now();
-      try {
-        const { key } = command.model;
-        const describe = () => (entry.spec ??= describePipeline(command.model, this.options));
-        const hasRoom = isAlone || this.registry.has(key) || (await describe()).bytes <= this.registry.drawingBytes;
-        if (!hasRoom) return;
-        this.beginning = key;
-        this.waiting.shift();
-        await this.begin(command, await this.registry.get(key, describe));
-      } catch (error) {
-        if (this.waiting[0] === entry) this.waiting.shift();
-        this.fail(command, error);
-      } finally {
-        this.beginning = undefined;
-      }
-      this.shares.charge(command.owner, performance.now() - startedAt);
-    }
-  }
-
-  private async begin(command: DrawCommand, pipeline: StableDiffusionPipeline): Promise<void> {
-    const { id, request, owner } = command;
-    const startedAt = performance.now();
-    const trajectories = await pipeline.prepare(pipelineRequest(request));
-    const drawing = new DrawingInProgress(command, pipeline, trajectories);
-    drawing.computeMs = performance.now() - startedAt;
+  private begin(drawing: DrawingInProgress): void {
+    const { command, pipeline, owner, trajectories } = drawing;
     this.shares.enter(owner);
     this.drawings.push(drawing);
     const { chunks: promptChunks } = trajectories[0].prompt;
-    this.report({ type: 'started', id, promptChunks, scheduler: request.scheduler ?? pipeline.facts.scheduler });
+    const scheduler = command.request.scheduler ?? pipeline.facts.scheduler;
+    this.report({ type: 'started', id: command.id, promptChunks, scheduler });
   }
 
-  /** Rows that one call of a group may have: as memory allows, idle models making room, and never less than a picture. */
   private maxRows(group: string): number {
-    const drawing = this.drawings.find(({ pictures }) => pictures.some((picture) => picture.group === group))!;
-    const rowBytes = bytesPerRow(drawing.pipeline.facts, drawing.command.request);
-    const most = Math.min(
-      this.rowLimits.get(group) ?? Infinity,
-      mostRows[this.options.device === 'cpu' ? 'cpu' : 'gpu'],
-    );
-    return Math.max(1, Math.min(most, Math.floor(this.registry.drawingBytes / rowBytes)));
+    const isMember = ({ pictures }: DrawingInProgress) => pictures.some((picture) => picture.group === group);
+    return this.rowLimits.of(group, this.drawings.find(isMember)!);
   }
 
   private async step(turn: readonly DrawingTurn[]): Promise<void> {
-    const [{ candidate: first, pictures: firstPictures }] = turn;
+    const [{ candidate: first }] = turn;
     const trajectories = turn.flatMap(({ pictures }) => pictures.map(({ trajectory }) => trajectory));
     const rows = trajectories.reduce((sum, trajectory) => sum + trajectory.rows, 0);
     const startedAt = performance.now();
@@ -159,7 +118,7 @@ export class EngineLoop {
       await this.registry.makeRoom(rows * bytesPerRow(first.pipeline.facts, first.command.request));
       await first.pipeline.step(trajectories);
     } catch (error) {
-      return this.stepFailed(turn, firstPictures[0].group, rows, error);
+      return this.stepFailed(turn, rows, error);
     }
     const stepMs = performance.now() - startedAt;
     for (const { candidate, pictures } of turn) {
@@ -178,14 +137,27 @@ export class EngineLoop {
    * A call that ran out of memory is tried with half of its rows. One that failed otherwise is tried by each of its drawings alone,
    * so that it fails nobody but the one whose fault it is.
    */
-  private stepFailed(turn: readonly DrawingTurn[], group: string, rows: number, error: unknown): void {
-    const rowsOfPicture = turn[0].pictures[0].rows;
-    if (error instanceof OutOfMemoryError && rows > rowsOfPicture) {
-      this.rowLimits.set(group, Math.max(rowsOfPicture, Math.floor(rows / 2)));
-      return;
-    }
-    if (turn.length === 1) return this.end(turn[0].candidate, error);
+  private async stepFailed(turn: readonly DrawingTurn[], rows: number, error: unknown): Promise<void> {
+    const [{ candidate: first, pictures }] = turn;
+    const [{ group, rows: rowsOfPicture }] = pictures;
+    if (error instanceof OutOfMemoryError && this.rowLimits.halve(group, rows, rowsOfPicture)) return;
+    if (turn.length === 1) return void (await this.endUnlessRoom(first, error));
     for (const { candidate } of turn) candidate.isSuspect = true;
+  }
+
+  /**
+   * Ends a drawing, unless it ran out of memory and more can be had: from idle models, else by drawing it anew with nothing beside it.
+   * @returns whether there is more memory now, so that what failed may be tried again
+   */
+  private async endUnlessRoom(drawing: DrawingInProgress, error: unknown): Promise<boolean> {
+    if (error instanceof OutOfMemoryError && (await this.registry.releaseIdle())) return true;
+    const hasOthers = this.drawings.length > 1 || this.enlarging.modelsInUse.length > 0;
+    if (!(error instanceof OutOfMemoryError) || !hasOthers) this.end(drawing, error);
+    else {
+      this.remove(drawing);
+      this.admission.addAlone(drawing);
+    }
+    return false;
   }
 
   /** Tells how far these are, with at most one preview a turn: of the drawing that has waited longest for one. */
@@ -222,11 +194,11 @@ export class EngineLoop {
     try {
       const picture = await drawing.timed(() => drawing.pipeline.decode(trajectory));
       this.shares.charge(drawing.owner, performance.now() - startedAt);
-      drawing.decoded.push(picture);
-      const index = drawing.decoded.length - 1;
-      if (!upscaler) this.report({ type: 'picture', id, index, picture, upscaled: false });
+      const index = drawing.decoded.push(picture) - 1;
+      if (!upscaler && index >= drawing.handedOn) this.report({ type: 'picture', id, index, picture, upscaled: false });
     } catch (error) {
-      return this.end(drawing, error);
+      if (await this.endUnlessRoom(drawing, error)) await this.decode(drawing, trajectory);
+      return;
     }
     if (drawing.decoded.length < drawing.trajectories.length) return;
     if (!upscaler) {
@@ -253,6 +225,7 @@ export class EngineLoop {
 
   private modelsInUse(): Set<string> {
     const keys = [...this.drawings.map(({ command }) => command.model.key), ...this.enlarging.modelsInUse];
-    return new Set(this.beginning === undefined ? keys : [...keys, this.beginning]);
+    const beginning = this.admission.modelInUse;
+    return new Set(beginning === undefined ? keys : [...keys, beginning]);
   }
 }

@@ -20,6 +20,8 @@ export interface LoadingOptions {
   cacheDir: string;
   /** Bytes of disk for merged models; undefined: unlimited. */
   mergedCacheBytes?: number;
+  /** Ends loading and merging at the next part. */
+  signal?: Pick<AbortSignal, 'throwIfAborted'>;
 }
 
 /** How the pipeline of a model is loaded, a Fine-Tune's weights merged in. @throws what the diffusion library throws of folders and weights */
@@ -28,7 +30,7 @@ export async function describePipeline(
   { cacheDir, mergedCacheBytes, ...options }: LoadingOptions,
 ): Promise<ModelSpec<StableDiffusionPipeline>> {
   const merges = join(cacheDir, 'finetunes');
-  const folder = await mergedModel(source, merges);
+  const folder = await mergedModel(source, merges, options.signal);
   // What cannot be removed now is tried again after the next merge; it is no reason not to draw.
   if (source.weights && mergedCacheBytes !== undefined)
     await pruneMerged(merges, mergedCacheBytes).catch(() => undefined);

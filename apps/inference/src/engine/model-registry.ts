@@ -74,6 +74,11 @@ export class ModelRegistry {
     return evicted;
   }
 
+  /** Releases every model that is not in use. @returns whether there was one */
+  async releaseIdle(): Promise<boolean> {
+    return (await this.makeRoom(Infinity)).length > 0;
+  }
+
   /** Releases every model. */
   async clear(): Promise<void> {
     for (const key of [...this.loaded.keys()]) await this.release(key);

@@ -23,6 +23,8 @@ export interface MergeLoraOptions {
   folder: string;
   /** Places files that cannot be linked; by default each is copied. */
   placeCopy?: PlaceCopy;
+  /** Ends the merge between two layers; the folder must then not be used. */
+  signal?: Pick<AbortSignal, 'throwIfAborted'>;
 }
 
 /**
@@ -36,7 +38,7 @@ export interface MergeLoraOptions {
  * not be used
  */
 export async function mergeLora(options: MergeLoraOptions): Promise<number> {
-  const { baseFolder, scale, folder, placeCopy: copy = placeCopy } = options;
+  const { baseFolder, scale, folder, placeCopy: copy = placeCopy, signal } = options;
   if (!Number.isFinite(scale)) throw new RangeError(`The scale is ${scale}; a finite number is accepted.`);
   return withLora(options.lora, async (lora, source) => {
     const parts = fitLora(lora, baseFolder);
@@ -52,6 +54,7 @@ export async function mergeLora(options: MergeLoraOptions): Promise<number> {
         await rewriteGraph(model, join(folder, part), share, stale, async (file) => {
           const changes = new Map<string, ExternalData>();
           for (const fitted of modules) {
+            signal?.throwIfAborted();
             const { initializer, cast } = fitted.site;
             const weight = await mergeModule(model, fitted, source, scale, sum);
             // A weight that is only read through a cast to float32 is stored as float32, which avoids a second rounding.

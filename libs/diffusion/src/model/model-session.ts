@@ -18,6 +18,8 @@ export interface LoadOptions {
   optimizedModelDir?: string;
   /** Whether idle threads spin, which is faster if the cores are otherwise free. Default true. */
   allowSpinning?: boolean;
+  /** Ends the loading of a model before its next part; a part that is being loaded is loaded to its end. */
+  signal?: Pick<AbortSignal, 'throwIfAborted'>;
 }
 
 /** An input or output of a graph. A dimension is a number if it is fixed and a name if it is free. */
@@ -48,6 +50,7 @@ export class ModelSession {
   /**
    * @throws ModelFolderError if ONNX Runtime rejects the graph
    * @throws ProviderUnavailableError if the device's execution provider cannot be loaded
+   * @throws OutOfMemoryError if its weights need more than there is
    */
   static async open(graph: GraphFile, options: LoadOptions): Promise<ModelSession> {
     if (options.device === 'cpu' && graph.cudaOperator)
@@ -62,6 +65,7 @@ export class ModelSession {
     } catch (error) {
       if (error instanceof ModelFolderError) throw error;
       const reason = firstLine(error as Error);
+      if (isOutOfMemory((error as Error).message)) throw new OutOfMemoryError(reason, { cause: error });
       if (
         options.device !== 'cpu' &&
         /execution ?provider|shared library|no available backend|CUDA failure/i.test(reason)
@@ -120,7 +124,7 @@ async function loader(graph: GraphFile): Promise<CreateSession> {
  * the C++ library.
  */
 export function isOutOfMemory(message: string): boolean {
-  return /failed to allocate memory|available memory of \d+ is smaller than|out of memory|bad_?\s?alloc|ALLOC_FAILED|not enough memory/i.test(
+  return /failed to allocate memory|available memory of \d+ is smaller than|out of memory|bad_?\s?alloc|ALLOC(?:ATION)?_FAILED|not enough memory/i.test(
     message,
   );
 }

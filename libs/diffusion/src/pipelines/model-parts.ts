@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { ModelFolderError, ProviderUnavailableError } from '../model/errors';
+import { ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from '../model/errors';
 import type { GraphFile } from '../model/graph-file';
 import { readModelFolder } from '../model/model-folder';
 import type { ModelFolder } from '../model/model-folder';
@@ -37,6 +37,7 @@ export async function loadParts(path: string, options: LoadOptions): Promise<Mod
   checkScheduler(folder);
   const opened: ModelSession[] = [];
   const open = async (graph: GraphFile) => {
+    options.signal?.throwIfAborted();
     const session = await ModelSession.open(graph, options);
     opened.push(session);
     return session;
@@ -116,7 +117,8 @@ async function tried<T>({ path }: GraphFile, run: () => Promise<T>): Promise<T> 
   try {
     return await run();
   } catch (error) {
-    if (error instanceof ModelFolderError || error instanceof ProviderUnavailableError) throw error;
+    if ([ModelFolderError, ProviderUnavailableError, OutOfMemoryError].some((type) => error instanceof type))
+      throw error;
     const [line] = (error as Error).message.trim().split('\n');
     throw new ModelFolderError(path, `failed on a trial run: ${line.replace(/(?<!\.)\.+$/, '').slice(0, 300)}`);
   }

@@ -1,0 +1,179 @@
+import type { StableDiffusionPipeline } from '@app/diffusion';
+import { AbortError, OutOfMemoryError } from '@app/diffusion';
+import type { DrawCommand } from './drawing-in-progress';
+import { DrawingInProgress, pipelineRequest } from './drawing-in-progress';
+import type { LoadingOptions } from './model-loading';
+import { describePipeline } from './model-loading';
+import type { ModelRegistry, ModelSpec } from './model-registry';
+import { OneAtATime } from './one-at-a-time';
+
+/** A command that is not being drawn yet. */
+interface Waiting {
+  command: DrawCommand;
+  /** The same drawing, if it began before and ran out of memory beside others. */
+  previous?: DrawingInProgress;
+  /** What its model takes; asked for once, because a Fine-Tune is merged for it. */
+  spec?: Promise<ModelSpec<StableDiffusionPipeline>>;
+  /** Whether that is known, or known to have failed. */
+  isDescribed: boolean;
+}
+
+/** What admission has to know of the engine, and what it tells it. */
+export interface AdmissionHost {
+  /** Whether nothing is being drawn or enlarged. */
+  isIdle(): boolean;
+  /** Whether what is being drawn wants no other beside it. */
+  isAlone(): boolean;
+  begun(drawing: DrawingInProgress): void;
+  failed(command: DrawCommand, error: unknown): void;
+  /** Its Fine-Tune is being merged. @throws AbortError if the engine is to end */
+  isMerging(command: DrawCommand): void;
+  /** The engine was busy for this owner. */
+  charge(owner: string, ms: number): void;
+}
+
+/**
+ * The commands that wait, in their order. One whose model has no room beside those in use waits until it has, and who comes after
+ * it waits with it, so that it is never overtaken for good. So does one that is to be drawn alone. Nobody waits for a Fine-Tune to be
+ * merged but who asked for it.
+ */
+export class Admission {
+  private readonly waiting: Waiting[] = [];
+  private beginning: string | undefined;
+  private onAdded = (): void => undefined;
+  /** By which Fine-Tunes are merged, between the steps of what is being drawn. */
+  private readonly merging = new OneAtATime();
+
+  constructor(
+    private readonly options: LoadingOptions,
+    private readonly registry: ModelRegistry,
+    private readonly host: AdmissionHost,
+  ) {}
+
+  /** Commands that wait. */
+  get size(): number {
+    return this.waiting.length;
+  }
+
+  /** The model that is being loaded, or from which the first drawing is being prepared. */
+  get modelInUse(): string | undefined {
+    return this.beginning;
+  }
+
+  add(command: DrawCommand): void {
+    this.waiting.push({ command, isDescribed: false });
+    this.onAdded();
+  }
+
+  /** Begins a drawing anew, before all that wait, with nothing beside it. */
+  addAlone(previous: DrawingInProgress): void {
+    this.waiting.unshift({ command: { ...previous.command, alone: true }, previous, isDescribed: false });
+  }
+
+  endAborted(): void {
+    for (const entry of this.waiting.filter(({ command }) => isAborted(command))) {
+      this.remove(entry);
+      this.host.failed(entry.command, new AbortError());
+    }
+  }
+
+  /** Begins what has room. */
+  async admit(): Promise<void> {
+    for (const entry of [...this.waiting]) {
+      if (!this.isReady(entry)) continue;
+      while (this.waiting.includes(entry)) {
+        if (!this.host.isIdle() && (entry.command.alone || this.host.isAlone())) return;
+        if (!(await this.tryToBegin(entry))) return;
+      }
+    }
+  }
+
+  /** Resolves when another command may be ready to begin. */
+  async settled(): Promise<void> {
+    if (this.waiting.some(({ spec, isDescribed }) => !spec || isDescribed)) return;
+    const described = this.waiting.map(({ spec }) => spec!.catch(() => undefined));
+    if (described.length > 0)
+      await Promise.race([...described, new Promise<void>((resolve) => (this.onAdded = resolve))]);
+  }
+
+  /** Whether its model is known. If not, that is found out meanwhile. */
+  private isReady(entry: Waiting): boolean {
+    if (!this.registry.has(entry.command.model.key)) void this.specOf(entry);
+    return entry.isDescribed || entry.spec === undefined;
+  }
+
+  /** @returns whether it has begun or failed, or may be tried again; false: it has no room now */
+  private async tryToBegin(entry: Waiting): Promise<boolean> {
+    const { command } = entry;
+    const startedAt = performance.now();
+    try {
+      if (!(await this.hasRoom(entry))) return false;
+      await this.begin(entry);
+      this.remove(entry);
+    } catch (error) {
+      if (await this.isWorthAnotherTry(entry, error)) return true;
+      this.remove(entry);
+      this.host.failed(command, error);
+    } finally {
+      this.host.charge(command.owner, performance.now() - startedAt);
+    }
+    return true;
+  }
+
+  private remove(entry: Waiting): void {
+    this.waiting.splice(this.waiting.indexOf(entry), 1);
+  }
+
+  private async hasRoom(entry: Waiting): Promise<boolean> {
+    if (this.host.isIdle() || this.registry.has(entry.command.model.key)) return true;
+    return (await this.specOf(entry)).bytes <= this.registry.drawingBytes;
+  }
+
+  private async begin(entry: Waiting): Promise<void> {
+    const { command, previous } = entry;
+    this.beginning = command.model.key;
+    try {
+      // While it waited, its merged model may have made room on the disk for another.
+      const describe = () => (command.model.weights ? this.describe(command) : this.specOf(entry));
+      const pipeline = await this.registry.get(command.model.key, describe);
+      const startedAt = performance.now();
+      const trajectories = await pipeline.prepare(pipelineRequest(command.request));
+      const drawing = new DrawingInProgress(command, pipeline, trajectories, previous);
+      drawing.computeMs += performance.now() - startedAt;
+      this.host.begun(drawing);
+    } finally {
+      this.beginning = undefined;
+    }
+  }
+
+  /** A model that cannot be loaded for want of memory is tried again without idle ones, and then with nothing beside it. */
+  private async isWorthAnotherTry(entry: Waiting, error: unknown): Promise<boolean> {
+    if (!(error instanceof OutOfMemoryError)) return false;
+    if (await this.registry.releaseIdle()) return true;
+    if (this.host.isIdle()) return false;
+    entry.command = { ...entry.command, alone: true };
+    return true;
+  }
+
+  private specOf(entry: Waiting): Promise<ModelSpec<StableDiffusionPipeline>> {
+    if (entry.spec) return entry.spec;
+    const { command } = entry;
+    const describe = () => this.describe(command);
+    entry.spec = command.model.weights ? this.merging.run(describe) : describe();
+    const noted = () => void (entry.isDescribed = true);
+    entry.spec.then(noted, noted);
+    return entry.spec;
+  }
+
+  private describe(command: DrawCommand): Promise<ModelSpec<StableDiffusionPipeline>> {
+    const throwIfAborted = (): void => {
+      if (isAborted(command)) throw new AbortError();
+      this.host.isMerging(command);
+    };
+    return describePipeline(command.model, { ...this.options, signal: { throwIfAborted } });
+  }
+}
+
+function isAborted({ cancel }: DrawCommand): boolean {
+  return Atomics.load(new Int32Array(cancel), 0) !== 0;
+}

@@ -1,0 +1,91 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Drawing } from '../../apps/inference/src/engine/engine';
+import { Engine, EngineBrokenError } from '../../apps/inference/src/engine/engine';
+import type { DrawRequest, EngineStep, ModelSource, RgbPicture } from '../../apps/inference/src/engine/engine-protocol';
+import { threadFile } from '../support/inference';
+import { failingAtRows } from '../support/onnx';
+
+const plainFolder = join(__dirname, '..', 'golden', 'models', 'tiny', 'sd15-diffusers');
+const source = (name: string, folder: string): ModelSource => ({ key: name, name, folder, hash: name.padEnd(64, '0') });
+const plain = source('plain', plainFolder);
+
+const request: DrawRequest = {
+  prompt: 'a red circle',
+  negativePrompt: 'green',
+  guidanceScale: 7.5,
+  numInferenceSteps: 6,
+  seed: 1,
+  numImages: 1,
+  scheduler: 'euler',
+  width: 64,
+  height: 64,
+  promptWeighting: false,
+};
+
+describe('an engine whose memory does not suffice', () => {
+  let folder: string;
+  let engine: Engine;
+  const steps: EngineStep[] = [];
+
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'darkroom-memory-'));
+    engine = new Engine({
+      device: 'cpu',
+      intraOpNumThreads: 1,
+      stallMs: 60_000,
+      cacheDir: join(folder, 'cache'),
+      threadFile,
+      onStep: (step) => steps.push(step),
+    });
+  });
+  beforeEach(() => void (steps.length = 0));
+  afterAll(async () => {
+    await engine.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  /** The plain model, whose calls of so many rows run out of memory. */
+  function modelFailingAt(rows: number, exponent: number): ModelSource {
+    const copy = join(folder, `failing-at-${rows}`);
+    cpSync(plainFolder, copy, { recursive: true });
+    const unet = join(copy, 'unet', 'model.onnx');
+    writeFileSync(unet, failingAtRows(readFileSync(unet), rows, exponent));
+    return source(`failing-at-${rows}`, copy);
+  }
+
+  async function draw(values: Partial<DrawRequest>, rest: Partial<Drawing> = {}): Promise<RgbPicture[]> {
+    const pictures: RgbPicture[] = [];
+    await engine.draw({
+      owner: 'somebody',
+      model: plain,
+      request: { ...request, ...values },
+      onPicture: (index, picture) => pictures.push(picture) === index + 1,
+      ...rest,
+    });
+    return pictures;
+  }
+
+  it('draws fewer pictures in a call after one that was too large, and the same ones', async () => {
+    const model = modelFailingAt(4, 24);
+    const expected = await draw({ numImages: 3 });
+    steps.length = 0;
+    expect(await draw({ numImages: 3 }, { model })).toEqual(expected);
+    expect(steps.map(({ rows }) => rows)).toEqual(Array.from({ length: 3 * request.numInferenceSteps }, () => 2));
+  });
+
+  it('fails a picture that is too large by itself only after it was tried with nothing beside it', async () => {
+    const model = modelFailingAt(2, 47);
+    const order: string[] = [];
+    const neighbour = draw({ numInferenceSteps: 40 }).then(() => order.push('the neighbour'));
+    const tooLarge = draw({}, { model, owner: 'another' }).finally(() => order.push('the large one'));
+    await expect(tooLarge).rejects.toThrow(EngineBrokenError);
+    await neighbour;
+    expect(order).toEqual(['the neighbour', 'the large one']);
+  });
+
+  it('still draws afterwards', async () => {
+    expect(await draw({})).toHaveLength(1);
+  });
+});
