@@ -1,7 +1,10 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TextToImageRequest, Trajectory } from '@app/diffusion';
 import { schedulerNames, StableDiffusionPipeline } from '@app/diffusion';
 import { cpu } from '../support/cpu';
+import { usingFirstTimestep } from '../support/onnx';
 
 /** A generator of numbers below 1 that is the same in every run. Source: mulberry32 (Tommy Ettinger). */
 function numbers(seed: number): () => number {
@@ -21,6 +24,32 @@ const folders = {
   'sd21-optimum': 'models/tiny/sd21-optimum',
 };
 const mostAtOnce = 8;
+
+describe('a graph that gives every row the first timestep', () => {
+  let folder: string;
+
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'darkroom-timesteps-'));
+    cpSync(join(__dirname, folders['sd15-diffusers']), folder, { recursive: true });
+    const unet = join(folder, 'unet', 'model.onnx');
+    writeFileSync(unet, usingFirstTimestep(readFileSync(unet)));
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  it('moves only pictures of one timestep together, and draws the same', async () => {
+    const request = { prompt: 'red', width: 64, height: 64, numInferenceSteps: 3, guidanceScale: 7.5, seeds: [1, 2] };
+    const [pipeline, plain] = await Promise.all(
+      [folder, join(__dirname, folders['sd15-diffusers'])].map((path) => StableDiffusionPipeline.load(path, cpu)),
+    );
+    const [first, second] = await pipeline.prepare(request);
+    expect(pipeline.groupOf(first)).toBe(pipeline.groupOf(second));
+    await pipeline.step([first]);
+    expect(pipeline.groupOf(first)).not.toBe(pipeline.groupOf(second));
+    await expect(pipeline.step([first, second])).rejects.toThrow(RangeError);
+    expect((await pipeline.generate(request)).latents).toEqual((await plain.generate(request)).latents);
+    await Promise.all([pipeline.release(), plain.release()]);
+  });
+});
 
 /** On the CPU a row of a call is the same to the last bit whatever stands beside it, so a picture is too. */
 describe.each(Object.entries(folders))('pictures that share steps, drawn by %s', (name, folder) => {
@@ -84,14 +113,11 @@ describe.each(Object.entries(folders))('pictures that share steps, drawn by %s',
     for (const trajectory of drawn) expect(trajectory.latents).toEqual(await alone(wanted.get(trajectory)!));
   });
 
-  it('take one call of the U-Net for all of one size, prompt length and step', async () => {
-    const [first, ...others] = await Promise.all(
-      requests()
-        .slice(0, 4)
-        .map((request) => prepared({ ...request, scheduler: 'euler', numInferenceSteps: 3 })),
-    );
+  it('take one call of the U-Net for all of one size and prompt length, whatever their schedulers and steps', async () => {
+    const trajectories = await Promise.all(requests().slice(0, 6).map(prepared));
+    await pipeline.step([trajectories[0]]);
     const { runs } = pipeline.spent.unet;
-    await pipeline.step([first, ...others]);
+    await pipeline.step(trajectories);
     expect(pipeline.spent.unet.runs - runs).toBe(1);
   });
 

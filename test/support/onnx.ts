@@ -95,40 +95,66 @@ function encodeInitializer({ name, dims, dataType, raw, packedFloats, external }
  * `min(rows, at) ^ exponent` numbers, which must be few for fewer rows.
  */
 export function failingAtRows(unet: Buffer, at: number, exponent: number): Buffer {
-  const source = new BufferSource(unet);
+  return extended(unet, {
+    outputs: { out_sample: 'prediction' },
+    numbers: { first: 0, row_limit: at, exponent },
+    nodes: [
+      ['Shape', ['sample'], 'sample_shape'],
+      ['Gather', ['sample_shape', 'first'], 'row_count'],
+      ['Min', ['row_count', 'row_limit'], 'limited'],
+      ['Pow', ['limited', 'exponent'], 'number_count'],
+      ['ConstantOfShape', ['number_count'], 'numbers'],
+      ['ReduceMax', ['numbers'], 'zero'],
+      ['Add', ['prediction', 'zero'], 'out_sample'],
+    ],
+  });
+}
+
+/** A copy of a U-Net that takes a timestep per row and gives every row the first of them. */
+export function usingFirstTimestep(unet: Buffer): Buffer {
+  return extended(unet, {
+    inputs: { timestep: 'first_timestep' },
+    numbers: { first: 0 },
+    nodes: [['Gather', ['timestep', 'first'], 'first_timestep']],
+  });
+}
+
+/** What to add to a graph: names that its nodes read or write, renamed; lists of one int64; and nodes, which are run when they can. */
+interface Extension {
+  inputs?: Record<string, string>;
+  outputs?: Record<string, string>;
+  numbers: Record<string, number>;
+  nodes: [op: string, inputs: string[], output: string][];
+}
+
+function extended(model: Buffer, { inputs = {}, outputs = {}, numbers, nodes }: Extension): Buffer {
+  const source = new BufferSource(model);
   const copied = (field: Field, change: (inner: Field) => Buffer | undefined): Buffer =>
     Buffer.concat(
       [...readFields(source, asMessage(field).begin, field.end)].map(
-        (inner) => change(inner) ?? unet.subarray(inner.tagBegin, inner.end),
+        (inner) => change(inner) ?? model.subarray(inner.tagBegin, inner.end),
       ),
     );
-  const renamed = (field: Field): Buffer | undefined =>
-    field.number === 2 && readText(source, field) === 'out_sample' ? bytesField(2, 'prediction') : undefined;
-  const node = (op: string, inputs: string[], output: string): Buffer =>
+  const names: Record<number, Record<string, string>> = { 1: inputs, 2: outputs };
+  const renamed = (field: Field): Buffer | undefined => {
+    const name = names[field.number]?.[readText(source, field)];
+    return name === undefined ? undefined : bytesField(field.number, name);
+  };
+  const node = ([op, reads, output]: Extension['nodes'][number]): Buffer =>
     bytesField(
       1,
-      Buffer.concat([...inputs.map((name) => bytesField(1, name)), bytesField(2, output), bytesField(4, op)]),
+      Buffer.concat([...reads.map((name) => bytesField(1, name)), bytesField(2, output), bytesField(4, op)]),
     );
-  const number = (name: string, value: number): Buffer =>
-    bytesField(
-      5,
-      encodeInitializer({ name, dims: [1], dataType: 7, raw: new Uint8Array(BigInt64Array.of(BigInt(value)).buffer) }),
-    );
-  const added = [
-    node('Shape', ['sample'], 'sample_shape'),
-    node('Gather', ['sample_shape', 'first'], 'row_count'),
-    node('Min', ['row_count', 'row_limit'], 'limited'),
-    node('Pow', ['limited', 'exponent'], 'number_count'),
-    node('ConstantOfShape', ['number_count'], 'numbers'),
-    node('ReduceMax', ['numbers'], 'zero'),
-    node('Add', ['prediction', 'zero'], 'out_sample'),
-    ...Object.entries({ first: 0, row_limit: at, exponent }).map(([name, value]) => number(name, value)),
-  ];
+  const number = ([name, value]: [string, number]): Buffer => {
+    const raw = new Uint8Array(BigInt64Array.of(BigInt(value)).buffer);
+    return bytesField(5, encodeInitializer({ name, dims: [1], dataType: 7, raw }));
+  };
   const graph = (field: Field): Buffer =>
     Buffer.concat([
       copied(field, (inner) => (inner.number === 1 ? bytesField(1, copied(inner, renamed)) : undefined)),
-      ...added,
+      ...nodes.map(node),
+      ...Object.entries(numbers).map(number),
     ]);
-  const whole: Field = { number: 0, wire: 'bytes', tagBegin: 0, begin: 0, end: unet.length };
+  const whole: Field = { number: 0, wire: 'bytes', tagBegin: 0, begin: 0, end: model.length };
   return copied(whole, (field) => (field.number === 7 ? bytesField(7, graph(field)) : undefined));
 }

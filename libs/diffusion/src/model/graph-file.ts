@@ -2,6 +2,7 @@ import { realpath, stat } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { OnnxModel, OnnxModelError } from '../onnx/onnx-model';
 import type { OnnxNode } from '../onnx/onnx-proto';
+import { hasScalarTimestep } from '../onnx/timestep-per-row';
 import { ModelFolderError } from './errors';
 
 /**
@@ -27,6 +28,8 @@ export interface GraphFile {
   externalFiles: string[];
   /** Whether two nodes share a name, which ONNX Runtime rejects. */
   hasRepeatedNames: boolean;
+  /** Whether it takes one timestep for all rows, and can be rewritten to take one for each. */
+  hasScalarTimestep: boolean;
   /** An operator that only CUDA implements, if the graph has one. */
   cudaOperator: string | undefined;
   /** Input channels of the first convolution, if it reads an input of the graph. */
@@ -67,6 +70,7 @@ export async function readGraphFile(path: string): Promise<GraphFile> {
     path,
     externalFiles: [...sizes.keys()],
     hasRepeatedNames: new Set(names).size < names.length,
+    hasScalarTimestep: hasScalarTimestep(model),
     cudaOperator: model.nodes.map(cudaOnly).find((operator) => operator !== undefined),
     inputChannels: convolvedChannels(model),
   };

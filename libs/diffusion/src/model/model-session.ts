@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { env, InferenceSession } from 'onnxruntime-node';
 import type { Tensor } from 'onnxruntime-node';
+import { withTimestepPerRow } from '../onnx/timestep-per-row';
 import { withUniqueNodeNames } from '../onnx/unique-node-names';
 import type { ElementType } from '../tensor/input-buffer';
 import { ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from './errors';
@@ -71,6 +72,8 @@ export class ModelSession {
         /execution ?provider|shared library|no available backend|CUDA failure/i.test(reason)
       )
         throw new ProviderUnavailableError(options.device, reason);
+      // What keeps the rewritten graph from loading need not keep the original.
+      if (graph.hasScalarTimestep) return ModelSession.open({ ...graph, hasScalarTimestep: false }, options);
       throw new ModelFolderError(graph.path, `was refused by ONNX Runtime: ${reason}`);
     }
   }
@@ -107,16 +110,18 @@ export function elementType<T extends ElementType>(file: string, value: ValueFac
 }
 
 /**
- * A graph is loaded by its path, so that its external weights are found; one that must be fixed is loaded from memory together
+ * A graph is loaded by its path, so that its external weights are found; one that must be changed is loaded from memory together
  * with them.
  */
-async function loader(graph: GraphFile): Promise<CreateSession> {
-  if (!graph.hasRepeatedNames) return (options) => InferenceSession.create(graph.path, options);
-  const mended = withUniqueNodeNames(await readFile(graph.path));
+async function loader({ path, externalFiles, hasRepeatedNames, hasScalarTimestep }: GraphFile): Promise<CreateSession> {
+  if (!hasRepeatedNames && !hasScalarTimestep) return (options) => InferenceSession.create(path, options);
+  const original = await readFile(path);
+  const named = hasRepeatedNames ? withUniqueNodeNames(original) : original;
+  const graph = hasScalarTimestep ? withTimestepPerRow(named) : named;
   const externalData = await Promise.all(
-    graph.externalFiles.map(async (path) => ({ path, data: await readFile(join(dirname(graph.path), path)) })),
+    externalFiles.map(async (name) => ({ path: name, data: await readFile(join(dirname(path), name)) })),
   );
-  return (options) => InferenceSession.create(mended, { ...options, externalData });
+  return (options) => InferenceSession.create(graph, { ...options, externalData });
 }
 
 /**

@@ -72,10 +72,11 @@ function writingTo(folder: string, options: InferenceSession.SessionOptions): In
   };
 }
 
-async function stateOf({ path, externalFiles }: GraphFile): Promise<string> {
+async function stateOf({ path, externalFiles, hasScalarTimestep }: GraphFile): Promise<string> {
   const files = [path, ...externalFiles.map((name) => join(dirname(path), name))];
   const states = await Promise.all(files.map(async (file) => stat(file).then(({ size, mtimeMs }) => [size, mtimeMs])));
-  return digest(env.versions.node, process.arch, cpus()[0]?.model, states);
+  const rewritten = hasScalarTimestep ? ['timestep per row'] : [];
+  return digest(env.versions.node, process.arch, cpus()[0]?.model, states, ...rewritten);
 }
 
 function digest(...values: unknown[]): string {

@@ -14,6 +14,7 @@ import {
   moveInitializer,
   partsLength,
   readInitializer,
+  readRank,
   readNode,
   readValueInfo,
 } from './onnx-proto';
@@ -34,6 +35,8 @@ export class OnnxModel {
   readonly initializers = new Map<string, OnnxInitializer>();
   readonly nodes: OnnxNode[] = [];
   readonly inputs: string[] = [];
+  /** The number of axes of each input, if the model says. */
+  readonly inputRanks = new Map<string, number | undefined>();
   readonly outputs: string[] = [];
   private readonly valueInfos: { name: string; field: Field }[] = [];
   private readonly size: number;
@@ -52,7 +55,7 @@ export class OnnxModel {
     if (!this.graph) throw new ProtobufError('it has no graph');
     for (const field of readFields(source, this.graph.begin, this.graph.end)) {
       if (field.number === GRAPH.node) this.nodes.push(readNode(source, asMessage(field)));
-      else if (field.number === GRAPH.input) this.inputs.push(readValueInfo(source, asMessage(field)));
+      else if (field.number === GRAPH.input) this.readInput(source, asMessage(field));
       else if (field.number === GRAPH.output) this.outputs.push(readValueInfo(source, asMessage(field)));
       else if (field.number === GRAPH.valueInfo) {
         this.valueInfos.push({ name: readValueInfo(source, asMessage(field)), field });
@@ -65,6 +68,12 @@ export class OnnxModel {
       }
     }
     if (this.nodes.length === 0) throw new ProtobufError('its graph has no nodes');
+  }
+
+  private readInput(source: ByteSource, field: Field): void {
+    const name = readValueInfo(source, field);
+    this.inputs.push(name);
+    this.inputRanks.set(name, readRank(source, field));
   }
 
   /** Reads a model file; its weights are only located. @throws OnnxModelError if it is malformed. */

@@ -121,6 +121,17 @@ export function readValueInfo(source: ByteSource, message: Field): string {
   return name;
 }
 
+/** The number of axes of the tensor that a ValueInfoProto describes; undefined if it says nothing of them. */
+export function readRank(source: ByteSource, message: Field): number | undefined {
+  let fields = [...readFields(source, message.begin, message.end)];
+  for (const number of [VALUE_INFO.type, TYPE.tensor, TENSOR_TYPE.shape]) {
+    const found = fields.find((field) => field.number === number);
+    if (!found) return undefined;
+    fields = [...readFields(source, asMessage(found).begin, found.end)];
+  }
+  return fields.filter(({ number }) => number === SHAPE.dim).length;
+}
+
 export function readInitializer(source: ByteSource, message: Field): OnnxInitializer {
   const dims: number[] = [];
   const described: Field[] = [];

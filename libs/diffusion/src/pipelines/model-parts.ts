@@ -72,6 +72,7 @@ async function joinParts(folder: ModelFolder, sessions: ModelParts['sessions']):
   const prediction = await tried(folder.unet, () => unet.predict(batch, 1));
   if (prediction.length !== batch.sample.values.length)
     throw new ModelFolderError(folder.unet.path, 'gives a prediction of another shape than its sample');
+  await tried(folder.unet, () => unet.probeTimesteps(shape, facts.maxTokens, facts.hiddenWidth));
   const latents = new Float32Array(shape[0] * shape[1] * shape[2]);
   const decoded = await tried(folder.vaeDecoder, () => vaeDecoder.decodePlanes(latents, shape));
   const vaeScaleFactor = decoded.height / shape[1];

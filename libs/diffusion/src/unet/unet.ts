@@ -1,5 +1,5 @@
 import type { Tensor } from 'onnxruntime-node';
-import { ModelFolderError } from '../model/errors';
+import { ModelFolderError, OutOfMemoryError } from '../model/errors';
 import { elementType } from '../model/model-session';
 import type { ModelSession, ValueFacts } from '../model/model-session';
 import { InputBuffer, toFloat32 } from '../tensor/input-buffer';
@@ -19,6 +19,12 @@ export interface UnetBatch {
 const floats = ['float32', 'float16'] as const;
 const numbers = ['float32', 'float16', 'int64', 'int32'] as const;
 
+/**
+ * How far a row may be from the same row by itself, as a part of what the other timestep changes: more than float16 rounds, and much
+ * less than a row that was given the wrong timestep.
+ */
+const timestepTolerance = 0.1;
+
 /** The conditional U-Net: predicts noise (or velocity) for rows of latents, each with its timestep and its prompt. */
 export class Unet {
   readonly dtype: 'float32' | 'float16';
@@ -26,6 +32,7 @@ export class Unet {
   readonly #timestep: ValueFacts;
   readonly #prompt: ValueFacts;
   readonly #output: ValueFacts;
+  #takesTimestepPerRow: boolean;
 
   /** @throws ModelFolderError if the graph is not the U-Net of a Stable Diffusion 1.x or 2.x */
   constructor(private readonly session: ModelSession) {
@@ -43,6 +50,9 @@ export class Unet {
       throw new ModelFolderError(session.file, `takes ${other.name}, which Stable Diffusion 1.x and 2.x do not have`);
     if (this.#timestep.shape.length > 1)
       throw new ModelFolderError(session.file, `takes a timestep of rank ${this.#timestep.shape.length}`);
+    const [timesteps] = this.#timestep.shape;
+    this.#takesTimestepPerRow =
+      timesteps !== undefined && (typeof timesteps === 'string' || timesteps === this.fixedRows);
     this.#output = session.output('out_sample');
     this.dtype = elementType(session.file, this.#output, floats);
   }
@@ -65,9 +75,32 @@ export class Unet {
     return typeof rows === 'number' && rows > 0 ? rows : undefined;
   }
 
-  /** Whether rows of one call may have different timesteps. */
+  /** Whether rows of one call may have different timesteps: by the graph's declaration, and after `probeTimesteps` in fact. */
   get takesTimestepPerRow(): boolean {
-    return this.#timestep.shape.length === 1 && this.#timestep.shape[0] === this.#sample.shape[0];
+    return this.#takesTimestepPerRow;
+  }
+
+  /** Tries two rows with different timesteps against each of them by itself, because a graph may declare what it does not do. */
+  async probeTimesteps(shape: LatentShape, tokens: number, hiddenWidth: number): Promise<void> {
+    if (!this.#takesTimestepPerRow) return;
+    const [early, late] = [900, 100];
+    const predict = async (timesteps: number[]): Promise<Float32Array> => {
+      const batch = this.createBatch(timesteps.length, shape, tokens, hiddenWidth);
+      batch.sample.values.forEach((_, i, values) => (values[i] = Math.sin(i % (shape[0] * shape[1] * shape[2]))));
+      batch.timestep.values.set(timesteps);
+      for (const input of [batch.sample, batch.timestep, batch.promptEmbeds]) input.commit();
+      return this.predict(batch, timesteps.length);
+    };
+    try {
+      const [first, second, both] = [await predict([early]), await predict([late]), await predict([early, late])];
+      const size = shape[0] * shape[1] * shape[2];
+      const tolerance = timestepTolerance * distance(first, second.subarray(0, size));
+      this.#takesTimestepPerRow =
+        distance(both.subarray(0, size), first) <= tolerance && distance(both.subarray(size), second) <= tolerance;
+    } catch (error) {
+      if (error instanceof OutOfMemoryError) throw error;
+      this.#takesTimestepPerRow = false;
+    }
   }
 
   /** Allocates the inputs of a call: at least this many rows, or the next multiple of the graph's fixed number. */
@@ -111,4 +144,12 @@ export class Unet {
     const feeds = { [this.#sample.name]: sample, [this.#timestep.name]: timestep, [this.#prompt.name]: promptEmbeds };
     return toFloat32(await this.session.run(feeds, this.#output.name));
   }
+}
+
+/** The largest difference of two values in the same place. */
+function distance(one: Float32Array, other: Float32Array): number {
+  return one.reduce(
+    (largest, value, i) => (i < other.length ? Math.max(largest, Math.abs(value - other[i])) : largest),
+    0,
+  );
 }
