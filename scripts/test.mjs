@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { prepare } from './prepare.mjs';
+import { softwareVulkan } from './vulkan.mjs';
 
 /** Number of slowest spec files to list. */
 const slowestShown = 10;
@@ -33,7 +34,7 @@ function runOnce() {
     cwd: root,
     // The tested code logs to standard output, which would hide Jest's messages.
     stdio: ['inherit', 'ignore', 'inherit'],
-    env: { ...process.env, TEST_REPORT: file },
+    env: { ...process.env, ...softwareVulkan(), TEST_REPORT: file },
   });
   const report = read(file);
   rmSync(folder, { recursive: true, force: true });

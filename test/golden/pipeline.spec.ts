@@ -48,6 +48,11 @@ describe.each(models)('StableDiffusionPipeline on the CPU, $name', (golden) => {
   drawsGoldens({ ...golden, name: `${golden.name} on CUDA`, latents: Infinity, decibels: 40 }, { device: 'cuda:0' });
 });
 
+/** One model, because a software device is slow. */
+(hasWebgpu() ? describe : describe.skip)('StableDiffusionPipeline on WebGPU', () => {
+  drawsGoldens({ ...models[1], name: `${models[1].name} on WebGPU` }, { device: 'webgpu' });
+});
+
 function drawsGoldens({ name, folder, golden, ...tolerance }: Golden, options: LoadOptions): void {
   const cases = loadGoldenTable<PipelineCase[]>(`${golden}/pipeline`);
   const arrays = loadGolden(`${golden}/pipeline`);
@@ -90,6 +95,11 @@ function drawsGoldens({ name, folder, golden, ...tolerance }: Golden, options: L
       expect(decibels).toBeGreaterThanOrEqual(tolerance.decibels);
     },
   );
+}
+
+/** Whether Vulkan was given a device, real or in software, and its library: see `scripts/vulkan.mjs`. */
+function hasWebgpu(): boolean {
+  return process.env.VK_ICD_FILENAMES !== undefined || existsSync('/dev/dri/renderD128');
 }
 
 /** Whether there is a GPU, and the execution provider is installed beside ONNX Runtime. */

@@ -72,6 +72,12 @@ describe(Engine.name, () => {
     return pictures;
   }
 
+  it('does not start on a device that was asked for and is not there, and says why', async () => {
+    const missing = new Engine({ ...settings(), device: 'cuda:99' });
+    await expect(missing.start()).rejects.toThrow(/^The device cuda:99 cannot be used: [^\n]+$/);
+    await missing.close();
+  });
+
   it('draws the pictures of a request like each of them alone, with seeds that wrap around after the largest', async () => {
     const together = await draw({ numImages: 3 });
     expect(together).toHaveLength(3);

@@ -4,6 +4,7 @@ import { DatabaseUnusableError } from '@app/database';
 import { JsonLogger } from '@app/observability';
 import { endSignals, exitWithParent, keepDataPrivate } from '@app/process';
 import { createInference } from './create-inference';
+import { DeviceUnavailableError } from './engine/device';
 
 async function main(): Promise<void> {
   exitWithParent();
@@ -23,7 +24,8 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: Error & { code?: string }) => {
-  const isPlain = error instanceof ConfigError || error instanceof DatabaseUnusableError || error.code !== undefined;
+  const plainErrors = [ConfigError, DatabaseUnusableError, DeviceUnavailableError];
+  const isPlain = plainErrors.some((type) => error instanceof type) || error.code !== undefined;
   process.stderr.write(`The inference process could not start: ${isPlain ? error.message : error.stack}\n`);
   process.exit(1);
 });

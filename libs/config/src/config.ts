@@ -23,7 +23,7 @@ export interface Config {
   storage: 'file' | 's3';
   s3?: S3Config;
   /** `auto`, or the devices to draw on, with one engine thread each. */
-  devices: 'auto' | ('cpu' | `cuda:${number}`)[];
+  devices: 'auto' | ('cpu' | 'webgpu' | `cuda:${number}`)[];
   inferenceThreads: number;
   /** The worker ends, to be restarted, when an engine that draws or loads a model is silent for this many seconds. */
   engineStallSeconds: number;

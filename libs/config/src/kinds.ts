@@ -41,10 +41,13 @@ export const url =
   };
 
 /** `auto`, or comma-separated devices, each once. */
-export const devices: Kind<'auto' | ('cpu' | `cuda:${number}`)[]> = (raw) => {
+export const devices: Kind<'auto' | ('cpu' | 'webgpu' | `cuda:${number}`)[]> = (raw) => {
   if (raw === 'auto') return 'auto';
   const names = raw.split(',').map((name) => name.trim());
-  if (names.every((name) => name === 'cpu' || /^cuda:\d+$/.test(name)) && new Set(names).size === names.length)
-    return names as ('cpu' | `cuda:${number}`)[];
-  return new InvalidValue(`must be auto, cpu, or cuda:<n> (several with commas, each once), got "${raw}".`);
+  if (
+    names.every((name) => name === 'cpu' || name === 'webgpu' || /^cuda:\d+$/.test(name)) &&
+    new Set(names).size === names.length
+  )
+    return names as ('cpu' | 'webgpu' | `cuda:${number}`)[];
+  return new InvalidValue(`must be auto, cpu, webgpu or cuda:<n> (several with commas, each once), got "${raw}".`);
 };

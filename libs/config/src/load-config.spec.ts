@@ -29,6 +29,7 @@ describe(loadConfig.name, () => {
 
   it('reads several devices', () => {
     expect(loadConfig({ DEVICE: 'cuda:0,cuda:1' }).devices).toEqual(['cuda:0', 'cuda:1']);
+    expect(loadConfig({ DEVICE: 'webgpu' }).devices).toEqual(['webgpu']);
   });
 
   it('sets no memory limit for the engines unless the variable is set', () => {

@@ -3,6 +3,8 @@ export type { WeightsSummary } from './finetune/inspect-weights';
 export { WeightsError } from './finetune/weights-error';
 export { mergeLora } from './lora/merge-lora';
 export type { MergeLoraOptions } from './lora/merge-lora';
+export { executionProviders, gpuIndex, providerOf } from './model/device';
+export type { Device } from './model/device';
 export { ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from './model/errors';
 export { readModelFolder } from './model/model-folder';
 export type { LoadOptions } from './model/model-session';

@@ -14,7 +14,7 @@ export class LiveWorkers {
   /**
    * Sends a heartbeat now and every `workerBeatMs`, until `leave` is called. A failed beat is reported and the next one still
    * sent: a worker without heartbeats can still draw.
-   * @param devices the devices actually used, `cpu` or `cuda:<n>`.
+   * @param devices the devices actually used, `cpu`, `webgpu` or `cuda:<n>`.
    */
   async join(devices: readonly string[], onError: (error: unknown) => void): Promise<{ leave(): Promise<void> }> {
     const id = newIdentifier();
@@ -55,5 +55,6 @@ export class LiveWorkers {
 }
 
 function indexOf(device: string): number {
-  return device === 'cpu' ? -1 : Number(device.slice('cuda:'.length));
+  const named = ['cpu', 'webgpu'].indexOf(device);
+  return named < 0 ? Number(device.slice('cuda:'.length)) : named - 2;
 }

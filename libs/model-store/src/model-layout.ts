@@ -51,7 +51,7 @@ export async function readLayout(folder: string): Promise<ModelLayout> {
 /** The graphs that the pipeline would load on this device, and their external data, relative to the model. */
 async function readGraphs(
   folder: string,
-  device: string,
+  device: Parameters<typeof readModelFolder>[1],
 ): Promise<{ externalFiles: string[]; cudaOperator: string | undefined }[]> {
   try {
     const { textEncoder, unet, vaeDecoder } = await readModelFolder(folder, device);

@@ -588,7 +588,7 @@ export interface components {
              */
             native_size: number | null;
             /**
-             * @description What running workers draw it on: cpu, or cuda:<n>, several with commas; null while none is up that can.
+             * @description What running workers draw it on: cpu, webgpu or cuda:<n>, several with commas; null while none is up that can.
              * @example cuda:0
              */
             device: string | null;

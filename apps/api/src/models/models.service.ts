@@ -44,7 +44,7 @@ export class ModelsService implements OnApplicationBootstrap {
     return Promise.all(
       models.map(async (model) => {
         const { scheduler, nativeSize } = await readModelFacts(model.folder);
-        const able = devices.filter((device) => !model.requiresCuda || device !== 'cpu');
+        const able = devices.filter((device) => !model.requiresCuda || device.startsWith('cuda:'));
         return {
           name: model.name,
           scheduler,

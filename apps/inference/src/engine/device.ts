@@ -1,50 +1,66 @@
 import { execFile } from 'node:child_process';
+import { readdir } from 'node:fs/promises';
 import { totalmem } from 'node:os';
 import { promisify } from 'node:util';
-import { identityModel } from '@app/diffusion';
+import type { Device } from '@app/diffusion';
+import { executionProviders, gpuIndex, identityModel, providerOf } from '@app/diffusion';
 import { InferenceSession } from 'onnxruntime-node';
-
-export type Device = 'cpu' | `cuda:${number}`;
 
 /** Assumed memory of a GPU that does not report it. */
 const unknownGpuBytes = 8 * 2 ** 30;
 
-/** The device to draw on, and the reason if it is not the requested one. */
-export interface ChosenDevice {
-  device: Device;
-  fallback?: string;
+/** A device that was asked for by name and cannot be used. */
+export class DeviceUnavailableError extends Error {
+  override readonly name = 'DeviceUnavailableError';
 }
 
-/** `auto` is the first GPU if its provider loads. If a named GPU does not load, the CPU replaces it, with the reason. */
-export async function chooseDevice(wanted: Device | 'auto'): Promise<ChosenDevice> {
-  if (wanted === 'cpu') return { device: 'cpu' };
-  const device = wanted === 'auto' ? 'cuda:0' : wanted;
-  try {
-    const session = await InferenceSession.create(identityModel(), {
-      executionProviders: [{ name: 'cuda', deviceId: gpuIndex(device) }],
-      logSeverityLevel: 4,
-    });
-    await session.release();
-    return { device };
-  } catch (error) {
-    if (wanted === 'auto') return { device: 'cpu' };
-    const [reason] = (error as Error).message.split('\n');
-    return { device: 'cpu', fallback: `${wanted} cannot be used, the CPU draws instead: ${reason}` };
+/**
+ * `auto` is the first CUDA device if its provider loads, else a GPU through WebGPU if the machine has one, else the CPU.
+ * @throws DeviceUnavailableError if a device is asked for by name and cannot be used
+ */
+export async function chooseDevice(wanted: Device | 'auto'): Promise<Device> {
+  if (wanted !== 'auto') {
+    const reason = await problemOf(wanted);
+    if (reason === undefined) return wanted;
+    throw new DeviceUnavailableError(`The device ${wanted} cannot be used: ${reason}`);
   }
+  if ((await problemOf('cuda:0')) === undefined) return 'cuda:0';
+  // A software device of Vulkan is slower than the CPU's own provider.
+  return (await hasGpu()) && (await problemOf('webgpu')) === undefined ? 'webgpu' : 'cpu';
 }
 
 /** Default memory for models and drawing on a device: most of a GPU's, half of the machine's. */
 export async function defaultMemoryBytes(device: Device): Promise<number> {
-  if (device === 'cpu') {
+  if (providerOf(device) !== 'cuda') {
+    // GPUs that are reached through WebGPU do not tell their memory; many share the machine's.
     const limit = process.constrainedMemory() || Infinity;
-    return Math.min(totalmem(), limit) / 2;
+    return Math.min(totalmem(), limit, device === 'webgpu' ? 2 * unknownGpuBytes : Infinity) / 2;
   }
-  const query = ['--query-gpu=memory.total', '--format=csv,noheader,nounits', '-i', String(gpuIndex(device))];
+  const index = String(gpuIndex(device as `cuda:${number}`));
+  const query = ['--query-gpu=memory.total', '--format=csv,noheader,nounits', '-i', index];
   const answer = await promisify(execFile)('nvidia-smi', query).catch(() => undefined);
   const megabytes = Number.parseInt(answer?.stdout ?? '', 10);
   return (megabytes > 0 ? megabytes * 2 ** 20 : unknownGpuBytes) * 0.85;
 }
 
-function gpuIndex(device: `cuda:${number}`): number {
-  return Number(device.slice('cuda:'.length));
+/** Why nothing can be drawn on a device, in one line; undefined if it works. */
+async function problemOf(device: Device): Promise<string | undefined> {
+  if (device === 'cpu') return undefined;
+  try {
+    const session = await InferenceSession.create(identityModel(), {
+      executionProviders: executionProviders(device),
+      logSeverityLevel: 4,
+    });
+    await session.release();
+    return undefined;
+  } catch (error) {
+    return (error as Error).message.split('\n')[0];
+  }
+}
+
+/** Whether the machine has a GPU that Vulkan may find. Elsewhere than on Linux there always is one behind WebGPU. */
+async function hasGpu(): Promise<boolean> {
+  if (process.platform !== 'linux') return true;
+  const [cards, devices] = await Promise.all(['/dev/dri', '/dev'].map((folder) => readdir(folder).catch((): string[] => [])));
+  return cards.some((name) => name.startsWith('renderD')) || devices.includes('nvidia0');
 }

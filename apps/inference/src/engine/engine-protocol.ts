@@ -1,4 +1,4 @@
-import type { Device } from './device';
+import type { Device } from '@app/diffusion';
 
 /** Uploaded weights to merge into a model before it is loaded. */
 export interface FinetuneWeights {
@@ -119,7 +119,9 @@ export interface ModelLoaded {
 
 /** Messages from an engine thread. */
 export type EngineReport =
-  | { type: 'ready'; device: Device; fallback?: string }
+  | { type: 'ready'; device: Device }
+  /** The device that was asked for cannot be used: the thread ends. */
+  | { type: 'unavailable'; reason: string }
   | ({ type: 'loaded' } & ModelLoaded)
   | ({ type: 'started'; id: number } & DrawingStarted)
   | ({ type: 'stepped' } & EngineStep)

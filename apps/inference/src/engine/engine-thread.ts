@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { chooseDevice, defaultMemoryBytes } from './device';
+import { chooseDevice, defaultMemoryBytes, DeviceUnavailableError } from './device';
 import { EngineLoop } from './engine-loop';
 import type { EngineCommand, EngineReport, EngineSettings } from './engine-protocol';
 
@@ -10,8 +10,11 @@ async function main(port: NonNullable<typeof parentPort>, settings: EngineSettin
     const moved = message.type === 'picture' ? [message.picture.data.buffer as ArrayBuffer] : [];
     port.postMessage(message, moved);
   };
-  const chosen = await chooseDevice(settings.device);
-  const { device } = chosen;
+  const device = await chooseDevice(settings.device).catch((error: unknown) => {
+    if (!(error instanceof DeviceUnavailableError)) throw error;
+    report({ type: 'unavailable', reason: error.message });
+  });
+  if (!device) return;
   const { intraOpNumThreads, cacheDir, mergedCacheBytes } = settings;
   const memoryBytes = settings.memoryBytes ?? (await defaultMemoryBytes(device));
   const loop = new EngineLoop({ device, intraOpNumThreads, cacheDir, mergedCacheBytes }, memoryBytes, report);
@@ -19,7 +22,7 @@ async function main(port: NonNullable<typeof parentPort>, settings: EngineSettin
     if (command.type === 'draw') loop.add(command);
     else void loop.close().then(() => port.close());
   });
-  report({ type: 'ready', ...chosen });
+  report({ type: 'ready', device });
 }
 
 if (parentPort) void main(parentPort, workerData as EngineSettings);

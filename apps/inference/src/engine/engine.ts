@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import type { Device } from './device';
+import type { Device } from '@app/diffusion';
+import { DeviceUnavailableError } from './device';
 import type {
   DrawingProgress,
   DrawingStarted,
@@ -64,7 +65,6 @@ export interface EngineOptions extends EngineSettings {
 interface RunningThread {
   worker: Worker;
   device: Device;
-  fallback?: string;
 }
 
 interface Pending {
@@ -90,10 +90,9 @@ export class Engine {
     return this.stall !== undefined;
   }
 
-  /** Starts the thread, and returns its device, with the reason if that is not the requested one. */
-  async start(): Promise<{ device: Device; fallback?: string }> {
-    const { device, fallback } = await this.running();
-    return { device, ...(fallback && { fallback }) };
+  /** Starts the thread, and returns its device. @throws DeviceUnavailableError if that cannot be used */
+  async start(): Promise<Device> {
+    return (await this.running()).device;
   }
 
   /**
@@ -187,8 +186,11 @@ export class Engine {
       const worker = new Worker(threadFile ?? join(__dirname, 'engine-thread.js'), { workerData });
       let cause: unknown;
       worker.on('message', (report: EngineReport) => {
-        if (report.type === 'ready') resolve({ worker, device: report.device, fallback: report.fallback });
-        else this.handleReport(report);
+        if (report.type === 'ready') resolve({ worker, device: report.device });
+        else if (report.type === 'unavailable') {
+          this.closing = true;
+          reject(new DeviceUnavailableError(report.reason));
+        } else this.handleReport(report);
       });
       worker.on('error', (error) => (cause = error));
       worker.once('exit', (code) => {
@@ -201,7 +203,7 @@ export class Engine {
     });
   }
 
-  private handleReport(report: Exclude<EngineReport, { type: 'ready' }>): void {
+  private handleReport(report: Exclude<EngineReport, { type: 'ready' | 'unavailable' }>): void {
     this.reportedAt = performance.now();
     if (report.type === 'loaded') return this.options.onLoaded?.(report);
     if (report.type === 'stepped') return this.options.onStep?.(report);

@@ -1,7 +1,7 @@
 import type { JsonLogger } from '@app/observability';
 import { join } from 'node:path';
 import type { Config } from '@app/config';
-import type { Device } from './device';
+import type { Device } from '@app/diffusion';
 import { Engine } from './engine';
 import type { EngineStep, ModelLoaded } from './engine-protocol';
 
@@ -47,7 +47,7 @@ export class Engines {
     return this.engines.length * placesOfEngine;
   }
 
-  /** Starts an engine for each device, and logs the devices in one line. */
+  /** Starts an engine for each device, and logs the devices in one line. @throws DeviceUnavailableError if one cannot be used */
   static async start(
     config: EnginesConfig,
     logger: JsonLogger,
@@ -77,10 +77,7 @@ export class Engines {
           onStall?.();
         },
       });
-      const chosen = await engine.start();
-      if (chosen.fallback) logger.warn(chosen.fallback);
-      if (engines.has(chosen.device)) await engine.close();
-      else engines.set(chosen.device, engine);
+      engines.set(await engine.start(), engine);
     }
     const devices = [...engines.keys()];
     logger.log(`drawing on ${devices.join(', ')}`, { wanted: config.devices, threads: config.inferenceThreads });

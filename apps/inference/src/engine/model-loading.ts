@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { readModelFolder, StableDiffusionPipeline } from '@app/diffusion';
-import type { Device } from './device';
+import type { Device } from '@app/diffusion';
+import { executionProviders, readModelFolder, StableDiffusionPipeline } from '@app/diffusion';
 import type { ModelSource, UpscalerSource } from './engine-protocol';
 import { pruneMerged } from './merge-cache';
 import { mergedModel } from './merged-model';
@@ -56,12 +56,15 @@ export function loadUpscaler(
   { key, file }: UpscalerSource,
   { device, intraOpNumThreads }: LoadingOptions,
 ): Promise<TiledUpscaler> {
-  const gpu = device === 'cpu' ? undefined : { name: 'cuda', deviceId: Number(device.slice('cuda:'.length)) };
-  const executionProviders = gpu ? [gpu, 'cpu'] : ['cpu'];
   return registry.get(key, async () => ({
     bytes: memoryOf(await sizeOf([file])),
     // Without its arena the runtime frees memory between two operators: a fifth slower, with half the memory.
-    load: () => TiledUpscaler.load(file, { executionProviders, intraOpNumThreads, enableCpuMemArena: false }),
+    load: () =>
+      TiledUpscaler.load(file, {
+        executionProviders: executionProviders(device),
+        intraOpNumThreads,
+        enableCpuMemArena: false,
+      }),
   }));
 }
 

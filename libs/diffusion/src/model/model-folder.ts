@@ -4,6 +4,8 @@ import { parseSchedulerJson, SchedulerError, stableDiffusionConfig } from '../sc
 import type { SchedulerJson } from '../schedulers';
 import { ClipTokenizer } from '../tokenizer/clip-tokenizer';
 import type { LatentRgbMap } from '../vae/latent-preview';
+import { providerOf } from './device';
+import type { Device } from './device';
 import { ModelFolderError } from './errors';
 import { readGraphFile } from './graph-file';
 import type { GraphFile } from './graph-file';
@@ -32,7 +34,7 @@ const pipelineClasses = /^(Onnx|ORT)?(StableDiffusion|LatentConsistencyModel)(On
  * `model.onnx`. A part with a single `.onnx` file of another name uses that.
  * @throws ModelFolderError naming the file that is missing or wrong
  */
-export async function readModelFolder(path: string, device: string): Promise<ModelFolder> {
+export async function readModelFolder(path: string, device: Device): Promise<ModelFolder> {
   const found = await stat(path).catch(() => undefined);
   if (!found) throw new ModelFolderError(path, 'does not exist');
   if (!found.isDirectory()) throw new ModelFolderError(path, 'is not a folder');
@@ -62,11 +64,11 @@ export async function readModelFolder(path: string, device: string): Promise<Mod
   };
 }
 
-async function chooseGraph(folder: string, device: string): Promise<string> {
+async function chooseGraph(folder: string, device: Device): Promise<string> {
   const names = await readdir(folder).catch(() => {
     throw new ModelFolderError(folder, 'is missing');
   });
-  const preferred = device === 'cpu' ? ['model.onnx'] : ['model_cuda.onnx', 'model.onnx'];
+  const preferred = providerOf(device) === 'cuda' ? ['model_cuda.onnx', 'model.onnx'] : ['model.onnx'];
   const chosen = preferred.find((name) => names.includes(name));
   if (chosen) return join(folder, chosen);
   if (names.includes('model_cuda.onnx'))

@@ -5,6 +5,8 @@ import type { Tensor } from 'onnxruntime-node';
 import { withTimestepPerRow } from '../onnx/timestep-per-row';
 import { withUniqueNodeNames } from '../onnx/unique-node-names';
 import type { ElementType } from '../tensor/input-buffer';
+import { executionProviders, providerOf } from './device';
+import type { Device } from './device';
 import { ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from './errors';
 import type { GraphFile } from './graph-file';
 import { openOptimized } from './optimized-graph';
@@ -12,7 +14,7 @@ import type { CreateSession } from './optimized-graph';
 
 /** Where and how a model runs. */
 export interface LoadOptions {
-  device: 'cpu' | `cuda:${number}`;
+  device: Device;
   /** Threads of one call on the CPU; all cores by default. */
   intraOpNumThreads?: number;
   /** Cache folder for optimised graphs, which load faster. It is created if missing. */
@@ -54,13 +56,19 @@ export class ModelSession {
    * @throws OutOfMemoryError if its weights need more than there is
    */
   static async open(graph: GraphFile, options: LoadOptions): Promise<ModelSession> {
-    if (options.device === 'cpu' && graph.cudaOperator)
-      throw new ModelFolderError(graph.path, `was fused for CUDA (${graph.cudaOperator}) and cannot run on the CPU`);
+    const provider = providerOf(options.device);
+    if (provider !== 'cuda' && graph.cudaOperator)
+      throw new ModelFolderError(
+        graph.path,
+        `was fused for CUDA (${graph.cudaOperator}) and cannot run on ${provider === 'cpu' ? 'the CPU' : 'WebGPU'}`,
+      );
     try {
       const create = await loader(graph);
       const base = sessionOptions(options);
-      const session = options.optimizedModelDir
-        ? await openOptimized(graph, options.optimizedModelDir, options.device, base, create)
+      // A graph that was laid out for WebGPU cannot be written to a file.
+      const isCached = options.optimizedModelDir !== undefined && provider !== 'webgpu';
+      const session = isCached
+        ? await openOptimized(graph, options.optimizedModelDir!, provider, base, create)
         : await create(base);
       return new ModelSession(graph.path, session);
     } catch (error) {
@@ -69,9 +77,11 @@ export class ModelSession {
       if (isOutOfMemory((error as Error).message)) throw new OutOfMemoryError(reason, { cause: error });
       if (
         options.device !== 'cpu' &&
-        /execution ?provider|shared library|no available backend|CUDA failure/i.test(reason)
+        /execution ?provider|shared library|no available backend|CUDA failure|WebGPU adapter/i.test(reason)
       )
         throw new ProviderUnavailableError(options.device, reason);
+      if (/requires f16/.test(reason))
+        throw new ModelFolderError(graph.path, 'computes in float16, which this GPU does not offer through WebGPU');
       // What keeps the rewritten graph from loading need not keep the original.
       if (graph.hasScalarTimestep) return ModelSession.open({ ...graph, hasScalarTimestep: false }, options);
       throw new ModelFolderError(graph.path, `was refused by ONNX Runtime: ${reason}`);
@@ -137,8 +147,7 @@ export function isOutOfMemory(message: string): boolean {
 function sessionOptions(options: LoadOptions): InferenceSession.SessionOptions {
   const { device, intraOpNumThreads, allowSpinning } = options;
   return {
-    executionProviders:
-      device === 'cpu' ? ['cpu'] : [{ name: 'cuda', deviceId: Number(device.slice('cuda:'.length)) }, 'cpu'],
+    executionProviders: executionProviders(device),
     logSeverityLevel: 4,
     ...(intraOpNumThreads === undefined ? {} : { intraOpNumThreads }),
     ...(allowSpinning === false ? { extra: { session: { intra_op: { allow_spinning: '0' } } } } : {}),

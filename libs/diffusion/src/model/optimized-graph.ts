@@ -4,13 +4,14 @@ import { mkdir, mkdtemp, readdir, realpath, rename, rm, stat } from 'node:fs/pro
 import { cpus } from 'node:os';
 import { dirname, join } from 'node:path';
 import { env, InferenceSession } from 'onnxruntime-node';
+import type { Provider } from './device';
 import type { GraphFile } from './graph-file';
 
 /** Opens a graph with the given options. */
 export type CreateSession = (options: InferenceSession.SessionOptions) => Promise<InferenceSession>;
 
 /**
- * Opens the optimised form of a graph from a cache folder, or creates it there. An entry is valid for one graph and device, one
+ * Opens the optimised form of a graph from a cache folder, or creates it there. An entry is valid for one graph and execution provider, one
  * state of its files, one version of ONNX Runtime and one kind of processor; it is made again when it is not valid or fails to
  * load.
  * @param create opens the graph itself
@@ -18,11 +19,11 @@ export type CreateSession = (options: InferenceSession.SessionOptions) => Promis
 export async function openOptimized(
   graph: GraphFile,
   folder: string,
-  device: string,
+  provider: Provider,
   options: InferenceSession.SessionOptions,
   create: CreateSession,
 ): Promise<InferenceSession> {
-  const name = digest(await realpath(graph.path), device);
+  const name = digest(await realpath(graph.path), provider);
   const entry = join(folder, `${name}-${await stateOf(graph)}`);
   const file = join(entry, 'model.onnx');
   if (existsSync(file)) {

@@ -1,3 +1,5 @@
+import { providerOf } from '../model/device';
+import type { Provider } from '../model/device';
 import type { LoadOptions } from '../model/model-session';
 import { Generator } from '../random';
 import { createScheduler } from '../schedulers';
@@ -28,7 +30,7 @@ const keptBatches = 4;
  */
 export class StableDiffusionPipeline {
   readonly facts: ModelFacts;
-  readonly provider: 'cpu' | 'cuda';
+  readonly provider: Provider;
   readonly #alphas: Float32Array;
   readonly #batches = new Map<string, RowBatch>();
 
@@ -37,7 +39,7 @@ export class StableDiffusionPipeline {
     { device }: LoadOptions,
   ) {
     this.facts = parts.facts;
-    this.provider = device === 'cpu' ? 'cpu' : 'cuda';
+    this.provider = providerOf(device);
     this.#alphas = alphasCumprod(readSchedulerConfig(parts.schedulerJson, { rescale_betas_zero_snr: false }));
   }
 

@@ -7,7 +7,7 @@ export class InferenceWorker {
   @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'inference_workers_pkey' })
   id: string;
 
-  /** The devices actually used: `cpu` or `cuda:<n>`. */
+  /** The devices actually used: `cpu`, `webgpu` or `cuda:<n>`. */
   @Column('text', { name: 'devices', array: true })
   devices: string[];
 

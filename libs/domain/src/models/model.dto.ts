@@ -14,7 +14,7 @@ export class ModelDto {
   @ApiProperty({
     type: String,
     nullable: true,
-    description: 'What running workers draw it on: cpu, or cuda:<n>, several with commas; null while none is up that can.',
+    description: 'What running workers draw it on: cpu, webgpu or cuda:<n>, several with commas; null while none is up that can.',
     example: 'cuda:0',
   })
   device: string | null;
