@@ -1,6 +1,8 @@
-import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { SharedSessions } from '@app/diffusion';
+import { InferenceSession } from 'onnxruntime-node';
 import type { LoadingOptions } from '../../apps/inference/src/engine/model-loading';
 import { describePipeline } from '../../apps/inference/src/engine/model-loading';
 import type { ModelSource } from '../../apps/inference/src/engine/engine-protocol';
@@ -56,11 +58,58 @@ describe(describePipeline, () => {
     await utimes(join(folder, 'merge.json'), 0, 0);
   };
 
-  it('caches an optimised graph of a model, but no whole copy of one with a LoRA merged in', async () => {
-    await load(robot);
-    expect(await readdir(cacheDir)).toEqual(['finetunes']);
-    await load(shapes);
-    expect(await readdir(join(cacheDir, 'graphs'))).toHaveLength(3);
+  describe('with the model on the device of the cache, where files are linked', () => {
+    let base: ModelSource;
+    let tuned: ModelSource;
+    const graphs = async () => (await readdir(join(cacheDir, 'graphs'))).sort();
+
+    beforeEach(async () => {
+      const folder = join(cacheDir, 'shapes');
+      await cp(shapes.folder, folder, { recursive: true });
+      [base, tuned] = [shapes, robot].map((source) => ({ ...source, folder }));
+    });
+
+    it('keeps an optimised graph of each part, and those of parts that a merge has changed in its folder', async () => {
+      await load(base);
+      const ofBase = await graphs();
+      expect(ofBase).toHaveLength(3);
+      await load(tuned);
+      expect(await graphs()).toEqual(ofBase);
+      const [merge] = await merges();
+      expect(await readdir(join(cacheDir, 'finetunes', merge, 'unet', 'optimized'))).toHaveLength(1);
+    });
+
+    it('loads a part once that a model and its Fine-Tune have in common, and keeps it while one of them is loaded', async () => {
+      const create = jest.spyOn(InferenceSession, 'create');
+      const sharedSessions = new SharedSessions();
+      const basePipeline = await load(base, { sharedSessions });
+      const tunedPipeline = await load(tuned, { sharedSessions });
+      const opened = create.mock.calls.map(([file]) => String(file)).filter((file) => file.includes('vae_decoder'));
+      expect(opened).toHaveLength(1);
+      await basePipeline.release();
+      const request = {
+        prompt: 'zwx robot',
+        width: 256,
+        height: 256,
+        numInferenceSteps: 1,
+        guidanceScale: 1,
+        seeds: [1],
+      };
+      expect((await tunedPipeline.generate(request)).images).toHaveLength(1);
+      create.mockRestore();
+    });
+
+    it('deletes optimised graphs whose model has changed or is gone', async () => {
+      await load(base);
+      const before = await graphs();
+      await rm(join(cacheDir, 'graphs', before[0], 'origin.json'));
+      await registry.clear();
+      await utimes(join(cacheDir, 'shapes', 'vae_decoder', 'model.onnx'), 0, 0);
+      await load(base);
+      const after = await graphs();
+      expect(after).toHaveLength(3);
+      expect(after.filter((name) => before.includes(name)).length).toBeLessThan(3);
+    });
   });
 
   it('deletes old merges for a new one when disk space is short', async () => {

@@ -8,6 +8,7 @@ export type { Device } from './model/device';
 export { ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from './model/errors';
 export { readModelFolder } from './model/model-folder';
 export type { LoadOptions } from './model/model-session';
+export { SharedSessions } from './model/shared-sessions';
 export { OnnxModel, OnnxModelError } from './onnx/onnx-model';
 export { identityModel } from './onnx/small-graph';
 export { AbortError } from './pipelines/abort-error';

@@ -61,6 +61,8 @@ async function problemOf(device: Device): Promise<string | undefined> {
 /** Whether the machine has a GPU that Vulkan may find. Elsewhere than on Linux there always is one behind WebGPU. */
 async function hasGpu(): Promise<boolean> {
   if (process.platform !== 'linux') return true;
-  const [cards, devices] = await Promise.all(['/dev/dri', '/dev'].map((folder) => readdir(folder).catch((): string[] => [])));
+  const [cards, devices] = await Promise.all(
+    ['/dev/dri', '/dev'].map((folder) => readdir(folder).catch((): string[] => [])),
+  );
   return cards.some((name) => name.startsWith('renderD')) || devices.includes('nvidia0');
 }

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { AbortError, OutOfMemoryError } from '@app/diffusion';
+import { AbortError, OutOfMemoryError, SharedSessions } from '@app/diffusion';
 import { Admission } from './admission';
 import type { DrawCommand, DrawingInProgress } from './drawing-in-progress';
 import type { EngineReport } from './engine-protocol';
@@ -43,7 +43,7 @@ export class EngineLoop {
       (loaded) => report({ type: 'loaded', ...loaded }),
     );
     this.rowLimits = new RowLimits(options.device, () => this.registry.drawingBytes);
-    this.admission = new Admission(options, this.registry, {
+    this.admission = new Admission({ ...options, sharedSessions: new SharedSessions() }, this.registry, {
       isIdle: () => this.drawings.length === 0 && this.enlarging.modelsInUse.length === 0,
       isAlone: () => this.drawings.some(({ command }) => command.alone),
       begun: (drawing) => this.begin(drawing),

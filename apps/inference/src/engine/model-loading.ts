@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import type { Device } from '@app/diffusion';
+import { dirname, join, sep } from 'node:path';
+import type { Device, SharedSessions } from '@app/diffusion';
 import { executionProviders, readModelFolder, StableDiffusionPipeline } from '@app/diffusion';
 import type { ModelSource, UpscalerSource } from './engine-protocol';
 import { pruneMerged } from './merge-cache';
@@ -20,6 +20,8 @@ export interface LoadingOptions {
   cacheDir: string;
   /** Bytes of disk for merged models; undefined: unlimited. */
   mergedCacheBytes?: number;
+  /** By which Fine-Tunes and their bases have the parts in common that a merge has not changed. */
+  sharedSessions?: SharedSessions;
   /** Ends loading and merging at the next part. */
   signal?: Pick<AbortSignal, 'throwIfAborted'>;
 }
@@ -41,12 +43,19 @@ export async function describePipeline(
   ]);
   return {
     bytes: memoryOf(await sizeOf(files)),
-    // An optimised graph is a whole copy of the weights, where a merge keeps those that it changed: one model is worth it.
-    load: () =>
-      StableDiffusionPipeline.load(folder, {
-        ...options,
-        ...(!source.weights && { optimizedModelDir: join(cacheDir, 'graphs') }),
-      }),
+    load: () => StableDiffusionPipeline.load(folder, { ...options, optimizedModelDir: graphCache(cacheDir) }),
+  };
+}
+
+/**
+ * Optimised graphs are kept together, except those of parts that a merge has changed: such a part has the only link to its graph. Its
+ * optimised form lies in the merge's folder, counts for the size of it and is deleted with it.
+ */
+function graphCache(cacheDir: string) {
+  const merges = join(cacheDir, 'finetunes') + sep;
+  return async (graph: string): Promise<string> => {
+    const isOwn = graph.startsWith(merges) && (await stat(graph)).nlink === 1;
+    return isOwn ? join(dirname(graph), 'optimized') : join(cacheDir, 'graphs');
   };
 }
 

@@ -9,18 +9,21 @@ import { executionProviders, providerOf } from './device';
 import type { Device } from './device';
 import { ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from './errors';
 import type { GraphFile } from './graph-file';
-import { openOptimized } from './optimized-graph';
+import { graphIdentity, openOptimized } from './optimized-graph';
 import type { CreateSession } from './optimized-graph';
+import type { SharedSessions } from './shared-sessions';
 
 /** Where and how a model runs. */
 export interface LoadOptions {
   device: Device;
   /** Threads of one call on the CPU; all cores by default. */
   intraOpNumThreads?: number;
-  /** Cache folder for optimised graphs, which load faster. It is created if missing. */
-  optimizedModelDir?: string;
+  /** Cache folder for optimised graphs, which load faster, or how to choose one for a graph. It is created if missing. */
+  optimizedModelDir?: string | ((graph: string) => Promise<string>);
   /** Whether idle threads spin, which is faster if the cores are otherwise free. Default true. */
   allowSpinning?: boolean;
+  /** Where models of one device have parts in common; a part that is loaded already is not loaded again. */
+  sharedSessions?: SharedSessions;
   /** Ends the loading of a model before its next part; a part that is being loaded is loaded to its end. */
   signal?: Pick<AbortSignal, 'throwIfAborted'>;
 }
@@ -45,6 +48,7 @@ export class ModelSession {
   private constructor(
     readonly file: string,
     private readonly session: InferenceSession,
+    private readonly releaseSession: () => Promise<void>,
   ) {
     this.inputs = session.inputMetadata.map((value) => valueFacts(file, value));
     this.outputs = session.outputMetadata.map((value) => valueFacts(file, value));
@@ -65,12 +69,12 @@ export class ModelSession {
     try {
       const create = await loader(graph);
       const base = sessionOptions(options);
-      // A graph that was laid out for WebGPU cannot be written to a file.
-      const isCached = options.optimizedModelDir !== undefined && provider !== 'webgpu';
-      const session = isCached
-        ? await openOptimized(graph, options.optimizedModelDir!, provider, base, create)
-        : await create(base);
-      return new ModelSession(graph.path, session);
+      const folder = await cacheFolder(graph.path, options);
+      const load = () => (folder ? openOptimized(graph, folder, provider, base, create) : create(base));
+      const shared = await options.sharedSessions?.open(await graphIdentity(graph), load);
+      if (shared) return new ModelSession(graph.path, shared.session, () => shared.release());
+      const session = await load();
+      return new ModelSession(graph.path, session, () => session.release());
     } catch (error) {
       if (error instanceof ModelFolderError) throw error;
       const reason = firstLine(error as Error);
@@ -106,9 +110,9 @@ export class ModelSession {
     return results[output];
   }
 
-  /** Frees the graph's memory. */
+  /** Frees the graph's memory, unless another model uses it. */
   release(): Promise<void> {
-    return this.session.release();
+    return this.releaseSession();
   }
 }
 
@@ -117,6 +121,12 @@ export function elementType<T extends ElementType>(file: string, value: ValueFac
   const found = allowed.find((type) => type === value.type);
   if (found) return found;
   throw new ModelFolderError(file, `takes or gives ${value.name} as ${value.type} (accepted: ${allowed.join(', ')})`);
+}
+
+/** A graph that was laid out for WebGPU cannot be written to a file. */
+async function cacheFolder(graph: string, { device, optimizedModelDir }: LoadOptions): Promise<string | undefined> {
+  if (device === 'webgpu') return undefined;
+  return typeof optimizedModelDir === 'function' ? optimizedModelDir(graph) : optimizedModelDir;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { dirname, join } from 'node:path';
 import { env, InferenceSession } from 'onnxruntime-node';
@@ -10,10 +10,25 @@ import type { GraphFile } from './graph-file';
 /** Opens a graph with the given options. */
 export type CreateSession = (options: InferenceSession.SessionOptions) => Promise<InferenceSession>;
 
+/** What an entry was made from; kept in it, so that it can be deleted when that is gone. */
+interface Origin {
+  path: string;
+  externalFiles: string[];
+  /** State of these files when the entry was made. */
+  state: string;
+}
+
+/** Holds the `Origin` of an entry; its modification time is the entry's last use. */
+const ORIGIN = 'origin.json';
+/** An entry that was not used for so long is deleted: it may be of another version of ONNX Runtime, or of another processor. */
+const unusedMs = 30 * 24 * 60 * 60 * 1000;
+/** An unfinished entry of this age was left by a process that died. */
+const abandonedMs = 60 * 60 * 1000;
+
 /**
- * Opens the optimised form of a graph from a cache folder, or creates it there. An entry is valid for one graph and execution provider, one
- * state of its files, one version of ONNX Runtime and one kind of processor; it is made again when it is not valid or fails to
- * load.
+ * Opens the optimised form of a graph from a cache folder, or creates it there. An entry is valid for one execution provider, one
+ * state of the graph's files, under whatever name they are linked, one version of ONNX Runtime and one kind of processor; it is made
+ * again when it fails to load.
  * @param create opens the graph itself
  */
 export async function openOptimized(
@@ -23,12 +38,15 @@ export async function openOptimized(
   options: InferenceSession.SessionOptions,
   create: CreateSession,
 ): Promise<InferenceSession> {
-  const name = digest(await realpath(graph.path), provider);
-  const entry = join(folder, `${name}-${await stateOf(graph)}`);
+  const origin = await originOf(graph);
+  const runtime = [env.versions.node, process.arch, cpus()[0]?.model];
+  const entry = join(folder, digest(provider, await graphIdentity(graph), ...runtime));
   const file = join(entry, 'model.onnx');
   if (existsSync(file)) {
     try {
-      return await InferenceSession.create(file, { ...options, graphOptimizationLevel: 'disabled' });
+      const session = await InferenceSession.create(file, { ...options, graphOptimizationLevel: 'disabled' });
+      await writeOrigin(entry, origin).catch(() => undefined);
+      return session;
     } catch {
       await rm(entry, { recursive: true, force: true });
     }
@@ -39,22 +57,54 @@ export async function openOptimized(
     await mkdir(folder, { recursive: true });
     part = await mkdtemp(`${entry}.part-`);
     session = await create(writingTo(part, options));
+    await writeOrigin(part, origin);
   } catch {
     // A full or read-only disk must not keep a model from loading; if the graph itself is at fault, opening it fails too.
     if (part) await rm(part, { recursive: true, force: true });
     return create(options);
   }
-  await publish(part, entry, name).catch(() => rm(part, { recursive: true, force: true }));
+  await rename(part, entry).catch(() => rm(part, { recursive: true, force: true }));
+  await prune(folder).catch(() => undefined);
   return session;
 }
 
-/** Renames a complete entry into place and deletes those of earlier states of the graph. */
-async function publish(part: string, entry: string, name: string): Promise<void> {
-  const folder = dirname(entry);
-  const isFormer = (other: string) => other.startsWith(`${name}-`) && !other.includes('.part-');
-  const former = (await readdir(folder)).filter(isFormer);
-  await Promise.all(former.map((other) => rm(join(folder, other), { recursive: true, force: true })));
-  await rename(part, entry);
+/** Equal for graphs that compute the same: for one state of the same files, under whatever name they are linked. */
+export async function graphIdentity(graph: GraphFile): Promise<string> {
+  const { state } = await originOf(graph);
+  return digest(state, graph.hasScalarTimestep);
+}
+
+/** Deletes entries whose graphs are gone or have changed, those that nobody used for long, and what a process that died has left. */
+async function prune(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const entry = join(folder, name);
+    const found = await stat(name.includes('.part-') ? entry : join(entry, ORIGIN)).catch(() => undefined);
+    const age = Date.now() - (found?.mtimeMs ?? 0);
+    const isStale = name.includes('.part-') ? age > abandonedMs : age > unusedMs || !(await hasOrigin(entry));
+    if (isStale) await rm(entry, { recursive: true, force: true });
+  }
+}
+
+async function hasOrigin(entry: string): Promise<boolean> {
+  try {
+    const origin = JSON.parse(await readFile(join(entry, ORIGIN), 'utf8')) as Origin;
+    return (await originOf(origin)).state === origin.state;
+  } catch {
+    return false;
+  }
+}
+
+/** Linked files have one state, so that a Fine-Tune's unchanged parts are those of its base. */
+async function originOf({ path, externalFiles }: Pick<GraphFile, 'path' | 'externalFiles'>): Promise<Origin> {
+  const files = [path, ...externalFiles.map((name) => join(dirname(path), name))];
+  const states = await Promise.all(
+    files.map(async (file) => stat(file).then(({ ino, size, mtimeMs }) => [ino, size, mtimeMs])),
+  );
+  return { path: await realpath(path), externalFiles: [...externalFiles], state: digest(states) };
+}
+
+async function writeOrigin(entry: string, origin: Origin): Promise<void> {
+  await writeFile(join(entry, ORIGIN), JSON.stringify(origin));
 }
 
 function writingTo(folder: string, options: InferenceSession.SessionOptions): InferenceSession.SessionOptions {
@@ -71,13 +121,6 @@ function writingTo(folder: string, options: InferenceSession.SessionOptions): In
       },
     },
   };
-}
-
-async function stateOf({ path, externalFiles, hasScalarTimestep }: GraphFile): Promise<string> {
-  const files = [path, ...externalFiles.map((name) => join(dirname(path), name))];
-  const states = await Promise.all(files.map(async (file) => stat(file).then(({ size, mtimeMs }) => [size, mtimeMs])));
-  const rewritten = hasScalarTimestep ? ['timestep per row'] : [];
-  return digest(env.versions.node, process.arch, cpus()[0]?.model, states, ...rewritten);
 }
 
 function digest(...values: unknown[]): string {
