@@ -53,7 +53,7 @@ describe('the fair claim', () => {
     const [first, second] = inOrder(2);
     await queue(first, 2);
     await queue(second, 1);
-    const claimExcept = (...except: string[]) => bench.lifeCycle.claimDue(`ticket-${++tickets}`, except);
+    const claimExcept = (...except: string[]) => bench.lifeCycle.claimDue(`ticket-${++tickets}`, { except });
     expect(await claimExcept(first)).toMatchObject({ kind: 'claimed', task: { ownerId: second } });
     expect(await claimExcept(first)).toMatchObject({ kind: 'wait' });
     expect(await claimExcept()).toMatchObject({ kind: 'claimed', task: { ownerId: first } });
@@ -158,7 +158,7 @@ describe('the fair claim', () => {
     expect(claimed.filter(({ ownerId }) => ownerId === other)).toHaveLength(2);
     const own = claimed.filter(({ ownerId }) => ownerId === owner);
     expect(own.map(({ slot }) => slot).sort()).toEqual([1, 2, 3]);
-    expect(await bench.lifeCycle.claimDue('late')).toEqual({ kind: 'wait', retryMs: 27 * 50 });
+    expect(await bench.lifeCycle.claimDue('late')).toEqual({ kind: 'wait', retryMs: 27 * 50, forOthers: false });
     await bench.lifeCycle.settle(own[1], { status: 'failed' });
     expect(await claim()).toMatchObject({ ownerId: owner, slot: own[1].slot });
     expect(await claim()).toBeUndefined();
@@ -176,7 +176,7 @@ describe('the fair claim', () => {
     await queue(owner, 3);
     const first = await bench.lifeCycle.claimDue('one');
     expect(first).toMatchObject({ kind: 'claimed', task: { attempt: 1 } });
-    expect(await bench.lifeCycle.claimDue('one')).toEqual({ kind: 'wait', retryMs: 2_000 });
+    expect(await bench.lifeCycle.claimDue('one')).toEqual({ kind: 'wait', retryMs: 2_000, forOthers: false });
     const { id } = first.kind === 'claimed' ? first.task : { id: '' };
     await silence(id);
     expect(await bench.lifeCycle.claimDue('one')).toMatchObject({ kind: 'claimed', task: { id, attempt: 2 } });
@@ -222,7 +222,7 @@ describe('the fair claim', () => {
     await queue(newIdentifier(), 1);
     const left = await claim();
     if (!left) throw new Error('Nothing was claimed.');
-    await bench.dataSource.manager.update(ImageTask, { id: left.id }, { deaths });
+    await bench.dataSource.manager.update(ImageTask, { id: left.id }, { deaths, drawnAlone: true });
     await silence(left.id, tooSoon);
     expect(await claim()).toBeUndefined();
     expect(await bench.lifeCycle.claim(left.id)).toEqual({ kind: 'held' });
@@ -249,7 +249,7 @@ describe('the fair claim', () => {
     const task = await claim();
     if (!task) throw new Error('Nothing was claimed.');
     await bench.lifeCycle.release(task, { delayMs: 60_000 });
-    expect(await bench.lifeCycle.claimDue('early')).toEqual({ kind: 'wait', retryMs: 500 });
+    expect(await bench.lifeCycle.claimDue('early')).toEqual({ kind: 'wait', retryMs: 500, forOthers: false });
     expect(await bench.jobs.presence('images', jobIdOf(task.id, 2))).toBe('delayed');
     await bench.dataSource.query(`UPDATE image_tasks SET not_before = now()`);
     expect(await claim()).toMatchObject({ id: task.id, attempt: 2 });
@@ -275,7 +275,7 @@ describe('the fair claim', () => {
     const explained = async (): Promise<string> => {
       const plan = await bench.dataSource.query<{ 'QUERY PLAN': string }[]>(
         `EXPLAIN (ANALYZE, BUFFERS) ${claimDueStatement}`,
-        ['explained', 0, 'channel', heartbeatTimeoutMs, []],
+        ['explained', 0, 'channel', heartbeatTimeoutMs, [], null, false, []],
       );
       return plan.map((line) => line['QUERY PLAN']).join('\n');
     };
@@ -287,7 +287,7 @@ describe('the fair claim', () => {
     const look = async (): Promise<void> => {
       const text = await explained();
       expect(text).not.toMatch(/Seq Scan on image_tasks/);
-      expect(text.match(/using image_tasks_queued_idx/g)).toHaveLength(3);
+      expect(text.match(/using image_tasks_queued_model_idx/g)).toHaveLength(3);
       expect(pagesOf(text)).toBeGreaterThan(0);
       expect(pagesOf(text)).toBeLessThan(500);
     };

@@ -101,7 +101,8 @@ describe('sweeping', () => {
     });
 
     it('fails a task that lost its worker in every attempt', async () => {
-      const { id } = await bench.addTask({ status: 'processing', deaths: maxAttempts - 1, heartbeatAt: ago(241) });
+      const lost = { status: 'processing', deaths: maxAttempts - 1, heartbeatAt: ago(241) } as const;
+      const { id } = await bench.addTask({ ...lost, drawnAlone: true });
       expect(await tasks.sweep()).toEqual({ requeued: 0, ended: 1 });
       const task = await bench.taskOf(id);
       expect(task).toMatchObject({
@@ -109,6 +110,17 @@ describe('sweeping', () => {
         error: expect.stringMatching(/^The picture could not be drawn/) as string,
       });
       expect(task.completedAt).not.toBeNull();
+    });
+
+    it('does not count the death of a worker that a task was not drawn alone by', async () => {
+      const lost = { status: 'processing', heartbeatAt: ago(241) } as const;
+      const { id } = await bench.addTask({ ...lost, deaths: maxAttempts - 1, ticket: 'gone' }, { withJob: false });
+      const { id: fresh } = await bench.addTask({ ...lost, ticket: 'gone too' }, { withJob: false });
+      const { id: alone } = await bench.addTask({ ...lost, deaths: 2, drawnAlone: true }, { withJob: false });
+      expect(await tasks.sweep()).toEqual({ requeued: 3, ended: 0 });
+      expect(await bench.taskOf(id)).toMatchObject({ status: 'queued', deaths: maxAttempts - 1, drawnAlone: false });
+      expect(await bench.taskOf(fresh)).toMatchObject({ status: 'queued', deaths: 1, drawnAlone: false });
+      expect(await bench.taskOf(alone)).toMatchObject({ status: 'queued', deaths: 3, drawnAlone: false });
     });
   });
 

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ImageTask } from '@app/domain';
 import { Finetune, newIdentifier } from '@app/domain';
-import { heartbeatTimeoutMs, progressChannel, stopChannel } from '@app/image-tasks';
+import { heartbeatTimeoutMs, progressChannel, stopChannel, strayAfterMs } from '@app/image-tasks';
 import { jobIdOf } from '@app/queue';
 import type { INestApplicationContext } from '@nestjs/common';
 import { Client } from 'pg';
@@ -134,8 +134,8 @@ describe('the inference worker', () => {
     expect((await bench.terminated(id)).servedBy).toMatch(/^shapes@/);
   });
 
-  it('fails a task whose model is not installed, in one plain sentence', async () => {
-    const { id } = await bench.addTask({ model: 'sdxl' });
+  it('fails a task whose model no worker has had for a while, in one plain sentence', async () => {
+    const { id } = await bench.addTask({ model: 'sdxl', createdAt: new Date(Date.now() - strayAfterMs) });
     expect(await bench.terminated(id)).toMatchObject({
       status: 'failed',
       error: 'The model sdxl is not installed.',
@@ -145,7 +145,7 @@ describe('the inference worker', () => {
 
   it('leaves a task for which it has no free place to another worker', async () => {
     const engines = worker.get(Engines);
-    const loans = await Promise.all(Array.from({ length: engines.places }, () => engines.borrow(10_000)));
+    const loans = await Promise.all(Array.from({ length: engines.places.count }, () => engines.places.borrow(10_000)));
     const { id } = await bench.addTask({ steps: 1 });
     const other = await createInference({ ...bench, threadFile });
     try {
@@ -185,7 +185,13 @@ describe('the inference worker', () => {
     // Silent for long enough to be claimed, and not for so long that the sweeper may come first.
     const lost = (deaths: number): Partial<ImageTask> => {
       const silenceMs = 2 * heartbeatTimeoutMs * 2 ** (deaths - 1);
-      return { status: 'processing', attempt: 5, deaths, heartbeatAt: new Date(Date.now() - silenceMs) };
+      return {
+        status: 'processing',
+        attempt: 5,
+        deaths,
+        drawnAlone: true,
+        heartbeatAt: new Date(Date.now() - silenceMs),
+      };
     };
     const { id: deadly } = await bench.addTask(lost(4));
     expect(await bench.terminated(deadly)).toMatchObject({

@@ -58,7 +58,7 @@ describe('models', () => {
     expect(await list(api, key)).toEqual([]);
   });
 
-  it('shows the devices of running workers, but not of silent ones', async () => {
+  it('shows the devices of running workers that have the model, but not of silent ones', async () => {
     const { api, key } = await start({ shapes });
     const device = async () => (await list(api, key))[0].device;
     expect(await device()).toBeNull();
@@ -66,17 +66,20 @@ describe('models', () => {
     const fail = (error: unknown) => {
       throw error;
     };
-    const gpus = await workers.join(['cuda:1', 'cuda:0', 'cuda:10'], fail);
-    const cpu = await workers.join(['cpu'], fail);
-    expect(await device()).toBe('cpu,cuda:0,cuda:1,cuda:10');
+    const gpus = await workers.join(() => ({ devices: ['cuda:1', 'cuda:0', 'cuda:10'], models: ['shapes'] }), fail);
+    const cpu = await workers.join(() => ({ devices: ['webgpu', 'cpu'], models: ['sd2.1', 'shapes'] }), fail);
+    const without = await workers.join(() => ({ devices: ['cuda:7'], models: ['sd2.1'] }), fail);
+    expect(await device()).toBe('cpu,webgpu,cuda:0,cuda:1,cuda:10');
     await gpus.leave();
-    expect(await device()).toBe('cpu');
+    expect(await device()).toBe('cpu,webgpu');
     await cpu.leave();
+    expect(await device()).toBeNull();
+    await without.leave();
     expect(await api.dataSource.manager.count(InferenceWorker)).toBe(0);
     // Of a process that no longer sends heartbeats.
     await api.dataSource.query(
-      `INSERT INTO inference_workers (id, devices, started_at, heartbeat_at)
-       VALUES ('gone', '{cpu}', now() - interval '1 minute', now() - interval '16 s')`,
+      `INSERT INTO inference_workers (id, devices, models, started_at, heartbeat_at)
+       VALUES ('gone', '{cpu}', '{shapes}', now() - interval '1 minute', now() - interval '16 s')`,
     );
     expect(await device()).toBeNull();
   });

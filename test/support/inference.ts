@@ -28,6 +28,9 @@ export const dyingThreadFile = join(__dirname, 'dying-engine-thread.cjs');
 /** An entry whose thread hangs for some seconds in the middle of its first drawing. */
 export const hangingThreadFile = join(__dirname, 'hanging-engine-thread.cjs');
 
+/** An entry whose thread ends whenever it draws a prompt with the word "killer". */
+export const killerThreadFile = join(__dirname, 'killer-thread.cjs');
+
 /** A log line; `msg` is its message. */
 export type LoggedLine = Record<string, unknown> & { msg: string };
 

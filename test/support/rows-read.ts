@@ -32,13 +32,23 @@ export async function rowsRead(dataSource: DataSource, table: string, work: () =
   let sum = 0;
   for (const [query, parameters] of queries) {
     if (!/^\s*(SELECT|WITH)\b/.test(query) || !query.includes(table)) continue;
-    const [line]: [{ 'QUERY PLAN': [{ Plan: Plan }] }] = await dataSource.query(
-      `EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ${query}`,
-      parameters,
-    );
-    sum += readBy(line['QUERY PLAN'][0].Plan, table);
+    sum += await rowsReadBy(dataSource, table, query, parameters);
   }
   return sum;
+}
+
+/** The number of rows of a table that PostgreSQL reads for one statement, which is executed. */
+export async function rowsReadBy(
+  dataSource: DataSource,
+  table: string,
+  statement: string,
+  parameters?: unknown[],
+): Promise<number> {
+  const [line]: [{ 'QUERY PLAN': [{ Plan: Plan }] }] = await dataSource.query(
+    `EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ${statement}`,
+    parameters,
+  );
+  return readBy(line['QUERY PLAN'][0].Plan, table);
 }
 
 function readBy(plan: Plan, table: string): number {

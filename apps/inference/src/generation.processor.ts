@@ -1,6 +1,7 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ImageTask } from '@app/domain';
-import { ImageTaskLifeCycle, maxAttempts } from '@app/image-tasks';
+import { ImageTaskLifeCycle, maxAttempts, strayAfterMs } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import type { JobData } from '@app/queue';
 import { ClockWatch, queueNames } from '@app/queue';
@@ -9,9 +10,12 @@ import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/
 import { Inject } from '@nestjs/common';
 import type { Job } from 'bullmq';
 import { DelayedError, WaitingError } from 'bullmq';
+import { DrawingGate } from './drawing/drawing-gate';
 import { DrawingService } from './drawing/drawing.service';
 import { FailureService } from './drawing/failure.service';
+import { KnownWeights } from './drawing/known-weights';
 import { OwnerPlaces } from './drawing/owner-places';
+import { WorkerModels } from './drawing/worker-models';
 import type { EngineLoan } from './engine/engines';
 import { Engines } from './engine/engines';
 import { SHUTDOWN_DEADLINE_MS } from './shutdown-deadline.token';
@@ -20,8 +24,13 @@ import { SHUTDOWN_DEADLINE_MS } from './shutdown-deadline.token';
 const loanWaitMs = 250;
 /** After that, how long no other ticket is fetched unless a place becomes free. Both together are less than half of a job's lock. */
 const pauseMs = 1_000;
-/** How long a place pauses if only tasks of owners wait who have their share of the places. */
-const fullPauseMs = 200;
+/**
+ * How long a place pauses if what waits is not for this worker now: each for longer by as much as others pause already, so that many
+ * places do not ask all the time and one of them asks soon. Like the pause above, less than half of a job's lock.
+ */
+const leaveMs = { each: 200, most: 1_500 };
+/** Of so many claims one goes by turn alone, without regard to what is loaded. */
+const plainClaim = 8;
 
 /** The part of a worker's places that the tasks of one owner may take: the others are for whoever comes meanwhile. */
 const shareOfOwner = 2 / 3;
@@ -43,9 +52,12 @@ const tasksPerPlace = 4 / 3;
 })
 export class GenerationProcessor extends WorkerHost implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly shutdown = new AbortController();
-  private stopping = false;
+  private readonly stopping = new AbortController();
   private removeConsumer = (): unknown => undefined;
   private readonly owners: OwnerPlaces;
+  private readonly startedAt = performance.now();
+  private claims = 0;
+  private pausing = 0;
 
   constructor(
     private readonly clock: ClockWatch,
@@ -53,41 +65,44 @@ export class GenerationProcessor extends WorkerHost implements OnApplicationBoot
     private readonly lifeCycle: ImageTaskLifeCycle,
     private readonly drawings: DrawingService,
     private readonly failures: FailureService,
+    private readonly gate: DrawingGate,
+    private readonly models: WorkerModels,
+    private readonly weights: KnownWeights,
     private readonly logger: JsonLogger,
     @Inject(SHUTDOWN_DEADLINE_MS) private readonly deadlineMs: number,
   ) {
     super();
-    this.owners = new OwnerPlaces(Math.floor(engines.places * shareOfOwner));
+    // Every task and every pause listens, and there are more places than Node expects.
+    setMaxListeners(0, this.stopping.signal, this.shutdown.signal);
+    this.owners = new OwnerPlaces(Math.floor(engines.places.count * shareOfOwner));
   }
 
   onApplicationBootstrap(): void {
-    this.worker.concurrency = Math.floor(this.engines.places * tasksPerPlace);
+    this.worker.concurrency = Math.floor(this.engines.places.count * tasksPerPlace);
     this.removeConsumer = this.clock.addConsumer(this.worker, (error) =>
       this.logger.error('the queue is no longer consumed', error),
     );
   }
 
   override async process(job: Job<JobData['images']>, token?: string): Promise<void> {
-    const loan = await this.engines.borrow(loanWaitMs);
+    const loan = await this.engines.places.borrow(loanWaitMs);
     if (!loan) {
       await job.moveToWait(token);
-      (await this.engines.borrow(pauseMs))?.giveBack();
+      (await this.engines.places.borrow(pauseMs))?.giveBack();
       throw new WaitingError();
     }
     try {
-      if (this.stopping || !this.clock.agrees || loan.engine.isStalled) {
+      if (this.stopping.signal.aborted || !this.clock.agrees || this.engines.isStalled) {
         await job.moveToWait(token);
         throw new WaitingError();
       }
-      const full = this.owners.full;
-      const claim = await this.lifeCycle.claimDue(job.id ?? '', full);
-      if (claim.kind === 'wait' && full.length > 0) {
-        // Another worker may have room for these owners, and this one has as soon as a task of theirs is stored.
-        await job.moveToWait(token);
-        loan.giveBack();
-        await delay(fullPauseMs);
-        throw new WaitingError();
-      }
+      if (this.gate.isClosed) return await this.leaveToOthers(job, token, loan);
+      const wanted = this.wanted();
+      const claim = await this.lifeCycle.claimDue(job.id ?? '', wanted);
+      if (claim.kind === 'wait' && claim.forOthers) this.models.missed();
+      // Another worker may have room for these owners or the models, and this one has as soon as a task of the owners is stored.
+      if (claim.kind === 'wait' && (claim.forOthers || wanted.except.length > 0))
+        return await this.leaveToOthers(job, token, loan);
       if (claim.kind === 'wait') {
         await job.moveToDelayed(Date.now() + claim.retryMs, token);
         throw new DelayedError();
@@ -97,6 +112,30 @@ export class GenerationProcessor extends WorkerHost implements OnApplicationBoot
     } finally {
       loan.giveBack();
     }
+  }
+
+  /** What the engines with a place free can draw now, and what they have loaded. */
+  private wanted() {
+    const { freeDevices, loadedKeys } = this.engines.places;
+    // Now and then it is simply the next owner's turn, so that no number of owners whose models are loaded can starve one.
+    const isPlain = ++this.claims % plainClaim === 0;
+    return {
+      except: this.owners.full,
+      models: this.models.on(freeDevices),
+      loaded: isPlain ? [] : this.weights.drawnWith(loadedKeys),
+      strays: performance.now() - this.startedAt > strayAfterMs,
+    };
+  }
+
+  /** Puts the ticket back, so that another worker gets it, and pauses; for longer, the more places do so. @throws WaitingError */
+  private async leaveToOthers(job: Job, token: string | undefined, loan: EngineLoan): Promise<never> {
+    await job.moveToWait(token);
+    loan.giveBack();
+    this.pausing++;
+    const ms = Math.min(leaveMs.most, leaveMs.each * this.pausing);
+    await delay(ms, undefined, { signal: this.stopping.signal }).catch(() => undefined);
+    this.pausing--;
+    throw new WaitingError();
   }
 
   private async finish(task: ImageTask, loan: EngineLoan): Promise<void> {
@@ -111,7 +150,7 @@ export class GenerationProcessor extends WorkerHost implements OnApplicationBoot
 
   /** Stops claiming, lets current drawings finish within the deadline, and gives the others back. */
   async beforeApplicationShutdown(): Promise<void> {
-    this.stopping = true;
+    this.stopping.abort();
     this.removeConsumer();
     await this.worker.pause(true);
     const finished = this.worker.close();

@@ -6,12 +6,15 @@ import { Metrics } from '@app/observability';
 import { BullModule } from '@nestjs/bullmq';
 import type { BeforeApplicationShutdown, DynamicModule, OnApplicationShutdown } from '@nestjs/common';
 import { Module } from '@nestjs/common';
+import { DrawingGate } from './drawing/drawing-gate';
 import { DrawingService } from './drawing/drawing.service';
 import { FailureService } from './drawing/failure.service';
+import { KnownWeights } from './drawing/known-weights';
 import { ModelResolver } from './drawing/model-resolver';
 import { ProgressPublisher } from './drawing/progress-publisher';
 import { StopListener } from './drawing/stop-listener';
 import { Upscalers } from './drawing/upscalers';
+import { WorkerModels } from './drawing/worker-models';
 import { Engines } from './engine/engines';
 import { GenerationProcessor } from './generation.processor';
 import { HealthServer } from './health/health-server';
@@ -58,19 +61,22 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
       providers: [
         { provide: SHUTDOWN_DEADLINE_MS, useValue: shutdownDeadlineMs },
         { provide: Metrics, useFactory: () => new Metrics() },
-        { provide: ModelStore, useFactory: () => openModels(options) },
+        { provide: ModelStore, useFactory: () => new ModelStore(config.modelsDir) },
         {
           provide: Engines,
           inject: [InferenceMetrics],
           useFactory: (metrics: InferenceMetrics) => startEngines(options, metrics),
         },
+        { provide: WorkerModels, inject: [ModelStore], useFactory: (store: ModelStore) => listModels(options, store) },
         { provide: StopListener, useFactory: () => listenForStops(options) },
         healthServer,
+        DrawingGate,
         DrawingService,
         FailureService,
         FileSweeper,
         GenerationProcessor,
         InferenceMetrics,
+        KnownWeights,
         ModelResolver,
         PictureStore,
         ProgressPublisher,
@@ -100,11 +106,13 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
   }
 }
 
-async function openModels({ config, logger }: InferenceOptions): Promise<ModelStore> {
-  const store = new ModelStore(config.modelsDir);
+async function listModels({ config, logger }: InferenceOptions, store: ModelStore): Promise<WorkerModels> {
+  const models = new WorkerModels(store, config, logger);
   // The first listing reads every graph, so it happens now and not while pictures are drawn.
-  await store.list().catch((error: Error) => logger.warn('the models could not be listed', { reason: error.message }));
-  return store;
+  await models
+    .refresh()
+    .catch((error: Error) => logger.warn('the models could not be listed', { reason: error.message }));
+  return models;
 }
 
 function startEngines(

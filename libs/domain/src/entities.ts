@@ -7,6 +7,7 @@ import { Generation } from './generations/generation';
 import { IdempotentReply } from './idempotency/idempotent-reply';
 import { Image } from './image-tasks/image';
 import { ImageTask } from './image-tasks/image-task';
+import { DrawableModel } from './inference-workers/drawable-model';
 import { InferenceWorker } from './inference-workers/inference-worker';
 import { RateBucket } from './rate-limits/rate-bucket';
 import { ReadinessProbe } from './readiness/readiness-probe';
@@ -22,6 +23,7 @@ export const entities = [
   ApiKey,
   Collection,
   DailyUsage,
+  DrawableModel,
   FairShare,
   Finetune,
   FinetunePrompt,

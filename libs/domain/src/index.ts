@@ -20,6 +20,7 @@ export * from './idempotency/idempotent-reply';
 export * from './image-tasks/image';
 export * from './image-tasks/image-task';
 export * from './image-tasks/image-task-status';
+export * from './inference-workers/drawable-model';
 export * from './inference-workers/inference-worker';
 export * from './rate-limits/rate-bucket';
 export * from './sandbox/sandbox-order';

@@ -1,14 +1,19 @@
 import { ImageTask } from '@app/domain';
 import type { Transactions } from '@app/queue';
 import { announce, changeChannel } from './channels';
-import { claimNext, countWaiting } from './fair-queue';
-import { heartbeatTimeoutMs, silenceFactor } from './silence';
+import type { Wanted } from './fair-queue';
+import { claimNext, countWaiting, findOwn } from './fair-queue';
+import { deathsAfterSilence, heartbeatTimeoutMs, silenceFactor } from './silence';
 
 /** Result of claiming one task. */
 export type Claim = { kind: 'claimed'; task: ImageTask } | { kind: 'settled' } | { kind: 'held' };
 
-/** Result of using a ticket: a task, `none` if nothing is queued, or nothing that may be drawn before `retryMs`. */
-export type DueClaim = { kind: 'claimed'; task: ImageTask } | { kind: 'none' } | { kind: 'wait'; retryMs: number };
+/**
+ * Result of using a ticket: a task, `none` if nothing is queued, or nothing that may be drawn here before `retryMs`.
+ * `forOthers`: something waits that this worker cannot draw, so the ticket should go to another.
+ */
+export type DueClaim =
+  { kind: 'claimed'; task: ImageTask } | { kind: 'none' } | { kind: 'wait'; retryMs: number; forOthers: boolean };
 
 /** Delay before a task held by another worker is checked again; by then its worker has sent a heartbeat or is considered dead. */
 const heldRetryMs = heartbeatTimeoutMs / 5;
@@ -21,19 +26,21 @@ const waitingRetryMs = { each: 50, least: 500, most: 30_000 };
 export async function claimDue(
   transactions: Transactions,
   ticket: string,
-  { maxConcurrent, except }: { maxConcurrent: number; except: readonly string[] },
+  { maxConcurrent, ...wanted }: Wanted & { maxConcurrent: number },
 ): Promise<DueClaim> {
   const { manager } = transactions;
-  const own = await manager.findOne(ImageTask, { select: { id: true }, where: { ticket, status: 'processing' } });
+  const { models, strays } = wanted;
+  const own = await findOwn(manager, ticket, { models, strays });
+  if (own?.offered === false) return { kind: 'wait', retryMs: heldRetryMs, forOthers: true };
   const claim = own && (await claimOne(transactions, own.id));
   if (claim?.kind === 'claimed') return claim;
-  if (claim?.kind === 'held') return { kind: 'wait', retryMs: heldRetryMs };
-  const id = await claimNext(manager, ticket, { maxConcurrent, silenceMs: heartbeatTimeoutMs, except });
+  if (claim?.kind === 'held') return { kind: 'wait', retryMs: heldRetryMs, forOthers: false };
+  const id = await claimNext(manager, ticket, { maxConcurrent, silenceMs: heartbeatTimeoutMs, ...wanted });
   const task = id === undefined ? null : await manager.findOneBy(ImageTask, { id, ticket, status: 'processing' });
   if (task) return { kind: 'claimed', task };
   const { each, least, most } = waitingRetryMs;
-  const count = await countWaiting(manager, most / each);
-  return count === 0 ? { kind: 'none' } : { kind: 'wait', retryMs: Math.max(least, each * count) };
+  const { count, forOthers } = await countWaiting(manager, most / each, models);
+  return count === 0 ? { kind: 'none' } : { kind: 'wait', retryMs: Math.max(least, each * count), forOthers };
 }
 
 export function claimOne(transactions: Transactions, taskId: string): Promise<Claim> {
@@ -47,7 +54,8 @@ export function claimOne(transactions: Transactions, taskId: string): Promise<Cl
         startedAt: () => `coalesce(started_at, now())`,
         heartbeatAt: () => 'now()',
         // No engine draws sandbox tasks, so none can be the reason of their worker's death.
-        deaths: () => `deaths + (status = 'processing' AND NOT sandbox)::integer`,
+        deaths: () => `CASE WHEN status = 'processing' AND NOT sandbox THEN ${deathsAfterSilence} ELSE deaths END`,
+        drawnAlone: false,
       })
       .where('id = :taskId', { taskId })
       .andWhere(

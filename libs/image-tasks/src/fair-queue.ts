@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { changeChannel } from './channels';
 import { claimDueStatement } from './statements/claim-due';
+import { countWaitingStatement, ownStatement } from './statements/offers';
 import { olderTasksStatement, ownersByTurnStatement } from './statements/queue-positions';
 
 /** What runs one statement. */
@@ -10,15 +11,34 @@ type Queryable = Pick<EntityManager, 'query'>;
 const claimTries = 5;
 const uniqueViolation = '23505';
 
+/** What a worker wants to draw now. */
+export interface Wanted {
+  /** Owners whose queued tasks are not wanted. */
+  except?: readonly string[];
+  /** Models that it can draw; undefined: any. */
+  models?: readonly string[];
+  /** What it has loaded, as `weightsOf` names it: owners who need just this go first, within bounds. */
+  loaded?: readonly string[];
+  /** Whether it takes tasks that no worker can draw, to fail them. */
+  strays?: boolean;
+}
+
 /** @returns the id of the claimed task; undefined if none is due. */
 export async function claimNext(
   database: Queryable,
   ticket: string,
-  { maxConcurrent, silenceMs, except }: { maxConcurrent: number; silenceMs: number; except: readonly string[] },
+  {
+    maxConcurrent,
+    silenceMs,
+    except = [],
+    models,
+    strays = false,
+    loaded = [],
+  }: Wanted & { maxConcurrent: number; silenceMs: number },
 ): Promise<string | undefined> {
   for (let left = claimTries; ; left--)
     try {
-      const parameters = [ticket, maxConcurrent, changeChannel, silenceMs, except];
+      const parameters = [ticket, maxConcurrent, changeChannel, silenceMs, except, models ?? null, strays, loaded];
       const [claimed] = await database.query<{ id: string }[]>(claimDueStatement, parameters);
       return claimed?.id;
     } catch (error) {
@@ -26,14 +46,31 @@ export async function claimNext(
     }
 }
 
-/** The number of waiting tasks that no worker may take now, counted up to `most`. */
-export async function countWaiting(database: Queryable, most: number): Promise<number> {
-  const [{ count }] = await database.query<{ count: number }[]>(
-    `SELECT count(*)::integer AS count
-     FROM (SELECT 1 FROM image_tasks WHERE status = 'queued' AND NOT sandbox LIMIT $1) counted`,
-    [most],
-  );
-  return count;
+/** The task that a ticket claimed before and that has not ended, and whether it is offered to this worker. */
+export async function findOwn(
+  database: Queryable,
+  ticket: string,
+  { models, strays = false }: Pick<Wanted, 'models' | 'strays'>,
+): Promise<{ id: string; offered: boolean } | undefined> {
+  const [own] = await database.query<{ id: string; offered: boolean }[]>(ownStatement, [
+    ticket,
+    models ?? null,
+    strays,
+  ]);
+  return own;
+}
+
+/** Tasks that wait and that this worker may not take now. */
+export interface Waiting {
+  /** Counted up to `most`. */
+  count: number;
+  /** Whether some are of models that it cannot draw. */
+  forOthers: boolean;
+}
+
+export async function countWaiting(database: Queryable, most: number, models?: readonly string[]): Promise<Waiting> {
+  const [waiting] = await database.query<Waiting[]>(countWaitingStatement, [most, models ?? null]);
+  return waiting;
 }
 
 /**

@@ -2,8 +2,9 @@ import type { JobTransaction, Transactions } from '@app/queue';
 import { cancelAll, cancelBatch, cancelOne } from './cancellation';
 import type { Claim, DueClaim } from './claims';
 import { claimDue, claimOne } from './claims';
+import type { Wanted } from './fair-queue';
 import type { Attempt } from './locked-task';
-import type { FoundTask } from './moves';
+import type { FoundTask, Release } from './moves';
 import { release, requeue, updateHeld } from './moves';
 import { removeAll, removeOne } from './removal';
 import type { Settlement } from './settlement';
@@ -24,11 +25,11 @@ export class ImageTaskLifeCycle {
   /**
    * Claims the next task: the one that this ticket claimed before, if that worker is gone; else any task whose worker is gone;
    * else the oldest task of the owner who has used the least compute time and is below its limit.
+   * Only tasks whose model the worker can draw, and those whose model no worker can.
    * @param ticket id of the job
-   * @param except owners whose queued tasks are not wanted now
    */
-  claimDue(ticket: string, except: readonly string[] = []): Promise<DueClaim> {
-    return claimDue(this.transactions, ticket, { maxConcurrent: this.maxConcurrent, except });
+  claimDue(ticket: string, wanted: Wanted = {}): Promise<DueClaim> {
+    return claimDue(this.transactions, ticket, { maxConcurrent: this.maxConcurrent, ...wanted });
   }
 
   /**
@@ -53,6 +54,11 @@ export class ImageTaskLifeCycle {
     return updateHeld(this.transactions, task, { heartbeatAt });
   }
 
+  /** Records that the worker draws nothing else from now on, so that its death is this task's fault. False as for `heartbeat`. */
+  drawnAlone(task: Attempt): Promise<boolean> {
+    return updateHeld(this.transactions, task, { drawnAlone: true });
+  }
+
   /** Records which weights draw the task and in how many chunks its prompt was encoded. False as for `heartbeat`. */
   drawingStarted(task: Attempt, served: { servedBy: string; promptChunks?: number }): Promise<boolean> {
     return updateHeld(this.transactions, task, served);
@@ -66,9 +72,9 @@ export class ImageTaskLifeCycle {
     return settle(this.transactions, task, settlement);
   }
 
-  /** Gives a claimed task back, so that any worker can draw it again after `delayMs`. False as for `heartbeat`. */
-  release(task: Attempt, { delayMs = 0 } = {}): Promise<boolean> {
-    return release(this.transactions, task, delayMs);
+  /** Gives a claimed task back, so that any worker can draw it again. False as for `heartbeat`. */
+  release(task: Attempt, why: Release = {}): Promise<boolean> {
+    return release(this.transactions, task, why);
   }
 
   /** Requeues, under a new job, a task that lost its worker or its job. False when it has changed meanwhile. */

@@ -5,23 +5,34 @@ import type { DataSource } from 'typeorm';
 export const workerBeatMs = 5_000;
 
 /** A process that is silent for this long counts as gone. */
-const silentMs = 3 * workerBeatMs;
+export const silentMs = 3 * workerBeatMs;
 
-/** Which inference processes are up and what they draw on. The database's clock decides, so the machines' clocks need not agree. */
+/** What an inference process draws on and with. */
+export interface WorkerAbilities {
+  /** The devices actually used, `cpu`, `webgpu` or `cuda:<n>`. */
+  devices: readonly string[];
+  /** Names of the models that it can draw now. */
+  models: readonly string[];
+}
+
+/** The same of a live process; `models` is null of an older version, which does not say. */
+export type LiveWorker = Pick<InferenceWorker, 'devices' | 'models'>;
+
+/** Which inference processes are up and what they can draw. The database's clock decides, so the machines' clocks need not agree. */
 export class LiveWorkers {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
    * Sends a heartbeat now and every `workerBeatMs`, until `leave` is called. A failed beat is reported and the next one still
    * sent: a worker without heartbeats can still draw.
-   * @param devices the devices actually used, `cpu`, `webgpu` or `cuda:<n>`.
+   * @param abilities asked for before each heartbeat
    */
-  async join(devices: readonly string[], onError: (error: unknown) => void): Promise<{ leave(): Promise<void> }> {
+  async join(abilities: () => WorkerAbilities, onError: (error: unknown) => void): Promise<{ leave(): Promise<void> }> {
     const id = newIdentifier();
-    let beating = this.beat(id, devices).catch(onError);
+    let beating = this.beat(id, abilities()).catch(onError);
     await beating;
     const timer = setInterval(() => {
-      beating = this.beat(id, devices).catch(onError);
+      beating = this.beat(id, abilities()).catch(onError);
     }, workerBeatMs);
     timer.unref();
     return {
@@ -34,24 +45,39 @@ export class LiveWorkers {
     };
   }
 
-  /** Devices of all live processes, without duplicates: `cpu` first, then the GPUs by number. */
-  async devices(): Promise<string[]> {
-    const rows: { device: string }[] = await this.dataSource.query(
-      `SELECT DISTINCT unnest(devices) AS device FROM inference_workers
-       WHERE heartbeat_at > now() - $1 * interval '1 ms'`,
+  /** All live processes. */
+  all(): Promise<LiveWorker[]> {
+    return this.dataSource.query(
+      `SELECT devices, models FROM inference_workers WHERE heartbeat_at > now() - $1 * interval '1 ms'`,
       [silentMs],
     );
-    return rows.map(({ device }) => device).sort((a, b) => indexOf(a) - indexOf(b));
   }
 
-  private async beat(id: string, devices: readonly string[]): Promise<void> {
+  private async beat(id: string, { devices, models }: WorkerAbilities): Promise<void> {
     await this.dataSource.query(
-      `INSERT INTO inference_workers (id, devices, started_at, heartbeat_at) VALUES ($1, $2, now(), now())
-       ON CONFLICT (id) DO UPDATE SET devices = excluded.devices, heartbeat_at = excluded.heartbeat_at`,
-      [id, devices],
+      `INSERT INTO inference_workers (id, devices, models, started_at, heartbeat_at) VALUES ($1, $2, $3, now(), now())
+       ON CONFLICT (id) DO UPDATE SET devices = excluded.devices, models = excluded.models, heartbeat_at = excluded.heartbeat_at`,
+      [id, devices, models],
+    );
+    // In one order, so that two workers do not wait for each other.
+    await this.dataSource.query(
+      `INSERT INTO drawable_models (name, drawable_at) SELECT name, now() FROM unnest($1::text[]) AS name ORDER BY name
+       ON CONFLICT (name) DO UPDATE SET drawable_at = excluded.drawable_at`,
+      [models],
     );
     await this.dataSource.query(`DELETE FROM inference_workers WHERE heartbeat_at < now() - interval '1 day'`);
+    await this.dataSource.query(`DELETE FROM drawable_models WHERE drawable_at < now() - interval '1 day'`);
   }
+}
+
+/** The devices of these processes on which a model is drawn, without duplicates: `cpu` first, CUDA devices by number last. */
+export function devicesFor(
+  { name, requiresCuda }: { name: string; requiresCuda: boolean },
+  workers: readonly LiveWorker[],
+): string[] {
+  const able = workers.filter(({ models }) => models?.includes(name) ?? true).flatMap(({ devices }) => devices);
+  const devices = new Set(able.filter((device) => !requiresCuda || device.startsWith('cuda:')));
+  return [...devices].sort((a, b) => indexOf(a) - indexOf(b));
 }
 
 function indexOf(device: string): number {

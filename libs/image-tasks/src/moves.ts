@@ -6,6 +6,7 @@ import { announce, changeChannel } from './channels';
 import { correctCharge } from './fair-queue';
 import type { Attempt } from './locked-task';
 import { lockAttempt, lockTask } from './locked-task';
+import { deathsAfter } from './silence';
 
 /** A task as a sweeper found it. */
 export type FoundTask = Pick<ImageTask, 'id' | 'attempt' | 'enqueued' | 'status'>;
@@ -22,11 +23,25 @@ export function updateHeld(
   });
 }
 
-export function release(transactions: Transactions, task: Attempt, delayMs: number): Promise<boolean> {
+/** Why a task is given back, and when it may be claimed again. */
+export interface Release {
+  delayMs?: number;
+  /** `failed`: by an error of its own. `died`: its engine was lost, as if its worker had died. */
+  because?: 'failed' | 'died';
+}
+
+export function release(
+  transactions: Transactions,
+  task: Attempt,
+  { delayMs = 0, because }: Release = {},
+): Promise<boolean> {
   return transactions.run(async (transaction) => {
     const row = await lockAttempt(transaction.manager, task);
-    if (row) await putBack(transaction, row, delayMs);
-    return row !== undefined;
+    if (!row) return false;
+    const deaths = because === 'died' ? deathsAfter(row) : row.deaths;
+    const failures = row.failures + (because === 'failed' ? 1 : 0);
+    await putBack(transaction, Object.assign(row, { deaths, failures }), delayMs);
+    return true;
   });
 }
 
@@ -35,7 +50,7 @@ export function requeue(transactions: Transactions, found: FoundTask): Promise<b
     const row = await lockTask(transaction.manager, found.id);
     if (!row || row.status !== found.status || row.attempt !== found.attempt || row.enqueued !== found.enqueued)
       return false;
-    const deaths = row.deaths + (row.status === 'processing' ? 1 : 0);
+    const deaths = row.status === 'processing' ? deathsAfter(row) : row.deaths;
     await putBack(transaction, Object.assign(row, { deaths }), 0);
     return true;
   });
@@ -51,6 +66,8 @@ async function putBack(transaction: JobTransaction, row: ImageTask, delayMs: num
       status: 'queued',
       enqueued,
       deaths: row.deaths,
+      failures: row.failures,
+      drawnAlone: false,
       heartbeatAt: () => 'NULL',
       ticket: () => 'NULL',
       slot: () => 'NULL',

@@ -1,10 +1,12 @@
+import type { ImageTask } from '@app/domain';
+
 /** A worker without a heartbeat for this long has lost its task. */
 export const heartbeatTimeoutMs = 10_000;
 
 /** Silence after which a sweeper makes a new job: the queue itself reassigns a dead process's job long before, so the job was lost. */
 export const abandonedMs = 3 * heartbeatTimeoutMs;
 
-/** Claims, or deaths of workers, after which a task fails. */
+/** Errors, or deaths of workers, after which a task fails. */
 export const maxAttempts = 5;
 
 /**
@@ -12,6 +14,15 @@ export const maxAttempts = 5;
  * a task that kills its workers away from the others, while a task that was only nearby is not failed for it.
  */
 export const silenceFactor = 'power(2, greatest(0, deaths - 1))';
+
+/**
+ * A task's deaths after its worker has fallen silent once more. The first is a suspicion, because any task that was there may have
+ * caused it; from then on the task is drawn alone, and what happens before or after that is not its fault.
+ */
+export const deathsAfter = ({ deaths, drawnAlone }: Pick<ImageTask, 'deaths' | 'drawnAlone'>): number =>
+  deaths === 0 || drawnAlone ? deaths + 1 : deaths;
+/** The same in SQL. */
+export const deathsAfterSilence = '(deaths + (deaths = 0 OR drawn_alone)::integer)';
 
 /** A task that was left alone is due this long after its heartbeat: its own job may claim it up to `heartbeatTimeoutMs` early, because clocks differ. */
 export const leadMs = 2 * heartbeatTimeoutMs;

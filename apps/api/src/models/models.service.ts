@@ -3,7 +3,7 @@ import type { ErrorCode } from '@app/domain';
 import { UnprocessableError } from '@app/domain';
 import type { ModelDto } from '@app/domain/http';
 import { CONFIG } from '@app/foundation';
-import { LiveWorkers } from '@app/image-tasks';
+import { devicesFor, LiveWorkers } from '@app/image-tasks';
 import type { InstalledModel } from '@app/model-store';
 import { ModelStore, shortHash, standIn, standInFor } from '@app/model-store';
 import { JsonLogger } from '@app/observability';
@@ -40,16 +40,16 @@ export class ModelsService implements OnApplicationBootstrap {
 
   /** Every installed model, by name. */
   async findAll(): Promise<ModelDto[]> {
-    const [models, devices] = await Promise.all([this.store.list(), this.workers.devices()]);
+    const [models, workers] = await Promise.all([this.store.list(), this.workers.all()]);
     return Promise.all(
       models.map(async (model) => {
         const { scheduler, nativeSize } = await readModelFacts(model.folder);
-        const able = devices.filter((device) => !model.requiresCuda || device.startsWith('cuda:'));
+        const devices = devicesFor(model, workers);
         return {
           name: model.name,
           scheduler,
           native_size: nativeSize,
-          device: model.hash !== undefined && able.length > 0 ? able.join(',') : null,
+          device: model.hash !== undefined && devices.length > 0 ? devices.join(',') : null,
           hash: model.hash === undefined ? null : shortHash(model.hash),
           bytes: model.bytes,
           requires_cuda: model.requiresCuda,

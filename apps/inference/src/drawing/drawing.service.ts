@@ -12,6 +12,7 @@ import { InferenceMetrics } from '../metrics/inference-metrics';
 import type { StoredPicture } from '../pictures/picture-store';
 import { PictureStore } from '../pictures/picture-store';
 import { serviceVersion } from '../service-version';
+import { DrawingGate } from './drawing-gate';
 import { FailureService } from './failure.service';
 import type { ResolvedModel } from './model-resolver';
 import { ModelResolver } from './model-resolver';
@@ -32,6 +33,7 @@ export class DrawingService {
     private readonly progress: ProgressPublisher,
     private readonly stops: StopListener,
     private readonly failures: FailureService,
+    private readonly gate: DrawingGate,
     private readonly metrics: InferenceMetrics,
     private readonly logger: JsonLogger,
   ) {}
@@ -44,18 +46,34 @@ export class DrawingService {
   async run(task: ImageTask, loan: EngineLoan, shutdown: AbortSignal): Promise<void> {
     crashPoint('after-claim');
     const hold = new TaskHold(task, this.lifeCycle, this.stops, shutdown, this.logger);
+    // It, or one that was drawn beside it, took a worker down.
+    const alone = task.deaths > 0;
+    let leave = (): void => undefined;
     try {
-      await this.draw(task, loan, hold);
+      leave = await this.gate.enter(alone, hold.signal);
+      if (alone) await this.markAlone(task, hold);
+      // What was drawn beside others is encoded while the next one is drawn, alone or not.
+      await this.draw(task, loan, hold, alone ? () => undefined : leave);
     } catch (error) {
       loan.giveBack();
       this.metrics.drawingEnded('unfinished');
       await this.failures.handle(task, error, hold);
     } finally {
+      leave();
       hold.end();
     }
   }
 
-  private async draw(task: ImageTask, loan: EngineLoan, hold: TaskHold): Promise<void> {
+  /** From here until it is settled or given back, its worker draws nothing else. */
+  private async markAlone(task: ImageTask, hold: TaskHold): Promise<void> {
+    if (!(await this.lifeCycle.drawnAlone(task))) {
+      hold.lose();
+      throw new DrawingAbortedError('The task is no longer this attempt’s.');
+    }
+    task.drawnAlone = true;
+  }
+
+  private async draw(task: ImageTask, loan: EngineLoan, hold: TaskHold, onDrawn: () => void): Promise<void> {
     const model = await this.models.resolve(task);
     const upscaler = task.highResolution ? await this.upscalers.find() : undefined;
     let scheduler = '';
@@ -64,10 +82,10 @@ export class DrawingService {
     let noted: Promise<void> = Promise.resolve();
     this.logger.log('drawing', { taskId: task.id, attempt: task.attempt, model: model.servedBy });
     try {
-      const { computeMs } = await loan.engine.draw({
+      const engine = await loan.engineFor({ key: model.source.key, requiresCuda: model.requiresCuda });
+      const { computeMs } = await engine.draw({
         owner: task.ownerId,
-        // It, or one that was drawn beside it, took a worker down.
-        alone: task.deaths > 0,
+        alone: task.drawnAlone,
         model: model.source,
         request: requestOf(task),
         signal: hold.signal,
@@ -87,6 +105,7 @@ export class DrawingService {
         },
       });
       loan.giveBack();
+      onDrawn();
       const images = await saved;
       crashPoint('after-file-write');
       await noted;

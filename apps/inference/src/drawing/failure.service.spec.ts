@@ -2,7 +2,7 @@ import { ImageTask } from '@app/domain';
 import type { ImageTaskLifeCycle, Settlement } from '@app/image-tasks';
 import { maxAttempts } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
-import { DrawingAbortedError, DrawingRefusedError, EngineBrokenError } from '../engine/engine';
+import { DrawingAbortedError, DrawingRefusedError, EngineBrokenError, EngineLostError } from '../engine/engine';
 import { FailureService } from './failure.service';
 import { TaskRefusedError } from './task-refused-error';
 
@@ -14,8 +14,8 @@ class FakeLifeCycle {
     return true;
   }
 
-  async release(_task: unknown, options?: { delayMs: number }): Promise<boolean> {
-    this.calls.push({ released: options?.delayMs ?? 0 });
+  async release(_task: unknown, { delayMs = 0, because }: Parameters<ImageTaskLifeCycle['release']>[1] = {}) {
+    this.calls.push({ released: delayMs, ...(because && { because }) });
     return true;
   }
 }
@@ -29,36 +29,53 @@ describe(FailureService.name, () => {
     failures = new FailureService(lifeCycle as unknown as ImageTaskLifeCycle, new JsonLogger('test', 'silent'));
   });
 
-  const task = (attempt: number): ImageTask => Object.assign(new ImageTask(), { id: 'task', attempt });
+  /** The attempts do not count: a worker that ends in order gives its tasks back, and neighbours may crash it. */
+  const task = (values: Partial<ImageTask> = {}): ImageTask =>
+    Object.assign(new ImageTask(), { id: 'task', attempt: 50, failures: 0, deaths: 0, drawnAlone: false }, values);
+  const lost = new EngineLostError("The engine's thread ended with code 1.");
   const held = { lost: false, signal: new AbortController().signal };
   const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
 
   it.each([new TaskRefusedError('The model x is not installed.'), new DrawingRefusedError('The width is 500.')])(
     "fails a task at once, with the error's message, if it would fail again: %s",
     async (error) => {
-      await failures.handle(task(1), error, held);
+      await failures.handle(task(), error, held);
       expect(lifeCycle.calls).toEqual([{ failed: error.message }]);
     },
   );
 
   it('writes nothing for a task that is lost', async () => {
-    await failures.handle(task(1), new DrawingAbortedError('aborted'), { lost: true, signal: AbortSignal.abort() });
+    await failures.handle(task(), new DrawingAbortedError('aborted'), { lost: true, signal: AbortSignal.abort() });
     expect(lifeCycle.calls).toEqual([]);
   });
 
   it('gives a task back at once when the process ends', async () => {
-    await failures.handle(task(1), new DrawingAbortedError('aborted'), { lost: false, signal: AbortSignal.abort() });
+    await failures.handle(task(), new DrawingAbortedError('aborted'), { lost: false, signal: AbortSignal.abort() });
     expect(lifeCycle.calls).toEqual([{ released: 0 }]);
   });
 
-  it('waits longer before each further attempt', async () => {
-    for (let attempt = 1; attempt < maxAttempts; attempt++) await failures.handle(task(attempt), full, held);
-    expect(lifeCycle.calls).toEqual([2_000, 4_000, 8_000, 16_000].map((released) => ({ released })));
+  it('waits longer before each further try', async () => {
+    for (let tries = 0; tries < maxAttempts - 1; tries++) await failures.handle(task({ failures: tries }), full, held);
+    const waits = [2_000, 4_000, 8_000, 16_000];
+    expect(lifeCycle.calls).toEqual(waits.map((released) => ({ released, because: 'failed' })));
   });
 
-  it('reports the cause after the last attempt, without internals of the service', async () => {
+  it('counts the loss of an engine against a task that was drawn alone, and against others only as a suspicion', async () => {
+    await failures.handle(task({ failures: maxAttempts - 1 }), lost, held);
+    await failures.handle(task({ deaths: maxAttempts - 1 }), lost, held);
+    await failures.handle(task({ deaths: maxAttempts - 2, drawnAlone: true }), lost, held);
+    await failures.handle(task({ deaths: maxAttempts - 1, drawnAlone: true }), lost, held);
+    expect(lifeCycle.calls).toEqual([
+      { released: 2_000, because: 'died' },
+      { released: 16_000, because: 'died' },
+      { released: 16_000, because: 'died' },
+      { failed: 'The picture could not be drawn: the engine broke in 5 tries.' },
+    ]);
+  });
+
+  it('reports the cause after the last try, without internals of the service', async () => {
     for (const error of [full, new EngineBrokenError('bad_alloc'), new Error('/srv/x.js:12 is undefined')])
-      await failures.handle(task(maxAttempts), error, held);
+      await failures.handle(task({ failures: maxAttempts - 1 }), error, held);
     expect(lifeCycle.calls).toEqual([
       { failed: 'The picture could not be stored: the storage is full.' },
       { failed: 'The picture could not be drawn: the engine broke in 5 tries.' },

@@ -1,15 +1,15 @@
 import type { ImageTask } from '@app/domain';
-import { ImageTaskLifeCycle, maxAttempts } from '@app/image-tasks';
+import { deathsAfter, ImageTaskLifeCycle, maxAttempts } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import { StorageUnavailableError } from '@app/storage';
 import { Injectable } from '@nestjs/common';
-import { DrawingAbortedError, DrawingRefusedError, EngineBrokenError } from '../engine/engine';
+import { DrawingAbortedError, DrawingRefusedError, EngineBrokenError, EngineLostError } from '../engine/engine';
 import { withRetries } from './with-retries';
 import type { TaskHold } from './task-hold';
 import { TaskRefusedError } from './task-refused-error';
 
 /** Wait before the next attempt: 2, 4, 8, 16 seconds. */
-const backOffMs = (attempt: number): number => 1_000 * 2 ** Math.min(attempt, 6);
+const backOffMs = (tries: number): number => 1_000 * 2 ** Math.min(tries, 6);
 
 /** Decides what happens to a task that was not drawn successfully. */
 @Injectable()
@@ -29,13 +29,18 @@ export class FailureService {
     } else if (error instanceof DrawingAbortedError || hold.signal.aborted) {
       await withRetries(() => this.lifeCycle.release(task));
       this.logger.log('given back, because the process ends', about);
-    } else if (task.attempt >= maxAttempts) {
-      this.logger.error('failed for good', about, error);
-      await this.fail(task, publicMessage(error));
     } else {
-      const delayMs = backOffMs(task.attempt);
-      this.logger.error('failed, will be retried', { ...about, delayMs }, error);
-      await withRetries(() => this.lifeCycle.release(task, { delayMs }));
+      // What an engine draws when it is lost need not be at fault; of the same count as deaths of the worker.
+      const because = error instanceof EngineLostError ? 'died' : 'failed';
+      const tries = because === 'died' ? deathsAfter(task) : task.failures + 1;
+      if (tries >= maxAttempts) {
+        this.logger.error('failed for good', about, error);
+        await this.fail(task, publicMessage(error));
+      } else {
+        const delayMs = backOffMs(tries);
+        this.logger.error('failed, will be retried', { ...about, delayMs }, error);
+        await withRetries(() => this.lifeCycle.release(task, { delayMs, because }));
+      }
     }
   }
 

@@ -8,6 +8,7 @@ import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { FinetuneWeights, ModelSource } from '../engine/engine-protocol';
+import { KnownWeights } from './known-weights';
 import { TaskRefusedError } from './task-refused-error';
 
 /** The weights of a task, and how its record names them. */
@@ -15,6 +16,8 @@ export interface ResolvedModel {
   source: ModelSource;
   /** `<model>@<hash>`, followed by `+<hash>` of a Fine-Tune's weights. */
   servedBy: string;
+  /** Whether no CPU can draw it. */
+  requiresCuda: boolean;
 }
 
 /** Decides which installed weights draw a task. */
@@ -24,18 +27,20 @@ export class ModelResolver {
     @Inject(CONFIG) private readonly config: Config,
     @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
     private readonly models: ModelStore,
+    private readonly known: KnownWeights,
     private readonly dataSource: DataSource,
   ) {}
 
   /** @throws TaskRefusedError when no installed weights may draw it */
   async resolve(task: Pick<ImageTask, 'model' | 'finetuneId'>): Promise<ResolvedModel> {
-    const { name, folder, hash, problem } = await this.installed(task.model);
+    const { name, folder, hash, problem, requiresCuda } = await this.installed(task.model);
     if (hash === undefined) throw new TaskRefusedError(`The model ${name} cannot be drawn with: ${problem}`);
-    const base = `${name}@${shortHash(hash)}`;
+    const base = { key: `${name}@${hash}`, name, folder, hash };
     const weights = task.finetuneId ? await this.weightsOf(task.finetuneId) : undefined;
-    if (!weights) return { source: { key: `${name}@${hash}`, name, folder, hash }, servedBy: base };
-    const key = `${name}@${hash}+${weights.kind}:${weights.hash}*${weights.scale}:${weights.token}`;
-    return { source: { key, name, folder, hash, weights }, servedBy: `${base}+${shortHash(weights.hash)}` };
+    const source = weights ? { ...base, key: `${base.key}+${keyOf(weights)}`, weights } : base;
+    this.known.remember(task, source.key);
+    const servedBy = `${name}@${shortHash(hash)}`;
+    return { source, servedBy: weights ? `${servedBy}+${shortHash(weights.hash)}` : servedBy, requiresCuda };
   }
 
   private async installed(name: string): Promise<InstalledModel> {
@@ -55,4 +60,8 @@ export class ModelResolver {
     const file = await this.storage.localPath(weightsKey);
     return { kind: weightsKind, file, hash: weightsHash, scale: weightsScale, token };
   }
+}
+
+function keyOf({ kind, hash, scale, token }: FinetuneWeights): string {
+  return `${kind}:${hash}*${scale}:${token}`;
 }

@@ -34,7 +34,7 @@ export interface Drawing {
   signal?: AbortSignal;
 }
 
-/** The drawing was aborted by its signal. */
+/** The drawing was aborted by its signal, or could not begin because the process ends. */
 export class DrawingAbortedError extends Error {
   override readonly name = 'DrawingAbortedError';
 }
@@ -46,7 +46,12 @@ export class DrawingRefusedError extends Error {
 
 /** The engine broke or its thread ended; a retry of the drawing may succeed. */
 export class EngineBrokenError extends Error {
-  override readonly name = 'EngineBrokenError';
+  override readonly name: string = 'EngineBrokenError';
+}
+
+/** The engine's thread ended or hangs, with all that it drew: any of these may be at fault. */
+export class EngineLostError extends EngineBrokenError {
+  override readonly name = 'EngineLostError';
 }
 
 /** How to start an engine's thread, and callbacks for its models and its end. */
@@ -77,10 +82,11 @@ interface Pending {
 export class Engine {
   private thread?: Promise<RunningThread>;
   private readonly pending = new Map<number, Pending>();
+  private readonly loaded = new Set<string>();
   private nextId = 1;
   private closing = false;
   private reportedAt = 0;
-  private stall?: EngineBrokenError;
+  private stall?: EngineLostError;
   private watch?: NodeJS.Timeout;
 
   constructor(private readonly options: EngineOptions) {}
@@ -88,6 +94,11 @@ export class Engine {
   /** Whether the thread hangs: it will never draw again. */
   get isStalled(): boolean {
     return this.stall !== undefined;
+  }
+
+  /** Keys of the models that it has loaded, as far as it has said. */
+  get loadedKeys(): ReadonlySet<string> {
+    return this.loaded;
   }
 
   /** Starts the thread, and returns its device. @throws DeviceUnavailableError if that cannot be used */
@@ -99,9 +110,12 @@ export class Engine {
    * @returns milliseconds of drawing, without loading the model
    * @throws DrawingAbortedError within a step of `signal`
    * @throws DrawingRefusedError if the model, its weights or the request are at fault
+   * @throws EngineLostError if its thread ends or hangs meanwhile
    * @throws EngineBrokenError for everything else
    */
   async draw(drawing: Drawing): Promise<{ computeMs: number }> {
+    // The process ends, and it is not this drawing's fault.
+    if (this.stall) throw new DrawingAbortedError(this.stall.message);
     const { owner, alone = false, model, request, upscaler, signal } = drawing;
     const id = this.nextId++;
     const cancel = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
@@ -158,7 +172,7 @@ export class Engine {
   private checkForStall(): void {
     const silentMs = performance.now() - this.reportedAt;
     if (this.stall || silentMs < this.options.stallMs) return;
-    this.stall = new EngineBrokenError(`The engine has said nothing for ${Math.round(silentMs / 1000)} s.`);
+    this.stall = new EngineLostError(`The engine has said nothing for ${Math.round(silentMs / 1000)} s.`);
     this.options.onStall?.(this.stall);
     this.rejectAll(this.stall);
   }
@@ -195,7 +209,8 @@ export class Engine {
       worker.on('error', (error) => (cause = error));
       worker.once('exit', (code) => {
         this.thread = undefined;
-        const error = new EngineBrokenError(`The engine's thread ended with code ${code}.`, { cause });
+        this.loaded.clear();
+        const error = new EngineLostError(`The engine's thread ended with code ${code}.`, { cause });
         reject(error);
         this.rejectAll(error);
         if (!this.closing) onCrash?.(error);
@@ -203,9 +218,15 @@ export class Engine {
     });
   }
 
+  private noteLoaded(report: ModelLoaded): void {
+    this.loaded.add(report.key);
+    for (const key of report.evicted) this.loaded.delete(key);
+    this.options.onLoaded?.(report);
+  }
+
   private handleReport(report: Exclude<EngineReport, { type: 'ready' | 'unavailable' }>): void {
     this.reportedAt = performance.now();
-    if (report.type === 'loaded') return this.options.onLoaded?.(report);
+    if (report.type === 'loaded') return this.noteLoaded(report);
     if (report.type === 'stepped') return this.options.onStep?.(report);
     const pending = this.pending.get(report.id);
     // A drawing that stalled may still say something.

@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import type { Config } from '@app/config';
 import type { Device } from '@app/diffusion';
 import { Engine } from './engine';
+import type { Loan } from './engine-places';
+import { EnginePlaces } from './engine-places';
 import type { EngineStep, ModelLoaded } from './engine-protocol';
 
 /** The settings of the engines. */
@@ -25,26 +27,23 @@ export interface EnginesOptions {
 const placesOfEngine = 12;
 
 /** A place of an engine on loan; given back as soon as the pictures are drawn, while they are still being encoded. */
-export interface EngineLoan {
-  readonly engine: Engine;
-  giveBack(): void;
-}
+export type EngineLoan = Loan<Engine>;
 
-/** One engine a device. Whoever draws takes a place and gives it back; who comes first is served first, by the engine with most places free. */
+/** One engine a device. */
 export class Engines {
-  private readonly free: Map<Engine, number>;
-  private readonly waiting: ((engine: Engine) => void)[] = [];
+  readonly places: EnginePlaces<Engine>;
+  private readonly engines: readonly Engine[];
+  readonly devices: readonly Device[];
 
-  private constructor(
-    private readonly engines: readonly Engine[],
-    readonly devices: readonly Device[],
-  ) {
-    this.free = new Map(engines.map((engine) => [engine, placesOfEngine]));
+  private constructor(engines: ReadonlyMap<Device, Engine>) {
+    this.engines = [...engines.values()];
+    this.devices = [...engines.keys()];
+    this.places = new EnginePlaces(engines, placesOfEngine);
   }
 
-  /** Tasks that all engines have at once. */
-  get places(): number {
-    return this.engines.length * placesOfEngine;
+  /** Whether one hangs, so that the process must end. */
+  get isStalled(): boolean {
+    return this.engines.some((engine) => engine.isStalled);
   }
 
   /** Starts an engine for each device, and logs the devices in one line. @throws DeviceUnavailableError if one cannot be used */
@@ -79,48 +78,11 @@ export class Engines {
       });
       engines.set(await engine.start(), engine);
     }
-    const devices = [...engines.keys()];
-    logger.log(`drawing on ${devices.join(', ')}`, { wanted: config.devices, threads: config.inferenceThreads });
-    return new Engines([...engines.values()], devices);
-  }
-
-  /**
-   * Lends a place of the engine that has most of them free; undefined when none is within `timeoutMs`. What is borrowed has to be
-   * given back; doing so twice is the same as once.
-   */
-  async borrow(timeoutMs: number): Promise<EngineLoan | undefined> {
-    const engine = this.takeFree() ?? (await this.nextFree(timeoutMs));
-    if (!engine) return undefined;
-    let out = true;
-    const giveBack = (): void => {
-      if (!out) return;
-      out = false;
-      const next = this.waiting.shift();
-      if (next) next(engine);
-      else this.free.set(engine, this.free.get(engine)! + 1);
-    };
-    return { engine, giveBack };
-  }
-
-  private takeFree(): Engine | undefined {
-    const [[engine, places]] = [...this.free].sort(([, a], [, b]) => b - a);
-    if (places === 0) return undefined;
-    this.free.set(engine, places - 1);
-    return engine;
-  }
-
-  private nextFree(timeoutMs: number): Promise<Engine | undefined> {
-    return new Promise((resolve) => {
-      const take = (engine: Engine): void => {
-        clearTimeout(timer);
-        resolve(engine);
-      };
-      const timer = setTimeout(() => {
-        this.waiting.splice(this.waiting.indexOf(take), 1);
-        resolve(undefined);
-      }, timeoutMs);
-      this.waiting.push(take);
+    logger.log(`drawing on ${[...engines.keys()].join(', ')}`, {
+      wanted: config.devices,
+      threads: config.inferenceThreads,
     });
+    return new Engines(engines);
   }
 
   /**

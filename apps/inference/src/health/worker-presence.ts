@@ -3,9 +3,10 @@ import { JsonLogger } from '@app/observability';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { WorkerModels } from '../drawing/worker-models';
 import { Engines } from '../engine/engines';
 
-/** Announces to the api processes that this worker is up and what it draws on. */
+/** Announces to the api processes that this worker is up, and what it can draw. */
 @Injectable()
 export class WorkerPresence implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private presence?: { leave(): Promise<void> };
@@ -13,12 +14,15 @@ export class WorkerPresence implements OnApplicationBootstrap, BeforeApplication
   constructor(
     private readonly dataSource: DataSource,
     private readonly engines: Engines,
+    private readonly models: WorkerModels,
     private readonly logger: JsonLogger,
   ) {}
 
   async onApplicationBootstrap(): Promise<void> {
-    this.presence = await new LiveWorkers(this.dataSource).join(this.engines.devices, (error) =>
-      this.logger.warnSparingly('the worker could not send its heartbeat', { reason: String(error) }),
+    const { devices } = this.engines;
+    this.presence = await new LiveWorkers(this.dataSource).join(
+      () => ({ devices, models: this.models.on(devices) }),
+      (error) => this.logger.warnSparingly('the worker could not send its heartbeat', { reason: String(error) }),
     );
   }
 

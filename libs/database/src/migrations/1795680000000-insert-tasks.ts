@@ -38,7 +38,7 @@ export class InsertTasks1795680000000 implements MigrationInterface {
  * `newcomers` or `queue_name`. A later migration that replaces the function must keep these parameters, because processes of the
  * older version keep calling it.
  */
-const insertTasks = `
+export const insertTasks = `
 CREATE FUNCTION "insert_tasks"(given json)
 RETURNS TABLE (request integer, revoked boolean, queued integer)
 LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $function$

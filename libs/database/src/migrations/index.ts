@@ -19,6 +19,9 @@ import { NoOpenTasksOfAll1795670010000 } from './1795670010000-no-open-tasks-of-
 import { InsertTasks1795680000000 } from './1795680000000-insert-tasks';
 import { MissingThumbnails1795690000000 } from './1795690000000-missing-thumbnails';
 import { NoSourcesOfAll1795690010000 } from './1795690010000-no-sources-of-all';
+import { QueuedByModel1795710000000 } from './1795710000000-queued-by-model';
+import { ClaimsThatKnow1795710010000 } from './1795710010000-claims-that-know';
+import { NoQueuedOfAllModels1795710020000 } from './1795710020000-no-queued-of-all-models';
 
 /** Every migration in order; append new ones. An index on a table that may be large is made with `createIndexConcurrently`. */
 export const migrations = [
@@ -43,4 +46,7 @@ export const migrations = [
   InsertTasks1795680000000,
   MissingThumbnails1795690000000,
   NoSourcesOfAll1795690010000,
+  QueuedByModel1795710000000,
+  ClaimsThatKnow1795710010000,
+  NoQueuedOfAllModels1795710020000,
 ];

@@ -19,7 +19,9 @@ export type OutputFormat = (typeof outputFormats)[number];
 @Index('image_tasks_sandbox_idx', ['createdAt'], { where: `"status" IN ('queued', 'processing') AND "sandbox"` })
 @Index('image_tasks_owner_idx', ['ownerId', 'status'])
 @Index('image_tasks_completed_idx', ['ownerId', 'completedAt'], { where: `"completed_at" IS NOT NULL` })
-@Index('image_tasks_queued_idx', ['ownerId', 'createdAt', 'id'], { where: `"status" = 'queued' AND NOT "sandbox"` })
+@Index('image_tasks_queued_model_idx', ['ownerId', 'model', 'createdAt', 'id'], {
+  where: `"status" = 'queued' AND NOT "sandbox"`,
+})
 @Index('image_tasks_ticket_idx', ['ticket'], { where: `"status" = 'processing'` })
 @Index('image_tasks_slot_idx', ['ownerId', 'slot'], { unique: true, where: `"status" = 'processing'` })
 export class ImageTask {
@@ -82,9 +84,20 @@ export class ImageTask {
   @Column('integer', { name: 'attempt', default: 0 })
   attempt: number;
 
-  /** Number of claims whose worker died or fell silent. */
+  /** Tries that ended in an error of the task's own. */
+  @Column('integer', { name: 'failures', default: 0 })
+  failures: number;
+
+  /**
+   * Number of claims that ended with the death or the silence of the worker. The first may be the fault of any task that was there;
+   * from then on the task is drawn alone, and only what happens then counts.
+   */
   @Column('integer', { name: 'deaths', default: 0 })
   deaths: number;
+
+  /** Whether this attempt is drawn while its worker draws nothing else, so that a death is its fault. */
+  @Column('boolean', { name: 'drawn_alone', default: false })
+  drawnAlone: boolean;
 
   /** Number of jobs made for this task; the job id is `<id>-<enqueued>`. */
   @Column('integer', { name: 'enqueued', default: 1 })

@@ -1,0 +1,72 @@
+import type { InstalledModel } from '@app/model-store';
+import { JsonLogger } from '@app/observability';
+import { KnownWeights } from './known-weights';
+import { WorkerModels } from './worker-models';
+
+const installed = (name: string, values: Partial<InstalledModel> = {}): InstalledModel => ({
+  name,
+  folder: `/models/${name}`,
+  hash: 'a'.repeat(64),
+  bytes: 1,
+  source: undefined,
+  addedAt: '',
+  requiresCuda: false,
+  ...values,
+});
+
+class FakeStore {
+  models: InstalledModel[] = [];
+
+  async list(): Promise<InstalledModel[]> {
+    return this.models;
+  }
+}
+
+describe(WorkerModels.name, () => {
+  const store = new FakeStore();
+  const modelsOf = async (models: InstalledModel[], modelFallback = true): Promise<WorkerModels> => {
+    store.models = models;
+    const worker = new WorkerModels(store, { modelFallback }, new JsonLogger('test', 'silent'));
+    await worker.refresh();
+    return worker;
+  };
+
+  it('has the sound models that a device of the worker can draw', async () => {
+    const half = installed('half', { requiresCuda: true });
+    const broken = installed('broken', { hash: undefined, problem: 'It has no U-Net.' });
+    const models = await modelsOf([broken, half, installed('small')]);
+    expect(models.on(['cpu'])).toEqual(['small']);
+    expect(models.on(['cuda:0'])).toEqual(['half', 'small']);
+    expect(models.on(['cpu', 'cuda:1'])).toEqual(['half', 'small']);
+    expect(models.on([])).toEqual([]);
+  });
+
+  it('has what the stand-in stands in for: what is not installed, where the operator allows it', async () => {
+    const all = [installed('shapes'), installed('sd2.1', { hash: undefined, problem: 'It is cut.' })];
+    expect((await modelsOf(all)).on(['cpu'])).toEqual(['shapes', 'sd1.5']);
+    expect((await modelsOf(all, false)).on(['cpu'])).toEqual(['shapes']);
+    expect((await modelsOf([installed('small')])).on(['cpu'])).toEqual(['small']);
+  });
+
+  it('has a new model after it was missed', async () => {
+    const models = await modelsOf([]);
+    store.models = [installed('new')];
+    // The folder was read a moment ago.
+    models.missed();
+    expect(models.on(['cpu'])).toEqual([]);
+    await models.refresh();
+    expect(models.on(['cpu'])).toEqual(['new']);
+  });
+});
+
+describe(KnownWeights.name, () => {
+  it('names the models and Fine-Tunes that are drawn with given keys, as they were drawn last', () => {
+    const weights = new KnownWeights();
+    weights.remember({ model: 'sd1.5', finetuneId: null }, 'shapes@1');
+    weights.remember({ model: 'shapes', finetuneId: null }, 'shapes@1');
+    weights.remember({ model: 'shapes', finetuneId: 'robot' }, 'shapes@1+lora');
+    expect(weights.drawnWith(new Set(['shapes@1']))).toEqual(['sd1.5 ', 'shapes ']);
+    weights.remember({ model: 'shapes', finetuneId: null }, 'shapes@2');
+    expect(weights.drawnWith(new Set(['shapes@1', 'shapes@1+lora']))).toEqual(['sd1.5 ', 'shapes robot']);
+  });
+});

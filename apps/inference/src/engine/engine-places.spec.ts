@@ -1,0 +1,90 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Device } from '@app/diffusion';
+import type { Loan, PlacedEngine } from './engine-places';
+import { EnginePlaces } from './engine-places';
+
+class FakeEngine implements PlacedEngine {
+  readonly loadedKeys = new Set<string>();
+
+  constructor(readonly device: Device) {}
+}
+
+describe(EnginePlaces.name, () => {
+  const of = (...devices: Device[]) => {
+    const engines = devices.map((device) => new FakeEngine(device));
+    return { engines, places: new EnginePlaces(new Map(engines.map((engine) => [engine.device, engine])), 4) };
+  };
+  const a = { key: 'a', requiresCuda: false };
+  const b = { key: 'b', requiresCuda: false };
+  const cuda = { key: 'c', requiresCuda: true };
+  const deviceFor = async (loan: Loan<FakeEngine> | undefined, request: typeof a) =>
+    (await loan!.engineFor(request)).device;
+  const take = async (places: EnginePlaces<FakeEngine>, request: typeof a) => {
+    const loan = await places.borrow(0);
+    return { loan: loan!, device: await deviceFor(loan, request) };
+  };
+
+  it('lends as many places as there are, and lends again what is given back', async () => {
+    const { places } = of('cuda:0', 'cuda:1');
+    expect(places.count).toBe(8);
+    const loans = await Promise.all(Array.from({ length: 8 }, () => places.borrow(0)));
+    for (const loan of loans) expect(loan).toBeDefined();
+    expect(await places.borrow(1)).toBeUndefined();
+    const next = places.borrow(60_000);
+    loans[0]?.giveBack();
+    loans[0]?.giveBack();
+    expect(await next).toBeDefined();
+    expect(await places.borrow(1)).toBeUndefined();
+    expect(await deviceFor(loans[1], a)).toMatch(/^cuda:/);
+    loans[1]?.giveBack();
+    expect(await places.borrow(1)).toBeDefined();
+  });
+
+  it('chooses the engine that has the model loaded, else the one with most places free', async () => {
+    const { engines, places } = of('cuda:0', 'cuda:1', 'cuda:2');
+    engines[1].loadedKeys.add('b');
+    expect((await take(places, b)).device).toBe('cuda:1');
+    expect((await take(places, a)).device).toBe('cuda:0');
+    expect((await take(places, { ...a, key: 'x' })).device).toBe('cuda:2');
+    // It is about to be loaded where the first one is drawn.
+    expect((await take(places, a)).device).toBe('cuda:0');
+  });
+
+  it('lets an idle engine load a model too where another has half its places taken, and chooses one with a place', async () => {
+    const { engines, places } = of('cuda:0', 'cuda:1');
+    engines[0].loadedKeys.add('a');
+    const devices: Device[] = [];
+    for (let n = 0; n < 8; n++) devices.push((await take(places, a)).device);
+    expect(devices.slice(0, 3)).toEqual(['cuda:0', 'cuda:0', 'cuda:1']);
+    expect(devices.filter((device) => device === 'cuda:0')).toHaveLength(4);
+  });
+
+  it('gives what needs CUDA to a CUDA engine only, as soon as one has a place', async () => {
+    const { places } = of('cpu', 'cuda:0');
+    const taken = [];
+    for (let n = 0; n < 4; n++) taken.push(await take(places, cuda));
+    expect(taken.map(({ device }) => device)).toEqual(['cuda:0', 'cuda:0', 'cuda:0', 'cuda:0']);
+    expect(places.freeDevices).toEqual(['cpu']);
+    const late = take(places, cuda);
+    expect((await take(places, a)).device).toBe('cpu');
+    expect(await Promise.race([late, delay(10, 'waits')])).toBe('waits');
+    taken[2].loan.giveBack();
+    expect((await late).device).toBe('cuda:0');
+  });
+
+  it('gives it to any engine where none has CUDA, which says why it cannot be drawn', async () => {
+    expect((await take(of('cpu').places, cuda)).device).toBe('cpu');
+  });
+
+  it('knows what is loaded where a place is free', async () => {
+    const { engines, places } = of('cuda:0', 'cuda:1');
+    engines[0].loadedKeys.add('a');
+    engines[1].loadedKeys.add('b');
+    expect(places.loadedKeys).toEqual(new Set(['a', 'b']));
+    for (let n = 0; n < 2; n++) await take(places, a);
+    await take(places, b);
+    for (let n = 0; n < 2; n++) await take(places, a);
+    expect(places.freeDevices).toEqual(['cuda:1']);
+    expect(places.loadedKeys).toEqual(new Set(['b']));
+  });
+});

@@ -1,0 +1,179 @@
+import type { ImageTask } from '@app/domain';
+import { newIdentifier } from '@app/domain';
+import type { Wanted } from '@app/image-tasks';
+import { claimDueStatement, heartbeatTimeoutMs, strayAfterMs, weightsOf } from '@app/image-tasks';
+import type { InferenceBench } from '../support/inference';
+import { createInferenceBench } from '../support/inference';
+import { newTask } from '../support/new-task';
+import { rowsReadBy } from '../support/rows-read';
+
+describe('the claim of a worker', () => {
+  let bench: InferenceBench;
+  let tickets = 0;
+
+  beforeEach(async () => {
+    bench = await createInferenceBench();
+  });
+
+  afterEach(() => bench.close());
+
+  /** Queues tasks of one owner, one millisecond apart. */
+  async function queue(ownerId: string, values: Partial<ImageTask>, count = 1): Promise<string[]> {
+    const start = values.createdAt?.getTime() ?? Date.now();
+    const tasks = Array.from({ length: count }, (_, index) =>
+      newTask(ownerId, { ...values, createdAt: new Date(start + index) }),
+    );
+    await bench.intake.insert({ ownerId, maxQueued: 0, tasks });
+    return tasks.map(({ id }) => id);
+  }
+  const claimDue = (wanted: Wanted) => bench.lifeCycle.claimDue(`ticket-${++tickets}`, wanted);
+  const claim = async (wanted: Wanted): Promise<ImageTask | undefined> => {
+    const found = await claimDue(wanted);
+    return found.kind === 'claimed' ? found.task : undefined;
+  };
+  const query = (sql: string, parameters?: unknown[]): Promise<unknown> => bench.dataSource.query(sql, parameters);
+  const old = new Date(Date.now() - 2 * strayAfterMs);
+  /** A worker said that it can draw the model. */
+  const seen = (name: string, msAgo: number) =>
+    query(
+      `INSERT INTO drawable_models VALUES ($1, now() - $2 * interval '1 ms')
+       ON CONFLICT (name) DO UPDATE SET drawable_at = excluded.drawable_at`,
+      [name, msAgo],
+    );
+  const silence = () =>
+    query(`UPDATE image_tasks SET heartbeat_at = now() - interval '11 s' WHERE status = 'processing'`);
+
+  describe('by model', () => {
+    it('is offered what it can draw, and is told of what waits for others', async () => {
+      const owner = newIdentifier();
+      await queue(owner, { model: 'large', createdAt: old });
+      const [small] = await queue(owner, { model: 'small' });
+      await seen('large', 0);
+      expect(await claim({ models: ['small', 'tiny'] })).toMatchObject({ id: small });
+      expect(await claimDue({ models: ['small'] })).toMatchObject({ kind: 'wait', forOthers: true });
+      expect(await claimDue({ models: [] })).toMatchObject({ kind: 'wait', forOthers: true });
+      expect(await claim({ models: ['large'] })).toMatchObject({ model: 'large' });
+      expect(await claimDue({ models: ['small'] })).toEqual({ kind: 'none' });
+    });
+
+    it('keeps an owner’s order across models', async () => {
+      const owner = newIdentifier();
+      const ids: string[] = [];
+      for (const model of ['b', 'a', 'c', 'a', 'b']) ids.push(...(await queue(owner, { model })));
+      const claimed: (string | undefined)[] = [];
+      for (let n = 0; n < 5; n++) claimed.push((await claim({ models: ['a', 'b', 'c'] }))?.id);
+      expect(claimed).toEqual(ids);
+    });
+
+    it('offers an abandoned task only to a worker that can draw it, its own ticket included', async () => {
+      await queue(newIdentifier(), { model: 'large', createdAt: old });
+      await seen('large', 0);
+      const left = await bench.lifeCycle.claimDue('its ticket', { models: ['large'] });
+      expect(left.kind).toBe('claimed');
+      await silence();
+      const strays = true;
+      expect(await claimDue({ models: ['small'], strays })).toEqual({ kind: 'none' });
+      const withTicket = await bench.lifeCycle.claimDue('its ticket', { models: ['small'], strays });
+      expect(withTicket).toMatchObject({ kind: 'wait', forOthers: true });
+      expect(await claim({ models: ['large'], strays })).toMatchObject({ attempt: 2 });
+    });
+
+    it.each([
+      ['queued', () => Promise.resolve()],
+      ['abandoned', async () => void (await claim({}), await silence())],
+    ])('offers a task (%s) to any worker when none has had its model for a while', async (_, prepare) => {
+      const [id] = await queue(newIdentifier(), { model: 'gone', createdAt: old });
+      await prepare();
+      await seen('gone', strayAfterMs);
+      expect(await claim({ models: ['small'], strays: true })).toBeUndefined();
+      await seen('gone', strayAfterMs + 6_000);
+      // This worker itself has not been up for long.
+      expect(await claim({ models: ['small'], strays: false })).toBeUndefined();
+      await query('UPDATE image_tasks SET created_at = now()');
+      expect(await claim({ models: ['small'], strays: true })).toBeUndefined();
+      await query('UPDATE image_tasks SET created_at = $1', [old]);
+      // A worker of an older version, which does not say what it can draw.
+      await query(
+        `INSERT INTO inference_workers (id, devices, started_at, heartbeat_at) VALUES ('old', '{cuda:0}', now(), now())`,
+      );
+      expect(await claim({ models: ['small'], strays: true })).toBeUndefined();
+      await query('DELETE FROM inference_workers');
+      expect(await claim({ models: ['small'], strays: true })).toMatchObject({ id });
+    });
+
+    it('reads no more where an owner has 50,000 tasks of a model that it cannot draw', async () => {
+      const [owner, other] = [newIdentifier(), newIdentifier()];
+      await queue(owner, { model: 'small' }, 11);
+      await queue(other, { model: 'small' }, 11);
+      const read = () =>
+        rowsReadBy(bench.dataSource, 'image_tasks', claimDueStatement, [
+          ...['explained', 0, 'channel', heartbeatTimeoutMs, [], ['small'], true, []],
+        ]);
+      await query('ANALYZE image_tasks');
+      const amongFew = await read();
+      for (const model of ['large', 'zoom'])
+        await query(
+          `INSERT INTO image_tasks (id, kind, owner_id, prompt, cfg, steps, seed, model, aspect_ratio, high_resolution,
+             num_images, status, created_at)
+           SELECT $2::text || lpad(n::text, 19, '0'), 'generation', $1, 'a star', 7.5, 30, 1, $2, 'square', false,
+             1, 'queued', now() - n * interval '1 s' FROM generate_series(1, 25000) n`,
+          [owner, model],
+        );
+      await query('ANALYZE image_tasks');
+      for (const model of ['large', 'zoom']) await seen(model, 0);
+      expect(amongFew).toBeGreaterThan(0);
+      // Two more models of this owner, each with one look.
+      expect(await read()).toBeLessThanOrEqual(amongFew + 6);
+      // Two were claimed by what was explained.
+      for (let n = 0; n < 20; n++) expect(await claim({ models: ['small'] })).toMatchObject({ model: 'small' });
+      expect(await claimDue({ models: ['small'] })).toMatchObject({ kind: 'wait', forOthers: true });
+    });
+  });
+
+  describe('by what is loaded', () => {
+    const loaded = [weightsOf('shapes', null)];
+
+    /** Ends a task that took so long. */
+    const settle = (task: ImageTask, computeSeconds: number) =>
+      bench.lifeCycle.settle(task, { status: 'succeeded', computeSeconds });
+    const behind = (owner: string, seconds: number) =>
+      query(
+        `INSERT INTO fair_shares VALUES ($1, $2) ON CONFLICT (owner_id) DO UPDATE SET virtual_time = excluded.virtual_time`,
+        [owner, seconds],
+      );
+
+    it('prefers an owner whose oldest task’s model and Fine-Tune are loaded, within some seconds', async () => {
+      const [other, same] = [newIdentifier(), newIdentifier()];
+      const finetuneId = newIdentifier();
+      await queue(other, { model: 'shapes', finetuneId }, 9);
+      await queue(same, { model: 'shapes' }, 9);
+      await behind(other, 100);
+      await behind(same, 104);
+      expect(await claim({ loaded: [] })).toMatchObject({ ownerId: other });
+      await behind(other, 100);
+      expect(await claim({ loaded })).toMatchObject({ ownerId: same });
+      expect(await claim({ loaded: [weightsOf('shapes', finetuneId)] })).toMatchObject({ ownerId: other });
+      await behind(other, 100);
+      await behind(same, 106);
+      expect(await claim({ loaded })).toMatchObject({ ownerId: other });
+    });
+
+    it('serves an owner whose model is not loaded soon, however many others there are, and as much as them', async () => {
+      const owners = Array.from({ length: 4 }, newIdentifier);
+      const lone = newIdentifier();
+      for (const owner of owners) await queue(owner, { model: 'shapes' }, 100);
+      await queue(lone, { model: 'rare' }, 100);
+      const served = new Map<string, number>();
+      const first: number[] = [];
+      for (let turn = 0; turn < 150; turn++) {
+        const task = (await claim({ loaded }))!;
+        await settle(task, 1);
+        served.set(task.ownerId, (served.get(task.ownerId) ?? 0) + 1);
+        if (task.ownerId === lone) first.push(turn);
+      }
+      // Each other owner goes before for at most so many seconds.
+      expect(first[0]).toBeLessThanOrEqual(owners.length * 6);
+      expect(served.get(lone)).toBeGreaterThanOrEqual(150 / 5 - 6);
+    });
+  });
+});

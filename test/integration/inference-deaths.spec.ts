@@ -1,0 +1,88 @@
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { ImageTask, newIdentifier } from '@app/domain';
+import { createInference } from '../../apps/inference/src/create-inference';
+import { createInferenceBench, killerThreadFile } from '../support/inference';
+import { startTestService } from '../support/service';
+import { until } from '../support/until';
+
+/** Beside a killer; their owners differ, so that all are drawn at once. */
+const neighbours = 5;
+
+describe('a task that ends what draws it', () => {
+  it('fails alone, in an engine whose thread it ends', async () => {
+    const bench = await createInferenceBench();
+    const add = (values: Partial<ImageTask>) => bench.addTask({ ownerId: newIdentifier(), steps: 8, ...values });
+    const before = [await add({}), await add({}), await add({ prompt: 'a killer' }), await add({}), await add({})];
+    const killer = before[2];
+    const worker = await createInference({ ...bench, threadFile: killerThreadFile });
+    try {
+      await until(async () => (await bench.taskOf(killer.id)).deaths > 0, 'the thread ended');
+      const after = [await add({}), await add({})];
+      expect(await bench.terminated(killer.id)).toMatchObject({
+        status: 'failed',
+        error: 'The picture could not be drawn: the engine broke in 5 tries.',
+        attempt: 5,
+      });
+      for (const { id } of before.filter((task) => task !== killer)) {
+        const { status, deaths } = await bench.terminated(id);
+        expect([status, deaths <= 1]).toEqual(['succeeded', true]);
+      }
+      // The killer was drawn alone by then.
+      for (const { id } of after)
+        expect(await bench.terminated(id)).toMatchObject({ status: 'succeeded', attempt: 1, deaths: 0 });
+      const suspected = await bench.dataSource.manager.countBy(ImageTask, { deaths: 1 });
+      expect(suspected).toBeGreaterThan(0);
+    } finally {
+      await worker.close();
+      await bench.close();
+    }
+  });
+
+  it('fails alone, in a worker whose process it ends', async () => {
+    const service = await startTestService({ workers: 0 });
+    try {
+      const { manager } = service.dataSource;
+      const add = async (prompt: string): Promise<string> => {
+        const key = await service.createKey();
+        const body = { prompt, steps: 8, model: 'shapes' };
+        const reply = await service.request<{ id: string }>('POST', '/v1/sd/text-to-image', { key, body });
+        expect(reply.status).toBe(201);
+        return reply.body.id;
+      };
+      const ids = [await add('a star'), await add('a killer')];
+      const killer = ids[1];
+      while (ids.length <= neighbours) ids.push(await add('a square'));
+      const taskOf = (id: string): Promise<ImageTask> => manager.findOneByOrFail(ImageTask, { id });
+      const isOver = async (): Promise<boolean> => (await taskOf(killer)).status === 'failed';
+      const NODE_OPTIONS = `--require ${join(__dirname, '..', 'support', 'killer-process.cjs')}`;
+      let crashes = 0;
+      for (;;) {
+        const worker = await service.startWorker({ NODE_OPTIONS });
+        const ended = once(worker.process, 'exit').then(() => true);
+        const isEnded = await Promise.race([ended, until(isOver, 'the killer is failed').then(() => false)]);
+        if (!isEnded) break;
+        crashes++;
+        // As if the workers had been silent for long.
+        await manager.query(
+          `UPDATE image_tasks SET heartbeat_at = heartbeat_at - interval '1 hour' WHERE status = 'processing'`,
+        );
+        ids.push(await add('a circle'));
+      }
+      expect(crashes).toBe(5);
+      expect(await taskOf(killer)).toMatchObject({
+        error: 'The picture could not be drawn: its worker ended unexpectedly in 5 tries.',
+        deaths: 5,
+      });
+      for (const id of ids.filter((each) => each !== killer)) {
+        const task = await until(async () => {
+          const found = await taskOf(id);
+          return found.completedAt !== null && found;
+        }, `task ${id} has terminated`);
+        expect([task.status, task.deaths <= 1]).toEqual(['succeeded', true]);
+      }
+    } finally {
+      await service.close();
+    }
+  });
+});
