@@ -4,7 +4,7 @@ import { ClipTokenizer, StableDiffusionPipeline } from '@app/diffusion';
 import type { LoadOptions } from '@app/diffusion';
 import { PythonLoop } from './python/python-loop';
 import type { LoopTime } from './python/python-loop';
-import { median } from './median';
+import { interleave, median } from './rounds';
 
 const { values: options } = parseArgs({
   options: {
@@ -15,6 +15,7 @@ const { values: options } = parseArgs({
     batches: { type: 'string', default: '1,4' },
     rounds: { type: 'string', default: '7' },
     python: { type: 'string' },
+    json: { type: 'boolean', default: false },
   },
 });
 const prompt = 'a red circle on a blue background';
@@ -30,34 +31,51 @@ async function main(): Promise<void> {
   const python = options.python ? await PythonLoop.start(options.python, options.model, threads) : undefined;
   const { nativeSize, vaeScaleFactor } = pipeline.facts;
 
-  print(['batch', 'loop ms', 'run ms', 'loop / run', 'outside %', 'whole ms', 'outside %'], python && 'python');
+  const lines: Line[] = [];
   for (const batch of options.batches.split(',').map(Number)) {
-    const ours: (LoopTime & WholeTime)[] = [];
-    const theirs: LoopTime[] = [];
-    // The first round warms caches up and does not count.
-    for (let round = 0; round <= rounds; round++) {
-      ours[round] = await draw(pipeline, batch, steps);
-      if (!python) continue;
-      theirs[round] = await python.run({ inputIds, batch, steps, guidanceScale, size: nativeSize / vaeScaleFactor });
-    }
-    const of = (value: (time: LoopTime & WholeTime) => number) => median(ours.slice(1).map(value));
-    const loopMs = of((time) => time.loopMs);
-    const pythonMs = median(theirs.slice(1).map((time) => time.loopMs));
-    print(
-      [
-        String(batch),
-        loopMs.toFixed(1),
-        of((time) => time.runMs).toFixed(1),
-        of((time) => time.loopMs / time.runMs).toFixed(3),
-        of((time) => 100 * (1 - time.runMs / time.loopMs)).toFixed(2),
-        of((time) => time.wholeMs).toFixed(1),
-        of((time) => 100 * (1 - time.wholeRunMs / time.wholeMs)).toFixed(2),
-      ],
-      python && `${pythonMs.toFixed(1)} ms, ours / python ${(loopMs / pythonMs).toFixed(3)}`,
-    );
+    const ours = () => draw(pipeline, batch, steps);
+    if (python) {
+      const size = nativeSize / vaeScaleFactor;
+      const theirs = () => python.run({ inputIds, batch, steps, guidanceScale, size });
+      const times = await interleave({ ours, theirs }, rounds);
+      lines.push(lineOf(batch, times.ours, times.theirs));
+    } else lines.push(lineOf(batch, (await interleave({ ours }, rounds)).ours));
   }
   python?.stop();
   await pipeline.release();
+  if (options.json) process.stdout.write(`${JSON.stringify(lines)}\n`);
+  else print(lines);
+}
+
+/** A batch's medians, and the ratios of each round. */
+export interface Line {
+  batch: number;
+  loopMs: number;
+  runMs: number;
+  /** The loop divided by the time inside the U-Net. */
+  loopShares: number[];
+  wholeMs: number;
+  /** Percent of the whole request outside of all sessions. */
+  wholeOutside: number;
+  pythonMs?: number;
+  /** Our loop divided by Python's. */
+  againstPython?: number[];
+}
+
+function lineOf(batch: number, ours: readonly (LoopTime & WholeTime)[], theirs?: readonly LoopTime[]): Line {
+  const of = (value: (time: LoopTime & WholeTime) => number) => median(ours.map(value));
+  return {
+    batch,
+    loopMs: of((time) => time.loopMs),
+    runMs: of((time) => time.runMs),
+    loopShares: ours.map((time) => time.loopMs / time.runMs),
+    wholeMs: of((time) => time.wholeMs),
+    wholeOutside: of((time) => 100 * (1 - time.wholeRunMs / time.wholeMs)),
+    ...(theirs && {
+      pythonMs: median(theirs.map((time) => time.loopMs)),
+      againstPython: theirs.map((time, round) => ours[round].loopMs / time.loopMs),
+    }),
+  };
 }
 
 /** Time from the request to decoded pictures, and the part of it inside ONNX Runtime. */
@@ -85,9 +103,20 @@ async function draw(pipeline: StableDiffusionPipeline, batch: number, steps: num
   };
 }
 
-function print(cells: string[], python: string | undefined): void {
-  const line = [...cells.map((cell) => cell.padStart(10)), ...(python ? [python] : [])].join('  ');
-  process.stdout.write(`${line}\n`);
+function print(lines: readonly Line[]): void {
+  const heads = ['batch', 'loop ms', 'run ms', 'loop / run', 'outside %', 'whole ms', 'outside %'];
+  const cells = lines.map(({ batch, loopMs, runMs, loopShares, wholeMs, wholeOutside, pythonMs, againstPython }) => [
+    String(batch),
+    loopMs.toFixed(1),
+    runMs.toFixed(1),
+    median(loopShares).toFixed(3),
+    (100 * (1 - 1 / median(loopShares))).toFixed(2),
+    wholeMs.toFixed(1),
+    wholeOutside.toFixed(2),
+    ...(againstPython ? [`${pythonMs!.toFixed(1)} ms, ours / python ${median(againstPython).toFixed(3)}`] : []),
+  ]);
+  for (const line of [options.python ? [...heads, 'python'] : heads, ...cells])
+    process.stdout.write(`${line.map((cell) => cell.padStart(10)).join('  ')}\n`);
 }
 
 main().catch((error: Error) => {

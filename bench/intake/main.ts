@@ -1,16 +1,16 @@
 import type { ChildProcess } from 'node:child_process';
-import { fork, spawn } from 'node:child_process';
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
-import { createDataSource, EmbeddedPostgres, migrate, newApiKey } from '@app/database';
-import { ApiKey } from '@app/domain';
+import { EmbeddedPostgres, migrate } from '@app/database';
 import { Client } from 'pg';
+import { endAll, startApp } from '../child';
+import { createKeys } from '../keys';
+import { interleave, median } from '../rounds';
 import type { Load, LoadResult } from './load';
-import { median } from '../median';
 
 const { values: options } = parseArgs({
   options: {
@@ -84,8 +84,7 @@ async function main(): Promise<void> {
     };
     await report(measure);
   } finally {
-    for (const child of children) child.kill('SIGTERM');
-    await Promise.all(children.map(async (child) => child.exitCode ?? child.signalCode ?? once(child, 'exit')));
+    await endAll(children);
     await postgres.stop();
     rmSync(folder, { recursive: true, force: true });
   }
@@ -94,17 +93,15 @@ async function main(): Promise<void> {
 async function report(measure: (side: Side, scenario: Scenario, ms: number) => Promise<LoadResult>): Promise<void> {
   const wanted = scenarios.filter((scenario) => !options.only || options.only.split(',').includes(nameOf(scenario)));
   const ms = Number(options.seconds) * 1000;
-  const results = new Map(wanted.map((scenario) => [scenario, { bare: [] as LoadResult[], api: [] as LoadResult[] }]));
-  // The first round warms both up and does not count.
-  for (let round = 0; round <= Number(options.rounds); round++)
-    for (const scenario of wanted)
-      for (const side of round % 2 === 0 ? sides : [...sides].reverse()) {
-        const result = await measure(side, scenario, round === 0 ? ms / 2 : ms);
-        if (round > 0) results.get(scenario)![side].push(result);
-      }
+  const sideOf = (side: Side, scenario: Scenario) =>
+    [`${side} ${nameOf(scenario)}`, (round: number) => measure(side, scenario, round === 0 ? ms / 2 : ms)] as const;
+  const results = await interleave(
+    Object.fromEntries(wanted.flatMap((scenario) => sides.map((side) => sideOf(side, scenario)))),
+    Number(options.rounds),
+  );
   const lines = wanted.map((scenario) => {
     const of = (side: Side, value: keyof Omit<LoadResult, 'failures'>) =>
-      median(results.get(scenario)![side].map((result) => result[value]));
+      median(results[`${side} ${nameOf(scenario)}`].map((result) => result[value]));
     const [barePerSecond, apiPerSecond] = [of('bare', 'perSecond'), of('api', 'perSecond')];
     return {
       ...scenario,
@@ -118,9 +115,12 @@ async function report(measure: (side: Side, scenario: Scenario, ms: number) => P
   const speedOf = (connections: number) =>
     lines.find((line) => line.method === 'POST' && line.keys === 1 && line.connections === connections)?.apiPerSecond;
   const gain = round((speedOf(20) ?? NaN) / (speedOf(1) ?? NaN), 2);
-  if (options.json)
-    process.stdout.write(`${JSON.stringify({ scenarios: lines, postOneKeyTwentyToOne: gain }, null, 2)}\n`);
-  else {
+  if (options.json) {
+    const ratiosOf = (name: string) =>
+      results[`api ${name}`].map((api, i) => api.perSecond / results[`bare ${name}`][i].perSecond);
+    const rounds = lines.map((line) => ({ ...line, ratios: ratiosOf(nameOf(line)) }));
+    process.stdout.write(`${JSON.stringify({ scenarios: rounds, postOneKeyTwentyToOne: gain }, null, 2)}\n`);
+  } else {
     const heads = ['', 'connections', 'keys', 'bare/s', 'api/s', 'ratio', 'p50 ms', 'p99 ms'];
     for (const cells of [heads, ...lines.map((line) => Object.values(line).map(String))])
       process.stdout.write(`${cells.map((cell) => cell.padStart(11)).join(' ')}\n`);
@@ -130,51 +130,21 @@ async function report(measure: (side: Side, scenario: Scenario, ms: number) => P
 
 async function startApi(databaseUrl: string, folder: string, children: ChildProcess[]): Promise<number> {
   const profile = options['cpu-prof'];
-  const child = spawn(
-    process.execPath,
-    [
-      ...(profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`] : []),
-      join(root, 'dist', 'apps', 'api', 'src', 'main.js'),
-    ],
-    {
-      env: {
-        PATH: process.env.PATH,
-        DATABASE_URL: databaseUrl,
-        DATA_DIR: join(folder, 'data'),
-        MODELS_DIR: join(root, 'models'),
-        MODEL_FALLBACK: 'on',
-        PORT: '0',
-        // No request is rejected, but each is counted.
-        RATE_LIMIT_PER_MINUTE: '1000000',
-        MAX_QUEUED_PER_KEY: options['max-queued'],
-      },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  );
-  children.push(child);
-  return new Promise((resolvePort, reject) => {
-    child.once('exit', (code) => reject(new Error(`The api ended with ${code}.`)));
-    createInterface({ input: child.stdout }).on('line', (line) => {
-      if (/"level":[56]0/.test(line)) process.stderr.write(`${line}\n`);
-      const port =
-        /"msg":"api is listening".*"url":"http:\/\/127\.0\.0\.1:(\d+)"|"url":"http:\/\/127\.0\.0\.1:(\d+)"/.exec(line);
-      if (port) resolvePort(Number(port[1] ?? port[2]));
-    });
+  const env = {
+    DATABASE_URL: databaseUrl,
+    DATA_DIR: join(folder, 'data'),
+    MODELS_DIR: join(root, 'models'),
+    MODEL_FALLBACK: 'on',
+    PORT: '0',
+    // No request is rejected, but each is counted.
+    RATE_LIMIT_PER_MINUTE: '1000000',
+    MAX_QUEUED_PER_KEY: options['max-queued'],
+  };
+  const { child, ready } = await startApp('api', env, {
+    args: profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`] : [],
   });
-}
-
-async function createKeys(databaseUrl: string, count: number): Promise<string[]> {
-  const dataSource = await createDataSource(databaseUrl, { poolSize: 1 }).initialize();
-  try {
-    const made = Array.from({ length: count }, (_, i) => newApiKey(`bench ${i}`, ['read', 'write']));
-    await dataSource.manager.insert(
-      ApiKey,
-      made.map(({ apiKey }) => apiKey),
-    );
-    return made.map(({ token }) => token);
-  } finally {
-    await dataSource.destroy();
-  }
+  children.push(child);
+  return Number(new URL(ready.url!).port);
 }
 
 /** @returns ids of new records; record i belongs to key i modulo the number of keys. */

@@ -1,0 +1,89 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join, resolve } from 'node:path';
+import { schedulerNames } from '@app/diffusion';
+import { sizeOf } from '@app/domain';
+import type { Drawing } from '../apps/inference/src/engine/engine';
+import { Engine } from '../apps/inference/src/engine/engine';
+import type { DrawRequest, EngineStep, RgbPicture } from '../apps/inference/src/engine/engine-protocol';
+import { randomFrom } from './judge/scenes';
+import type { BenchOptions } from './section';
+
+/** Long enough for a machine that does something else as well. */
+const stallMs = 300_000;
+
+/** A guided picture that every section may start from. */
+export const someRequest: DrawRequest = {
+  prompt: 'a red circle on a blue background',
+  negativePrompt: null,
+  guidanceScale: 7.5,
+  numInferenceSteps: 20,
+  seed: 1,
+  numImages: 1,
+  scheduler: 'euler',
+  promptWeighting: false,
+  ...sizeOf.square,
+};
+
+/** The worker's own engine, in a thread of its own, with a cache folder of its own. */
+export class BenchEngine {
+  /** The calls of the U-Net since it was last emptied. */
+  readonly steps: EngineStep[] = [];
+  private readonly engine: Engine;
+  private readonly model: Drawing['model'];
+  private next = 0;
+
+  private constructor(
+    { model, threads }: BenchOptions,
+    private readonly folder: string,
+    cacheDir: string,
+  ) {
+    const name = basename(resolve(model));
+    this.model = { key: name, name, folder: resolve(model), hash: '0'.repeat(64) };
+    this.engine = new Engine({
+      device: 'cpu',
+      intraOpNumThreads: threads,
+      stallMs,
+      cacheDir,
+      onStep: (step) => this.steps.push(step),
+    });
+  }
+
+  /** Starts an engine that has its model loaded. @param cacheDir a folder for optimised graphs; by default an empty one, which is removed at the end */
+  static async start(options: BenchOptions, cacheDir?: string): Promise<BenchEngine> {
+    const folder = mkdtempSync(join(tmpdir(), 'darkroom-bench-'));
+    const engine = new BenchEngine(options, folder, cacheDir ?? folder);
+    await engine.draw({ numInferenceSteps: 1 });
+    return engine;
+  }
+
+  /** Draws; each drawing has an owner of its own, unless one is given. */
+  async draw(request: Partial<DrawRequest>, rest: Partial<Drawing> = {}): Promise<RgbPicture[]> {
+    const pictures: RgbPicture[] = [];
+    await this.engine.draw({
+      owner: `owner ${this.next++}`,
+      model: this.model,
+      request: { ...someRequest, ...request },
+      onPicture: (index, picture) => (pictures[index] = picture),
+      ...rest,
+    });
+    return pictures;
+  }
+
+  async close(): Promise<void> {
+    await this.engine.close();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** Requests with different prompts, seeds, schedulers and 10 to 30 steps, the same ones for the same seed. */
+export function mixedRequests(count: number, seed: number): Partial<DrawRequest>[] {
+  const random = randomFrom(seed);
+  const of = <T>(values: readonly T[]): T => values[Math.floor(random() * values.length)];
+  return Array.from({ length: count }, (_, i) => ({
+    prompt: `a ${of(['red', 'green', 'yellow', 'white'])} ${of(['circle', 'star', 'square', 'ring'])} on a ${of(['blue', 'black', 'gray'])} background`,
+    seed: Math.floor(random() * 2 ** 32),
+    scheduler: schedulerNames[i % schedulerNames.length],
+    numInferenceSteps: 10 + Math.floor(random() * 21),
+  }));
+}

@@ -1,0 +1,74 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readModelFolder, StableDiffusionPipeline } from '@app/diffusion';
+import { BenchEngine } from '../bench-engine';
+import { dist } from '../child';
+import { interleave, msOf } from '../rounds';
+import type { BenchOptions, Section } from '../section';
+import { figure, ratios } from '../section';
+
+export const start: Section = {
+  name: 'start',
+  title: 'Start',
+  about:
+    'Loading the model without and with its optimised graphs in the cache, divided by the time of reading its graphs’ files; and from the start of a process with an engine ' +
+    'to its first picture of one step, divided by such a picture of an engine that runs.',
+  rounds: 7,
+  async measure(options) {
+    const folder = mkdtempSync(join(tmpdir(), 'darkroom-bench-'));
+    const caches = { warm: join(folder, 'warm'), cold: join(folder, 'cold') };
+    const empty = () => rmSync(caches.cold, { recursive: true, force: true });
+    const bench = await BenchEngine.start(options);
+    // An engine keeps the graphs of its models in a folder of its own inside its cache.
+    await load(options, join(caches.warm, 'graphs'));
+    const sides = {
+      read: () => msOf(() => readGraphs(options)),
+      cold: () => (empty(), load(options, join(caches.cold, 'graphs'))),
+      warm: () => load(options, join(caches.warm, 'graphs')),
+      firstCold: () => (empty(), firstPicture(options, caches.cold)),
+      firstWarm: () => firstPicture(options, caches.warm),
+      running: () => msOf(() => bench.draw({ numInferenceSteps: 1 })),
+    };
+    const times = await interleave(sides, options.rounds);
+    await bench.close();
+    rmSync(folder, { recursive: true, force: true });
+    const figures = [
+      figure('load with an empty cache / read the files', ratios(times.cold, times.read)),
+      figure('load from the cache / read the files', ratios(times.warm, times.read)),
+      figure('load from the cache / with an empty cache', ratios(times.warm, times.cold)),
+      figure('process start to first picture, empty cache / a picture', ratios(times.firstCold, times.running)),
+      figure('process start to first picture, full cache / a picture', ratios(times.firstWarm, times.running)),
+    ];
+    return { figures };
+  },
+};
+
+async function readGraphs({ model }: BenchOptions): Promise<void> {
+  const { textEncoder, unet, vaeDecoder } = await readModelFolder(model, 'cpu');
+  for (const { path } of [textEncoder, unet, vaeDecoder]) await readFile(path);
+}
+
+async function load({ model, threads }: BenchOptions, optimizedModelDir: string): Promise<number> {
+  const options = { device: 'cpu', intraOpNumThreads: threads, optimizedModelDir } as const;
+  const startedAt = performance.now();
+  const pipeline = await StableDiffusionPipeline.load(model, options);
+  const ms = performance.now() - startedAt;
+  await pipeline.release();
+  return ms;
+}
+
+/** Time from the start of a process to its first picture. */
+async function firstPicture({ model, threads }: BenchOptions, cache: string): Promise<number> {
+  const args = ['--model', model, '--threads', String(threads), '--cache', cache];
+  const startedAt = performance.now();
+  const child = fork(join(dist, 'bench', 'first-picture.js'), args);
+  let ms: number | undefined;
+  child.once('message', () => (ms = performance.now() - startedAt));
+  const [code] = (await once(child, 'exit')) as [number | null];
+  if (ms === undefined) throw new Error(`The process ended with ${code} before its first picture.`);
+  return ms;
+}
