@@ -55,9 +55,18 @@ export class BareGraphs {
     const width = Number(sizesOf(this.unet.inputMetadata.find(({ name }) => name === 'encoder_hidden_states')!)[2]);
     return {
       sample: random([rows, ...this.shape]),
-      timestep: new Tensor('float32', new Float32Array(rows).fill(500), [rows]),
+      timestep: this.timesteps(rows),
       encoder_hidden_states: random([rows, tokens, width]),
     };
+  }
+
+  /** One for each row, or one for all where the graph takes no more. */
+  private timesteps(rows: number): Tensor {
+    const input = this.unet.inputMetadata.find(({ name }) => name === 'timestep')!;
+    const sizes = sizesOf(input).map(() => rows);
+    const values = new Array<number>(sizes[0] ?? 1).fill(500);
+    const isWhole = input.isTensor && input.type === 'int64';
+    return isWhole ? new Tensor('int64', values.map(BigInt), sizes) : new Tensor('float32', values, sizes);
   }
 }
 

@@ -56,5 +56,6 @@ async function main(): Promise<void> {
 
 main().catch((error: Error) => {
   process.stderr.write(`${error.message}\n`);
-  process.exitCode = 1;
+  // The thread of an engine would keep the process alive.
+  process.exit(1);
 });
