@@ -5,6 +5,19 @@ import { largestDifference, loadGolden, loadGoldenTable, recordGolden } from '..
 
 /** Relative to a sample's largest value; torch rounds to float32 after every operation, we once or twice per step. */
 const tolerance = 1e-5;
+/**
+ * Fractional timesteps differ in the last bits where torch and we compute logarithms and powers in another order; at the end of an
+ * ancestral run they follow from the difference of two squares that are equal but for the last bits.
+ */
+const timestepTolerance = { ordinary: 2e-4, ancestral: 1e-2 };
+/**
+ * Samples of two classes differ more. The Brownian motion runs over noise levels rounded to six decimals: where torch's exponential
+ * differs in the last bit, the motion is asked for at a time 1e-6 away.
+ */
+const tolerances: Record<string, number> = {
+  DPMSolverSDEScheduler: 2e-3,
+  KDPM2AncestralDiscreteScheduler: 5e-5,
+};
 
 interface Run {
   key: string;
@@ -18,14 +31,22 @@ interface Run {
   noise_seed: number | null;
 }
 
-const golden = loadGolden('schedulers');
-const runs = loadGoldenTable<Run[]>('schedulers');
+/** The second file is made by scripts/goldens/schedulers.py. */
+const files = ['schedulers', 'schedulers-further'].map((file) => ({
+  exactTimesteps: file === 'schedulers',
+  golden: loadGolden(file),
+  runs: loadGoldenTable<Run[]>(file),
+}));
+const names = files.flatMap(({ runs, ...file }) =>
+  [...new Set(runs.map((run) => run.name))].map((name) => ({ name, runs, ...file })),
+);
 
-describe.each([...new Set(runs.map((run) => run.name))])('%s', (name) => {
+describe.each(names)('$name', ({ name, golden, runs, exactTimesteps }) => {
   const cases = runs.filter((run) => run.name === name);
+  const allowed = tolerances[cases[0].class] ?? tolerance;
   let worst = 0;
 
-  afterAll(() => recordGolden(`scheduler ${name}`, cases.length, worst, tolerance));
+  afterAll(() => recordGolden(`scheduler ${name}`, cases.length, worst, allowed));
 
   it.each(cases)('steps as diffusers does with $prediction_type in $steps steps', (run) => {
     const scheduler = createScheduler(undefined, {
@@ -38,7 +59,11 @@ describe.each([...new Set(runs.map((run) => run.name))])('%s', (name) => {
     const samples = golden.float32(`${run.key}.prev_sample`);
 
     scheduler.setTimesteps(run.steps);
-    expect([...scheduler.timesteps]).toEqual([...golden.float64(`${run.key}.timesteps`)]);
+    const timesteps = golden.float64(`${run.key}.timesteps`);
+    if (exactTimesteps) expect([...scheduler.timesteps]).toEqual([...timesteps]);
+    const difference = largestDifference(scheduler.timesteps, timesteps);
+    const kind = run.class === 'KDPM2AncestralDiscreteScheduler' ? 'ancestral' : 'ordinary';
+    expect(difference).toBeLessThanOrEqual(timestepTolerance[kind]);
     expect(scheduler.initNoiseSigma).toBeCloseTo(run.init_noise_sigma, 6);
 
     let sample = golden.float32(`${run.key}.start`);
@@ -51,7 +76,7 @@ describe.each([...new Set(runs.map((run) => run.name))])('%s', (name) => {
       const largest = expected.reduce((max, value) => Math.max(max, Math.abs(value)), 0);
       const error = largestDifference(sample, expected) / (Number.isFinite(largest) ? largest : 1);
       worst = Math.max(worst, error);
-      expect(error).toBeLessThanOrEqual(tolerance);
+      expect(error).toBeLessThanOrEqual(allowed);
     });
   });
 });

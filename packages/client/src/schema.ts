@@ -488,7 +488,7 @@ export interface components {
          * @description Sampling method; the model's own when left out.
          * @enum {string}
          */
-        Scheduler: "ddim" | "ddpm" | "pndm" | "lms" | "euler" | "euler_a" | "heun" | "dpmpp_2m" | "dpmpp_2m_karras" | "dpmpp_2m_sde_karras" | "unipc" | "lcm";
+        Scheduler: "ddim" | "ddpm" | "pndm" | "lms" | "euler" | "euler_a" | "heun" | "dpmpp_2m" | "dpmpp_2m_karras" | "dpmpp_2m_sde_karras" | "unipc" | "lcm" | "deis" | "dpmpp_2s" | "dpmpp_sde" | "dpm2" | "dpm2_a" | "tcd";
         CreateGeneration: {
             /**
              * @description What the picture shows.

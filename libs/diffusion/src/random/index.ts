@@ -1,1 +1,2 @@
 export { Generator } from './generator';
+export { BrownianInterval } from './brownian-interval';

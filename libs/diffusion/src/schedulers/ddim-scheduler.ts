@@ -1,7 +1,8 @@
 import { BaseScheduler } from './base-scheduler';
 import { alphasCumprod } from './noise-schedule';
-import { predictedData, predictedNoise } from './prediction';
+import { picture, predictedNoise } from './prediction';
 import type { StepOptions } from './scheduler';
+import { dynamicThresholding } from './scheduler-config';
 import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
 import { integerTimesteps } from './timesteps';
 
@@ -14,7 +15,7 @@ export class DdimScheduler extends BaseScheduler {
     clip_sample: true,
     clip_sample_range: 1,
     set_alpha_to_one: true,
-    thresholding: false,
+    ...dynamicThresholding,
     timestep_spacing: 'leading',
     rescale_betas_zero_snr: false,
   };
@@ -33,7 +34,7 @@ export class DdimScheduler extends BaseScheduler {
   }
 
   protected advance(modelOutput: Float32Array, sample: Float32Array, options: StepOptions): Float32Array {
-    const { predictionType, setAlphaToOne, clipRange } = this.config;
+    const { predictionType, setAlphaToOne } = this.config;
     const { eta = 0 } = options;
 
     // 1. The shares of signal at this timestep and at the previous one.
@@ -43,8 +44,9 @@ export class DdimScheduler extends BaseScheduler {
     const alphaBefore = before >= 0 ? this.alphas[before] : setAlphaToOne ? 1 : this.alphas[0];
 
     // 2. The picture and the noise according to the model's output (the picture is "predicted x0" in the paper).
-    const data = predictedData(predictionType, Math.sqrt(alpha), Math.sqrt(1 - alpha));
-    const noise = predictedNoise(predictionType, Math.sqrt(alpha), Math.sqrt(1 - alpha));
+    const level = { alpha: Math.sqrt(alpha), sigma: Math.sqrt(1 - alpha) };
+    const data = picture(this.config, level, modelOutput, sample);
+    const noise = predictedNoise(predictionType, level.alpha, level.sigma);
 
     // 3. Fresh noise of variance eta^2 * sigma_t^2 (equation 16) replaces the same amount of predicted noise.
     const deviation = eta * Math.sqrt(((1 - alphaBefore) / (1 - alpha)) * (1 - alpha / alphaBefore));
@@ -54,12 +56,11 @@ export class DdimScheduler extends BaseScheduler {
     // 4. The previous sample.
     const previous = new Float32Array(sample.length);
     for (let i = 0; i < previous.length; i++) {
-      const x0 = (data.sample * sample[i] + data.output * modelOutput[i]) * data.scale;
       const epsilon =
         predictionType === 'epsilon'
           ? modelOutput[i]
           : (noise.sample * sample[i] + noise.output * modelOutput[i]) * noise.scale;
-      previous[i] = dataWeight * Math.min(clipRange, Math.max(-clipRange, x0)) + noiseWeight * epsilon;
+      previous[i] = dataWeight * data[i] + noiseWeight * epsilon;
     }
     if (eta > 0) {
       const fresh = this.noise(options, sample.length);

@@ -1,8 +1,9 @@
 import { BaseScheduler } from './base-scheduler';
 import { alphasCumprod } from './noise-schedule';
-import { predictedData } from './prediction';
+import { picture } from './prediction';
 import type { StepOptions } from './scheduler';
 import { SchedulerError } from './scheduler';
+import { dynamicThresholding } from './scheduler-config';
 import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
 import { integerTimesteps } from './timesteps';
 
@@ -15,7 +16,7 @@ export class DdpmScheduler extends BaseScheduler {
     variance_type: 'fixed_small',
     clip_sample: true,
     clip_sample_range: 1,
-    thresholding: false,
+    ...dynamicThresholding,
     timestep_spacing: 'leading',
     rescale_betas_zero_snr: false,
   };
@@ -35,7 +36,7 @@ export class DdpmScheduler extends BaseScheduler {
   }
 
   protected advance(modelOutput: Float32Array, sample: Float32Array, options: StepOptions): Float32Array {
-    const { predictionType, clipRange, varianceType } = this.config;
+    const { varianceType } = this.config;
 
     // 1. The shares of signal at this timestep and at the next one of the run, and the loss between them.
     const timestep = this.timesteps[this.stepIndex];
@@ -45,14 +46,11 @@ export class DdpmScheduler extends BaseScheduler {
     const beta = 1 - alpha / alphaBefore;
 
     // 2. The mean of the posterior: a blend of the predicted picture and the sample.
-    const data = predictedData(predictionType, Math.sqrt(alpha), Math.sqrt(1 - alpha));
+    const data = picture(this.config, { alpha: Math.sqrt(alpha), sigma: Math.sqrt(1 - alpha) }, modelOutput, sample);
     const dataWeight = (Math.sqrt(alphaBefore) * beta) / (1 - alpha);
     const sampleWeight = (Math.sqrt(1 - beta) * (1 - alphaBefore)) / (1 - alpha);
     const previous = new Float32Array(sample.length);
-    for (let i = 0; i < previous.length; i++) {
-      const x0 = (data.sample * sample[i] + data.output * modelOutput[i]) * data.scale;
-      previous[i] = dataWeight * Math.min(clipRange, Math.max(-clipRange, x0)) + sampleWeight * sample[i];
-    }
+    for (let i = 0; i < previous.length; i++) previous[i] = dataWeight * data[i] + sampleWeight * sample[i];
 
     // 3. Noise of the posterior's variance, or of the larger beta; none at the first training timestep.
     if (timestep > 0) {

@@ -1,22 +1,29 @@
 import { DdimScheduler } from './ddim-scheduler';
 import { DdpmScheduler } from './ddpm-scheduler';
+import { DeisMultistepScheduler } from './deis-multistep-scheduler';
 import { DpmSolverMultistepScheduler } from './dpm-solver-multistep-scheduler';
+import { DpmSolverSdeScheduler } from './dpm-solver-sde-scheduler';
+import { DpmSolverSinglestepScheduler } from './dpm-solver-singlestep-scheduler';
+import { EdmEulerScheduler } from './edm-euler-scheduler';
 import { EulerAncestralDiscreteScheduler } from './euler-ancestral-discrete-scheduler';
 import { EulerDiscreteScheduler } from './euler-discrete-scheduler';
 import { HeunDiscreteScheduler } from './heun-discrete-scheduler';
+import { Kdpm2AncestralDiscreteScheduler, Kdpm2DiscreteScheduler } from './kdpm2-discrete-scheduler';
 import { LcmScheduler } from './lcm-scheduler';
 import { LmsDiscreteScheduler } from './lms-discrete-scheduler';
 import { PndmScheduler } from './pndm-scheduler';
 import type { Scheduler } from './scheduler';
 import { SchedulerError } from './scheduler';
-import type { SchedulerConfig, SchedulerJson, SchedulerParameters } from './scheduler-config';
+import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
 import { readSchedulerConfig } from './scheduler-config';
+import type { SchedulerJson } from './scheduler-json';
+import { TcdScheduler } from './tcd-scheduler';
 import { UniPcMultistepScheduler } from './uni-pc-multistep-scheduler';
 
 export { SchedulerError } from './scheduler';
 export type { Scheduler } from './scheduler';
-export { parseSchedulerJson } from './scheduler-config';
-export type { SchedulerJson } from './scheduler-config';
+export { parseSchedulerJson } from './scheduler-json';
+export type { SchedulerJson } from './scheduler-json';
 
 interface SchedulerClass {
   readonly parameters: SchedulerParameters;
@@ -34,7 +41,14 @@ const classes: Readonly<Record<string, SchedulerClass>> = {
   HeunDiscreteScheduler: HeunDiscreteScheduler,
   DPMSolverMultistepScheduler: DpmSolverMultistepScheduler,
   UniPCMultistepScheduler: UniPcMultistepScheduler,
+  DPMSolverSinglestepScheduler: DpmSolverSinglestepScheduler,
+  DPMSolverSDEScheduler: DpmSolverSdeScheduler,
+  KDPM2DiscreteScheduler: Kdpm2DiscreteScheduler,
+  KDPM2AncestralDiscreteScheduler: Kdpm2AncestralDiscreteScheduler,
+  DEISMultistepScheduler: DeisMultistepScheduler,
+  EDMEulerScheduler: EdmEulerScheduler,
   LCMScheduler: LcmScheduler,
+  TCDScheduler: TcdScheduler,
 };
 
 /** The scheduler names in requests. */
@@ -51,6 +65,12 @@ export const schedulerNames = [
   'dpmpp_2m_sde_karras',
   'unipc',
   'lcm',
+  'deis',
+  'dpmpp_2s',
+  'dpmpp_sde',
+  'dpm2',
+  'dpm2_a',
+  'tcd',
 ] as const;
 
 export type SchedulerName = (typeof schedulerNames)[number];
@@ -79,6 +99,12 @@ const named: Readonly<Record<SchedulerName, SchedulerJson>> = {
   dpmpp_2m_sde_karras: { ...dpmpp2m, use_karras_sigmas: true, algorithm_type: 'sde-dpmsolver++' },
   unipc: { _class_name: 'UniPCMultistepScheduler' },
   lcm: { _class_name: 'LCMScheduler' },
+  deis: { _class_name: 'DEISMultistepScheduler', algorithm_type: 'deis', solver_order: 2 },
+  dpmpp_2s: { _class_name: 'DPMSolverSinglestepScheduler', algorithm_type: 'dpmsolver++', solver_order: 2 },
+  dpmpp_sde: { _class_name: 'DPMSolverSDEScheduler' },
+  dpm2: { _class_name: 'KDPM2DiscreteScheduler' },
+  dpm2_a: { _class_name: 'KDPM2AncestralDiscreteScheduler' },
+  tcd: { _class_name: 'TCDScheduler' },
 };
 
 /** Names whose scheduler draws noise at each step, so that `step` needs a generator; DDIM needs it only with eta. */
@@ -87,6 +113,8 @@ export const noisySchedulerNames: ReadonlySet<SchedulerName> = new Set<Scheduler
   'euler_a',
   'dpmpp_2m_sde_karras',
   'lcm',
+  'dpmpp_sde',
+  'dpm2_a',
 ]);
 
 /**

@@ -1,8 +1,9 @@
+import { logFloat32 } from './log-float32';
 import { noiseLevels } from './noise-schedule';
 import type { SchedulerConfig } from './scheduler-config';
 import type { SigmaSchedule } from './sigmas';
 import { respaceSigmas, timestepFinder } from './sigmas';
-import { roundHalfEven, spacedTimesteps } from './timesteps';
+import { linspace, roundHalfEven, spacedTimesteps } from './timesteps';
 
 /** A noise level in the variance-preserving form of the DPM solvers: sample = alpha * x0 + sigma * noise. */
 export interface Level {
@@ -18,10 +19,18 @@ export function levelOf(ratio: number): Level {
   return { alpha, sigma: ratio * alpha, lambda: -Math.log(ratio) };
 }
 
+/** Noise levels with evenly spaced lambdas. Source: Lu et al., "DPM-Solver" (2022), section 3.4. */
+function luSigmas({ useLuLambdas }: SchedulerConfig, levels: Float32Array, steps: number): Float64Array | undefined {
+  if (!useLuLambdas) return undefined;
+  const [low, high] = logFloat32(Float32Array.of(levels[0], levels[levels.length - 1]));
+  return linspace(high, low, steps).map(Math.exp);
+}
+
 /** The schedule of the DPM solvers (DPM-Solver++, UniPC), whose timesteps are whole numbers. */
 export function solverSchedule(config: SchedulerConfig, alphas: Float32Array, steps: number): SigmaSchedule {
   const levels = noiseLevels(alphas);
-  const respaced = respaceSigmas(config, levels[levels.length - 1], levels[0], steps);
+  const respaced =
+    respaceSigmas(config, levels[levels.length - 1], levels[0], steps) ?? luSigmas(config, levels, steps);
   if (respaced) {
     const timestepOf = timestepFinder(levels);
     return { sigmas: withEnd(respaced), timesteps: respaced.map((sigma) => wholeTimestep(timestepOf(sigma))) };
@@ -31,8 +40,8 @@ export function solverSchedule(config: SchedulerConfig, alphas: Float32Array, st
   return { sigmas: withEnd(timesteps.map((t) => levels[Math.min(t, levels.length - 1)])), timesteps };
 
   function wholeTimestep(timestep: number): number {
-    // diffusers rounds Karras timesteps, but truncates the others.
-    const rounds = config.useKarrasSigmas && config.betaSchedule !== 'squaredcos_cap_v2';
+    // diffusers rounds Karras' and Lu's timesteps, but truncates the others.
+    const rounds = (config.useKarrasSigmas || config.useLuLambdas) && config.betaSchedule !== 'squaredcos_cap_v2';
     return rounds ? roundHalfEven(timestep) : Math.floor(timestep);
   }
 

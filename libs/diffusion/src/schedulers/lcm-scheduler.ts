@@ -1,8 +1,10 @@
 import { BaseScheduler } from './base-scheduler';
 import { alphasCumprod } from './noise-schedule';
-import { predictedData } from './prediction';
+import { picture } from './prediction';
 import type { StepOptions } from './scheduler';
+import { dynamicThresholding } from './scheduler-config';
 import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
+import { distilledTimesteps } from './timesteps';
 
 /** The standard deviation of the data that the boundary condition assumes, as in the paper. */
 const sigmaData = 0.5;
@@ -20,7 +22,7 @@ export class LcmScheduler extends BaseScheduler {
     clip_sample: false,
     clip_sample_range: 1,
     set_alpha_to_one: true,
-    thresholding: false,
+    ...dynamicThresholding,
     timestep_spacing: 'leading',
     timestep_scaling: 10,
     rescale_betas_zero_snr: false,
@@ -38,34 +40,24 @@ export class LcmScheduler extends BaseScheduler {
     return this.config.originalInferenceSteps;
   }
 
-  /** Evenly chosen from the timesteps that the model was distilled on. */
   protected start(steps: number): Float64Array {
-    const { numTrainTimesteps, originalInferenceSteps } = this.config;
-    const stride = Math.floor(numTrainTimesteps / originalInferenceSteps);
-    const spread = originalInferenceSteps / steps;
-    return Float64Array.from(
-      { length: steps },
-      (_, i) => (originalInferenceSteps - Math.floor(i * spread)) * stride - 1,
-    );
+    return distilledTimesteps(this.config, steps);
   }
 
   protected advance(modelOutput: Float32Array, sample: Float32Array, options: StepOptions): Float32Array {
-    const { predictionType, timestepScaling, clipRange } = this.config;
+    const { timestepScaling } = this.config;
 
     // 1. The picture that the model predicts.
     const timestep = this.timesteps[this.stepIndex];
     const alpha = this.alphas[timestep];
-    const data = predictedData(predictionType, Math.sqrt(alpha), Math.sqrt(1 - alpha));
+    const data = picture(this.config, { alpha: Math.sqrt(alpha), sigma: Math.sqrt(1 - alpha) }, modelOutput, sample);
 
     // 2. The boundary condition: at timestep 0 the picture is the sample itself.
     const scaled = timestep * timestepScaling;
     const skip = sigmaData ** 2 / (scaled ** 2 + sigmaData ** 2);
     const out = scaled / Math.sqrt(scaled ** 2 + sigmaData ** 2);
     const previous = new Float32Array(sample.length);
-    for (let i = 0; i < previous.length; i++) {
-      const x0 = (data.sample * sample[i] + data.output * modelOutput[i]) * data.scale;
-      previous[i] = out * Math.min(clipRange, Math.max(-clipRange, x0)) + skip * sample[i];
-    }
+    for (let i = 0; i < previous.length; i++) previous[i] = out * data[i] + skip * sample[i];
 
     // 3. Add noise again, up to the next timestep; the last picture is the result.
     if (this.stepIndex < this.timesteps.length - 1) {

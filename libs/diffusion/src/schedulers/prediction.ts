@@ -1,4 +1,4 @@
-import type { PredictionType } from './scheduler-config';
+import type { PredictionType, SchedulerConfig } from './scheduler-config';
 
 const { fround } = Math;
 
@@ -24,6 +24,58 @@ export function predictedNoise(type: PredictionType, alpha: number, sigma: numbe
   if (type === 'epsilon') return { sample: 0, output: 1, scale: 1 };
   if (type === 'v_prediction') return { sample: sigma, output: alpha, scale: 1 };
   return { sample: 1, output: -alpha, scale: 1 / sigma };
+}
+
+/** The picture that the model's output implies, limited as the configuration asks; parameters as for {@link predictedData}. */
+export function picture(
+  config: Pick<SchedulerConfig, 'predictionType' | 'thresholding' | 'clipRange'>,
+  { alpha, sigma }: { alpha: number; sigma: number },
+  modelOutput: Float32Array,
+  sample: Float32Array,
+): Float32Array {
+  const data = predictedData(config.predictionType, alpha, sigma);
+  const values = new Float32Array(sample.length);
+  for (let i = 0; i < values.length; i++)
+    values[i] = (data.sample * sample[i] + data.output * modelOutput[i]) * data.scale;
+  limit(values, config);
+  return values;
+}
+
+/** The noise that the model's output implies, or if the picture is limited, the noise that the limited picture implies. */
+export function noise(
+  config: Pick<SchedulerConfig, 'predictionType' | 'thresholding' | 'clipRange'>,
+  { alpha, sigma }: { alpha: number; sigma: number },
+  modelOutput: Float32Array,
+  sample: Float32Array,
+): Float32Array {
+  if (config.thresholding)
+    return weightedSum([1 / sigma, -alpha / sigma], [sample, picture(config, { alpha, sigma }, modelOutput, sample)]);
+  const implied = predictedNoise(config.predictionType, alpha, sigma);
+  return weightedSum([implied.sample * implied.scale, implied.output * implied.scale], [sample, modelOutput]);
+}
+
+/**
+ * Limits a predicted picture in place.
+ * Source of the thresholding: Saharia et al., "Photorealistic Text-to-Image Diffusion Models with Deep Language Understanding"
+ * (2022), section 2.3; diffusers' `_threshold_sample`.
+ */
+function limit(values: Float32Array, { thresholding, clipRange }: Pick<SchedulerConfig, 'thresholding' | 'clipRange'>) {
+  if (thresholding) {
+    const bound = Math.min(thresholding.max, Math.max(1, quantile(values.map(Math.abs), thresholding.ratio)));
+    for (let i = 0; i < values.length; i++) values[i] = Math.min(bound, Math.max(-bound, values[i])) / bound;
+  } else if (clipRange < Infinity)
+    for (let i = 0; i < values.length; i++) values[i] = Math.min(clipRange, Math.max(-clipRange, values[i]));
+}
+
+/** `torch.quantile`, which ranks and interpolates in float32. Sorts the values. */
+function quantile(values: Float32Array, ratio: number): number {
+  values.sort();
+  const rank = fround(fround(ratio) * (values.length - 1));
+  const below = Math.floor(rank);
+  const weight = fround(rank - below);
+  const low = values[below];
+  const high = values[Math.min(below + 1, values.length - 1)];
+  return low + weight * (high - low);
 }
 
 /**

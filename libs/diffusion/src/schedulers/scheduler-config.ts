@@ -1,12 +1,12 @@
+import { choice, flag, integer, number, optionalInteger, sigma, steps, text, trainedBetas } from './config-values';
 import { SchedulerError } from './scheduler';
-
-/** The content of a `scheduler_config.json`. */
-export type SchedulerJson = Readonly<Record<string, unknown>>;
+import type { SchedulerJson } from './scheduler-json';
 
 const predictionTypes = ['epsilon', 'sample', 'v_prediction'] as const;
 const timestepSpacings = ['leading', 'trailing', 'linspace'] as const;
 const betaSchedules = ['linear', 'scaled_linear', 'squaredcos_cap_v2'] as const;
 const finalSigmasTypes = ['zero', 'sigma_min'] as const;
+const sigmaSchedules = ['karras', 'exponential'] as const;
 
 export type PredictionType = (typeof predictionTypes)[number];
 
@@ -24,10 +24,14 @@ export interface SchedulerConfig {
   setAlphaToOne: boolean;
   /** The predicted picture is clipped to plus and minus this; Infinity if `clip_sample` is off. */
   clipRange: number;
+  /** Dynamic thresholding of the predicted picture, in place of clipping. */
+  thresholding: Thresholding | undefined;
   varianceType: string;
   skipPrkSteps: boolean;
   useKarrasSigmas: boolean;
   useExponentialSigmas: boolean;
+  useBetaSigmas: boolean;
+  useLuLambdas: boolean;
   sigmaMin: number | undefined;
   sigmaMax: number | undefined;
   finalSigmasType: (typeof finalSigmasTypes)[number];
@@ -41,6 +45,17 @@ export interface SchedulerConfig {
   disableCorrector: readonly number[];
   originalInferenceSteps: number;
   timestepScaling: number;
+  /** Seed of a noise sampler of its own; the generator's seed if not given. */
+  noiseSamplerSeed: number | undefined;
+  sigmaData: number;
+  rho: number;
+  sigmaSchedule: (typeof sigmaSchedules)[number];
+}
+
+/** Values above the quantile `ratio` of the absolute values, which is taken as 1 to `max`, are clipped, and all divided by it. */
+export interface Thresholding {
+  ratio: number;
+  max: number;
 }
 
 /** Parameters of every diffusers class, with their defaults. */
@@ -55,13 +70,20 @@ const common = {
   steps_offset: 0,
 } satisfies SchedulerJson;
 
+/** Parameters of the classes that can limit the predicted picture by its own values. */
+export const dynamicThresholding = {
+  thresholding: false,
+  dynamic_thresholding_ratio: 0.995,
+  sample_max_value: 1,
+} satisfies SchedulerJson;
+
 /** Parameters of some classes only, with the value that means absence. */
 const absent = {
   rescale_betas_zero_snr: false,
   set_alpha_to_one: true,
   clip_sample: false,
   clip_sample_range: 1,
-  thresholding: false,
+  ...dynamicThresholding,
   variance_type: '',
   skip_prk_steps: false,
   use_karras_sigmas: false,
@@ -87,6 +109,10 @@ const absent = {
   shift_terminal: null,
   original_inference_steps: 50,
   timestep_scaling: 10,
+  noise_sampler_seed: null,
+  sigma_data: 0.5,
+  rho: 7,
+  sigma_schedule: 'karras',
 } satisfies SchedulerJson;
 
 /** The parameters of one class and their defaults, beyond the common ones, from its Python signature. */
@@ -115,10 +141,13 @@ export function readSchedulerConfig(json: SchedulerJson, parameters: SchedulerPa
     stepsOffset: integer(values, 'steps_offset', 0, numTrainTimesteps - 1),
     setAlphaToOne: flag(values, 'set_alpha_to_one'),
     clipRange: flag(values, 'clip_sample') ? clipSampleRange : Infinity,
+    thresholding: thresholding(values),
     varianceType: text(values, 'variance_type'),
     skipPrkSteps: flag(values, 'skip_prk_steps'),
     useKarrasSigmas: flag(values, 'use_karras_sigmas'),
     useExponentialSigmas: flag(values, 'use_exponential_sigmas'),
+    useBetaSigmas: flag(values, 'use_beta_sigmas'),
+    useLuLambdas: flag(values, 'use_lu_lambdas'),
     sigmaMin: sigma(values, 'sigma_min'),
     sigmaMax: sigma(values, 'sigma_max'),
     finalSigmasType: choice(values, 'final_sigmas_type', finalSigmasTypes),
@@ -132,12 +161,27 @@ export function readSchedulerConfig(json: SchedulerJson, parameters: SchedulerPa
     disableCorrector: steps(values, 'disable_corrector'),
     originalInferenceSteps: integer(values, 'original_inference_steps', 1, numTrainTimesteps),
     timestepScaling: number(values, 'timestep_scaling', Number.MIN_VALUE, Number.MAX_VALUE),
+    noiseSamplerSeed: optionalInteger(values, 'noise_sampler_seed', 0, Number.MAX_SAFE_INTEGER),
+    sigmaData: number(values, 'sigma_data', 1e-6, 1e6),
+    rho: number(values, 'rho', 1e-3, 1e3),
+    sigmaSchedule: choice(values, 'sigma_schedule', sigmaSchedules),
   };
-  if (config.useKarrasSigmas && config.useExponentialSigmas)
-    throw new SchedulerError('Only one of use_karras_sigmas and use_exponential_sigmas can be true.');
-  if (config.sigmaMin !== undefined && config.sigmaMax !== undefined && config.sigmaMin >= config.sigmaMax)
-    throw new SchedulerError(`sigma_min (${config.sigmaMin}) must be less than sigma_max (${config.sigmaMax}).`);
+  assertConsistent(config);
   return config;
+}
+
+function assertConsistent(config: SchedulerConfig): void {
+  const { useKarrasSigmas, useExponentialSigmas, useBetaSigmas, sigmaMin, sigmaMax } = config;
+  if ([useKarrasSigmas, useExponentialSigmas, useBetaSigmas].filter(Boolean).length > 1)
+    throw new SchedulerError('Only one of use_karras_sigmas, use_exponential_sigmas and use_beta_sigmas can be true.');
+  if (sigmaMin !== undefined && sigmaMax !== undefined && sigmaMin >= sigmaMax)
+    throw new SchedulerError(`sigma_min (${sigmaMin}) must be less than sigma_max (${sigmaMax}).`);
+}
+
+function thresholding(values: SchedulerJson): Thresholding | undefined {
+  const ratio = number(values, 'dynamic_thresholding_ratio', 0, 1);
+  const max = number(values, 'sample_max_value', Number.MIN_VALUE, Number.MAX_VALUE);
+  return flag(values, 'thresholding') ? { ratio, max } : undefined;
 }
 
 function withDefaults(json: SchedulerJson, parameters: SchedulerParameters): SchedulerJson {
@@ -148,79 +192,10 @@ function withDefaults(json: SchedulerJson, parameters: SchedulerParameters): Sch
 }
 
 function refuseUnsupported(values: SchedulerJson): void {
-  for (const key of ['thresholding', 'use_beta_sigmas', 'use_lu_lambdas', 'use_flow_sigmas', 'use_dynamic_shifting'])
+  for (const key of ['use_flow_sigmas', 'use_dynamic_shifting'])
     if (flag(values, key)) throw new SchedulerError(`${key} is not supported.`);
   for (const key of ['solver_p', 'shift_terminal'])
     if (values[key] !== null) throw new SchedulerError(`${key} is not supported.`);
   choice(values, 'interpolation_type', ['linear']);
   choice(values, 'timestep_type', ['discrete']);
-}
-
-/**
- * Parses the text of a `scheduler_config.json`. Python writes -Infinity and NaN into such files (`lambda_min_clipped`), which are
- * not JSON.
- * @throws SchedulerError when the text is not a JSON object.
- */
-export function parseSchedulerJson(source: string): SchedulerJson {
-  const literals = /"(?:[^"\\]|\\.)*"|-?\bInfinity\b|\bNaN\b/g;
-  const asJson: Record<string, string> = { Infinity: '1e999', '-Infinity': '-1e999', NaN: 'null' };
-  let json: unknown;
-  try {
-    json = JSON.parse(source.replace(literals, (match) => asJson[match] ?? match));
-  } catch {
-    throw new SchedulerError('The scheduler configuration is not valid JSON.');
-  }
-  if (typeof json !== 'object' || json === null || Array.isArray(json))
-    throw new SchedulerError('The scheduler configuration is not a JSON object.');
-  return json as SchedulerJson;
-}
-
-function wrong(key: string, value: unknown, accepted: string): never {
-  const shown = JSON.stringify(value)?.slice(0, 60) ?? typeof value;
-  throw new SchedulerError(`${key} must be ${accepted}, but is ${shown}.`);
-}
-
-function number(values: SchedulerJson, key: string, min: number, max: number): number {
-  const value = values[key];
-  if (typeof value === 'number' && value >= min && value <= max) return value;
-  return wrong(key, value, `a number from ${min} to ${max}`);
-}
-
-function integer(values: SchedulerJson, key: string, min: number, max: number): number {
-  const value = values[key];
-  if (Number.isInteger(value) && (value as number) >= min && (value as number) <= max) return value as number;
-  return wrong(key, value, `an integer from ${min} to ${max}`);
-}
-
-function flag(values: SchedulerJson, key: string): boolean {
-  const value = values[key];
-  return typeof value === 'boolean' ? value : wrong(key, value, 'true or false');
-}
-
-function text(values: SchedulerJson, key: string): string {
-  const value = values[key];
-  return typeof value === 'string' ? value : wrong(key, value, 'a string');
-}
-
-function choice<T extends string>(values: SchedulerJson, key: string, accepted: readonly T[]): T {
-  const value = values[key] as T;
-  return accepted.includes(value) ? value : wrong(key, value, accepted.map((name) => `"${name}"`).join(' or '));
-}
-
-function sigma(values: SchedulerJson, key: string): number | undefined {
-  return values[key] === null ? undefined : number(values, key, 1e-6, 1e6);
-}
-
-function steps(values: SchedulerJson, key: string): readonly number[] {
-  const value = values[key];
-  if (Array.isArray(value) && value.every((step) => Number.isInteger(step))) return value as number[];
-  return wrong(key, value, 'a list of integers');
-}
-
-function trainedBetas({ trained_betas: value }: SchedulerJson, count: number): Float32Array | undefined {
-  if (value === null) return undefined;
-  const isBeta = (beta: unknown) => typeof beta === 'number' && beta >= 1e-7 && beta <= 0.999;
-  if (Array.isArray(value) && value.length === count && value.every(isBeta))
-    return Float32Array.from(value as number[]);
-  return wrong('trained_betas', value, `a list of ${count} numbers from 1e-7 to 0.999`);
 }

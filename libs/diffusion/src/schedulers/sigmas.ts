@@ -1,7 +1,10 @@
 import type { SchedulerConfig } from './scheduler-config';
+import { betaQuantile } from './beta-quantile';
 import { logFloat32 } from './log-float32';
 import { noiseLevels } from './noise-schedule';
 import { linspace, spacedTimesteps } from './timesteps';
+
+const { fround } = Math;
 
 /** Noise levels of a run and the U-Net's timestep at each. */
 export interface SigmaSchedule {
@@ -13,18 +16,34 @@ export interface SigmaSchedule {
 /** The schedule of the k-diffusion family (Euler, Euler ancestral, Heun, LMS), whose timesteps are fractional. */
 export function sigmaSchedule(config: SchedulerConfig, alphas: Float32Array, steps: number): SigmaSchedule {
   const levels = noiseLevels(alphas);
-  const spaced = spacedTimesteps(config, { steps, span: alphas.length, dropsLast: false }).map(Math.fround);
-  const interpolated = spaced.map((t) => interpolate(levels, t));
-  const respaced = respaceSigmas(config, interpolated[0], interpolated[steps - 1], steps);
+  const { sigmas, timesteps } = doubleSigmaSchedule(config, levels, steps, Math.fround);
   const end = config.finalSigmasType === 'sigma_min' ? levels[0] : 0;
-  if (!respaced) return { sigmas: Float32Array.of(...interpolated, end), timesteps: spaced };
-  const timestepOf = timestepFinder(levels);
-  return { sigmas: Float32Array.of(...respaced, end), timesteps: respaced.map((s) => Math.fround(timestepOf(s))) };
+  return { sigmas: Float32Array.of(...sigmas, end), timesteps: timesteps.map(Math.fround) };
+}
+
+/**
+ * The same before it is rounded to float32, without the end of the run.
+ * @param levels noise levels of the training timesteps
+ * @param rounded rounds timesteps before their noise levels are interpolated
+ */
+export function doubleSigmaSchedule(
+  config: SchedulerConfig,
+  levels: Float32Array,
+  steps: number,
+  rounded: (timestep: number) => number,
+): { sigmas: Float64Array; timesteps: Float64Array } {
+  const spaced = spacedTimesteps(config, { steps, span: levels.length, dropsLast: false }).map(rounded);
+  const sigmas = spaced.map((t) => interpolate(levels, t));
+  const respaced = respaceSigmas(config, sigmas[0], sigmas[steps - 1], steps);
+  return respaced
+    ? { sigmas: respaced, timesteps: respaced.map(timestepFinder(levels)) }
+    : { sigmas, timesteps: spaced };
 }
 
 /**
  * Noise levels spaced as the configuration asks; undefined if they follow the timesteps.
- * Source: Karras et al., "Elucidating the Design Space of Diffusion-Based Generative Models" (2022), equation 5.
+ * Source: Karras et al., "Elucidating the Design Space of Diffusion-Based Generative Models" (2022), equation 5; Lee et al., "Beta
+ * Sampling is All You Need" (2024).
  * @param max the highest noise level of the run, unless the configuration sets it; `min` likewise
  */
 export function respaceSigmas(
@@ -35,12 +54,17 @@ export function respaceSigmas(
 ): Float64Array | undefined {
   const high = config.sigmaMax ?? max;
   const low = config.sigmaMin ?? min;
+  if (config.useBetaSigmas) return linspace(0, 1, steps).map((ramp) => low + betaQuantile(1 - ramp) * (high - low));
   if (config.useExponentialSigmas) return linspace(Math.log(high), Math.log(low), steps).map(Math.exp);
   if (!config.useKarrasSigmas) return undefined;
-  // rho = 7 is the paper's choice.
-  const highRoot = high ** (1 / 7);
-  const lowRoot = low ** (1 / 7);
-  return linspace(0, 1, steps).map((ramp) => (highRoot + ramp * (lowRoot - highRoot)) ** 7);
+  return karrasSigmas(high, low, steps);
+}
+
+/** @param rho 7 is the paper's choice */
+export function karrasSigmas(high: number, low: number, steps: number, rho = 7): Float64Array {
+  const highRoot = high ** (1 / rho);
+  const lowRoot = low ** (1 / rho);
+  return linspace(0, 1, steps).map((ramp) => (highRoot + ramp * (lowRoot - highRoot)) ** rho);
 }
 
 /** The (fractional) training timestep of a noise level, interpolated linearly in the logarithm. */
@@ -48,11 +72,29 @@ export function timestepFinder(levels: Float32Array): (sigma: number) => number 
   const logs = logFloat32(levels);
   return (sigma) => {
     const log = Math.log(Math.max(sigma, 1e-10));
-    let low = logs.length - 2;
-    while (low > 0 && logs[low] > log) low--;
+    const low = indexBelow(logs, log);
     const weight = Math.min(1, Math.max(0, (logs[low] - log) / (logs[low] - logs[low + 1])));
     return (1 - weight) * low + weight * (low + 1);
   };
+}
+
+/** As {@link timestepFinder}, for a noise level in float32, where every operation rounds to it. */
+export function timestepFinderFloat32(levels: Float32Array): (sigma: number) => number {
+  const logs = logFloat32(levels);
+  return (sigma) => {
+    const [log] = logFloat32(Float32Array.of(Math.max(sigma, 1e-10)));
+    const low = indexBelow(logs, log);
+    const ratio = fround(fround(logs[low] - log) / fround(logs[low] - logs[low + 1]));
+    const weight = Math.min(1, Math.max(0, ratio));
+    return fround(fround(fround(1 - weight) * low) + fround(weight * (low + 1)));
+  };
+}
+
+/** The last index whose value is not above `log`, but never the last of all. */
+function indexBelow(logs: Float32Array, log: number): number {
+  let low = logs.length - 2;
+  while (low > 0 && logs[low] > log) low--;
+  return low;
 }
 
 /** `numpy.interp` over the indices of `levels`. */

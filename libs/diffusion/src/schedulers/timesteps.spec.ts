@@ -1,4 +1,4 @@
-import type { SchedulerJson } from './scheduler-config';
+import type { SchedulerJson } from './scheduler-json';
 import { readSchedulerConfig } from './scheduler-config';
 import { integerTimesteps, linspace, roundHalfEven, spacedTimesteps } from './timesteps';
 

@@ -55,3 +55,11 @@ export function integerTimesteps(config: SchedulerConfig, steps: number): Float6
     throw new SchedulerError(`${steps} steps with a steps_offset of ${stepsOffset} lead past timestep ${span - 1}.`);
   return timesteps;
 }
+
+/** Evenly chosen from the timesteps that a model was distilled on (LCM, TCD). */
+export function distilledTimesteps(config: SchedulerConfig, steps: number): Float64Array {
+  const { numTrainTimesteps, originalInferenceSteps } = config;
+  const stride = Math.floor(numTrainTimesteps / originalInferenceSteps);
+  const spread = originalInferenceSteps / steps;
+  return Float64Array.from({ length: steps }, (_, i) => (originalInferenceSteps - Math.floor(i * spread)) * stride - 1);
+}

@@ -2,8 +2,9 @@ import { BaseScheduler } from './base-scheduler';
 import type { Level } from './lambdas';
 import { levelOf, solverSchedule } from './lambdas';
 import { finiteAlphasCumprod } from './noise-schedule';
-import { predictedData, predictedNoise, weightedSum } from './prediction';
+import { noise, picture, weightedSum } from './prediction';
 import { SchedulerError } from './scheduler';
+import { dynamicThresholding } from './scheduler-config';
 import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
 
 /**
@@ -15,7 +16,7 @@ import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
 export class UniPcMultistepScheduler extends BaseScheduler {
   static readonly parameters: SchedulerParameters = {
     solver_order: 2,
-    thresholding: false,
+    ...dynamicThresholding,
     predict_x0: true,
     solver_type: 'bh2',
     lower_order_final: true,
@@ -62,13 +63,11 @@ export class UniPcMultistepScheduler extends BaseScheduler {
   }
 
   protected advance(modelOutput: Float32Array, sample: Float32Array): Float32Array {
-    const { solverOrder, lowerOrderFinal, predictX0, predictionType, disableCorrector } = this.config;
+    const { solverOrder, lowerOrderFinal, predictX0, disableCorrector } = this.config;
     const now = this.stepIndex;
-    const { alpha, sigma } = this.levels[now];
 
     // 1. The model's output for the sample.
-    const said = (predictX0 ? predictedData : predictedNoise)(predictionType, alpha, sigma);
-    const output = weightedSum([said.sample * said.scale, said.output * said.scale], [sample, modelOutput]);
+    const output = (predictX0 ? picture : noise)(this.config, this.levels[now], modelOutput, sample);
 
     // 2. Correct the sample: repeat the last step with the output at its end.
     const corrects = this.origin && !disableCorrector.includes(now - 1);

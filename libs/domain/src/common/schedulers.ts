@@ -12,4 +12,10 @@ export const schedulerNames = [
   'dpmpp_2m_sde_karras',
   'unipc',
   'lcm',
+  'deis',
+  'dpmpp_2s',
+  'dpmpp_sde',
+  'dpm2',
+  'dpm2_a',
+  'tcd',
 ] as const;

@@ -1,0 +1,118 @@
+import { BaseScheduler } from './base-scheduler';
+import { alphasCumprod, noiseLevels } from './noise-schedule';
+import { derivative, weightedSum } from './prediction';
+import type { StepOptions } from './scheduler';
+import { SchedulerError } from './scheduler';
+import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
+import { doubleSigmaSchedule, initialNoiseSigma, scaleToUnitVariance, timestepFinderFloat32 } from './sigmas';
+import { roundHalfEven } from './timesteps';
+
+const { fround } = Math;
+
+/** A step of two U-Net evaluations. */
+interface MidpointStep {
+  from: number;
+  /** Where the second evaluation is, geometrically half way; 0 for the last step, which has none. */
+  middle: number;
+  to: number;
+  /** Standard deviation of the noise that is added at the end. */
+  up: number;
+}
+
+/**
+ * The midpoint method over the noise level (DPM-Solver-2 of Karras et al.). All steps but the last take two U-Net evaluations, so a
+ * run of n steps has 2n - 1 timesteps.
+ * Source: Karras et al., "Elucidating the Design Space of Diffusion-Based Generative Models" (2022), algorithm 2 with the
+ * parameters of table 1; Katherine Crowson's k-diffusion, sample_dpm_2; diffusers' KDPM2DiscreteScheduler.
+ */
+export class Kdpm2DiscreteScheduler extends BaseScheduler {
+  static readonly parameters: SchedulerParameters = {
+    beta_start: 0.00085,
+    beta_end: 0.012,
+    use_karras_sigmas: false,
+    use_exponential_sigmas: false,
+    use_beta_sigmas: false,
+  };
+
+  override readonly order = 2;
+  private readonly alphas: Float32Array;
+  private steps: MidpointStep[] = [];
+  /** The sample at the start of the step whose second evaluation is next. */
+  private origin: Float32Array | undefined;
+
+  constructor(config: SchedulerConfig) {
+    super(config);
+    if (config.predictionType === 'sample')
+      throw new SchedulerError('KDPM2 schedulers cannot work with the prediction_type "sample".');
+    this.alphas = alphasCumprod(config);
+  }
+
+  override scaleModelInput(sample: Float32Array): Float32Array {
+    const { from, middle } = this.current();
+    return scaleToUnitVariance(sample, this.origin ? middle : from);
+  }
+
+  protected start(steps: number): Float64Array {
+    const levels = noiseLevels(this.alphas);
+    const schedule = doubleSigmaSchedule(this.config, levels, steps, fround);
+    const timesteps = this.config.useKarrasSigmas ? schedule.timesteps.map(roundHalfEven) : schedule.timesteps;
+    const sigmas = Float32Array.of(...schedule.sigmas, 0);
+    this.initNoiseSigma = initialNoiseSigma(this.config, sigmas);
+    this.steps = Array.from(timesteps, (_, i) => this.midpointStep(sigmas[i], sigmas[i + 1]));
+    this.origin = undefined;
+    const timestepOf = timestepFinderFloat32(levels);
+    return Float64Array.from({ length: 2 * steps - 1 }, (_, call) =>
+      call % 2 === 0 ? timesteps[call / 2] : timestepOf(this.steps[(call - 1) / 2].middle),
+    );
+  }
+
+  protected advance(modelOutput: Float32Array, sample: Float32Array, options: StepOptions): Float32Array {
+    const { predictionType } = this.config;
+    const { from, middle, to, up } = this.current();
+
+    // 1. First call of a step: a straight line to its middle, and in the last step to its end.
+    if (!this.origin) {
+      const slope = derivative(predictionType, from, modelOutput, sample);
+      if (middle > 0) this.origin = sample;
+      return weightedSum([1, fround(middle - from)], [sample, slope]);
+    }
+
+    // 2. Second call: the whole step from its start, with the derivative in the middle.
+    const slope = derivative(predictionType, middle, modelOutput, sample);
+    const origin = this.origin;
+    this.origin = undefined;
+    const next = weightedSum([1, fround(to - from)], [origin, slope]);
+    return up > 0 ? weightedSum([1, up], [next, this.noise(options, next.length)]) : next;
+  }
+
+  protected midpointStep(from: number, next: number): MidpointStep {
+    return { from, middle: geometricMean(from, next), to: next, up: 0 };
+  }
+
+  private current(): MidpointStep {
+    return this.steps[this.stepIndex >> 1];
+  }
+}
+
+/**
+ * The same with fresh noise at the end of each step.
+ * Source: Katherine Crowson's k-diffusion, sample_dpm_2_ancestral; diffusers' KDPM2AncestralDiscreteScheduler.
+ */
+export class Kdpm2AncestralDiscreteScheduler extends Kdpm2DiscreteScheduler {
+  override readonly usesNoise = true;
+
+  /**
+   * Splits the next noise level into the target of the line and the added noise: next^2 = to^2 + up^2. The two squares differ so
+   * little at the end of a run that rounding to float32 is visible there.
+   */
+  protected override midpointStep(from: number, next: number): MidpointStep {
+    const [from2, next2] = [fround(from ** 2), fround(next ** 2)];
+    const up = fround(Math.sqrt(fround(fround(next2 * fround(from2 - next2)) / from2)));
+    const to = fround(Math.sqrt(Math.max(0, fround(next2 - fround(up ** 2)))));
+    return { from, middle: geometricMean(from, to), to, up };
+  }
+}
+
+function geometricMean(a: number, b: number): number {
+  return b === 0 ? 0 : fround(Math.exp((Math.log(a) + Math.log(b)) / 2));
+}
