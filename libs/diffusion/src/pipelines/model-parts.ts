@@ -56,8 +56,10 @@ export async function loadParts(path: string, options: LoadOptions): Promise<Mod
 }
 
 async function joinParts(folder: ModelFolder, sessions: ModelParts['sessions']): Promise<ModelParts> {
+  const { time_cond_proj_dim: dim } = folder.configs.unet;
+  const guidanceWidth = typeof dim === 'number' ? dim : undefined;
   const textEncoder = new ClipTextEncoder(sessions.textEncoder);
-  const unet = new Unet(sessions.unet);
+  const unet = new Unet(sessions.unet, guidanceWidth);
   const vaeDecoder = new VaeDecoder(sessions.vaeDecoder, vaeScaling(folder.configs.vaeDecoder));
   const { sampleSize, ...facts } = settleFacts(folder, { textEncoder, unet });
   const shape: LatentShape = [facts.latentChannels, unet.facts.height ?? trialEdge, unet.facts.width ?? trialEdge];

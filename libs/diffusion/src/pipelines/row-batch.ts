@@ -38,10 +38,12 @@ export class RowBatch {
       trajectory.gather(sample.values, row);
       if (this.unet.takesTimestepPerRow) timestep.values.fill(trajectory.timestep, row, row + trajectory.rows);
       else timestep.values.fill(trajectory.timestep);
+      this.unet.writeGuidance(batch, row, trajectory.rows, trajectory.guidanceScale);
       row += trajectory.rows;
     }
     sample.commit();
     timestep.commit();
+    batch.guidance?.commit();
     const prediction = await this.unet.predict(batch, rows);
     row = 0;
     for (const trajectory of trajectories) {

@@ -151,7 +151,7 @@ export class StableDiffusionPipeline {
   /** Embeddings of negative prompt and prompt, of the prompt alone without guidance. */
   async #encode(request: TextToImageRequest): Promise<PromptEmbedding> {
     const { tokenizer, textEncoder } = this.parts;
-    const guided = request.guidanceScale > 1;
+    const guided = request.guidanceScale > 1 && !this.parts.unet.embedsGuidance;
     const texts = guided ? [request.negativePrompt ?? '', request.prompt] : [request.prompt];
     const chunked = texts.map((text) => chunkPrompt(text, tokenizer, request.promptWeighting));
     const chunks = Math.max(...chunked.map(({ length }) => length));

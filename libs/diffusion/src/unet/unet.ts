@@ -5,6 +5,7 @@ import type { ModelSession, ValueFacts } from '../model/model-session';
 import { InputBuffer, toFloat32 } from '../tensor/input-buffer';
 import type { ElementType } from '../tensor/input-buffer';
 import type { LatentShape } from '../tensor/latent-shape';
+import { guidanceEmbedding } from './guidance-embedding';
 
 /** The inputs of a call with several rows, allocated once and written before every call. */
 export interface UnetBatch {
@@ -14,6 +15,8 @@ export interface UnetBatch {
   timestep: InputBuffer;
   /** [rows, tokens, hidden width] */
   promptEmbeds: InputBuffer;
+  /** [rows, width]: the embedded guidance scale, if the U-Net was distilled to take it. */
+  guidance?: InputBuffer;
 }
 
 const floats = ['float32', 'float16'] as const;
@@ -31,11 +34,19 @@ export class Unet {
   readonly #sample: ValueFacts;
   readonly #timestep: ValueFacts;
   readonly #prompt: ValueFacts;
+  readonly #guidance: ValueFacts | undefined;
+  readonly #guidanceWidth: number;
   readonly #output: ValueFacts;
   #takesTimestepPerRow: boolean;
 
-  /** @throws ModelFolderError if the graph is not the U-Net of a Stable Diffusion 1.x or 2.x */
-  constructor(private readonly session: ModelSession) {
+  /**
+   * @param guidanceWidth of a distilled U-Net's guidance embedding (`time_cond_proj_dim`), for graphs that leave it free
+   * @throws ModelFolderError if the graph is not the U-Net of a Stable Diffusion 1.x or 2.x
+   */
+  constructor(
+    private readonly session: ModelSession,
+    guidanceWidth?: number,
+  ) {
     const input = (name: string): ValueFacts => {
       const found = session.inputs.find((value) => value.name === name);
       if (!found) throw new ModelFolderError(session.file, `has no input ${name}`);
@@ -44,7 +55,12 @@ export class Unet {
     this.#sample = input('sample');
     this.#timestep = input('timestep');
     this.#prompt = input('encoder_hidden_states');
-    const known = [this.#sample, this.#timestep, this.#prompt];
+    this.#guidance = session.inputs.find(({ name }) => name === 'timestep_cond');
+    const width = this.#guidance?.shape[1];
+    this.#guidanceWidth = typeof width === 'number' && width > 0 ? width : (guidanceWidth ?? 0);
+    if (this.#guidance && this.#guidanceWidth < 4)
+      throw new ModelFolderError(session.file, 'takes timestep_cond, and nothing tells its width');
+    const known = [this.#sample, this.#timestep, this.#prompt, this.#guidance];
     const other = session.inputs.find((value) => !known.includes(value));
     if (other)
       throw new ModelFolderError(session.file, `takes ${other.name}, which Stable Diffusion 1.x and 2.x do not have`);
@@ -103,6 +119,18 @@ export class Unet {
     }
   }
 
+  /** Whether it takes the guidance scale as an input: then a picture takes one row, and no negative prompt. */
+  get embedsGuidance(): boolean {
+    return this.#guidance !== undefined;
+  }
+
+  /** Writes the guidance scale of `count` rows from `first` on, if the U-Net takes it. The caller commits. */
+  writeGuidance({ guidance }: UnetBatch, first: number, count: number, guidanceScale: number): void {
+    if (!guidance) return;
+    const embedding = guidanceEmbedding(guidanceScale, this.#guidanceWidth);
+    for (let row = first; row < first + count; row++) guidance.values.set(embedding, row * embedding.length);
+  }
+
   /** Allocates the inputs of a call: at least this many rows, or the next multiple of the graph's fixed number. */
   createBatch(atLeast: number, shape: LatentShape, tokens: number, hiddenWidth: number): UnetBatch {
     const type = <T extends ElementType>(value: ValueFacts, allowed: readonly T[]) =>
@@ -115,6 +143,7 @@ export class Unet {
       sample: new InputBuffer(type(this.#sample, floats), [rows, ...shape]),
       timestep: new InputBuffer(type(this.#timestep, numbers), this.#timestep.shape.length === 0 ? [] : [timesteps]),
       promptEmbeds: new InputBuffer(type(this.#prompt, floats), [rows, tokens, hiddenWidth]),
+      ...(this.#guidance && { guidance: new InputBuffer(type(this.#guidance, floats), [rows, this.#guidanceWidth]) }),
     };
   }
 
@@ -122,13 +151,14 @@ export class Unet {
    * The prediction [rows, channels, height, width] for the first `rows` rows of what was written into the batch and committed.
    * A graph with a fixed number of rows is called until all are done.
    */
-  async predict({ sample, timestep, promptEmbeds }: UnetBatch, rows: number): Promise<Float32Array> {
+  async predict({ sample, timestep, promptEmbeds, guidance }: UnetBatch, rows: number): Promise<Float32Array> {
     const rowsOfCall = this.fixedRows ?? rows;
     const call = (first: number): Promise<Float32Array> =>
       this.#call(
         sample.rows(first, rowsOfCall),
         this.takesTimestepPerRow ? timestep.rows(first, rowsOfCall) : timestep.tensor,
         promptEmbeds.rows(first, rowsOfCall),
+        guidance?.rows(first, rowsOfCall),
       );
     if (rowsOfCall >= rows) return call(0);
     const calls = Math.ceil(rows / rowsOfCall);
@@ -140,8 +170,13 @@ export class Unet {
     return prediction;
   }
 
-  async #call(sample: Tensor, timestep: Tensor, promptEmbeds: Tensor): Promise<Float32Array> {
-    const feeds = { [this.#sample.name]: sample, [this.#timestep.name]: timestep, [this.#prompt.name]: promptEmbeds };
+  async #call(sample: Tensor, timestep: Tensor, promptEmbeds: Tensor, guidance?: Tensor): Promise<Float32Array> {
+    const feeds: Record<string, Tensor> = {
+      [this.#sample.name]: sample,
+      [this.#timestep.name]: timestep,
+      [this.#prompt.name]: promptEmbeds,
+    };
+    if (guidance) feeds.timestep_cond = guidance;
     return toFloat32(await this.session.run(feeds, this.#output.name));
   }
 }
