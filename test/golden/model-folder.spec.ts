@@ -63,7 +63,7 @@ const damages: Damage[] = [
   ['a foreign vocabulary', 'tokenizer', /no token/, ({ write }) => write('tokenizer/vocab.json', '{"a": 0}')],
   ['a missing scheduler', scheduler, /is missing/, ({ remove }) => remove('scheduler')],
   ['a scheduler that is not JSON', scheduler, /not valid JSON/, ({ write }) => write(scheduler, '{')],
-  ['an unknown scheduler', scheduler, /"Foo" is not supported/, ({ edit }) => edit(scheduler, { _class_name: 'Foo' })],
+  ['wrong defaults', 'darkroom.json', /has steps that/, ({ write }) => write('darkroom.json', '{"steps": "few"}')],
   ['a bad scheduler value', scheduler, /beta_end must be/, ({ edit }) => edit(scheduler, { beta_end: 'high' })],
   ['a config that is not JSON', 'unet/config.json', /not valid JSON/, ({ write }) => write('unet/config.json', '[')],
   [

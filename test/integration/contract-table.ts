@@ -204,6 +204,7 @@ export const replies: Readonly<Record<string, ReplyRow>> = {
     'device',
     'hash',
     'bytes',
+    'defaults',
     'requires_cuda',
     'stands_in_for',
     'problem',

@@ -66,6 +66,22 @@ describe('models command', () => {
     });
   });
 
+  it('writes the defaults of a distilled model, and refuses those that no request could have', async () => {
+    expect(await run(`add ${diffusers} --as fast --steps 4 --cfg 1 --scheduler lcm`)).toMatchObject({ code: 0 });
+    const defaults = JSON.parse(await readFile(join(folder, 'models/fast/darkroom.json'), 'utf8')) as object;
+    expect(defaults).toEqual({ steps: 4, cfg: 1, scheduler: 'lcm' });
+    expect((await run('verify fast')).stdout).toMatch(/^fast: as installed/);
+    // A source's own are kept where none are given.
+    await run(`add ${join(folder, 'models/fast')} --as faster --steps 2`);
+    const [, faster] = JSON.parse((await run('list --json')).stdout) as { defaults: object }[];
+    expect(faster.defaults).toEqual({ steps: 2, cfg: 1, scheduler: 'lcm' });
+    expect(await run(`add ${diffusers} --as slow --steps 400`)).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'What was given has steps that are no integer from 1 to 50.\n',
+    });
+  });
+
   it('verifies a hand-made folder as far as it can, and names a broken model', async () => {
     await cp(diffusers, join(folder, 'models/by-hand'), { recursive: true });
     expect((await run('verify by-hand')).stdout).toMatch(/^by-hand: readable; it was not installed by "add"/);

@@ -1,4 +1,4 @@
-import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { InferenceWorker } from '@app/domain';
@@ -40,6 +40,7 @@ describe('models', () => {
         device: null,
         hash: expect.stringMatching(/^[0-9a-f]{12}$/) as string,
         bytes: expect.any(Number) as number,
+        defaults: { cfg: 7.5, steps: 30, scheduler: null },
         requires_cuda: false,
         stands_in_for: [],
         problem: null,
@@ -95,6 +96,65 @@ describe('models', () => {
     expect(whole).toMatchObject({ name: 'shapes', stands_in_for: ['sd2.1'], problem: null });
     const reply = await api.request('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'x' } });
     expect([reply.status, reply.body.code]).toEqual([422, 'ModelBroken']);
+  });
+
+  it('draws with the defaults of the model where a request names none, and lists them', async () => {
+    const { api, key, modelsDir } = await start({ shapes });
+    await writeFile(join(modelsDir, 'shapes', 'darkroom.json'), '{"steps": 4, "cfg": 1, "scheduler": "lcm"}');
+    expect((await list(api, key))[0]).toMatchObject({
+      defaults: { steps: 4, cfg: 1, scheduler: 'lcm' },
+      problem: null,
+    });
+    const draw = async (body: object) =>
+      (await api.request('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'x', ...body } })).body;
+    // The model stands in for sd1.5, and brings its own.
+    expect(await draw({})).toMatchObject({ model: 'sd1.5', steps: 4, cfg: 1, scheduler: 'lcm' });
+    expect(await draw({ steps: 8, cfg: 2, scheduler: 'euler' })).toMatchObject({
+      steps: 8,
+      cfg: 2,
+      scheduler: 'euler',
+    });
+
+    const { body: finetune } = await api.request('POST', '/v1/finetunes', { key, body: { name: 'robot' } });
+    const prompts = await api.request<object[]>('POST', `/v1/finetunes/${String(finetune.id)}/prompts`, {
+      key,
+      body: [{ prompt: 'a robot' }, { prompt: 'a robot', steps: 2, cfg: 3 }],
+    });
+    expect(prompts.body).toMatchObject([
+      { steps: 4, cfg: '1' },
+      { steps: 2, cfg: '3' },
+    ]);
+  });
+
+  it('lists a model with a wrong darkroom.json as broken', async () => {
+    const { api, key, modelsDir } = await start({ shapes });
+    await writeFile(join(modelsDir, 'shapes', 'darkroom.json'), '{"steps": 400}');
+    expect((await list(api, key))[0]).toMatchObject({
+      hash: null,
+      problem: 'darkroom.json has steps that are no integer from 1 to 50.',
+    });
+  });
+
+  it('rejects only requests that need a scheduler that is not supported', async () => {
+    const { api, key, modelsDir } = await start({ shapes });
+    const file = join(modelsDir, 'shapes', 'scheduler', 'scheduler_config.json');
+    const config = JSON.parse(await readFile(file, 'utf8')) as object;
+    await writeFile(file, JSON.stringify({ ...config, _class_name: 'FooScheduler' }));
+    const draw = (scheduler?: string) =>
+      api.request('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'x', ...(scheduler && { scheduler }) } });
+    expect((await draw('euler')).status).toBe(201);
+    const { status, body } = await draw();
+    expect([status, body.code, body.detail, body.errors]).toEqual([
+      422,
+      'SchedulerUnsupported',
+      'The model "shapes" cannot draw with its own scheduler: The scheduler class "FooScheduler" is not supported; name another scheduler.',
+      [{ pointer: '/scheduler', message: 'is needed for this model' }],
+    ]);
+    // With a default of its own the model needs no other.
+    await cp(join(modelsDir, 'shapes'), join(modelsDir, 'mended'), { recursive: true });
+    await writeFile(join(modelsDir, 'mended', 'darkroom.json'), '{"scheduler": "ddim"}');
+    const mended = await api.request('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'x', model: 'mended' } });
+    expect(mended.body).toMatchObject({ status: 'queued', scheduler: 'ddim' });
   });
 
   it('rejects a stand-in that the operator does not allow', async () => {

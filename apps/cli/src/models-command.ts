@@ -1,4 +1,4 @@
-import type { InstalledModel, VerifyReport } from '@app/model-store';
+import type { InstalledModel, ModelDefaults, VerifyReport } from '@app/model-store';
 import type { ProgressOutput } from './progress-line';
 import { ConfigError, loadConfig } from '@app/config';
 import { formatBytes, ModelStore, ModelStoreError, shortHash } from '@app/model-store';
@@ -30,7 +30,9 @@ export async function runModels(args: readonly string[], context: CommandContext
     if (error instanceof ConfigError) return exitCodes.usage;
     const code = error instanceof ModelStoreError ? error.code : undefined;
     if (code === 'Aborted') return exitCodes.interrupted;
-    return code === 'InvalidModelName' || code === 'InvalidSource' ? exitCodes.usage : exitCodes.failed;
+    return code === 'InvalidModelName' || code === 'InvalidSource' || code === 'InvalidDefaults'
+      ? exitCodes.usage
+      : exitCodes.failed;
   }
 }
 
@@ -79,9 +81,13 @@ function defineAdd(models: Command, { store, progress, watched, print }: Session
     .argument('<source>', 'a folder, or owner/name or owner/name@revision')
     .requiredOption('--as <name>', 'name to install under, such as sd1.5 or sd2.1')
     .option('--revision <revision>', 'branch, tag or commit of the repository')
+    .option('--steps <n>', 'steps where a request does not say: 1 to 8 for most distilled models', Number)
+    .option('--cfg <n>', 'guidance where a request does not say: 1 for a model that takes none', Number)
+    .option('--scheduler <name>', 'scheduler where a request does not say, such as lcm')
     .addHelpText('after', knownModels)
-    .action(async (source: string, { as, revision }: { as: string; revision?: string }) => {
-      const adding = store.add(source, { as, ...(revision && { revision }), ...watched });
+    .action(async (source: string, { as, revision, ...given }: { as: string; revision?: string } & ModelDefaults) => {
+      const defaults = Object.keys(given).length > 0 ? { defaults: given } : {};
+      const adding = store.add(source, { as, ...(revision && { revision }), ...defaults, ...watched });
       const model = await adding.finally(() => progress.end());
       print(`${as} is installed from ${model.source}: ${formatBytes(model.bytes)}, hash ${shortHash(model.hash!)}.`);
       if (model.requiresCuda)

@@ -1,5 +1,13 @@
 /** Reads a model's files without loading a runtime, for processes that do not draw. */
 export { ModelFolderError } from './model/errors';
+export {
+  defaultsFile,
+  defaultsRange,
+  problemOfDefaults,
+  problemOfScheduler,
+  readModelDefaults,
+} from './model/model-defaults';
+export type { ModelDefaults } from './model/model-defaults';
 export { readModelFolder } from './model/model-folder';
 export { ClipTokenizer } from './tokenizer/clip-tokenizer';
 export { countChunks } from './tokenizer/prompt-chunks';

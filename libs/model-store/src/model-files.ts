@@ -1,3 +1,4 @@
+import { defaultsFile } from '@app/diffusion/files';
 import { ModelStoreError } from './model-store-error';
 
 /** The parts of a text-to-image model that have a graph. */
@@ -32,6 +33,9 @@ export function isSafePath(path: string): boolean {
   return path.split('/').every((segment) => segment !== '' && segment !== '.' && segment !== '..');
 }
 
+/** Optional files of a model that its pictures do not depend on: a record has the defaults that it was drawn with. */
+export const besideParts = ['preview.json', defaultsFile];
+
 /** Weights for other frameworks and runtimes that repositories keep beside the ONNX files. */
 const foreignWeights =
   /\.(safetensors|msgpack|ckpt|h5|pt|pth|tflite|mlmodel|mlpackage|gguf|xml|mapping|md|gitattributes)$|(^|\/)((diffusion_)?pytorch_model|flax_model|tf_model|openvino_)[^/]*$/i;
@@ -43,8 +47,8 @@ export interface ModelFile {
 }
 
 /**
- * Selects the files of an installed model out of everything in a repository or folder: model_index.json, preview.json, the files
- * of the scheduler and the tokenizer, and for each part its config, one plain graph with its external data, and a graph fused for
+ * Selects the files of an installed model out of everything in a repository or folder: model_index.json, preview.json, darkroom.json, the
+ * files of the scheduler and the tokenizer, and for each part its config, one plain graph with its external data, and a graph fused for
  * CUDA if there is one. Weights of other frameworks, other precisions, the safety checker and the VAE encoder are left out.
  * @param paths paths relative to the model's root, with forward slashes.
  * @throws ModelStoreError `InvalidModel` naming the first missing file.
@@ -61,7 +65,7 @@ export function selectModelFiles(paths: readonly string[]): ModelFile[] {
   for (const path of paths) if (/^tokenizer\/[^/.][^/]*\.(json|txt)$/.test(path)) files.push({ from: path, to: path });
   if (!all.has('tokenizer/tokenizer.json') && !(all.has('tokenizer/vocab.json') && all.has('tokenizer/merges.txt')))
     throw new ModelStoreError('InvalidModel', 'tokenizer/vocab.json and tokenizer/merges.txt are missing.');
-  if (all.has('preview.json')) take('preview.json');
+  for (const path of besideParts) if (all.has(path)) take(path);
   for (const part of graphParts) {
     const inside = paths
       .filter((path) => path.startsWith(`${part}/`) && !foreignWeights.test(path) && !/(^|\/)\./.test(path))

@@ -1,7 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { ModelFolderError, readModelFolder } from '@app/diffusion/files';
-import { graphParts, isSafePath, selectModelFiles } from './model-files';
+import { besideParts, graphParts, isSafePath, selectModelFiles } from './model-files';
 import { ModelStoreError } from './model-store-error';
 
 /** The content of a model folder, determined without loading its weights. */
@@ -43,7 +43,7 @@ export async function readLayout(folder: string): Promise<ModelLayout> {
   const data = new Set([...plain, ...fused].flatMap((graph) => graph.externalFiles));
   const needed = (hasPlain ? plain : fused).flatMap((graph) => graph.cudaOperator ?? []);
   return {
-    files: files.filter((path) => path !== 'preview.json' && (!isData(path) || data.has(path))).sort(),
+    files: files.filter((path) => !besideParts.includes(path) && (!isData(path) || data.has(path))).sort(),
     cudaOnly: [...new Set(needed)].sort(),
   };
 }

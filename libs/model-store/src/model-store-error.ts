@@ -2,6 +2,7 @@
 type ModelStoreErrorCode =
   | 'InvalidModelName'
   | 'InvalidSource'
+  | 'InvalidDefaults'
   | 'InvalidModel'
   | 'ModelNotInstalled'
   | 'ModelExists'

@@ -1,15 +1,18 @@
 import type { HubOptions } from './hub/hub-client';
 import type { ModelProgress } from './model-progress';
 import type { ModelSource } from './model-source';
+import type { ModelDefaults } from '@app/diffusion/files';
 import { lstat, mkdir, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, sep } from 'node:path';
+import { problemOfScheduler, readModelDefaults } from '@app/diffusion/files';
 import { copyModel } from './copy-model';
 import { explainDiskErrors } from './disk-space';
+import { checkDefaults, writeDefaults } from './given-defaults';
 import { HubClient } from './hub/hub-client';
 import { downloadModel } from './hub/hub-download';
 import { lockModel } from './lock-model';
 import { ModelCatalog } from './model-catalog';
-import { checkModelName, isModelName } from './model-files';
+import { besideParts, checkModelName, isModelName } from './model-files';
 import { listFolder, readLayout } from './model-layout';
 import { manifestPath } from './model-manifest';
 import { parseModelSource } from './model-source';
@@ -32,6 +35,10 @@ export interface InstalledModel {
   addedAt: string;
   /** Whether its graphs have operators without a CPU kernel. */
   requiresCuda: boolean;
+  /** What it is drawn with where a request does not say. */
+  defaults: ModelDefaults;
+  /** Why its own scheduler cannot draw, in one sentence; requests for another one are not concerned. */
+  schedulerProblem?: string;
   /** Why it cannot be used, in one sentence. */
   problem?: string;
 }
@@ -39,6 +46,8 @@ export interface InstalledModel {
 interface AddOptions {
   /** The name of the installed model. */
   as: string;
+  /** Written into its `darkroom.json`, over what the source says. */
+  defaults?: ModelDefaults;
   /** Branch, tag or commit of a repository; `main` when none is given. */
   revision?: string;
   onProgress?: (progress: ModelProgress) => void;
@@ -85,9 +94,19 @@ export class ModelStore {
     const model = { name, folder, source: installed?.source, addedAt: installed?.addedAt ?? found.mtime.toISOString() };
     try {
       const { hash, bytes, cudaOnly } = await this.catalog.content(name);
-      return { ...model, hash, bytes, requiresCuda: cudaOnly.length > 0 };
+      const [defaults, schedulerProblem] = await Promise.all([readModelDefaults(folder), problemOfScheduler(folder)]);
+      const requiresCuda = cudaOnly.length > 0;
+      return {
+        ...model,
+        hash,
+        bytes,
+        requiresCuda,
+        defaults,
+        ...(schedulerProblem !== undefined && { schedulerProblem }),
+      };
     } catch (error) {
-      return { ...model, hash: undefined, bytes: 0, requiresCuda: false, problem: (error as Error).message };
+      const problem = (error as Error).message.replaceAll(`${folder}${sep}`, '');
+      return { ...model, hash: undefined, bytes: 0, requiresCuda: false, defaults: {}, problem };
     }
   }
 
@@ -106,8 +125,12 @@ export class ModelStore {
    * its name completely or not at all; the next call resumes an interrupted download.
    * @throws ModelStoreError with any code
    */
-  async add(pathOrRepository: string, { as: name, revision, onProgress, signal }: AddOptions): Promise<InstalledModel> {
+  async add(
+    pathOrRepository: string,
+    { as: name, revision, defaults, onProgress, signal }: AddOptions,
+  ): Promise<InstalledModel> {
     checkModelName(name);
+    checkDefaults(defaults);
     const source = await parseModelSource(pathOrRepository, revision);
     const folder = join(this.modelsDir, name);
     const part = join(this.modelsDir, `.${name}.part`);
@@ -115,8 +138,9 @@ export class ModelStore {
       if (await exists(folder))
         throw new ModelStoreError('ModelExists', `${name} is installed already; remove it first to replace it.`);
       const { origin, files } = await this.fetch(source, part, onProgress, stop);
+      if (defaults) await writeDefaults(part, defaults);
       const layout = await readLayout(part);
-      const wanted = new Set([...layout.files, 'preview.json']);
+      const wanted = new Set([...layout.files, ...besideParts]);
       for (const path of await listFolder(part)) if (!wanted.has(path)) await rm(join(part, path));
       const digests = new Map(layout.files.map((path) => [path, files.get(path)!]));
       stop.throwIfAborted();

@@ -533,13 +533,13 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             /**
-             * @description Guidance scale: how closely the picture follows the prompt.
+             * @description Guidance scale: how closely the picture follows the prompt. A model's own default comes first.
              * @default 7.5
              * @example 7.5
              */
             cfg?: number;
             /**
-             * @description Denoising steps.
+             * @description Denoising steps. A model's own default comes first.
              * @default 30
              * @example 30
              */
@@ -574,6 +574,17 @@ export interface components {
             /** @example Generation 4f2kQ0yq8S3zVn1xRb7TdA9w has been deleted successfully. */
             delete: string;
         };
+        ModelDefaults: {
+            /** @example 7.5 */
+            cfg: number;
+            /** @example 30 */
+            steps: number;
+            /**
+             * @description null for the model's own.
+             * @example euler
+             */
+            scheduler: components["schemas"]["Scheduler"] | null;
+        };
         Model: {
             /** @example sd1.5 */
             name: string;
@@ -599,6 +610,7 @@ export interface components {
             hash: string | null;
             /** @example 1734000000 */
             bytes: number;
+            defaults: components["schemas"]["ModelDefaults"];
             /** @description Whether it can be drawn with on a GPU only. */
             requires_cuda: boolean;
             /**
@@ -789,13 +801,13 @@ export interface components {
              */
             negative_prompt?: string | null;
             /**
-             * @description Guidance scale: how closely the picture follows the prompt.
+             * @description Guidance scale: how closely the picture follows the prompt. A model's own default comes first.
              * @default 7.5
              * @example 7.5
              */
             cfg?: number;
             /**
-             * @description Denoising steps.
+             * @description Denoising steps. A model's own default comes first.
              * @default 30
              * @example 30
              */
@@ -1298,7 +1310,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Well-formed, but impossible. Codes: `ModelNotInstalled`, `ModelBroken`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`. */
+        /** @description Well-formed, but impossible. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`. */
         Problem422: {
             headers: {
                 /** @description Names the request in the logs: the one that was sent, where it is a plain word. */

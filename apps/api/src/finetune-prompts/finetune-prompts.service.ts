@@ -12,6 +12,7 @@ import type { ApplyStyleDto, CreatePromptDto, PartialPromptDto } from '@app/doma
 import { CreatedPromptDto, PromptDto } from '@app/domain/http';
 import { ImageTaskLifeCycle } from '@app/image-tasks';
 import { Transactions } from '@app/queue';
+import type { InstalledModel } from '@app/model-store';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
@@ -20,6 +21,7 @@ import { AdmissionService } from '../admission/admission.service';
 import type { CallerKey } from '../auth/caller-key';
 import { findOwned } from '../auth/find-owned';
 import { FinetunesService } from '../finetunes/finetunes.service';
+import { assertDrawable } from '../models/assert-drawable';
 import { ModelsService } from '../models/models.service';
 import { PromptLengths } from '../models/prompt-lengths.service';
 import { ImageUrls } from '../images/image-urls';
@@ -55,6 +57,7 @@ export class FinetunePromptsService {
   async create(caller: CallerKey, finetuneId: string, dtos: readonly CreatePromptDto[]): Promise<CreatedPromptDto[]> {
     const finetune = await this.finetunes.load(caller.id, finetuneId);
     await refuseWithoutName(finetune, dtos);
+    const served = await this.servedFor(finetune);
     const createdAt = new Date();
     const prompts = dtos.map((dto) =>
       newPrompt(
@@ -70,10 +73,11 @@ export class FinetunePromptsService {
           metadata: dto.metadata,
         },
         createdAt,
+        served.defaults,
       ),
     );
     const orders = dtos.map(({ metadata }, index) => ({ metadata, pointer: `/${index}/metadata` }));
-    await this.insert(caller, finetune, prompts, orders, (index, field) => `/${index}/${field}`);
+    await this.insert(caller, finetune, served, prompts, orders, (index, field) => `/${index}/${field}`);
     return prompts.map((prompt) => CreatedPromptDto.from(prompt));
   }
 
@@ -89,6 +93,7 @@ export class FinetunePromptsService {
     const finetune = await this.finetunes.load(caller.id, finetuneId);
     const styles = await stylesToApply(this.prompts.manager, caller.id, dtos);
     const texts = await fillIn(styles, finetune);
+    const served = await this.servedFor(finetune);
     const createdAt = new Date();
     const made = dtos.flatMap((dto, index) =>
       styles[index].map((style, place) => ({
@@ -108,12 +113,14 @@ export class FinetunePromptsService {
             metadata: dto.metadata,
           },
           createdAt,
+          served.defaults,
         ),
       })),
     );
     await this.insert(
       caller,
       finetune,
+      served,
       made.map(({ prompt }) => prompt),
       made.map(({ order }) => order),
       (index) => made[index].pointer,
@@ -164,6 +171,12 @@ export class FinetunePromptsService {
     await this.files.removeAll([id]);
   }
 
+  private async servedFor({ model }: Finetune): Promise<InstalledModel> {
+    const served = await this.models.served(model);
+    assertDrawable(served);
+    return served;
+  }
+
   /**
    * Inserts the rows, tasks and jobs of all of them together.
    * @param pointerTo the field of the body with a text.
@@ -171,11 +184,11 @@ export class FinetunePromptsService {
   private async insert(
     caller: CallerKey,
     finetune: Finetune,
+    served: InstalledModel,
     prompts: readonly NewPrompt[],
     orders: readonly NewOrder[],
     pointerTo: (index: number, field: string) => string,
   ): Promise<void> {
-    const served = await this.models.served(finetune.model);
     if (prompts.length === 0) return;
     const texts = prompts.map(({ task }) => task);
     const chunks = await this.lengths.check(caller.id, served, texts, pointerTo, finetune);

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { AspectRatio, Finetune, Metadata } from '@app/domain';
+import type { ModelDefaults } from '@app/model-store';
 import { defaults, limits, newIdentifier, writeToken } from '@app/domain';
 
 /** A requested Prompt; undefined fields get their defaults. */
@@ -14,8 +15,11 @@ export interface PromptOrder {
   metadata?: Metadata | null;
 }
 
-/** The row of a new Prompt and its task, with every default resolved and the seed chosen. */
-export function newPrompt(finetune: Finetune, order: PromptOrder, createdAt: Date) {
+/**
+ * The row of a new Prompt and its task, with every default resolved and the seed chosen.
+ * @param own defaults of the model that will draw it
+ */
+export function newPrompt(finetune: Finetune, order: PromptOrder, createdAt: Date, own: ModelDefaults) {
   const id = newIdentifier();
   const { ownerId, id: finetuneId, model } = finetune;
   return {
@@ -31,10 +35,10 @@ export function newPrompt(finetune: Finetune, order: PromptOrder, createdAt: Dat
       finetuneId,
       prompt: writeToken(order.prompt, finetune),
       negativePrompt: order.negativePrompt ?? null,
-      cfg: order.cfg ?? defaults.cfg,
-      steps: order.steps ?? defaults.steps,
+      cfg: order.cfg ?? own.cfg ?? defaults.cfg,
+      steps: order.steps ?? own.steps ?? defaults.steps,
       seed: order.seed ?? randomInt(0, limits.seed + 1),
-      scheduler: null,
+      scheduler: own.scheduler ?? null,
       model,
       aspectRatio: order.aspectRatio ?? defaults.aspectRatio,
       highResolution: order.highResolution ?? defaults.highResolution,

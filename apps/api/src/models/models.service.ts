@@ -1,6 +1,6 @@
 import type { Config } from '@app/config';
 import type { ErrorCode } from '@app/domain';
-import { UnprocessableError } from '@app/domain';
+import { defaults, UnprocessableError } from '@app/domain';
 import type { ModelDto } from '@app/domain/http';
 import { CONFIG } from '@app/foundation';
 import { devicesFor, LiveWorkers } from '@app/image-tasks';
@@ -52,6 +52,7 @@ export class ModelsService implements OnApplicationBootstrap {
           device: model.hash !== undefined && devices.length > 0 ? devices.join(',') : null,
           hash: model.hash === undefined ? null : shortHash(model.hash),
           bytes: model.bytes,
+          defaults: { cfg: defaults.cfg, steps: defaults.steps, scheduler: null, ...model.defaults },
           requires_cuda: model.requiresCuda,
           stands_in_for: this.standsInFor(model.name, models),
           problem: model.problem ?? null,

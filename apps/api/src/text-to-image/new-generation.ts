@@ -2,10 +2,19 @@ import { randomInt } from 'node:crypto';
 import { defaults, limits, newIdentifier } from '@app/domain';
 import type { CreateGenerationDto, GenerationRecord } from '@app/domain/http';
 import type { NewTask } from '@app/image-tasks';
+import type { ModelDefaults } from '@app/model-store';
 import type { Admission } from '../admission/admission.service';
 
-/** The row of a new Generation's task, with every default resolved and the seed chosen. */
-export function newGeneration(ownerId: string, dto: CreateGenerationDto, admission: Admission): NewGeneration {
+/**
+ * The row of a new Generation's task, with every default resolved and the seed chosen.
+ * @param own defaults of the model that will draw it
+ */
+export function newGeneration(
+  ownerId: string,
+  dto: CreateGenerationDto,
+  admission: Admission,
+  own: ModelDefaults,
+): NewGeneration {
   return {
     id: newIdentifier(),
     kind: 'generation',
@@ -13,10 +22,10 @@ export function newGeneration(ownerId: string, dto: CreateGenerationDto, admissi
     finetuneId: null,
     prompt: dto.prompt,
     negativePrompt: dto.negative_prompt ?? null,
-    cfg: dto.cfg ?? defaults.cfg,
-    steps: dto.steps ?? defaults.steps,
+    cfg: dto.cfg ?? own.cfg ?? defaults.cfg,
+    steps: dto.steps ?? own.steps ?? defaults.steps,
     seed: dto.seed ?? randomInt(0, limits.seed + 1),
-    scheduler: dto.scheduler ?? null,
+    scheduler: dto.scheduler ?? own.scheduler ?? null,
     model: dto.model ?? defaults.model,
     aspectRatio: dto.aspect_ratio ?? defaults.aspectRatio,
     highResolution: dto.high_resolution ?? defaults.highResolution,

@@ -11,6 +11,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import { AdmissionService } from '../admission/admission.service';
 import type { CallerKey } from '../auth/caller-key';
+import { assertDrawable } from '../models/assert-drawable';
 import { ModelsService } from '../models/models.service';
 import { PromptLengths } from '../models/prompt-lengths.service';
 import { ImageUrls } from '../images/image-urls';
@@ -41,8 +42,9 @@ export class TextToImageService {
   async create(caller: CallerKey, dto: CreateGenerationDto): Promise<GenerationDto> {
     assertReceiverAllowed(dto.webhook, this.config.webhookAllowPrivate);
     const served = await this.models.served(dto.model ?? defaults.model, '/model');
+    assertDrawable(served, dto.scheduler, '/scheduler');
     const [admission] = this.admissions.admit(caller, [{ metadata: dto.metadata, pointer: '/metadata' }]);
-    const drawing = newGeneration(caller.id, dto, admission);
+    const drawing = newGeneration(caller.id, dto, admission, served.defaults);
     const [promptChunks] = await this.lengths.check(caller.id, served, [drawing], (_, field) => `/${field}`);
     const task = { ...drawing, promptChunks };
     await this.admissions.insert(caller, [task]);

@@ -11,6 +11,8 @@ import { readGraphFile } from './graph-file';
 import type { GraphFile } from './graph-file';
 import { readJsonFile, readTextFile } from './json-file';
 import type { JsonObject } from './json-file';
+import { readModelDefaults } from './model-defaults';
+import type { ModelDefaults } from './model-defaults';
 
 /** A model folder without its weights, checked as far as possible without loading it. */
 export interface ModelFolder {
@@ -20,6 +22,8 @@ export interface ModelFolder {
   vaeDecoder: GraphFile;
   tokenizer: ClipTokenizer;
   schedulerJson: SchedulerJson;
+  /** What it is drawn with where a request does not say. */
+  defaults: ModelDefaults;
   /** `config.json` of the parts; older exports have none, so any key may be absent. */
   configs: { textEncoder: JsonObject; unet: JsonObject; vaeDecoder: JsonObject };
   preview: LatentRgbMap | undefined;
@@ -54,6 +58,7 @@ export async function readModelFolder(path: string, device: Device): Promise<Mod
     unet: await graph('unet'),
     vaeDecoder: await graph('vae_decoder'),
     tokenizer: await ClipTokenizer.load(join(path, 'tokenizer')),
+    defaults: await readModelDefaults(path),
     schedulerJson: await readScheduler(join(path, 'scheduler', 'scheduler_config.json')),
     configs: {
       textEncoder: await config('text_encoder'),

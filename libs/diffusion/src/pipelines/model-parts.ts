@@ -5,8 +5,10 @@ import { readModelFolder } from '../model/model-folder';
 import type { ModelFolder } from '../model/model-folder';
 import { ModelSession } from '../model/model-session';
 import type { LoadOptions } from '../model/model-session';
-import { createScheduler, SchedulerError } from '../schedulers';
+import { SchedulerError } from '../schedulers';
 import type { SchedulerJson } from '../schedulers';
+import { alphasCumprod } from '../schedulers/noise-schedule';
+import { readSchedulerConfig } from '../schedulers/scheduler-config';
 import type { LatentShape } from '../tensor/latent-shape';
 import { ClipTextEncoder } from '../text-encoder/clip-text-encoder';
 import type { ClipTokenizer } from '../tokenizer/clip-tokenizer';
@@ -94,9 +96,10 @@ async function joinParts(folder: ModelFolder, sessions: ModelParts['sessions']):
   };
 }
 
+/** What every scheduler needs. Whether the model's own can draw shows when a request asks for it. */
 function checkScheduler({ path, schedulerJson }: ModelFolder): void {
   try {
-    createScheduler(undefined, schedulerJson);
+    alphasCumprod(readSchedulerConfig(schedulerJson, { rescale_betas_zero_snr: false }));
   } catch (error) {
     if (!(error instanceof SchedulerError)) throw error;
     throw new ModelFolderError(

@@ -130,7 +130,9 @@ export function createScheduler(name: SchedulerName | undefined, config: Schedul
 
 /** The request name of this configuration's scheduler; undefined if it has none. */
 export function schedulerNameOf(config: SchedulerJson): SchedulerName | undefined {
-  const parameters: Readonly<Record<string, unknown>> = schedulerClass(config).parameters;
+  const { _class_name: className } = config;
+  if (typeof className !== 'string' || !Object.hasOwn(classes, className)) return undefined;
+  const parameters: Readonly<Record<string, unknown>> = classes[className].parameters;
   return schedulerNames.find((name) =>
     Object.entries(named[name]).every(([key, value]) => (config[key] ?? parameters[key]) === value),
   );
@@ -151,8 +153,9 @@ function preset(name: SchedulerName): SchedulerJson {
 }
 
 function schedulerClass({ _class_name: name }: SchedulerJson): SchedulerClass {
-  if (typeof name !== 'string') throw new SchedulerError('The scheduler configuration names no class in _class_name.');
+  if (typeof name !== 'string')
+    throw new SchedulerError('The scheduler configuration names no class in _class_name; name a scheduler.');
   if (!Object.hasOwn(classes, name))
-    throw new SchedulerError(`The scheduler class "${name.slice(0, 60)}" is not supported.`);
+    throw new SchedulerError(`The scheduler class "${name.slice(0, 60)}" is not supported; name another scheduler.`);
   return classes[name];
 }

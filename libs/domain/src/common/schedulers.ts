@@ -19,3 +19,5 @@ export const schedulerNames = [
   'dpm2_a',
   'tcd',
 ] as const;
+
+export type SchedulerName = (typeof schedulerNames)[number];

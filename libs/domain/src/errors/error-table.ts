@@ -52,6 +52,7 @@ export const errorTable = {
     codes: [
       'ModelNotInstalled',
       'ModelBroken',
+      'SchedulerUnsupported',
       'PromptDoesNotIncludeFineTuneName',
       'PromptNotFound',
       'StyleNotFound',

@@ -27,7 +27,7 @@ export const ModelField = (description: string) =>
 /** How closely the picture follows the prompt. */
 export const CfgField = () =>
   NumberField({
-    description: 'Guidance scale: how closely the picture follows the prompt.',
+    description: "Guidance scale: how closely the picture follows the prompt. A model's own default comes first.",
     ...limits.cfg,
     optional: true,
     default: defaults.cfg,
@@ -36,7 +36,7 @@ export const CfgField = () =>
 /** How many steps the picture is drawn in. */
 export const StepsField = () =>
   NumberField({
-    description: 'Denoising steps.',
+    description: "Denoising steps. A model's own default comes first.",
     integer: true,
     ...limits.steps,
     optional: true,

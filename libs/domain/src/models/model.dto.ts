@@ -1,4 +1,18 @@
 import { ApiProperty } from '@nestjs/swagger';
+import type { SchedulerName } from '../common/schedulers';
+import { schedulerNames } from '../common/schedulers';
+
+/** What a model is drawn with where a request does not say. */
+export class ModelDefaultsDto {
+  @ApiProperty({ type: Number, example: 7.5 })
+  cfg: number;
+
+  @ApiProperty({ type: 'integer', example: 30 })
+  steps: number;
+
+  @ApiProperty({ enum: [...schedulerNames], enumName: 'Scheduler', nullable: true, description: "null for the model's own." })
+  scheduler: SchedulerName | null;
+}
 
 /** An installed model. */
 export class ModelDto {
@@ -28,6 +42,9 @@ export class ModelDto {
 
   @ApiProperty({ type: 'integer' })
   bytes: number;
+
+  @ApiProperty({ type: ModelDefaultsDto })
+  defaults: ModelDefaultsDto;
 
   @ApiProperty({ type: Boolean, description: 'Whether it can be drawn with on a GPU only.' })
   requires_cuda: boolean;

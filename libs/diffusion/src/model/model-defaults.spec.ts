@@ -1,0 +1,22 @@
+import { problemOfDefaults } from './model-defaults';
+
+describe(problemOfDefaults, () => {
+  it.each([{}, { steps: 1 }, { steps: 4, cfg: 1, scheduler: 'lcm' }])('accepts %j', (json) => {
+    expect(problemOfDefaults(json)).toBeUndefined();
+  });
+
+  it.each([
+    [{ steps: 0 }, 'has steps that are no integer from 1 to 50'],
+    [{ steps: 1.5 }, 'has steps that are no integer from 1 to 50'],
+    [{ steps: '4' }, 'has steps that are no integer from 1 to 50'],
+    [{ cfg: 0.5 }, 'has a cfg that is no number from 1 to 20'],
+    [{ cfg: NaN }, 'has a cfg that is no number from 1 to 20'],
+    [{ cfg: null }, 'has a cfg that is no number from 1 to 20'],
+    [{ scheduler: 'toString' }, /^has a scheduler that is none of ddim, ddpm, /],
+    [{ guidance: 1 }, 'has "guidance", and only steps, cfg and scheduler are known'],
+  ])('refuses %j', (json, sentence) => {
+    expect(problemOfDefaults(json)).toEqual(
+      typeof sentence === 'string' ? sentence : (expect.stringMatching(sentence) as string),
+    );
+  });
+});

@@ -1,0 +1,67 @@
+import { join } from 'node:path';
+import {
+  createScheduler,
+  parseSchedulerJson,
+  SchedulerError,
+  schedulerNames,
+  stableDiffusionConfig,
+} from '../schedulers';
+import type { SchedulerName } from '../schedulers';
+import { ModelFolderError } from './errors';
+import { readJsonFile, readTextFile } from './json-file';
+
+/** What a model is drawn with where a request does not say; absent values are the service's. */
+export interface ModelDefaults {
+  /** Denoising steps: a distilled model wants few. */
+  steps?: number;
+  /** Guidance scale; 1 is none. */
+  cfg?: number;
+  scheduler?: SchedulerName;
+}
+
+/** The file with a model's defaults, beside its parts. */
+export const defaultsFile = 'darkroom.json';
+
+/** What a request may ask for, and so what a default may be. */
+export const defaultsRange = { steps: { min: 1, max: 50 }, cfg: { min: 1, max: 20 } } as const;
+
+/** @throws ModelFolderError if the folder's `darkroom.json` is not what it should be; without one there are no defaults */
+export async function readModelDefaults(folder: string): Promise<ModelDefaults> {
+  const file = join(folder, defaultsFile);
+  const json = (await readJsonFile(file, { optional: true })) ?? {};
+  const problem = problemOfDefaults(json);
+  if (problem !== undefined) throw new ModelFolderError(file, problem);
+  return json;
+}
+
+/** What is wrong with defaults, as the end of a sentence; undefined if nothing is. */
+export function problemOfDefaults(json: Readonly<Record<string, unknown>>): string | undefined {
+  const { steps, cfg, scheduler, ...others } = json;
+  const [other] = Object.keys(others);
+  if (other !== undefined) return `has "${other.slice(0, 60)}", and only steps, cfg and scheduler are known`;
+  const isWithin = (value: unknown, { min, max }: { min: number; max: number }) =>
+    typeof value === 'number' && value >= min && value <= max;
+  const { steps: ofSteps, cfg: ofCfg } = defaultsRange;
+  if (steps !== undefined && !(Number.isInteger(steps) && isWithin(steps, ofSteps)))
+    return `has steps that are no integer from ${ofSteps.min} to ${ofSteps.max}`;
+  if (cfg !== undefined && !isWithin(cfg, ofCfg))
+    return `has a cfg that is no number from ${ofCfg.min} to ${ofCfg.max}`;
+  if (scheduler !== undefined && !schedulerNames.includes(scheduler as SchedulerName))
+    return `has a scheduler that is none of ${schedulerNames.join(', ')}`;
+  return undefined;
+}
+
+/**
+ * Why a folder's own scheduler cannot draw, in one sentence; undefined if it can. Requests that name another scheduler are not
+ * concerned.
+ */
+export async function problemOfScheduler(folder: string): Promise<string | undefined> {
+  try {
+    const text = await readTextFile(join(folder, 'scheduler', 'scheduler_config.json'));
+    createScheduler(undefined, stableDiffusionConfig(parseSchedulerJson(text)));
+    return undefined;
+  } catch (error) {
+    if (error instanceof SchedulerError) return error.message;
+    throw error;
+  }
+}
