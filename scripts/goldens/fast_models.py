@@ -1,4 +1,4 @@
-"""Makes the tiny distilled model of test/golden/models/tiny/lcm and records what diffusers draws with it and with sd-turbo's layout.
+"""Makes the tiny distilled model of test/golden/models/tiny/lcm, and its U-Net in int8, and records what diffusers draws with it and with sd-turbo's layout.
 
 python scripts/goldens/fast_models.py test/golden
 
@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import torch
+from onnxruntime.quantization import QuantType, quantize_dynamic
 from safetensors.torch import save_file
 from transformers import CLIPTokenizer
 
@@ -142,6 +143,9 @@ def main(golden):
         runs.append({"model": "turbo", "steps": steps, "cfg": 1.0, "seed": 7, "scheduler": TURBO})
         arrays[f"{len(runs) - 1}.latents"] = draw_turbo(base, prompt, runs[-1])
     export(unet, lcm / "unet")
+    int8 = golden / "models/tiny/lcm-int8/unet"
+    int8.mkdir(parents=True, exist_ok=True)
+    quantize_dynamic(lcm / "unet/model.onnx", int8 / "model.onnx", weight_type=QuantType.QUInt8)
     save_file({key: value.contiguous() for key, value in arrays.items()}, data / "fast-models.safetensors")
     for run in runs:
         run.update({"prompt": PROMPT, "size": SIZE})

@@ -5,6 +5,7 @@ import { InferenceWorker } from '@app/domain';
 import { LiveWorkers } from '@app/image-tasks';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
+import { withShapes } from '../support/onnx';
 
 describe('models', () => {
   const folders: string[] = [];
@@ -155,6 +156,26 @@ describe('models', () => {
     await writeFile(join(modelsDir, 'mended', 'darkroom.json'), '{"scheduler": "ddim"}');
     const mended = await api.request('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'x', model: 'mended' } });
     expect(mended.body).toMatchObject({ status: 'queued', scheduler: 'ddim' });
+  });
+
+  it('rejects pictures of a size that the graphs of a model do not take', async () => {
+    const { api, key, modelsDir } = await start({ shapes });
+    const file = join(modelsDir, 'shapes', 'unet', 'model.onnx');
+    const fixed = { sample: ['batch', 8, 16, 24], out_sample: ['batch', 8, 16, 24] };
+    await writeFile(file, withShapes(await readFile(file), fixed));
+    const draw = (aspect_ratio?: string) =>
+      api.request('POST', '/v1/sd/text-to-image', {
+        key,
+        body: { prompt: 'x', ...(aspect_ratio && { aspect_ratio }) },
+      });
+    expect((await draw('landscape')).status).toBe(201);
+    const { status, body } = await draw();
+    expect([status, body.code, body.detail, body.errors]).toEqual([
+      422,
+      'SizeUnsupported',
+      'The model "shapes" draws 768 x 512 pixels only, and 512 x 512 were asked for.',
+      [{ pointer: '/aspect_ratio', message: 'is 512 x 512 pixels; this model draws 768 x 512' }],
+    ]);
   });
 
   it('rejects a stand-in that the operator does not allow', async () => {

@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { contentHash, hashFile } from './content-hash';
 import { selectModelFiles } from './model-files';
+import type { FixedSize, ModelLayout } from './model-layout';
 import { listFolder, readLayout } from './model-layout';
 import { readManifest, writeManifest } from './model-manifest';
 
@@ -12,6 +13,7 @@ export interface FolderContent {
   hash: string;
   bytes: number;
   cudaOnly: string[];
+  fixedSize: FixedSize;
   /** Relative path -> sha256 of every file that pictures depend on. */
   files: ReadonlyMap<string, string>;
 }
@@ -41,7 +43,7 @@ export class ModelCatalog {
   async record(
     name: string,
     digests: ReadonlyMap<string, string>,
-    cudaOnly: string[],
+    { cudaOnly, fixedSize }: Pick<ModelLayout, 'cudaOnly' | 'fixedSize'>,
     installed?: ModelManifest['installed'],
   ): Promise<FolderContent> {
     const files = await this.stats(name);
@@ -49,7 +51,7 @@ export class ModelCatalog {
       const sha256 = digests.get(path);
       if (sha256) file.sha256 = sha256;
     }
-    const seen = { files, cudaOnly };
+    const seen = { files, cudaOnly, fixedSize };
     const manifest: ModelManifest = { format: 1, ...(installed && { installed }), seen };
     if (await writeManifest(this.modelsDir, name, manifest)) this.memory.delete(name);
     else this.memory.set(name, manifest);
@@ -65,13 +67,14 @@ export class ModelCatalog {
     const before = manifest.seen?.files ?? {};
     const unchanged = (path: string): boolean =>
       before[path]?.size === now[path].size && before[path]?.mtimeMs === now[path].mtimeMs;
-    if (manifest.seen && sameKeys(before, now) && Object.keys(now).every(unchanged)) return contentOf(manifest.seen);
+    if (manifest.seen?.fixedSize && sameKeys(before, now) && Object.keys(now).every(unchanged))
+      return contentOf(manifest.seen);
     const folder = join(this.modelsDir, name);
-    const { files, cudaOnly } = await readLayout(folder);
+    const layout = await readLayout(folder);
     const digests = new Map<string, string>();
-    for (const path of files)
+    for (const path of layout.files)
       digests.set(path, (unchanged(path) && before[path].sha256) || (await hashFile(join(folder, path))));
-    return this.record(name, digests, cudaOnly, manifest.installed);
+    return this.record(name, digests, layout, manifest.installed);
   }
 
   private async stats(name: string): Promise<Record<string, SeenFile>> {
@@ -88,13 +91,14 @@ export class ModelCatalog {
   }
 }
 
-function contentOf({ files, cudaOnly }: SeenFolder): FolderContent {
+function contentOf({ files, cudaOnly, fixedSize = {} }: SeenFolder): FolderContent {
   const relevant = Object.entries(files).filter(([, file]) => file.sha256 !== undefined);
   const digests = new Map(relevant.map(([path, file]) => [path, file.sha256!]));
   return {
     hash: contentHash(digests),
     bytes: relevant.reduce((sum, [, file]) => sum + file.size, 0),
     cudaOnly,
+    fixedSize,
     files: digests,
   };
 }

@@ -1,4 +1,4 @@
-import { readdir, stat } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { ModelFolderError, readModelFolder } from '@app/diffusion/files';
 import { besideParts, graphParts, isSafePath, selectModelFiles } from './model-files';
@@ -10,6 +10,8 @@ export interface ModelLayout {
   files: string[];
   /** Operators that only CUDA supports, in graphs without a plain variant; empty when the CPU can run the model. */
   cudaOnly: string[];
+  /** Pixels of the only pictures it draws, where its graphs were exported for one size. */
+  fixedSize: FixedSize;
 }
 
 /** Every file below a folder, relative, with forward slashes; symbolic links are followed. */
@@ -45,6 +47,28 @@ export async function readLayout(folder: string): Promise<ModelLayout> {
   return {
     files: files.filter((path) => !besideParts.includes(path) && (!isData(path) || data.has(path))).sort(),
     cudaOnly: [...new Set(needed)].sort(),
+    fixedSize: hasPlain ? await fixedSize(folder, plain) : {},
+  };
+}
+
+/** Pixels of a picture, where a graph was exported for one size only. */
+export interface FixedSize {
+  width?: number;
+  height?: number;
+}
+
+/** Each block of the VAE but the last doubles the edge; every Stable Diffusion 1.x and 2.x has four. */
+const defaultBlocks = 4;
+
+/** The latents' size in pixels, as the pipeline measures it by decoding. */
+async function fixedSize(folder: string, graphs: readonly { fixedLatents: FixedSize }[]): Promise<FixedSize> {
+  const latents = graphs.reduce<FixedSize>((sizes, { fixedLatents }) => ({ ...sizes, ...fixedLatents }), {});
+  const text = await readFile(join(folder, 'vae_decoder', 'config.json'), 'utf8').catch(() => '{}');
+  const { block_out_channels: blocks } = JSON.parse(text) as { block_out_channels?: unknown };
+  const factor = 2 ** ((Array.isArray(blocks) ? blocks.length : defaultBlocks) - 1);
+  return {
+    ...(latents.width !== undefined && { width: latents.width * factor }),
+    ...(latents.height !== undefined && { height: latents.height * factor }),
   };
 }
 
@@ -52,10 +76,10 @@ export async function readLayout(folder: string): Promise<ModelLayout> {
 async function readGraphs(
   folder: string,
   device: Parameters<typeof readModelFolder>[1],
-): Promise<{ externalFiles: string[]; cudaOperator: string | undefined }[]> {
+): Promise<{ externalFiles: string[]; cudaOperator: string | undefined; fixedLatents: FixedSize }[]> {
   try {
     const { textEncoder, unet, vaeDecoder } = await readModelFolder(folder, device);
-    return [textEncoder, unet, vaeDecoder].map(({ path, externalFiles, cudaOperator }) => {
+    return [textEncoder, unet, vaeDecoder].map(({ path, externalFiles, cudaOperator, fixedLatents }) => {
       const graph = relative(folder, path).replaceAll(sep, '/');
       const outside = externalFiles.find((name) => !isSafePath(name));
       if (outside !== undefined)
@@ -63,6 +87,7 @@ async function readGraphs(
       return {
         externalFiles: externalFiles.map((name) => `${dirname(graph)}/${name}`),
         cudaOperator,
+        fixedLatents,
       };
     });
   } catch (error) {

@@ -13,6 +13,7 @@ import { downloadModel } from './hub/hub-download';
 import { lockModel } from './lock-model';
 import { ModelCatalog } from './model-catalog';
 import { besideParts, checkModelName, isModelName } from './model-files';
+import type { FixedSize } from './model-layout';
 import { listFolder, readLayout } from './model-layout';
 import { manifestPath } from './model-manifest';
 import { parseModelSource } from './model-source';
@@ -35,6 +36,8 @@ export interface InstalledModel {
   addedAt: string;
   /** Whether its graphs have operators without a CPU kernel. */
   requiresCuda: boolean;
+  /** Pixels of the only pictures it draws, where its graphs were exported for one size. */
+  fixedSize: FixedSize;
   /** What it is drawn with where a request does not say. */
   defaults: ModelDefaults;
   /** Why its own scheduler cannot draw, in one sentence; requests for another one are not concerned. */
@@ -93,7 +96,7 @@ export class ModelStore {
     const { installed } = await this.catalog.manifest(name);
     const model = { name, folder, source: installed?.source, addedAt: installed?.addedAt ?? found.mtime.toISOString() };
     try {
-      const { hash, bytes, cudaOnly } = await this.catalog.content(name);
+      const { hash, bytes, cudaOnly, fixedSize } = await this.catalog.content(name);
       const [defaults, schedulerProblem] = await Promise.all([readModelDefaults(folder), problemOfScheduler(folder)]);
       const requiresCuda = cudaOnly.length > 0;
       return {
@@ -101,12 +104,13 @@ export class ModelStore {
         hash,
         bytes,
         requiresCuda,
+        fixedSize,
         defaults,
         ...(schedulerProblem !== undefined && { schedulerProblem }),
       };
     } catch (error) {
       const problem = (error as Error).message.replaceAll(`${folder}${sep}`, '');
-      return { ...model, hash: undefined, bytes: 0, requiresCuda: false, defaults: {}, problem };
+      return { ...model, hash: undefined, bytes: 0, requiresCuda: false, fixedSize: {}, defaults: {}, problem };
     }
   }
 
@@ -146,7 +150,7 @@ export class ModelStore {
       stop.throwIfAborted();
       await explainDiskErrors(rename(part, folder));
       const installed = { source: origin, addedAt: new Date().toISOString(), files: Object.fromEntries(digests) };
-      await this.catalog.record(name, digests, layout.cudaOnly, installed);
+      await this.catalog.record(name, digests, layout, installed);
     }).catch(async (error: unknown) => {
       if (!(error instanceof ModelStoreError) || error.code !== 'InvalidModel') throw error;
       await rm(part, { recursive: true, force: true });

@@ -58,7 +58,7 @@ export async function verifyModel(
     if (expected.has(path) && expected.get(path) !== digests.get(path)) differences.push({ path, reason: 'changed' });
     if (installed && !expected.has(path)) differences.push({ path, reason: 'added' });
   }
-  if (layout) await catalog.record(name, digests, layout.cudaOnly, installed);
+  if (layout) await catalog.record(name, digests, layout, installed);
   return {
     name,
     hash: layout && contentHash(new Map(layout.files.map((path) => [path, digests.get(path)!]))),

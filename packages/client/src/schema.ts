@@ -1310,7 +1310,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Well-formed, but impossible. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`. */
+        /** @description Well-formed, but impossible. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `SizeUnsupported`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`. */
         Problem422: {
             headers: {
                 /** @description Names the request in the logs: the one that was sent, where it is a plain word. */

@@ -21,7 +21,7 @@ import { AdmissionService } from '../admission/admission.service';
 import type { CallerKey } from '../auth/caller-key';
 import { findOwned } from '../auth/find-owned';
 import { FinetunesService } from '../finetunes/finetunes.service';
-import { assertDrawable } from '../models/assert-drawable';
+import { assertAllDrawable } from '../models/assert-drawable';
 import { ModelsService } from '../models/models.service';
 import { PromptLengths } from '../models/prompt-lengths.service';
 import { ImageUrls } from '../images/image-urls';
@@ -57,7 +57,11 @@ export class FinetunePromptsService {
   async create(caller: CallerKey, finetuneId: string, dtos: readonly CreatePromptDto[]): Promise<CreatedPromptDto[]> {
     const finetune = await this.finetunes.load(caller.id, finetuneId);
     await refuseWithoutName(finetune, dtos);
-    const served = await this.servedFor(finetune);
+    const served = await this.models.served(finetune.model);
+    assertAllDrawable(
+      served,
+      dtos.map(({ aspect_ratio }) => aspect_ratio),
+    );
     const createdAt = new Date();
     const prompts = dtos.map((dto) =>
       newPrompt(
@@ -92,8 +96,9 @@ export class FinetunePromptsService {
   ): Promise<PartialPromptDto[]> {
     const finetune = await this.finetunes.load(caller.id, finetuneId);
     const styles = await stylesToApply(this.prompts.manager, caller.id, dtos);
-    const texts = await fillIn(styles, finetune);
-    const served = await this.servedFor(finetune);
+    const [texts, served] = await Promise.all([fillIn(styles, finetune), this.models.served(finetune.model)]);
+    const aspectRatios = dtos.map(({ aspect_ratio }) => [aspect_ratio].flat()[0]);
+    assertAllDrawable(served, aspectRatios);
     const createdAt = new Date();
     const made = dtos.flatMap((dto, index) =>
       styles[index].map((style, place) => ({
@@ -109,7 +114,7 @@ export class FinetunePromptsService {
             steps: style.steps,
             seed: dto.seed,
             highResolution: dto.high_resolution,
-            aspectRatio: [dto.aspect_ratio].flat()[0],
+            aspectRatio: aspectRatios[index],
             metadata: dto.metadata,
           },
           createdAt,
@@ -169,12 +174,6 @@ export class FinetunePromptsService {
       await this.lifeCycle.remove(transaction, id);
     });
     await this.files.removeAll([id]);
-  }
-
-  private async servedFor({ model }: Finetune): Promise<InstalledModel> {
-    const served = await this.models.served(model);
-    assertDrawable(served);
-    return served;
   }
 
   /**

@@ -1,16 +1,35 @@
-import { UnprocessableError } from '@app/domain';
+import type { AspectRatio } from '@app/domain';
+import { defaults, sizeOf, UnprocessableError } from '@app/domain';
 import type { InstalledModel } from '@app/model-store';
 
-/**
- * @param scheduler that the request names
- * @param pointer of the field that can name one, if the body has it
- * @throws UnprocessableError `SchedulerUnsupported` if the model's own scheduler would draw and cannot
- */
-export function assertDrawable(model: InstalledModel, scheduler?: string | null, pointer?: string): void {
-  if (model.schedulerProblem === undefined || (scheduler ?? model.defaults.scheduler) !== undefined) return;
+/** The properties of a request that a model may be unable to draw. */
+interface Wanted {
+  aspectRatio?: AspectRatio;
+  /** Absent where a request has no such field. */
+  scheduler?: { name: string | undefined };
+  /** Of the object with these fields in the body. */
+  pointer: string;
+}
+
+/** @throws UnprocessableError `SchedulerUnsupported` or `SizeUnsupported`, with what the model takes */
+export function assertDrawable(model: InstalledModel, { aspectRatio, scheduler, pointer }: Wanted): void {
+  if (model.schedulerProblem !== undefined && (scheduler?.name ?? model.defaults.scheduler) === undefined)
+    throw new UnprocessableError(
+      'SchedulerUnsupported',
+      `The model "${model.name}" cannot draw with its own scheduler: ${model.schedulerProblem}`,
+      scheduler && [{ pointer: `${pointer}/scheduler`, message: 'is needed for this model' }],
+    );
+  const { width, height } = sizeOf[aspectRatio ?? defaults.aspectRatio];
+  const { width: onlyWidth = width, height: onlyHeight = height } = model.fixedSize;
+  if (width === onlyWidth && height === onlyHeight) return;
   throw new UnprocessableError(
-    'SchedulerUnsupported',
-    `The model "${model.name}" cannot draw with its own scheduler: ${model.schedulerProblem}`,
-    pointer === undefined ? undefined : [{ pointer, message: 'is needed for this model' }],
+    'SizeUnsupported',
+    `The model "${model.name}" draws ${onlyWidth} x ${onlyHeight} pixels only, and ${width} x ${height} were asked for.`,
+    [{ pointer: `${pointer}/aspect_ratio`, message: `is ${width} x ${height} pixels; this model draws ${onlyWidth} x ${onlyHeight}` }],
   );
+}
+
+/** The same for an array of Prompts, which have no scheduler. */
+export function assertAllDrawable(model: InstalledModel, aspectRatios: readonly (AspectRatio | undefined)[]): void {
+  aspectRatios.forEach((aspectRatio, index) => assertDrawable(model, { aspectRatio, pointer: `/${index}` }));
 }

@@ -42,7 +42,11 @@ export class TextToImageService {
   async create(caller: CallerKey, dto: CreateGenerationDto): Promise<GenerationDto> {
     assertReceiverAllowed(dto.webhook, this.config.webhookAllowPrivate);
     const served = await this.models.served(dto.model ?? defaults.model, '/model');
-    assertDrawable(served, dto.scheduler, '/scheduler');
+    assertDrawable(served, {
+      aspectRatio: dto.aspect_ratio,
+      scheduler: { name: dto.scheduler ?? undefined },
+      pointer: '',
+    });
     const [admission] = this.admissions.admit(caller, [{ metadata: dto.metadata, pointer: '/metadata' }]);
     const drawing = newGeneration(caller.id, dto, admission, served.defaults);
     const [promptChunks] = await this.lengths.check(caller.id, served, [drawing], (_, field) => `/${field}`);

@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { quote, shapeText, WeightsError } from '../finetune/weights-error';
+import { findPlainGraph } from '../model/plain-graph';
 import { OnnxModel } from '../onnx/onnx-model';
 import type { Lora, LoraModule } from './lora';
 import type { ModelPart } from './lora-keys';
@@ -42,13 +42,15 @@ export function fitLora(lora: Lora, baseFolder: string): FittedPart[] {
     const { part } = module;
     let fitted = parts.get(part);
     if (!fitted) {
-      const path = join(baseFolder, part, 'model.onnx');
-      if (!existsSync(path))
+      const path = findPlainGraph(join(baseFolder, part));
+      if (path === undefined)
         throw misfit(`The key ${quote(module.key)} is for a ${part}, which the base model does not have.`);
       const model = OnnxModel.open(path);
       const sites = findWeightSites(model);
       // Exporters of PyTorch before 1.13 number nodes and weights, so nothing shows which layer a weight belongs to.
       if (![...sites.keys()].some((path) => path.includes('attn'))) {
+        if (isQuantized(model))
+          throw misfit(`The base model's ${part} is quantised to integers, so that no LoRA can be merged into it.`);
         throw misfit(
           `The base model's ${part} was exported without its layers' names, so that no LoRA can be merged into it.`,
         );
@@ -76,6 +78,13 @@ export function fitLora(lora: Lora, baseFolder: string): FittedPart[] {
     fitted.modules.push({ module, site });
   }
   return [...parts.values()].map(({ part, model, modules }) => ({ part, model, modules }));
+}
+
+/** Whether its layers multiply integers. */
+function isQuantized({ nodes }: OnnxModel): boolean {
+  return nodes.some(({ opType }) =>
+    /^(MatMulInteger|ConvInteger|QLinearMatMul|QLinearConv|DequantizeLinear|MatMulNBits)$/.test(opType),
+  );
 }
 
 /** @returns the layer's multiplications. @throws WeightsError for a rank that adds nothing. */

@@ -1,4 +1,5 @@
 import { quote, WeightsError } from '../finetune/weights-error';
+import { diffusersPath } from './ldm-names';
 
 export type ModelPart = 'unet' | 'text_encoder';
 export type LoraFormat = 'diffusers' | 'kohya';
@@ -60,16 +61,22 @@ export function parseLoraKey(key: string): LoraKey {
 
 function parseLayer(name: string, key: string): Omit<LoraKey, 'role'> {
   const bare = name.replace(/^base_model\.model\./, '');
-  const kohya = /^lora_(unet|te1?)_(.+)$/.exec(bare);
+  // OneTrainer writes kohya's prefixes with dots, too.
+  const kohya = /^lora_(unet|te1?)[_.](.+)$/.exec(bare);
   if (kohya) {
     const part = kohya[1] === 'unet' ? 'unet' : 'text_encoder';
-    return { part, path: canonicalPath(kohya[2]), format: 'kohya' };
+    const path = canonicalPath(kohya[2]);
+    return { part, path: part === 'unet' ? diffusersPath(path) : path, format: 'kohya' };
   }
   if (/^lora_te[2-9]|^text_encoder_[2-9]/.test(bare)) {
     throw new WeightsError('WeightsDoNotFitModel', `The key ${quote(key)} is for a model with several text encoders.`);
   }
   if (/^(lora_)?(transformer|prior)[._]/.test(bare)) {
     throw new WeightsError('WeightsDoNotFitModel', `The key ${quote(key)} is for another family of models.`);
+  }
+  if (/^(model\.)?diffusion_model\./.test(bare)) {
+    const path = canonicalPath(bare.replace(/^(model\.)?diffusion_model\./, ''));
+    return { part: 'unet', path: diffusersPath(path), format: 'kohya' };
   }
   if (/^(unet\.|(down|up)_blocks\.|mid_block\.)/.test(bare)) {
     const path = bare.replace('.processor.', '.').replace(/\.to_out$/, '.to_out.0');

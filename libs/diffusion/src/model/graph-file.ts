@@ -30,10 +30,14 @@ export interface GraphFile {
   hasRepeatedNames: boolean;
   /** Whether it takes one timestep for all rows, and can be rewritten to take one for each. */
   hasScalarTimestep: boolean;
+  /** Whether its weights are links out of its folder, as in a hub's cache, which ONNX Runtime does not follow. */
+  linksOutside: boolean;
   /** An operator that only CUDA implements, if the graph has one. */
   cudaOperator: string | undefined;
   /** Input channels of the first convolution, if it reads an input of the graph. */
   inputChannels: number | undefined;
+  /** Height and width of its latents, where it was exported for one size only. */
+  fixedLatents: { height?: number; width?: number };
 }
 
 /**
@@ -44,16 +48,12 @@ export interface GraphFile {
 export async function readGraphFile(path: string): Promise<GraphFile> {
   const model = openModel(path);
   const sizes = new Map<string, number>();
+  let linksOutside = false;
   for (const name of model.externalFiles()) {
     const file = join(dirname(path), name);
     const found = await stat(file).catch(() => undefined);
     if (!found?.isFile()) throw new ModelFolderError(file, `is missing, and ${path} keeps its weights there`);
-    // ONNX Runtime rejects weights outside the graph's folder, including links, such as those in a hub's cache.
-    if (!(await realpath(file)).startsWith((await realpath(dirname(path))) + sep))
-      throw new ModelFolderError(
-        file,
-        `leads out of the folder of its graph; it has to be a file or a hard link there`,
-      );
+    if (!(await realpath(file)).startsWith((await realpath(dirname(path))) + sep)) linksOutside = true;
     sizes.set(name, found.size);
   }
   for (const { data } of model.initializers.values()) {
@@ -71,9 +71,17 @@ export async function readGraphFile(path: string): Promise<GraphFile> {
     externalFiles: [...sizes.keys()],
     hasRepeatedNames: new Set(names).size < names.length,
     hasScalarTimestep: hasScalarTimestep(model),
+    linksOutside,
     cudaOperator: model.nodes.map(cudaOnly).find((operator) => operator !== undefined),
     inputChannels: convolvedChannels(model),
+    fixedLatents: fixedLatents(model),
   };
+}
+
+/** The latents are the only input with four dimensions, of U-Net and VAE decoder alike. */
+function fixedLatents({ inputShapes }: OnnxModel): GraphFile['fixedLatents'] {
+  const [, , height, width] = inputShapes.find(({ length }) => length === 4) ?? [];
+  return { ...(height !== undefined && { height }), ...(width !== undefined && { width }) };
 }
 
 /**

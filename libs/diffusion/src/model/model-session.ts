@@ -1,16 +1,12 @@
-import { readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { env, InferenceSession } from 'onnxruntime-node';
-import type { Tensor } from 'onnxruntime-node';
-import { withTimestepPerRow } from '../onnx/timestep-per-row';
-import { withUniqueNodeNames } from '../onnx/unique-node-names';
+import { env } from 'onnxruntime-node';
+import type { InferenceSession, Tensor } from 'onnxruntime-node';
 import type { ElementType } from '../tensor/input-buffer';
 import { executionProviders, providerOf } from './device';
 import type { Device } from './device';
 import { ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from './errors';
 import type { GraphFile } from './graph-file';
+import { graphLoader } from './graph-loader';
 import { graphIdentity, openOptimized } from './optimized-graph';
-import type { CreateSession } from './optimized-graph';
 import type { SharedSessions } from './shared-sessions';
 
 /** Where and how a model runs. */
@@ -67,9 +63,9 @@ export class ModelSession {
         `was fused for CUDA (${graph.cudaOperator}) and cannot run on ${provider === 'cpu' ? 'the CPU' : 'WebGPU'}`,
       );
     try {
-      const create = await loader(graph);
-      const base = sessionOptions(options);
       const folder = await cacheFolder(graph.path, options);
+      const create = await graphLoader(graph, folder);
+      const base = sessionOptions(options);
       const load = () => (folder ? openOptimized(graph, folder, provider, base, create) : create(base));
       const shared = await options.sharedSessions?.open(await graphIdentity(graph), load);
       if (shared) return new ModelSession(graph.path, shared.session, () => shared.release());
@@ -127,21 +123,6 @@ export function elementType<T extends ElementType>(file: string, value: ValueFac
 async function cacheFolder(graph: string, { device, optimizedModelDir }: LoadOptions): Promise<string | undefined> {
   if (device === 'webgpu') return undefined;
   return typeof optimizedModelDir === 'function' ? optimizedModelDir(graph) : optimizedModelDir;
-}
-
-/**
- * A graph is loaded by its path, so that its external weights are found; one that must be changed is loaded from memory together
- * with them.
- */
-async function loader({ path, externalFiles, hasRepeatedNames, hasScalarTimestep }: GraphFile): Promise<CreateSession> {
-  if (!hasRepeatedNames && !hasScalarTimestep) return (options) => InferenceSession.create(path, options);
-  const original = await readFile(path);
-  const named = hasRepeatedNames ? withUniqueNodeNames(original) : original;
-  const graph = hasScalarTimestep ? withTimestepPerRow(named) : named;
-  const externalData = await Promise.all(
-    externalFiles.map(async (name) => ({ path: name, data: await readFile(join(dirname(path), name)) })),
-  );
-  return (options) => InferenceSession.create(graph, { ...options, externalData });
 }
 
 /**

@@ -16,6 +16,7 @@ import {
   readInitializer,
   readRank,
   readNode,
+  readShape,
   readValueInfo,
 } from './onnx-proto';
 import type { ExternalData, OnnxInitializer, OnnxNode, Part } from './onnx-proto';
@@ -37,6 +38,8 @@ export class OnnxModel {
   readonly inputs: string[] = [];
   /** The number of axes of each input, if the model says. */
   readonly inputRanks = new Map<string, number | undefined>();
+  /** Lengths of each input; undefined where they are free. */
+  readonly inputShapes: (number | undefined)[][] = [];
   readonly outputs: string[] = [];
   private readonly valueInfos: { name: string; field: Field }[] = [];
   private readonly size: number;
@@ -71,6 +74,7 @@ export class OnnxModel {
   }
 
   private readInput(source: ByteSource, field: Field): void {
+    this.inputShapes.push(readShape(source, field));
     const name = readValueInfo(source, field);
     this.inputs.push(name);
     this.inputRanks.set(name, readRank(source, field));

@@ -83,6 +83,7 @@ export const VALUE_INFO = { name: 1, type: 2 };
 export const TYPE = { tensor: 1 };
 export const TENSOR_TYPE = { elementType: 1, shape: 2 };
 export const SHAPE = { dim: 1 };
+const DIM = { value: 1 };
 const ENTRY = { key: 1, value: 2 };
 const TENSOR = { dims: 1, dataType: 2, floatData: 4, name: 8, rawData: 9, externalData: 13, dataLocation: 14 };
 /** float_data, int32_data, string_data, int64_data, raw_data, double_data, uint64_data, external_data, data_location. */
@@ -130,6 +131,20 @@ export function readRank(source: ByteSource, message: Field): number | undefined
     fields = [...readFields(source, asMessage(found).begin, found.end)];
   }
   return fields.filter(({ number }) => number === SHAPE.dim).length;
+}
+
+/** The lengths of a tensor that a ValueInfoProto describes; undefined where they are free. */
+export function readShape(source: ByteSource, message: Field): (number | undefined)[] {
+  const inside = (fields: readonly Field[], number: number): Field[] =>
+    fields.flatMap((field) =>
+      [...readFields(source, asMessage(field).begin, field.end)].filter((one) => one.number === number),
+    );
+  const tensors = inside(inside([message], VALUE_INFO.type), TYPE.tensor);
+  const dims = inside(inside(tensors, TENSOR_TYPE.shape), SHAPE.dim);
+  return dims.map((dim) => {
+    const [value] = inside([dim], DIM.value);
+    return value && readInt(source, value) > 0 ? readInt(source, value) : undefined;
+  });
 }
 
 export function readInitializer(source: ByteSource, message: Field): OnnxInitializer {

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { ModelFolderError } from '../model/errors';
+import type { GraphFile } from '../model/graph-file';
 import type { JsonObject } from '../model/json-file';
 import type { ModelFolder } from '../model/model-folder';
 import { schedulerNameOf } from '../schedulers';
@@ -24,6 +25,10 @@ export interface ModelFacts {
   hiddenWidth: number;
   /** Tokens of one encoded row, begin and end included; longer prompts take several rows. */
   maxTokens: number;
+  /** Pixels of a picture, where a graph was exported for one size only. */
+  fixedSize: { width?: number; height?: number };
+  /** Rows of tokens that a prompt may take, where the U-Net was exported for one number only. */
+  fixedChunks: number | undefined;
   /** Element type of each part's output. */
   dtypes: { textEncoder: Float; unet: Float; vaeDecoder: Float };
 }
@@ -49,7 +54,7 @@ export function vaeScaling({ scaling_factor: factor, shift_factor: shift }: Json
 export function settleFacts(
   folder: ModelFolder,
   { textEncoder, unet }: { textEncoder: ClipTextEncoder; unet: Unet },
-): Omit<ModelFacts, 'vaeScaleFactor' | 'nativeSize' | 'dtypes'> & { sampleSize: number | undefined } {
+): Omit<ModelFacts, 'vaeScaleFactor' | 'nativeSize' | 'dtypes' | 'fixedSize'> & { sampleSize: number | undefined } {
   const { configs, tokenizer } = folder;
   const latentChannels = settleChannels(folder, unet);
   const hiddenWidth = settleWidth(folder, textEncoder, unet);
@@ -60,8 +65,21 @@ export function settleFacts(
     scheduler: schedulerNameOf(folder.schedulerJson) ?? String(folder.schedulerJson._class_name),
     hiddenWidth,
     maxTokens: tokenizer.maxLength,
+    fixedChunks: unet.facts.tokens && Math.max(1, Math.floor(unet.facts.tokens / tokenizer.maxLength)),
     sampleSize: unet.facts.height ?? positive(configs.unet.sample_size),
   };
+}
+
+/** The one size of latents that the graphs were exported for; no size where they take any. */
+export function settleSize({ unet, vaeDecoder }: Pick<ModelFolder, 'unet' | 'vaeDecoder'>): GraphFile['fixedLatents'] {
+  const [ofUnet, ofVae] = [unet.fixedLatents, vaeDecoder.fixedLatents];
+  for (const edge of ['height', 'width'] as const)
+    if (ofUnet[edge] !== undefined && ofVae[edge] !== undefined && ofUnet[edge] !== ofVae[edge])
+      throw new ModelFolderError(
+        vaeDecoder.path,
+        `takes latents of ${edge} ${ofVae[edge]}, and the U-Net gives ${ofUnet[edge]}`,
+      );
+  return { ...ofVae, ...ofUnet };
 }
 
 /** Channels of the latents, the same for the U-Net and the VAE. */

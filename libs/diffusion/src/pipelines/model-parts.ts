@@ -15,7 +15,7 @@ import type { ClipTokenizer } from '../tokenizer/clip-tokenizer';
 import { Unet } from '../unet/unet';
 import type { LatentRgbMap } from '../vae/latent-preview';
 import { VaeDecoder } from '../vae/vae-decoder';
-import { nativeSize, settleFacts, vaeScaling } from './model-facts';
+import { nativeSize, settleFacts, settleSize, vaeScaling } from './model-facts';
 import type { ModelFacts } from './model-facts';
 
 /** A loaded model, its parts known to fit one another. */
@@ -64,7 +64,8 @@ async function joinParts(folder: ModelFolder, sessions: ModelParts['sessions']):
   const unet = new Unet(sessions.unet, guidanceWidth);
   const vaeDecoder = new VaeDecoder(sessions.vaeDecoder, vaeScaling(folder.configs.vaeDecoder));
   const { sampleSize, ...facts } = settleFacts(folder, { textEncoder, unet });
-  const shape: LatentShape = [facts.latentChannels, unet.facts.height ?? trialEdge, unet.facts.width ?? trialEdge];
+  const fixed = settleSize(folder);
+  const shape: LatentShape = [facts.latentChannels, fixed.height ?? trialEdge, fixed.width ?? trialEdge];
 
   const inputIds = folder.tokenizer.frame([]);
   const [embedding] = await tried(folder.textEncoder, () => textEncoder.encode([{ inputIds }]));
@@ -85,7 +86,16 @@ async function joinParts(folder: ModelFolder, sessions: ModelParts['sessions']):
 
   const dtypes = { textEncoder: textEncoder.dtype, unet: unet.dtype, vaeDecoder: vaeDecoder.dtype };
   return {
-    facts: { ...facts, vaeScaleFactor, nativeSize: nativeSize(sampleSize, vaeScaleFactor), dtypes },
+    facts: {
+      ...facts,
+      vaeScaleFactor,
+      nativeSize: nativeSize(sampleSize, vaeScaleFactor),
+      fixedSize: {
+        ...(fixed.width !== undefined && { width: fixed.width * vaeScaleFactor }),
+        ...(fixed.height !== undefined && { height: fixed.height * vaeScaleFactor }),
+      },
+      dtypes,
+    },
     tokenizer: folder.tokenizer,
     textEncoder,
     unet,

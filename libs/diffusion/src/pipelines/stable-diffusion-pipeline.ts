@@ -65,7 +65,7 @@ export class StableDiffusionPipeline {
   async prepare(request: TextToImageRequest): Promise<Trajectory[]> {
     const { width, height, guidanceScale, seeds } = request;
     const { latentChannels, vaeScaleFactor } = this.facts;
-    checkRequest(request, vaeScaleFactor);
+    checkRequest(request, this.facts);
     const shape: LatentShape = [latentChannels, height / vaeScaleFactor, width / vaeScaleFactor];
     const prompt = await this.#encode(request);
     return seeds.map((seed) => {
@@ -155,9 +155,10 @@ export class StableDiffusionPipeline {
     const texts = guided ? [request.negativePrompt ?? '', request.prompt] : [request.prompt];
     const chunked = texts.map((text) => chunkPrompt(text, tokenizer, request.promptWeighting));
     const chunks = Math.max(...chunked.map(({ length }) => length));
-    if (chunks > maxChunks)
+    const most = Math.min(maxChunks, this.facts.fixedChunks ?? maxChunks);
+    if (chunks > most)
       throw new RangeError(
-        `The prompt takes ${chunks} chunks of ${this.facts.maxTokens - 2} tokens; at most ${maxChunks} can be drawn.`,
+        `The prompt takes ${chunks} chunks of ${this.facts.maxTokens - 2} tokens; at most ${most} can be drawn.`,
       );
     const embeddings = await textEncoder.encode(chunked.flatMap((parts) => padChunks(parts, chunks, tokenizer)));
     const rows = texts.map((_, text) => joined(embeddings.slice(text * chunks, (text + 1) * chunks)));

@@ -1,5 +1,6 @@
 import type { SchedulerName } from '../schedulers';
 import type { RgbImage } from '../tensor/rgb-image';
+import type { ModelFacts } from './model-facts';
 import type { Trajectory } from './trajectory';
 
 /** One prompt to be drawn once per seed. */
@@ -37,11 +38,19 @@ export interface GeneratedImages {
 }
 
 /** @throws RangeError naming the value and what is accepted */
-export function checkRequest(request: TextToImageRequest, vaeScaleFactor: number): void {
+export function checkRequest(
+  request: TextToImageRequest,
+  { vaeScaleFactor, fixedSize }: Pick<ModelFacts, 'vaeScaleFactor' | 'fixedSize'>,
+): void {
   const { width, height, numInferenceSteps, guidanceScale, seeds } = request;
   for (const [name, size] of Object.entries({ width, height }))
     if (!Number.isInteger(size) || size <= 0 || size % vaeScaleFactor !== 0)
       throw new RangeError(`The ${name} is ${size}; this model draws multiples of ${vaeScaleFactor} pixels.`);
+  for (const [name, size] of Object.entries({ width, height })) {
+    const fixed = fixedSize[name as 'width' | 'height'];
+    if (fixed !== undefined && size !== fixed)
+      throw new RangeError(`The ${name} is ${size}; this model was exported for a ${name} of ${fixed} pixels.`);
+  }
   if (!Number.isInteger(numInferenceSteps) || numInferenceSteps < 1)
     throw new RangeError(`The number of steps is ${numInferenceSteps}; at least 1 is needed.`);
   if (!Number.isFinite(guidanceScale))

@@ -1,7 +1,7 @@
-import { existsSync, readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { shapeText, WeightsError } from '../finetune/weights-error';
+import { findPlainGraph } from '../model/plain-graph';
 import { OnnxModel } from '../onnx/onnx-model';
 import { traceWeights } from '../onnx/weight-origin';
 import type { WeightOrigin } from '../onnx/weight-origin';
@@ -22,7 +22,8 @@ const DEFAULT_POSITIONS = 77;
  */
 export async function fitTextualInversion(embedding: TextualInversion, baseFolder: string): Promise<TokenEmbedding> {
   const { count, width } = embedding;
-  const model = openTextEncoder(join(baseFolder, 'text_encoder'));
+  const path = findPlainGraph(join(baseFolder, 'text_encoder'));
+  const model = path === undefined ? undefined : OnnxModel.open(path);
   const table = model && findTable(model);
   if (!table) throw misfit('The base model has no table of token embeddings to add to.');
   const { dims } = table.initializer;
@@ -46,13 +47,6 @@ export function findTable(model: OnnxModel): WeightOrigin | undefined {
     .map((node) => trace(node.inputs[0]))
     .filter((origin) => origin?.initializer.dims.length === 2 && origin.transposes === 0);
   return tables.sort((a, b) => b!.initializer.dims[0] - a!.initializer.dims[0])[0];
-}
-
-/** Opens the plain graph: `model.onnx`, or the only one with any name. @throws OnnxModelError if it is malformed */
-function openTextEncoder(folder: string): OnnxModel | undefined {
-  const graphs = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.onnx')) : [];
-  const name = graphs.includes('model.onnx') || graphs.length !== 1 ? 'model.onnx' : graphs[0];
-  return graphs.includes(name) ? OnnxModel.open(join(folder, name)) : undefined;
 }
 
 async function readPositions(baseFolder: string): Promise<number> {

@@ -81,6 +81,7 @@ export class Unet {
       outChannels: fixed(this.#output.shape[1]),
       height: fixed(this.#sample.shape[2]),
       width: fixed(this.#sample.shape[3]),
+      tokens: fixed(this.#prompt.shape[1]),
       hiddenWidth: fixed(this.#prompt.shape[2]),
     };
   }

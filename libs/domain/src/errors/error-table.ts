@@ -53,6 +53,7 @@ export const errorTable = {
       'ModelNotInstalled',
       'ModelBroken',
       'SchedulerUnsupported',
+      'SizeUnsupported',
       'PromptDoesNotIncludeFineTuneName',
       'PromptNotFound',
       'StyleNotFound',

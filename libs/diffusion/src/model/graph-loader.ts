@@ -1,0 +1,43 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { InferenceSession } from 'onnxruntime-node';
+import { withTimestepPerRow } from '../onnx/timestep-per-row';
+import { withUniqueNodeNames } from '../onnx/unique-node-names';
+import type { GraphFile } from './graph-file';
+import type { CreateSession } from './optimized-graph';
+import { placeCopy, shareFile } from './shared-files';
+
+/**
+ * Loads a graph by its path, so that its external weights are found and never read into our memory, where more than 2 GiB of them
+ * do not fit. A graph that must be changed, or whose weights are behind links, is placed in a
+ * folder of its own for that moment, mended, with its weights as hard links.
+ * @param cacheDir where that folder is made if it can be: best on the model's device, because links do not lead to another
+ */
+export async function graphLoader(graph: GraphFile, cacheDir: string | undefined): Promise<CreateSession> {
+  const { path, externalFiles, hasRepeatedNames, hasScalarTimestep, linksOutside } = graph;
+  if (!hasRepeatedNames && !hasScalarTimestep && !linksOutside)
+    return (options) => InferenceSession.create(path, options);
+  const bytes = await readFile(path);
+  const named = hasRepeatedNames ? withUniqueNodeNames(bytes) : bytes;
+  const mended = hasScalarTimestep ? withTimestepPerRow(named) : named;
+  if (externalFiles.length === 0) return (options) => InferenceSession.create(mended, options);
+  return async (options) => {
+    const folder = await temporaryFolder(cacheDir);
+    try {
+      await writeFile(join(folder, 'model.onnx'), mended);
+      for (const name of externalFiles) await shareFile(join(dirname(path), name), join(folder, name), placeCopy);
+      return await InferenceSession.create(join(folder, 'model.onnx'), options);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  };
+}
+
+async function temporaryFolder(cacheDir: string | undefined): Promise<string> {
+  const prefix = 'darkroom-graph-';
+  if (cacheDir === undefined) return mkdtemp(join(tmpdir(), prefix));
+  return mkdir(cacheDir, { recursive: true })
+    .then(() => mkdtemp(join(cacheDir, prefix)))
+    .catch(() => mkdtemp(join(tmpdir(), prefix)));
+}
