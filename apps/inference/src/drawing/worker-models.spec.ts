@@ -11,6 +11,8 @@ const installed = (name: string, values: Partial<InstalledModel> = {}): Installe
   source: undefined,
   addedAt: '',
   requiresCuda: false,
+  fixedSize: {},
+  defaults: {},
   ...values,
 });
 
