@@ -12,7 +12,7 @@ describe('the job contract holds when there is', () => {
   let reports: Map<string, Promise<Report>>;
 
   beforeAll(async () => {
-    bench = await Bench.start();
+    bench = await Bench.start('short');
     const running = startRows(bench, rows, 'short', atOnce);
     reports = new Map(rows.map(({ name }, i) => [name, running[i]]));
   });

@@ -38,11 +38,12 @@ async function main(): Promise<void> {
   const chosen = rows.filter(
     ({ name, group }) => names.length === 0 || names.includes(name) || (group && names.includes(group)),
   );
-  const bench = await Bench.start();
+  const size = options.short ? 'short' : 'long';
+  const bench = await Bench.start(size);
   const reports: Report[] = [];
   try {
     say(['fault'.padEnd(46), ...columns.map(([, title]) => title.padStart(12)), '  result'].join(''));
-    for (const running of startRows(bench, chosen, options.short ? 'short' : 'long', Number(options.parallel))) {
+    for (const running of startRows(bench, chosen, size, Number(options.parallel))) {
       const report = await running;
       reports.push(report);
       print(report);
@@ -52,7 +53,6 @@ async function main(): Promise<void> {
   }
   const file = resolve(options.report);
   mkdirSync(dirname(file), { recursive: true });
-  const size = options.short ? 'short' : 'long';
   writeFileSync(file, `${JSON.stringify({ at: new Date().toISOString(), size, rows: reports }, null, 2)}\n`);
   const broken = reports.filter(({ problems }) => problems.length > 0);
   say(`${reports.length - broken.length} of ${reports.length} faults are borne. The report is in ${file}.`);

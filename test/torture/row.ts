@@ -36,6 +36,8 @@ export interface Row {
   group?: string;
   /** Description of the fault. */
   title: string;
+  /** It leaves the service as it was: in the short form all such rows follow one another on one site. */
+  sharesSite?: boolean;
   run(site: Site, size: Size): Promise<Outcome>;
 }
 

@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Bench } from './bench';
 import type { Figures, Outcome, Row, Size } from './row';
+import type { Site } from './site';
 
 /** One row of the report. */
 export interface Report extends Outcome {
@@ -13,37 +14,57 @@ export interface Report extends Outcome {
 
 const nothing: Figures = { acknowledged: 0, terminated: 0, duplicates: 0, lost: 0, leaked: 0, serverErrors: 0 };
 
-/** Runs one row at a place of its own; a row that breaks off is a problem of the row. */
-export async function runRow(bench: Bench, row: Row, size: Size): Promise<Report> {
+/** Runs one row; a row that breaks off is a problem of the row. */
+async function runRow(site: Site, row: Row, size: Size): Promise<Report> {
   const startedAt = performance.now();
-  const site = await bench.site(row.name);
   let outcome: Outcome;
   try {
     outcome = await row.run(site, size);
   } catch (error) {
     outcome = { figures: nothing, problems: [(error as Error).stack ?? String(error)], notes: {} };
-  } finally {
-    await site.close();
   }
   const seconds = (performance.now() - startedAt) / 1_000;
   const log = outcome.problems.length > 0 ? { log: site.lastWords() } : {};
   return { name: row.name, title: row.title, ...outcome, seconds, ...log };
 }
 
-/** Runs rows in their order, some at once; each promise is kept when its row is over. */
+/** Runs rows one after another on one site; after a row with problems the next one gets a new site. */
+async function runOnOneSite(
+  bench: Bench,
+  rows: readonly Row[],
+  size: Size,
+  onReport: (row: Row, report: Report) => void,
+): Promise<void> {
+  let site: Site | undefined;
+  for (const row of rows) {
+    site ??= await bench.site(row.name);
+    const isLast = row === rows.at(-1);
+    site.beginRow(isLast);
+    const report = await runRow(site, row, size);
+    if (isLast || report.problems.length > 0) {
+      await site.close();
+      site = undefined;
+    } else await site.endRow();
+    onReport(row, report);
+  }
+}
+
+/** Runs rows, on some sites at once, and first those that share one; each promise is kept when its row is over. */
 export function startRows(bench: Bench, rows: readonly Row[], size: Size, atOnce: number): Promise<Report>[] {
-  const running = new Set<Promise<Report>>();
-  let turn: Promise<unknown> = Promise.resolve();
-  return rows.map((row) => {
-    // In a box, for the turn is over when the row has started, not when it has ended.
-    const started = turn.then(async () => {
-      while (running.size >= atOnce) await Promise.race(running);
-      const report = runRow(bench, row, size);
-      running.add(report);
-      void report.finally(() => running.delete(report));
-      return [report];
-    });
-    turn = started;
-    return started.then(([report]) => report);
-  });
+  const isShared = ({ sharesSite }: Row): boolean => size === 'short' && sharesSite === true;
+  const waiting = [rows.filter(isShared), ...rows.filter((row) => !isShared(row)).map((row) => [row])];
+  const promises = new Map<Row, { keep: (report: Report) => void; breakWith: (error: unknown) => void }>();
+  const reports = rows.map(
+    (row) => new Promise<Report>((keep, breakWith) => void promises.set(row, { keep, breakWith })),
+  );
+  const work = async (): Promise<void> => {
+    for (let group = waiting.shift(); group; group = waiting.shift())
+      try {
+        await runOnOneSite(bench, group, size, (row, report) => promises.get(row)!.keep(report));
+      } catch (error) {
+        for (const row of group) promises.get(row)!.breakWith(error);
+      }
+  };
+  for (let i = 0; i < atOnce; i++) void work();
+  return reports;
 }

@@ -1,5 +1,4 @@
 import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import { newApiKeySecret, newIdentifier, newWebhookSecret } from '@app/domain';
 import { Pool } from 'pg';
 import type { QueryResultRow } from 'pg';
@@ -8,9 +7,18 @@ import type { Receiver } from '../support/receiver';
 import { startReceiver } from '../support/receiver';
 import { Caller } from './caller';
 import { Ledger } from './ledger';
-import { root, ServiceProcess } from './service-process';
+import type { Size } from './row';
+import { ServiceProcess } from './service-process';
 
 type Environment = Record<string, string>;
+
+/** Its folders. */
+interface SiteOptions {
+  dataDir: string;
+  modelsDir: string;
+  /** Of its rows. */
+  size: Size;
+}
 
 /** An api process and where it listens. */
 export interface RunningApi {
@@ -18,9 +26,14 @@ export interface RunningApi {
   url: string;
 }
 
-/** Where one row happens: a database, a data folder, the service's processes, a receiver of webhooks, and the ledger. */
+/**
+ * Where a row happens, or several one after another: a database, a data folder, the service's processes, a receiver of webhooks,
+ * and the ledger of the current row.
+ */
 export class Site {
-  readonly ledger = new Ledger();
+  ledger = new Ledger();
+  /** Whether no other row follows on this site. */
+  isLastRow = true;
   /** What every process of this row gets, besides its own. */
   readonly env: Environment = {
     // Where a row does not test the limits they would be in its way.
@@ -30,28 +43,51 @@ export class Site {
   private pool: Pool;
   private readonly processes: ServiceProcess[] = [];
   private readonly atEnd: (() => Promise<unknown>)[] = [];
+  private readonly atRowEnd: (() => Promise<unknown>)[] = [];
+  private service?: Promise<RunningApi>;
+
+  readonly dataDir: string;
+  /** Steps of a picture that takes about half a second on an idle machine, so that a fault may find it being drawn. */
+  readonly lastingSteps: number;
+  private readonly modelsDir: string;
 
   private constructor(
-    readonly dataDir: string,
+    { dataDir, modelsDir, size }: SiteOptions,
     public databaseUrl: string,
     readonly receiver: Receiver,
     /** When each webhook came, in ms since the epoch, in the order of the receiver's list. */
     readonly receivedAt: readonly number[],
   ) {
+    this.dataDir = dataDir;
+    this.modelsDir = modelsDir;
+    this.lastingSteps = size === 'long' ? 2 : 15;
     this.pool = connect(databaseUrl);
   }
 
-  static async open(dataDir: string, databaseUrl: string, drop: () => Promise<void>): Promise<Site> {
+  static async open(place: SiteOptions, databaseUrl: string, drop: () => Promise<void>): Promise<Site> {
     const receivedAt: number[] = [];
     const receiver = await startReceiver((_, response) => {
       receivedAt.push(Date.now());
       response.writeHead(204).end();
     });
-    const site = new Site(dataDir, databaseUrl, receiver, receivedAt);
-    site.finally(() => rm(dataDir, { recursive: true, force: true }));
-    site.finally(drop);
-    site.finally(() => receiver.close());
+    const site = new Site(place, databaseUrl, receiver, receivedAt);
+    site.atEnd.push(
+      () => receiver.close(),
+      drop,
+      () => rm(place.dataDir, { recursive: true, force: true }),
+    );
     return site;
+  }
+
+  /** A row begins, with an empty ledger. */
+  beginRow(isLast: boolean): void {
+    this.ledger = new Ledger();
+    this.isLastRow = isLast;
+  }
+
+  /** A row is over; its processes go on, for the next row. */
+  async endRow(): Promise<void> {
+    for (const undo of this.atRowEnd.splice(0)) await undo();
   }
 
   /** Uses another database from now on. */
@@ -61,9 +97,9 @@ export class Site {
     this.pool = connect(databaseUrl);
   }
 
-  /** What is to be undone when the row is over, last first, after the processes have ended. */
+  /** What is to be undone when the row is over, last first; after the processes have ended, if they end with it. */
   finally(undo: () => Promise<unknown>): void {
-    this.atEnd.unshift(undo);
+    this.atRowEnd.unshift(undo);
   }
 
   /** Reads the database, from outside of the service. */
@@ -95,6 +131,15 @@ export class Site {
     return { process: started, url };
   }
 
+  /** Starts an api and a worker, unless an earlier row has; resolves when they serve. */
+  startService(env: Environment, apiOptions: string[]): Promise<RunningApi> {
+    this.service ??= this.startApi({ env, nodeOptions: apiOptions }).then(async (api) => {
+      await this.startWorker({ env });
+      return api;
+    });
+    return this.service;
+  }
+
   /** Starts a worker and waits until it draws. One that crashes on purpose meanwhile is no error. */
   async startWorker({
     env = {},
@@ -123,7 +168,7 @@ export class Site {
       {
         DATABASE_URL: this.databaseUrl,
         DATA_DIR: this.dataDir,
-        MODELS_DIR: join(root, 'models'),
+        MODELS_DIR: this.modelsDir,
         MODEL_FALLBACK: 'on',
         WEBHOOK_ALLOW_PRIVATE: 'on',
         DEVICE: 'cpu',
@@ -152,6 +197,7 @@ export class Site {
       await running.end('SIGKILL');
     }
     await this.pool.end();
+    await this.endRow();
     for (const undo of this.atEnd) await undo();
   }
 }

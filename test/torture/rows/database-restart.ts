@@ -36,12 +36,12 @@ export const databaseRestart: Row = {
     const api = await site.startApi();
     const workers = await Promise.all([site.startWorker(), site.startWorker()]);
     const caller = await site.newCaller(api);
-    const problems: string[] = [];
-    const readyMs: number[] = [];
+    const picture = { webhook: site.receiver.url, steps: site.lastingSteps };
+    const [problems, readyMs]: [string[], number[]] = [[], []];
     let isOver = false;
     const asking = (async () => {
       for (; api.process.isRunning && (!isOver || site.ledger.entries.size < jobs); await delay(isOver ? 10 : 100))
-        if (site.ledger.entries.size < jobs) await caller.create({ webhook: site.receiver.url });
+        if (site.ledger.entries.size < jobs) await caller.create(picture);
         else await caller.request('GET', '/v1/sd/text-to-image?limit=1');
     })();
     // Other requests must not break in other ways meanwhile.

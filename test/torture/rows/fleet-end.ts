@@ -14,7 +14,7 @@ export const fleetEnd: Row = {
   name: 'fleet-end',
   title: 'SIGTERM to a fleet, running and queued',
   async run(site, size) {
-    const { running, queued } = size === 'long' ? { running: 20, queued: 100 } : { running: 3, queued: 6 };
+    const { running, queued } = size === 'long' ? { running: 20, queued: 100 } : { running: 2, queued: 4 };
     const problems: string[] = [];
     const api = await site.startApi();
     const workers = await Promise.all(Array.from({ length: running }, () => site.startWorker()));

@@ -24,7 +24,7 @@ export const gracefulEnd: Row = {
     await site.moveTo(EmbeddedPostgres.runningUrl(site.dataDir)!);
     const caller = await site.newCaller(service);
     for (let round = 0; round < rounds; round++) {
-      await caller.createMany(Math.ceil(jobs / rounds), { webhook: site.receiver.url });
+      await caller.createMany(Math.ceil(jobs / rounds), { webhook: site.receiver.url, steps: site.lastingSteps });
       await delay(Math.random() * 500);
       const startedAt = Date.now();
       const code = await service.process.end('SIGTERM');

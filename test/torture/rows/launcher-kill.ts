@@ -11,7 +11,7 @@ export const launcherKill: Row = {
   name: 'launcher-kill',
   title: 'parent kill -9 with the embedded database',
   async run(site, size) {
-    const kills = size === 'long' ? 20 : 2;
+    const kills = size === 'long' ? 20 : 1;
     const port = await freePort();
     const problems: string[] = [];
     const startMs: number[] = [];
@@ -19,7 +19,7 @@ export const launcherKill: Row = {
     await site.moveTo(EmbeddedPostgres.runningUrl(site.dataDir)!);
     const caller = await site.newCaller(service);
     for (let kill = 0; kill < kills; kill++) {
-      await caller.createMany(3, { webhook: site.receiver.url });
+      await caller.createMany(3, { webhook: site.receiver.url, steps: site.lastingSteps });
       await delay(Math.random() * 500);
       await service.process.end('SIGKILL');
       const killedAt = Date.now();

@@ -16,10 +16,10 @@ export const queueLoss: Row = {
     const api = await site.startApi();
     const workers = await Promise.all([site.startWorker(), site.startWorker()]);
     const caller = await site.newCaller(api);
-    const webhook = site.receiver.url;
-    await caller.createMany(jobs / 2, { webhook });
+    const picture = { webhook: site.receiver.url, steps: site.lastingSteps };
+    await caller.createMany(jobs / 2, picture);
     await redis.flush();
-    await caller.createMany(jobs / 2, { webhook });
+    await caller.createMany(jobs / 2, picture);
     await redis.kill();
     await delay(500);
     await redis.start();

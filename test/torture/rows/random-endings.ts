@@ -17,7 +17,7 @@ export const randomEndings: Row = {
     // The first ones include loading the model.
     await caller.createMany(2, { webhook: site.receiver.url });
     const one = async (i: number): Promise<void> => {
-      const { id } = await caller.create({ webhook: site.receiver.url, steps: 2 + (i % 3) });
+      const { id } = await caller.create({ webhook: site.receiver.url, steps: site.lastingSteps + (i % 3) });
       if (!id) return void problems.push('a request was not acknowledged');
       const isThere = [() => true, (status: string) => status !== 'queued', (status: string) => status === 'succeeded'];
       await until(

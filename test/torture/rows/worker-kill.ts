@@ -18,10 +18,10 @@ export const workerKill: Row = {
     const caller = await site.newCaller(api);
     const workers = await Promise.all([site.startWorker(), site.startWorker()]);
     const watch = new RestartWatch(site);
-    const webhook = site.receiver.url;
+    const picture = { webhook: site.receiver.url, steps: site.lastingSteps };
     for (let kill = 1; kill <= kills; kill++) {
       // Enough tasks at a time that the killed worker is drawing one.
-      await caller.createMany(Math.floor((kill * jobs) / kills) - site.ledger.entries.size, { webhook });
+      await caller.createMany(Math.floor((kill * jobs) / kills) - site.ledger.entries.size, picture);
       await until(async () => (await isDrawing(site)) || (await isIdle(site)), 'a picture is being drawn');
       await delay(Math.random() * 100);
       const victim = Math.floor(Math.random() * workers.length);

@@ -29,9 +29,10 @@ export const wrongClock: Row = {
     const wrong = await both('TORTURE_CLOCK_MS', 'live');
     const jumping = await both('TORTURE_CLOCK_JUMP_MS', 'ready');
     await site.startWorker();
-    await caller.createMany(jobs / 2, { webhook: site.receiver.url });
+    const picture = { webhook: site.receiver.url, steps: site.lastingSteps };
+    await caller.createMany(jobs / 2, picture);
     for (const worker of jumping) worker.signal('SIGUSR2');
-    await caller.createMany(jobs / 2, { webhook: site.receiver.url });
+    await caller.createMany(jobs / 2, picture);
     const problems = await comeToRest(site);
     for (const worker of [...wrong, ...jumping])
       await until(async () => halted.test(worker.output), 'a worker says that its clock is wrong').catch(

@@ -2,10 +2,6 @@ import { Agent, request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Samples, SecondKeyOrder } from './second-key';
 
-/** Pause between two pictures, and between two polls of one. */
-const pauseMs = 200;
-const pollMs = 25;
-
 /**
  * The other key, in a process of its own, so that the load on the hostile sender's process does not affect it. It measures from
  * `begin` to `end`, then waits for open requests and reports its results.
@@ -53,7 +49,7 @@ class SecondKey {
   }
 
   private async draw(): Promise<void> {
-    for (; this.running; await delay(pauseMs)) {
+    for (; this.running; await delay(this.order.pauseMs)) {
       const startedAt = performance.now();
       const body = JSON.stringify({ prompt: 'a red circle on a blue background', model: 'shapes', steps: 2 });
       const { status, text } = await this.ask('POST', this.order.generationsUrl, body);
@@ -68,7 +64,7 @@ class SecondKey {
         const isLost = /"status":"(failed|canceled)"/.test(record) || elapsedMs > this.order.drawPatienceMs;
         if (isLost) this.samples.unfinished++;
         if (over || isLost) break;
-        await delay(pollMs);
+        await delay(this.order.pollMs);
       }
     }
   }

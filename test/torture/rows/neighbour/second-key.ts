@@ -20,6 +20,10 @@ export interface SecondKeyOrder {
   patienceMs: number;
   /** A picture that takes longer counts as missing. */
   drawPatienceMs: number;
+  /** Pause between two pictures. */
+  pauseMs: number;
+  /** Interval between two polls of a picture that is drawn. */
+  pollMs: number;
 }
 
 /** Results of the second key in one period. */
@@ -40,8 +44,8 @@ export interface Samples {
 
 /** The short form runs beside other tests. */
 const pace = {
-  long: { everyMs: 40, patienceMs: 10_000, drawPatienceMs: 60_000 },
-  short: { everyMs: 150, patienceMs: 30_000, drawPatienceMs: 240_000 },
+  long: { everyMs: 40, patienceMs: 10_000, drawPatienceMs: 60_000, pauseMs: 200, pollMs: 25 },
+  short: { everyMs: 150, patienceMs: 30_000, drawPatienceMs: 240_000, pauseMs: 500, pollMs: 100 },
 };
 
 /** Combines the samples of several periods. */
