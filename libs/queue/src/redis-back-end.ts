@@ -31,6 +31,8 @@ export class RedisBackEnd implements JobBackEnd {
       commandTimeout: timeoutMs,
     });
     this.client.on('ready', () => backOff.reset());
+    // The queues report its errors, but no longer when they are closed; ioredis prints errors that nobody listens to.
+    this.client.on('error', () => undefined);
     // A queue that waits for its connection would make its callers wait too.
     const options = { connection: this.client, skipWaitingForReady: true, skipVersionCheck: true };
     const open = (name: QueueName): Queue => new Queue(name, options, createClosableRedisBackend);
