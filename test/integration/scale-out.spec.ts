@@ -51,7 +51,7 @@ onRedis(`The api and the worker on Redis and S3${whyNoRedis ? ` (${whyNoRedis})`
     redis = await startRedis();
     s3 = await startS3();
     receiver = await startReceiver();
-    env = { QUEUE_BACKEND: 'redis', REDIS_URL: redis.url, ...s3.env };
+    env = { QUEUE_BACKEND: 'redis', REDIS_URL: redis.url, ...s3.env, MODELS_DIR: process.env.TEST_MODELS_DIR! };
     api = await startTestApi(env);
     key = await api.createKey();
     env = { ...env, DATABASE_URL: api.config.databaseUrl ?? '' };

@@ -15,7 +15,8 @@ export interface TestDatabase {
 /** Copies the migrated template of this run: takes tens of milliseconds, and is safe beside other spec files. */
 export async function createTestDatabase(): Promise<TestDatabase> {
   const name = `test_${randomBytes(6).toString('hex')}`;
-  await administrate(`CREATE DATABASE ${name} TEMPLATE ${environment('TEST_DATABASE_TEMPLATE')}`);
+  // Files are copied in a fraction of the time that their pages take to be logged.
+  await administrate(`CREATE DATABASE ${name} TEMPLATE ${environment('TEST_DATABASE_TEMPLATE')} STRATEGY FILE_COPY`);
   const address = new URL(environment('TEST_DATABASE_URL'));
   address.pathname = name;
   const dataSource = await createDataSource(address.href).initialize();

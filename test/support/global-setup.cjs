@@ -6,7 +6,7 @@ const { join } = require('node:path');
 const root = join(__dirname, '..', '..');
 const template = 'template_darkroom';
 
-/** One PostgreSQL for the whole run, with one migrated database that every spec file copies (see database.ts). */
+/** One PostgreSQL for the whole run, with one migrated database that every spec file copies (see database.ts), and one folder of models. */
 module.exports = async function globalSetup() {
   execFileSync(process.execPath, [join(root, 'scripts', 'build.mjs'), '--if-needed'], { stdio: 'inherit' });
   const { EmbeddedPostgres, migrate } = require(join(root, 'dist', 'libs', 'database', 'src', 'index.js'));
@@ -24,6 +24,8 @@ module.exports = async function globalSetup() {
   const url = new URL(postgres.url);
   url.pathname = template;
   await migrate(url.href);
+  const models = join(folder, 'models');
+  require(join(root, 'dist', 'test', 'support', 'quick-model.js')).makeModelsFolder(models);
   const { whyNoRedis } = require('./redis');
   if (whyNoRedis) {
     console.warn(`The tests on Redis are skipped: ${whyNoRedis}.`);
@@ -32,4 +34,7 @@ module.exports = async function globalSetup() {
   // Spec files run in other processes, which inherit the environment.
   process.env.TEST_DATABASE_URL = postgres.url;
   process.env.TEST_DATABASE_TEMPLATE = template;
+  process.env.TEST_MODELS_DIR = models;
+  // Otherwise the S3 client would warn about the Node version in every file.
+  process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true';
 };

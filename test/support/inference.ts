@@ -108,7 +108,8 @@ function configOf(dataDir: string, environment: Record<string, string>): Config 
     DEVICE: 'cpu',
     INFERENCE_THREADS: '1',
     DATA_DIR: dataDir,
-    MODELS_DIR: join(root, 'models'),
+    // Quick to draw with, see quick-model.ts.
+    MODELS_DIR: process.env.TEST_MODELS_DIR,
     LOG_LEVEL: 'debug',
     ...environment,
   });

@@ -2,6 +2,4 @@ import { whyNoRedis } from './redis';
 
 // Runs before each spec file of the project `scale-out`: its tests run on Redis and S3, or count as skipped without a Redis.
 process.env.TEST_SCALE_OUT = 'true';
-// Otherwise the S3 client would warn about the Node version in every file.
-process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true';
 if (whyNoRedis) Object.assign(globalThis, { describe: describe.skip, it: it.skip, test: test.skip });

@@ -41,7 +41,7 @@ export class Bench {
     const dataDir = mkdtempSync(join(this.folder, `${name}-`));
     chmodSync(dataDir, 0o711);
     const database = `row_${randomBytes(6).toString('hex')}`;
-    await this.administrate(`CREATE DATABASE ${database} TEMPLATE ${template}`);
+    await this.administrate(`CREATE DATABASE ${database} TEMPLATE ${template} STRATEGY FILE_COPY`);
     const { size, modelsDir } = this;
     const drop = () => this.administrate(`DROP DATABASE ${database} WITH (FORCE)`);
     return Site.open({ dataDir, modelsDir, size }, this.urlOf(database), drop);
