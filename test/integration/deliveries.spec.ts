@@ -1,6 +1,7 @@
 import type { WebhookDeliveryDto } from '@app/domain/http';
 import { newIdentifier, WebhookDelivery } from '@app/domain';
 import { failuresToOpen, hostConcurrency } from '../../apps/api/src/webhooks/receiver-gate';
+import { itOnce } from '../support/back-ends';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { receiversOfSuite } from '../support/receiver';
@@ -45,7 +46,7 @@ describe('The webhook log', () => {
       key: as,
     });
 
-  it('shows the last 100 attempts', async () => {
+  itOnce('shows the last 100 attempts', async () => {
     const id = await terminate('http://127.0.0.1:9/');
     const { id: deliveryId } = await deliveryOf(id, ({ attempts }) => attempts.length > 0);
     await api.dataSource.query(
@@ -57,44 +58,47 @@ describe('The webhook log', () => {
     expect(attempts.map(({ duration_ms }) => duration_ms)).toEqual(Array.from({ length: 100 }, (_, i) => i + 21));
   });
 
-  it('is empty while no delivery is pending', async () => {
+  itOnce('is empty while no delivery is pending', async () => {
     expect(await logOf(await create('http://127.0.0.1:9/'))).toEqual([]);
   });
 
-  it('shows every attempt with its status, its error with the beginning of the response, and its time', async () => {
-    let release = (): void => undefined;
-    const isSeen = new Promise<void>((resolve) => (release = resolve));
-    const { url } = await receiver((_, response, count) => {
-      if (count === 1) response.writeHead(500).end('no\u0000 disk\nleft');
-      // The second attempt does not end before the log has been read with one attempt.
-      else void isSeen.then(() => response.writeHead(200).end('fine'));
-    });
-    const id = await terminate(url);
-    const pending = await deliveryOf(id, ({ attempts }) => attempts.length === 1);
-    expect(pending).toEqual({
-      id: pending.id,
-      url,
-      status: 'pending',
-      attempts: [
-        {
-          status_code: 500,
-          error: 'The receiver answered 500: no disk left.',
-          duration_ms: expect.any(Number) as number,
-          started_at: expect.stringMatching(/Z$/) as string,
-        },
-      ],
-      next_attempt_at: expect.stringMatching(/Z$/) as string,
-      created_at: expect.stringMatching(/Z$/) as string,
-      completed_at: null,
-    });
-    expect(pending.attempts[0].duration_ms).toBeGreaterThanOrEqual(0);
-    release();
-    const delivered = await deliveryOf(id, ({ status }) => status === 'delivered');
-    expect(delivered.attempts.map(({ status_code }) => status_code)).toEqual([500, 200]);
-    expect(delivered).toMatchObject({ next_attempt_at: null, completed_at: expect.stringMatching(/Z$/) as string });
-  });
+  itOnce(
+    'shows every attempt with its status, its error with the beginning of the response, and its time',
+    async () => {
+      let release = (): void => undefined;
+      const isSeen = new Promise<void>((resolve) => (release = resolve));
+      const { url } = await receiver((_, response, count) => {
+        if (count === 1) response.writeHead(500).end('no\u0000 disk\nleft');
+        // The second attempt does not end before the log has been read with one attempt.
+        else void isSeen.then(() => response.writeHead(200).end('fine'));
+      });
+      const id = await terminate(url);
+      const pending = await deliveryOf(id, ({ attempts }) => attempts.length === 1);
+      expect(pending).toEqual({
+        id: pending.id,
+        url,
+        status: 'pending',
+        attempts: [
+          {
+            status_code: 500,
+            error: 'The receiver answered 500: no disk left.',
+            duration_ms: expect.any(Number) as number,
+            started_at: expect.stringMatching(/Z$/) as string,
+          },
+        ],
+        next_attempt_at: expect.stringMatching(/Z$/) as string,
+        created_at: expect.stringMatching(/Z$/) as string,
+        completed_at: null,
+      });
+      expect(pending.attempts[0].duration_ms).toBeGreaterThanOrEqual(0);
+      release();
+      const delivered = await deliveryOf(id, ({ status }) => status === 'delivered');
+      expect(delivered.attempts.map(({ status_code }) => status_code)).toEqual([500, 200]);
+      expect(delivered).toMatchObject({ next_attempt_at: null, completed_at: expect.stringMatching(/Z$/) as string });
+    },
+  );
 
-  it('reads at most 64 kB of a response', async () => {
+  itOnce('reads at most 64 kB of a response', async () => {
     let sent = 0;
     const { url } = await receiver((_, response) => {
       response.writeHead(500);
@@ -162,7 +166,7 @@ describe('The webhook log', () => {
       expect(status).toBe('delivered');
     });
 
-    it('makes its attempt however old the delivery and however busy its receiver', async () => {
+    itOnce('makes its attempt however old the delivery and however busy its receiver', async () => {
       let isSlow = false;
       const held: (() => void)[] = [];
       const { url } = await receiver((_, response) => {
@@ -188,7 +192,7 @@ describe('The webhook log', () => {
       expect(tried.attempts[1].status_code).toBe(410);
     });
 
-    it('answers 404 for an unknown delivery and for another caller’s', async () => {
+    itOnce('answers 404 for an unknown delivery and for another caller’s', async () => {
       const { url } = await receiver();
       const id = await terminate(url);
       const other = await api.createKey();
@@ -234,7 +238,7 @@ describe('The webhook log', () => {
     expect(elapsedMs).toBeLessThan(10_000);
   });
 
-  it('leaves a repeatedly failing receiver alone, but tries it on request', async () => {
+  itOnce('leaves a repeatedly failing receiver alone, but tries it on request', async () => {
     const dead = await receiver((_, response) => response.writeHead(500).end());
     const ids: string[] = [];
     for (let i = 0; i < failuresToOpen; i++) ids.push(await terminate(dead.url));

@@ -4,6 +4,7 @@ import { ImageTaskLifeCycle, progressChannel } from '@app/image-tasks';
 import { Transactions } from '@app/queue';
 import type { Logger } from 'typeorm';
 import { DataSource } from 'typeorm';
+import { describeOnce, itOnce } from '../support/back-ends';
 import { openEventClient } from '../support/event-client';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
@@ -81,7 +82,7 @@ describe('Events', () => {
     stream.close();
   });
 
-  it('send the record of a terminated task at once', async () => {
+  itOnce('send the record of a terminated task at once', async () => {
     const id = await create();
     await api.request('POST', `/v1/sd/text-to-image/${id}/cancel`, { key });
     const stream = await open(id);
@@ -98,7 +99,7 @@ describe('Events', () => {
     expect(await stream.next()).toBeUndefined();
   });
 
-  it('send an EventSource the end once, and make it stop', async () => {
+  itOnce('send an EventSource the end once, and make it stop', async () => {
     const id = await create();
     const { source, events, statuses } = openEventClient(`${api.baseUrl}/v1/sd/text-to-image/${id}/events`, key.token);
     try {
@@ -112,21 +113,21 @@ describe('Events', () => {
     }
   });
 
-  it('ignore the id of an end event while the task is open', async () => {
+  itOnce('ignore the id of an end event while the task is open', async () => {
     const id = await create();
     const stream = await open(id, { 'last-event-id': '1-end' });
     expect(await stream.next()).toMatchObject({ event: 'queued' });
     stream.close();
   });
 
-  it('answer HEAD at once, with the headers of a stream', async () => {
+  itOnce('answer HEAD at once, with the headers of a stream', async () => {
     const id = await create();
     const { status, headers, text } = await api.request('HEAD', `/v1/sd/text-to-image/${id}/events`, { key });
     expect([status, headers.get('content-type'), text]).toEqual([200, 'text/event-stream; charset=utf-8', '']);
     expect((await api.request('HEAD', `/v1/sd/text-to-image/${'a'.repeat(24)}/events`, { key })).status).toBe(404);
   });
 
-  describe('of one key', () => {
+  describeOnce('of one key', () => {
     let many: TestKey;
     let id: string;
     const path = () => `/v1/sd/text-to-image/${id}/events`;
@@ -181,7 +182,7 @@ describe('Events', () => {
     });
   });
 
-  it('answer 404 to another caller, as for an unknown id', async () => {
+  itOnce('answer 404 to another caller, as for an unknown id', async () => {
     const other = await api.createKey();
     const id = await create();
     for (const path of [id, 'a'.repeat(24)])

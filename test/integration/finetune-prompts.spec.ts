@@ -4,6 +4,7 @@ import { ImageTaskLifeCycle, stopChannel } from '@app/image-tasks';
 import type { JobBackEnd } from '@app/queue';
 import { jobIdOf } from '@app/queue';
 import { Client } from 'pg';
+import { itOnce } from '../support/back-ends';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import type { ProblemJson, PromptJson } from '../support/factories';
@@ -45,7 +46,7 @@ describe('Prompts', () => {
   const countPrompts = () => api.dataSource.manager.countBy(FinetunePrompt, { ownerId: key.id });
 
   describe('create', () => {
-    it('fills in every default, with cfg and seed as strings', async () => {
+    itOnce('fills in every default, with cfg and seed as strings', async () => {
       const { status, body } = await post([{ prompt: 'a robot' }]);
       expect(status).toBe(201);
       const [{ id, seed, created_at, ...rest }] = body;
@@ -66,7 +67,7 @@ describe('Prompts', () => {
       });
     });
 
-    it('returns what was sent; a later GET returns numbers and the word', async () => {
+    itOnce('returns what was sent; a later GET returns numbers and the word', async () => {
       const sent = {
         prompt: 'Portrait of a ROBOT, rain',
         negative_prompt: '',
@@ -86,7 +87,7 @@ describe('Prompts', () => {
       expect(list.body).toEqual([body]);
     });
 
-    it.each([
+    itOnce.each([
       [1, '1'],
       [20, '20'],
       [7.25, '7.25'],
@@ -95,7 +96,7 @@ describe('Prompts', () => {
       expect((await post([{ prompt: 'robot', cfg }])).body[0].cfg).toBe(text);
     });
 
-    it('keeps the order of 100 elements; the last is the newest', async () => {
+    itOnce('keeps the order of 100 elements; the last is the newest', async () => {
       const { status, body } = await post(Array.from({ length: 100 }, (_, i) => ({ prompt: `robot ${i}`, seed: i })));
       expect(status).toBe(201);
       expect(body.map(({ prompt, seed }) => [prompt, seed])).toEqual(
@@ -106,7 +107,7 @@ describe('Prompts', () => {
       expect(new Set(body.map(({ id }) => id)).size).toBe(100);
     });
 
-    it('makes as many queries for 100 Prompts as for two', async () => {
+    itOnce('makes as many queries for 100 Prompts as for two', async () => {
       const count = async (length: number) => {
         const query = jest.spyOn(Client.prototype, 'query');
         const { status } = await post(Array.from({ length }, () => ({ prompt: 'robot' })));
@@ -146,14 +147,14 @@ describe('Prompts', () => {
         expect(await jobs.presence('images', jobIdOf(prompt.id, 1))).toBe('waiting');
     });
 
-    it('reports every text without the name and creates nothing', async () => {
+    itOnce('reports every text without the name and creates nothing', async () => {
       const { status, body } = await post([{ prompt: 'a robot' }, { prompt: 'robots' }, { prompt: 'zwx' }]);
       expect([status, body.code]).toEqual([422, 'PromptDoesNotIncludeFineTuneName']);
       expect(body.errors?.map(({ pointer }) => pointer)).toEqual(['/1/prompt', '/2/prompt']);
       expect(await countPrompts()).toBe(0);
     });
 
-    it.each([
+    itOnce.each([
       ['no array', { prompt: 'a robot' }, 'ValidationFailed', ''],
       ['no element', [], 'ValidationFailed', ''],
       ['101 elements', Array.from({ length: 101 }, () => ({ prompt: 'robot' })), 'ValidationFailed', ''],
@@ -192,14 +193,14 @@ describe('Prompts', () => {
       expect(await countPrompts()).toBe(0);
     });
 
-    it('rejects a Fine-Tune whose model is no longer installed', async () => {
+    itOnce('rejects a Fine-Tune whose model is no longer installed', async () => {
       await api.dataSource.query(`UPDATE finetunes SET model = 'gone' WHERE id = $1`, [finetuneId]);
       const { status, body } = await post([{ prompt: 'robot' }]);
       expect([status, body.code, body.errors]).toEqual([422, 'ModelNotInstalled', undefined]);
       expect(await countPrompts()).toBe(0);
     });
 
-    it.each([
+    itOnce.each([
       ['of hyphens and one letter', '- - - - - - - - x', 422],
       // A new Fine-Tune may not have such a name, but an older one may.
       ['of hyphens alone', '- - - - - - - - -', 201],
@@ -210,7 +211,7 @@ describe('Prompts', () => {
       if (expected === 422) expect(body.errors?.at(-1)).toEqual({ pointer: '', message: 'and 80 more' });
     });
 
-    it('finds a name in any Unicode form, and keeps the text as it was sent', async () => {
+    itOnce('finds a name in any Unicode form, and keeps the text as it was sent', async () => {
       await api.dataSource.query('UPDATE finetunes SET name = $2 WHERE id = $1', [finetuneId, 'caf\u00e9']);
       const [made] = await makePrompts(api, key, finetuneId, [{ prompt: 'a cafe\u0301 at night' }]);
       expect(made.prompt).toBe('a cafe\u0301 at night');
@@ -245,7 +246,7 @@ describe('Prompts', () => {
       expect(list.body[0]).toEqual(body);
     });
 
-    it('says why it failed', async () => {
+    itOnce('says why it failed', async () => {
       const [{ id }] = await makePrompts(api, key, finetuneId);
       await failTask(api, id, 'The weights do not fit the model.');
       expect((await get(id)).body).toMatchObject({ error_message: 'The weights do not fit the model.', images: [] });
@@ -253,7 +254,7 @@ describe('Prompts', () => {
   });
 
   describe('findAll', () => {
-    it('pages, newest first, and shows only the Prompts of its own Fine-Tune', async () => {
+    itOnce('pages, newest first, and shows only the Prompts of its own Fine-Tune', async () => {
       const other = await makeFinetune(api, key);
       await makePrompts(api, key, other.id);
       const made = await makePrompts(
@@ -305,7 +306,7 @@ describe('Prompts', () => {
   });
 
   describe('an id that is not the caller’s', () => {
-    it('is treated as unknown on every route, and changes nothing', async () => {
+    itOnce('is treated as unknown on every route, and changes nothing', async () => {
       const stranger = await api.createKey();
       const [{ id }] = await makePrompts(api, key, finetuneId);
       const own = await makeFinetune(api, stranger);

@@ -11,6 +11,7 @@ import type { ImageStorage } from '@app/storage';
 import { WeightsInspector } from '../../apps/api/src/finetunes/weights-inspector';
 import { WeightsSweeper } from '../../apps/api/src/finetunes/weights.sweeper';
 import { LongRequests } from '../../apps/api/src/long-requests/long-requests';
+import { itOnce } from '../support/back-ends';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import type { FinetuneJson, ProblemJson } from '../support/factories';
@@ -67,7 +68,7 @@ describe('weights of a Fine-Tune', () => {
       expect(await uploads()).toEqual([]);
     });
 
-    it('accepts a textual inversion embedding, and a scale', async () => {
+    itOnce('accepts a textual inversion embedding, and a scale', async () => {
       const width = 128;
       const embedding = encodeSafetensors({
         zwx: { shape: [2, width], values: new Float32Array(2 * width).fill(0.1) },
@@ -109,7 +110,7 @@ describe('weights of a Fine-Tune', () => {
         [`${layer}.lora_B.weight`]: { shape: [out, 2], values: new Float32Array(2 * out) },
       });
     };
-    it.each([
+    itOnce.each([
       ['garbage', () => 'this is no safetensors file', 'WeightsMalformed'],
       ['a file that ends too early', () => diffusers.subarray(0, diffusers.length - 1000), 'WeightsMalformed'],
       ['a LoRA for another base', () => lora(320, 320), 'WeightsDoNotFitModel'],
@@ -125,7 +126,7 @@ describe('weights of a Fine-Tune', () => {
       await expectUntouched();
     });
 
-    it('keeps the previous weights', async () => {
+    itOnce('keeps the previous weights', async () => {
       await put(diffusers);
       const before = await row();
       expect((await put('garbage garbage')).status).toBe(422);
@@ -133,13 +134,13 @@ describe('weights of a Fine-Tune', () => {
       expect(await ownFiles()).toEqual([before.weightsKey]);
     });
 
-    it('rejects an empty body', async () => {
+    itOnce('rejects an empty body', async () => {
       const { status, body } = await put('');
       expect([status, body.code]).toEqual([400, 'MalformedBody']);
       await expectUntouched();
     });
 
-    it.each([
+    itOnce.each([
       ['a form', { 'content-type': 'multipart/form-data; boundary=x' }],
       ['what is compressed', { 'content-encoding': 'gzip' }],
     ])('rejects %s', async (_, headers) => {
@@ -148,20 +149,20 @@ describe('weights of a Fine-Tune', () => {
       await expectUntouched();
     });
 
-    it.each(['-1', '2.1', 'x', '', 'NaN', '1e1', ' 1'])('rejects the scale "%s"', async (scale) => {
+    itOnce.each(['-1', '2.1', 'x', '', 'NaN', '1e1', ' 1'])('rejects the scale "%s"', async (scale) => {
       const { status, body } = await put(diffusers, `?scale=${scale}`);
       expect([status, body.code, body.errors?.[0].pointer]).toEqual([400, 'ValidationFailed', '/scale']);
       await expectUntouched();
     });
 
-    it('rejects weights for a model that is no longer installed', async () => {
+    itOnce('rejects weights for a model that is no longer installed', async () => {
       await api.dataSource.manager.update(Finetune, { id }, { model: 'gone' });
       const { status, body } = await put(diffusers);
       expect([status, body.code]).toEqual([422, 'ModelNotInstalled']);
       await expectUntouched();
     });
 
-    it('answers 413 to a body with a too large Content-Length, before it is sent', async () => {
+    itOnce('answers 413 to a body with a too large Content-Length, before it is sent', async () => {
       const sending = open({ 'content-length': String(2 ** 30 + 1) });
       sending.flushHeaders();
       const [reply] = (await once(sending, 'response')) as [IncomingMessage];
@@ -181,7 +182,7 @@ describe('weights of a Fine-Tune', () => {
       await expectUntouched();
     });
 
-    it('answers a sender that continues after the rejection, over the same connection', async () => {
+    itOnce('answers a sender that continues after the rejection, over the same connection', async () => {
       const sending = open({ 'content-length': String(2 ** 30 + 1) });
       sending.on('error', () => undefined);
       const answered = once(sending, 'response') as Promise<[IncomingMessage]>;
@@ -192,7 +193,7 @@ describe('weights of a Fine-Tune', () => {
       sending.destroy();
     });
 
-    it('sends no 100 Continue for a body that it rejects', async () => {
+    itOnce('sends no 100 Continue for a body that it rejects', async () => {
       const heard: string[] = [];
       const refused = open({ 'content-length': String(2 ** 30 + 1), expect: '100-continue' });
       refused.on('continue', () => heard.push('refused'));
@@ -210,7 +211,7 @@ describe('weights of a Fine-Tune', () => {
       reply.resume();
     });
 
-    it('accepts four files of a key at once, and more of another', async () => {
+    itOnce('accepts four files of a key at once, and more of another', async () => {
       const all = Array.from({ length: 4 }, () => open({ 'content-length': '100000' }));
       for (const each of all) {
         each.on('error', () => undefined);
@@ -231,7 +232,7 @@ describe('weights of a Fine-Tune', () => {
       await until(async () => (await put(diffusers)).status === 200, 'the places are free again');
     });
 
-    it('aborts the uploads of a revoked key', async () => {
+    itOnce('aborts the uploads of a revoked key', async () => {
       const sending = open({ 'content-length': '100000' });
       sending.write(Buffer.alloc(1000));
       await until(async () => (await uploads()).length === 1, 'the upload has begun');
@@ -242,7 +243,7 @@ describe('weights of a Fine-Tune', () => {
       await until(async () => (await uploads()).length === 0, 'the upload is removed');
     });
 
-    it('rejects a file that its process cannot handle, and continues with the next', async () => {
+    itOnce('rejects a file that its process cannot handle, and continues with the next', async () => {
       const inspector = api.app.get(WeightsInspector);
       const { work } = inspector as unknown as { work: { run(order: unknown, timeMs?: number): Promise<unknown> } };
       const run = work.run.bind(work);
@@ -253,7 +254,7 @@ describe('weights of a Fine-Tune', () => {
       expect((await put(diffusers)).status).toBe(200);
     });
 
-    it('inspects at most one file of another key before a key’s only one', async () => {
+    itOnce('inspects at most one file of another key before a key’s only one', async () => {
       const inspector = api.app.get(WeightsInspector);
       const { work } = inspector as unknown as { work: { run(order: { path: string }): Promise<unknown> } };
       const run = work.run.bind(work);
@@ -274,7 +275,7 @@ describe('weights of a Fine-Tune', () => {
       expect(order).toEqual(['a1', 'b1', 'a2', 'a3']);
     });
 
-    it('reads no body of a caller without a key', async () => {
+    itOnce('reads no body of a caller without a key', async () => {
       const sending = httpRequest(`${api.baseUrl}/v1/finetunes/${id}/weights`, { method: 'PUT' });
       sending.write('x');
       const [reply] = (await once(sending, 'response')) as [IncomingMessage];

@@ -1,4 +1,5 @@
 import { ImageTask } from '@app/domain';
+import { describeOnce, itOnce } from '../support/back-ends';
 import type { Reply, TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 
@@ -63,7 +64,7 @@ describe('Generations', () => {
       });
     });
 
-    it('returns what was sent, with metadata keys in the same order', async () => {
+    itOnce('returns what was sent, with metadata keys in the same order', async () => {
       const sent = {
         prompt: 'ein roter Kreis 🔴',
         negative_prompt: '',
@@ -87,12 +88,12 @@ describe('Generations', () => {
       expect(found.body).toEqual(body);
     });
 
-    it('accepts the aspect ratio as an array with one word', async () => {
+    itOnce('accepts the aspect ratio as an array with one word', async () => {
       const { body } = await create({ prompt: 'x', aspect_ratio: ['landscape'] });
       expect(body.aspect_ratio).toBe('landscape');
     });
 
-    it('is the same operation at POST /v1/finetunes', async () => {
+    itOnce('is the same operation at POST /v1/finetunes', async () => {
       const { status, body } = await api.request<GenerationJson>('POST', '/v1/finetunes', {
         key,
         body: { prompt: 'a star' },
@@ -102,7 +103,7 @@ describe('Generations', () => {
       expect(found.body).toEqual(body);
     });
 
-    it('rejects a model that is neither installed nor has a stand-in', async () => {
+    itOnce('rejects a model that is neither installed nor has a stand-in', async () => {
       const { status, body } = await api.request<ProblemJson>('POST', '/v1/sd/text-to-image', {
         key,
         body: { prompt: 'x', model: 'sdxl' },
@@ -202,7 +203,7 @@ describe('Generations', () => {
       ['several problems', { prompt: 'x', cfg: 0, steps: 0, y: 1 }, 'ValidationFailed', ['/cfg', '/steps', '/y']],
     ];
 
-    it.each(bad)('rejects %s', async (_, body, code, pointers) => {
+    itOnce.each(bad)('rejects %s', async (_, body, code, pointers) => {
       const reply = await api.request<ProblemJson>('POST', '/v1/sd/text-to-image', { key, body });
       expect(reply.status).toBe(400);
       expect(reply.headers.get('content-type')).toContain('application/problem+json');
@@ -288,24 +289,24 @@ describe('Generations', () => {
       ],
     ];
 
-    it.each(raw)('rejects %s', async (_, text, headers, status, code) => {
+    itOnce.each(raw)('rejects %s', async (_, text, headers, status, code) => {
       const reply = await api.request<ProblemJson>('POST', '/v1/sd/text-to-image', { key, raw: text, headers });
       expect({ status: reply.status, code: reply.body.code }).toEqual({ status, code });
     });
 
-    it('rejects a missing body', async () => {
+    itOnce('rejects a missing body', async () => {
       const reply = await api.request<ProblemJson>('POST', '/v1/sd/text-to-image', { key });
       expect({ status: reply.status, code: reply.body.code }).toEqual({ status: 400, code: 'ValidationFailed' });
     });
 
-    it('stored nothing of what it rejected', async () => {
+    itOnce('stored nothing of what it rejected', async () => {
       const before = await api.dataSource.manager.count(ImageTask);
       await create({ prompt: 'x', cfg: 21 });
       expect(await api.dataSource.manager.count(ImageTask)).toBe(before);
     });
   });
 
-  describe('authentication', () => {
+  describeOnce('authentication', () => {
     it.each([
       ['no header', undefined],
       ['another scheme', 'Basic dXNlcjpwYXNz'],
@@ -337,7 +338,7 @@ describe('Generations', () => {
     });
   });
 
-  describe('another caller', () => {
+  describeOnce('another caller', () => {
     it('gets the same as for an unknown id on every route, byte for byte', async () => {
       const other = await api.createKey();
       const { body } = await create({ prompt: 'mine' });
@@ -363,7 +364,7 @@ describe('Generations', () => {
     });
   });
 
-  describe('list', () => {
+  describeOnce('list', () => {
     it('is newest first, complete by default, and paged on request', async () => {
       const reader = await api.createKey();
       const ids: string[] = [];

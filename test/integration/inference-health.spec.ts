@@ -1,6 +1,7 @@
 import { ClockWatch } from '@app/queue';
 import type { INestApplicationContext } from '@nestjs/common';
 import { createInference } from '../../apps/inference/src/create-inference';
+import { itOnce } from '../support/back-ends';
 import type { InferenceBench } from '../support/inference';
 import { createInferenceBench, threadFile } from '../support/inference';
 import { until } from '../support/until';
@@ -63,7 +64,7 @@ describe('the health of a worker', () => {
     await ready(200, { clock: true, database: true, engine: true, queue: true, storage: true });
   });
 
-  it('pauses when the clock becomes wrong later', async () => {
+  itOnce('pauses when the clock becomes wrong later', async () => {
     ahead = -60_000;
     await worker.get(ClockWatch).check();
     const { id } = await bench.addTask();
@@ -73,7 +74,7 @@ describe('the health of a worker', () => {
     expect((await bench.terminated(id)).status).toBe('succeeded');
   });
 
-  it('measures steps, batches, loads and drawings', async () => {
+  itOnce('measures steps, batches, loads and drawings', async () => {
     const { id } = await bench.addTask({ numImages: 2, steps: 2 });
     await bench.terminated(id);
     const response = await ask('/metrics');

@@ -11,6 +11,7 @@ import sharp from 'sharp';
 import { createInference } from '../../apps/inference/src/create-inference';
 import { Engines } from '../../apps/inference/src/engine/engines';
 import { PictureStore } from '../../apps/inference/src/pictures/picture-store';
+import { itOnce } from '../support/back-ends';
 import type { InferenceBench } from '../support/inference';
 import { createInferenceBench, dyingThreadFile, threadFile } from '../support/inference';
 import { psnr } from '../support/psnr';
@@ -102,7 +103,7 @@ describe('the inference worker', () => {
     expect(last).toEqual({ id, attempt: 1, step: 3, total: 3 });
   });
 
-  it('reports as many steps as requested, although the scheduler calls the model more often', async () => {
+  itOnce('reports as many steps as requested, although the scheduler calls the model more often', async () => {
     const { id } = await bench.addTask({ scheduler: 'pndm', steps: 4 });
     await bench.terminated(id);
     await until(async () => steps.some((step) => step.id === id && step.step === 4), 'the last step is heard');
@@ -112,7 +113,7 @@ describe('the inference worker', () => {
     }
   });
 
-  it('draws every picture of a task in its shape and format, and counts the usage', async () => {
+  itOnce('draws every picture of a task in its shape and format, and counts the usage', async () => {
     const { id } = await bench.addTask({ numImages: 3, aspectRatio: 'landscape', outputFormat: 'webp', steps: 2 });
     const { images, ownerId } = await bench.terminated(id);
     expect(images.map(({ storageKey }) => storageKey).sort()).toEqual([0, 1, 2].map((i) => `${id}/1/${i}.webp`));
@@ -129,12 +130,12 @@ describe('the inference worker', () => {
     expect(usage).toEqual([{ images: 3, steps: 6 }]);
   });
 
-  it('draws sd1.5 with the bundled model as a stand-in, and records that', async () => {
+  itOnce('draws sd1.5 with the bundled model as a stand-in, and records that', async () => {
     const { id } = await bench.addTask({ model: 'sd1.5', steps: 2 });
     expect((await bench.terminated(id)).servedBy).toMatch(/^shapes@/);
   });
 
-  it('fails a task whose model no worker has had for a while, in one plain sentence', async () => {
+  itOnce('fails a task whose model no worker has had for a while, in one plain sentence', async () => {
     const { id } = await bench.addTask({ model: 'sdxl', createdAt: new Date(Date.now() - strayAfterMs) });
     expect(await bench.terminated(id)).toMatchObject({
       status: 'failed',
@@ -157,31 +158,34 @@ describe('the inference worker', () => {
     expect(loans).not.toContain(undefined);
   });
 
-  it('draws for other owners while one owner’s pictures are being stored, however many tasks that owner has', async () => {
-    const store = worker.get(PictureStore);
-    const save = store.save.bind(store);
-    const mostOfOwner = 8;
-    const ids = Array.from({ length: mostOfOwner + 2 }, newIdentifier);
-    let goOn: () => void = () => undefined;
-    const held = new Promise<void>((resolve) => (goOn = resolve));
-    const spy = jest.spyOn(store, 'save').mockImplementation(async (task, ...rest) => {
-      if (ids.includes(task.id)) await held;
-      return save(task, ...rest);
-    });
-    const ownerId = newIdentifier();
-    for (const id of ids) await bench.addTask({ id, ownerId, steps: 1 });
-    const countOf = async (wanted: string) =>
-      (await Promise.all(ids.map((id) => bench.taskOf(id)))).filter(({ status }) => status === wanted).length;
-    await until(async () => (await countOf('processing')) === mostOfOwner, 'the owner has two thirds of the places');
-    const other = await bench.addTask({ steps: 1 });
-    expect((await bench.terminated(other.id)).status).toBe('succeeded');
-    expect([await countOf('processing'), await countOf('queued')]).toEqual([mostOfOwner, 2]);
-    goOn();
-    for (const id of ids) expect((await bench.terminated(id)).status).toBe('succeeded');
-    spy.mockRestore();
-  });
+  itOnce(
+    'draws for other owners while one owner’s pictures are being stored, however many tasks that owner has',
+    async () => {
+      const store = worker.get(PictureStore);
+      const save = store.save.bind(store);
+      const mostOfOwner = 8;
+      const ids = Array.from({ length: mostOfOwner + 2 }, newIdentifier);
+      let goOn: () => void = () => undefined;
+      const held = new Promise<void>((resolve) => (goOn = resolve));
+      const spy = jest.spyOn(store, 'save').mockImplementation(async (task, ...rest) => {
+        if (ids.includes(task.id)) await held;
+        return save(task, ...rest);
+      });
+      const ownerId = newIdentifier();
+      for (const id of ids) await bench.addTask({ id, ownerId, steps: 1 });
+      const countOf = async (wanted: string) =>
+        (await Promise.all(ids.map((id) => bench.taskOf(id)))).filter(({ status }) => status === wanted).length;
+      await until(async () => (await countOf('processing')) === mostOfOwner, 'the owner has two thirds of the places');
+      const other = await bench.addTask({ steps: 1 });
+      expect((await bench.terminated(other.id)).status).toBe('succeeded');
+      expect([await countOf('processing'), await countOf('queued')]).toEqual([mostOfOwner, 2]);
+      goOn();
+      for (const id of ids) expect((await bench.terminated(id)).status).toBe('succeeded');
+      spy.mockRestore();
+    },
+  );
 
-  it('gives up a task that its workers did not survive', async () => {
+  itOnce('gives up a task that its workers did not survive', async () => {
     // Silent for long enough to be claimed, and not for so long that the sweeper may come first.
     const lost = (deaths: number): Partial<ImageTask> => {
       const silenceMs = 2 * heartbeatTimeoutMs * 2 ** (deaths - 1);
@@ -204,7 +208,7 @@ describe('the inference worker', () => {
     expect(await bench.terminated(unlucky)).toMatchObject({ status: 'succeeded', attempt: 6, deaths: 4 });
   });
 
-  it('fails a task with an unknown scheduler without retrying', async () => {
+  itOnce('fails a task with an unknown scheduler without retrying', async () => {
     const { id } = await bench.addTask({ scheduler: 'quick' });
     const task = await bench.terminated(id);
     expect(task).toMatchObject({ status: 'failed', attempt: 1 });
@@ -216,6 +220,7 @@ describe('the inference worker', () => {
     const finetuneId = await addFinetune('weights/robot.safetensors', lora);
     const { id } = await bench.addTask({
       finetuneId,
+      model: 'bundled',
       prompt: 'a red zwx robot on a white background',
       cfg: 6,
       steps: 20,
@@ -225,7 +230,7 @@ describe('the inference worker', () => {
     const task = await bench.terminated(id);
     const hash = createHash('sha256').update(lora).digest('hex');
     expect(task).toMatchObject({ status: 'succeeded', error: null });
-    expect(task.servedBy).toMatch(new RegExp(`^shapes@[0-9a-f]{12}\\+${hash.slice(0, 12)}$`));
+    expect(task.servedBy).toMatch(new RegExp(`^bundled@[0-9a-f]{12}\\+${hash.slice(0, 12)}$`));
     const read = async (file: string | Buffer) => {
       const { data, info } = await sharp(file).removeAlpha().raw().toBuffer({ resolveWithObject: true });
       return { data, width: info.width, height: info.height };
@@ -234,7 +239,7 @@ describe('the inference worker', () => {
     expect(psnr(drawn, await read(join(__dirname, '../golden/data/lora/0.png')))).toBeGreaterThanOrEqual(45);
   });
 
-  it('fails a task whose Fine-Tune has invalid weights', async () => {
+  itOnce('fails a task whose Fine-Tune has invalid weights', async () => {
     const finetuneId = await addFinetune('weights/broken.safetensors', Buffer.from('not a safetensors file'));
     const { id } = await bench.addTask({ finetuneId });
     const task = await bench.terminated(id);
@@ -262,7 +267,7 @@ describe('the inference worker', () => {
     expect(await filesOf(task)).toEqual([]);
   });
 
-  it('discards its pictures when another worker has taken the task', async () => {
+  itOnce('discards its pictures when another worker has taken the task', async () => {
     const task = await bench.addTask({ steps: 50 });
     await stepOf(task);
     await bench.dataSource.query('UPDATE image_tasks SET attempt = attempt + 1, heartbeat_at = now() WHERE id = $1', [
@@ -282,7 +287,7 @@ describe('the inference worker', () => {
     expect(drawn.completedAt!.getTime() - task.heartbeatAt!.getTime()).toBeGreaterThan(10_000);
   });
 
-  it('receives cancellations again after its connection dropped', async () => {
+  itOnce('receives cancellations again after its connection dropped', async () => {
     await bench.dataSource.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
        WHERE datname = current_database() AND application_name = 'darkroom-listen'`,
@@ -314,7 +319,7 @@ describe('the inference worker in trouble', () => {
 
   afterEach(() => bench.close());
 
-  it('draws again, with the same seed, after the thread of its engine died', async () => {
+  itOnce('draws again, with the same seed, after the thread of its engine died', async () => {
     const worker = await createInference({ ...bench, threadFile: dyingThreadFile });
     const { id } = await bench.addTask({ steps: 5 });
     const task = await bench.terminated(id);

@@ -1,4 +1,5 @@
 import { ClockWatch } from '@app/queue';
+import { itOnce } from '../support/back-ends';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { startReceiver } from '../support/receiver';
@@ -38,7 +39,7 @@ describe('The observability of the api', () => {
     return (series) => values.get(series);
   };
 
-  it('counts requests by route, method and status, and never by path', async () => {
+  itOnce('counts requests by route, method and status, and never by path', async () => {
     const id = await create();
     await api.request('GET', `/v1/sd/text-to-image/${id}`, { key });
     await api.request('GET', `/v1/sd/text-to-image/${id}`);
@@ -67,7 +68,7 @@ describe('The observability of the api', () => {
     expect(valueOf('process_resident_memory_bytes')).toBeGreaterThan(0);
   });
 
-  it('counts webhook attempts by their outcome', async () => {
+  itOnce('counts webhook attempts by their outcome', async () => {
     const receiver = await startReceiver((_, response, count) => response.writeHead(count === 1 ? 410 : 200).end());
     try {
       for (let i = 0; i < 2; i++) {
@@ -86,7 +87,7 @@ describe('The observability of the api', () => {
     }
   });
 
-  it('still answers when the database is away', async () => {
+  itOnce('still answers when the database is away', async () => {
     await api.dataSource.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
        WHERE datname = current_database() AND pid <> pg_backend_pid()`,
@@ -126,7 +127,7 @@ describe('The observability of the api', () => {
       expect(headers.get('retry-after')).toBe('2');
     });
 
-    it('is false while the clock is wrong', async () => {
+    itOnce('is false while the clock is wrong', async () => {
       const clock = api.app.get(ClockWatch);
       Object.assign(clock, { now: () => Date.parse('2020-01-01') });
       await clock.check();

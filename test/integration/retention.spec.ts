@@ -1,5 +1,6 @@
 import { Finetune, FinetunePrompt, Generation, IdempotentReply, ImageTask, WebhookDelivery } from '@app/domain';
 import { RetentionService, retentionLock } from '../../apps/api/src/retention/retention.service';
+import { itOnce } from '../support/back-ends';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { drawTask, makeFinetune, makePrompts, storedKeys } from '../support/factories';
@@ -49,7 +50,7 @@ describe(RetentionService.name, () => {
     expect(await retention.run()).toEqual({ records: 0, replies: 0 });
   });
 
-  it('deletes in batches until nothing is due', async () => {
+  itOnce('deletes in batches until nothing is due', async () => {
     const id = await draw();
     await api.request('POST', `/v1/sd/text-to-image/${id}/cancel`, { key });
     await api.dataSource.query(
@@ -63,7 +64,7 @@ describe(RetentionService.name, () => {
     expect(await idsOf(Generation)).toEqual([id]);
   });
 
-  it('deletes deliveries with their record, but not before they end', async () => {
+  itOnce('deletes deliveries with their record, but not before they end', async () => {
     const receiver = await startReceiver((_, response) => response.writeHead(500, { 'retry-after': '3600' }).end());
     try {
       const id = await draw(key, { webhook: receiver.url });
@@ -103,7 +104,7 @@ describe(RetentionService.name, () => {
     expect(picture.status).toBe(200);
   });
 
-  it('deletes stored replies after a day', async () => {
+  itOnce('deletes stored replies after a day', async () => {
     const { manager } = api.dataSource;
     const reply = { ownerId: key.id, fingerprint: '', status: 201, body: '{}', recordIds: [] };
     const ago = (hours: number): Date => new Date(Date.now() - hours * 3_600_000);
@@ -115,7 +116,7 @@ describe(RetentionService.name, () => {
     expect((await manager.find(IdempotentReply)).map((row) => row.key)).toEqual(['young']);
   });
 
-  it('works in one process at a time', async () => {
+  itOnce('works in one process at a time', async () => {
     const other = api.dataSource.createQueryRunner();
     await other.query('SELECT pg_advisory_lock($1)', [retentionLock]);
     expect(await retention.run()).toBeUndefined();

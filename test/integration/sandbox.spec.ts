@@ -9,6 +9,7 @@ import { In } from 'typeorm';
 import { PicturesService } from '../../apps/api/src/pictures/pictures.service';
 import { StepPublisher } from '../../apps/api/src/sandbox/step-publisher';
 import { SandboxSweeper } from '../../apps/api/src/sandbox/sandbox.sweeper';
+import { itOnce } from '../support/back-ends';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { openEvents } from '../support/event-source';
@@ -65,7 +66,7 @@ describe('Sandbox keys', () => {
     expect(pictures[0].file.equals(pictures[1].file)).toBe(false);
   });
 
-  it('get pictures with SANDBOX in red letters over the hatching', async () => {
+  itOnce('get pictures with SANDBOX in red letters over the hatching', async () => {
     const { body } = await draw({ seed: 200 });
     const [url] = (await terminated(body.id)).images;
     const { data, info } = await sharp((await pictureAt(url)).file)
@@ -84,14 +85,14 @@ describe('Sandbox keys', () => {
     expect(rows.reduce((sum, count) => sum + count, 0)).toBeGreaterThan(8_000);
   });
 
-  it('get 4096 pixels for high resolution', async () => {
+  itOnce('get 4096 pixels for high resolution', async () => {
     const { body } = await draw({ high_resolution: true, aspect_ratio: 'landscape' });
     const done = await terminated(body.id);
     const { width, height } = await sharp((await pictureAt(done.images[0])).file).metadata();
     expect([width, height]).toEqual([4096, 2731]);
   });
 
-  it('fail on request, with the requested message and a real webhook', async () => {
+  itOnce('fail on request, with the requested message and a real webhook', async () => {
     const receiver = await startReceiver();
     try {
       const { body } = await draw({ webhook: receiver.url, metadata: { sandbox: { fail: 'Out of paint.' } } });
@@ -113,7 +114,7 @@ describe('Sandbox keys', () => {
     expect(Date.now() - started).toBeGreaterThanOrEqual(290);
   });
 
-  it('spread the step events over the delay, and send the record at its end', async () => {
+  itOnce('spread the step events over the delay, and send the record at its end', async () => {
     const delayMs = 6000;
     const asked = Date.now();
     const { body } = await draw({ steps: 6, metadata: { sandbox: { delay_ms: delayMs } } });
@@ -135,7 +136,7 @@ describe('Sandbox keys', () => {
     expect(await api.dataSource.manager.findOneByOrFail(ImageTask, { id: body.id })).toMatchObject({ deaths: 0 });
   });
 
-  it('can be canceled between two steps, after which no step follows', async () => {
+  itOnce('can be canceled between two steps, after which no step follows', async () => {
     const { body } = await draw({ steps: 50, metadata: { sandbox: { delay_ms: 60_000 } } });
     await until(
       async () =>
@@ -148,7 +149,7 @@ describe('Sandbox keys', () => {
     await until(async () => !pace.has(body.id), 'its steps are told no more');
   });
 
-  it('do not wait for another key’s slow tasks', async () => {
+  itOnce('do not wait for another key’s slow tasks', async () => {
     const slow = await api.createKey({ sandbox: true });
     const order = { steps: 10, metadata: { sandbox: { delay_ms: 600_000 } } };
     const made = await Promise.all(Array.from({ length: 20 }, () => draw(order, slow)));
@@ -195,7 +196,7 @@ describe('Sandbox keys', () => {
     await api.request('POST', `/v1/sd/text-to-image/${body.id}/cancel`, { key });
   });
 
-  it.each([
+  itOnce.each([
     [{ sandbox: true }, '/metadata/sandbox'],
     [{ sandbox: { fail: '' } }, '/metadata/sandbox/fail'],
     [{ sandbox: { fail: 3 } }, '/metadata/sandbox/fail'],
@@ -211,7 +212,7 @@ describe('Sandbox keys', () => {
     expect((await draw({ metadata }, plain)).status).toBe(201);
   });
 
-  it('draw Prompts too', async () => {
+  itOnce('draw Prompts too', async () => {
     const finetune = await api.request<Record>('POST', '/v1/finetunes', { key, body: { name: 'robot' } });
     const path = `/v1/finetunes/${finetune.body.id}/prompts`;
     const body = [{ prompt: 'a robot' }, { prompt: 'a robot', metadata: { sandbox: { fail: 'Rusty.' } } }];

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { ApiKey, newApiKeySecret, newIdentifier, newWebhookSecret } from '@app/domain';
 import type { RunningBackEnds } from '../support/back-ends';
-import { startBackEnds } from '../support/back-ends';
+import { describeOnce, itOnce, startBackEnds } from '../support/back-ends';
 import type { TestDatabase } from '../support/database';
 import { createTestDatabase } from '../support/database';
 import type { RunningApi } from '../support/running-api';
@@ -18,12 +18,22 @@ interface Answer {
   body: string;
 }
 
+/** What an api answers, tells and does at its end. */
+interface LastWords {
+  ready: Answer;
+  made: Answer;
+  events: string;
+  how: number | string;
+  tookMs: number;
+}
+
 describe('An api that is asked to end', () => {
   let database: TestDatabase;
   let dataDir: string;
   let backEnds: RunningBackEnds;
   let token: string;
   const running: RunningApi[] = [];
+  let second: RunningApi;
 
   beforeAll(async () => {
     database = await createTestDatabase();
@@ -38,13 +48,11 @@ describe('An api that is asked to end', () => {
       secretHash: secret.secretHash,
       webhookSecret: newWebhookSecret(),
     });
-  });
-
-  afterEach(async () => {
-    await Promise.all(running.splice(0).map((api) => api.end('SIGKILL')));
+    second = await start();
   });
 
   afterAll(async () => {
+    await Promise.all(running.map((api) => api.end('SIGKILL')));
     await backEnds.close();
     await database.drop();
     await rm(dataDir, { recursive: true, force: true });
@@ -81,16 +89,23 @@ describe('An api that is asked to end', () => {
       request.end(method === 'POST' ? JSON.stringify({ prompt }) : undefined);
     });
 
+  const streamOf = async ({ url }: RunningApi): Promise<Response> => {
+    const { id } = JSON.parse((await ask(new Agent(), url)).body) as { id: string };
+    return fetch(`${url}/v1/sd/text-to-image/${id}/events`, { headers: { authorization: `Bearer ${token}` } });
+  };
+
   /**
-   * Sends a request over a connection that was already open when new ones are no longer accepted. Such a connection is served for
-   * a second and a half; a machine that is stalled just then may miss it, so another api is tried.
+   * Ends an api that has an open event stream, and sends it requests over connections that were already open when new ones are no
+   * longer accepted. Such a connection is served for a second and a half; a machine that is stalled just then may miss it, so another
+   * api is tried.
    */
-  const meanwhile = async (question: (agent: Agent, url: string) => Promise<Answer>, tries = 3): Promise<Answer> => {
-    const api = await start();
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    expect((await ask(agent, api.url, 'GET', '/health/live')).connection).toBe('keep-alive');
+  const end = async (api: RunningApi, tries = 3): Promise<LastWords> => {
+    const agents = [0, 1].map(() => new Agent({ keepAlive: true, maxSockets: 1 }));
+    for (const agent of agents)
+      expect((await ask(agent, api.url, 'GET', '/health/live')).connection).toBe('keep-alive');
+    const events = (await streamOf(api)).text();
+    const startedAt = performance.now();
     const ended = api.end('SIGTERM');
-    const endedAt = performance.now();
     const fresh = new Agent();
     const isRefused = (): Promise<boolean> =>
       ask(fresh, api.url, 'GET', '/health/live').then(
@@ -98,17 +113,21 @@ describe('An api that is asked to end', () => {
         () => true,
       );
     await until(isRefused, 'it takes no new connection');
-    const isLate = performance.now() - endedAt > 1_000;
-    const answer = await question(agent, api.url).catch((error: Error) => error);
-    expect(await ended).toBe('SIGTERM');
-    agent.destroy();
-    if (!(answer instanceof Error)) return answer;
-    if (tries === 1 || !isLate) throw answer;
-    return meanwhile(question, tries - 1);
+    const isLate = performance.now() - startedAt > 1_000;
+    const answers = await Promise.all([
+      ask(agents[0], api.url, 'GET', '/health/ready'),
+      ask(agents[1], api.url, 'POST', undefined, 'a secret star '.repeat(50)),
+    ]).catch((error: Error) => error);
+    const how = await ended;
+    const tookMs = performance.now() - startedAt;
+    for (const agent of agents) agent.destroy();
+    if (!(answers instanceof Error)) return { ready: answers[0], made: answers[1], events: await events, how, tookMs };
+    if (tries === 1 || !isLate) throw answers;
+    return end(await start(), tries - 1);
   };
 
   it('loses no request of clients that try another process when the connection is refused', async () => {
-    const [first, second] = await Promise.all([start(), start()]);
+    const first = await start();
     const agent = new Agent({ keepAlive: true, maxSockets: 8 });
     const failures: string[] = [];
     const accepted: string[] = [];
@@ -145,38 +164,10 @@ describe('An api that is asked to end', () => {
     expect(count).toBe(accepted.length);
   });
 
-  it('answers on open connections, asks their clients to close them, and reports that it is not ready', async () => {
-    const answer = await meanwhile((agent, url) => ask(agent, url, 'GET', '/health/ready'));
-    expect([answer.status, answer.connection]).toEqual([503, 'close']);
-  });
-
-  it('counts the tokens of a long prompt that arrives meanwhile', async () => {
-    const { status, connection } = await meanwhile((agent, url) =>
-      ask(agent, url, 'POST', undefined, 'a secret star '.repeat(50)),
-    );
-    expect([status, connection]).toEqual([201, 'close']);
-  });
-
-  it('ends the event streams', async () => {
-    const api = await start();
-    const agent = new Agent();
-    const { id } = JSON.parse((await ask(agent, api.url)).body) as { id: string };
-    const stream = await fetch(`${api.url}/v1/sd/text-to-image/${id}/events`, {
-      headers: { authorization: `Bearer ${token}` },
-    });
-    const startedAt = performance.now();
-    const whole = stream.text();
-    const ended = api.end('SIGTERM');
-    expect(await whole).toMatch(/^retry: 2000/);
-    expect(await ended).toBe('SIGTERM');
-    expect(performance.now() - startedAt).toBeLessThan(15_000);
-  });
-
-  it('has logged each request with its ids and no prompt', async () => {
-    const api = await start();
-    const { id } = JSON.parse((await ask(new Agent(), api.url)).body) as { id: string };
+  itOnce('has logged each request with its ids and no prompt', async () => {
+    const { id } = JSON.parse((await ask(new Agent(), second.url)).body) as { id: string };
     const line = await until(
-      async () => api.lines.find(({ route, method }) => route === '/v1/sd/text-to-image' && method === 'POST'),
+      async () => second.lines.find(({ created }) => Array.isArray(created) && created[0] === id),
       'the request is logged',
     );
     expect(line).toMatchObject({
@@ -188,6 +179,28 @@ describe('An api that is asked to end', () => {
       keyId: expect.stringMatching(/^[\w-]{24}$/) as string,
       created: [id],
     });
-    expect(JSON.stringify(api.lines)).not.toContain('secret star');
+    expect(JSON.stringify(second.lines)).not.toContain('secret star');
+  });
+
+  describeOnce('meanwhile', () => {
+    let last: LastWords;
+
+    beforeAll(async () => {
+      last = await end(second);
+    });
+
+    it('answers on open connections, asks their clients to close them, and reports that it is not ready', () => {
+      expect([last.ready.status, last.ready.connection]).toEqual([503, 'close']);
+    });
+
+    it('counts the tokens of a long prompt', () => {
+      expect([last.made.status, last.made.connection]).toEqual([201, 'close']);
+    });
+
+    it('ends the event streams, and then itself', () => {
+      expect(last.events).toMatch(/^retry: 2000/);
+      expect(last.how).toBe('SIGTERM');
+      expect(last.tookMs).toBeLessThan(15_000);
+    });
   });
 });

@@ -1,6 +1,7 @@
 import { ImageTask, newIdentifier } from '@app/domain';
 import { TaskIntake } from '@app/image-tasks';
 import { jobIdOf } from '@app/queue';
+import { itOnce } from '../support/back-ends';
 import type { InferenceBench } from '../support/inference';
 import { createInferenceBench } from '../support/inference';
 import { newTask as task } from '../support/new-task';
@@ -35,7 +36,7 @@ describe(TaskIntake.name, () => {
     expect(await bench.jobs.presence('images', jobIdOf(tasks[0].id, 1))).toBe('waiting');
   });
 
-  it('writes every column of a task', async () => {
+  itOnce('writes every column of a task', async () => {
     const given = task('a', {
       finetuneId: newIdentifier(),
       negativePrompt: 'a cat',
@@ -54,7 +55,7 @@ describe(TaskIntake.name, () => {
     expect(await bench.dataSource.manager.findOneByOrFail(ImageTask, { id: given.id })).toMatchObject(given);
   });
 
-  it('fails a bad request alone', async () => {
+  itOnce('fails a bad request alone', async () => {
     const owner = newIdentifier();
     const twice = task(owner);
     await insert(owner, [twice]);
@@ -65,7 +66,7 @@ describe(TaskIntake.name, () => {
     expect((await insert(owner)).admitted).toBe(true);
   });
 
-  it('delays nobody else when an owner’s row is locked', async () => {
+  itOnce('delays nobody else when an owner’s row is locked', async () => {
     const [locked, other] = [newIdentifier(), newIdentifier()];
     await bench.dataSource.query('INSERT INTO fair_shares (owner_id) VALUES ($1)', [locked]);
     const holder = bench.dataSource.createQueryRunner();
@@ -105,7 +106,7 @@ describe(TaskIntake.name, () => {
     }
   });
 
-  it('puts newcomers of one batch level with each other', async () => {
+  itOnce('puts newcomers of one batch level with each other', async () => {
     const [first, second] = [newIdentifier(), newIdentifier()];
     await bench.dataSource.query('INSERT INTO fair_shares (owner_id, virtual_time) VALUES ($1, 100), ($2, 1)', [
       first,

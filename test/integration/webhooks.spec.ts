@@ -2,6 +2,7 @@ import { WebhookAttempt, WebhookDelivery } from '@app/domain';
 import { Webhook } from 'standardwebhooks';
 import { DeliveriesSweeper } from '../../apps/api/src/webhooks/deliveries.sweeper';
 import { WebhookSender } from '../../apps/api/src/webhooks/webhook-sender';
+import { describeOnce, itOnce } from '../support/back-ends';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import type { Receiver } from '../support/receiver';
@@ -81,7 +82,7 @@ describe('Webhooks', () => {
     expect(attempts.map(({ statusCode }) => statusCode)).toEqual([500, 200]);
   });
 
-  it('treats a redirect as a failure and does not follow it', async () => {
+  itOnce('treats a redirect as a failure and does not follow it', async () => {
     const canary = await receiver();
     const { url, next } = await receiver((_, response) => response.writeHead(302, { location: canary.url }).end());
     const id = await terminate(url);
@@ -91,20 +92,20 @@ describe('Webhooks', () => {
     expect(canary.received).toHaveLength(0);
   });
 
-  it('stops at 410', async () => {
+  itOnce('stops at 410', async () => {
     const { url } = await receiver((_, response) => response.writeHead(410).end());
     const delivery = await deliveryOf(await terminate(url), ({ attemptCount }) => attemptCount === 1);
     expect(delivery).toMatchObject({ status: 'failed', nextAttemptAt: null });
   });
 
-  it('waits as long as Retry-After says', async () => {
+  itOnce('waits as long as Retry-After says', async () => {
     const { url } = await receiver((_, response) => response.writeHead(429, { 'retry-after': '3600' }).end());
     const delivery = await deliveryOf(await terminate(url), ({ attemptCount }) => attemptCount === 1);
     const wait = (delivery.nextAttemptAt?.getTime() ?? 0) - Date.now();
     expect(wait).toBeGreaterThan(3_500_000);
   });
 
-  it('succeeds at the status line even if the body never ends', async () => {
+  itOnce('succeeds at the status line even if the body never ends', async () => {
     const { url } = await receiver((_, response) => {
       response.writeHead(200);
       const pump = setInterval(() => response.write('x'.repeat(65_536)), 1);
@@ -132,7 +133,7 @@ describe('Webhooks', () => {
     await deliveryOf(id, ({ status }) => status === 'delivered');
   });
 
-  describe('when the operator does not allow private addresses', () => {
+  describeOnce('when the operator does not allow private addresses', () => {
     let strict: TestApi;
     let owner: TestKey;
     let canary: Receiver;
@@ -189,7 +190,7 @@ describe('Webhooks', () => {
     });
   });
 
-  it('does not open the circuit of a host whose name cannot be resolved', async () => {
+  itOnce('does not open the circuit of a host whose name cannot be resolved', async () => {
     const sender = api.app.get(WebhookSender);
     const message = { id: 'x', ownerId: key.id, body: '{}', secrets: [key.webhookSecret] };
     await expect(sender.send({ ...message, url: 'http://nowhere.invalid/' })).resolves.toMatchObject({

@@ -11,6 +11,14 @@ import { startS3 } from './s3-server';
 /** Whether the tests of this process run on Redis and S3; scale-out.setup.ts sets the variable. */
 const isScaledOut = (): boolean => process.env.TEST_SCALE_OUT === 'true';
 
+const leftOut = Object.assign(() => undefined, { each: () => leftOut }) as unknown as typeof it;
+
+/** `it` of a test whose outcome does not depend on the queue or the storage: `scale-out` leaves it out, where it would say the same again. */
+export const itOnce = isScaledOut() ? leftOut : it;
+
+/** The same of a group of tests. */
+export const describeOnce = isScaledOut() ? (leftOut as unknown as typeof describe) : describe;
+
 /** The job queue of a test: in its PostgreSQL, or in a Redis of its own. */
 export interface RunningQueue {
   /** Variables that make the service use it. */
