@@ -30,7 +30,7 @@ function openEntries(folder: string): string[] {
 
 const demo = resolve(__dirname, '..', '..', 'dist', 'apps', 'cli', 'src', 'demo.js');
 
-// Each test starts the whole service, some twice.
+// Some tests start the whole service.
 jest.setTimeout(600_000);
 
 describe('npm start', () => {
@@ -51,114 +51,128 @@ describe('npm start', () => {
     if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
     return response.json();
   };
+  const isReady = async (url: string): Promise<boolean> =>
+    (await fetch(`${url}/health/ready`).catch(() => undefined))?.ok ?? false;
 
-  beforeEach(() => {
+  const makeFolder = (): void => {
     folder = mkdtempSync(join(tmpdir(), 'darkroom-launcher-'));
     chmodSync(folder, 0o711);
     dataDir = join(folder, 'data');
-  });
-
-  afterEach(async () => {
+  };
+  const removeFolder = async (): Promise<void> => {
     await Promise.all(launchers.splice(0).map((launcher) => launcher.end('SIGKILL')));
     await untilNobodyIsLeft(folder);
     rmSync(folder, { recursive: true });
-  });
+  };
 
-  it('serves, says so when started a second time, and leaves no process behind when it ends', async () => {
-    const launcher = launch();
-    const url = await launcher.url();
-    await expect(call(url, '/v1/sd/text-to-image')).resolves.toEqual([]);
-    expect(statSync(join(dataDir, 'api-key')).mode & 0o777).toBe(0o600);
-    expect(launcher.output).toContain(`Bearer $(cat ${join(dataDir, 'api-key')})`);
-    expect(launcher.output).not.toContain(token());
-    // Root runs PostgreSQL as another user, whose group must be able to pass.
-    const expected = process.getuid?.() === 0 ? 0o710 : 0o700;
-    expect(statSync(dataDir).mode & 0o777).toBe(expected);
-    expect(openEntries(dataDir)).toEqual([]);
+  describe('runs a service that', () => {
+    let launcher: RunningLauncher;
+    let url: string;
 
-    const second = launch();
-    await expect(second.ended).resolves.toBe(0);
-    expect(second.output).toMatch(new RegExp(`^Darkroom is already running at ${url} \\(process \\d+\\)\\.\n$`));
-
-    await expect(launcher.end('SIGTERM')).resolves.toBe(0);
-    expect(processesOf(folder)).toEqual([]);
-    for (const name of ['api', 'inference', 'postgres'])
-      expect(readFileSync(join(dataDir, 'logs', `${name}.log`), 'utf8')).not.toContain(token());
-  });
-
-  it('serves npm run demo, which saves the picture', async () => {
-    await launch().url();
-    const file = join(folder, 'circle.png');
-    const args = ['a red circle on a blue background', '--steps', '2', '--seed', '7', '--out', file];
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, [demo, ...args], {
-      env: { PATH: process.env.PATH, DATA_DIR: dataDir },
+    beforeAll(async () => {
+      makeFolder();
+      launcher = launch();
+      url = await launcher.url();
     });
-    expect(stdout).toMatch(new RegExp(`^${file}\nDrawn in [\\d.]+ s by shapes@\\w+ with seed 7\\.\n$`));
-    expect(stderr).not.toContain('Starting Darkroom');
-    await expect(sharp(file).metadata()).resolves.toMatchObject({ format: 'png', width: 512, height: 512 });
+    afterAll(removeFolder);
+
+    it('serves, and keeps its data from other users', async () => {
+      await expect(call(url, '/v1/sd/text-to-image')).resolves.toEqual([]);
+      expect(statSync(join(dataDir, 'api-key')).mode & 0o777).toBe(0o600);
+      expect(launcher.output).toContain(`Bearer $(cat ${join(dataDir, 'api-key')})`);
+      expect(launcher.output).not.toContain(token());
+      // Root runs PostgreSQL as another user, whose group must be able to pass.
+      const expected = process.getuid?.() === 0 ? 0o710 : 0o700;
+      expect(statSync(dataDir).mode & 0o777).toBe(expected);
+      expect(openEntries(dataDir)).toEqual([]);
+    });
+
+    it('says so when it is started a second time', async () => {
+      const second = launch();
+      await expect(second.ended).resolves.toBe(0);
+      expect(second.output).toMatch(new RegExp(`^Darkroom is already running at ${url} \\(process \\d+\\)\\.\n$`));
+    });
+
+    it('serves npm run demo, which saves the picture', async () => {
+      const file = join(folder, 'circle.png');
+      const args = ['a red circle on a blue background', '--steps', '2', '--seed', '7', '--out', file];
+      const { stdout, stderr } = await promisify(execFile)(process.execPath, [demo, ...args], {
+        env: { PATH: process.env.PATH, DATA_DIR: dataDir },
+      });
+      expect(stdout).toMatch(new RegExp(`^${file}\nDrawn in [\\d.]+ s by shapes@\\w+ with seed 7\\.\n$`));
+      expect(stderr).not.toContain('Starting Darkroom');
+      await expect(sharp(file).metadata()).resolves.toMatchObject({ format: 'png', width: 512, height: 512 });
+    });
+
+    it('restarts a crashed process', async () => {
+      const before = processesOf(folder);
+      const killed = before.filter(({ command }) => /^[^\0]*bin\/postgres\0|apps\/(api|inference)\/src/.test(command));
+      expect(killed).toHaveLength(3);
+      for (const { pid } of killed) process.kill(pid, 'SIGKILL');
+
+      const pids = new Set(killed.map(({ pid }) => pid));
+      await until(async () => {
+        const now = processesOf(folder);
+        return (await isReady(url)) && now.length >= before.length && !now.some(({ pid }) => pids.has(pid));
+      }, 'all of it runs again');
+      await expect(call(url, '/v1/sd/text-to-image?limit=1')).resolves.toBeInstanceOf(Array);
+    });
+
+    it('kills and restarts a hanging process, and says why', async () => {
+      const apiPids = (): number[] =>
+        processesOf(folder).flatMap(({ pid, command }) => (command.includes('apps/api/src/main') ? [pid] : []));
+      const [hanging] = apiPids();
+      // The launcher waits for a first answer before it detects hangs.
+      await until(async () => {
+        const metrics = await (await fetch(`${url}/metrics`)).text();
+        const asked = /^darkroom_http_requests_total\{route="\/health\/live",method="\w+",status="200"\} (\d+)/m.exec(
+          metrics,
+        );
+        return Number(asked?.[1] ?? 0) > 1;
+      }, 'the launcher asks whether the api lives');
+      process.kill(hanging, 'SIGSTOP');
+      await until(async () => apiPids().length > 0 && !apiPids().includes(hanging), 'another api runs');
+      await until(() => isReady(url), 'it serves');
+      await expect(call(url, '/v1/sd/text-to-image?limit=1')).resolves.toBeInstanceOf(Array);
+      const sentence = /The api ended \(killed, because it did not answer for 15 s\) and is restarted in \d(\.5)? s\./;
+      expect(launcher.output).toMatch(sentence);
+      expect(readFileSync(join(dataDir, 'logs', 'api.log'), 'utf8')).toMatch(sentence);
+    });
+
+    // The last test, because it ends the service. The torture test sends SIGTERM.
+    it('leaves no process behind when it is interrupted', async () => {
+      await expect(launcher.end('SIGINT')).resolves.toBe(0);
+      expect(processesOf(folder)).toEqual([]);
+      for (const name of ['api', 'inference', 'postgres'])
+        expect(readFileSync(join(dataDir, 'logs', `${name}.log`), 'utf8')).not.toContain(token());
+    });
   });
 
   it('recovers all data after everything was killed, and stops leftover processes after only itself was killed', async () => {
-    const first = launch();
-    const made = (await call(await first.url(), '/v1/sd/text-to-image', { prompt: 'a red circle', steps: 1 })) as {
-      id: string;
-    };
-    for (const { pid } of processesOf(folder)) process.kill(pid, 'SIGKILL');
-    await first.ended;
+    makeFolder();
+    try {
+      const first = launch();
+      const body = { prompt: 'a red circle', steps: 1 };
+      const made = (await call(await first.url(), '/v1/sd/text-to-image', body)) as { id: string };
+      for (const { pid } of processesOf(folder)) process.kill(pid, 'SIGKILL');
+      await first.ended;
 
-    const second = launch();
-    const url = await second.url();
-    expect(second.output).not.toContain(token());
-    await expect(call(url, `/v1/sd/text-to-image/${made.id}`)).resolves.toMatchObject({ prompt: 'a red circle' });
+      const second = launch();
+      const url = await second.url();
+      expect(second.output).not.toContain(token());
+      await expect(call(url, `/v1/sd/text-to-image/${made.id}`)).resolves.toMatchObject({ prompt: 'a red circle' });
 
-    await expect(second.end('SIGKILL')).resolves.toBe('SIGKILL');
-    await untilNobodyIsLeft(folder);
-  });
-
-  it('restarts a crashed process', async () => {
-    const launcher = launch();
-    const url = await launcher.url();
-    const before = processesOf(folder);
-    const killed = before.filter(({ command }) => /^[^\0]*bin\/postgres\0|apps\/(api|inference)\/src/.test(command));
-    expect(killed).toHaveLength(3);
-    for (const { pid } of killed) process.kill(pid, 'SIGKILL');
-
-    const pids = new Set(killed.map(({ pid }) => pid));
-    await until(async () => {
-      const response = await fetch(`${url}/health/ready`).catch(() => undefined);
-      const now = processesOf(folder);
-      return response?.ok && now.length >= before.length && !now.some(({ pid }) => pids.has(pid));
-    }, 'all of it runs again');
-    await expect(call(url, '/v1/sd/text-to-image')).resolves.toEqual([]);
-    await expect(launcher.end('SIGINT')).resolves.toBe(0);
-    expect(processesOf(folder)).toEqual([]);
-  });
-
-  it('kills and restarts a hanging process, and says why', async () => {
-    const launcher = launch();
-    const url = await launcher.url();
-    const apiPids = (): number[] =>
-      processesOf(folder).flatMap(({ pid, command }) => (command.includes('apps/api/src/main') ? [pid] : []));
-    const [hanging] = apiPids();
-    // The launcher waits for a first answer before it detects hangs.
-    await until(async () => {
-      const metrics = await (await fetch(`${url}/metrics`)).text();
-      const asked = /^darkroom_http_requests_total\{route="\/health\/live",method="\w+",status="200"\} (\d+)/m.exec(
-        metrics,
-      );
-      return Number(asked?.[1] ?? 0) > 1;
-    }, 'the launcher asks whether the api lives');
-    process.kill(hanging, 'SIGSTOP');
-    await until(async () => apiPids().length > 0 && !apiPids().includes(hanging), 'another api runs');
-    await until(async () => (await fetch(`${url}/health/ready`).catch(() => undefined))?.ok, 'it serves');
-    await expect(call(url, '/v1/sd/text-to-image')).resolves.toEqual([]);
-    const sentence = 'The api ended (killed, because it did not answer for 15 s) and is restarted in 0.5 s.';
-    expect(launcher.output).toContain(sentence);
-    expect(readFileSync(join(dataDir, 'logs', 'api.log'), 'utf8')).toContain(sentence);
-    await expect(launcher.end('SIGTERM')).resolves.toBe(0);
+      await expect(second.end('SIGKILL')).resolves.toBe('SIGKILL');
+      await untilNobodyIsLeft(folder);
+    } finally {
+      await removeFolder();
+    }
   });
 
   describe('explains in one sentence why it cannot start, and fails', () => {
+    beforeEach(makeFolder);
+    afterEach(removeFolder);
+
     const refusal = async (env: Record<string, string>): Promise<string> => {
       const launcher = launch(env);
       await expect(launcher.ended).resolves.toBe(1);
