@@ -84,18 +84,21 @@ function classify(scene: Scene, { data, width, height }: Picture): Map<string, M
     return isGlossy ? [...glossyVariants(name)] : [colors[name]];
   });
   const masks = new Map(names.map((name) => [name, new Uint8Array(width * height)]));
+  const objects = [...masks.values()].map((mask, index) => ({ mask, variants: variants[index] }));
   const hasMarks = scene.kind === 'striped' || scene.kind === 'dotted';
   eachPixel(width, height, (index, _x, _y, down) => {
-    const pixel = data.subarray(index * 3, index * 3 + 3);
-    let least = squaredDistance(pixel, groundColor(scene, down));
-    if (hasMarks) least = min(least, squaredDistance(pixel, groundColor(scene, down, true)));
-    let nearest: string | undefined;
-    for (const [i, name] of names.entries())
-      for (const variant of variants[i]) {
-        const distance = squaredDistance(pixel, variant);
-        if (distance < least) [least, nearest] = [distance, name];
+    const start = index * 3;
+    let least = squaredDistance(data, start, groundColor(scene, down));
+    if (hasMarks) least = min(least, squaredDistance(data, start, groundColor(scene, down, true)));
+    let nearest: Mask | undefined;
+    for (const { mask, variants } of objects)
+      for (const variant of variants) {
+        const distance = squaredDistance(data, start, variant);
+        if (distance >= least) continue;
+        least = distance;
+        nearest = mask;
       }
-    if (nearest) masks.get(nearest)![index] = 1;
+    if (nearest) nearest[index] = 1;
   });
   return masks;
 }
@@ -104,8 +107,9 @@ function* glossyVariants(name: string): Generator<Rgb> {
   for (const y of [-1, -0.5, 0, 0.5, 1]) for (const x of [-0.35, 0, 0.3, 1]) yield glossyColor(name, x, y);
 }
 
-const squaredDistance = (a: ArrayLike<number>, b: Rgb): number =>
-  (a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2;
+/** Of the pixel at `start` from a colour. */
+const squaredDistance = (data: Uint8Array, start: number, color: Rgb): number =>
+  (data[start] - color[0]) ** 2 + (data[start + 1] - color[1]) ** 2 + (data[start + 2] - color[2]) ** 2;
 
 /** The regions of one colour, without specks; a region inside another is part of it if the scene allows that. */
 function regionsOf(mask: Mask, items: readonly Item[], scene: Scene, width: number, height: number): Region[] {
@@ -206,14 +210,10 @@ function placeProblems({ mode, relation, items }: Scene, placed: readonly Match[
 
 /** Share of the ground, away from objects, that has the right colour. */
 function rightGround(scene: Scene, { data, width, height }: Picture, masks: ReadonlyMap<string, Mask>): number {
-  const free = erode(
-    Uint8Array.from({ length: width * height }, (_, index) =>
-      [...masks.values()].some((mask) => mask[index]) ? 0 : 1,
-    ),
-    width,
-    height,
-    4,
-  );
+  const ground = new Uint8Array(width * height).fill(1);
+  for (const mask of masks.values())
+    for (let index = 0; index < mask.length; index++) if (mask[index]) ground[index] = 0;
+  const free = erode(ground, width, height, 4);
   let [right, all] = [0, 0];
   eachPixel(width, height, (index, x, y, down) => {
     if (!free[index]) return;

@@ -56,6 +56,7 @@ export function isMark(kind: GroundKind, x: number, y: number): boolean {
 
 /** Colour of the ground, 0..255, at the fraction `down` of the way from the top. */
 export function groundColor({ ground, kind }: Pick<Scene, 'ground' | 'kind'>, down: number, mark = false): Rgb {
+  if (kind !== 'gradient' && !mark) return colors[ground];
   const low = (value: number): number => value * 0.55 + (ground === 'black' ? 56 : 0);
   return each(colors[ground], (value) => {
     const here = kind === 'gradient' ? value + (low(value) - value) * down : value;

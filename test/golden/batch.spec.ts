@@ -60,7 +60,7 @@ describe('any run', () => {
   const request = fc.record({
     prompt: fc.string({ unit: 'grapheme', maxLength: 400 }),
     negativePrompt: fc.option(fc.string({ maxLength: 40 })),
-    numInferenceSteps: fc.integer({ min: 1, max: 50 }),
+    numInferenceSteps: fc.integer({ min: 1, max: 20 }),
     scheduler: fc.option(fc.constantFrom(...schedulerNames), { nil: undefined }),
     size: fc.constantFrom([64, 64], [64, 96], [96, 64]),
     guidanceScale: fc.constantFrom(1, 7.5, 20),

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { resolve } from 'node:path';
+import { newApiKey } from '@app/database';
 import { ApiKey, ImageTask, parseApiKeyToken, sameSecret, WebhookDelivery } from '@app/domain';
 import type { TestDatabase } from '../support/database';
 import { createTestDatabase } from '../support/database';
@@ -22,6 +23,12 @@ describe('npm run keys', () => {
       );
     });
   const stored = (): Promise<ApiKey[]> => database.dataSource.getRepository(ApiKey).find();
+  /** A key that the command under test did not make. */
+  const camera = async (): Promise<{ id: string; token: string }> => {
+    const { apiKey, token } = newApiKey('camera', ['read', 'write']);
+    await database.dataSource.manager.save(apiKey);
+    return { id: apiKey.id, token };
+  };
   const field = (stdout: string, name: string): string =>
     new RegExp(`^${name} +(.*)$`, 'm').exec(stdout)?.[1] ?? `no ${name}`;
 
@@ -41,17 +48,17 @@ describe('npm run keys', () => {
   });
 
   it('lists keys without their secrets and shows the one that signs webhooks', async () => {
-    const { stdout: made } = await keys('create', '--name', 'camera');
+    const { token } = await camera();
     const [key] = await stored();
     const { stdout: list } = await keys('list');
     expect(list).toMatch(new RegExp(`${key.id} +dr_${key.prefix} +camera +read,write +engine +`));
-    expect(list).not.toContain(field(made, 'token'));
+    expect(list).not.toContain(token);
     expect(list).not.toContain(key.webhookSecret);
     expect(field((await keys('show', key.id)).stdout, 'webhook secret')).toBe(key.webhookSecret);
   });
 
   it('revokes a key by its id or prefix, once', async () => {
-    await keys('create', '--name', 'camera');
+    await camera();
     const [{ prefix }] = await stored();
     await expect(keys('revoke', `dr_${prefix}`)).resolves.toMatchObject({
       code: 0,
@@ -66,8 +73,7 @@ describe('npm run keys', () => {
   });
 
   it('cancels what a key has waiting: stop leaves the key valid, revoke does not', async () => {
-    await keys('create', '--name', 'camera');
-    const [{ id }] = await stored();
+    const { id } = await camera();
     const queue = (prefix: string, count: number) =>
       database.dataSource.query(
         `WITH tasks AS (
@@ -111,7 +117,7 @@ describe('npm run keys', () => {
   });
 
   it('sets and resets limits', async () => {
-    const id = field((await keys('create', '--name', 'camera')).stdout, 'id');
+    const { id } = await camera();
     await keys(
       'limit',
       id,
@@ -138,17 +144,17 @@ describe('npm run keys', () => {
   });
 
   it('rotates the secret of a key, and keeps the previous one for a day or the given time', async () => {
-    const made = await keys('create', '--name', 'camera');
-    const id = field(made.stdout, 'id');
+    const { id, token } = await camera();
+    const { secretHash: before } = parseApiKeyToken(token)!;
     const hashOf = (stdout: string) => parseApiKeyToken(field(stdout, 'token'))!;
     const rotated = await keys('rotate', id);
     const [key] = await stored();
     expect(hashOf(rotated.stdout).prefix).toBe(key.prefix);
     expect(key.accepts(hashOf(rotated.stdout).secretHash)).toBe(true);
-    expect(key.accepts(hashOf(made.stdout).secretHash)).toBe(true);
+    expect(key.accepts(before)).toBe(true);
     const inDays = (days: number) => new Date(Date.now() + days * 86_400_000);
-    expect(key.accepts(hashOf(made.stdout).secretHash, inDays(0.99))).toBe(true);
-    expect(key.accepts(hashOf(made.stdout).secretHash, inDays(1.01))).toBe(false);
+    expect(key.accepts(before, inDays(0.99))).toBe(true);
+    expect(key.accepts(before, inDays(1.01))).toBe(false);
     const again = await keys('rotate', id, '--grace', '0');
     const [now] = await stored();
     expect(now.accepts(hashOf(again.stdout).secretHash)).toBe(true);
@@ -156,7 +162,7 @@ describe('npm run keys', () => {
   });
 
   it('rotates the secret that signs webhooks', async () => {
-    const id = field((await keys('create', '--name', 'camera')).stdout, 'id');
+    const { id } = await camera();
     const [{ webhookSecret: before }] = await stored();
     const { stdout } = await keys('rotate-webhook-secret', id);
     const [key] = await stored();
