@@ -50,6 +50,7 @@ export class Site {
   /** Steps of a picture that takes about half a second on an idle machine, so that a fault may find it being drawn. */
   readonly lastingSteps: number;
   private readonly modelsDir: string;
+  private readonly workers: number;
 
   private constructor(
     { dataDir, modelsDir, size }: SiteOptions,
@@ -60,7 +61,7 @@ export class Site {
   ) {
     this.dataDir = dataDir;
     this.modelsDir = modelsDir;
-    this.lastingSteps = size === 'long' ? 2 : 15;
+    [this.lastingSteps, this.workers] = size === 'long' ? [2, 2] : [15, 1];
     this.pool = connect(databaseUrl);
   }
 
@@ -151,6 +152,11 @@ export class Site {
     if (!(await started.ready(`http://127.0.0.1:${healthPort}/health/${health}`)) && !env.DARKROOM_CRASH_AT)
       throw new Error(`The worker ended:\n${started.output.slice(-2_000)}`);
     return started;
+  }
+
+  /** Starts the workers of a row whose fault is elsewhere: two, and one in the short form. */
+  startWorkers(): Promise<ServiceProcess[]> {
+    return Promise.all(Array.from({ length: this.workers }, () => this.startWorker()));
   }
 
   /** Starts all of the service, with a database of its own; resolves when it serves. */

@@ -34,7 +34,7 @@ export const databaseRestart: Row = {
     await migrate(postgres.url);
     await site.moveTo(postgres.url);
     const api = await site.startApi();
-    const workers = await Promise.all([site.startWorker(), site.startWorker()]);
+    const workers = await site.startWorkers();
     const caller = await site.newCaller(api);
     const picture = { webhook: site.receiver.url, steps: site.lastingSteps };
     const [problems, readyMs]: [string[], number[]] = [[], []];

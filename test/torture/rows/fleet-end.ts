@@ -45,7 +45,7 @@ export const fleetEnd: Row = {
     );
     if (held.count > 0) problems.push(`${held.count} pictures were not given back`);
     await site.startApi({ port: Number(new URL(api.url).port) });
-    await Promise.all([site.startWorker(), site.startWorker()]);
+    await site.startWorkers();
     problems.push(...(await comeToRest(site)));
     return audit(site, { problems, notes: { running, queued, 'all ended after ms': Math.max(...endMs) } });
   },

@@ -14,7 +14,7 @@ export const queueLoss: Row = {
     site.finally(() => redis.close());
     Object.assign(site.env, { QUEUE_BACKEND: 'redis', REDIS_URL: redis.url });
     const api = await site.startApi();
-    const workers = await Promise.all([site.startWorker(), site.startWorker()]);
+    const workers = await site.startWorkers();
     const caller = await site.newCaller(api);
     const picture = { webhook: site.receiver.url, steps: site.lastingSteps };
     await caller.createMany(jobs / 2, picture);

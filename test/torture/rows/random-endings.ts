@@ -10,7 +10,7 @@ export const randomEndings: Row = {
   async run(site, size) {
     const jobs = size === 'long' ? 200 : 24;
     const api = await site.startApi();
-    await Promise.all([site.startWorker(), site.startWorker()]);
+    await site.startWorkers();
     const caller = await site.newCaller(api);
     const problems: string[] = [];
     const counts = { canceled: 0, deleted: 0, 'too late': 0 };
