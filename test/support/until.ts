@@ -1,17 +1,23 @@
 import { setTimeout } from 'node:timers/promises';
 
+const [firstPollMs, longestPollMs] = [10, 100];
+
+/** Until the next poll: the longer something has been waited for, the less a poll more or less matters. */
+const pauseAfter = (elapsedMs: number): number => Math.min(longestPollMs, Math.max(firstPollMs, elapsedMs / 10));
+
 /** Polls until the result is neither undefined nor false. The time limit ends a wait for something that never happens. */
 export async function until<T>(
   ask: () => Promise<T | undefined | false>,
   what: string,
   timeoutMs = 120_000,
 ): Promise<T> {
-  const deadline = Date.now() + timeoutMs;
+  const startedAt = performance.now();
   for (;;) {
     const answer = await ask();
     if (answer !== undefined && answer !== false) return answer;
-    if (Date.now() > deadline) throw new Error(`Waited ${timeoutMs} ms in vain until ${what}.`);
-    await setTimeout(25);
+    const elapsedMs = performance.now() - startedAt;
+    if (elapsedMs > timeoutMs) throw new Error(`Waited ${timeoutMs} ms in vain until ${what}.`);
+    await setTimeout(pauseAfter(elapsedMs));
   }
 }
 

@@ -40,7 +40,7 @@ export interface AuditOptions {
  */
 export async function comeToRest(site: Site, patienceMs = 180_000): Promise<string[]> {
   let before = '';
-  for (let movedAt = Date.now(); Date.now() - movedAt < patienceMs; await delay(50)) {
+  for (let movedAt = Date.now(); Date.now() - movedAt < patienceMs; await delay(100)) {
     const rows = await site
       .query<{ open: number; state: string }>(
         `SELECT tasks.open + deliveries.open AS open, tasks.state || deliveries.state AS state FROM
