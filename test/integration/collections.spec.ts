@@ -145,7 +145,6 @@ describe('Collections and Styles', () => {
       ['a Style with cfg 0.9', { name: 'x', styles: [{ ...good, cfg: 0.9 }] }, '/styles/0/cfg'],
       ['a Style with cfg 20.1', { name: 'x', styles: [{ ...good, cfg: 20.1 }] }, '/styles/0/cfg'],
       ['a Style with a text as cfg', { name: 'x', styles: [{ ...good, cfg: '7.5' }] }, '/styles/0/cfg'],
-      ['a Style with null as cfg', { name: 'x', styles: [{ ...good, cfg: null }] }, '/styles/0/cfg'],
       ['a Style with no steps', { name: 'x', styles: [{ ...good, steps: 0 }] }, '/styles/0/steps'],
       ['a Style with 51 steps', { name: 'x', styles: [{ ...good, steps: 51 }] }, '/styles/0/steps'],
       ['a Style with 2.5 steps', { name: 'x', styles: [{ ...good, steps: 2.5 }] }, '/styles/0/steps'],

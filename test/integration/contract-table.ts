@@ -5,10 +5,9 @@ import { aspectRatio, flag, integer, metadata, number, objects, text, urls, word
 export interface FieldRow {
   name: string;
   kind: Kind;
+  /** Every other field may be left out or be null. */
   required?: boolean;
-  /** Whether it may be null. */
-  nullable?: boolean;
-  /** The error code when it is missing, if it has its own. */
+  /** The error code when it is missing, null or empty, if it has its own. */
   missingCode?: string;
 }
 
@@ -30,11 +29,11 @@ const cfg = number(1, 20);
 const steps = integer(1, 50);
 const seed = integer(0, 4_294_967_295);
 const ratio = { name: 'aspect_ratio', kind: aspectRatio };
-const data = { name: 'metadata', kind: metadata, nullable: true };
+const data = { name: 'metadata', kind: metadata };
 const large = { name: 'high_resolution', kind: flag };
 const promptFields: readonly FieldRow[] = [
   { name: 'prompt', kind: prompt, required: true, missingCode: 'PromptMissing' },
-  { name: 'negative_prompt', kind: text(0, 2000), nullable: true },
+  { name: 'negative_prompt', kind: text(0, 2000) },
   { name: 'cfg', kind: cfg },
   { name: 'steps', kind: steps },
   { name: 'seed', kind: seed },
@@ -58,13 +57,12 @@ export const bodies: readonly BodyRow[] = [
     valid: { prompt: 'a robot' },
     fields: [
       ...promptFields,
-      { name: 'webhook', kind: urls.one, nullable: true },
+      { name: 'webhook', kind: urls.one },
       { name: 'model', kind: modelName },
       { name: 'num_generations', kind: integer(1, 8) },
       {
         name: 'scheduler',
         kind: words('ddim', 'ddpm', 'pndm', 'lms', 'euler', 'euler_a', 'heun', 'dpmpp_2m', 'unipc', 'lcm'),
-        nullable: true,
       },
       { name: 'output_format', kind: words('png', 'jpeg', 'webp') },
       { name: 'prompt_weighting', kind: flag },
@@ -76,7 +74,7 @@ export const bodies: readonly BodyRow[] = [
     valid: { name: 'robot', title: 'mine' },
     fields: [
       { name: 'name', kind: word(200), required: true, missingCode: 'FineTuneNameMissing' },
-      { name: 'title', kind: name, nullable: true },
+      { name: 'title', kind: name },
       { name: 'token', kind: word(64) },
       { name: 'model', kind: modelName },
       data,
@@ -188,6 +186,17 @@ export const replies: Readonly<Record<string, ReplyRow>> = {
   listPrompts: list(promptKeys),
   getPrompt: found(promptKeys),
   deletePrompt: found(deleted),
+  getPromptStatus: found([
+    'status',
+    'queue_position',
+    'step',
+    'steps',
+    'served_by',
+    'upscaler',
+    'prompt_chunks',
+    'started_at',
+    'completed_at',
+  ]),
   streamPromptEvents: { status: 200, keys: [], contentType: 'text/event-stream' },
   createCollection: made(collection),
   listCollections: list(collection),
@@ -223,11 +232,21 @@ export interface QueryRow {
 const lists = ['listGenerations', 'listFinetunes', 'listPrompts', 'listCollections', 'listStyles'];
 const days = { good: ['1000-01-01', '2024-02-29'], bad: ['', 'today', '2026-02-30', '2026-1-1', '2026-01-01T00:00Z'] };
 
+const times = {
+  good: ['2026-11-20', '2026-11-20T09:21:33.123Z', '2026-11-20T09:21%2B01:00'],
+  bad: ['', 'today', '2026-02-30', '1763630493', '2026-11-20T25:00:00Z', '2026-11-20T09:21'],
+};
+
 /** Every query parameter of the contract. */
 export const queries: readonly QueryRow[] = [
   ...lists.flatMap((operation) => [
     { operation, name: 'limit', good: ['1', '100'], bad: ['0', '101', '-1', '1.5', 'x', '', '1&limit=2'] },
-    { operation, name: 'after', good: [], bad: ['', 'x', 'a'.repeat(24), '%00'] },
+    { operation, name: 'after', good: [], bad: ['', 'x', 'a'.repeat(24), 'a'.repeat(22), '%00'] },
+  ]),
+  ...['listGenerations', 'listPrompts'].flatMap((operation) => [
+    { operation, name: 'status', good: ['queued', 'succeeded'], bad: ['', 'done', 'QUEUED', 'queued&status=failed'] },
+    { operation, name: 'created_after', ...times },
+    { operation, name: 'created_before', ...times },
   ]),
   { operation: 'listCollections', name: 'scope', good: ['public'], bad: ['', 'own', 'PUBLIC', 'public&scope=public'] },
   { operation: 'listUsage', name: 'from', ...days },

@@ -113,6 +113,15 @@ describe('Events', () => {
     }
   });
 
+  it('send the end again to a client that reports the end of another attempt', async () => {
+    const id = await create();
+    await api.request('POST', `/v1/sd/text-to-image/${id}/cancel`, { key });
+    const stream = await open(id, { 'last-event-id': '999-end' });
+    expect(await stream.next()).toMatchObject({ event: 'terminated', id: '0-end' });
+    const path = `/v1/sd/text-to-image/${id}/events`;
+    expect((await api.request('GET', path, { key, headers: { 'last-event-id': '0-end' } })).status).toBe(204);
+  });
+
   itOnce('ignore the id of an end event while the task is open', async () => {
     const id = await create();
     const stream = await open(id, { 'last-event-id': '1-end' });

@@ -208,7 +208,7 @@ describe('Prompts', () => {
       await api.dataSource.query('UPDATE finetunes SET name = $2 WHERE id = $1', [finetuneId, name]);
       const { status, body } = await post(Array(100).fill({ prompt: '-'.repeat(2000) }));
       expect(status).toBe(expected);
-      if (expected === 422) expect(body.errors?.at(-1)).toEqual({ pointer: '', message: 'and 80 more' });
+      if (expected === 422) expect(body.errors?.at(-1)).toEqual({ message: 'and 80 more' });
     });
 
     itOnce('finds a name in any Unicode form, and keeps the text as it was sent', async () => {

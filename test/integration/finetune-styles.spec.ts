@@ -67,13 +67,19 @@ describe('Styles applied to a Fine-Tune', () => {
     });
   });
 
+  it('returns nothing for null, which means that it was not sent', async () => {
+    const { styles } = await makeCollection(key, [{ prompt: 'a robot' }]);
+    const [prompt] = (await apply([{ id: styles[0], seed: null, metadata: null }])).body;
+    expect(Object.keys(prompt).sort()).toEqual(['created_at', 'error_message', 'id', 'images']);
+  });
+
   it.each([
     ['nothing', {}],
     ['a seed', { seed: 0 }],
     ['a flag', { high_resolution: false }],
     ['a word', { aspect_ratio: 'portrait' }],
     ['an array', { aspect_ratio: ['landscape'] }],
-    ['no metadata', { metadata: null }],
+
     ['all', { seed: 7, high_resolution: true, aspect_ratio: ['square'], metadata: { a: [1] } }],
   ])('returns what was sent, in the same form: %s', async (_, sent) => {
     const { styles } = await makeCollection(key, [{ prompt: 'a robot' }]);

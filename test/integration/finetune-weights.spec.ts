@@ -151,7 +151,7 @@ describe('weights of a Fine-Tune', () => {
 
     itOnce.each(['-1', '2.1', 'x', '', 'NaN', '1e1', ' 1'])('rejects the scale "%s"', async (scale) => {
       const { status, body } = await put(diffusers, `?scale=${scale}`);
-      expect([status, body.code, body.errors?.[0].pointer]).toEqual([400, 'ValidationFailed', '/scale']);
+      expect([status, body.code, body.errors?.[0].parameter]).toEqual([400, 'ValidationFailed', 'scale']);
       await expectUntouched();
     });
 

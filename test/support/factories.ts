@@ -35,7 +35,7 @@ export interface ProblemJson {
   status: number;
   code: string;
   detail: string;
-  errors?: { pointer: string; message: string }[];
+  errors?: { pointer?: string; parameter?: string; message: string }[];
 }
 
 /** Registers a Fine-Tune over HTTP. */

@@ -85,7 +85,7 @@ async function withCliErrors<T>(call: Promise<T>): Promise<T> {
     return await call;
   } catch (error) {
     if (!(error instanceof DarkroomError)) throw error;
-    const reasons = error.errors.map(({ pointer, message }) => `${pointer.slice(1)} ${message}`);
+    const reasons = error.errors.map(({ pointer = '', message }) => `${pointer.slice(1)} ${message}`.trim());
     throw new CliError(reasons.join('; ') || error.message);
   }
 }

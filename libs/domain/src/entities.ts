@@ -1,5 +1,6 @@
 import { ApiKey } from './api-keys/api-key';
 import { Collection } from './collections/collection';
+import { CursorKey } from './cursors/cursor-key';
 import { FairShare } from './fair-shares/fair-share';
 import { FinetunePrompt } from './finetune-prompts/finetune-prompt';
 import { Finetune } from './finetunes/finetune';
@@ -22,6 +23,7 @@ import { WebhookDelivery } from './webhooks/webhook-delivery';
 export const entities = [
   ApiKey,
   Collection,
+  CursorKey,
   DailyUsage,
   DrawableModel,
   FairShare,

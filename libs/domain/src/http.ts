@@ -6,6 +6,7 @@ export * from './fields/fields';
 export * from './finetune-prompts/apply-style.dto';
 export * from './finetune-prompts/create-prompt.dto';
 export * from './finetune-prompts/prompt.dto';
+export * from './finetune-prompts/prompt-status.dto';
 export * from './finetunes/create-finetune.dto';
 export * from './finetunes/finetune.dto';
 export * from './generations/create-generation.dto';

@@ -6,6 +6,7 @@ export * from './common/identifier';
 export * from './common/limits';
 export * from './common/metadata';
 export * from './common/schedulers';
+export * from './cursors/cursor-key';
 export * from './entities';
 export * from './errors/body-errors';
 export * from './errors/domain-error';

@@ -361,6 +361,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/finetunes/{id}/prompts/{prompt_id}/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Retrieve the status of a Prompt
+         * @description What a Prompt itself has no fields for: its status, its place in the queue, its step, and what draws it.
+         */
+        get: operations["getPromptStatus"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -459,7 +479,9 @@ export interface components {
              * @description RFC 6901 pointer into the body.
              * @example /cfg
              */
-            pointer: string;
+            pointer?: string;
+            /** @description Name of the query parameter, if it is one. */
+            parameter?: string;
             /** @example must be from 1 to 20, got 25 */
             message: string;
         };
@@ -504,7 +526,7 @@ export interface components {
              * @description Shape of the picture: square 512x512, portrait 512x768, landscape 768x512.
              * @default square
              */
-            aspect_ratio?: ("square" | "portrait" | "landscape") | ("square" | "portrait" | "landscape")[];
+            aspect_ratio?: (("square" | "portrait" | "landscape") | ("square" | "portrait" | "landscape")[]) | null;
             /**
              * Format: uri
              * @description Where the Generation is posted when it reaches a terminated status.
@@ -516,13 +538,13 @@ export interface components {
              * @default sd1.5
              * @example sd1.5
              */
-            model?: string;
+            model?: string | null;
             /**
              * @description How many pictures; picture i has the seed `seed + i`.
              * @default 1
              * @example 1
              */
-            num_generations?: number;
+            num_generations?: number | null;
             /**
              * @description A JSON object of your own, returned as it was sent.
              * @example {
@@ -537,18 +559,18 @@ export interface components {
              * @default 7.5
              * @example 7.5
              */
-            cfg?: number;
+            cfg?: number | null;
             /**
              * @description Denoising steps. A model's own default comes first.
              * @default 30
              * @example 30
              */
-            steps?: number;
+            steps?: number | null;
             /**
              * @description Seed of the first picture; random when left out.
              * @example 1234567890
              */
-            seed?: number;
+            seed?: number | null;
             /**
              * @description Sampling method; the model's own when left out.
              * @example euler
@@ -558,17 +580,17 @@ export interface components {
              * @description Long edge of exactly 4096 pixels.
              * @default false
              */
-            high_resolution?: boolean;
+            high_resolution?: boolean | null;
             /**
              * @description File format of the pictures.
              * @default png
              */
-            output_format?: components["schemas"]["OutputFormat"];
+            output_format?: components["schemas"]["OutputFormat"] | null;
             /**
              * @description Whether `(word:1.3)` and `[word]` in the texts weigh words.
              * @default false
              */
-            prompt_weighting?: boolean;
+            prompt_weighting?: boolean | null;
         };
         Deleted: {
             /** @example Generation 4f2kQ0yq8S3zVn1xRb7TdA9w has been deleted successfully. */
@@ -680,13 +702,13 @@ export interface components {
              * @default zwx
              * @example zwx
              */
-            token?: string;
+            token?: string | null;
             /**
              * @description Name of the model that the weights were trained on.
              * @default sd1.5
              * @example sd1.5
              */
-            model?: string;
+            model?: string | null;
             /**
              * @description A JSON object of your own, returned as it was sent.
              * @example {
@@ -705,7 +727,7 @@ export interface components {
              *       "https://example.com/robot-4.jpg"
              *     ]
              */
-            images_url?: string[];
+            images_url?: string[] | null;
         };
         Style: {
             /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
@@ -734,12 +756,12 @@ export interface components {
              * @description Guidance scale; the Prompt's when left out.
              * @example 7.5
              */
-            cfg?: number;
+            cfg?: number | null;
             /**
              * @description Denoising steps; the Prompt's when left out.
              * @example 30
              */
-            steps?: number;
+            steps?: number | null;
         };
         CreatedPrompt: {
             /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
@@ -805,28 +827,28 @@ export interface components {
              * @default 7.5
              * @example 7.5
              */
-            cfg?: number;
+            cfg?: number | null;
             /**
              * @description Denoising steps. A model's own default comes first.
              * @default 30
              * @example 30
              */
-            steps?: number;
+            steps?: number | null;
             /**
              * @description Seed of the picture; random when left out.
              * @example 1234567890
              */
-            seed?: number;
+            seed?: number | null;
             /**
              * @description Long edge of exactly 4096 pixels.
              * @default false
              */
-            high_resolution?: boolean;
+            high_resolution?: boolean | null;
             /**
              * @description Shape of the picture: square 512x512, portrait 512x768, landscape 768x512.
              * @default square
              */
-            aspect_ratio?: ("square" | "portrait" | "landscape") | ("square" | "portrait" | "landscape")[];
+            aspect_ratio?: (("square" | "portrait" | "landscape") | ("square" | "portrait" | "landscape")[]) | null;
             /**
              * @description A JSON object of your own, returned as it was sent.
              * @example {
@@ -876,17 +898,17 @@ export interface components {
              * @description Seed of each picture; random when left out.
              * @example 1234567890
              */
-            seed?: number;
+            seed?: number | null;
             /**
              * @description Long edge of exactly 4096 pixels.
              * @default false
              */
-            high_resolution?: boolean;
+            high_resolution?: boolean | null;
             /**
              * @description Shape of the pictures: square 512x512, portrait 512x768, landscape 768x512.
              * @default square
              */
-            aspect_ratio?: ("square" | "portrait" | "landscape") | ("square" | "portrait" | "landscape")[];
+            aspect_ratio?: (("square" | "portrait" | "landscape") | ("square" | "portrait" | "landscape")[]) | null;
             /**
              * @description A JSON object of your own, returned as it was sent.
              * @example {
@@ -1056,6 +1078,113 @@ export interface components {
              * @example 61.5
              */
             compute_seconds: number;
+        };
+        TerminatedPrompt: {
+            /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
+            id: string;
+            /**
+             * @description The text as it was sent.
+             * @example a red circle on a blue background
+             */
+            prompt: string;
+            /** @example blurry */
+            negative_prompt: string | null;
+            /** @example 30 */
+            steps: number;
+            high_resolution: boolean;
+            aspect_ratio: components["schemas"]["AspectRatio"];
+            /**
+             * @description URLs of its pictures; empty until it is drawn.
+             * @example [
+             *       "https://darkroom.example/images/Zk3vR8wq1TnYc5bLx0JdGm7s.png"
+             *     ]
+             */
+            images: string[];
+            /**
+             * @example {
+             *       "order": 42
+             *     }
+             */
+            metadata: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * @description Why it failed, in plain words.
+             * @example null
+             */
+            error_message: string | null;
+            /**
+             * Format: date-time
+             * @description When the request was accepted.
+             * @example 2026-11-20T09:21:33.123Z
+             */
+            created_at: string;
+            /** @example 7.5 */
+            cfg: number;
+            /** @example 1234567890 */
+            seed: number;
+            status: components["schemas"]["GenerationStatus"];
+            /** @example shapes@0123456789ab */
+            served_by: string | null;
+            /** @example null */
+            upscaler: string | null;
+            /** @example 1 */
+            prompt_chunks: number | null;
+            /**
+             * Format: date-time
+             * @example 2026-11-20T09:21:33.123Z
+             */
+            started_at: string;
+            /**
+             * Format: date-time
+             * @example 2026-11-20T09:21:33.123Z
+             */
+            completed_at: string | null;
+        };
+        PromptStatus: {
+            status: components["schemas"]["GenerationStatus"];
+            /**
+             * @description How many are likely to be drawn before it; null once it is drawn.
+             * @example 2
+             */
+            queue_position: number | null;
+            /**
+             * @description Steps that are done; null where nothing is known of them, for example right after a restart.
+             * @example 12
+             */
+            step: number | null;
+            /**
+             * @description Steps as requested.
+             * @example 30
+             */
+            steps: number;
+            /**
+             * @description Name and hash of the weights that draw it, once drawing has started.
+             * @example shapes@0123456789ab
+             */
+            served_by: string | null;
+            /**
+             * @description What enlarged a high-resolution picture.
+             * @example null
+             */
+            upscaler: string | null;
+            /**
+             * @description Chunks of 75 tokens in which the longer of prompt and negative prompt is read.
+             * @example 1
+             */
+            prompt_chunks: number | null;
+            /**
+             * Format: date-time
+             * @description When the request was accepted.
+             * @example 2026-11-20T09:21:33.123Z
+             */
+            started_at: string;
+            /**
+             * Format: date-time
+             * @description When it terminated.
+             * @example 2026-11-20T09:21:33.123Z
+             */
+            completed_at: string | null;
         };
     };
     responses: {
@@ -1375,9 +1504,15 @@ export interface operations {
     listGenerations: {
         parameters: {
             query?: {
+                /** @description Only those with this status. */
+                status?: "queued" | "processing" | "succeeded" | "failed" | "canceled";
+                /** @description Only those that were accepted after this time; a day begins at 00:00 UTC. */
+                created_after?: string;
+                /** @description Only those that were accepted before this time; a day begins at 00:00 UTC. */
+                created_before?: string;
                 /** @description How many elements to return; all when left out. */
                 limit?: number;
-                /** @description Id of the last element of the page before. */
+                /** @description Where the page begins: as the `Link` header of the page before has it, which stays valid when elements are deleted, or the id of the last element of that page. */
                 after?: string;
             };
             header?: never;
@@ -1399,7 +1534,7 @@ export interface operations {
                     "RateLimit-Reset"?: number;
                     /**
                      * @description The next page, with `rel="next"`; absent on the last one and without `limit`.
-                     * @example <https://darkroom.example/v1/sd/text-to-image?limit=10&after=4f2kQ0yq8S3zVn1xRb7TdA9w>; rel="next"
+                     * @example <https://darkroom.example/v1/sd/text-to-image?limit=10&after=Zk3vR8wq1TnYc5bLx0JdGm>; rel="next"
                      */
                     Link?: string;
                     [name: string]: unknown;
@@ -1490,6 +1625,7 @@ export interface operations {
                     "application/json": components["schemas"]["Generation"];
                 };
             };
+            400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
@@ -1525,6 +1661,7 @@ export interface operations {
                     "application/json": components["schemas"]["Deleted"];
                 };
             };
+            400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
@@ -1569,7 +1706,10 @@ export interface operations {
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
             409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
@@ -1601,6 +1741,7 @@ export interface operations {
                     "application/json": components["schemas"]["Model"][];
                 };
             };
+            400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             429: components["responses"]["Problem429"];
@@ -1612,7 +1753,7 @@ export interface operations {
             query?: {
                 /** @description How many elements to return; all when left out. */
                 limit?: number;
-                /** @description Id of the last element of the page before. */
+                /** @description Where the page begins: as the `Link` header of the page before has it, which stays valid when elements are deleted, or the id of the last element of that page. */
                 after?: string;
             };
             header?: never;
@@ -1634,7 +1775,7 @@ export interface operations {
                     "RateLimit-Reset"?: number;
                     /**
                      * @description The next page, with `rel="next"`; absent on the last one and without `limit`.
-                     * @example <https://darkroom.example/v1/sd/text-to-image?limit=10&after=4f2kQ0yq8S3zVn1xRb7TdA9w>; rel="next"
+                     * @example <https://darkroom.example/v1/sd/text-to-image?limit=10&after=Zk3vR8wq1TnYc5bLx0JdGm>; rel="next"
                      */
                     Link?: string;
                     [name: string]: unknown;
@@ -1725,6 +1866,7 @@ export interface operations {
                     "application/json": components["schemas"]["Finetune"];
                 };
             };
+            400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
@@ -1760,6 +1902,7 @@ export interface operations {
                     "application/json": components["schemas"]["Deleted"];
                 };
             };
+            400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
@@ -1819,7 +1962,7 @@ export interface operations {
             query?: {
                 /** @description How many elements to return; all when left out. */
                 limit?: number;
-                /** @description Id of the last element of the page before. */
+                /** @description Where the page begins: as the `Link` header of the page before has it, which stays valid when elements are deleted, or the id of the last element of that page. */
                 after?: string;
             };
             header?: never;
@@ -1843,7 +1986,7 @@ export interface operations {
                     "RateLimit-Reset"?: number;
                     /**
                      * @description The next page, with `rel="next"`; absent on the last one and without `limit`.
-                     * @example <https://darkroom.example/v1/sd/text-to-image?limit=10&after=4f2kQ0yq8S3zVn1xRb7TdA9w>; rel="next"
+                     * @example <https://darkroom.example/v1/sd/text-to-image?limit=10&after=Zk3vR8wq1TnYc5bLx0JdGm>; rel="next"
                      */
                     Link?: string;
                     [name: string]: unknown;
@@ -1939,6 +2082,7 @@ export interface operations {
                     "application/json": components["schemas"]["Style"];
                 };
             };
+            400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
@@ -1975,6 +2119,7 @@ export interface operations {
                     "application/json": components["schemas"]["Deleted"];
                 };
             };
+            400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
@@ -1985,9 +2130,15 @@ export interface operations {
     listPrompts: {
         parameters: {
             query?: {
+                /** @description Only those with this status. */
+                status?: "queued" | "processing" | "succeeded" | "failed" | "canceled";
+                /** @description Only those that were accepted after this time; a day begins at 00:00 UTC. */
+                created_after?: string;
+                /** @description Only those that were accepted before this time; a day begins at 00:00 UTC. */
+                created_before?: string;
                 /** @description How many elements to return; all when left out. */
                 limit?: number;
-                /** @description Id of the last element of the page before. */
+                /** @description Where the page begins: as the `Link` header of the page before has it, which stays valid when elements are deleted, or the id of the last element of that page. */
                 after?: string;
             };
             header?: never;
@@ -2011,7 +2162,7 @@ export interface operations {
                     "RateLimit-Reset"?: number;
                     /**
                      * @description The next page, with `rel="next"`; absent on the last one and without `limit`.
-                     * @example <https://darkroom.example/v1/sd/text-to-image?limit=10&after=4f2kQ0yq8S3zVn1xRb7TdA9w>; rel="next"
+                     * @example <https://darkroom.example/v1/sd/text-to-image?limit=10&after=Zk3vR8wq1TnYc5bLx0JdGm>; rel="next"
                      */
                     Link?: string;
                     [name: string]: unknown;
@@ -2157,6 +2308,7 @@ export interface operations {
                     "application/json": components["schemas"]["Prompt"];
                 };
             };
+            400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
@@ -2193,6 +2345,7 @@ export interface operations {
                     "application/json": components["schemas"]["Deleted"];
                 };
             };
+            400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
@@ -2207,7 +2360,7 @@ export interface operations {
                 scope?: "public";
                 /** @description How many elements to return; all when left out. */
                 limit?: number;
-                /** @description Id of the last element of the page before. */
+                /** @description Where the page begins: as the `Link` header of the page before has it, which stays valid when elements are deleted, or the id of the last element of that page. */
                 after?: string;
             };
             header?: never;
@@ -2229,7 +2382,7 @@ export interface operations {
                     "RateLimit-Reset"?: number;
                     /**
                      * @description The next page, with `rel="next"`; absent on the last one and without `limit`.
-                     * @example <https://darkroom.example/v1/sd/text-to-image?limit=10&after=4f2kQ0yq8S3zVn1xRb7TdA9w>; rel="next"
+                     * @example <https://darkroom.example/v1/sd/text-to-image?limit=10&after=Zk3vR8wq1TnYc5bLx0JdGm>; rel="next"
                      */
                     Link?: string;
                     [name: string]: unknown;
@@ -2320,6 +2473,7 @@ export interface operations {
                     "application/json": components["schemas"]["Collection"];
                 };
             };
+            400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
@@ -2355,6 +2509,7 @@ export interface operations {
                     "application/json": components["schemas"]["Deleted"];
                 };
             };
+            400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
@@ -2390,6 +2545,7 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookDelivery"][];
                 };
             };
+            400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
@@ -2435,7 +2591,10 @@ export interface operations {
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
             409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
@@ -2544,6 +2703,7 @@ export interface operations {
                 };
                 content?: never;
             };
+            400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
@@ -2616,6 +2776,44 @@ export interface operations {
                 };
                 content?: never;
             };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    getPromptStatus: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                prompt_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PromptStatus"];
+                };
+            };
+            400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];

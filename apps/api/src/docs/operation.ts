@@ -1,4 +1,4 @@
-import { limits } from '@app/domain';
+import { imageTaskStatuses, limits } from '@app/domain';
 import { DeletedDto } from '@app/domain/http';
 import { applyDecorators } from '@nestjs/common';
 import {
@@ -86,7 +86,7 @@ function fileBody(maxLength: number): MethodDecorator {
 /** Documents a POST. */
 export const ApiCreates = (id: string, summary: string, options: Operation) =>
   applyDecorators(
-    operation(id, summary, 201, { ...options, errors: [400, 409, 422, ...(options.errors ?? [])] }),
+    operation(id, summary, 201, { ...options, errors: [...errorsOfBodies, 409, 422, ...(options.errors ?? [])] }),
     ApiHeader({
       name: 'Idempotency-Key',
       required: false,
@@ -121,9 +121,35 @@ export const ApiLists = (id: string, summary: string, options: Operation) =>
     ApiQuery({
       name: 'after',
       required: false,
-      description: 'Id of the last element of the page before.',
-      schema: { type: 'string', pattern: '^[A-Za-z0-9_-]{24}$' },
+      description:
+        'Where the page begins: as the `Link` header of the page before has it, which stays valid when elements are deleted, or the id of the last element of that page.',
+      schema: { type: 'string', pattern: '^(?:[A-Za-z0-9_-]{22}|[A-Za-z0-9_-]{24})$' },
     }),
+  );
+
+/** Documents the query parameters that limit a list of Generations or Prompts. */
+export const ApiTaskFilters = () =>
+  applyDecorators(
+    ApiQuery({
+      name: 'status',
+      required: false,
+      description: 'Only those with this status.',
+      schema: { type: 'string', enum: [...imageTaskStatuses] },
+    }),
+    ...(['after', 'before'] as const).map((side) =>
+      ApiQuery({
+        name: `created_${side}`,
+        required: false,
+        description: `Only those that were accepted ${side} this time; a day begins at 00:00 UTC.`,
+        schema: {
+          anyOf: [
+            { type: 'string', format: 'date-time' },
+            { type: 'string', format: 'date' },
+          ],
+        },
+        example: `2026-11-20T09:21:33.123Z`,
+      }),
+    ),
   );
 
 /** Documents a PUT of a file. */

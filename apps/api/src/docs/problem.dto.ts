@@ -1,9 +1,12 @@
 import { ApiProperty } from '@nestjs/swagger';
 
-/** One invalid place in the request. */
+/** One invalid place in the request; the last of very many says how many more there are. */
 export class FieldProblemDto {
-  @ApiProperty({ type: String, description: 'RFC 6901 pointer into the body.', example: '/cfg' })
-  pointer: string;
+  @ApiProperty({ type: String, required: false, description: 'RFC 6901 pointer into the body.', example: '/cfg' })
+  pointer?: string;
+
+  @ApiProperty({ type: String, required: false, description: 'Name of the query parameter, if it is one.' })
+  parameter?: string;
 
   @ApiProperty({ type: String, example: 'must be from 1 to 20, got 25' })
   message: string;

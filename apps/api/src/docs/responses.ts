@@ -79,7 +79,7 @@ const errorTexts: Readonly<Record<number, ErrorText>> = {
 };
 
 /** Errors that any route may return. */
-export const errorsOfAll: readonly number[] = [401, 403, 429, 503];
+export const errorsOfAll: readonly number[] = [400, 401, 403, 429, 503];
 
 /** Headers of every response. */
 export const requestIdHeader: HeadersObject = {
@@ -104,7 +104,7 @@ export const linkHeader: HeadersObject = {
   Link: {
     description: 'The next page, with `rel="next"`; absent on the last one and without `limit`.',
     schema: { type: 'string' },
-    example: '<https://darkroom.example/v1/sd/text-to-image?limit=10&after=4f2kQ0yq8S3zVn1xRb7TdA9w>; rel="next"',
+    example: '<https://darkroom.example/v1/sd/text-to-image?limit=10&after=Zk3vR8wq1TnYc5bLx0JdGm>; rel="next"',
   },
 };
 

@@ -1,4 +1,4 @@
-import { GenerationDto, PromptDto } from '@app/domain/http';
+import { GenerationDto, TerminatedPromptDto } from '@app/domain/http';
 import { Controller, Get, Param, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
@@ -26,7 +26,7 @@ export class EventsController {
   }
 
   @Get('finetunes/:id/prompts/:prompt_id/events')
-  @ApiStreams('streamPromptEvents', 'Follow a Prompt', PromptDto)
+  @ApiStreams('streamPromptEvents', 'Follow a Prompt', TerminatedPromptDto)
   @SendsEvents()
   ofPrompt(
     @OwnerId() ownerId: string,
@@ -34,6 +34,6 @@ export class EventsController {
     @Param('prompt_id') promptId: string,
     @Res() _: Response,
   ): FollowedTask {
-    return { id: promptId, readRecord: () => this.prompts.findOne(ownerId, id, promptId) };
+    return { id: promptId, readRecord: () => this.prompts.findTerminated(ownerId, id, promptId) };
   }
 }

@@ -6,7 +6,7 @@ import { concatMap } from 'rxjs';
 import { callerOf } from '../auth/api-key.guard';
 import { LongRequests } from '../long-requests/long-requests';
 import { EventStream } from './event-stream';
-import { hasHadEnd } from './frames';
+import { endedAttempt } from './frames';
 import type { FollowedTask } from './task-feed';
 import { TaskFeed } from './task-feed';
 
@@ -44,7 +44,8 @@ class EventsInterceptor implements NestInterceptor {
         response.headersSent ? stream.end() : response.destroy(),
       );
     await task.readRecord();
-    if (hasHadEnd(lastEventId) && (await this.feed.hasTerminated(task.id))) {
+    const attempt = endedAttempt(lastEventId);
+    if (attempt !== undefined && (await this.feed.hasTerminated(task.id, attempt))) {
       response.status(204).end();
       return;
     }

@@ -4,13 +4,15 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { FinetunePromptsModule } from '../finetune-prompts/finetune-prompts.module';
 import { TextToImageModule } from '../text-to-image/text-to-image.module';
 import { EventsController } from './events.controller';
+import { LastSteps } from './last-steps';
+import { PromptStatusController } from './prompt-status.controller';
 import { QueuePositions } from './queue-positions';
 import { TaskFeed } from './task-feed';
 
-/** Server-sent events of tasks. */
+/** Server-sent events of tasks, and the status of Prompts. */
 @Module({
   imports: [TypeOrmModule.forFeature([ImageTask]), TextToImageModule, FinetunePromptsModule],
-  controllers: [EventsController],
-  providers: [QueuePositions, TaskFeed],
+  controllers: [EventsController, PromptStatusController],
+  providers: [LastSteps, QueuePositions, TaskFeed],
 })
 export class EventsModule {}

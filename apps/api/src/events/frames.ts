@@ -31,7 +31,8 @@ export function endFrame(attempt: number, record: unknown): string {
   return frame('terminated', record, `${attempt}-end`);
 }
 
-/** Whether a client reports that it has received the last event. */
-export function hasHadEnd(lastEventId: string | undefined): boolean {
-  return /^\d{1,9}-end$/.test(lastEventId ?? '');
+/** The attempt whose last event a client reports to have received; undefined if it reports none. */
+export function endedAttempt(lastEventId: string | undefined): number | undefined {
+  const match = /^(\d{1,9})-end$/.exec(lastEventId ?? '');
+  return match ? Number(match[1]) : undefined;
 }

@@ -11,11 +11,15 @@ const pauseMs = 1_000;
 const pauseShare = 20;
 /** Tasks per look-up. */
 const lookUpAtOnce = 200;
+/** How long a request waits for the next look-up. */
+const longestWaitMs = 2_000;
 
 /** Looks up the queue positions of all followed tasks together, after the queue has changed. */
 @Injectable()
 export class QueuePositions {
   private readonly wanted = new Set<string>();
+  /** Requests that wait for the position of a task. There are no more than are served at once. */
+  private readonly asked = new Map<string, Set<(position: number | null) => void>>();
   private tell: (taskId: string, position: number) => void = () => undefined;
   private timer?: NodeJS.Timeout;
   private isLooking = false;
@@ -40,6 +44,23 @@ export class QueuePositions {
     this.moved();
   }
 
+  /** The position of a queued task: of the next look-up, so that any number of requests cost no more; null where that takes too long. */
+  of({ id, sandbox }: Pick<ImageTask, 'id' | 'sandbox'>): Promise<number | null> {
+    if (sandbox) return Promise.resolve(0);
+    return new Promise((resolve) => {
+      const waiting = this.asked.get(id) ?? new Set();
+      const answer = (position: number | null): void => {
+        clearTimeout(timer);
+        waiting.delete(answer);
+        if (waiting.size === 0) this.asked.delete(id);
+        resolve(position);
+      };
+      const timer = setTimeout(answer, longestWaitMs, null);
+      this.asked.set(id, waiting.add(answer));
+      this.moved();
+    });
+  }
+
   /** Call it when the task is no longer queued, or nobody listens. */
   forget(id: string): void {
     this.wanted.delete(id);
@@ -47,7 +68,7 @@ export class QueuePositions {
 
   /** Call it when a task was claimed, has ended or was requeued. */
   moved(): void {
-    this.hasMoved = this.wanted.size > 0;
+    this.hasMoved = this.wanted.size + this.asked.size > 0;
     if (!this.hasMoved || this.timer || this.isLooking || this.stopped) return;
     this.timer = setTimeout(() => void this.look(), Math.max(0, this.nextAt - performance.now()));
   }
@@ -63,10 +84,13 @@ export class QueuePositions {
     this.isLooking = true;
     this.hasMoved = false;
     try {
-      const ids = [...this.wanted];
+      const ids = [...new Set([...this.wanted, ...this.asked.keys()])];
       for (let at = 0; at < ids.length && !this.stopped; at += lookUpAtOnce) {
         const positions = await queuePositions(this.tasks.manager, ids.slice(at, at + lookUpAtOnce));
-        await inSlices([...positions], ([id, position]) => this.tell(id, position));
+        await inSlices([...positions], ([id, position]) => {
+          for (const answer of this.asked.get(id) ?? []) answer(position);
+          if (this.wanted.has(id)) this.tell(id, position);
+        });
       }
     } catch (error) {
       // The rows are read again soon, and the positions with them.

@@ -88,9 +88,9 @@ export class TaskFeed implements OnApplicationBootstrap, BeforeApplicationShutdo
     };
   }
 
-  /** Whether a task's stream would end at once. */
-  async hasTerminated(id: string): Promise<boolean> {
-    const task = await this.rows.findOne({ select: { status: true }, where: { id } });
+  /** Whether a task has terminated in this attempt, so that whoever has had its end has had everything. */
+  async hasTerminated(id: string, attempt: number): Promise<boolean> {
+    const task = await this.rows.findOne({ select: { status: true }, where: { id, attempt } });
     return task !== null && isTerminated(task.status);
   }
 

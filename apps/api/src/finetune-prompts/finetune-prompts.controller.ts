@@ -11,10 +11,12 @@ import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Caller, ChecksKeyItself, OwnerId } from '../auth/api-key.guard';
 import type { CallerKey } from '../auth/caller-key';
-import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
+import { ApiCreates, ApiFinds, ApiLists, ApiRemoves, ApiTaskFilters } from '../docs/operation';
 import { ValidBodyArray } from '../http/body';
+import { FilterQuery } from '../http/filter-query';
 import { SendsList } from '../http/list.interceptor';
 import type { List } from '../infrastructure/list';
+import type { TaskFilter } from '../infrastructure/task-filter';
 import { FinetunePromptsService } from './finetune-prompts.service';
 
 /** Prompts of a Fine-Tune. */
@@ -60,9 +62,15 @@ export class FinetunePromptsController {
 
   @Get('prompts')
   @ApiLists('listPrompts', 'List the Prompts of a Fine-Tune, newest first', { reply: PromptDto, errors: [404] })
+  @ApiTaskFilters()
   @SendsList()
-  findAll(@OwnerId() ownerId: string, @Param('id') id: string, @Res() _: Response): Promise<List> {
-    return this.prompts.list(ownerId, id);
+  findAll(
+    @OwnerId() ownerId: string,
+    @Param('id') id: string,
+    @FilterQuery() filter: TaskFilter,
+    @Res() _: Response,
+  ): Promise<List> {
+    return this.prompts.list(ownerId, id, filter);
   }
 
   @Get('prompts/:prompt_id')

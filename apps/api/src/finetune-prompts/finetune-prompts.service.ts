@@ -1,4 +1,4 @@
-import type { Finetune, Style } from '@app/domain';
+import type { Finetune, ImageTask, Style } from '@app/domain';
 import {
   applyTemplate,
   FieldProblems,
@@ -9,7 +9,7 @@ import {
   UnprocessableError,
 } from '@app/domain';
 import type { ApplyStyleDto, CreatePromptDto, PartialPromptDto } from '@app/domain/http';
-import { CreatedPromptDto, PromptDto } from '@app/domain/http';
+import { CreatedPromptDto, PromptDto, TerminatedPromptDto } from '@app/domain/http';
 import { ImageTaskLifeCycle } from '@app/image-tasks';
 import { Transactions } from '@app/queue';
 import type { InstalledModel } from '@app/model-store';
@@ -27,6 +27,8 @@ import { PromptLengths } from '../models/prompt-lengths.service';
 import { ImageUrls } from '../images/image-urls';
 import type { List } from '../infrastructure/list';
 import { listOf } from '../infrastructure/list';
+import type { TaskFilter } from '../infrastructure/task-filter';
+import { filterTasks } from '../infrastructure/task-filter';
 import { StoredFiles } from '../storage-use/stored-files';
 import { stylesToApply } from '../styles/applied-styles';
 import { ThumbnailsService } from '../thumbnails/thumbnails.service';
@@ -141,25 +143,36 @@ export class FinetunePromptsService {
   }
 
   /** @throws NotFoundError for the Fine-Tune. */
-  async list(ownerId: string, finetuneId: string): Promise<List> {
+  async list(ownerId: string, finetuneId: string, filter: TaskFilter): Promise<List> {
     await this.finetunes.load(ownerId, finetuneId);
     const query = this.prompts
       .createQueryBuilder('prompt')
       .innerJoinAndSelect('prompt.task', 'task')
       .where('prompt.owner_id = :ownerId AND prompt.finetune_id = :finetuneId', { ownerId, finetuneId });
-    return listOf(query, async (rows) => {
+    const present = async (rows: FinetunePrompt[]) => {
       const urls = await this.urls.ofTasks(rows.map(({ id }) => id));
       return rows.map((row) => PromptDto.from(row, urls.get(row.id) ?? []));
-    });
+    };
+    return listOf(query, present, (rows) => filterTasks(rows, filter));
   }
 
   /** @throws NotFoundError for the Fine-Tune, else for the Prompt. */
   async findOne(ownerId: string, finetuneId: string, id: string): Promise<PromptDto> {
-    await this.finetunes.load(ownerId, finetuneId);
-    const options = { within: { finetuneId }, relations: { task: true } } as const;
-    const prompt = await findOwned(this.prompts.manager, FinetunePrompt, ownerId, id, options);
+    const prompt = await this.load(ownerId, finetuneId, id);
     const urls = await this.urls.ofTasks([id]);
     return PromptDto.from(prompt, urls.get(id) ?? []);
+  }
+
+  /** The Prompt with its status, for the end of its event stream. @throws NotFoundError for the Fine-Tune, else for the Prompt. */
+  async findTerminated(ownerId: string, finetuneId: string, id: string): Promise<TerminatedPromptDto> {
+    const prompt = await this.load(ownerId, finetuneId, id);
+    const urls = await this.urls.ofTasks([id]);
+    return TerminatedPromptDto.ended(prompt, urls.get(id) ?? []);
+  }
+
+  /** What draws the Prompt. @throws NotFoundError for the Fine-Tune, else for the Prompt. */
+  async findTask(ownerId: string, finetuneId: string, id: string): Promise<ImageTask> {
+    return (await this.load(ownerId, finetuneId, id)).task;
   }
 
   /** Cancels it if it has not terminated, and deletes its row and its pictures; Styles made from it keep a thumbnail. */
@@ -174,6 +187,12 @@ export class FinetunePromptsService {
       await this.lifeCycle.remove(transaction, id);
     });
     await this.files.removeAll([id]);
+  }
+
+  private async load(ownerId: string, finetuneId: string, id: string): Promise<FinetunePrompt> {
+    await this.finetunes.load(ownerId, finetuneId);
+    const options = { within: { finetuneId }, relations: { task: true } } as const;
+    return findOwned(this.prompts.manager, FinetunePrompt, ownerId, id, options);
   }
 
   /**

@@ -7,6 +7,9 @@ import { BodyPipe } from '../http/body';
 /** Fields of a Fine-Tune that a text-to-image request does not have. */
 const finetuneFields = ['name', 'title', 'token', 'images_url'] as const;
 
+const neither =
+  'is required to draw pictures from it; a body with "name", and without "prompt", registers a Fine-Tune instead';
+
 /** The body of `POST /v1/finetunes`, which is a Fine-Tune or a text-to-image request. */
 export const FinetuneOrGenerationBody = () => Body(new FinetuneOrGenerationPipe());
 
@@ -17,18 +20,30 @@ export class FinetuneOrGenerationPipe implements PipeTransform {
 
   /** @throws InvalidError naming every invalid field; `FineTuneNameMissing` or `PromptMissing` for a missing required one. */
   transform(body: unknown): CreateFinetuneDto | CreateGenerationDto {
-    if (!isFinetune(body)) return this.generation.transform(body) as CreateGenerationDto;
+    if (typeof body !== 'object' || body === null || Array.isArray(body))
+      return this.generation.transform(body) as CreateGenerationDto;
+    if (!has(body, 'prompt') && finetuneFields.some((field) => has(body, field)))
+      return this.finetune.transform(without(body, ['prompt'])) as CreateFinetuneDto;
     try {
-      return this.finetune.transform(body) as CreateFinetuneDto;
+      return this.generation.transform(without(body, finetuneFields)) as CreateGenerationDto;
     } catch (error) {
-      if (error instanceof InvalidError && !Object.hasOwn(body, 'name'))
-        throw new InvalidError('FineTuneNameMissing', error.message, error.fields);
-      throw error;
+      if (!(error instanceof InvalidError) || has(body, 'prompt')) throw error;
+      const fields = error.fields?.map((field) =>
+        field.pointer === '/prompt' ? { ...field, message: neither } : field,
+      );
+      throw new InvalidError(error.code, `"/prompt" ${neither}.`, fields);
     }
   }
 }
 
-function isFinetune(body: unknown): body is object {
-  if (typeof body !== 'object' || body === null || Object.hasOwn(body, 'prompt')) return false;
-  return finetuneFields.some((field) => Object.hasOwn(body, field));
+/** Whether a field is given: null means that it is not. */
+function has(body: object, field: string): boolean {
+  return Object.hasOwn(body, field) && (body as Record<string, unknown>)[field] !== null;
+}
+
+/** The body without those of some fields that are null. It has no more fields than a body may have. */
+function without(body: object, fields: readonly string[]): object {
+  const absent = fields.filter((field) => Object.hasOwn(body, field) && !has(body, field));
+  if (absent.length === 0) return body;
+  return Object.fromEntries(Object.entries(body).filter(([field]) => !absent.includes(field)));
 }

@@ -1,8 +1,8 @@
 import { InvalidError } from '@app/domain';
 
 /** A query parameter is wrong. */
-export function badParameter(name: string, message: string): InvalidError {
-  return new InvalidError('ValidationFailed', `The query parameter "${name}" ${message}.`, [
-    { pointer: `/${name}`, message },
+export function badParameter(parameter: string, message: string): InvalidError {
+  return new InvalidError('ValidationFailed', `The query parameter "${parameter}" ${message}.`, [
+    { parameter, message },
   ]);
 }

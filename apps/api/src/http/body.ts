@@ -1,13 +1,9 @@
-import type { ErrorCode } from '@app/domain';
 import { FieldProblems, InvalidError, limits } from '@app/domain';
 import { readArray, readObject } from '@app/domain/http';
 import { Body } from '@nestjs/common';
 import type { PipeTransform } from '@nestjs/common';
 
 type Dto = new () => object;
-
-/** Stable codes of missing required fields, by the last part of their pointer. */
-const missingCodes: Readonly<Record<string, ErrorCode<'invalid'>>> = { prompt: 'PromptMissing' };
 
 /** The body as one checked object. */
 export const ValidBody = (dto: Dto) => Body(new BodyPipe(dto));
@@ -30,11 +26,7 @@ export class BodyPipe implements PipeTransform {
     const problems = new FieldProblems();
     const read = this.read(body, problems);
     if (problems.count === 0) return read as object;
-    const told = problems.list();
-    const missing = told.flatMap(({ pointer, message }) =>
-      message === 'is required' ? (missingCodes[pointer.split('/').at(-1) ?? ''] ?? []) : [],
-    );
-    throw new InvalidError(missing[0] ?? 'ValidationFailed', problems.sentence(), told);
+    throw new InvalidError(problems.code ?? 'ValidationFailed', problems.sentence(), problems.list());
   }
 
   private read(body: unknown, problems: FieldProblems): unknown {

@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer';
-import { BodyTooLargeError, InvalidError, limits, MalformedBodyError } from '@app/domain';
+import { BodyTooLargeError, FieldProblems, InvalidError, limits, MalformedBodyError } from '@app/domain';
 import type { Request, Response } from 'express';
 import { raw } from 'express';
+import { findInexact } from './exact-json';
 import { scanJson } from './json-scan';
 import { BodyTimeoutError, UnsupportedMediaTypeError } from './http-errors';
 
@@ -55,7 +56,7 @@ export class JsonBody {
 
   /**
    * Parses the bytes; an empty body, which clients send by mistake, counts as `{}`.
-   * @throws MalformedBodyError; InvalidError for too many fields, levels or objects
+   * @throws MalformedBodyError; InvalidError for too many fields, levels or objects, and for what parsing would change in silence
    */
   static parse(bytes: Buffer): unknown {
     if (bytes.length === 0) return {};
@@ -66,11 +67,21 @@ export class JsonBody {
       throw new InvalidError('ValidationFailed', `The body ${found.message}.`, [
         { pointer: '', message: found.message },
       ]);
-    try {
-      return JSON.parse(decoder.decode(bytes));
-    } catch {
-      throw new MalformedBodyError(notJson);
-    }
+    const text = decoder.decode(bytes);
+    const body = parseJson(text);
+    const problems = new FieldProblems();
+    findInexact(text, problems);
+    if (problems.count > 0) throw new InvalidError('ValidationFailed', problems.sentence(), problems.list());
+    return body;
+  }
+}
+
+/** @throws MalformedBodyError */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new MalformedBodyError(notJson);
   }
 }
 

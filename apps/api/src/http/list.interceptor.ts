@@ -1,4 +1,5 @@
 import type { Config } from '@app/config';
+import { isIdentifier } from '@app/domain';
 import { CONFIG } from '@app/foundation';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { Inject, Injectable, UseInterceptors } from '@nestjs/common';
@@ -6,12 +7,12 @@ import type { Request, Response } from 'express';
 import type { Observable } from 'rxjs';
 import { concatMap } from 'rxjs';
 import { callerOf } from '../auth/api-key.guard';
+import { Cursors } from '../infrastructure/cursors';
 import type { List, ListElement } from '../infrastructure/list';
 import { LongRequests } from '../long-requests/long-requests';
 import { SerialTurns } from '../work/serial-turns';
-import { badParameter } from './bad-parameter';
 import type { Page } from './page';
-import { linkNext, pageOf } from './page';
+import { badAfter, linkNext, pageOf } from './page';
 import { writePiece } from './write-piece';
 
 /** Elements of the first batch: a list that is no longer than this is sent at once, whatever else the key has running. */
@@ -44,6 +45,7 @@ export const SendsList = () => UseInterceptors(ListInterceptor);
 class ListInterceptor implements NestInterceptor {
   constructor(
     private readonly longRequests: LongRequests,
+    private readonly cursors: Cursors,
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
@@ -64,16 +66,23 @@ class ListInterceptor implements NestInterceptor {
     // Nothing is read for a caller who disconnected while waiting for its turn.
     const once = async (count: number, place?: number) => (response.closed ? [] : list.read(count, place));
     const read = (count: number, place?: number) => turns.run(ownerId, () => once(count, place));
-    const place = after === undefined ? undefined : await turns.run(ownerId, () => list.seqOf(after));
-    if (after !== undefined && place === undefined)
-      throw badParameter('after', 'must be the id of an element of this list');
+    // A position in one list says nothing in another.
+    const name = `${ownerId} ${request.path}`;
+    const place =
+      after === undefined
+        ? undefined
+        : isIdentifier(after)
+          ? await turns.run(ownerId, () => list.seqOf(after))
+          : await this.cursors.read(name, after);
+    if (after !== undefined && place === undefined) throw badAfter();
     const count = limit ?? firstBatch;
     const found = await turns.runSeveral(ownerId, (runTurn) =>
       readPage(count + 1, (batch, from = place) => runTurn(() => once(batch, from))),
     );
     const shown = found.slice(0, count);
     const hasMore = found.length > count;
-    if (limit !== undefined && hasMore) linkNext(request, response, this.config.publicUrl, shown[count - 1].id);
+    if (limit !== undefined && hasMore)
+      linkNext(request, response, this.config.publicUrl, await this.cursors.write(name, shown[count - 1].seq));
     response.type('json');
     if (limit !== undefined || !hasMore) {
       response.send(`[${shown.map(({ json }) => json).join()}]`);

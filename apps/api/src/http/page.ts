@@ -5,8 +5,12 @@ import { badParameter } from './bad-parameter';
 /** The requested part of a list; without `limit`, all of it. */
 export interface Page {
   limit?: number;
+  /** The id of an element, or a cursor. */
   after?: string;
 }
+
+/** A cursor is shorter than an id, so that the two cannot be confused. */
+const cursor = /^[A-Za-z0-9_-]{22}$/;
 
 /**
  * The `limit` and `after` query parameters, checked.
@@ -18,14 +22,19 @@ export function pageOf({ query }: Request): Page {
   const count = limit === undefined ? undefined : Number(limit);
   if (count !== undefined && (typeof limit !== 'string' || !/^\d+$/.test(limit) || count < min || count > max))
     throw badParameter('limit', `must be an integer from ${min} to ${max}`);
-  if (after !== undefined && (typeof after !== 'string' || !isIdentifier(after)))
-    throw badParameter('after', 'must be the id of an element of this list');
+  if (after !== undefined && (typeof after !== 'string' || !(isIdentifier(after) || cursor.test(after))))
+    throw badAfter();
   return { ...(count !== undefined && { limit: count }), ...(after !== undefined && { after }) };
 }
 
-/** Links to the next page, after the element with the id `last`, in a `Link` header. */
-export function linkNext(request: Request, response: Response, publicUrl: string, last: string): void {
+/** The error for an `after` that is nothing of this list. */
+export function badAfter(): Error {
+  return badParameter('after', 'must be the id of an element of this list, or be taken from the Link header of a page');
+}
+
+/** Links to the next page, from a cursor on, in a `Link` header. */
+export function linkNext(request: Request, response: Response, publicUrl: string, after: string): void {
   const url = new URL(request.originalUrl, publicUrl);
-  url.searchParams.set('after', last);
+  url.searchParams.set('after', after);
   response.setHeader('Link', `<${publicUrl}${url.pathname}${url.search}>; rel="next"`);
 }

@@ -6,6 +6,7 @@ import { finalize, tap } from 'rxjs';
 import type { RequestWeight } from '../long-requests/request-turns';
 import { RequestTurns } from '../long-requests/request-turns';
 import { LoopTime, loopTime } from '../work/loop-time';
+import { refuseBody, refuseUnknownParameters } from './documented-input';
 import { JsonBody } from './json-body';
 import { idsIn } from './record-ids';
 
@@ -21,25 +22,27 @@ const largeBodies = new LoopTime(pauseFactor);
 
 /**
  * Runs for every request between the guards and its route. It reads the body first, and then waits for the key's turn, so that no
- * slow sender occupies one. Then it parses the body, large ones one after the other with pauses in between. Afterwards it notes
+ * slow sender occupies one. Query parameters and bodies that the route does not document are refused. Then it parses the body, large ones one after the other with pauses in between. Afterwards it notes
  * the records that the request made. One interceptor for all this, because each one costs time per request.
  */
 @Injectable()
 export class RequestInterceptor implements NestInterceptor {
   constructor(private readonly turns: RequestTurns) {}
 
-  /** @throws TooManyRequestsError, and what `JsonBody` throws */
+  /** @throws InvalidError for what the route does not take; TooManyRequestsError, and what `JsonBody` throws */
   async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
     const http = context.switchToHttp();
     const [request, response] = [http.getRequest<Request>(), http.getResponse<Response>()];
     const { apiKey, method } = request;
     if (!apiKey) return next.handle();
+    refuseUnknownParameters(context.getHandler(), request);
     const weight = weightOf(request);
     const bytes = JsonBody.isIn(request) ? await this.read(apiKey.id, request, response, weight) : undefined;
     await this.turns.take(apiKey.id, response, weight);
     if (bytes)
       try {
         request.body = await parsed(apiKey.id, bytes);
+        refuseBody(context.getHandler(), request);
       } catch (error) {
         this.turns.end(response);
         throw error;
@@ -71,7 +74,7 @@ async function parsed(ownerId: string, bytes: Buffer): Promise<unknown> {
 
 function weightOf({ method, headers, route }: Request): RequestWeight {
   const { path } = route as { path: string };
-  if (method === 'GET') return path.endsWith('/:id') ? 'light' : 'heavy';
+  if (method === 'GET') return path.endsWith('/:id') || path.endsWith('/status') ? 'light' : 'heavy';
   // One Collection stands for up to a thousand Prompts, in the request and in its response.
   if (path.endsWith('/styles')) return 'heavy';
   const isSmall = headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= lightBytes;

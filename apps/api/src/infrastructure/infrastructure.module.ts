@@ -7,13 +7,15 @@ import type { JobBackEnd } from '@app/queue';
 import { Transactions } from '@app/queue';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { Global, Module } from '@nestjs/common';
+import { Cursors } from './cursors';
 import { Drain } from './drain';
 import { Notifications } from './notifications';
 
-/** Shared by all features of this process: the intake of tasks, the listener for notifications, and the drain at the end of the process. */
+/** Shared by all features of this process: the intake of tasks, the listener for notifications, the cursors of lists, and the drain at the end of the process. */
 @Global()
 @Module({
   providers: [
+    Cursors,
     Drain,
     Notifications,
     {
@@ -25,7 +27,7 @@ import { Notifications } from './notifications';
         ),
     },
   ],
-  exports: [Drain, Notifications, TaskIntake],
+  exports: [Cursors, Drain, Notifications, TaskIntake],
 })
 export class InfrastructureModule implements OnApplicationShutdown {
   constructor(private readonly intake: TaskIntake) {}

@@ -22,20 +22,27 @@ type Row = ObjectLiteral & { id: string; seq: number };
  * The list of a query's rows, by the `seq` of its main alias. A metadata column is passed on as stored text: it is most of a long
  * list, and nothing here reads it.
  * @param present makes the records of some rows, in order.
+ * @param narrow limits what is read. Any element of the whole list is a position.
  */
 export function listOf<T extends Row>(
   query: SelectQueryBuilder<T>,
   present: (rows: T[]) => object[] | Promise<object[]>,
+  narrow: (query: SelectQueryBuilder<T>) => void = () => undefined,
 ): List {
   const { alias, expressionMap } = query;
   const hasMetadata = expressionMap.mainAlias?.metadata.columns.some(({ propertyName }) => propertyName === 'metadata');
   return {
     async seqOf(id) {
-      const found = await query.clone().select(`${alias}.seq`).andWhere(`${alias}.id = :id`, { id }).getOne();
+      const found = await query
+        .clone()
+        .select(`${alias}.seq`)
+        .andWhere(`${alias}.id = :listed`, { listed: id })
+        .getOne();
       return found?.seq;
     },
     async read(count, after) {
       const batch = query.clone().orderBy(`${alias}.seq`, 'DESC').limit(count);
+      narrow(batch);
       if (after !== undefined) batch.andWhere(`${alias}.seq < :after`, { after });
       if (hasMetadata) {
         const { columns = [] } = expressionMap.mainAlias?.metadata ?? {};

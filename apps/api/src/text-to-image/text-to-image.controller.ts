@@ -4,10 +4,12 @@ import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Caller, ChecksKeyItself, OwnerId } from '../auth/api-key.guard';
 import type { CallerKey } from '../auth/caller-key';
-import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
+import { ApiCreates, ApiFinds, ApiLists, ApiRemoves, ApiTaskFilters } from '../docs/operation';
 import { ValidBody } from '../http/body';
+import { FilterQuery } from '../http/filter-query';
 import { SendsList } from '../http/list.interceptor';
 import type { List } from '../infrastructure/list';
+import type { TaskFilter } from '../infrastructure/task-filter';
 import { TextToImageService } from './text-to-image.service';
 
 /** Pictures from a prompt. */
@@ -32,9 +34,10 @@ export class TextToImageController {
 
   @Get()
   @ApiLists('listGenerations', 'List your Generations, newest first', { reply: GenerationDto })
+  @ApiTaskFilters()
   @SendsList()
-  findAll(@OwnerId() ownerId: string, @Res() _: Response): List {
-    return this.textToImage.list(ownerId);
+  findAll(@OwnerId() ownerId: string, @FilterQuery() filter: TaskFilter, @Res() _: Response): List {
+    return this.textToImage.list(ownerId, filter);
   }
 
   @Get(':id')

@@ -17,6 +17,8 @@ import { PromptLengths } from '../models/prompt-lengths.service';
 import { ImageUrls } from '../images/image-urls';
 import type { List } from '../infrastructure/list';
 import { listOf } from '../infrastructure/list';
+import type { TaskFilter } from '../infrastructure/task-filter';
+import { filterTasks } from '../infrastructure/task-filter';
 import { StoredFiles } from '../storage-use/stored-files';
 import type { FoundGeneration } from './generations.reader';
 import { GenerationsReader } from './generations.reader';
@@ -62,15 +64,16 @@ export class TextToImageService {
     return GenerationDto.from(generation, imageUrls);
   }
 
-  list(ownerId: string): List {
+  list(ownerId: string, filter: TaskFilter): List {
     const query = this.generations
       .createQueryBuilder('generation')
       .innerJoinAndSelect('generation.task', 'task')
       .where('generation.owner_id = :ownerId', { ownerId });
-    return listOf(query, async (rows) => {
+    const present = async (rows: Generation[]) => {
       const urls = await this.urls.ofTasks(rows.map(({ id }) => id));
       return rows.map((row) => GenerationDto.from(row, urls.get(row.id) ?? []));
-    });
+    };
+    return listOf(query, present, (rows) => filterTasks(rows, filter));
   }
 
   /** @throws ConflictError when it has succeeded or failed; one that is already canceled stays canceled. */

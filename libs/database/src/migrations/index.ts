@@ -22,6 +22,8 @@ import { NoSourcesOfAll1795690010000 } from './1795690010000-no-sources-of-all';
 import { QueuedByModel1795710000000 } from './1795710000000-queued-by-model';
 import { ClaimsThatKnow1795710010000 } from './1795710010000-claims-that-know';
 import { NoQueuedOfAllModels1795710020000 } from './1795710020000-no-queued-of-all-models';
+import { CursorKeys1795700000000 } from './1795700000000-cursor-keys';
+import { TasksByTime1795700010000 } from './1795700010000-tasks-by-time';
 
 /** Every migration in order; append new ones. An index on a table that may be large is made with `createIndexConcurrently`. */
 export const migrations = [
@@ -49,4 +51,6 @@ export const migrations = [
   QueuedByModel1795710000000,
   ClaimsThatKnow1795710010000,
   NoQueuedOfAllModels1795710020000,
+  CursorKeys1795700000000,
+  TasksByTime1795700010000,
 ];

@@ -1,9 +1,11 @@
 import type { ErrorCode, ErrorKind } from './error-table';
 
-/** One invalid place in the request body. */
+/** One invalid place in a request: a field of its body, or a parameter of its query. */
 export interface FieldProblem {
   /** RFC 6901 pointer into the body. */
-  pointer: string;
+  pointer?: string;
+  /** Name of the query parameter. */
+  parameter?: string;
   message: string;
 }
 

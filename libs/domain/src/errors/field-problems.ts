@@ -1,37 +1,63 @@
 import type { FieldProblem } from './domain-error';
+import type { ErrorCode } from './error-table';
 
 /** Problems that one response lists; the others are only counted. */
 const maxListed = 20;
 /** Characters of a key that a pointer repeats: enough to recognise it. */
 const maxKeyLength = 100;
 
+/** Of several problems, the one that names the error: the first with a code of its own, otherwise the first. */
+interface Primary {
+  problem: FieldProblem;
+  code: FieldCode | undefined;
+}
+
+/** A code that says more than that a field is invalid. */
+type FieldCode = ErrorCode<'invalid'>;
+
 /** The problems of a request. However many there are, the response stays short and collecting them takes little time. */
 export class FieldProblems {
   readonly #told: FieldProblem[] = [];
   #count = 0;
+  #primary: Primary | undefined;
 
   get count(): number {
     return this.#count;
   }
 
-  /** @param key of the invalid field inside the object at `parent`; undefined when `parent` itself is invalid. */
-  add(parent: string, key: string | number | undefined, message: string): void {
+  /** Whether further problems are only counted. */
+  get isFull(): boolean {
+    return this.#told.length >= maxListed;
+  }
+
+  /**
+   * @param key of the invalid field inside the object at `parent`; undefined when `parent` itself is invalid.
+   * @param code of this problem, if it has one of its own.
+   */
+  add(parent: string, key: string | number | undefined, message: string, code?: FieldCode): void {
     this.#count++;
-    if (this.#told.length < maxListed)
-      this.#told.push({ pointer: key === undefined ? parent : pointerTo(parent, key), message });
+    if (this.isFull && (!code || this.#primary?.code)) return;
+    const problem = { pointer: key === undefined ? parent : pointerTo(parent, key), message };
+    if (!this.isFull) this.#told.push(problem);
+    if (!this.#primary || (code && !this.#primary.code)) this.#primary = { problem, code };
   }
 
   /** The first twenty, and the number of the others. */
   list(): FieldProblem[] {
     const more = this.#count - this.#told.length;
-    return more === 0 ? this.#told : [...this.#told, { pointer: '', message: `and ${more} more` }];
+    return more === 0 ? this.#told : [...this.#told, { message: `and ${more} more` }];
   }
 
-  /** The first, and the number of the others, as a sentence. */
+  /** The code of the problem that `sentence` tells; undefined if it has none of its own. */
+  get code(): FieldCode | undefined {
+    return this.#primary?.code;
+  }
+
+  /** One problem, and how many there are, as a sentence. */
   sentence(): string {
-    const [{ pointer, message }] = this.#told;
-    const more = this.#count > 1 ? `, and ${this.#count - 1} more` : '';
-    return `${pointer === '' ? 'The body' : `"${pointer}"`} ${message}${more}.`;
+    const { pointer, message } = this.#primary?.problem ?? { pointer: '', message: 'is not valid' };
+    const one = `${pointer ? `"${pointer}"` : 'The body'} ${message}`;
+    return this.#count > 1 ? `${one} (one of ${this.#count} problems).` : `${one}.`;
   }
 }
 

@@ -1,6 +1,8 @@
 import { plainToInstance } from 'class-transformer';
 import { ValidateBy, validateSync } from 'class-validator';
+import type { ErrorCode } from '../errors/error-table';
 import type { FieldProblems } from '../errors/field-problems';
+import { unknownField } from './foreign-names';
 
 /** Says what is wrong with a value, if anything. The text has no subject, because the pointer precedes it. */
 export type Check = (value: unknown) => string | undefined;
@@ -9,13 +11,21 @@ export type Check = (value: unknown) => string | undefined;
  * How a field of a request body is read: small values (`isSmall`) are checked by class-validator with `check`; a value whose size
  * the caller decides is read by `read` alone.
  */
-export type FieldRule = { optional: boolean; nullable: boolean } & (
+export type FieldRule = {
+  /** It may be left out, or be null, which means the same. */
+  optional: boolean;
+  /** The error code when it is missing, null or empty, if it has one of its own. */
+  missingCode?: ErrorCode<'invalid'>;
+} & (
   | { isSmall: (value: unknown) => boolean; check: Check }
   | {
       /** Checks sizes before contents, and reads no more of the value than its limits allow. */
       read: (value: unknown, pointer: string, problems: FieldProblems) => unknown;
     }
 );
+
+/** Said of a text without any character that can be seen. */
+export const emptyMessage = 'must not be empty';
 
 type Dto = new () => object;
 
@@ -41,6 +51,7 @@ export function Field(rule: FieldRule): PropertyDecorator {
  * Reads an object of a body as its DTO, which gets only the known fields that were sent. Each key is looked up once and the
  * values of unknown keys are ignored, so that the time does not depend on them. class-transformer and class-validator, which are
  * slow for every object and key, see only known, small fields.
+ * A field that is null counts as left out.
  * @returns undefined for a value that is no object; if there are problems, the result is meaningless.
  */
 export function readObject<T extends object>(
@@ -59,17 +70,18 @@ export function readObject<T extends object>(
   const own: Record<string, unknown> = {};
   for (const [name, rule] of rules) {
     const field = Object.hasOwn(sent, name) ? sent[name] : undefined;
-    if (field === undefined) {
-      if (!rule.optional) problems.add(pointer, name, 'is required');
-    } else if (field === null && rule.nullable) own[name] = null;
-    else if ('read' in rule) own[name] = rule.read(field, `${pointer}/${name}`, problems);
-    else if (field !== null && rule.isSmall(field)) small[name] = field;
+    if (field === undefined || field === null) {
+      if (!rule.optional) problems.add(pointer, name, 'is required', rule.missingCode);
+    } else if ('read' in rule) own[name] = rule.read(field, `${pointer}/${name}`, problems);
+    else if (rule.isSmall(field)) small[name] = field;
     else problems.add(pointer, name, rule.check(field) ?? 'is not valid');
   }
   const instance = plainToInstance(dto, small);
-  for (const { property, constraints = {} } of validateSync(instance, { skipMissingProperties: true }))
-    problems.add(pointer, property, Object.values(constraints)[0] ?? 'is not valid');
-  for (const name of Object.keys(sent)) if (!rules.has(name)) problems.add(pointer, name, 'is not a known field');
+  for (const { property, constraints = {} } of validateSync(instance, { skipMissingProperties: true })) {
+    const message = Object.values(constraints)[0] ?? 'is not valid';
+    problems.add(pointer, property, message, message === emptyMessage ? rules.get(property)?.missingCode : undefined);
+  }
+  for (const name of Object.keys(sent)) if (!rules.has(name)) problems.add(pointer, name, unknownField(name, rules));
   return Object.assign(instance, own);
 }
 

@@ -10,7 +10,6 @@ export const NegativePromptField = () =>
     minLength: 0,
     maxLength: limits.promptLength,
     optional: true,
-    nullable: true,
   });
 
 /** A model by its name, whether it is installed or not. */
@@ -71,6 +70,5 @@ export const OwnMetadataField = () =>
   MetadataField({
     description: 'A JSON object of your own, returned as it was sent.',
     optional: true,
-    nullable: true,
     example: { order: 42 },
   });

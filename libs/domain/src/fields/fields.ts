@@ -3,21 +3,22 @@ import type { ApiPropertyOptions } from '@nestjs/swagger';
 import { ApiProperty } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import type { AspectRatio } from '../common/aspect-ratio';
-import { aspectRatios } from '../common/aspect-ratio';
+import { aspectRatios, sizeOf } from '../common/aspect-ratio';
 import { limits } from '../common/limits';
+import type { ErrorCode } from '../errors/error-table';
 import type { FieldProblems } from '../errors/field-problems';
 import type { Check, FieldRule } from './field-rule';
-import { Field, readObject } from './field-rule';
+import { emptyMessage, Field, readObject } from './field-rule';
 import { characterCount, forbiddenKeys, hasWord, isCleanText, metadataProblem } from './text-rules';
 
 /** What every field declares, both for its check and for the OpenAPI document. */
 export interface FieldOptions {
   description: string;
   example?: unknown;
-  /** Whether it may be left out. */
+  /** Whether it may be left out or be null, which means the same. */
   optional?: boolean;
-  /** Whether it may be null, which means the same as leaving it out. */
-  nullable?: boolean;
+  /** The error code when it is missing, null or empty, if it has one of its own. */
+  missingCode?: ErrorCode<'invalid'>;
   /** The value when it is left out. */
   default?: unknown;
 }
@@ -25,6 +26,17 @@ export interface FieldOptions {
 /** A scalar; `maxLength` of a string is in UTF-16 units. */
 const isScalar = (value: unknown, maxLength = 100): boolean =>
   typeof value === 'string' ? value.length <= maxLength : typeof value !== 'object';
+
+/** Characters of a wrong value that a message repeats. */
+const shownLength = 40;
+
+/** A wrong value, as a message names it. */
+function shown(value: unknown): string {
+  if (Array.isArray(value)) return 'an array';
+  if (typeof value === 'object') return 'an object';
+  if (typeof value !== 'string') return String(value);
+  return value.length > shownLength ? `${JSON.stringify(value.slice(0, shownLength))}…` : JSON.stringify(value);
+}
 
 /** A field with one small value, checked as it was sent. */
 function smallField(
@@ -52,15 +64,15 @@ type Reading =
   | Pick<Extract<FieldRule, { check: unknown }>, 'check' | 'isSmall'>;
 
 function field(options: FieldOptions, schema: ApiPropertyOptions, reading: Reading): PropertyDecorator {
-  const { optional = false, nullable = false, ...documented } = options;
+  const { optional = false, missingCode, ...documented } = options;
   return applyDecorators(
     ApiProperty({
       ...schema,
       ...documented,
       required: !optional,
-      ...(nullable && { nullable: true }),
+      ...(optional && { nullable: true }),
     } as ApiPropertyOptions),
-    Field({ optional, nullable, ...reading }),
+    Field({ optional, ...(missingCode && { missingCode }), ...reading }),
   );
 }
 
@@ -89,10 +101,10 @@ export function TextField(
   const documented = word ? wordPattern : (pattern?.source ?? (minLength > 0 ? String.raw`\S` : undefined));
   const schema = { type: String, minLength, maxLength, ...(documented && { pattern: documented }) };
   const check: Check = (value) => {
-    if (typeof value !== 'string') return 'must be a string';
+    if (typeof value !== 'string') return `must be a string, got ${shown(value)}`;
     const length = characterCount(value);
     if (length > maxLength) return `must be at most ${maxLength} characters, got ${length}`;
-    if (length < minLength || value.trim().length < Math.min(minLength, 1)) return 'must not be empty';
+    if (length < minLength || value.trim().length < Math.min(minLength, 1)) return emptyMessage;
     if (!isCleanText(value)) return 'must not contain a NUL or a lone surrogate';
     if (pattern && !pattern.test(value)) return patternMessage ?? `must match ${pattern.source}`;
     return word && !hasWord(value) ? 'must have a letter or a digit' : undefined;
@@ -105,9 +117,8 @@ export function TextField(
 export function NumberField(options: FieldOptions & { min: number; max: number; integer?: boolean }) {
   const { min, max, integer, ...rest } = options;
   return smallField(rest, { type: integer ? 'integer' : 'number', minimum: min, maximum: max }, (value) => {
-    if (typeof value !== 'number' || !Number.isFinite(value))
-      return integer ? 'must be an integer' : 'must be a number';
-    if (integer && !Number.isInteger(value)) return 'must be an integer';
+    const isOfKind = typeof value === 'number' && (integer ? Number.isInteger(value) : Number.isFinite(value));
+    if (!isOfKind) return `must be ${integer ? 'an integer' : 'a number'}, got ${shown(value)}`;
     return value < min || value > max ? `must be from ${min} to ${max}, got ${value}` : undefined;
   });
 }
@@ -115,7 +126,7 @@ export function NumberField(options: FieldOptions & { min: number; max: number; 
 /** True or false. */
 export function BooleanField(options: FieldOptions) {
   return smallField(options, { type: Boolean }, (value) =>
-    typeof value === 'boolean' ? undefined : 'must be true or false',
+    typeof value === 'boolean' ? undefined : `must be true or false, got ${shown(value)}`,
   );
 }
 
@@ -123,9 +134,17 @@ export function BooleanField(options: FieldOptions) {
 export function EnumField(options: FieldOptions & { values: readonly string[]; name: string }) {
   const { values, name, ...rest } = options;
   return smallField(rest, { enum: [...values], enumName: name }, (value) =>
-    typeof value === 'string' && values.includes(value) ? undefined : `must be one of ${values.join(', ')}`,
+    typeof value === 'string' && values.includes(value)
+      ? undefined
+      : `must be one of ${values.join(', ')}, got ${shown(value)}`,
   );
 }
+
+/** The words of the picture shapes, with their sizes: other services take sizes or ratios. */
+const shapes = aspectRatios
+  .map((shape) => `${shape} (${sizeOf[shape].width}x${sizeOf[shape].height})`)
+  .join(', ')
+  .replace(/, (?=[^,]*$)/, ' or ');
 
 /** A picture shape: one of the three words, or an array with one of them. The DTO gets the word, or with `asSent` either form. */
 export function AspectRatioField({ asSent = false, ...options }: FieldOptions & { asSent?: boolean }) {
@@ -134,7 +153,7 @@ export function AspectRatioField({ asSent = false, ...options }: FieldOptions & 
   const check: Check = (value) =>
     aspectRatios.includes(onlyElement(value) as AspectRatio)
       ? undefined
-      : `must be one of ${aspectRatios.join(', ')}, or an array holding one of them`;
+      : `must be ${shapes}, or an array holding one of these words, got ${shown(value)}`;
   return applyDecorators(
     ...(asSent ? [] : [Transform(({ value }: { value: unknown }) => onlyElement(value))]),
     smallField(options, schema, check, (value) => isScalar(onlyElement(value))),
@@ -187,7 +206,7 @@ export function UrlArrayField(options: FieldOptions & { documentedMin: number; m
 const uriCharacters = /^(?:[\w\-.~:/?#[\]@!$&'()*+,;=]|%[\da-f]{2})+$/i;
 
 function urlProblem(value: unknown, maxLength: number): string | undefined {
-  if (typeof value !== 'string') return 'must be a string';
+  if (typeof value !== 'string') return `must be a string, got ${shown(value)}`;
   if (value.length > maxLength) return `must be at most ${maxLength} characters, got ${value.length}`;
   if (!uriCharacters.test(value) || !URL.canParse(value)) return 'must be an absolute http or https URL';
   const url = new URL(value);

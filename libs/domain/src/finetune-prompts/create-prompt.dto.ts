@@ -17,6 +17,7 @@ export class CreatePromptDto {
   @TextField({
     description: "What the picture shows; it includes the Fine-Tune's name as a word.",
     maxLength: limits.promptLength,
+    missingCode: 'PromptMissing',
     example: 'a robot on a striped background',
   })
   prompt: string;

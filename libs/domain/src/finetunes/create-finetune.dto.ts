@@ -10,6 +10,7 @@ export class CreateFinetuneDto {
       'The class noun of the object, which every Prompt of the Fine-Tune must include. It has a letter or a digit.',
     maxLength: limits.nameLength,
     word: true,
+    missingCode: 'FineTuneNameMissing',
     example: 'robot',
   })
   name: string;
@@ -18,7 +19,6 @@ export class CreateFinetuneDto {
     description: 'A title of your own.',
     maxLength: limits.nameLength,
     optional: true,
-    nullable: true,
     example: 'My tin robot',
   })
   title?: string | null;

@@ -21,6 +21,7 @@ export class CreateGenerationDto {
   @TextField({
     description: 'What the picture shows.',
     maxLength: limits.promptLength,
+    missingCode: 'PromptMissing',
     example: 'a red circle on a blue background',
   })
   prompt: string;
@@ -35,7 +36,6 @@ export class CreateGenerationDto {
     description: 'Where the Generation is posted when it reaches a terminated status.',
     maxLength: limits.webhookLength,
     optional: true,
-    nullable: true,
     example: 'https://example.com/hooks/darkroom',
   })
   webhook?: string | null;
@@ -69,7 +69,6 @@ export class CreateGenerationDto {
     values: schedulerNames,
     name: 'Scheduler',
     optional: true,
-    nullable: true,
   })
   scheduler?: string | null;
 

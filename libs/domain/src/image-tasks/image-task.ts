@@ -18,6 +18,7 @@ export type OutputFormat = (typeof outputFormats)[number];
 @Check('image_tasks_kind_check', `"kind" IN ('generation', 'prompt')`)
 @Index('image_tasks_sandbox_idx', ['createdAt'], { where: `"status" IN ('queued', 'processing') AND "sandbox"` })
 @Index('image_tasks_owner_idx', ['ownerId', 'status'])
+@Index('image_tasks_created_idx', ['ownerId', 'createdAt'])
 @Index('image_tasks_completed_idx', ['ownerId', 'completedAt'], { where: `"completed_at" IS NOT NULL` })
 @Index('image_tasks_queued_model_idx', ['ownerId', 'model', 'createdAt', 'id'], {
   where: `"status" = 'queued' AND NOT "sandbox"`,

@@ -1,0 +1,35 @@
+import { PromptStatusDto } from '@app/domain/http';
+import { Controller, Get, Param } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { OwnerId } from '../auth/api-key.guard';
+import { ApiFinds } from '../docs/operation';
+import { FinetunePromptsService } from '../finetune-prompts/finetune-prompts.service';
+import { LastSteps } from './last-steps';
+import { QueuePositions } from './queue-positions';
+
+/** The status of a Fine-Tune's Prompt. */
+@ApiTags('Prompts')
+@Controller('v1/finetunes/:id/prompts/:prompt_id/status')
+export class PromptStatusController {
+  constructor(
+    private readonly prompts: FinetunePromptsService,
+    private readonly positions: QueuePositions,
+    private readonly steps: LastSteps,
+  ) {}
+
+  @Get()
+  @ApiFinds('getPromptStatus', 'Retrieve the status of a Prompt', {
+    reply: PromptStatusDto,
+    description:
+      'What a Prompt itself has no fields for: its status, its place in the queue, its step, and what draws it.',
+  })
+  async findOne(
+    @OwnerId() ownerId: string,
+    @Param('id') id: string,
+    @Param('prompt_id') promptId: string,
+  ): Promise<PromptStatusDto> {
+    const task = await this.prompts.findTask(ownerId, id, promptId);
+    const queuePosition = task.status === 'queued' ? await this.positions.of(task) : null;
+    return PromptStatusDto.of(task, { queuePosition, step: this.steps.of(task.id) });
+  }
+}

@@ -1,0 +1,139 @@
+import type { FieldProblems } from '@app/domain';
+import { pointerTo } from '@app/domain';
+
+/**
+ * A number of at most this many significant digits comes back from a double as it was written, where its magnitude is far from the
+ * limits of a double: up to 10^300.
+ */
+const safeDigits = 15;
+const safeLength = 30;
+const safeExponent = 270;
+/** Characters of a number that a message repeats. */
+const shownLength = 40;
+
+const [quote, backslash, comma, minus, plus, point] = [0x22, 0x5c, 0x2c, 0x2d, 0x2b, 0x2e];
+const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d];
+const [zero, nine, upperE, lowerE] = [0x30, 0x39, 0x45, 0x65];
+
+/** An open object or array, and where in it the scan is. */
+interface Level {
+  /** Keys of an object so far; undefined for an array. */
+  keys?: Set<string>;
+  /** The key or the index of the current value. */
+  at: string | number;
+}
+
+/**
+ * Finds what `JSON.parse` would change in silence: a number that a double does not hold as written, -0, and a key that an object has twice.
+ * One pass over the text; the set of keys is bounded by the limits of `scanJson`.
+ * @param text valid JSON that `scanJson` has accepted.
+ */
+export function findInexact(text: string, problems: FieldProblems): void {
+  const levels: Level[] = [];
+  let isKey = false;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    const level = levels.at(-1);
+    if (code === quote) {
+      const end = endOfString(text, i);
+      if (isKey && level?.keys) {
+        level.at = keyOf(text.slice(i, end + 1));
+        if (level.keys.has(level.at)) add(levels, 'is sent twice', problems);
+        level.keys.add(level.at);
+        isKey = false;
+      }
+      i = end;
+    } else if (code === openBrace || code === openBracket) {
+      levels.push(code === openBrace ? { keys: new Set(), at: '' } : { at: 0 });
+      isKey = code === openBrace;
+    } else if (code === closeBrace || code === closeBracket) {
+      levels.pop();
+      isKey = false;
+    } else if (code === comma && level) {
+      if (level.keys) isKey = true;
+      else (level.at as number)++;
+    } else if (code === minus || (code >= zero && code <= nine)) {
+      const end = endOfNumber(text, i);
+      const problem = isHeld(text, i, end) ? undefined : inexactness(text.slice(i, end));
+      if (problem) add(levels, problem, problems);
+      i = end - 1;
+    }
+  }
+}
+
+/** Adds a problem of the current value. The pointer of a value may be long, so it is written only if it is listed. */
+function add(levels: readonly Level[], message: string, problems: FieldProblems): void {
+  const listed = problems.isFull ? [] : levels;
+  problems.add(
+    listed.reduce((pointer, { at }) => pointerTo(pointer, at), ''),
+    undefined,
+    message,
+  );
+}
+
+function keyOf(quoted: string): string {
+  return quoted.includes('\\') ? (JSON.parse(quoted) as string) : quoted.slice(1, -1);
+}
+
+function endOfString(text: string, start: number): number {
+  let i = start + 1;
+  while (text.charCodeAt(i) !== quote) i += text.charCodeAt(i) === backslash ? 2 : 1;
+  return i;
+}
+
+function endOfNumber(text: string, start: number): number {
+  let i = start + 1;
+  for (; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    const isDigit = code >= zero && code <= nine;
+    if (!isDigit && code !== point && code !== lowerE && code !== upperE && code !== plus && code !== minus) break;
+  }
+  return i;
+}
+
+/**
+ * Whether a number is one of the many that a double surely holds: few digits, a small exponent, and not -0. It is decided in one pass,
+ * because a body may have hundreds of thousands.
+ */
+function isHeld(text: string, start: number, end: number): boolean {
+  if (end - start > safeLength) return false;
+  const isNegative = text.charCodeAt(start) === minus;
+  let digits = 0;
+  let exponent = 0;
+  let isInExponent = false;
+  for (let i = isNegative ? start + 1 : start; i < end; i++) {
+    const code = text.charCodeAt(i);
+    if (code === lowerE || code === upperE) isInExponent = true;
+    else if (code < zero || code > nine) continue;
+    else if (isInExponent) exponent = 10 * exponent + code - zero;
+    else if (digits > 0 || code !== zero) digits++;
+  }
+  return digits <= safeDigits && exponent <= safeExponent && !(isNegative && digits === 0);
+}
+
+/** What is wrong with a number as it is written, if anything. */
+function inexactness(written: string): string | undefined {
+  const value = Number(written);
+  if (String(value) === written) return undefined;
+  const shown = written.length > shownLength ? `${written.slice(0, shownLength)}…` : written;
+  const [digits, exponent] = decimalOf(written);
+  if (digits === '') return written.startsWith('-') ? `must not be ${shown}: JSON libraries drop its sign` : undefined;
+  if (Number.isFinite(value)) {
+    const [keptDigits, keptExponent] = decimalOf(String(value));
+    if (digits === keptDigits && exponent === keptExponent) return undefined;
+  }
+  const kept = Number.isFinite(value) ? `which would become ${value}` : 'which is beyond its range';
+  return `must be a number that a double holds as it is written, or a string; got ${shown}, ${kept}`;
+}
+
+/** The significant digits of a decimal number, and the power of ten of the last of them. */
+function decimalOf(written: string): [digits: string, exponent: number] {
+  const [mantissa, power = '0'] = written.replace('-', '').toLowerCase().split('e');
+  // The sign of the exponent was the second one.
+  const sign = /e-/i.test(written) ? -1 : 1;
+  const [whole, fraction = ''] = mantissa.split('.');
+  const all = (whole + fraction).replace(/^0+/, '');
+  const digits = all.replace(/0+$/, '');
+  if (digits === '') return ['', 0];
+  return [digits, sign * Math.abs(Number(power)) - fraction.length + (all.length - digits.length)];
+}

@@ -1,0 +1,148 @@
+import type { TestApi, TestKey } from '../support/api';
+import { startTestApi } from '../support/api';
+import type { ProblemJson } from '../support/factories';
+import { makeFinetune } from '../support/factories';
+
+const json = { 'content-type': 'application/json' };
+
+describe('Requests that the service does not take as they are', () => {
+  let api: TestApi;
+  let key: TestKey;
+
+  beforeAll(async () => {
+    api = await startTestApi();
+    key = await api.createKey();
+  });
+
+  afterAll(() => api.close());
+
+  const draw = (raw: string) =>
+    api.request<ProblemJson & { id: string }>('POST', '/v1/sd/text-to-image', { key, raw, headers: json });
+
+  describe('what JSON libraries would change', () => {
+    it.each([
+      [
+        'a number with too many digits',
+        '{"prompt":"x","metadata":{"a":[{"id":1234567890123456789}]}}',
+        '/metadata/a/0/id',
+      ],
+      ['a number that is too large', '{"prompt":"x","metadata":{"a":1e400}}', '/metadata/a'],
+      ['a zero with a sign', '{"prompt":"x","metadata":{"a":-0.0}}', '/metadata/a'],
+      ['a seed with a small fraction', '{"prompt":"x","seed":7.00000000000000000001}', '/seed'],
+      ['a key that is there twice', '{"prompt":"x","prompt":"y"}', '/prompt'],
+      ['such a key in metadata', String.raw`{"prompt":"x","metadata":{"a":1,"\u0061":2}}`, '/metadata/a'],
+    ])('refuses %s, and names it', async (_, raw, pointer) => {
+      const { status, body } = await draw(raw);
+      expect([status, body.code, body.errors?.map((error) => error.pointer)]).toEqual([
+        400,
+        'ValidationFailed',
+        [pointer],
+      ]);
+    });
+
+    it('returns all other numbers as they were sent', async () => {
+      const sent = '{"a":0.1,"b":-7.25,"c":1e+21,"d":123456789012345680000,"e":5e-324,"f":1.7976931348623157e+308}';
+      const { body } = await draw(`{"prompt":"x","metadata":${sent}}`);
+      const { text } = await api.request('GET', `/v1/sd/text-to-image/${body.id}`, { key });
+      expect(text).toContain(`"metadata":${sent}`);
+    });
+  });
+
+  describe('null', () => {
+    it('means that an optional field is not given', async () => {
+      const nothing = { seed: 1, negative_prompt: null, cfg: null, steps: null, model: null, aspect_ratio: null };
+      const { status, body } = await api.request('POST', '/v1/sd/text-to-image', {
+        key,
+        body: { prompt: 'x', ...nothing, num_generations: null, high_resolution: null, output_format: null },
+      });
+      expect(status).toBe(201);
+      expect(body).toMatchObject({ cfg: 7.5, steps: 30, model: 'sd1.5', aspect_ratio: 'square', num_generations: 1 });
+    });
+
+    it('in POST /v1/finetunes decides nothing about which of the two is meant', async () => {
+      const post = (body: object) => api.request('POST', '/v1/finetunes', { key, body });
+      expect((await post({ prompt: null, name: 'robot' })).body).toMatchObject({ status: 'registered' });
+      expect((await post({ prompt: 'x', name: null })).body).toMatchObject({ status: 'queued' });
+    });
+  });
+
+  it('say in one sentence what both kinds of POST /v1/finetunes need', async () => {
+    for (const body of [{}, { num_generations: 2 }]) {
+      const reply = await api.request<ProblemJson>('POST', '/v1/finetunes', { key, body });
+      expect([reply.status, reply.body.code]).toEqual([400, 'PromptMissing']);
+      expect(reply.body.detail).toMatch(/"\/prompt" .*"name".*registers a Fine-Tune/);
+    }
+  });
+
+  describe('a body where none is taken', () => {
+    const paths = async () => {
+      const { body } = await api.request<{ id: string }>('POST', '/v1/sd/text-to-image', {
+        key,
+        body: { prompt: 'x' },
+      });
+      return `/v1/sd/text-to-image/${body.id}/cancel`;
+    };
+
+    it('is refused with its fields, and nothing is done', async () => {
+      const path = await paths();
+      const reply = await api.request<ProblemJson>('POST', path, { key, body: { reason: 'x' } });
+      expect([reply.status, reply.body.errors?.[0].pointer]).toEqual([400, '/reason']);
+      expect((await api.request('POST', path, { key, body: [1] })).status).toBe(400);
+      expect(
+        (await api.request('POST', path, { key, raw: 'x', headers: { 'content-type': 'text/plain' } })).status,
+      ).toBe(415);
+      expect((await api.request('GET', path.replace('/cancel', ''), { key })).body.status).toBe('queued');
+    });
+
+    it.each([
+      ['none', {}],
+      ['an empty object', { body: {} }],
+      ['an empty text', { raw: '', headers: json }],
+    ])('may be %s', async (_, options) => {
+      expect((await api.request('POST', await paths(), { key, ...options })).status).toBe(201);
+    });
+  });
+
+  describe('the message', () => {
+    const refusal = async (body: object) =>
+      (await api.request<ProblemJson>('POST', '/v1/sd/text-to-image', { key, body })).body;
+
+    it.each([
+      ['num_images', 4, 'num_generations'],
+      ['n', 1, 'num_generations'],
+      ['guidance_scale', 7, 'cfg'],
+      ['cfg_scale', 7, 'cfg'],
+      ['num_inference_steps', 30, 'steps'],
+      ['size', '512x512', 'aspect_ratio'],
+      ['width', 512, 'aspect_ratio'],
+      ['height', 512, 'aspect_ratio'],
+      ['webhook_url', 'https://a.example', 'webhook'],
+      ['callback', 'https://a.example', 'webhook'],
+    ])('says what %s is called here', async (name, value, ours) => {
+      const { errors } = await refusal({ prompt: 'x', [name]: value });
+      expect(errors).toEqual([{ pointer: `/${name}`, message: `is not a known field; it is called "${ours}" here` }]);
+    });
+
+    it('says which shapes there are instead of a ratio', async () => {
+      const { detail } = await refusal({ prompt: 'x', aspect_ratio: '16:9' });
+      expect(detail).toMatch(/square \(512x512\), portrait \(512x768\) or landscape \(768x512\).*got "16:9"/);
+    });
+
+    it('and the code speak of the same problem', async () => {
+      const finetune = await makeFinetune(api, key);
+      const { body } = await api.request<ProblemJson>('POST', `/v1/finetunes/${finetune.id}/prompts`, {
+        key,
+        body: [{ prompt: 'a robot', cfg: 'x' }, { prompt: null }],
+      });
+      expect([body.code, body.detail]).toEqual(['PromptMissing', '"/1/prompt" is required (one of 2 problems).']);
+      const { code, detail } = await refusal({ input: { prompt: 'x' } });
+      expect([code, detail]).toEqual(['PromptMissing', expect.stringContaining('"/prompt" is required')]);
+    });
+
+    it('says what came instead of a number', async () => {
+      expect((await refusal({ prompt: 'x', steps: '30' })).detail).toBe('"/steps" must be an integer, got "30".');
+      expect((await refusal({ prompt: 'x', steps: 2.5 })).detail).toBe('"/steps" must be an integer, got 2.5.');
+      expect((await refusal({ prompt: 'x', cfg: [7] })).detail).toBe('"/cfg" must be a number, got an array.');
+    });
+  });
+});
