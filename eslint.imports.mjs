@@ -44,13 +44,16 @@ export const allowedInApi = {
   collections: ['auth', 'docs', 'http', 'images', 'infrastructure', 'storage-use', 'thumbnails', 'work'],
   styles: ['auth', 'collections', 'docs', 'http', 'images', 'infrastructure', 'storage-use', 'thumbnails'],
   'text-to-image': ['admission', 'auth', 'docs', 'http', 'images', 'infrastructure', 'models', 'storage-use'],
-  webhooks: ['auth', 'docs', 'infrastructure', 'text-to-image', 'work'],
   finetunes: ['auth', 'docs', 'http', 'infrastructure', 'models', 'storage-use', 'text-to-image', 'thumbnails', 'work'],
   'finetune-prompts': [
     ...['admission', 'auth', 'docs', 'finetunes', 'http', 'images', 'infrastructure', 'models', 'storage-use'],
     ...['styles', 'thumbnails', 'work'],
   ],
+  webhooks: ['auth', 'docs', 'finetune-prompts', 'infrastructure', 'text-to-image', 'work'],
   events: ['auth', 'docs', 'finetune-prompts', 'infrastructure', 'long-requests', 'text-to-image'],
+  keys: ['auth', 'docs', 'http', 'infrastructure'],
+  openai: ['auth', 'docs', 'http', 'infrastructure', 'text-to-image', 'work'],
+  waiting: ['http', 'infrastructure', 'long-requests', 'text-to-image'],
 };
 export const apiFolders = foldersOf('apps/api/src');
 assertOneWay('apps/api/src', apiFolders, allowedInApi);

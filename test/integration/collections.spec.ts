@@ -182,7 +182,10 @@ describe('Collections and Styles', () => {
       const problem = reply.body as unknown as Problem;
       expect(problem.code).toBe('PromptNotFound');
       expect(problem.errors).toEqual(
-        [1, 2, 3].map((n) => ({ pointer: `/styles/${n}/id`, message: 'is no Prompt of yours' })),
+        [1, 2, 3].map((n) => ({
+          pointer: `/styles/${n}/id`,
+          message: expect.stringMatching(/^is no Prompt of yours: "[^"]+"$/) as string,
+        })),
       );
       expect(await api.dataSource.manager.countBy(Collection, { ownerId: key.id })).toBe(0);
       expect(await api.dataSource.manager.countBy(Style, { ownerId: key.id })).toBe(0);
@@ -236,13 +239,14 @@ describe('Collections and Styles', () => {
       const { body: collection } = await create();
       const { id } = await prompt();
       const path = `/${collection.id}/styles`;
+      const nowhere = newIdentifier();
       const unknown = await call<Problem>('POST', path, [
         { id, name: 'a' },
-        { id: newIdentifier(), name: 'b' },
+        { id: nowhere, name: 'b' },
       ]);
       expect([unknown.status, unknown.body.errors]).toEqual([
         422,
-        [{ pointer: '/1/id', message: 'is no Prompt of yours' }],
+        [{ pointer: '/1/id', message: `is no Prompt of yours: "${nowhere}"` }],
       ]);
       const invalid = await call<Problem>('POST', path, [
         { id, name: 'a' },

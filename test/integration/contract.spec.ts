@@ -7,7 +7,9 @@ import { startReceiver } from '../support/receiver';
 import type { World } from '../support/world';
 import { allRows, makeWorld, operations, pathOf } from '../support/world';
 import type { BodyRow } from './contract-table';
-import { bodies, queries, replies } from './contract-table';
+import { queries } from './contract-queries';
+import { replies } from './contract-replies';
+import { bodies } from './contract-table';
 
 interface ProblemJson {
   status: number;
@@ -21,17 +23,21 @@ type Problem = Reply<ProblemJson>;
 const operationOf = (id: string) => operations.find((operation) => operation.id === id)!;
 const weights = readFileSync(join(__dirname, '..', 'golden', 'models', 'lora', 'zwx-robot-diffusers.safetensors'));
 const upload: RequestOptions = { raw: weights, headers: { 'content-type': 'application/octet-stream' } };
+/** All but the one with the errors of OpenAI's API. */
+const ours = operations.filter(({ id }) => id !== 'createImages');
 const problemKeys = ['code', 'detail', 'instance', 'status', 'title', 'type'];
 
 describe('The contract', () => {
   let api: TestApi;
   let receiver: Receiver;
   let key: TestKey;
+  let sandbox: TestKey;
   let world: World;
 
   beforeAll(async () => {
     [api, receiver] = [await startTestApi(), await startReceiver()];
-    key = await api.createKey();
+    key = await api.createKey({ scopes: ['admin'] });
+    sandbox = await api.createKey({ sandbox: true });
     world = await makeWorld(api, key, receiver);
   });
 
@@ -85,14 +91,18 @@ describe('The contract', () => {
       it.each(bad)('%s: %s', async (name, label, value, { missingCode }) => {
         const isMissing = ['null', 'nothing', 'white space'].includes(label);
         const code = (isMissing && missingCode) || 'ValidationFailed';
-        expectRefusal(await sendElement(row, { ...filled(row.valid), [name]: value }), code, [at(row, `/${name}`)]);
+        // The last element of an array is the bad one.
+        const element = label.endsWith('among them') ? `/${(value as unknown[]).length - 1}` : '';
+        const reply = await sendElement(row, { ...filled(row.valid), [name]: value });
+        expectRefusal(reply, code, [at(row, `/${name}${element}`)]);
       });
 
       const required = row.fields.filter((field) => field.required);
-      it.each(required.map((field) => [field.name, field] as const))('%s when it is missing', async (name, field) => {
-        const { [name]: _value, ...rest } = filled(row.valid);
-        expectRefusal(await sendElement(row, rest), field.missingCode ?? 'ValidationFailed', [at(row, `/${name}`)]);
-      });
+      if (required.length > 0)
+        it.each(required.map((field) => [field.name, field] as const))('%s when it is missing', async (name, field) => {
+          const { [name]: _value, ...rest } = filled(row.valid);
+          expectRefusal(await sendElement(row, rest), field.missingCode ?? 'ValidationFailed', [at(row, `/${name}`)]);
+        });
 
       it.each(['unknown', 'a/b~c', 'Prompt', 'toString', ''])('an unknown field "%s"', async (name) => {
         const pointer = at(row, `/${name.replace('~', '~0').replace('/', '~1')}`);
@@ -177,15 +187,17 @@ describe('The contract', () => {
       );
       it.each(good)('%s: %s', async (name, _label, value) => {
         const reply = await sendElement(row, { ...filled(row.valid), [name]: filled(value) });
-        // A well-formed id of nothing is tested elsewhere.
-        const impossible = name === 'id';
-        expect([reply.status, reply.body.code]).toEqual(impossible ? [422, expect.any(String)] : [201, undefined]);
+        // A well-formed id of nothing, and a scale without weights, are tested elsewhere.
+        const impossible = name === 'id' || name === 'scale';
+        expect([reply.status, reply.body.code]).toEqual(
+          impossible && value !== null ? [422, expect.any(String)] : [replies[row.operation].status, undefined],
+        );
       });
 
       it('only what is required', async () => {
         const needed = row.fields.filter(({ required }) => required).map(({ name }) => name);
         const least = Object.fromEntries(Object.entries(filled(row.valid)).filter(([name]) => needed.includes(name)));
-        expect((await sendElement(row, least)).status).toBe(201);
+        expect((await sendElement(row, least)).status).toBe(replies[row.operation].status);
       });
 
       if (row.shape === 'array' && !row.within)
@@ -202,7 +214,7 @@ describe('The contract', () => {
       const schema = documented(row);
       expect(schema.additionalProperties).toBe(false);
       expect(Object.keys(schema.properties).sort()).toEqual(row.fields.map(({ name }) => name).sort());
-      expect([...schema.required].sort()).toEqual(
+      expect([...(schema.required ?? [])].sort()).toEqual(
         row.fields.flatMap(({ name, required }) => (required ? [name] : [])).sort(),
       );
       for (const field of row.fields) {
@@ -227,24 +239,33 @@ describe('The contract', () => {
       expect([status, body.code, body.errors]).toEqual([
         400,
         'ValidationFailed',
-        [{ parameter: name, message: expect.any(String) }],
+        [{ parameter: name, message: expect.any(String) as string }],
       ]);
     });
   });
 
-  it.each(operations.map(({ id, method, path }) => [`${method} ${path}`, id] as const))(
+  it.each(ours.map(({ id, method, path }) => [`${method} ${path}`, id] as const))(
     '%s refuses a query parameter that it does not know',
     async (_label, id) => {
       const { status, body } = await send(id, {}, '?page=2');
       expect([status, body.code, body.errors]).toEqual([
         400,
         'ValidationFailed',
-        [{ parameter: 'page', message: expect.stringMatching(/^is not known/) }],
+        [{ parameter: 'page', message: expect.stringMatching(/^is not known/) as string }],
       ]);
     },
   );
 
   describe('replies', () => {
+    /** A request that succeeds. */
+    const optionsOf = (id: string, valid: unknown): RequestOptions => {
+      if (id === 'putFinetuneWeights') return upload;
+      if (id === 'createImages') return { key: sandbox, body: { prompt: 'a robot' } };
+      if (id === 'createKey') return { body: { name: 'shop' } };
+      if (['updateKey', 'rotateKey'].includes(id)) return { body: {} };
+      return valid ? { body: valid } : {};
+    };
+
     it('has a row for every operation', () => {
       expect(Object.keys(replies).sort()).toEqual(operations.map(({ id }) => id).sort());
     });
@@ -260,12 +281,7 @@ describe('The contract', () => {
         }
         const body = bodies.find(({ operation, within }) => operation === id && !within);
         const valid = body && filled(body.shape === 'array' ? [body.valid] : body.valid, fresh);
-        const reply = await send<object>(
-          id,
-          id === 'putFinetuneWeights' ? upload : valid ? { body: valid } : {},
-          '',
-          fresh,
-        );
+        const reply = await send<object>(id, optionsOf(id, valid), '', fresh);
         expect([reply.status, reply.headers.get('content-type')?.split(';')[0]]).toEqual([
           row.status,
           row.contentType ?? 'application/json',
@@ -286,7 +302,7 @@ describe('The contract', () => {
         const options = { key: undefined, ...(method === 'POST' && { raw: '{', headers: { 'content-type': 'x/y' } }) };
         const reply = await send(id, options, '?limit=x');
         expect([reply.status, reply.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="darkroom"']);
-        expect(Object.keys(reply.body).sort()).toEqual(problemKeys);
+        if (id !== 'createImages') expect(Object.keys(reply.body).sort()).toEqual(problemKeys);
       },
     );
   });
@@ -297,7 +313,7 @@ interface SchemaJson {
   type?: string | string[];
   anyOf?: SchemaJson[];
   properties: Record<string, SchemaJson>;
-  required: string[];
+  required?: string[];
   additionalProperties: boolean;
 }
 

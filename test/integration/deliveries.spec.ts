@@ -246,7 +246,7 @@ describe('The webhook log', () => {
     const id = await terminate(dead.url);
     // Postponed, not attempted: its next attempt is in the future, and the log has none.
     const skipped = await until(async () => {
-      const row = await api.dataSource.manager.findOneBy(WebhookDelivery, { generationId: id });
+      const row = await api.dataSource.manager.findOneBy(WebhookDelivery, { taskId: id });
       return (row?.nextAttemptAt?.getTime() ?? 0) > Date.now() + 2_000 ? (row ?? undefined) : undefined;
     }, 'the delivery is put off');
     expect(skipped).toMatchObject({ status: 'pending', attemptCount: 0 });

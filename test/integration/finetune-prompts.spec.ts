@@ -160,7 +160,7 @@ describe('Prompts', () => {
       ['101 elements', Array.from({ length: 101 }, () => ({ prompt: 'robot' })), 'ValidationFailed', ''],
       ['an element that is no object', [{ prompt: 'robot' }, 'robot'], 'ValidationFailed', '/1'],
       ['no prompt', [{ prompt: 'robot' }, { cfg: 7 }], 'PromptMissing', '/1/prompt'],
-      ['an empty prompt', [{ prompt: '' }], 'ValidationFailed', '/0/prompt'],
+      ['an empty prompt', [{ prompt: '' }], 'PromptMissing', '/0/prompt'],
       ['a long prompt', [{ prompt: `robot${' '.repeat(1996)}` }], 'ValidationFailed', '/0/prompt'],
       [
         'a long negative prompt',
@@ -176,7 +176,6 @@ describe('Prompts', () => {
       ['half a step', [{ prompt: 'robot', steps: 1.5 }], 'ValidationFailed', '/0/steps'],
       ['a seed below', [{ prompt: 'robot', seed: -1 }], 'ValidationFailed', '/0/seed'],
       ['a seed above', [{ prompt: 'robot', seed: 4_294_967_296 }], 'ValidationFailed', '/0/seed'],
-      ['a seed that is null', [{ prompt: 'robot', seed: null }], 'ValidationFailed', '/0/seed'],
       ['two shapes', [{ prompt: 'robot', aspect_ratio: ['square', 'square'] }], 'ValidationFailed', '/0/aspect_ratio'],
       ['an unknown shape', [{ prompt: 'robot', aspect_ratio: 'Square' }], 'ValidationFailed', '/0/aspect_ratio'],
       [

@@ -57,11 +57,18 @@ describe('weights of a Fine-Tune', () => {
     ])('accepts a LoRA with names of %s sent as %s', async (_, type, file) => {
       const before = await api.request<FinetuneJson>('GET', `/v1/finetunes/${id}`, { key });
       const { status, body } = await put(file(), '', { 'content-type': type });
-      expect([status, body]).toEqual([200, { ...before.body, status: 'ready' }]);
+      const sha256 = createHash('sha256').update(file()).digest('hex');
+      const weights = {
+        kind: 'lora',
+        sha256,
+        bytes: file().length,
+        scale: 1,
+        base: expect.stringMatching(/^shapes@\w{12}$/) as string,
+      };
+      expect([status, body]).toEqual([200, { ...before.body, status: 'ready', note: null, weights }]);
       expect((await api.request('GET', `/v1/finetunes/${id}`, { key })).body).toEqual(body);
       const { weightsKind, weightsHash, weightsKey, weightsScale } = await row();
-      const hash = createHash('sha256').update(file()).digest('hex');
-      expect([weightsKind, weightsHash, weightsScale]).toEqual(['lora', hash, 1]);
+      expect([weightsKind, weightsHash, weightsScale]).toEqual(['lora', sha256, 1]);
       expect(await ownFiles()).toEqual([weightsKey]);
       const stored = await api.app.get<ImageStorage>(IMAGE_STORAGE).localPath(weightsKey!);
       expect((await readFile(stored)).equals(file())).toBe(true);
@@ -112,6 +119,8 @@ describe('weights of a Fine-Tune', () => {
     };
     itOnce.each([
       ['garbage', () => 'this is no safetensors file', 'WeightsMalformed'],
+      ['a zip archive', () => 'PK\u0003\u0004 and so on', 'WeightsMalformed'],
+      ['a few bytes', () => '{}', 'WeightsMalformed'],
       ['a file that ends too early', () => diffusers.subarray(0, diffusers.length - 1000), 'WeightsMalformed'],
       ['a LoRA for another base', () => lora(320, 320), 'WeightsDoNotFitModel'],
       [

@@ -127,6 +127,8 @@ describe('Limits', () => {
         api.request('POST', path, { key, body: Array.from({ length: count }, () => ({ prompt: 'a robot' })) });
       expect((await ask(2)).status).toBe(201);
       expect(await ask(2)).toMatchObject({ status: 429, body: { code: 'QueueFull' } });
+      // More than may ever wait will never succeed, so it is not to be tried again.
+      expect(await ask(4)).toMatchObject({ status: 422, body: { code: 'TooManyPrompts' } });
       expect((await api.request('GET', path, { key })).body).toHaveLength(2);
       expect((await ask(1)).status).toBe(201);
     });

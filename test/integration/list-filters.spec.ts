@@ -42,9 +42,14 @@ describe('Lists', () => {
 
   it('of Generations and Prompts are limited to times', async () => {
     const finetune = await makeFinetune(api, key);
-    const prompts = (await makePrompts(api, key, finetune.id, Array(3).fill({ prompt: 'a robot' }))).map(
-      ({ id }) => id,
-    );
+    const prompts = (
+      await makePrompts(
+        api,
+        key,
+        finetune.id,
+        Array.from({ length: 3 }, () => ({ prompt: 'a robot' })),
+      )
+    ).map(({ id }) => id);
     const made = [await create(), await create(), await create()];
     for (const ids of [prompts, made])
       for (const [day, id] of ids.entries())

@@ -172,4 +172,14 @@ describe(`a list of ${rows} rows of one caller`, () => {
       );
     },
   );
+
+  it.each(lists)('finds that no $name have a status without reading the others', async ({ table, path }) => {
+    for (const query of ['status=failed', 'status=failed&limit=100', 'created_before=2020-01-01']) {
+      queries = [];
+      const { status, body } = await api.request('GET', `${path()}?${query}`, { key });
+      expect([status, body]).toEqual([200, []]);
+      for (const { nodes } of await explain(table))
+        for (const node of nodes) expect(node['Actual Rows'] * node['Actual Loops']).toBeLessThanOrEqual(101);
+    }
+  });
 });

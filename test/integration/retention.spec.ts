@@ -71,13 +71,10 @@ describe(RetentionService.name, () => {
       await api.request('POST', `/v1/sd/text-to-image/${id}/cancel`, { key });
       const { manager } = api.dataSource;
       // The end of the delivery would write the status again.
-      await until(
-        () => manager.existsBy(WebhookDelivery, { generationId: id, attemptCount: 1 }),
-        'the first try has ended',
-      );
+      await until(() => manager.existsBy(WebhookDelivery, { taskId: id, attemptCount: 1 }), 'the first try has ended');
       await age(id, 8);
       expect(await retention.run()).toEqual({ records: 0, replies: 0 });
-      await manager.update(WebhookDelivery, { generationId: id }, { status: 'failed' });
+      await manager.update(WebhookDelivery, { taskId: id }, { status: 'failed' });
       expect(await retention.run()).toEqual({ records: 1, replies: 0 });
       expect(await manager.count(WebhookDelivery)).toBe(0);
     } finally {

@@ -85,7 +85,7 @@ onRedis(`The api and the worker on Redis and S3${whyNoRedis ? ` (${whyNoRedis})`
 
   const told = (id: string): Promise<WebhookDelivery> =>
     until(async () => {
-      const row = await api.dataSource.manager.findOneBy(WebhookDelivery, { generationId: id, status: 'delivered' });
+      const row = await api.dataSource.manager.findOneBy(WebhookDelivery, { taskId: id, status: 'delivered' });
       return row ?? undefined;
     }, `the receiver knows of ${id}`);
 

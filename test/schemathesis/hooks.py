@@ -16,6 +16,8 @@ def resource_of(path, parameter):
         return parameter.removesuffix("_id")
     if path.startswith("/v1/finetunes/"):
         return "finetune"
+    if path.startswith("/v1/keys/"):
+        return "apiKey"
     return "collection" if path.startswith("/v1/prompts/collections/") else "generation"
 
 

@@ -14,6 +14,8 @@ export interface FinetuneJson {
   token: string;
   model: string;
   status: string;
+  weights: { kind: string; sha256: string; bytes: number; scale: number; base: string } | null;
+  note: string | null;
   metadata: unknown;
   error_message: string | null;
   created_at: string;

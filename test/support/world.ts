@@ -13,6 +13,8 @@ export interface World {
   style: string;
   generation: string;
   delivery: string;
+  /** A key that the caller did not make and may manage only with the scope `admin`. */
+  apiKey: string;
 }
 
 /** An operation of the committed OpenAPI document. */
@@ -45,6 +47,7 @@ export const operations: readonly Operation[] = Object.entries(paths).flatMap(([
 export function resourceOf(path: string, parameter: string): keyof World {
   if (parameter !== 'id') return parameter.replace(/_id$/, '') as keyof World;
   if (path.startsWith('/v1/finetunes/')) return 'finetune';
+  if (path.startsWith('/v1/keys/')) return 'apiKey';
   return path.startsWith('/v1/prompts/collections/') ? 'collection' : 'generation';
 }
 
@@ -86,7 +89,8 @@ export async function makeWorld(api: TestApi, key: TestKey, receiver: Receiver):
     );
     return log.body.find(({ status }) => status === 'delivered')?.id;
   }, 'the webhook has been told');
-  return { finetune, prompt, collection, style: made[0].id, generation, delivery };
+  const { id: apiKey } = await api.createKey();
+  return { finetune, prompt, collection, style: made[0].id, generation, delivery, apiKey };
 }
 
 /** Rows of all our tables, by table; each as JSON, without the time of a key's last use. */

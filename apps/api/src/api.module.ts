@@ -14,14 +14,18 @@ import { RequestInterceptor } from './http/request.interceptor';
 import { IdempotencyInterceptor } from './idempotency/idempotency.interceptor';
 import { ImagesModule } from './images/images.module';
 import { InfrastructureModule } from './infrastructure/infrastructure.module';
+import { KeysModule } from './keys/keys.module';
 import { LongRequestsModule } from './long-requests/long-requests.module';
 import { ModelsModule } from './models/models.module';
 import { RetentionModule } from './retention/retention.module';
 import { SandboxModule } from './sandbox/sandbox.module';
+import { OpenaiModule } from './openai/openai.module';
 import { StylesModule } from './styles/styles.module';
 import { ObservabilityModule } from './observability/observability.module';
 import { TextToImageModule } from './text-to-image/text-to-image.module';
 import { UsageModule } from './usage/usage.module';
+import { WaitInterceptor } from './waiting/wait.interceptor';
+import { WaitingModule } from './waiting/waiting.module';
 import { WebhooksModule } from './webhooks/webhooks.module';
 
 /** The HTTP edge: every route of `/v1`, pictures, webhooks, health. */
@@ -42,10 +46,14 @@ import { WebhooksModule } from './webhooks/webhooks.module';
     ObservabilityModule,
     RetentionModule,
     SandboxModule,
+    WaitingModule,
+    OpenaiModule,
+    KeysModule,
   ],
   providers: [
     { provide: APP_FILTER, useClass: ProblemFilter },
     { provide: APP_INTERCEPTOR, useClass: RequestInterceptor },
+    { provide: APP_INTERCEPTOR, useClass: WaitInterceptor },
     { provide: APP_INTERCEPTOR, useClass: IdempotencyInterceptor },
   ],
 })

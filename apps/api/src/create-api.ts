@@ -10,6 +10,7 @@ import { setDefaultBackendFactory } from 'bullmq';
 import { ApiModule } from './api.module';
 import { serveDocs } from './docs/serve-docs';
 import { BoundedAdapter } from './http/bounded-adapter';
+import { allowCrossOrigin } from './http/cross-origin';
 import { responseHeaders } from './http/response-headers';
 import { Drain } from './infrastructure/drain';
 import { HttpObserver } from './observability/http-observer.middleware';
@@ -38,6 +39,7 @@ export async function createApi(config: Config, { hasDocument = false } = {}): P
   app.use(connections.oneAtATime);
   app.use(observer.observe.bind(observer));
   app.use(responseHeaders(config.publicUrl));
+  allowCrossOrigin(app, config.corsOrigins);
   const buildDocument = serveDocs(app, config.publicUrl);
   if (hasDocument) buildDocument();
   app.enableShutdownHooks(endSignals);

@@ -34,6 +34,8 @@ export interface Config {
   /** Whether the bundled demonstration model may stand in for a model that is not installed. */
   modelFallback: boolean;
   webhookAllowPrivate: boolean;
+  /** Origins whose pages may call `/v1` and read pictures; `*` alone is any. */
+  corsOrigins: string[];
   /** Its holder may read `/metrics` from anywhere; without it only this machine may. */
   metricsToken?: string;
   /** Requests per minute of one key. Here and in the next two fields 0 means no limit; a key may have limits of its own. */

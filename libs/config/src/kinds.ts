@@ -40,6 +40,17 @@ export const url =
     return new InvalidValue(`must be a ${protocols.map((protocol) => `${protocol}//`).join(' or ')} URL.`);
   };
 
+/** Comma-separated origins, such as `https://app.example`, or `*` alone for any. */
+export const origins: Kind<string[]> = (raw) => {
+  const names = raw.split(',').map((name) => name.trim());
+  const isOrigin = (name: string): boolean =>
+    /^https?:/.test(name) && URL.canParse(name) && new URL(name).origin === name;
+  if (raw === '*' || names.every(isOrigin)) return names;
+  return new InvalidValue(
+    `must be *, or origins such as https://app.example (several with commas, without a path), got "${raw}".`,
+  );
+};
+
 /** `auto`, or comma-separated devices, each once. */
 export const devices: Kind<'auto' | ('cpu' | 'webgpu' | `cuda:${number}`)[]> = (raw) => {
   if (raw === 'auto') return 'auto';

@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { crashPoints, parseCrashPoint } from '@app/process';
 import type { Config, S3Config } from './config';
 import type { Kind } from './kinds';
-import { devices, flag, integer, oneOf, text, url } from './kinds';
+import { devices, flag, integer, oneOf, origins, text, url } from './kinds';
 
 /** A variable of the environment: its name, its kind, and its default. */
 type Variable<T> = readonly [name: string, kind: Kind<Exclude<T, undefined>>, fallback?: T];
@@ -34,6 +34,7 @@ export const variables: Variables<Omit<Config, 's3' | 'publicUrl' | 'modelFallba
   inferenceMemoryMb: ['INFERENCE_MEMORY_MB', integer(256, 2 ** 24)],
   mergedCacheMb: ['MERGED_CACHE_MB', integer(0, 2 ** 31), 20_000],
   webhookAllowPrivate: ['WEBHOOK_ALLOW_PRIVATE', flag, false],
+  corsOrigins: ['CORS_ORIGINS', origins, []],
   metricsToken: ['METRICS_TOKEN', token],
   rateLimitPerMinute: ['RATE_LIMIT_PER_MINUTE', integer(0, 1_000_000), 600],
   maxQueuedPerKey: ['MAX_QUEUED_PER_KEY', integer(0, 1_000_000), 1000],

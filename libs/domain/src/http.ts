@@ -1,3 +1,5 @@
+export * from './api-keys/change-key.dto';
+export * from './api-keys/key.dto';
 export * from './collections/collection.dto';
 export * from './collections/create-collection.dto';
 export * from './common/deleted.dto';
@@ -9,8 +11,11 @@ export * from './finetune-prompts/prompt.dto';
 export * from './finetune-prompts/prompt-status.dto';
 export * from './finetunes/create-finetune.dto';
 export * from './finetunes/finetune.dto';
+export * from './finetunes/update-finetune.dto';
 export * from './generations/create-generation.dto';
 export * from './generations/generation.dto';
+export * from './images-generations/create-images.dto';
+export * from './images-generations/images.dto';
 export * from './models/model.dto';
 export * from './styles/create-style.dto';
 export * from './styles/style.dto';

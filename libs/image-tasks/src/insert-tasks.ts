@@ -31,7 +31,7 @@ export interface NewTask extends Drawing {
   /** Wait before a sandbox task is settled. */
   delayMs?: number;
   generation?: Pick<Generation, 'webhook' | 'metadata'>;
-  finetunePrompt?: Pick<FinetunePrompt, 'prompt' | 'metadata'>;
+  finetunePrompt?: Pick<FinetunePrompt, 'prompt' | 'webhook' | 'metadata'>;
 }
 
 /** Everything one request inserts: all of it or nothing. */
@@ -109,7 +109,7 @@ function rowsOf(jobs: JobBackEnd, works: readonly NewTasks[]): string {
         request,
         max_queued: maxQueued,
         has_record: record !== undefined,
-        webhook: task.generation?.webhook,
+        webhook: record?.webhook,
         prompt_as_sent: task.finetunePrompt?.prompt,
         metadata: record?.metadata,
         job: jobs.rowOf?.(...jobOf(task)),

@@ -14,7 +14,10 @@ export interface paths {
         /** List your Generations, newest first */
         get: operations["listGenerations"];
         put?: never;
-        /** Draw pictures from a prompt */
+        /**
+         * Draw pictures from a prompt
+         * @description Answers at once with the queued Generation, or with `Prefer: wait=<seconds>` when it has terminated. Its pictures can be waited for at `GET /v1/sd/text-to-image/{id}`, at its events, or at a `webhook`.
+         */
         post: operations["createGeneration"];
         delete?: never;
         options?: never;
@@ -86,7 +89,7 @@ export interface paths {
         put?: never;
         /**
          * Register a Fine-Tune, or draw pictures from a prompt
-         * @description A body with `name` and no `prompt` registers a Fine-Tune; any other is a text-to-image request.
+         * @description A body with `name` and no `prompt` registers a Fine-Tune; any other is a text-to-image request. The two answers differ: only a Fine-Tune has a `name`, only a Generation a `prompt`. Nothing is trained here: `images_url` is checked and not kept.
          */
         post: operations["createFinetuneOrGeneration"];
         delete?: never;
@@ -110,7 +113,11 @@ export interface paths {
         delete: operations["deleteFinetune"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change the title, the metadata or the scale of a Fine-Tune
+         * @description What is left out, or null, stays as it is.
+         */
+        patch: operations["updateFinetune"];
         trace?: never;
     };
     "/v1/finetunes/{id}/weights": {
@@ -381,6 +388,94 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/images/generations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Draw pictures as OpenAI's API does
+         * @description For OpenAI's own clients, with `baseURL` set to `<this service>/v1`. The answer waits until the pictures are there; they belong to a Generation like any other. A caller who disconnects before that cancels them. A key may have 20 such requests at each api process.
+         */
+        post: operations["createImages"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the API keys, newest first
+         * @description Revoked ones included. It needs the scope `admin`.
+         */
+        get: operations["listKeys"];
+        put?: never;
+        /**
+         * Make an API key
+         * @description The answer is the only one with its token and the secret of its webhooks. It needs the scope `admin`.
+         */
+        post: operations["createKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/keys/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke an API key
+         * @description Its connections are closed and its waiting Generations and Prompts canceled; what it owns stays. A key cannot revoke itself. It needs the scope `admin`.
+         */
+        delete: operations["revokeKey"];
+        options?: never;
+        head?: never;
+        /**
+         * Change the name and the limits of an API key
+         * @description What is left out, or null, stays as it is. It needs the scope `admin`.
+         */
+        patch: operations["updateKey"];
+        trace?: never;
+    };
+    "/v1/keys/{id}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give an API key a new token
+         * @description The previous token stays valid for `grace_hours`. It needs the scope `admin`.
+         */
+        post: operations["rotateKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -480,7 +575,10 @@ export interface components {
              * @example /cfg
              */
             pointer?: string;
-            /** @description Name of the query parameter, if it is one. */
+            /**
+             * @description Name of the query parameter, if it is one.
+             * @example limit
+             */
             parameter?: string;
             /** @example must be from 1 to 20, got 25 */
             message: string;
@@ -510,7 +608,7 @@ export interface components {
          * @description Sampling method; the model's own when left out.
          * @enum {string}
          */
-        Scheduler: "ddim" | "ddpm" | "pndm" | "lms" | "euler" | "euler_a" | "heun" | "dpmpp_2m" | "dpmpp_2m_karras" | "dpmpp_2m_sde_karras" | "unipc" | "lcm" | "deis" | "dpmpp_2s" | "dpmpp_sde" | "dpm2" | "dpm2_a" | "tcd";
+        Scheduler: "ddim" | "ddpm" | "pndm" | "lms" | "euler" | "euler_a" | "heun" | "dpmpp_2m" | "dpmpp_2m_karras" | "dpmpp_2m_sde_karras" | "unipc" | "lcm";
         CreateGeneration: {
             /**
              * @description What the picture shows.
@@ -555,13 +653,13 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             /**
-             * @description Guidance scale: how closely the picture follows the prompt. A model's own default comes first.
+             * @description Guidance scale: how closely the picture follows the prompt.
              * @default 7.5
              * @example 7.5
              */
             cfg?: number | null;
             /**
-             * @description Denoising steps. A model's own default comes first.
+             * @description Denoising steps.
              * @default 30
              * @example 30
              */
@@ -596,17 +694,6 @@ export interface components {
             /** @example Generation 4f2kQ0yq8S3zVn1xRb7TdA9w has been deleted successfully. */
             delete: string;
         };
-        ModelDefaults: {
-            /** @example 7.5 */
-            cfg: number;
-            /** @example 30 */
-            steps: number;
-            /**
-             * @description null for the model's own.
-             * @example euler
-             */
-            scheduler: components["schemas"]["Scheduler"] | null;
-        };
         Model: {
             /** @example sd1.5 */
             name: string;
@@ -632,7 +719,6 @@ export interface components {
             hash: string | null;
             /** @example 1734000000 */
             bytes: number;
-            defaults: components["schemas"]["ModelDefaults"];
             /** @description Whether it can be drawn with on a GPU only. */
             requires_cuda: boolean;
             /**
@@ -647,10 +733,35 @@ export interface components {
             problem: string | null;
         };
         /**
-         * @description registered: drawn by the model alone; ready: its weights are there.
+         * @description registered: drawn by the model alone; ready: its weights are there; stale: they are, but the model was replaced since they were checked.
          * @enum {string}
          */
-        FinetuneStatus: "registered" | "ready" | "failed";
+        FinetuneStatus: "registered" | "ready" | "failed" | "stale";
+        /** @enum {string} */
+        FinetuneWeightsKind: "lora" | "textual_inversion";
+        FinetuneWeights: {
+            kind: components["schemas"]["FinetuneWeightsKind"];
+            /**
+             * @description SHA-256 of the uploaded file, in hexadecimal.
+             * @example 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+             */
+            sha256: string;
+            /**
+             * @description Size of the uploaded file.
+             * @example 1734000000
+             */
+            bytes: number | null;
+            /**
+             * @description By how much a LoRA changes the model.
+             * @example 1
+             */
+            scale: number;
+            /**
+             * @description Name and hash of the model that they were checked against; null where that was not recorded.
+             * @example sd1.5@0123456789ab
+             */
+            base: string | null;
+        };
         Finetune: {
             /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
             id: string;
@@ -668,8 +779,10 @@ export interface components {
             token: string;
             /** @example sd1.5 */
             model: string;
-            /** @description registered: drawn by the model alone; ready: its weights are there. */
+            /** @description registered: drawn by the model alone; ready: its weights are there; stale: they are, but the model was replaced since they were checked. */
             status: components["schemas"]["FinetuneStatus"];
+            /** @description What was uploaded; null before that. */
+            weights: components["schemas"]["FinetuneWeights"] | null;
             /**
              * @example {
              *       "order": 42
@@ -681,7 +794,13 @@ export interface components {
             /** @example null */
             error_message: string | null;
             /**
+             * @description What is left to do before it is drawn as it is meant to be.
+             * @example null
+             */
+            note: string | null;
+            /**
              * Format: date-time
+             * @description When the request was accepted.
              * @example 2026-11-20T09:21:33.123Z
              */
             created_at: string;
@@ -728,6 +847,27 @@ export interface components {
              *     ]
              */
             images_url?: string[] | null;
+        };
+        UpdateFinetune: {
+            /**
+             * @description A title of your own; an empty one removes it.
+             * @example My tin robot
+             */
+            title?: string | null;
+            /**
+             * @description A JSON object of your own, returned as it was sent.
+             * @example {
+             *       "order": 42
+             *     }
+             */
+            metadata?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * @description By how much its LoRA changes the model. It needs weights.
+             * @example 0.8
+             */
+            scale?: number | null;
         };
         Style: {
             /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
@@ -823,13 +963,13 @@ export interface components {
              */
             negative_prompt?: string | null;
             /**
-             * @description Guidance scale: how closely the picture follows the prompt. A model's own default comes first.
+             * @description Guidance scale: how closely the picture follows the prompt.
              * @default 7.5
              * @example 7.5
              */
             cfg?: number | null;
             /**
-             * @description Denoising steps. A model's own default comes first.
+             * @description Denoising steps.
              * @default 30
              * @example 30
              */
@@ -858,6 +998,12 @@ export interface components {
             metadata?: {
                 [key: string]: unknown;
             } | null;
+            /**
+             * Format: uri
+             * @description Where the Prompt is posted when it reaches a terminated status.
+             * @example https://example.com/hooks/darkroom
+             */
+            webhook?: string | null;
         };
         PartialPrompt: {
             /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
@@ -1186,6 +1332,364 @@ export interface components {
              */
             completed_at: string | null;
         };
+        /**
+         * @description Width and height in pixels; auto is 512x512.
+         * @enum {string}
+         */
+        ImageSize: "auto" | "512x512" | "512x768" | "768x512";
+        /**
+         * @description Whether the answer has URLs of the pictures, or the pictures themselves in base64.
+         * @enum {string}
+         */
+        ImageResponseFormat: "url" | "b64_json";
+        CreateImages: {
+            /**
+             * @description What the pictures show.
+             * @example a red circle on a blue background
+             */
+            prompt: string;
+            /**
+             * @description Name of an installed model: sd1.5, sd2.1, shapes, or another that GET /v1/models lists.
+             * @default sd1.5
+             * @example sd1.5
+             */
+            model?: string | null;
+            /**
+             * @description How many pictures.
+             * @default 1
+             */
+            n?: number | null;
+            /**
+             * @description Width and height in pixels; auto is 512x512.
+             * @default auto
+             */
+            size?: components["schemas"]["ImageSize"] | null;
+            /**
+             * @description Whether the answer has URLs of the pictures, or the pictures themselves in base64.
+             * @default url
+             */
+            response_format?: components["schemas"]["ImageResponseFormat"] | null;
+            /**
+             * @description Who the pictures are for; kept in the metadata of the Generation.
+             * @example customer-42
+             */
+            user?: string | null;
+        };
+        Image: {
+            /**
+             * Format: uri
+             * @description With `response_format: url`.
+             * @example https://darkroom.example/images/Zk3vR8wq1TnYc5bLx0JdGm7s.png
+             */
+            url?: string;
+            /**
+             * @description With `response_format: b64_json`.
+             * @example iVBORw0KGgo=
+             */
+            b64_json?: string;
+        };
+        Images: {
+            /**
+             * @description When they were finished, in seconds since the epoch.
+             * @example 1795166493
+             */
+            created: number;
+            data: components["schemas"]["Image"][];
+        };
+        OpenaiError: {
+            /** @example "/n" must be from 1 to 8, got 9. */
+            message: string;
+            /** @example invalid_request_error */
+            type: string;
+            /**
+             * @description The field that is wrong, if it is one.
+             * @example n
+             */
+            param: string | null;
+            /**
+             * @description Stable name of the error.
+             * @example ValidationFailed
+             */
+            code: string;
+        };
+        OpenaiProblem: {
+            error: components["schemas"]["OpenaiError"];
+        };
+        /**
+         * @description What it may do: `write` includes `read`, and `admin` both.
+         * @enum {string}
+         */
+        KeyScope: "read" | "write" | "admin";
+        CreatedKey: {
+            /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
+            id: string;
+            /**
+             * @description The public beginning of its token.
+             * @example dr_0123456789ab
+             */
+            prefix: string;
+            /** @example web shop */
+            name: string;
+            /** @description What it may do: `write` includes `read`, and `admin` both. */
+            scopes: components["schemas"]["KeyScope"][];
+            /** @description Whether no engine draws for it, and it gets marked pictures at once. */
+            sandbox: boolean;
+            /**
+             * @description Requests per minute; 0: no limit, null: what the service has for all keys.
+             * @example 600
+             */
+            rate_limit_per_minute: number | null;
+            /**
+             * @description Generations and Prompts that may wait; 0: no limit, null: what the service has for all keys.
+             * @example 1000
+             */
+            max_queued: number | null;
+            /**
+             * @description Generations and Prompts that may be drawn at once; 0: no limit, null: what the service has for all keys.
+             * @example 0
+             */
+            max_concurrent: number | null;
+            /**
+             * @description Megabytes of pictures and weights; 0: no limit, null: what the service has for all keys.
+             * @example 20000
+             */
+            max_storage_mb: number | null;
+            /**
+             * @description Days after which finished records are deleted; null: never.
+             * @example 30
+             */
+            retention_days: number | null;
+            /**
+             * Format: date-time
+             * @example 2026-11-20T09:21:33.123Z
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description To the minute.
+             * @example null
+             */
+            last_used_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it was revoked.
+             * @example null
+             */
+            revoked_at: string | null;
+            /**
+             * @description What the key's owner sends. Shown only in this answer, and null when it is replayed under an Idempotency-Key.
+             * @example dr_0123456789ab_ZmFrZWZha2VmYWtlZmFrZWZha2VmYWtlZmFrZWZha2U
+             */
+            token: string | null;
+            /**
+             * @description What signs the key's webhooks. Shown only in this answer, and null when it is replayed under an Idempotency-Key.
+             * @example whsec_ZmFrZWZha2VmYWtlZmFrZWZha2VmYWtlZmFrZWZha2U=
+             */
+            webhook_secret: string | null;
+        };
+        CreateKey: {
+            /**
+             * @description Requests per minute; 0: no limit, "default": what the service has for all keys.
+             * @example 600
+             */
+            rate_limit_per_minute?: (number | "default") | null;
+            /**
+             * @description Generations and Prompts that may wait; 0: no limit, "default": what the service has for all keys.
+             * @example 1000
+             */
+            max_queued?: (number | "default") | null;
+            /**
+             * @description Generations and Prompts that may be drawn at once; 0: no limit, "default": what the service has for all keys.
+             * @example 0
+             */
+            max_concurrent?: (number | "default") | null;
+            /**
+             * @description Megabytes of pictures and weights; 0: no limit, "default": what the service has for all keys.
+             * @example 20000
+             */
+            max_storage_mb?: (number | "default") | null;
+            /**
+             * @description Days after which finished records of the key are deleted; "keep": never.
+             * @example 30
+             */
+            retention_days?: (number | "keep") | null;
+            /**
+             * @description What it is for.
+             * @example web shop
+             */
+            name: string;
+            /** @description What it may do: `write` includes `read`, and `admin` both; `["write"]` when left out. */
+            scopes?: components["schemas"]["KeyScope"][] | null;
+            /**
+             * @description Whether no engine draws for it, and it gets marked pictures at once.
+             * @default false
+             */
+            sandbox?: boolean | null;
+        };
+        Key: {
+            /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
+            id: string;
+            /**
+             * @description The public beginning of its token.
+             * @example dr_0123456789ab
+             */
+            prefix: string;
+            /** @example web shop */
+            name: string;
+            /** @description What it may do: `write` includes `read`, and `admin` both. */
+            scopes: components["schemas"]["KeyScope"][];
+            /** @description Whether no engine draws for it, and it gets marked pictures at once. */
+            sandbox: boolean;
+            /**
+             * @description Requests per minute; 0: no limit, null: what the service has for all keys.
+             * @example 600
+             */
+            rate_limit_per_minute: number | null;
+            /**
+             * @description Generations and Prompts that may wait; 0: no limit, null: what the service has for all keys.
+             * @example 1000
+             */
+            max_queued: number | null;
+            /**
+             * @description Generations and Prompts that may be drawn at once; 0: no limit, null: what the service has for all keys.
+             * @example 0
+             */
+            max_concurrent: number | null;
+            /**
+             * @description Megabytes of pictures and weights; 0: no limit, null: what the service has for all keys.
+             * @example 20000
+             */
+            max_storage_mb: number | null;
+            /**
+             * @description Days after which finished records are deleted; null: never.
+             * @example 30
+             */
+            retention_days: number | null;
+            /**
+             * Format: date-time
+             * @example 2026-11-20T09:21:33.123Z
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description To the minute.
+             * @example null
+             */
+            last_used_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it was revoked.
+             * @example null
+             */
+            revoked_at: string | null;
+        };
+        UpdateKey: {
+            /**
+             * @description Requests per minute; 0: no limit, "default": what the service has for all keys.
+             * @example 600
+             */
+            rate_limit_per_minute?: (number | "default") | null;
+            /**
+             * @description Generations and Prompts that may wait; 0: no limit, "default": what the service has for all keys.
+             * @example 1000
+             */
+            max_queued?: (number | "default") | null;
+            /**
+             * @description Generations and Prompts that may be drawn at once; 0: no limit, "default": what the service has for all keys.
+             * @example 0
+             */
+            max_concurrent?: (number | "default") | null;
+            /**
+             * @description Megabytes of pictures and weights; 0: no limit, "default": what the service has for all keys.
+             * @example 20000
+             */
+            max_storage_mb?: (number | "default") | null;
+            /**
+             * @description Days after which finished records of the key are deleted; "keep": never.
+             * @example 30
+             */
+            retention_days?: (number | "keep") | null;
+            /**
+             * @description What it is for.
+             * @example web shop
+             */
+            name?: string | null;
+        };
+        RotatedKey: {
+            /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
+            id: string;
+            /**
+             * @description The public beginning of its token.
+             * @example dr_0123456789ab
+             */
+            prefix: string;
+            /** @example web shop */
+            name: string;
+            /** @description What it may do: `write` includes `read`, and `admin` both. */
+            scopes: components["schemas"]["KeyScope"][];
+            /** @description Whether no engine draws for it, and it gets marked pictures at once. */
+            sandbox: boolean;
+            /**
+             * @description Requests per minute; 0: no limit, null: what the service has for all keys.
+             * @example 600
+             */
+            rate_limit_per_minute: number | null;
+            /**
+             * @description Generations and Prompts that may wait; 0: no limit, null: what the service has for all keys.
+             * @example 1000
+             */
+            max_queued: number | null;
+            /**
+             * @description Generations and Prompts that may be drawn at once; 0: no limit, null: what the service has for all keys.
+             * @example 0
+             */
+            max_concurrent: number | null;
+            /**
+             * @description Megabytes of pictures and weights; 0: no limit, null: what the service has for all keys.
+             * @example 20000
+             */
+            max_storage_mb: number | null;
+            /**
+             * @description Days after which finished records are deleted; null: never.
+             * @example 30
+             */
+            retention_days: number | null;
+            /**
+             * Format: date-time
+             * @example 2026-11-20T09:21:33.123Z
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description To the minute.
+             * @example null
+             */
+            last_used_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it was revoked.
+             * @example null
+             */
+            revoked_at: string | null;
+            /**
+             * @description What the key's owner sends from now on. Shown only in this answer, and null when it is replayed under an Idempotency-Key.
+             * @example dr_0123456789ab_ZmFrZWZha2VmYWtlZmFrZWZha2VmYWtlZmFrZWZha2U
+             */
+            token: string | null;
+            /**
+             * Format: date-time
+             * @description Until when the previous token is accepted.
+             * @example 2026-11-20T09:21:33.123Z
+             */
+            previous_token_expires_at: string;
+        };
+        RotateKey: {
+            /**
+             * @description For how many hours the previous token stays valid.
+             * @default 24
+             */
+            grace_hours?: number | null;
+        };
     };
     responses: {
         /** @description The request is malformed or a field is invalid. Codes: `ValidationFailed`, `MalformedBody`, `PromptMissing`, `FineTuneNameMissing`, `FineTuneImagesMissing`, `FineTuneImagesNotEnough`, `IdempotencyKeyInvalid`, `BadRequest`. */
@@ -1271,7 +1775,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Too many requests, Generations and Prompts waiting, uploads or event streams at once, or complete lists running. Codes: `RateLimited`, `TooManyRequests`, `QueueFull`, `TooManyUploads`, `RoomReserved`, `TooManyEventStreams`, `ListRunning`. */
+        /** @description Too many requests, Generations and Prompts waiting, uploads or event streams at once, or complete lists running. Codes: `RateLimited`, `TooManyRequests`, `QueueFull`, `TooManyUploads`, `RoomReserved`, `TooManyEventStreams`, `ListRunning`, `TooManyWaiting`. */
         Problem429: {
             headers: {
                 /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
@@ -1356,7 +1860,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description It conflicts with the present state. Codes: `GenerationTerminated`, `IdempotencyKeyInUse`. */
+        /** @description It conflicts with the present state. Codes: `GenerationTerminated`, `IdempotencyKeyInUse`, `KeyInUse`, `KeyRevoked`. */
         Problem409: {
             headers: {
                 /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
@@ -1439,7 +1943,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Well-formed, but impossible. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `SizeUnsupported`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`. */
+        /** @description Well-formed, but impossible. Codes: `ModelNotInstalled`, `ModelBroken`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneStale`, `WeightsMissing`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
         Problem422: {
             headers: {
                 /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
@@ -1458,7 +1962,7 @@ export interface components {
                  *       "type": "about:blank",
                  *       "title": "Unprocessable Entity",
                  *       "status": 422,
-                 *       "detail": "The model \"sdxl\" is not installed; GET /v1/models lists those that are.",
+                 *       "detail": "The model \"sdxl\" is not installed; GET /v1/models lists those that can be drawn with.",
                  *       "instance": "0f5a8d0e-7a5c-4b0e-9a53-3a8a2f2f7f4c",
                  *       "code": "ModelNotInstalled"
                  *     }
@@ -1466,7 +1970,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description There is nothing of yours with this id. Codes: `GenerationNotFound`, `FineTuneNotFound`, `PromptNotFound`, `CollectionNotFound`, `StyleNotFound`, `DeliveryNotFound`. */
+        /** @description There is nothing of yours with this id. Codes: `GenerationNotFound`, `FineTuneNotFound`, `PromptNotFound`, `CollectionNotFound`, `StyleNotFound`, `DeliveryNotFound`, `KeyNotFound`. */
         Problem404: {
             headers: {
                 /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
@@ -1554,7 +2058,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A word of your own for this request: for 24 hours, a repeat with the same body gets the first reply and changes nothing. */
+                /** @description `wait=<seconds>`, from 1 to 60: the answer waits for the terminated record, at most so long. `Preference-Applied` in the answer says that it did; a key may have 20 answers waiting at each api process, and a further one does not wait. */
+                Prefer?: string;
+                /** @description A word of your own for this request: for 24 hours, a repeat with the same body gets the first reply and changes nothing. A request that failed stores nothing, so it may be repeated. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -1577,6 +2083,11 @@ export interface operations {
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until all are there again. */
                     "RateLimit-Reset"?: number;
+                    /**
+                     * @description Where the record can be read.
+                     * @example https://darkroom.example/v1/sd/text-to-image/4f2kQ0yq8S3zVn1xRb7TdA9w
+                     */
+                    Location?: string;
                     /** @description There, and `true`, when an earlier request got this reply first. */
                     "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
@@ -1673,7 +2184,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A word of your own for this request: for 24 hours, a repeat with the same body gets the first reply and changes nothing. */
+                /** @description A word of your own for this request: for 24 hours, a repeat with the same body gets the first reply and changes nothing. A request that failed stores nothing, so it may be repeated. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -1694,6 +2205,11 @@ export interface operations {
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until all are there again. */
                     "RateLimit-Reset"?: number;
+                    /**
+                     * @description Where the record can be read.
+                     * @example https://darkroom.example/v1/sd/text-to-image/4f2kQ0yq8S3zVn1xRb7TdA9w
+                     */
+                    Location?: string;
                     /** @description There, and `true`, when an earlier request got this reply first. */
                     "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
@@ -1795,8 +2311,10 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A word of your own for this request: for 24 hours, a repeat with the same body gets the first reply and changes nothing. */
+                /** @description A word of your own for this request: for 24 hours, a repeat with the same body gets the first reply and changes nothing. A request that failed stores nothing, so it may be repeated. */
                 "Idempotency-Key"?: string;
+                /** @description `wait=<seconds>`, from 1 to 60: the answer waits for the terminated record, at most so long. `Preference-Applied` in the answer says that it did; a key may have 20 answers waiting at each api process, and a further one does not wait. */
+                Prefer?: string;
             };
             path?: never;
             cookie?: never;
@@ -1818,6 +2336,11 @@ export interface operations {
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until all are there again. */
                     "RateLimit-Reset"?: number;
+                    /**
+                     * @description Where the record can be read.
+                     * @example https://darkroom.example/v1/sd/text-to-image/4f2kQ0yq8S3zVn1xRb7TdA9w
+                     */
+                    Location?: string;
                     /** @description There, and `true`, when an earlier request got this reply first. */
                     "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
@@ -1906,6 +2429,50 @@ export interface operations {
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    updateFinetune: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateFinetune"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Finetune"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
@@ -2007,7 +2574,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A word of your own for this request: for 24 hours, a repeat with the same body gets the first reply and changes nothing. */
+                /** @description A word of your own for this request: for 24 hours, a repeat with the same body gets the first reply and changes nothing. A request that failed stores nothing, so it may be repeated. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -2183,7 +2750,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A word of your own for this request: for 24 hours, a repeat with the same body gets the first reply and changes nothing. */
+                /** @description A word of your own for this request: for 24 hours, a repeat with the same body gets the first reply and changes nothing. A request that failed stores nothing, so it may be repeated. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -2233,7 +2800,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A word of your own for this request: for 24 hours, a repeat with the same body gets the first reply and changes nothing. */
+                /** @description A word of your own for this request: for 24 hours, a repeat with the same body gets the first reply and changes nothing. A request that failed stores nothing, so it may be repeated. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -2402,7 +2969,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A word of your own for this request: for 24 hours, a repeat with the same body gets the first reply and changes nothing. */
+                /** @description A word of your own for this request: for 24 hours, a repeat with the same body gets the first reply and changes nothing. A request that failed stores nothing, so it may be repeated. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -2425,6 +2992,11 @@ export interface operations {
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until all are there again. */
                     "RateLimit-Reset"?: number;
+                    /**
+                     * @description Where the record can be read.
+                     * @example https://darkroom.example/v1/sd/text-to-image/4f2kQ0yq8S3zVn1xRb7TdA9w
+                     */
+                    Location?: string;
                     /** @description There, and `true`, when an earlier request got this reply first. */
                     "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
@@ -2557,7 +3129,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A word of your own for this request: for 24 hours, a repeat with the same body gets the first reply and changes nothing. */
+                /** @description A word of your own for this request: for 24 hours, a repeat with the same body gets the first reply and changes nothing. A request that failed stores nothing, so it may be repeated. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -2817,6 +3389,378 @@ export interface operations {
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    createImages: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A word of your own for this request: for 24 hours, a repeat with the same body gets the first reply and changes nothing. A request that failed stores nothing, so it may be repeated. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateImages"];
+            };
+        };
+        responses: {
+            /** @description The pictures. */
+            200: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    /** @description There, and `true`, when an earlier request got this reply first. */
+                    "Idempotency-Replayed"?: "true";
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Images"];
+                };
+            };
+            /** @description Bad Request, in the shape of OpenAI's API. Codes: `ValidationFailed`, `MalformedBody`, `PromptMissing`, `FineTuneNameMissing`, `FineTuneImagesMissing`, `FineTuneImagesNotEnough`, `IdempotencyKeyInvalid`, `BadRequest`. */
+            400: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    "X-Request-Id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenaiProblem"];
+                };
+            };
+            /** @description Unauthorized, in the shape of OpenAI's API. Codes: `Unauthorized`. */
+            401: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    "X-Request-Id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenaiProblem"];
+                };
+            };
+            /** @description Forbidden, in the shape of OpenAI's API. Codes: `ScopeMissing`, `PublicCollection`. */
+            403: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    "X-Request-Id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenaiProblem"];
+                };
+            };
+            /** @description Request Timeout, in the shape of OpenAI's API. Codes: `BodyTimeout`, `UploadStalled`. */
+            408: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    "X-Request-Id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenaiProblem"];
+                };
+            };
+            /** @description Conflict, in the shape of OpenAI's API. Codes: `GenerationTerminated`, `IdempotencyKeyInUse`, `KeyInUse`, `KeyRevoked`. */
+            409: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    "X-Request-Id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenaiProblem"];
+                };
+            };
+            /** @description Payload Too Large, in the shape of OpenAI's API. Codes: `BodyTooLarge`. */
+            413: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    "X-Request-Id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenaiProblem"];
+                };
+            };
+            /** @description Unsupported Media Type, in the shape of OpenAI's API. Codes: `UnsupportedMediaType`. */
+            415: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    "X-Request-Id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenaiProblem"];
+                };
+            };
+            /** @description Unprocessable Entity, in the shape of OpenAI's API. Codes: `ModelNotInstalled`, `ModelBroken`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneStale`, `WeightsMissing`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
+            422: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    "X-Request-Id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenaiProblem"];
+                };
+            };
+            /** @description Too Many Requests, in the shape of OpenAI's API. Codes: `RateLimited`, `TooManyRequests`, `QueueFull`, `TooManyUploads`, `RoomReserved`, `TooManyEventStreams`, `ListRunning`, `TooManyWaiting`. */
+            429: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    "X-Request-Id": string;
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenaiProblem"];
+                };
+            };
+            /** @description Service Unavailable, in the shape of OpenAI's API. Codes: `ServiceUnavailable`. */
+            503: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    "X-Request-Id": string;
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenaiProblem"];
+                };
+            };
+        };
+    };
+    listKeys: {
+        parameters: {
+            query?: {
+                /** @description How many elements to return; all when left out. */
+                limit?: number;
+                /** @description Where the page begins: as the `Link` header of the page before has it, which stays valid when elements are deleted, or the id of the last element of that page. */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    /**
+                     * @description The next page, with `rel="next"`; absent on the last one and without `limit`.
+                     * @example <https://darkroom.example/v1/sd/text-to-image?limit=10&after=Zk3vR8wq1TnYc5bLx0JdGm>; rel="next"
+                     */
+                    Link?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Key"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    createKey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A word of your own for this request: for 24 hours, a repeat with the same body gets the first reply and changes nothing. A request that failed stores nothing, so it may be repeated. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateKey"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    /** @description There, and `true`, when an earlier request got this reply first. */
+                    "Idempotency-Replayed"?: "true";
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedKey"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    revokeKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Deleted"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    updateKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateKey"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Key"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    rotateKey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A word of your own for this request: for 24 hours, a repeat with the same body gets the first reply and changes nothing. A request that failed stores nothing, so it may be repeated. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RotateKey"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    /** @description There, and `true`, when an earlier request got this reply first. */
+                    "Idempotency-Replayed"?: "true";
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RotatedKey"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };

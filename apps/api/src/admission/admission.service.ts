@@ -7,10 +7,12 @@ import {
   sandboxWaitMs,
   TooManyError,
   UnauthorizedError,
+  UnprocessableError,
 } from '@app/domain';
 import { CONFIG } from '@app/foundation';
 import type { NewTask } from '@app/image-tasks';
 import { TaskIntake } from '@app/image-tasks';
+import { Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import type { CallerKey } from '../auth/caller-key';
 import { StorageQuota } from '../storage-use/storage-quota';
@@ -41,6 +43,7 @@ class QueueFullError extends TooManyError {
 export class AdmissionService {
   constructor(
     private readonly intake: TaskIntake,
+    private readonly transactions: Transactions,
     private readonly quota: StorageQuota,
     @Inject(CONFIG) private readonly config: Config,
   ) {}
@@ -57,6 +60,28 @@ export class AdmissionService {
     const read = orders.map(({ metadata, pointer }) => readSandboxOrder(metadata, pointer, problems));
     if (problems.count > 0) throw new InvalidError('ValidationFailed', problems.sentence(), problems.list());
     return read.map(({ order }) => ({ sandbox, delayMs: sandboxWaitMs(order.delayMs) }));
+  }
+
+  /**
+   * Refuses many tasks before work is done for them; `insert` decides.
+   * @throws UnprocessableError for more than may ever wait; QueueFullError for more than may wait now.
+   */
+  async assertQueueRoom({ id, maxQueued }: ApiKey, count: number): Promise<void> {
+    const cap = maxQueued ?? this.config.maxQueuedPerKey;
+    if (cap === 0 || count <= 1) return;
+    if (count > cap)
+      throw new UnprocessableError(
+        'TooManyPrompts',
+        `This API key may have ${cap} Generations and Prompts waiting, so a request for ${count} can never succeed.`,
+      );
+    const [{ queued }] = await this.transactions.query<{ queued: number }>({
+      name: 'count-queued',
+      text: `SELECT count(*)::integer AS queued FROM (
+        SELECT FROM image_tasks WHERE owner_id = $1 AND status = 'queued' LIMIT $2
+      ) AS counted`,
+      values: [id, cap],
+    });
+    if (queued + count > cap) throw new QueueFullError(cap, queued, count);
   }
 
   /**

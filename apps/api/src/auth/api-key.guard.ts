@@ -1,3 +1,4 @@
+import type { ApiKeyScope } from '@app/domain';
 import { ForbiddenError, UnauthorizedError } from '@app/domain';
 import type { CanActivate, ExecutionContext } from '@nestjs/common';
 import { createParamDecorator, Injectable, SetMetadata } from '@nestjs/common';
@@ -24,6 +25,11 @@ const checksKeyItself = 'checksKeyItself';
 
 /** For a route that writes nothing for a revoked key, because its statement checks the key as well. */
 export const ChecksKeyItself = () => SetMetadata(checksKeyItself, true);
+
+const neededScope = 'neededScope';
+
+/** For a route that needs more than the scope of its method. */
+export const NeedsScope = (scope: ApiKeyScope) => SetMetadata(neededScope, scope);
 
 /** The caller's key, for routes that need more than its id. */
 export const Caller = createParamDecorator((_: unknown, context: ExecutionContext): CallerKey => callerOf(context));
@@ -57,8 +63,13 @@ export class ApiKeyGuard implements CanActivate {
     const [scheme, token, ...rest] = (request.headers.authorization ?? '').split(' ');
     if (scheme.toLowerCase() !== 'bearer' || !token || rest.length > 0) throw new UnauthorizedError();
     const response = context.switchToHttp().getResponse<Response>();
-    const scope = readMethods.has(request.method) ? 'read' : 'write';
-    const isFresh = scope === 'write' && !this.reflector.get<boolean>(checksKeyItself, context.getHandler());
+    const ofMethod = readMethods.has(request.method) ? 'read' : 'write';
+    const scope =
+      this.reflector.getAllAndOverride<ApiKeyScope | undefined>(neededScope, [
+        context.getHandler(),
+        context.getClass(),
+      ]) ?? ofMethod;
+    const isFresh = scope !== 'read' && !this.reflector.get<boolean>(checksKeyItself, context.getHandler());
     const key = await this.apiKeys.authenticate(token, isFresh);
     if (isFresh) response.once('close', () => this.apiKeys.forget(key));
     const rate = await this.rates.take(key);

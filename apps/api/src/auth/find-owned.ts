@@ -17,7 +17,7 @@ const names = new Map<EntityClass<Owned>, ResourceName>([
 
 export interface FindOptions {
   /** The record that it must belong to. */
-  within?: { finetuneId: string } | { collectionId: string } | { generationId: string };
+  within?: { finetuneId: string } | { collectionId: string } | { taskId: string };
   /** Also reads its image task. */
   relations?: { task: true };
   /** Locks it until the transaction ends: `for_key_share` prevents its deletion, `pessimistic_write` every change. */

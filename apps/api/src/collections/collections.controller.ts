@@ -6,6 +6,7 @@ import { OwnerId } from '../auth/api-key.guard';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBody } from '../http/body';
 import { SendsList } from '../http/list.interceptor';
+import { LocatedAt } from '../http/located-at';
 import type { List } from '../infrastructure/list';
 import { CollectionsService } from './collections.service';
 import { IsPublicQuery } from './scope-query';
@@ -17,9 +18,11 @@ export class CollectionsController {
   constructor(private readonly collections: CollectionsService) {}
 
   @Post()
+  @LocatedAt('/v1/prompts/collections')
   @ApiCreates('createCollection', 'Make a Collection of Styles from your Prompts', {
     body: CreateCollectionDto,
     reply: CollectionDto,
+    isLocated: true,
     errors: [422],
   })
   create(@OwnerId() ownerId: string, @ValidBody(CreateCollectionDto) dto: CreateCollectionDto): Promise<CollectionDto> {

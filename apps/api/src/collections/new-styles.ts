@@ -25,7 +25,7 @@ export async function insertStyles(
     const prompt = prompts.get(dto.id);
     const template = templates.get(dto.id);
     if (!prompt || template === undefined) {
-      unknown.add(`${pointer}/${index}`, 'id', 'is no Prompt of yours');
+      unknown.add(`${pointer}/${index}`, 'id', `is no Prompt of yours: "${dto.id.slice(0, 40).toWellFormed()}"`);
       return [];
     }
     return {

@@ -12,7 +12,27 @@ type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;
 const description = `Draws pictures from text with Stable Diffusion.
 
 Every route needs \`Authorization: Bearer <API_KEY>\`. Errors are \`application/problem+json\` (RFC 9457) with a stable \`code\`.
-An id that is unknown and one that belongs to another caller get the same answer.`;
+An id that is unknown and one that belongs to another caller get the same answer.
+
+### Limits
+
+| What | Limit |
+| --- | --- |
+| A JSON body | 1,000,000 bytes, within 30 s; 50,000 objects and arrays, 20,000 fields, 3,000 of them in one object |
+| A prompt | 2,000 characters, 32 chunks of 75 tokens |
+| An array of a request | 100 elements |
+| \`metadata\` | 16 KB and 8 levels; 1,000,000 bytes for all Prompts that one request makes of Styles |
+| Prompts that one request makes of Styles | 1,000 |
+| Weights | 1 GiB, four uploads of a key at a time, at least 64 KiB in 30 s |
+| A reader of an answer | takes at least 64 KiB in 30 s |
+| Requests of a key that are served at a time, at each api process | 24 small ones and 8 large ones; 500 and 100 more wait |
+| Event streams of a key, at each api process | 100 |
+| Answers of a key that wait for pictures, at each api process | 20 |
+| Complete lists of a key that are sent at a time | 1 |
+| Readers of these pages | 200 |
+| A sandbox key's \`metadata.sandbox\` | \`delay_ms\` from 0 to 600,000, \`fail\` of 1,000 characters |
+
+The operator sets a key's requests per minute, its waiting Generations and Prompts, those drawn at once, and its storage.`;
 
 const tags: readonly (readonly [name: string, description: string])[] = [
   ['Text to image', 'Pictures from a prompt. Creating one answers at once; its pictures follow.'],
@@ -22,8 +42,10 @@ const tags: readonly (readonly [name: string, description: string])[] = [
   ['Styles', 'Texts made from Prompts, with their controls, that any Fine-Tune can be drawn in.'],
   ['Events', 'Live progress, as server-sent events.'],
   ['Webhooks', 'What was posted where, and how it went.'],
+  ['OpenAI', "Pictures in the shape of OpenAI's API, for its clients."],
   ['Models', 'What is installed.'],
   ['Usage', 'What was drawn.'],
+  ['Keys', 'API keys, for keys with the scope `admin`.'],
 ];
 
 /** Builds the OpenAPI 3.1 document from the routes of an app. `serverUrl` is only known at run time. */
@@ -36,6 +58,9 @@ export function createDocument(app: INestApplication, serverUrl?: string): OpenA
     .addBearerAuth({ type: 'http', scheme: 'bearer', description: 'An API key: dr_<12 characters>_<43 characters>.' });
   for (const tag of tags) builder.addTag(...tag);
   const document = named(SwaggerModule.createDocument(app, builder.build()));
+  // The builder calls a key a JWT, which it is not.
+  for (const scheme of Object.values(document.components?.securitySchemes ?? {}))
+    if ('bearerFormat' in scheme) delete scheme.bearerFormat;
   const { title, description: text, version } = document.info;
   const responses: Responses = {};
   for (const operation of operationsOf(document)) {
@@ -86,8 +111,8 @@ function shareErrors({ responses }: Operation, shared: Responses): void {
 }
 
 function operationsOf({ paths }: OpenAPIObject): Operation[] {
-  return Object.values(paths).flatMap(({ get, put, post, delete: remove }) =>
-    [get, put, post, remove].filter((operation) => operation !== undefined),
+  return Object.values(paths).flatMap(({ get, put, post, patch, delete: remove }) =>
+    [get, put, post, patch, remove].filter((operation) => operation !== undefined),
   );
 }
 

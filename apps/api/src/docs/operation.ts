@@ -13,7 +13,15 @@ import {
   getSchemaPath,
 } from '@nestjs/swagger';
 import { ProblemDto } from './problem.dto';
-import { ApiProblem, errorsOfAll, linkHeader, rateHeaders, replayedHeader, requestIdHeader } from './responses';
+import {
+  ApiProblem,
+  errorsOfAll,
+  linkHeader,
+  locationHeader,
+  rateHeaders,
+  replayedHeader,
+  requestIdHeader,
+} from './responses';
 
 type Model = new () => object;
 
@@ -28,6 +36,8 @@ interface Operation {
   replyIsArray?: boolean;
   /** Whether the response can be paged. */
   isList?: boolean;
+  /** Whether the response says where its record is. */
+  isLocated?: boolean;
   /** Statuses besides those that every route has. */
   errors?: readonly number[];
   description?: string;
@@ -36,7 +46,7 @@ interface Operation {
 const errorsOfBodies = [400, 408, 413, 415];
 
 function operation(id: string, summary: string, success: number, options: Operation): MethodDecorator {
-  const { description, fileBytes, bodyIsArray, replyIsArray, isList } = options;
+  const { description, fileBytes, bodyIsArray, replyIsArray, isList, isLocated } = options;
   const bodies = [options.body ?? []].flat();
   const replies = [options.reply].flat();
   const hasBody = bodies.length > 0 || fileBytes !== undefined;
@@ -54,6 +64,7 @@ function operation(id: string, summary: string, success: number, options: Operat
         ...requestIdHeader,
         ...rateHeaders,
         ...(isList && linkHeader),
+        ...(isLocated && locationHeader),
         ...(success === 201 && replayedHeader),
       },
       content: {
@@ -83,18 +94,32 @@ function fileBody(maxLength: number): MethodDecorator {
   );
 }
 
+/** The header of every POST that makes its repetition safe. */
+export const idempotencyKeyHeader: Parameters<typeof ApiHeader>[0] = {
+  name: 'Idempotency-Key',
+  required: false,
+  description:
+    'A word of your own for this request: for 24 hours, a repeat with the same body gets the first reply and changes nothing. A request that failed stores nothing, so it may be repeated.',
+  schema: { type: 'string', pattern: '^[!-~]{1,255}$' },
+};
+
 /** Documents a POST. */
 export const ApiCreates = (id: string, summary: string, options: Operation) =>
   applyDecorators(
     operation(id, summary, 201, { ...options, errors: [...errorsOfBodies, 409, 422, ...(options.errors ?? [])] }),
-    ApiHeader({
-      name: 'Idempotency-Key',
-      required: false,
-      description:
-        'A word of your own for this request: for 24 hours, a repeat with the same body gets the first reply and changes nothing.',
-      schema: { type: 'string', pattern: '^[!-~]{1,255}$' },
-    }),
+    ApiHeader(idempotencyKeyHeader),
   );
+
+/** Documents that the answer to a POST may wait. */
+export const ApiPrefersWait = () =>
+  ApiHeader({
+    name: 'Prefer',
+    required: false,
+    description:
+      '`wait=<seconds>`, from 1 to 60: the answer waits for the terminated record, at most so long. `Preference-Applied` in the answer says that it did; a key may have 20 answers waiting at each api process, and a further one does not wait.',
+    schema: { type: 'string' },
+    example: 'wait=30',
+  });
 
 /** Documents a GET that always succeeds. */
 export const ApiReads = (id: string, summary: string, options: Operation) => operation(id, summary, 200, options);
@@ -155,6 +180,10 @@ export const ApiTaskFilters = () =>
 /** Documents a PUT of a file. */
 export const ApiUploads = (id: string, summary: string, options: Operation & { fileBytes: number }) =>
   operation(id, summary, 200, { ...options, errors: [404, ...(options.errors ?? [])] });
+
+/** Documents a PATCH. */
+export const ApiChanges = (id: string, summary: string, options: Operation) =>
+  operation(id, summary, 200, { ...options, errors: [404, 422, ...(options.errors ?? [])] });
 
 /** Documents a DELETE. */
 export const ApiRemoves = (id: string, summary: string, options: Partial<Operation> = {}) =>

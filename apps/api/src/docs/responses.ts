@@ -14,7 +14,8 @@ interface ErrorText {
   headers?: HeadersObject;
 }
 
-const retryAfter: HeadersObject = {
+/** Header of errors that pass. */
+export const retryAfter: HeadersObject = {
   'Retry-After': {
     description: 'Seconds to wait before the next try.',
     required: true,
@@ -63,7 +64,7 @@ const errorTexts: Readonly<Record<number, ErrorText>> = {
   },
   422: {
     description: 'Well-formed, but impossible.',
-    detail: 'The model "sdxl" is not installed; GET /v1/models lists those that are.',
+    detail: 'The model "sdxl" is not installed; GET /v1/models lists those that can be drawn with.',
   },
   429: {
     description:
@@ -108,6 +109,15 @@ export const linkHeader: HeadersObject = {
   },
 };
 
+/** Headers of a response with a record that can be read elsewhere. */
+export const locationHeader: HeadersObject = {
+  Location: {
+    description: 'Where the record can be read.',
+    schema: { type: 'string', format: 'uri' },
+    example: 'https://darkroom.example/v1/sd/text-to-image/4f2kQ0yq8S3zVn1xRb7TdA9w',
+  },
+};
+
 /** Headers of a reply that was first sent to an earlier request with the same `Idempotency-Key`. */
 export const replayedHeader: HeadersObject = {
   'Idempotency-Replayed': {
@@ -141,7 +151,7 @@ export function ApiProblem(status: number): MethodDecorator {
 }
 
 /** The title of a status, and every `code` that a documented route returns. */
-function documentedErrors(status: number): { title: string; codes: readonly ErrorCode[] } {
+export function documentedErrors(status: number): { title: string; codes: readonly ErrorCode[] } {
   const row = Object.values(errorTable).find((row) => row.status === status);
   if (!row) throw new Error(`The table of errors has none with the status ${status}.`);
   const codes: readonly ErrorCode[] = row.codes;

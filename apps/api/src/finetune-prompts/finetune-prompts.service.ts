@@ -1,19 +1,13 @@
-import type { Finetune, ImageTask, Style } from '@app/domain';
-import {
-  applyTemplate,
-  FieldProblems,
-  FinetunePrompt,
-  limits,
-  NotFoundError,
-  Phrase,
-  UnprocessableError,
-} from '@app/domain';
+import type { Config } from '@app/config';
+import type { Finetune, ImageTask } from '@app/domain';
+import { assertReceiverAllowed, FinetunePrompt, NotFoundError, UnprocessableError } from '@app/domain';
 import type { ApplyStyleDto, CreatePromptDto, PartialPromptDto } from '@app/domain/http';
-import { CreatedPromptDto, PromptDto, TerminatedPromptDto } from '@app/domain/http';
+import { CreatedPromptDto, PromptDto, staleNote, TerminatedPromptDto } from '@app/domain/http';
+import { CONFIG } from '@app/foundation';
 import { ImageTaskLifeCycle } from '@app/image-tasks';
 import { Transactions } from '@app/queue';
 import type { InstalledModel } from '@app/model-store';
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import type { NewOrder } from '../admission/admission.service';
@@ -22,7 +16,7 @@ import type { CallerKey } from '../auth/caller-key';
 import { findOwned } from '../auth/find-owned';
 import { FinetunesService } from '../finetunes/finetunes.service';
 import { assertAllDrawable } from '../models/assert-drawable';
-import { ModelsService } from '../models/models.service';
+import { ModelsService, weightsName } from '../models/models.service';
 import { PromptLengths } from '../models/prompt-lengths.service';
 import { ImageUrls } from '../images/image-urls';
 import type { List } from '../infrastructure/list';
@@ -32,9 +26,9 @@ import { filterTasks } from '../infrastructure/task-filter';
 import { StoredFiles } from '../storage-use/stored-files';
 import { stylesToApply } from '../styles/applied-styles';
 import { ThumbnailsService } from '../thumbnails/thumbnails.service';
-import { loopTime } from '../work/loop-time';
 import type { NewPrompt } from './new-prompt';
 import { newPrompt } from './new-prompt';
+import { fillIn, refuseWithoutName } from './prompt-texts';
 
 /** The Prompts of a caller's Fine-Tunes. */
 @Injectable()
@@ -50,6 +44,7 @@ export class FinetunePromptsService {
     private readonly lengths: PromptLengths,
     private readonly urls: ImageUrls,
     private readonly files: StoredFiles,
+    @Inject(CONFIG) private readonly config: Config,
   ) {}
 
   /**
@@ -58,6 +53,10 @@ export class FinetunePromptsService {
    */
   async create(caller: CallerKey, finetuneId: string, dtos: readonly CreatePromptDto[]): Promise<CreatedPromptDto[]> {
     const finetune = await this.finetunes.load(caller.id, finetuneId);
+    dtos.forEach(({ webhook }, index) =>
+      assertReceiverAllowed(webhook, this.config.webhookAllowPrivate, `/${index}/webhook`),
+    );
+    await this.admissions.assertQueueRoom(caller, dtos.length);
     await refuseWithoutName(finetune, dtos);
     const served = await this.models.served(finetune.model);
     assertAllDrawable(
@@ -77,6 +76,7 @@ export class FinetunePromptsService {
           highResolution: dto.high_resolution,
           aspectRatio: dto.aspect_ratio,
           metadata: dto.metadata,
+          webhook: dto.webhook,
         },
         createdAt,
         served.defaults,
@@ -98,6 +98,7 @@ export class FinetunePromptsService {
   ): Promise<PartialPromptDto[]> {
     const finetune = await this.finetunes.load(caller.id, finetuneId);
     const styles = await stylesToApply(this.prompts.manager, caller.id, dtos);
+    await this.admissions.assertQueueRoom(caller, styles.flat().length);
     const [texts, served] = await Promise.all([fillIn(styles, finetune), this.models.served(finetune.model)]);
     const aspectRatios = dtos.map(({ aspect_ratio }) => [aspect_ratio].flat()[0]);
     assertAllDrawable(served, aspectRatios);
@@ -175,6 +176,13 @@ export class FinetunePromptsService {
     return (await this.load(ownerId, finetuneId, id)).task;
   }
 
+  /** The record as GET returns it, for a webhook; undefined when it was deleted. */
+  async findForDelivery(ownerId: string, id: string): Promise<PromptDto | undefined> {
+    const prompt = await this.prompts.findOne({ where: { id, ownerId }, relations: { task: true } });
+    const urls = await this.urls.ofTasks([id]);
+    return prompt ? PromptDto.from(prompt, urls.get(id) ?? []) : undefined;
+  }
+
   /** Cancels it if it has not terminated, and deletes its row and its pictures; Styles made from it keep a thumbnail. */
   async remove(ownerId: string, finetuneId: string, id: string): Promise<void> {
     await this.finetunes.load(ownerId, finetuneId);
@@ -207,15 +215,16 @@ export class FinetunePromptsService {
     orders: readonly NewOrder[],
     pointerTo: (index: number, field: string) => string,
   ): Promise<void> {
+    if (finetune.isStale(weightsName(served))) throw new UnprocessableError('FineTuneStale', staleNote(finetune));
     if (prompts.length === 0) return;
     const texts = prompts.map(({ task }) => task);
     const chunks = await this.lengths.check(caller.id, served, texts, pointerTo, finetune);
     const admissions = this.admissions.admit(caller, orders);
-    const tasks = prompts.map(({ task, prompt, metadata }, index) => ({
+    const tasks = prompts.map(({ task, prompt, metadata, webhook }, index) => ({
       ...task,
       ...admissions[index],
       promptChunks: chunks[index],
-      finetunePrompt: { prompt, metadata },
+      finetunePrompt: { prompt, metadata, webhook },
     }));
     await this.admissions.insert(caller, tasks).catch((error: unknown) => {
       throw isOfRemovedFinetune(error) ? new NotFoundError('FineTune') : error;
@@ -227,32 +236,4 @@ export class FinetunePromptsService {
 function isOfRemovedFinetune(error: unknown): boolean {
   const { code, constraint } = error as { code?: string; constraint?: string };
   return code === '23503' && constraint === 'finetune_prompts_finetune_id_fkey';
-}
-
-/** The Style's text with the Fine-Tune's token and name. A template may contain its placeholder many times, and the name may be long. */
-async function fillIn(styles: readonly Style[][], finetune: Finetune): Promise<string[][]> {
-  const problems = new FieldProblems();
-  const message = `makes a text of more than ${limits.promptLength} characters with this Fine-Tune's token and name`;
-  // A Style that is used several times is filled in once.
-  const filled = new Map<Style, string | undefined>();
-  await loopTime.forEach(finetune.ownerId, [...new Set(styles.flat())], (style) =>
-    filled.set(style, applyTemplate(style.template, finetune, limits.promptLength)),
-  );
-  const texts = styles.map((each, index) => {
-    if (each.some((style) => filled.get(style) === undefined)) problems.add(`/${index}`, 'id', message);
-    return each.map((style) => filled.get(style) ?? '');
-  });
-  if (problems.count > 0) throw new UnprocessableError('PromptTooLong', problems.sentence(), problems.list());
-  return texts;
-}
-
-async function refuseWithoutName({ ownerId, name }: Finetune, dtos: readonly CreatePromptDto[]): Promise<void> {
-  const problems = new FieldProblems();
-  const phrase = new Phrase(name);
-  await loopTime.forEach(ownerId, dtos, ({ prompt }, index) => {
-    if (!phrase.isIn(prompt))
-      problems.add(`/${index}`, 'prompt', `must include the Fine-Tune's name "${name}" as a word`);
-  });
-  if (problems.count > 0)
-    throw new UnprocessableError('PromptDoesNotIncludeFineTuneName', problems.sentence(), problems.list());
 }

@@ -13,6 +13,7 @@ export interface PromptOrder {
   highResolution?: boolean;
   aspectRatio?: AspectRatio;
   metadata?: Metadata | null;
+  webhook?: string | null;
 }
 
 /**
@@ -28,6 +29,7 @@ export function newPrompt(finetune: Finetune, order: PromptOrder, createdAt: Dat
     finetuneId,
     prompt: order.prompt,
     metadata: order.metadata ?? null,
+    webhook: order.webhook ?? null,
     task: {
       id,
       kind: 'prompt',

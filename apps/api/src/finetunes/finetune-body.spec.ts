@@ -20,7 +20,8 @@ describe(FinetuneOrGenerationPipe.name, () => {
     ['a token alone', { token: 'x' }, 'FineTuneNameMissing', ['/name']],
     ['pictures alone', { images_url: [] }, 'FineTuneNameMissing', ['/name']],
     ['no name and a bad token', { token: 'a b' }, 'FineTuneNameMissing', ['/name', '/token']],
-    ['a name that is null', { name: null }, 'ValidationFailed', ['/name']],
+    ['a name that is null', { name: null }, 'PromptMissing', ['/prompt']],
+    ['a title and a name that is null', { name: null, title: 'x' }, 'FineTuneNameMissing', ['/name']],
     ['a name and a prompt', { name: 'robot', prompt: 'a robot' }, 'ValidationFailed', ['/name']],
     ['an array', [], 'ValidationFailed', ['']],
     ['no body', undefined, 'ValidationFailed', ['']],
@@ -29,7 +30,7 @@ describe(FinetuneOrGenerationPipe.name, () => {
       'a bad URL',
       { name: 'robot', images_url: ['https://a.example/1', 'ftp://b'] },
       'ValidationFailed',
-      ['/images_url'],
+      ['/images_url/1'],
     ],
     ['a field of the other', { name: 'robot', cfg: 3 }, 'ValidationFailed', ['/cfg']],
   ])('refuses %s', (_, body, code, pointers) => {

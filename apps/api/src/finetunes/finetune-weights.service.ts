@@ -5,7 +5,7 @@ import type { Readable, Writable } from 'node:stream';
 import type { Config } from '@app/config';
 import type { FinetuneWeightsKind } from '@app/domain';
 import { BodyTooLargeError, DomainError, Finetune, limits, NotFoundError, UnprocessableError } from '@app/domain';
-import { FinetuneDto } from '@app/domain/http';
+import type { FinetuneDto } from '@app/domain/http';
 import { CONFIG, IMAGE_STORAGE } from '@app/foundation';
 import { addStored } from '@app/image-tasks';
 import type { ImageStorage } from '@app/storage';
@@ -13,13 +13,14 @@ import type { OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { findOwned } from '../auth/find-owned';
-import { ModelsService } from '../models/models.service';
+import { ModelsService, weightsName } from '../models/models.service';
 import { StoredFiles } from '../storage-use/stored-files';
 import { DiskSpace } from '../storage-use/disk-space';
 import type { AdmittedUpload } from '../storage-use/uploads.service';
 import { UploadsService } from '../storage-use/uploads.service';
 import { FinetunesService, weightsFolderOf } from './finetunes.service';
 import { mapDiskErrors, receiveFile } from './receive-file';
+import { refuseOtherFiles } from './refuse-other-files';
 import { WeightsInspector } from './weights-inspector';
 
 /** An upload that has not grown for this long belongs to a dead process. */
@@ -46,6 +47,8 @@ interface NewWeights {
   bytes: number;
   key: string;
   scale: number;
+  /** `<model>@<hash>` that it was checked against. */
+  base: string;
 }
 
 /** Uploaded weights: they are received, checked against the model and stored; only then does the Fine-Tune get them. */
@@ -90,7 +93,7 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
         'UnsupportedMediaType',
         `The body must be the file itself, not ${wrapping}.`,
       );
-    const { folder } = await this.models.served(model);
+    const base = await this.models.served(model);
     if ((declaredBytes ?? 0) > limits.weightsBytes) throw new BodyTooLargeError(limits.weightsBytes);
     const room = { replacedBytes: weightsBytes ?? 0, ...(declaredBytes && { declaredBytes }) };
     return this.uploads.admit(ownerId, answer, room, async (upload) => {
@@ -98,13 +101,14 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
       await mapDiskErrors(mkdir(this.uploadsDir, { recursive: true }));
       try {
         const { hash, bytes } = await this.receive(file, path, upload);
-        const { kind, tokens: vectors = null } = await this.inspector.inspect(ownerId, path, folder);
+        await refuseOtherFiles(path);
+        const { kind, tokens: vectors = null } = await this.inspector.inspect(ownerId, path, base.folder);
         upload.signal.throwIfAborted();
         // A file that is sent twice gets two keys, so that removing one never removes the other.
         const key = `${weightsFolderOf(id)}/${upload.id}-${hash}.safetensors`;
         await this.disk.assertRoom(bytes);
         await mapDiskErrors(this.storage.write(key, createReadStream(path)));
-        return await this.assign(ownerId, id, { kind, vectors, hash, bytes, key, scale });
+        return await this.assign(ownerId, id, { kind, vectors, hash, bytes, key, scale, base: weightsName(base) });
       } finally {
         await rm(path, { force: true });
       }
@@ -126,7 +130,7 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
   }
 
   private async assign(ownerId: string, id: string, file: NewWeights): Promise<FinetuneDto> {
-    const { kind, vectors, hash, bytes, key, scale } = file;
+    const { kind, vectors, hash, bytes, key, scale, base } = file;
     try {
       const { finetune, oldKey } = await this.dataSource.transaction(async (manager) => {
         const before = await findOwned(manager, Finetune, ownerId, id, { lock: 'pessimistic_write' });
@@ -137,6 +141,7 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
           weightsKey: key,
           weightsBytes: bytes,
           weightsScale: scale,
+          weightsBase: base,
         };
         const change = { ...weights, status: 'ready', errorMessage: null } as const;
         await manager.update(Finetune, { id }, change);
@@ -144,7 +149,8 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
         return { finetune: Object.assign(new Finetune(), before, change), oldKey: before.weightsKey };
       });
       if (oldKey) await this.files.removeAll([oldKey]);
-      return FinetuneDto.from(finetune);
+      const [presented] = await this.finetunes.present([finetune]);
+      return presented;
     } catch (error) {
       // After a lost connection the row may name the file; if it does not, the sweeper removes it.
       if (error instanceof NotFoundError) await this.files.removeAll([key]);

@@ -1,12 +1,22 @@
 import { defaults, limits } from '@app/domain';
-import { CreateFinetuneDto, CreateGenerationDto, DeletedDto, FinetuneDto, GenerationDto } from '@app/domain/http';
-import { Controller, Delete, Get, Param, Post, Put, Res } from '@nestjs/common';
+import {
+  CreateFinetuneDto,
+  CreateGenerationDto,
+  DeletedDto,
+  FinetuneDto,
+  GenerationDto,
+  UpdateFinetuneDto,
+} from '@app/domain/http';
+import { Controller, Delete, Get, Param, Patch, Post, Put, Res } from '@nestjs/common';
 import { ApiQuery, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Caller, OwnerId } from '../auth/api-key.guard';
 import type { CallerKey } from '../auth/caller-key';
-import { ApiCreates, ApiFinds, ApiLists, ApiRemoves, ApiUploads } from '../docs/operation';
+import { ApiChanges, ApiCreates, ApiFinds, ApiLists, ApiPrefersWait, ApiRemoves, ApiUploads } from '../docs/operation';
+import { AnswersWhenDone } from '../http/answers-when-done';
+import { ValidBody } from '../http/body';
 import { SendsList } from '../http/list.interceptor';
+import { LocatedAt } from '../http/located-at';
 import type { List } from '../infrastructure/list';
 import { TextToImageService } from '../text-to-image/text-to-image.service';
 import { FinetuneOrGenerationBody } from './finetune-body';
@@ -27,10 +37,15 @@ export class FinetunesController {
   ) {}
 
   @Post()
+  @LocatedAt((record) => ('num_generations' in record ? '/v1/sd/text-to-image' : '/v1/finetunes'))
+  @AnswersWhenDone()
+  @ApiPrefersWait()
   @ApiCreates('createFinetuneOrGeneration', 'Register a Fine-Tune, or draw pictures from a prompt', {
-    description: 'A body with `name` and no `prompt` registers a Fine-Tune; any other is a text-to-image request.',
+    description:
+      'A body with `name` and no `prompt` registers a Fine-Tune; any other is a text-to-image request. The two answers differ: only a Fine-Tune has a `name`, only a Generation a `prompt`. Nothing is trained here: `images_url` is checked and not kept.',
     body: [CreateFinetuneDto, CreateGenerationDto],
     reply: [FinetuneDto, GenerationDto],
+    isLocated: true,
     errors: [422],
   })
   create(
@@ -53,6 +68,20 @@ export class FinetunesController {
   @ApiFinds('getFinetune', 'Retrieve a Fine-Tune', { reply: FinetuneDto })
   findOne(@OwnerId() ownerId: string, @Param('id') id: string): Promise<FinetuneDto> {
     return this.finetunes.findOne(ownerId, id);
+  }
+
+  @Patch(':id')
+  @ApiChanges('updateFinetune', 'Change the title, the metadata or the scale of a Fine-Tune', {
+    body: UpdateFinetuneDto,
+    reply: FinetuneDto,
+    description: 'What is left out, or null, stays as it is.',
+  })
+  update(
+    @OwnerId() ownerId: string,
+    @Param('id') id: string,
+    @ValidBody(UpdateFinetuneDto) dto: UpdateFinetuneDto,
+  ): Promise<FinetuneDto> {
+    return this.finetunes.update(ownerId, id, dto);
   }
 
   @Put(':id/weights')

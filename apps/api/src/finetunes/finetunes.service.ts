@@ -1,5 +1,5 @@
-import { defaults, Finetune, InvalidError, limits, newIdentifier } from '@app/domain';
-import type { CreateFinetuneDto } from '@app/domain/http';
+import { defaults, Finetune, InvalidError, limits, newIdentifier, UnprocessableError } from '@app/domain';
+import type { CreateFinetuneDto, UpdateFinetuneDto } from '@app/domain/http';
 import { FinetuneDto } from '@app/domain/http';
 import { addStored, forgetReplies, ImageTaskLifeCycle } from '@app/image-tasks';
 import { Transactions } from '@app/queue';
@@ -50,17 +50,40 @@ export class FinetunesService {
       metadata: (dto.metadata ?? null) as never,
       createdAt: new Date(),
     });
-    return this.findOne(ownerId, id);
+    const finetune = await this.findOne(ownerId, id);
+    return dto.images_url ? { ...finetune, note: `${trainingNote(dto.images_url)} ${finetune.note}` } : finetune;
   }
 
   /** @throws NotFoundError also for another caller's. */
   async findOne(ownerId: string, id: string): Promise<FinetuneDto> {
-    return FinetuneDto.from(await this.load(ownerId, id));
+    const [finetune] = await this.present([await this.load(ownerId, id)]);
+    return finetune;
   }
 
   list(ownerId: string): List {
     const query = this.finetunes.createQueryBuilder('finetune').where('finetune.owner_id = :ownerId', { ownerId });
-    return listOf(query, (rows) => rows.map((row) => FinetuneDto.from(row)));
+    return listOf(query, (rows) => this.present(rows));
+  }
+
+  /**
+   * Changes what the body has, and leaves the rest.
+   * @throws NotFoundError; UnprocessableError for a scale without weights.
+   */
+  async update(ownerId: string, id: string, { title, metadata, scale }: UpdateFinetuneDto): Promise<FinetuneDto> {
+    await this.finetunes.manager.transaction(async (manager) => {
+      const { weightsHash } = await findOwned(manager, Finetune, ownerId, id, { lock: 'pessimistic_write' });
+      if (scale !== undefined && weightsHash === null)
+        throw new UnprocessableError('WeightsMissing', 'The Fine-Tune has no weights that could be scaled.', [
+          { pointer: '/scale', message: 'needs weights, and the Fine-Tune has none' },
+        ]);
+      const change = {
+        ...(title !== undefined && { title: title.trim() === '' ? null : title }),
+        ...(metadata !== undefined && { metadata: metadata as never }),
+        ...(scale !== undefined && { weightsScale: scale }),
+      };
+      if (Object.keys(change).length > 0) await manager.update(Finetune, { id }, change);
+    });
+    return this.findOne(ownerId, id);
   }
 
   /** Cancels and deletes its Prompts with their pictures, and its weights: first the rows together, then the files. */
@@ -89,10 +112,22 @@ export class FinetunesService {
     await this.files.removeAll([...drawn, weightsFolderOf(id)]);
   }
 
+  /** As every route shows them. */
+  async present(finetunes: readonly Finetune[]): Promise<FinetuneDto[]> {
+    // Only of those with weights does it matter what draws them.
+    const bases = await this.models.bases(finetunes.flatMap(({ weightsBase, model }) => (weightsBase ? model : [])));
+    return finetunes.map((finetune) => FinetuneDto.from(finetune, bases.get(finetune.model)));
+  }
+
   /** @throws NotFoundError also for another caller's. */
   load(ownerId: string, id: string): Promise<Finetune> {
     return findOwned(this.finetunes.manager, Finetune, ownerId, id);
   }
+}
+
+/** What is said of pictures for a training. */
+function trainingNote(urls: readonly string[]): string {
+  return `The ${urls.length} URLs of images_url were checked and are not kept: nothing is trained here.`;
 }
 
 /** Darkroom does not train, but it checks the images as a training service would. */

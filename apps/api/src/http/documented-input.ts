@@ -43,7 +43,9 @@ export function refuseUnknownParameters(route: object, { query }: Request): void
  * Refuses a body with anything in it, of a route that documents none.
  * @throws InvalidError
  */
-export function refuseBody(route: object, { method, body }: Request): void {
+export function refuseBody(route: object, request: Request): void {
+  const { method } = request;
+  const body = request.body as unknown;
   if (method !== 'POST' || body === undefined || documented(route).hasBody) return;
   const problems = new FieldProblems();
   if (typeof body !== 'object' || body === null || Array.isArray(body))

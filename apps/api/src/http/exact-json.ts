@@ -132,8 +132,11 @@ function decimalOf(written: string): [digits: string, exponent: number] {
   // The sign of the exponent was the second one.
   const sign = /e-/i.test(written) ? -1 : 1;
   const [whole, fraction = ''] = mantissa.split('.');
-  const all = (whole + fraction).replace(/^0+/, '');
-  const digits = all.replace(/0+$/, '');
+  const all = whole + fraction;
+  let [first, last] = [0, all.length];
+  while (all[first] === '0') first++;
+  while (last > first && all[last - 1] === '0') last--;
+  const digits = all.slice(first, last);
   if (digits === '') return ['', 0];
-  return [digits, sign * Math.abs(Number(power)) - fraction.length + (all.length - digits.length)];
+  return [digits, sign * Math.abs(Number(power)) - fraction.length + (all.length - last)];
 }

@@ -8,7 +8,7 @@ import { badParameter } from './bad-parameter';
 export const FilterQuery = () => Query(new FilterPipe());
 
 /** Checks the parameters that limit a list. */
-export class FilterPipe implements PipeTransform {
+class FilterPipe implements PipeTransform {
   /** @throws InvalidError naming the parameter. */
   transform(query: Record<string, unknown>): TaskFilter {
     const { status } = query;

@@ -35,7 +35,10 @@ export class RouteNotFoundError extends DomainError<'notFound'> {
 /** The path has routes, but not for this method. */
 export class MethodNotAllowedError extends HttpError<'methodNotAllowed'> {
   constructor(method: string, allowed: readonly string[]) {
-    super('methodNotAllowed', 'MethodNotAllowed', `${method} is not allowed here; ${allowed.join(', ')} are.`, {
+    const last = allowed.at(-1);
+    const others = allowed.slice(0, -1).join(', ');
+    const listed = others ? `${others} and ${last} are` : `only ${last} is`;
+    super('methodNotAllowed', 'MethodNotAllowed', `${method} is not allowed here; ${listed}.`, {
       Allow: allowed.join(', '),
     });
   }

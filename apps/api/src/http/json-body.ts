@@ -9,6 +9,7 @@ import { BodyTimeoutError, UnsupportedMediaTypeError } from './http-errors';
 const utf8 = 'utf-8';
 /** A body is at most 1 MB: 30 s are time enough for a line of 300 kbit/s. */
 const bodyTimeoutMs = 30_000;
+const methodsWithBody: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 /** A byte order mark at the beginning is ignored. */
 const decoder = new TextDecoder(utf8);
 const notJson = 'it is not valid JSON';
@@ -27,7 +28,7 @@ export class JsonBody {
    */
   static isIn(request: Request): boolean {
     const { method, headers } = request;
-    if ((method !== 'POST' && method !== 'PUT') || isBinary(request)) return false;
+    if (!methodsWithBody.has(method) || isBinary(request)) return false;
     if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0) return false;
     if (!request.is(['json', '+json'])) throw new UnsupportedMediaTypeError(headers['content-type']);
     const charset = /;\s*charset\s*=\s*"?([^;"\s]*)/i.exec(headers['content-type'] ?? '')?.[1].toLowerCase() ?? utf8;

@@ -1,4 +1,3 @@
-import type { FieldProblem } from '@app/domain';
 import { DomainError, errorTable, InvalidError, ServiceUnavailableError } from '@app/domain';
 import { JsonLogger } from '@app/observability';
 import { StorageUnavailableError } from '@app/storage';
@@ -11,18 +10,9 @@ import {
   TransactionNotStartedError,
 } from 'typeorm';
 import { allowedMethods } from './allowed-methods';
+import { isOpenaiPath, openaiProblem } from './openai-problem';
+import type { Problem } from './problem';
 import { HttpError, InternalError, MethodNotAllowedError, RouteNotFoundError } from './http-errors';
-
-/** RFC 9457 body of every error. */
-export interface Problem {
-  type: string;
-  title: string;
-  status: number;
-  detail: string;
-  instance: string;
-  code: string;
-  errors?: readonly FieldProblem[];
-}
 
 /**
  * Temporary failures: connection errors of the database driver, by name, and PostgreSQL's errors of a server that is read-only
@@ -77,16 +67,17 @@ export class ProblemFilter implements ExceptionFilter {
     if (retryAfterSeconds !== undefined) response.setHeader('Retry-After', String(retryAfterSeconds));
     if (error.kind === 'unauthorized') response.setHeader('WWW-Authenticate', challenge);
     if (error instanceof HttpError) response.set(error.headers);
-    response.status(status).type('application/problem+json').send(JSON.stringify(problem));
+    if (isOpenaiPath(request.path)) response.status(status).json(openaiProblem(problem));
+    else response.status(status).type('application/problem+json').send(JSON.stringify(problem));
   }
 
   /** The error that the caller gets for whatever was thrown. */
   private told(error: unknown, request: Request): DomainError {
     if (error instanceof DomainError) return error as DomainError;
     if (error instanceof HttpException && error.getStatus() === 404) return routeError(request);
+    if (error instanceof HttpException && error.message.startsWith('Failed to decode param')) return unreadablePath();
     if (error instanceof HttpException && error.getStatus() < 500) return new InvalidError('BadRequest', error.message);
-    if (error instanceof URIError || (error as { status?: number }).status === 400)
-      return new InvalidError('BadRequest', 'The request line cannot be read.');
+    if (error instanceof URIError || (error as { status?: number }).status === 400) return unreadablePath();
     if (error instanceof StorageUnavailableError) {
       this.logger.warnSparingly('the storage is down', { requestId: request.id, reason: error.message });
       return new ServiceUnavailableError('The service cannot reach its storage. Try again shortly.');
@@ -98,6 +89,14 @@ export class ProblemFilter implements ExceptionFilter {
     this.logger.error('request failed', { requestId: request.id, method: request.method }, error);
     return new InternalError();
   }
+}
+
+/** The path has an escape that is no UTF-8; no route is found for it, and so no key is asked for. */
+function unreadablePath(): InvalidError {
+  return new InvalidError(
+    'BadRequest',
+    'The path cannot be read: each "%" must begin an escape of UTF-8 such as %C3%A9; a percent sign itself is %25.',
+  );
 }
 
 /** If other methods have a route, the error is the method and not the path. */

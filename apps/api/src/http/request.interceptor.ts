@@ -1,5 +1,7 @@
+import type { Config } from '@app/config';
+import { CONFIG } from '@app/foundation';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { Observable } from 'rxjs';
 import { finalize, tap } from 'rxjs';
@@ -8,6 +10,7 @@ import { RequestTurns } from '../long-requests/request-turns';
 import { LoopTime, loopTime } from '../work/loop-time';
 import { refuseBody, refuseUnknownParameters } from './documented-input';
 import { JsonBody } from './json-body';
+import { locationOf } from './located-at';
 import { idsIn } from './record-ids';
 
 /** A body that is larger than this, or has no length, is heavy. */
@@ -23,11 +26,14 @@ const largeBodies = new LoopTime(pauseFactor);
 /**
  * Runs for every request between the guards and its route. It reads the body first, and then waits for the key's turn, so that no
  * slow sender occupies one. Query parameters and bodies that the route does not document are refused. Then it parses the body, large ones one after the other with pauses in between. Afterwards it notes
- * the records that the request made. One interceptor for all this, because each one costs time per request.
+ * the records that the request made, and says where they are. One interceptor for all this, because each one costs time per request.
  */
 @Injectable()
 export class RequestInterceptor implements NestInterceptor {
-  constructor(private readonly turns: RequestTurns) {}
+  constructor(
+    private readonly turns: RequestTurns,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
 
   /** @throws InvalidError for what the route does not take; TooManyRequestsError, and what `JsonBody` throws */
   async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
@@ -48,7 +54,14 @@ export class RequestInterceptor implements NestInterceptor {
         throw error;
       }
     const answer = next.handle().pipe(finalize(() => this.endTurn(response, weight)));
-    return method === 'POST' ? answer.pipe(tap((body) => (request.createdIds = idsIn(body)))) : answer;
+    if (method !== 'POST') return answer;
+    return answer.pipe(
+      tap((body) => {
+        request.createdIds = idsIn(body);
+        const location = locationOf(context.getHandler(), body);
+        if (location !== undefined) response.setHeader('Location', `${this.config.publicUrl}${location}`);
+      }),
+    );
   }
 
   /** A large response takes memory until it was read, so it keeps its key's turn until then. */

@@ -7,6 +7,7 @@ import type { Observable } from 'rxjs';
 import { from, lastValueFrom } from 'rxjs';
 import type { EntityManager } from 'typeorm';
 import { idsIn } from '../http/record-ids';
+import { withoutSecrets } from '../http/secrets';
 import { requestsPerKey } from '../long-requests/request-turns';
 import { FairTurns } from '../work/fair-turns';
 import { fingerprintOf } from './fingerprint';
@@ -33,17 +34,12 @@ export class IdempotencyInterceptor implements NestInterceptor {
     const header = request.headers['idempotency-key'];
     if (request.method !== 'POST' || header === undefined || !request.apiKey) return next.handle();
     const key = checked(header);
-    const response = context.switchToHttp().getResponse<Response>();
-    return from(this.once(request.apiKey.id, key, request, response, next));
+    return from(this.once(request.apiKey.id, key, context, next));
   }
 
-  private async once(
-    ownerId: string,
-    key: string,
-    request: Request,
-    response: Response,
-    next: CallHandler,
-  ): Promise<unknown> {
+  private async once(ownerId: string, key: string, context: ExecutionContext, next: CallHandler): Promise<unknown> {
+    const http = context.switchToHttp();
+    const [request, response] = [http.getRequest<Request>(), http.getResponse<Response>()];
     // Computed only when needed: a rejected request needs none.
     const fingerprint = (): string => fingerprintOf(request.method, request.originalUrl, request.body);
     const { manager } = this.transactions;
@@ -56,7 +52,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
         key,
         fingerprint: fingerprint(),
         status: response.statusCode,
-        body: JSON.stringify(body),
+        body: JSON.stringify(withoutSecrets(context.getHandler(), body)),
         recordIds: recordsOf(request, body),
       });
       return body;

@@ -19,19 +19,33 @@ export class ImagesController {
 
   @Get(':file')
   async findOne(@Param('file') file: string, @Res() response: Response): Promise<void> {
-    if (!(await this.images.serve(file, (image) => this.send(image, response)))) throw new NotFoundError('Image');
+    if (!(await this.images.serve(file, (image) => this.send(file, image, response)))) throw new NotFoundError('Image');
   }
 
-  private async send({ ownerId, stream, contentType, bytes }: StoredImage, response: Response): Promise<void> {
+  private async send(
+    file: string,
+    { ownerId, stream, contentType, bytes }: StoredImage,
+    response: Response,
+  ): Promise<void> {
+    const etag = `"${file}"`;
     response.set({
       'Content-Type': contentType,
       'Content-Length': String(bytes),
       'Cache-Control': 'private, max-age=31536000, immutable',
+      // A URL has one picture for as long as it exists.
+      ETag: etag,
       // Any page that knows a picture's URL may show it.
       'Cross-Origin-Resource-Policy': 'cross-origin',
       'X-Content-Type-Options': 'nosniff',
     });
-    if (response.req.method === 'HEAD' || response.closed) {
+    const { req: request } = response;
+    if (names(request.headers['if-none-match'], etag)) {
+      stream.destroy();
+      response.removeHeader('Content-Length');
+      response.status(304).end();
+      return;
+    }
+    if (request.method === 'HEAD' || response.closed) {
       stream.destroy();
       response.end();
       return;
@@ -40,4 +54,10 @@ export class ImagesController {
     // A client that disconnects is not an error; the headers are already sent, so no error response is possible either.
     await pipeline(stream, response).catch(() => response.destroy());
   }
+}
+
+/** Whether an `If-None-Match` header names an ETag. Express heeds `Cache-Control: no-cache` as well, which every `fetch` sends with it. */
+function names(header: string | undefined, etag: string): boolean {
+  const named = (header ?? '').split(',').map((each) => each.trim().replace(/^W\//, ''));
+  return named.includes(etag) || named.includes('*');
 }

@@ -4,10 +4,15 @@ import { Injectable } from '@nestjs/common';
 import { RequestTurns } from './request-turns';
 
 /** Kinds of requests that may stay open for long. */
-export type LongRequestKind = 'event stream' | 'complete list' | 'upload';
+export type LongRequestKind = 'event stream' | 'complete list' | 'waiting answer' | 'upload';
 
 /** Most open requests per kind and key in one api process; uploads have a limit of their own. */
-const most: Readonly<Record<LongRequestKind, number>> = { 'event stream': 100, 'complete list': 1, upload: Infinity };
+const most: Readonly<Record<LongRequestKind, number>> = {
+  'event stream': 100,
+  'complete list': 1,
+  'waiting answer': 20,
+  upload: Infinity,
+};
 
 interface LongRequest {
   kind: LongRequestKind;
@@ -55,11 +60,13 @@ export class LongRequests {
 }
 
 function tooMany(kind: LongRequestKind): TooManyError {
-  return kind === 'complete list'
-    ? new TooManyError(
-        'ListRunning',
-        'This API key has a complete list running; wait for its end, or ask for pages with ?limit=.',
-        2,
-      )
+  if (kind === 'complete list')
+    return new TooManyError(
+      'ListRunning',
+      'This API key has a complete list running; wait for its end, or ask for pages with ?limit=.',
+      2,
+    );
+  return kind === 'waiting answer'
+    ? new TooManyError('TooManyWaiting', `This API key may have ${most[kind]} requests waiting for pictures.`, 10)
     : new TooManyError('TooManyEventStreams', `This API key may have ${most[kind]} event streams open.`, 10);
 }

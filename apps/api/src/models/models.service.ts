@@ -14,6 +14,11 @@ import { readModelFacts } from './model-facts';
 /** A model that was found complete is not checked again for this long, so that not every request reads its folder. */
 const knownMs = 1_000;
 
+/** `<model>@<hash>`, as in `served_by`. */
+export function weightsName({ name, hash = '' }: Pick<InstalledModel, 'name' | 'hash'>): string {
+  return `${name}@${shortHash(hash)}`;
+}
+
 /** The models of this installation. */
 @Injectable()
 export class ModelsService implements OnApplicationBootstrap {
@@ -74,12 +79,25 @@ export class ModelsService implements OnApplicationBootstrap {
       new UnprocessableError(
         code,
         `The model "${name}" ${message}; GET /v1/models lists those that can be drawn with.`,
-        pointer === undefined ? undefined : [{ pointer, message }],
+        pointer === undefined ? undefined : [{ pointer, message: `names "${name}", which ${message}` }],
       );
     if (!model) throw refuse('ModelNotInstalled', 'is not installed');
     if (model.problem !== undefined) throw refuse('ModelBroken', 'is installed, but cannot be drawn with');
     this.known.set(name, { model, foundAt: performance.now() });
     return model;
+  }
+
+  /** `<model>@<hash>` of what draws for each of some names; a name for which nothing draws is left out. */
+  async bases(names: Iterable<string>): Promise<ReadonlyMap<string, string>> {
+    const found = new Map<string, string>();
+    for (const name of new Set(names)) {
+      const model = await this.served(name).catch((error: unknown) => {
+        if (error instanceof UnprocessableError) return undefined;
+        throw error;
+      });
+      if (model) found.set(name, weightsName(model));
+    }
+    return found;
   }
 
   /** Checks the `model` of a body. @throws as `served` does */

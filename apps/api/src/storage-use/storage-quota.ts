@@ -80,7 +80,8 @@ export class StorageQuota {
   }
 }
 
-const megabytes = (count: number): string => `${Math.ceil(count / 1e6)} MB`;
+/** To the kilobyte, so that the parts of a sum agree with it. */
+const megabytes = (count: number): string => `${Number((count / 1e6).toFixed(3))} MB`;
 
 function usedBytes({ picture_bytes, weight_bytes, upload_bytes }: StorageRow): number {
   return Number(picture_bytes) + Number(weight_bytes) + Number(upload_bytes);

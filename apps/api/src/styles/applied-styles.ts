@@ -71,9 +71,15 @@ export async function stylesToApply(
 function refuseUnknown(ids: readonly string[], known: ReadonlyMap<string, unknown>): void {
   const unknown = new FieldProblems();
   ids.forEach((id, index) => {
-    if (!known.has(id)) unknown.add(`/${index}`, 'id', 'is no Style or Collection of yours, and no public one');
+    if (!known.has(id))
+      unknown.add(`/${index}`, 'id', `is no Style or Collection of yours, and no public one: "${shownId(id)}"`);
   });
   if (unknown.count > 0) throw new UnprocessableError('StyleNotFound', unknown.sentence(), unknown.list());
+}
+
+/** An id as messages have it; it may be anything that was sent. */
+function shownId(id: string): string {
+  return id.slice(0, 40).toWellFormed();
 }
 
 function tooMany(count: number | 'more'): UnprocessableError {

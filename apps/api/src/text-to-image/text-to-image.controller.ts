@@ -4,10 +4,12 @@ import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Caller, ChecksKeyItself, OwnerId } from '../auth/api-key.guard';
 import type { CallerKey } from '../auth/caller-key';
-import { ApiCreates, ApiFinds, ApiLists, ApiRemoves, ApiTaskFilters } from '../docs/operation';
+import { ApiCreates, ApiFinds, ApiLists, ApiPrefersWait, ApiRemoves, ApiTaskFilters } from '../docs/operation';
+import { AnswersWhenDone } from '../http/answers-when-done';
 import { ValidBody } from '../http/body';
 import { FilterQuery } from '../http/filter-query';
 import { SendsList } from '../http/list.interceptor';
+import { LocatedAt } from '../http/located-at';
 import type { List } from '../infrastructure/list';
 import type { TaskFilter } from '../infrastructure/task-filter';
 import { TextToImageService } from './text-to-image.service';
@@ -20,11 +22,17 @@ export class TextToImageController {
 
   @Post()
   @ChecksKeyItself()
+  @LocatedAt('/v1/sd/text-to-image')
+  @AnswersWhenDone()
   @ApiCreates('createGeneration', 'Draw pictures from a prompt', {
     body: CreateGenerationDto,
     reply: GenerationDto,
+    isLocated: true,
     errors: [422],
+    description:
+      'Answers at once with the queued Generation, or with `Prefer: wait=<seconds>` when it has terminated. Its pictures can be waited for at `GET /v1/sd/text-to-image/{id}`, at its events, or at a `webhook`.',
   })
+  @ApiPrefersWait()
   create(
     @Caller() caller: CallerKey,
     @ValidBody(CreateGenerationDto) dto: CreateGenerationDto,
@@ -47,8 +55,10 @@ export class TextToImageController {
   }
 
   @Post(':id/cancel')
+  @LocatedAt('/v1/sd/text-to-image')
   @ApiCreates('cancelGeneration', 'Cancel a Generation that has not finished', {
     reply: GenerationDto,
+    isLocated: true,
     errors: [404, 409],
   })
   cancel(@OwnerId() ownerId: string, @Param('id') id: string): Promise<GenerationDto> {

@@ -25,23 +25,23 @@ describe(UsagePipe.name, () => {
   });
 
   it.each([
-    [{ from: '2025-02-29' }, '/from'],
-    [{ from: '2025-2-1' }, '/from'],
-    [{ from: '0000-01-01' }, '/from'],
-    [{ from: '' }, '/from'],
-    [{ from: ['2025-01-01', '2025-01-02'] }, '/from'],
-    [{ from: '2026-03-02' }, '/from'],
-    [{ from: '2026-03-02', to: '2026-03-01' }, '/from'],
-    [{ to: 'today' }, '/to'],
-    [{ to: '2026-13-01' }, '/to'],
-    [{ group_by: 'year' }, '/group_by'],
-    [{ group_by: ['day'] }, '/group_by'],
-  ])('refuses %j and names the parameter', (query, pointer) => {
+    [{ from: '2025-02-29' }, 'from'],
+    [{ from: '2025-2-1' }, 'from'],
+    [{ from: '0000-01-01' }, 'from'],
+    [{ from: '' }, 'from'],
+    [{ from: ['2025-01-01', '2025-01-02'] }, 'from'],
+    [{ from: '2026-03-02' }, 'from'],
+    [{ from: '2026-03-02', to: '2026-03-01' }, 'from'],
+    [{ to: 'today' }, 'to'],
+    [{ to: '2026-13-01' }, 'to'],
+    [{ group_by: 'year' }, 'group_by'],
+    [{ group_by: ['day'] }, 'group_by'],
+  ])('refuses %j and names the parameter', (query, parameter) => {
     try {
       pipe.transform(query);
     } catch (error) {
       expect(error).toBeInstanceOf(InvalidError);
-      expect((error as InvalidError).fields?.map((field) => field.pointer)).toEqual([pointer]);
+      expect((error as InvalidError).fields?.map((field) => field.parameter)).toEqual([parameter]);
       return;
     }
     throw new Error('It was accepted.');

@@ -23,7 +23,7 @@ export class DeliveriesService {
     // In one snapshot: otherwise an attempt that ends between the two reads would appear beside the previous status.
     return this.deliveries.manager.transaction('REPEATABLE READ', async (manager) => {
       const found = await manager.find(WebhookDelivery, {
-        where: { generationId, ownerId },
+        where: { taskId: generationId, ownerId },
         order: { createdAt: 'DESC', id: 'DESC' },
       });
       const shown: WebhookDeliveryDto[] = [];
@@ -40,7 +40,7 @@ export class DeliveriesService {
     await this.textToImage.findOne(ownerId, generationId);
     return this.transactions.run(async (transaction) => {
       const { manager } = transaction;
-      const options = { within: { generationId }, lock: 'pessimistic_write' } as const;
+      const options = { within: { taskId: generationId }, lock: 'pessimistic_write' } as const;
       const row = await findOwned(manager, WebhookDelivery, ownerId, id, options);
       const enqueued = row.enqueued + 1;
       await manager.update(

@@ -1,5 +1,6 @@
 import type { Config } from '@app/config';
 import { HttpService } from '@nestjs/axios';
+import { isLocalName } from '@app/domain';
 import { Inject, Injectable } from '@nestjs/common';
 import { isAxiosError } from 'axios';
 import { Webhook } from 'standardwebhooks';
@@ -27,6 +28,8 @@ export interface Receipt {
   retryAfterMs: number;
   /** What it shows about the receiver's host. */
   answer: ReceiverAnswer;
+  /** Whether every further attempt would end in the same way. */
+  isFinal?: boolean;
 }
 
 /** A signed message for a receiver. */
@@ -100,7 +103,8 @@ export class WebhookSender {
         response.headers['retry-after'],
       );
     } catch (error) {
-      return receipt(null, reasonOf(error, isLookedUp), isLookedUp && wasContacted(error) ? 'failed' : 'not asked');
+      const failure = receipt(null, reasonOf(error, isLookedUp), answerOf(error, isLookedUp));
+      return { ...failure, isFinal: isRefusedForEver(error, url) };
     }
   }
 }
@@ -148,6 +152,15 @@ function reasonOf(error: unknown, isLookedUp: boolean): string {
   const message = error instanceof Error ? error.message : String(error);
   if (causeOf(error) instanceof AddressRefusedError) return message;
   return `The receiver could not be reached: ${(error as { code?: string }).code ?? message}.`;
+}
+
+function answerOf(error: unknown, isLookedUp: boolean): ReceiverAnswer {
+  return isLookedUp && wasContacted(error) ? 'failed' : 'not asked';
+}
+
+/** Other names may get another address. */
+function isRefusedForEver(error: unknown, url: string): boolean {
+  return causeOf(error) instanceof AddressRefusedError && isLocalName(new URL(url).hostname);
 }
 
 /** False if it ended before any connection: the name has no address now, or one that is not allowed. */

@@ -3,6 +3,7 @@ import { HttpModule } from '@nestjs/axios';
 import { BullModule } from '@nestjs/bullmq';
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { FinetunePromptsModule } from '../finetune-prompts/finetune-prompts.module';
 import { TextToImageModule } from '../text-to-image/text-to-image.module';
 import { DeliveriesController } from './deliveries.controller';
 import { DeliveriesService } from './deliveries.service';
@@ -12,7 +13,7 @@ import { WebhookSender } from './webhook-sender';
 import { WebhooksProcessor } from './webhooks.processor';
 import { WebhooksService } from './webhooks.service';
 
-/** Signed, retried delivery of terminated Generations to their webhooks, and its log. */
+/** Signed, retried delivery of terminated Generations and Prompts to their webhooks, and its log. */
 @Module({
   imports: [
     TypeOrmModule.forFeature([WebhookDelivery, ApiKey]),
@@ -20,6 +21,7 @@ import { WebhooksService } from './webhooks.service';
     BullModule.registerQueue(),
     HttpModule,
     TextToImageModule,
+    FinetunePromptsModule,
   ],
   controllers: [DeliveriesController],
   providers: [ReceiverGate, WebhookSender, WebhooksService, WebhooksProcessor, DeliveriesService, DeliveriesSweeper],

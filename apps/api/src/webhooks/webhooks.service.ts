@@ -7,6 +7,7 @@ import { jobIdOf, Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
+import { FinetunePromptsService } from '../finetune-prompts/finetune-prompts.service';
 import { TextToImageService } from '../text-to-image/text-to-image.service';
 import type { ReceiverAnswer } from './receiver-gate';
 import { ReceiverGate } from './receiver-gate';
@@ -29,6 +30,7 @@ export class WebhooksService {
     @InjectRepository(WebhookDelivery) private readonly deliveries: Repository<WebhookDelivery>,
     @InjectRepository(ApiKey) private readonly apiKeys: Repository<ApiKey>,
     private readonly textToImage: TextToImageService,
+    private readonly prompts: FinetunePromptsService,
     private readonly sender: WebhookSender,
     private readonly gate: ReceiverGate,
     private readonly transactions: Transactions,
@@ -68,7 +70,10 @@ export class WebhooksService {
     }
     let answer: ReceiverAnswer = 'not asked';
     try {
-      const record = await this.textToImage.findForDelivery(delivery.ownerId, delivery.generationId);
+      const { ownerId, taskId } = delivery;
+      const record =
+        (await this.textToImage.findForDelivery(ownerId, taskId)) ??
+        (await this.prompts.findForDelivery(ownerId, taskId));
       const owner = await this.apiKeys.findOneBy({ id: delivery.ownerId });
       if (!record || !owner) return {};
       const startedAt = new Date();
@@ -100,7 +105,7 @@ export class WebhooksService {
       const attemptCount = row.attemptCount + 1;
       const attempt = { startedAt, statusCode, error, durationMs };
       await manager.insert(WebhookAttempt, { id: newIdentifier(), deliveryId: claimed.id, ...attempt });
-      // One update: a second one would check the foreign key to the Generation as well, and wait for a transaction that deletes
+      // One update: a second one would check the foreign key to the task as well, and wait for a transaction that deletes
       // it and waits for this row.
       const write = (values: DeliveryChange): Promise<unknown> =>
         manager.update(WebhookDelivery, { id: claimed.id }, { attemptCount, ...values });
@@ -129,7 +134,7 @@ export class WebhooksService {
     this.seconds.observe(durationMs / 1000);
     this.logger.log('webhook attempted', {
       deliveryId: claimed.id,
-      generationId: claimed.generationId,
+      taskId: claimed.taskId,
       try: `${made.attemptCount} of ${maxTries}`,
       status: made.status,
       statusCode,
@@ -139,9 +144,9 @@ export class WebhooksService {
 }
 
 /** The effect of an attempt on its delivery; `waitMs` before the next one, if there is one. */
-function outcomeOf({ error, statusCode, retryAfterMs }: Receipt, made: number): Outcome {
+function outcomeOf({ error, statusCode, retryAfterMs, isFinal }: Receipt, made: number): Outcome {
   if (error === null) return { status: 'delivered' };
-  const waitMs = statusCode === gone ? undefined : nextWaitMs(made, retryAfterMs);
+  const waitMs = statusCode === gone || isFinal ? undefined : nextWaitMs(made, retryAfterMs);
   return waitMs === undefined ? { status: 'failed' } : { status: 'pending', waitMs };
 }
 

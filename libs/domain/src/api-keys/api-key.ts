@@ -1,4 +1,5 @@
-import { Column, Entity, PrimaryColumn, Unique } from 'typeorm';
+import { Column, Entity, Index, PrimaryColumn, Unique } from 'typeorm';
+import { bigintAsNumber } from '../common/column';
 import { newApiKeySecret, newWebhookSecret, sameSecret } from './api-key-secret';
 
 export const apiKeyScopes = ['read', 'write', 'admin'] as const;
@@ -7,9 +8,14 @@ export type ApiKeyScope = (typeof apiKeyScopes)[number];
 /** A caller: the key owns everything made with it. Only the SHA-256 of the secret is stored; the public prefix finds the row. */
 @Entity('api_keys')
 @Unique('api_keys_prefix_key', ['prefix'])
+@Index('api_keys_seq_idx', ['seq'])
 export class ApiKey {
   @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'api_keys_pkey' })
   id: string;
+
+  /** Order of creation, for lists. */
+  @Column('bigint', { name: 'seq', generated: 'increment', transformer: bigintAsNumber })
+  seq: number;
 
   @Column('varchar', { name: 'name', length: 200 })
   name: string;

@@ -44,8 +44,13 @@ export type ResourceName = NameIn<ErrorCode<'notFound'>>;
 /** The id is unknown or another caller's. Both read the same, so the message names no id. */
 export class NotFoundError extends DomainError<'notFound'> {
   constructor(resource: ResourceName) {
-    super('notFound', `${resource}NotFound`, `There is no ${resource} with this id.`);
+    super('notFound', `${resource}NotFound`, `There is no ${inWords(resource)} with this id.`);
   }
+}
+
+/** The name of a resource as texts have it. */
+function inWords(resource: ResourceName): string {
+  return resource === 'FineTune' ? 'Fine-Tune' : resource;
 }
 
 /** No key, an unknown one, or a revoked one; the response does not say which. */

@@ -13,17 +13,29 @@ describe(FieldProblems.name, () => {
       21,
       { pointer: '/styles/0', message: 'is wrong' },
       { pointer: '/styles/19', message: 'is wrong' },
-      { pointer: '', message: 'and 89980 more' },
+      { message: 'and 89980 more' },
     ]);
     expect(some(20).list()).toHaveLength(20);
   });
 
   it.each([
     [1, '"/styles/0" is wrong.'],
-    [2, '"/styles/0" is wrong, and 1 more.'],
-    [90_000, '"/styles/0" is wrong, and 89999 more.'],
+    [2, '"/styles/0" is wrong (one of 2 problems).'],
+    [90_000, '"/styles/0" is wrong (one of 90000 problems).'],
   ])('puts %d problems in one sentence', (count, sentence) => {
     expect(some(count).sentence()).toBe(sentence);
+  });
+
+  it('tells the first problem with a code of its own, wherever it is', () => {
+    const problems = some(30);
+    expect(problems.code).toBeUndefined();
+    problems.add('/styles/30', 'prompt', 'is required', 'PromptMissing');
+    problems.add('/styles/31', 'name', 'is required', 'FineTuneNameMissing');
+    expect([problems.code, problems.sentence()]).toEqual([
+      'PromptMissing',
+      '"/styles/30/prompt" is required (one of 32 problems).',
+    ]);
+    expect(problems.list().at(-1)).toEqual({ message: 'and 12 more' });
   });
 });
 

@@ -85,9 +85,22 @@ export function readObject<T extends object>(
   return Object.assign(instance, own);
 }
 
+/** The fields of each DTO that has been read, those of the classes it extends included. */
+const fieldsOfDtos = new WeakMap<Dto, ReadonlyMap<string, FieldRule>>();
+
 /** Fields of a DTO in order of declaration. */
 function fieldsOf(dto: Dto): ReadonlyMap<string, FieldRule> {
-  const found = rulesOf.get(dto.prototype as object);
-  if (found) return found;
-  throw new Error(`${dto.name} has no fields.`);
+  const known = fieldsOfDtos.get(dto);
+  if (known) return known;
+  const rules: (readonly [string, FieldRule])[] = [];
+  for (
+    let prototype = dto.prototype as object | null;
+    prototype;
+    prototype = Object.getPrototypeOf(prototype) as object | null
+  )
+    rules.unshift(...(rulesOf.get(prototype) ?? []));
+  if (rules.length === 0) throw new Error(`${dto.name} has no fields.`);
+  const fields = new Map(rules);
+  fieldsOfDtos.set(dto, fields);
+  return fields;
 }

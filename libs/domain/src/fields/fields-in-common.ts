@@ -1,5 +1,5 @@
 import { defaults, limits } from '../common/limits';
-import { AspectRatioField, BooleanField, MetadataField, NumberField, TextField } from './fields';
+import { AspectRatioField, BooleanField, MetadataField, NumberField, TextField, UrlField } from './fields';
 
 // Fields that several requests have: what they accept, their default and what is said of them are the same for all.
 
@@ -63,6 +63,15 @@ export const ShapeField = (whose: string, { asSent = false } = {}) =>
     description: `Shape of ${whose}: square 512x512, portrait 512x768, landscape 768x512.`,
     optional: true,
     default: defaults.aspectRatio,
+  });
+
+/** @param what is posted there, as in "Where the Prompt is posted". */
+export const WebhookField = (what: string) =>
+  UrlField({
+    description: `Where ${what} is posted when it reaches a terminated status.`,
+    maxLength: limits.webhookLength,
+    optional: true,
+    example: 'https://example.com/hooks/darkroom',
   });
 
 /** What a caller keeps with a record. */

@@ -31,15 +31,15 @@ const isScalar = (value: unknown, maxLength = 100): boolean =>
 const shownLength = 40;
 
 /** A wrong value, as a message names it. */
-function shown(value: unknown): string {
+export function shown(value: unknown): string {
   if (Array.isArray(value)) return 'an array';
   if (typeof value === 'object') return 'an object';
-  if (typeof value !== 'string') return String(value);
+  if (typeof value !== 'string') return JSON.stringify(value);
   return value.length > shownLength ? `${JSON.stringify(value.slice(0, shownLength))}…` : JSON.stringify(value);
 }
 
 /** A field with one small value, checked as it was sent. */
-function smallField(
+export function smallField(
   options: FieldOptions,
   schema: ApiPropertyOptions,
   check: Check,
@@ -49,7 +49,7 @@ function smallField(
 }
 
 /** A field whose whole value is the caller's: it is checked and stored as it is. */
-function ownField(options: FieldOptions, schema: ApiPropertyOptions, check: Check): PropertyDecorator {
+export function ownField(options: FieldOptions, schema: ApiPropertyOptions, check: Check): PropertyDecorator {
   return field(options, schema, {
     read: (value, pointer, problems) => {
       const problem = check(value);
@@ -193,13 +193,18 @@ export function UrlArrayField(options: FieldOptions & { documentedMin: number; m
     minItems: documentedMin,
     maxItems: max,
   };
-  return ownField(rest, schema, (value) => {
-    if (!Array.isArray(value)) return 'must be an array of URLs';
-    if (value.length > max) return `must have at most ${max} elements, got ${value.length}`;
-    const problems = value.map((element) => urlProblem(element, maxLength));
-    const first = problems.findIndex((problem) => problem !== undefined);
-    return first < 0 ? undefined : `element ${first} ${problems[first]}`;
-  });
+  const read = (value: unknown, pointer: string, problems: FieldProblems): unknown => {
+    if (!Array.isArray(value)) problems.add(pointer, undefined, `must be an array of URLs, got ${shown(value)}`);
+    else if (value.length > max)
+      problems.add(pointer, undefined, `must have at most ${max} elements, got ${value.length}`);
+    else
+      value.forEach((element, index) => {
+        const problem = urlProblem(element, maxLength);
+        if (problem !== undefined) problems.add(pointer, index, problem);
+      });
+    return value;
+  };
+  return field(rest, schema, { read });
 }
 
 /** Characters that RFC 3986 allows in a URI; `URL` accepts and encodes others. */
@@ -208,9 +213,15 @@ const uriCharacters = /^(?:[\w\-.~:/?#[\]@!$&'()*+,;=]|%[\da-f]{2})+$/i;
 function urlProblem(value: unknown, maxLength: number): string | undefined {
   if (typeof value !== 'string') return `must be a string, got ${shown(value)}`;
   if (value.length > maxLength) return `must be at most ${maxLength} characters, got ${value.length}`;
-  if (!uriCharacters.test(value) || !URL.canParse(value)) return 'must be an absolute http or https URL';
+  const scheme = /^https?:\/\//i.exec(value)?.[0] ?? '';
+  const host = value.slice(scheme.length).split(/[/?#]/, 1)[0];
+  const rest = value.slice(scheme.length + host.length);
+  // A host may have letters of any script (IDN).
+  const isHost = host !== '' && !/[\s"<>\\^`{|}\p{C}]/u.test(host);
+  if (!scheme || !isHost || (rest !== '' && !uriCharacters.test(rest)) || !URL.canParse(value))
+    return 'must be an absolute http or https URL';
   const url = new URL(value);
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') return 'must be an absolute http or https URL';
+  if (url.port === '0') return 'must not have the port 0';
   return url.username || url.password ? 'must not contain a user name or password' : undefined;
 }
 

@@ -10,6 +10,7 @@ import {
   SeedField,
   ShapeField,
   StepsField,
+  WebhookField,
 } from '../fields/fields-in-common';
 
 /** One element of the body of `POST /v1/finetunes/:id/prompts`. */
@@ -42,4 +43,7 @@ export class CreatePromptDto {
 
   @OwnMetadataField()
   metadata?: Metadata | null;
+
+  @WebhookField('the Prompt')
+  webhook?: string | null;
 }

@@ -33,6 +33,10 @@ export class FinetunePrompt {
   @Column('text', { name: 'prompt' })
   prompt: string;
 
+  /** Where the Prompt is posted when it has terminated; in no response. */
+  @Column('varchar', { name: 'webhook', length: 2048, nullable: true })
+  webhook: string | null;
+
   @Column('json', { name: 'metadata', nullable: true })
   metadata: Metadata | null;
 }

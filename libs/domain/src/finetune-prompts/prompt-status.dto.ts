@@ -6,7 +6,7 @@ import type { ShownPrompt } from './prompt.dto';
 import { PromptDto } from './prompt.dto';
 
 /** Where a task is: its place in the queue, and its last step, as far as this process knows. */
-export interface TaskPlace {
+interface TaskPlace {
   queuePosition: number | null;
   step: number | null;
 }

@@ -1,7 +1,29 @@
 import { ApiProperty } from '@nestjs/swagger';
 import type { Metadata } from '../common/metadata';
-import type { Finetune, FinetuneStatus } from './finetune';
-import { finetuneStatuses } from './finetune';
+import type { Finetune, FinetuneStatus, FinetuneWeightsKind } from './finetune';
+import { finetuneStatuses, finetuneWeightsKinds } from './finetune';
+
+/** The weights of a Fine-Tune. */
+export class FinetuneWeightsDto {
+  @ApiProperty({ enum: [...finetuneWeightsKinds], enumName: 'FinetuneWeightsKind' })
+  kind: FinetuneWeightsKind;
+
+  @ApiProperty({ type: String, description: 'SHA-256 of the uploaded file, in hexadecimal.' })
+  sha256: string;
+
+  @ApiProperty({ type: 'integer', nullable: true, description: 'Size of the uploaded file.' })
+  bytes: number | null;
+
+  @ApiProperty({ type: Number, description: 'By how much a LoRA changes the model.' })
+  scale: number;
+
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    description: 'Name and hash of the model that they were checked against; null where that was not recorded.',
+  })
+  base: string | null;
+}
 
 /** A Fine-Tune as every route shows it. */
 export class FinetuneDto {
@@ -21,11 +43,15 @@ export class FinetuneDto {
   model: string;
 
   @ApiProperty({
-    enum: [...finetuneStatuses],
+    enum: [...finetuneStatuses, 'stale'],
     enumName: 'FinetuneStatus',
-    description: 'registered: drawn by the model alone; ready: its weights are there.',
+    description:
+      'registered: drawn by the model alone; ready: its weights are there; stale: they are, but the model was replaced since they were checked.',
   })
-  status: FinetuneStatus;
+  status: FinetuneStatus | 'stale';
+
+  @ApiProperty({ type: FinetuneWeightsDto, nullable: true, description: 'What was uploaded; null before that.' })
+  weights: FinetuneWeightsDto | null;
 
   @ApiProperty({ type: 'object', additionalProperties: true, nullable: true })
   metadata: Metadata | null;
@@ -33,20 +59,47 @@ export class FinetuneDto {
   @ApiProperty({ type: String, nullable: true })
   error_message: string | null;
 
-  @ApiProperty({ type: String, format: 'date-time' })
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    description: 'What is left to do before it is drawn as it is meant to be.',
+  })
+  note: string | null;
+
+  @ApiProperty({ type: String, format: 'date-time', description: 'When the request was accepted.' })
   created_at: string;
 
-  static from(finetune: Finetune): FinetuneDto {
+  /** @param base `<model>@<hash>` of the model that draws it now; undefined if there is none. */
+  static from(finetune: Finetune, base: string | undefined): FinetuneDto {
+    const isStale = finetune.isStale(base);
     return {
       id: finetune.id,
       title: finetune.title,
       name: finetune.name,
       token: finetune.token,
       model: finetune.model,
-      status: finetune.status,
+      status: isStale ? 'stale' : finetune.status,
+      weights: weightsOf(finetune),
       metadata: finetune.metadata,
       error_message: finetune.errorMessage,
+      note: isStale ? staleNote(finetune) : finetune.weightsHash === null ? noWeightsNote(finetune.id) : null,
       created_at: finetune.createdAt.toISOString(),
     };
   }
+}
+
+function weightsOf(finetune: Finetune): FinetuneWeightsDto | null {
+  const { weightsKind: kind, weightsHash: sha256 } = finetune;
+  if (kind === null || sha256 === null) return null;
+  return { kind, sha256, bytes: finetune.weightsBytes, scale: finetune.weightsScale, base: finetune.weightsBase };
+}
+
+/** What is said of a Fine-Tune without weights. */
+function noWeightsNote(id: string): string {
+  return `It has no weights, so the model alone draws its Prompts. PUT /v1/finetunes/${id}/weights takes weights that were trained elsewhere.`;
+}
+
+/** What is said of a Fine-Tune whose base model was replaced. */
+export function staleNote({ id, model, weightsBase }: Pick<Finetune, 'id' | 'model' | 'weightsBase'>): string {
+  return `The model ${model} was replaced since the weights were checked against ${weightsBase}. PUT /v1/finetunes/${id}/weights checks them, or others, against the present one.`;
 }

@@ -4,7 +4,8 @@ import type { Metadata } from '../common/metadata';
 
 export const finetuneStatuses = ['registered', 'ready', 'failed'] as const;
 export type FinetuneStatus = (typeof finetuneStatuses)[number];
-export type FinetuneWeightsKind = 'lora' | 'textual_inversion';
+export const finetuneWeightsKinds = ['lora', 'textual_inversion'] as const;
+export type FinetuneWeightsKind = (typeof finetuneWeightsKinds)[number];
 
 /** A trained object of a caller: its class noun, its token, and the weights once uploaded. */
 @Entity('finetunes')
@@ -63,6 +64,15 @@ export class Finetune {
   @Column('double precision', { name: 'weights_scale', default: 1 })
   weightsScale: number;
 
+  /** `<model>@<hash>` of the base model that the weights were checked against; null for those from before it was stored. */
+  @Column('varchar', { name: 'weights_base', length: 128, nullable: true })
+  weightsBase: string | null;
+
   @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
   createdAt: Date;
+
+  /** Whether its base model was replaced since its weights were checked. @param base `<model>@<hash>` that draws now, if there is one. */
+  isStale(base: string | undefined): boolean {
+    return this.weightsBase !== null && base !== undefined && this.weightsBase !== base;
+  }
 }

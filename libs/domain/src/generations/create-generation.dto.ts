@@ -2,7 +2,7 @@ import type { AspectRatio } from '../common/aspect-ratio';
 import { defaults, limits } from '../common/limits';
 import type { Metadata } from '../common/metadata';
 import { schedulerNames } from '../common/schedulers';
-import { BooleanField, EnumField, NumberField, TextField, UrlField } from '../fields/fields';
+import { BooleanField, EnumField, NumberField, TextField } from '../fields/fields';
 import {
   CfgField,
   HighResolutionField,
@@ -12,6 +12,7 @@ import {
   SeedField,
   ShapeField,
   StepsField,
+  WebhookField,
 } from '../fields/fields-in-common';
 import type { OutputFormat } from '../image-tasks/image-task';
 import { outputFormats } from '../image-tasks/image-task';
@@ -32,12 +33,7 @@ export class CreateGenerationDto {
   @ShapeField('the picture')
   aspect_ratio?: AspectRatio;
 
-  @UrlField({
-    description: 'Where the Generation is posted when it reaches a terminated status.',
-    maxLength: limits.webhookLength,
-    optional: true,
-    example: 'https://example.com/hooks/darkroom',
-  })
+  @WebhookField('the Generation')
   webhook?: string | null;
 
   @ModelField('Name of an installed model: sd1.5, sd2.1, shapes, or another that GET /v1/models lists.')

@@ -38,17 +38,28 @@ export function isRefusedAddress(address: string): boolean {
 
 /**
  * Refuses a webhook whose host is such an address, however it is spelled; a name is looked up when it is delivered.
+ * @param pointer of the field with the webhook.
  * @throws UnprocessableError
  */
-export function assertReceiverAllowed(webhook: string | null | undefined, allowPrivate: boolean): void {
+export function assertReceiverAllowed(
+  webhook: string | null | undefined,
+  allowPrivate: boolean,
+  pointer = '/webhook',
+): void {
   if (!webhook || allowPrivate) return;
   // A URL brings every spelling of IPv4 (decimal, octal, hexadecimal, short) into the usual one.
   const host = new URL(webhook).hostname.replace(/^\[|\]$/g, '');
   if (isIP(host) === 0 || !isRefusedAddress(host)) return;
   const message = `The webhook's host ${host} is a private, loopback, link-local or reserved address, to which nothing is delivered unless the operator sets WEBHOOK_ALLOW_PRIVATE.`;
   throw new UnprocessableError('WebhookAddressRefused', message, [
-    { pointer: '/webhook', message: 'must not be a private, loopback, link-local or reserved address' },
+    { pointer, message: 'must not be a private, loopback, link-local or reserved address' },
   ]);
+}
+
+/** A name that means this machine wherever it is looked up (RFC 6761). */
+export function isLocalName(host: string): boolean {
+  const name = host.replace(/\.$/, '');
+  return name === 'localhost' || name.endsWith('.localhost');
 }
 
 /** The last four bytes of an IPv6 address, as an IPv4 address. */

@@ -1,15 +1,15 @@
 import { Check, Column, Entity, Index, JoinColumn, ManyToOne, OneToMany, PrimaryColumn } from 'typeorm';
 import type { Relation } from 'typeorm';
-import { Generation } from '../generations/generation';
+import { ImageTask } from '../image-tasks/image-task';
 import { WebhookAttempt } from './webhook-attempt';
 
 export const webhookDeliveryStatuses = ['pending', 'delivered', 'failed'] as const;
 export type WebhookDeliveryStatus = (typeof webhookDeliveryStatuses)[number];
 
-/** The delivery of one terminated Generation to its webhook; inserted in the transaction that terminates it. */
+/** The delivery of one terminated Generation or Prompt to its webhook; inserted in the transaction that terminates it. */
 @Entity('webhook_deliveries')
 @Check('webhook_deliveries_status_check', `"status" IN ('pending', 'delivered', 'failed')`)
-@Index('webhook_deliveries_generation_idx', ['generationId', 'createdAt'])
+@Index('webhook_deliveries_generation_idx', ['taskId', 'createdAt'])
 @Index('webhook_deliveries_due_idx', ['nextAttemptAt'], { where: `"status" = 'pending'` })
 export class WebhookDelivery {
   /** Also the `webhook-id` header, the same on every attempt. */
@@ -19,12 +19,13 @@ export class WebhookDelivery {
   @Column('varchar', { name: 'owner_id', length: 24 })
   ownerId: string;
 
+  /** Id of the record and of its image task. The column has its name from when only Generations had webhooks. */
   @Column('varchar', { name: 'generation_id', length: 24 })
-  generationId: string;
+  taskId: string;
 
-  @ManyToOne(() => Generation, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'generation_id', foreignKeyConstraintName: 'webhook_deliveries_generation_id_fkey' })
-  generation: Relation<Generation>;
+  @ManyToOne(() => ImageTask, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'generation_id', foreignKeyConstraintName: 'webhook_deliveries_task_id_fkey' })
+  task: Relation<ImageTask>;
 
   @Column('varchar', { name: 'url', length: 2048 })
   url: string;

@@ -1,0 +1,13 @@
+import { ApiKey } from '@app/domain';
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { KeysController } from './keys.controller';
+import { KeysService } from './keys.service';
+
+/** API keys over HTTP. */
+@Module({
+  imports: [TypeOrmModule.forFeature([ApiKey])],
+  controllers: [KeysController],
+  providers: [KeysService],
+})
+export class KeysModule {}

@@ -1,0 +1,96 @@
+import { newApiKey } from '@app/database';
+import { ApiKey, ConflictError, isIdentifier, NotFoundError } from '@app/domain';
+import type { CreatedKeyDto, CreateKeyDto, RotatedKeyDto, UpdateKeyDto } from '@app/domain/http';
+import { KeyDto } from '@app/domain/http';
+import { revokeKey } from '@app/image-tasks';
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { Repository } from 'typeorm';
+import type { List } from '../infrastructure/list';
+import { listOf } from '../infrastructure/list';
+
+const defaultGraceHours = 24;
+const hourMs = 3_600_000;
+
+/** All API keys, for callers who may manage them. Their pictures and records stay their own. */
+@Injectable()
+export class KeysService {
+  constructor(@InjectRepository(ApiKey) private readonly keys: Repository<ApiKey>) {}
+
+  list(): List {
+    return listOf(this.keys.createQueryBuilder('key'), (rows) => rows.map((key) => KeyDto.from(key)));
+  }
+
+  /** @returns the key with its secrets, which cannot be recovered later. */
+  async create(dto: CreateKeyDto): Promise<CreatedKeyDto> {
+    const { apiKey, token } = newApiKey(dto.name.trim(), dto.scopes ?? ['write']);
+    await this.keys.insert({ ...apiKey, ...changesOf(dto), sandbox: dto.sandbox ?? false });
+    const key = await this.find(apiKey.id);
+    return { ...KeyDto.from(key), token, webhook_secret: key.webhookSecret };
+  }
+
+  /** Changes the name and the limits that the body has. @throws NotFoundError */
+  async update(id: string, dto: UpdateKeyDto): Promise<KeyDto> {
+    await this.find(id);
+    const changes = { ...changesOf(dto), ...(dto.name !== undefined && { name: dto.name.trim() }) };
+    if (Object.keys(changes).length > 0) await this.keys.update({ id }, changes);
+    return KeyDto.from(await this.find(id));
+  }
+
+  /**
+   * Gives a key a new token; the previous one stays valid for a while.
+   * @throws NotFoundError; ConflictError for a revoked key.
+   */
+  async rotate(id: string, graceHours = defaultGraceHours): Promise<RotatedKeyDto> {
+    await this.find(id);
+    const until = new Date(Date.now() + graceHours * hourMs);
+    return this.keys.manager.transaction(async (manager) => {
+      // Two rotations at the same time would both keep the same previous token.
+      const key = await manager.findOneOrFail(ApiKey, { where: { id }, lock: { mode: 'pessimistic_write' } });
+      if (key.revokedAt) throw new ConflictError('KeyRevoked', 'The key is revoked; make a new one.');
+      const token = key.rotateSecret(until);
+      const { secretHash, previousSecretHash, previousSecretExpiresAt } = key;
+      await manager.update(ApiKey, { id }, { secretHash, previousSecretHash, previousSecretExpiresAt });
+      return { ...KeyDto.from(key), token, previous_token_expires_at: until.toISOString() };
+    });
+  }
+
+  /**
+   * Revokes a key: its connections are closed and its tasks canceled. Nobody revokes the key that asks, so that there is always one left
+   * that can make others.
+   * @throws NotFoundError, ConflictError
+   */
+  async revoke(callerId: string, id: string): Promise<void> {
+    await this.find(id);
+    if (id === callerId)
+      throw new ConflictError(
+        'KeyInUse',
+        'A key cannot revoke itself; use another with the scope "admin", or the command.',
+      );
+    await revokeKey(this.keys.manager, id);
+  }
+
+  private async find(id: string): Promise<ApiKey> {
+    const key = isIdentifier(id) ? await this.keys.findOneBy({ id }) : null;
+    if (!key) throw new NotFoundError('Key');
+    return key;
+  }
+}
+
+type Limits = Pick<ApiKey, 'rateLimitPerMinute' | 'maxQueued' | 'maxConcurrent' | 'maxStorageMb' | 'retentionDays'>;
+
+/** The columns of the limits that a body has. A word stands for null: the service's default, or for ever. */
+function changesOf(dto: UpdateKeyDto): Partial<Limits> {
+  const given = {
+    rateLimitPerMinute: dto.rate_limit_per_minute,
+    maxQueued: dto.max_queued,
+    maxConcurrent: dto.max_concurrent,
+    maxStorageMb: dto.max_storage_mb,
+    retentionDays: dto.retention_days,
+  };
+  return Object.fromEntries(
+    Object.entries(given)
+      .filter(([, value]) => value !== undefined)
+      .map(([column, value]) => [column, typeof value === 'number' ? value : null]),
+  );
+}

@@ -1,0 +1,72 @@
+import { buffer } from 'node:stream/consumers';
+import { ConflictError, Image, isTerminated, NotFoundError, UnprocessableError } from '@app/domain';
+import type { CreateImagesDto, GenerationDto, ImageDto, ImagesDto } from '@app/domain/http';
+import { IMAGE_STORAGE } from '@app/foundation';
+import type { ImageStorage } from '@app/storage';
+import { Inject, Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { Repository } from 'typeorm';
+import type { DonePresenter, WaitedRequest } from '../infrastructure/done-presenter';
+import { TextToImageService } from '../text-to-image/text-to-image.service';
+import { FairTurns } from '../work/fair-turns';
+
+/** As long as OpenAI's own clients wait by default. */
+const waitSeconds = 600;
+/** Answers with pictures in base64 that are made at a time: each has up to eight pictures in memory. A key has at most 20. */
+const turns = { concurrency: 4, keyConcurrency: 1, perKey: 20, total: Infinity };
+
+/** Makes OpenAI's answer of a Generation that was waited for. */
+@Injectable()
+export class OpenaiImages implements DonePresenter {
+  /** Shorter in tests. */
+  static waitSeconds = waitSeconds;
+
+  private readonly turns = new FairTurns(turns);
+
+  constructor(
+    private readonly textToImage: TextToImageService,
+    @InjectRepository(Image) private readonly images: Repository<Image>,
+    @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
+  ) {}
+
+  get waitSeconds(): number {
+    return OpenaiImages.waitSeconds;
+  }
+
+  /** @throws UnprocessableError for a Generation without pictures */
+  async present(generation: GenerationDto, request: WaitedRequest): Promise<ImagesDto> {
+    const { id, status, images, error, completed_at: completedAt } = generation;
+    if (!isTerminated(status)) {
+      // A caller who has gone never learns the Generation's id, unless it can repeat the request.
+      if (request.isGone && !request.isRepeatable) await this.cancel(request.ownerId, id);
+      throw new UnprocessableError(
+        'GenerationUnfinished',
+        `The pictures are not finished yet. GET /v1/sd/text-to-image/${id} has them when they are.`,
+      );
+    }
+    if (status !== 'succeeded' || completedAt === null)
+      throw new UnprocessableError('GenerationFailed', error ?? `The Generation ${id} was ${status}.`);
+    const { response_format: format } = request.body as CreateImagesDto;
+    const data =
+      format === 'b64_json'
+        ? await this.turns.run(request.ownerId, () => this.read(id))
+        : images.map((url) => ({ url }));
+    return { created: Math.floor(Date.parse(completedAt) / 1000), data };
+  }
+
+  private async cancel(ownerId: string, id: string): Promise<void> {
+    await this.textToImage.cancel(ownerId, id).catch((error: unknown) => {
+      if (!(error instanceof ConflictError || error instanceof NotFoundError)) throw error;
+    });
+  }
+
+  private async read(taskId: string): Promise<ImageDto[]> {
+    const found = await this.images.find({ where: { taskId }, order: { index: 'ASC' } });
+    const data: ImageDto[] = [];
+    for (const { storageKey } of found) {
+      const object = await this.storage.read(storageKey);
+      if (object) data.push({ b64_json: (await buffer(object.stream)).toString('base64') });
+    }
+    return data;
+  }
+}

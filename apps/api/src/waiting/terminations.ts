@@ -1,0 +1,97 @@
+import { ImageTask, terminatedStatuses } from '@app/domain';
+import { changeChannel } from '@app/image-tasks';
+import { JsonLogger } from '@app/observability';
+import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { In, Not, Repository } from 'typeorm';
+import { Drain } from '../infrastructure/drain';
+import { Notifications } from '../infrastructure/notifications';
+
+/** The rows are read this often in case a notification was missed. */
+const rereadMs = 3_000;
+
+/** Tells requests of this process when a task has terminated: one statement reads all tasks that may have. */
+@Injectable()
+export class Terminations implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly waiting = new Map<string, Set<() => void>>();
+  private readonly changed = new Set<string>();
+  private isReading = false;
+  private isEnding = false;
+  private timer?: NodeJS.Timeout;
+
+  constructor(
+    @InjectRepository(ImageTask) private readonly tasks: Repository<ImageTask>,
+    private readonly logger: JsonLogger,
+    notifications: Notifications,
+    drain: Drain,
+  ) {
+    notifications.on(changeChannel, (id) => {
+      if (this.waiting.has(id)) this.read([id]);
+    });
+    // Whoever waits gets its answer now, and may ask another process.
+    drain.onBegin(() => {
+      this.isEnding = true;
+      for (const id of [...this.waiting.keys()]) this.tell(id);
+    });
+  }
+
+  onApplicationBootstrap(): void {
+    this.timer = setInterval(() => this.read(this.waiting.keys()), rereadMs).unref();
+  }
+
+  beforeApplicationShutdown(): void {
+    clearInterval(this.timer);
+  }
+
+  /** Resolves when a task has terminated or is gone, when `signal` aborts, when the process begins to end, and at the latest after `ms`. */
+  until(taskId: string, ms: number, signal: AbortSignal): Promise<void> {
+    if (this.isEnding || signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const own = this.waiting.get(taskId) ?? new Set();
+      const end = (): void => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', end);
+        own.delete(end);
+        if (own.size === 0 && this.waiting.get(taskId) === own) this.waiting.delete(taskId);
+        resolve();
+      };
+      const timer = setTimeout(end, ms);
+      signal.addEventListener('abort', end);
+      this.waiting.set(taskId, own.add(end));
+      // It may have terminated before anybody waited.
+      this.read([taskId]);
+    });
+  }
+
+  private tell(taskId: string): void {
+    for (const end of [...(this.waiting.get(taskId) ?? [])]) end();
+  }
+
+  /** Reads rows, together with all that change during another read. */
+  private read(ids: Iterable<string>): void {
+    for (const id of ids) this.changed.add(id);
+    if (this.isReading || this.changed.size === 0) return;
+    this.isReading = true;
+    void this.readChanged()
+      // The next reading of all rows finds what this one missed.
+      .catch((error: Error) =>
+        this.logger.debug('tasks that are waited for could not be read', { reason: error.message }),
+      )
+      .finally(() => {
+        this.isReading = false;
+        this.read([]);
+      });
+  }
+
+  private async readChanged(): Promise<void> {
+    const ids = [...this.changed];
+    this.changed.clear();
+    const open = await this.tasks.find({
+      select: { id: true },
+      where: { id: In(ids), status: Not(In([...terminatedStatuses])) },
+    });
+    const isOpen = new Set(open.map(({ id }) => id));
+    for (const id of ids) if (!isOpen.has(id)) this.tell(id);
+  }
+}

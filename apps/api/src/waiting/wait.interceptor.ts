@@ -1,0 +1,112 @@
+import { isTerminated, NotFoundError, TooManyError } from '@app/domain';
+import type { GenerationDto } from '@app/domain/http';
+import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
+import type { Request, Response } from 'express';
+import type { Observable } from 'rxjs';
+import { concatMap } from 'rxjs';
+import { waitRuleOf } from '../http/answers-when-done';
+import type { DonePresenter } from '../infrastructure/done-presenter';
+import { LongRequests } from '../long-requests/long-requests';
+import { TextToImageService } from '../text-to-image/text-to-image.service';
+import { preferredWait } from './preferred-wait';
+import { Terminations } from './terminations';
+
+/** Answers of all keys together that may wait at each api process. */
+const mostInAll = 1_000;
+
+/** Too many answers wait already. */
+class TooManyWaitingError extends TooManyError {
+  constructor(retryAfterSeconds = 10) {
+    super('TooManyWaiting', 'Too many requests wait for their pictures. Try again shortly.', retryAfterSeconds);
+  }
+}
+
+/**
+ * Lets the answer to a request that made a Generation wait until that has terminated: where the caller prefers it, as long as it prefers
+ * and no longer than a minute, or where the route always does. It stands outside of everything that has a transaction open. The answers
+ * that wait are counted per key and in all; where there are too many, a preference is not applied.
+ */
+@Injectable()
+export class WaitInterceptor implements NestInterceptor {
+  private count = 0;
+
+  constructor(
+    private readonly generations: TextToImageService,
+    private readonly terminations: Terminations,
+    private readonly longRequests: LongRequests,
+    private readonly modules: ModuleRef,
+  ) {}
+
+  /** @throws TooManyWaitingError on a route that always waits */
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    const rule = waitRuleOf(context.getHandler());
+    if (rule === undefined) return next.handle();
+    const http = context.switchToHttp();
+    const [request, response] = [http.getRequest<Request>(), http.getResponse<Response>()];
+    const ownerId = request.apiKey?.id ?? '';
+    if (rule === 'as preferred') {
+      const seconds = preferredWait(request.headers.prefer);
+      if (seconds === undefined) return next.handle();
+      return next.handle().pipe(
+        concatMap(async (record: object) => {
+          if (!isGeneration(record) || !this.hold(ownerId, response)) return record;
+          response.setHeader('Preference-Applied', `wait=${seconds}`);
+          return this.wait(ownerId, record, seconds, response);
+        }),
+      );
+    }
+    const presenter = this.modules.get<DonePresenter>(rule, { strict: false });
+    if (!this.hold(ownerId, response)) throw new TooManyWaitingError();
+    return next.handle().pipe(
+      concatMap(async (record: GenerationDto) => {
+        const ended = await this.wait(ownerId, record, presenter.waitSeconds, response);
+        return presenter.present(ended, {
+          ownerId,
+          body: request.body,
+          isGone: response.closed,
+          isRepeatable: request.headers['idempotency-key'] !== undefined,
+        });
+      }),
+    );
+  }
+
+  /** Counts an answer that waits until it is closed. @returns false if there are too many. */
+  private hold(ownerId: string, response: Response): boolean {
+    if (this.count >= mostInAll || response.closed) return false;
+    try {
+      this.longRequests.add(ownerId, response, 'waiting answer', () => response.destroy());
+    } catch (error) {
+      if (error instanceof TooManyError) return false;
+      throw error;
+    }
+    this.count++;
+    response.once('close', () => this.count--);
+    return true;
+  }
+
+  /** @returns the record as it is after that time; the given one if it has been deleted. */
+  private async wait(
+    ownerId: string,
+    record: GenerationDto,
+    seconds: number,
+    response: Response,
+  ): Promise<GenerationDto> {
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    if (response.closed) gone.abort();
+    if (!isTerminated(record.status)) await this.terminations.until(record.id, seconds * 1000, gone.signal);
+    try {
+      return await this.generations.findOne(ownerId, record.id);
+    } catch (error) {
+      if (error instanceof NotFoundError) return record;
+      throw error;
+    }
+  }
+}
+
+/** `POST /v1/finetunes` also makes Fine-Tunes. */
+function isGeneration(record: object): record is GenerationDto {
+  return 'num_generations' in record;
+}

@@ -1,0 +1,42 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { insertTasks } from './1795680000000-insert-tasks';
+
+const inserted = 'INSERT INTO finetune_prompts (id, owner_id, finetune_id, prompt, metadata)';
+const selected = 'SELECT id, owner_id, finetune_id, prompt_as_sent, metadata FROM';
+
+/**
+ * Prompts have webhooks: `insert_tasks` stores them too. It is the same in all other respects, and processes of the older version send no
+ * webhook for a Prompt.
+ */
+export class PromptWebhooks1795710000000 implements MigrationInterface {
+  name = 'PromptWebhooks1795710000000';
+
+  public async up(queryRunner: QueryRunner): Promise<void> {
+    await queryRunner.query(`ALTER TABLE "finetune_prompts" ADD "webhook" character varying(2048)`);
+    const withWebhooks = insertTasks
+      .replace(inserted, inserted.replace('metadata', 'metadata, webhook'))
+      .replace(selected, selected.replace('metadata', 'metadata, webhook'));
+    await queryRunner.query(replacing(withWebhooks));
+    // Checked by the next migration, without a lock that others would wait for.
+    await queryRunner.query(`ALTER TABLE "webhook_deliveries" DROP CONSTRAINT "webhook_deliveries_generation_id_fkey"`);
+    await queryRunner.query(`
+      ALTER TABLE "webhook_deliveries" ADD CONSTRAINT "webhook_deliveries_task_id_fkey"
+      FOREIGN KEY ("generation_id") REFERENCES "image_tasks" ("id") ON DELETE CASCADE ON UPDATE NO ACTION NOT VALID
+    `);
+  }
+
+  public async down(queryRunner: QueryRunner): Promise<void> {
+    await queryRunner.query(`
+      DELETE FROM "webhook_deliveries" WHERE NOT EXISTS (SELECT FROM "generations" WHERE "id" = "generation_id")
+    `);
+    await queryRunner.query(`ALTER TABLE "webhook_deliveries" DROP CONSTRAINT "webhook_deliveries_task_id_fkey"`);
+    await queryRunner.query(`
+      ALTER TABLE "webhook_deliveries" ADD CONSTRAINT "webhook_deliveries_generation_id_fkey"
+      FOREIGN KEY ("generation_id") REFERENCES "generations" ("id") ON DELETE CASCADE ON UPDATE NO ACTION
+    `);
+    await queryRunner.query(replacing(insertTasks));
+    await queryRunner.query(`ALTER TABLE "finetune_prompts" DROP COLUMN "webhook"`);
+  }
+}
+
+const replacing = (definition: string): string => definition.replace('CREATE FUNCTION', 'CREATE OR REPLACE FUNCTION');

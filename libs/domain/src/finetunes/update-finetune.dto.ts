@@ -1,0 +1,27 @@
+import { limits } from '../common/limits';
+import type { Metadata } from '../common/metadata';
+import { NumberField, TextField } from '../fields/fields';
+import { OwnMetadataField } from '../fields/fields-in-common';
+
+/** Body of `PATCH /v1/finetunes/:id`: what is left out, or null, stays. */
+export class UpdateFinetuneDto {
+  @TextField({
+    description: 'A title of your own; an empty one removes it.',
+    minLength: 0,
+    maxLength: limits.nameLength,
+    optional: true,
+    example: 'My tin robot',
+  })
+  title?: string;
+
+  @OwnMetadataField()
+  metadata?: Metadata;
+
+  @NumberField({
+    description: 'By how much its LoRA changes the model. It needs weights.',
+    ...limits.weightsScale,
+    optional: true,
+    example: 0.8,
+  })
+  scale?: number;
+}

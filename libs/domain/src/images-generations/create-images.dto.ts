@@ -1,0 +1,61 @@
+import type { AspectRatio } from '../common/aspect-ratio';
+import { aspectRatios, sizeOf } from '../common/aspect-ratio';
+import { defaults, limits } from '../common/limits';
+import { EnumField, NumberField, TextField } from '../fields/fields';
+import { ModelField } from '../fields/fields-in-common';
+
+/** The sizes of OpenAI's API that are drawn here, with their shape; `auto` is the default one. */
+export const imageSizes: ReadonlyMap<string, AspectRatio> = new Map([
+  ['auto', defaults.aspectRatio],
+  ...aspectRatios.map((shape) => [`${sizeOf[shape].width}x${sizeOf[shape].height}`, shape] as const),
+]);
+
+export const imageResponseFormats = ['url', 'b64_json'] as const;
+
+/** Body of `POST /v1/images/generations`, in the shape of OpenAI's API. */
+export class CreateImagesDto {
+  @TextField({
+    description: 'What the pictures show.',
+    maxLength: limits.promptLength,
+    missingCode: 'PromptMissing',
+    example: 'a red circle on a blue background',
+  })
+  prompt: string;
+
+  @ModelField('Name of an installed model: sd1.5, sd2.1, shapes, or another that GET /v1/models lists.')
+  model?: string;
+
+  @NumberField({
+    description: 'How many pictures.',
+    integer: true,
+    ...limits.numGenerations,
+    optional: true,
+    default: defaults.numGenerations,
+  })
+  n?: number;
+
+  @EnumField({
+    description: 'Width and height in pixels; auto is 512x512.',
+    values: [...imageSizes.keys()],
+    name: 'ImageSize',
+    optional: true,
+    default: 'auto',
+  })
+  size?: string;
+
+  @EnumField({
+    description: 'Whether the answer has URLs of the pictures, or the pictures themselves in base64.',
+    values: imageResponseFormats,
+    name: 'ImageResponseFormat',
+    optional: true,
+    default: 'url',
+  })
+  response_format?: (typeof imageResponseFormats)[number];
+
+  @TextField({
+    description: 'Who the pictures are for; kept in the metadata of the Generation.',
+    maxLength: limits.nameLength,
+    optional: true,
+  })
+  user?: string;
+}

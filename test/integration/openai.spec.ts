@@ -1,0 +1,177 @@
+import OpenAI from 'openai';
+import sharp from 'sharp';
+import { OpenaiImages } from '../../apps/api/src/openai/openai-images';
+import type { TestApi, TestKey } from '../support/api';
+import { startTestApi } from '../support/api';
+import { drawTask, failTask } from '../support/factories';
+import { until } from '../support/until';
+
+interface ErrorJson {
+  error: { message: string; type: string; param: string | null; code: string };
+}
+
+const path = '/v1/images/generations';
+
+/** OpenAI's official client, with nothing but its address changed. */
+describe('POST /v1/images/generations', () => {
+  let api: TestApi;
+  /** The service's own pictures, at once. */
+  let sandbox: TestKey;
+  let key: TestKey;
+
+  beforeAll(async () => {
+    api = await startTestApi({ RATE_LIMIT_PER_MINUTE: '600' });
+    sandbox = await api.createKey({ sandbox: true, rateLimitPerMinute: 0 });
+  });
+  beforeEach(async () => {
+    key = await api.createKey({ rateLimitPerMinute: 0 });
+  });
+  afterEach(() => {
+    OpenaiImages.waitSeconds = 600;
+  });
+  afterAll(() => api.close());
+
+  const clientOf = ({ token }: Pick<TestKey, 'token'>) =>
+    new OpenAI({ apiKey: token, baseURL: `${api.baseUrl}/v1`, maxRetries: 0 });
+  const raw = (body: unknown, options = {}) => api.request<ErrorJson>('POST', path, { key, body, ...options });
+  const generations = (owner: TestKey) =>
+    api.request<{ id: string; status: string; metadata: unknown; aspect_ratio: string }[]>(
+      'GET',
+      '/v1/sd/text-to-image',
+      {
+        key: owner,
+      },
+    );
+  const queued = () => until(async () => (await generations(key)).body[0]?.id, 'it is queued');
+
+  it('draws and answers with URLs', async () => {
+    const before = Math.floor(Date.now() / 1000) - 60;
+    const { created, data } = await clientOf(sandbox).images.generate({
+      prompt: 'a red circle',
+      n: 2,
+      user: 'customer-42',
+    });
+    expect(created).toBeGreaterThan(before);
+    expect(data).toHaveLength(2);
+    for (const { url } of data!) {
+      const response = await fetch(`${api.baseUrl}${new URL(url!).pathname}`);
+      const { width, height } = await sharp(Buffer.from(await response.arrayBuffer())).metadata();
+      expect([width, height]).toEqual([512, 512]);
+    }
+    const { body } = await generations(sandbox);
+    expect(body[0]).toMatchObject({ status: 'succeeded', num_generations: 2, metadata: { user: 'customer-42' } });
+  });
+
+  it('answers with the pictures themselves', async () => {
+    const size = '512x768' as '512x512';
+    const { data } = await clientOf(sandbox).images.generate({ prompt: 'a star', size, response_format: 'b64_json' });
+    expect(data).toHaveLength(1);
+    const { format, width, height } = await sharp(Buffer.from(data![0].b64_json!, 'base64')).metadata();
+    expect([format, width, height]).toEqual(['png', 512, 768]);
+    expect((await generations(sandbox)).body[0].aspect_ratio).toBe('portrait');
+  });
+
+  it('waits for an engine', async () => {
+    const answer = clientOf(key).images.generate({ model: 'sd1.5', prompt: 'a star' });
+    await drawTask(api, await queued());
+    expect((await answer).data).toHaveLength(1);
+  });
+
+  describe('has errors that the client knows', () => {
+    const errorOf = (client: OpenAI, more: object) =>
+      client.images.generate({ prompt: 'x', ...more }).then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+
+    it.each([
+      ['an unknown size', { size: '1024x1024' }, OpenAI.BadRequestError, 'ValidationFailed', 'size'],
+      ['too many pictures', { n: 9 }, OpenAI.BadRequestError, 'ValidationFailed', 'n'],
+      ['no prompt', { prompt: '' }, OpenAI.BadRequestError, 'PromptMissing', 'prompt'],
+      ['an unknown field', { quality: 'hd' }, OpenAI.BadRequestError, 'ValidationFailed', 'quality'],
+      ['another model', { model: 'dall-e-3' }, OpenAI.UnprocessableEntityError, 'ModelNotInstalled', 'model'],
+    ] as const)('for %s', async (_, more, type, code, param) => {
+      const error = await errorOf(clientOf(key), more);
+      expect(error).toBeInstanceOf(type);
+      expect(error).toMatchObject({
+        code,
+        param,
+        type: 'invalid_request_error',
+        requestID: expect.any(String) as string,
+      });
+    });
+
+    it('for a wrong key, a key that may only read, and too many requests', async () => {
+      expect(await errorOf(clientOf({ token: 'sk-wrong' }), {})).toBeInstanceOf(OpenAI.AuthenticationError);
+      const reader = await api.createKey({ scopes: ['read'] });
+      expect(await errorOf(clientOf(reader), {})).toBeInstanceOf(OpenAI.PermissionDeniedError);
+      const limited = await api.createKey({ rateLimitPerMinute: 1 });
+      await api.request('GET', '/v1/models', { key: limited });
+      const refused = await errorOf(clientOf(limited), {});
+      expect(refused).toBeInstanceOf(OpenAI.RateLimitError);
+      expect(refused).toMatchObject({ type: 'rate_limit_error', code: 'RateLimited' });
+    });
+
+    it('for a drawing that fails', async () => {
+      const answer = errorOf(clientOf(key), {});
+      await failTask(api, await queued(), 'No more paint.');
+      expect(await answer).toMatchObject({
+        status: 422,
+        code: 'GenerationFailed',
+        error: { message: 'No more paint.' },
+      });
+    });
+
+    it('for one that takes too long, and names it', async () => {
+      OpenaiImages.waitSeconds = 1;
+      const { status, body } = await raw({ prompt: 'x' });
+      const [{ id }] = (await generations(key)).body;
+      expect([status, body.error.code, body.error.message]).toEqual([
+        422,
+        'GenerationUnfinished',
+        expect.stringContaining(`/v1/sd/text-to-image/${id}`),
+      ]);
+    });
+
+    it('for anything else below /v1/images', async () => {
+      const missing = await api.request<ErrorJson>('GET', '/v1/images/edits', { key });
+      expect([missing.status, missing.body.error.code]).toEqual([404, 'RouteNotFound']);
+      const method = await api.request<ErrorJson>('GET', path, { key });
+      expect([method.status, method.headers.get('allow'), method.body.error.code]).toEqual([
+        405,
+        'POST',
+        'MethodNotAllowed',
+      ]);
+      const query = await api.request<ErrorJson>('POST', `${path}?page=1`, { key, body: { prompt: 'x' } });
+      expect([query.status, query.body.error.param]).toEqual([400, 'page']);
+    });
+  });
+
+  it('cancels what a caller who has gone would never see', async () => {
+    const abort = new AbortController();
+    const answer = clientOf(key).images.generate({ prompt: 'x' }, { signal: abort.signal });
+    const id = await queued();
+    abort.abort();
+    await expect(answer).rejects.toThrow(OpenAI.APIUserAbortError);
+    await until(async () => (await generations(key)).body[0].status === 'canceled', `${id} is canceled`);
+  });
+
+  it('draws once for an Idempotency-Key', async () => {
+    const client = clientOf(sandbox);
+    const body = { prompt: 'a moon' };
+    const options = { headers: { 'Idempotency-Key': 'moon' } };
+    const [first, second] = [await client.images.generate(body, options), await client.images.generate(body, options)];
+    expect(second.data).toEqual(first.data);
+  });
+
+  it('takes no more than 20 of one key at a time', async () => {
+    const waiting = Array.from({ length: 20 }, () => raw({ prompt: 'x' }));
+    await until(async () => (await generations(key)).body.length === 20, 'all of them wait');
+    const { status, headers, body } = await raw({ prompt: 'x' });
+    expect([status, body.error.code, Number(headers.get('retry-after')) > 0]).toEqual([429, 'TooManyWaiting', true]);
+    expect((await generations(key)).body).toHaveLength(20);
+    for (const { id } of (await generations(key)).body)
+      await api.request('POST', `/v1/sd/text-to-image/${id}/cancel`, { key });
+    for (const each of waiting) expect((await each).body.error.code).toBe('GenerationFailed');
+  });
+});
