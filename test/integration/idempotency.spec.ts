@@ -88,7 +88,28 @@ describe('Idempotency-Key', () => {
       expect((await api.request('DELETE', record, { key })).status).toBe(200);
       counts.push(await kept());
     }
-    expect(counts).toEqual([4, 3, 2, 1, 0]);
+    // The reply with two Prompts is there until the other one is gone, too.
+    expect(counts).toEqual([4, 3, 3, 2, 0]);
+  });
+
+  it('of an array keeps what is left of it, and a repeat draws nothing again', async () => {
+    const finetune = await api.request<{ id: string }>('POST', '/v1/finetunes', { key, body: { name: 'robot' } });
+    const path = `/v1/finetunes/${finetune.body.id}/prompts`;
+    const body = ['a red robot', 'a blue robot', 'a green robot'].map((prompt) => ({ prompt }));
+    const post = () =>
+      api.request<{ id: string }[]>('POST', path, { key, body, headers: { 'idempotency-key': 'robots' } });
+    const first = await post();
+    const [red, blue, green] = first.body;
+    await api.request('DELETE', `${path}/${blue.id}`, { key });
+    const repeated = await post();
+    expect([repeated.status, repeated.body]).toEqual([201, [red, green]]);
+    expect((await api.request<unknown[]>('GET', path, { key })).body).toHaveLength(2);
+    const rows = await api.dataSource.manager.findBy(IdempotentReply, { key: 'robots' });
+    expect(rows).toHaveLength(1);
+    expect(JSON.stringify(rows)).not.toContain(blue.id);
+    for (const { id } of [red, green]) await api.request('DELETE', `${path}/${id}`, { key });
+    expect(await api.dataSource.manager.countBy(IdempotentReply, { key: 'robots' })).toBe(0);
+    expect((await post()).body).toHaveLength(3);
   });
 
   it('belongs to the caller', async () => {
