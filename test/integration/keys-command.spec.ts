@@ -1,5 +1,8 @@
 import { execFile } from 'node:child_process';
-import { resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { newApiKey } from '@app/database';
 import { ApiKey, ImageTask, parseApiKeyToken, sameSecret, WebhookDelivery } from '@app/domain';
 import type { TestDatabase } from '../support/database';
@@ -168,6 +171,36 @@ describe('npm run keys', () => {
     const [key] = await stored();
     expect(key.signingSecrets()).toEqual([field(stdout, 'webhook secret'), before]);
     expect(field(stdout, 'webhook secret')).not.toBe(before);
+  });
+
+  it('says everything as JSON too', async () => {
+    const json = async (...args: string[]) =>
+      JSON.parse((await keys(...args, '--json')).stdout) as Record<string, unknown>;
+    const { id, token } = await json('create', '--name', 'camera');
+    expect(token).toMatch(/^dr_/);
+    const [listed] = (await json('list')) as unknown as Record<string, unknown>[];
+    expect(listed).toMatchObject({ id, name: 'camera', scopes: ['read', 'write'], revoked_at: null });
+    expect(await json('show', String(id))).toMatchObject({
+      id,
+      webhook_secret: expect.stringMatching(/^whsec_/) as string,
+    });
+    expect(await json('limit', String(id), '--retention', '1')).toMatchObject({ retention_days: 1 });
+    expect((await keys('show', String(id))).stdout).toMatch(/^kept for +1 day$/m);
+    expect(await json('rotate', String(id))).toMatchObject({ token: expect.stringMatching(/^dr_/) as string });
+    expect(await json('stop', String(id))).toEqual({ canceled: 0 });
+    expect(await json('revoke', String(id))).toEqual({ id, canceled: 0 });
+  });
+
+  it('says that a data folder is not there, and makes none', async () => {
+    const folder = join(await mkdtemp(join(tmpdir(), 'darkroom-keys-')), 'nowhere');
+    const env = { PATH: process.env.PATH, DATA_DIR: folder };
+    const outcome = await new Promise<Outcome>((done) => {
+      execFile(process.execPath, [main, 'list'], { env }, (error, stdout, stderr) =>
+        done({ code: error ? Number(error.code) : 0, stdout, stderr }),
+      );
+    });
+    expect(outcome).toMatchObject({ code: 1, stderr: expect.stringContaining(`no data folder ${folder}`) as string });
+    expect(existsSync(folder)).toBe(false);
   });
 
   it.each([

@@ -82,6 +82,26 @@ describe('models command', () => {
     });
   });
 
+  it('asks before it removes the bundled model, and does nothing where nobody can answer', async () => {
+    await cp(diffusers, join(folder, 'models/shapes'), { recursive: true });
+    expect(await run('remove shapes')).toMatchObject({
+      code: 1,
+      stdout: 'shapes stays. With --force it is removed without a question.\n',
+    });
+    const [listed] = JSON.parse((await run('list --json')).stdout) as { name: string }[];
+    expect(listed.name).toBe('shapes');
+    const removed = await run('remove shapes --force --json');
+    expect([removed.code, JSON.parse(removed.stdout)]).toEqual([0, { removed: ['shapes'] }]);
+    expect(JSON.parse((await run('list --json')).stdout)).toEqual([]);
+  });
+
+  it('prints what it added and verified as JSON', async () => {
+    const added = await run(`add ${hub.repository}@main --as sd1.5 --json`);
+    expect(JSON.parse(added.stdout)).toMatchObject({ name: 'sd1.5', hash: expect.any(String) as string });
+    const verified = await run('verify --json');
+    expect(JSON.parse(verified.stdout)).toMatchObject([{ name: 'sd1.5', ok: true }]);
+  });
+
   it('verifies a hand-made folder as far as it can, and names a broken model', async () => {
     await cp(diffusers, join(folder, 'models/by-hand'), { recursive: true });
     expect((await run('verify by-hand')).stdout).toMatch(/^by-hand: readable; it was not installed by "add"/);

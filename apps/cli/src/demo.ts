@@ -1,12 +1,12 @@
 import 'reflect-metadata';
-import { writeFileSync } from 'node:fs';
-import { extname, resolve } from 'node:path';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, extname, join, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { loadConfig } from '@app/config';
 import { Command, InvalidArgumentError } from 'commander';
 import type { Generation, NewGeneration } from '../../../packages/client/src';
 import { GenerationClient } from './generation-client';
-import { pictureFile } from './picture-file';
+import { formatOf, pictureFile } from './picture-file';
 import { CliError, runProgram } from './run-program';
 import { useService } from './running-service';
 import { StepBar } from './step-bar';
@@ -20,7 +20,11 @@ interface DemoOptions {
   scheduler?: NewGeneration['scheduler'];
   aspectRatio?: NewGeneration['aspect_ratio'];
   out?: string;
+  json?: true;
 }
+
+/** Folder of pictures without a name, in the one from which the command was called. */
+const picturesFolder = 'pictures';
 
 /** Draws one picture and saves it. When interrupted, it cancels the drawing and stops what it started. */
 async function demo(prompt: string, options: DemoOptions): Promise<void> {
@@ -35,10 +39,13 @@ async function demo(prompt: string, options: DemoOptions): Promise<void> {
     const { record, data } = await draw(client, bodyOf(prompt, options), interruption.signal);
     const seconds = (performance.now() - startedAt) / 1000;
     const extension = extname(new URL(record.images[0]).pathname).slice(1) || 'png';
-    const file = resolve(options.out ?? pictureFile(prompt, record.seed, extension));
+    const file = resolve(options.out ?? unusedName(prompt, record.seed, extension));
+    mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, data);
     process.stdout.write(
-      `${file}\nDrawn in ${seconds.toFixed(1)} s by ${record.served_by} with seed ${record.seed}.\n`,
+      options.json
+        ? `${JSON.stringify({ file, seconds: Number(seconds.toFixed(3)), generation: record }, undefined, 2)}\n`
+        : `${file}\nDrawn in ${seconds.toFixed(1)} s by ${record.served_by} with seed ${record.seed}.\n`,
     );
   } catch (error) {
     throw interruption.signal.aborted ? new CliError('Interrupted.') : error;
@@ -69,8 +76,9 @@ async function draw(
   }
 }
 
-const bodyOf = (prompt: string, { negative, aspectRatio, ...options }: DemoOptions): NewGeneration => ({
+const bodyOf = (prompt: string, { negative, aspectRatio, out, ...options }: DemoOptions): NewGeneration => ({
   prompt,
+  ...(out !== undefined && { output_format: formatOf(out) }),
   ...(negative !== undefined && { negative_prompt: negative }),
   ...(aspectRatio !== undefined && { aspect_ratio: aspectRatio }),
   ...(options.seed !== undefined && { seed: options.seed }),
@@ -79,6 +87,18 @@ const bodyOf = (prompt: string, { negative, aspectRatio, ...options }: DemoOptio
   ...(options.model !== undefined && { model: options.model }),
   ...(options.scheduler !== undefined && { scheduler: options.scheduler }),
 });
+
+const unusedName = (prompt: string, seed: number, extension: string): string =>
+  join(
+    picturesFolder,
+    pictureFile(prompt, seed, extension, (name) => existsSync(join(picturesFolder, name))),
+  );
+
+/** A file whose ending says what to save. */
+function readFile(file: string): string {
+  if (formatOf(file)) return file;
+  throw new InvalidArgumentError('It must end in .png, .jpg, .jpeg or .webp.');
+}
 
 /** The service checks the limits. */
 function readNumber(text: string): number {
@@ -97,7 +117,8 @@ const program = new Command('demo')
   .option('--model <name>', 'sd1.5, sd2.1 or another installed model')
   .option('--scheduler <name>', 'the sampling method')
   .option('--aspect-ratio <shape>', 'square, portrait or landscape')
-  .option('--out <file>', 'where to save the picture')
+  .option('--out <file>', 'where to save the picture, as PNG, JPEG or WebP by its name', readFile)
+  .option('--json', 'print the record as JSON')
   .action(demo);
 
 void runProgram(program);

@@ -1,5 +1,5 @@
 import type { Config } from '@app/config';
-import { ImageTaskLifeCycle, keyChannel } from '@app/image-tasks';
+import { ImageTaskLifeCycle } from '@app/image-tasks';
 import { openJobBackEnd, Transactions } from '@app/queue';
 import type { DataSource } from 'typeorm';
 
@@ -18,13 +18,4 @@ export async function cancelWork(
   } finally {
     await jobs.close();
   }
-}
-
-/** Revokes a key and notifies the api processes, which close what it has open. */
-export async function revokeKey(dataSource: DataSource, keyId: string): Promise<void> {
-  await dataSource.query(
-    `WITH revoked AS (UPDATE api_keys SET revoked_at = now() WHERE id = $1 AND revoked_at IS NULL RETURNING id)
-     SELECT pg_notify($2, id) FROM revoked`,
-    [keyId, keyChannel],
-  );
 }

@@ -3,10 +3,12 @@ import { loadConfig } from '@app/config';
 import { createDataSource, newApiKey } from '@app/database';
 import type { ApiKeyScope } from '@app/domain';
 import { ApiKey, apiKeyScopes } from '@app/domain';
+import { revokeKey } from '@app/image-tasks';
 import { Command, Option } from 'commander';
 import type { Repository } from 'typeorm';
-import { cancelWork, revokeKey } from './key-work';
+import { cancelWork } from './key-work';
 import { inHours, readCount, readDays, readGrace, readName, readScopes } from './key-options';
+import { canceledText, formatTime, keyJson, limitLines } from './key-texts';
 import { withDatabase } from './open-database';
 import { CliError, runProgram } from './run-program';
 
@@ -27,7 +29,18 @@ function withKeys<T>(use: (keys: Repository<ApiKey>, cancel: CancelWork) => Prom
   });
 }
 
+/** Whether the command was asked for JSON, as every one of them may be. */
+interface Output {
+  json?: true;
+}
+
 const print = (...lines: string[]): void => void process.stdout.write(`${lines.join('\n')}\n`);
+
+/** Prints a result as JSON or as lines of text. */
+function report({ json }: Output, result: object, ...lines: string[]): void {
+  if (json) print(JSON.stringify(result, undefined, 2));
+  else print(...lines);
+}
 
 /** Finds a key by its id or by the public part of its token, `dr_<prefix>_…`. */
 async function find(keys: Repository<ApiKey>, name: string): Promise<ApiKey> {
@@ -36,11 +49,13 @@ async function find(keys: Repository<ApiKey>, name: string): Promise<ApiKey> {
   return key;
 }
 
-async function create(options: { name: string; scopes: ApiKeyScope[]; sandbox: boolean }): Promise<void> {
+async function create(options: { name: string; scopes: ApiKeyScope[]; sandbox: boolean } & Output): Promise<void> {
   const { name, scopes, sandbox } = options;
   const { apiKey, token } = newApiKey(name, scopes);
   await withKeys((keys) => keys.save(Object.assign(apiKey, { sandbox })));
-  print(
+  report(
+    options,
+    { id: apiKey.id, token, webhook_secret: apiKey.webhookSecret },
     `id              ${apiKey.id}`,
     `token           ${token}`,
     `webhook secret  ${apiKey.webhookSecret}`,
@@ -49,8 +64,9 @@ async function create(options: { name: string; scopes: ApiKeyScope[]; sandbox: b
   );
 }
 
-async function list(): Promise<void> {
+async function list({ json }: Output): Promise<void> {
   const found = await withKeys((keys) => keys.find({ order: { createdAt: 'ASC', id: 'ASC' } }));
+  if (json) return print(JSON.stringify(found.map(keyJson), undefined, 2));
   if (found.length === 0) return print('There are no API keys; "npm run keys -- create --name <name>" makes one.');
   const rows = found.map((key) => [
     key.id,
@@ -74,9 +90,11 @@ async function list(): Promise<void> {
   );
 }
 
-async function show(name: string): Promise<void> {
+async function show(name: string, output: Output): Promise<void> {
   const key = await withKeys((keys) => find(keys, name));
-  print(
+  report(
+    output,
+    { ...keyJson(key), webhook_secret: key.webhookSecret },
     `id              ${key.id}`,
     `prefix          dr_${key.prefix}`,
     `name            ${key.name}`,
@@ -90,17 +108,6 @@ async function show(name: string): Promise<void> {
   );
 }
 
-function limitLines(key: ApiKey): string[] {
-  const count = (value: number | null): string => (value === null ? 'default' : value === 0 ? 'no limit' : `${value}`);
-  return [
-    `requests/minute ${count(key.rateLimitPerMinute)}`,
-    `queued          ${count(key.maxQueued)}`,
-    `concurrent      ${count(key.maxConcurrent)}`,
-    `storage         ${key.maxStorageMb ? `${key.maxStorageMb} MB` : count(key.maxStorageMb)}`,
-    `kept for        ${key.retentionDays === null ? 'ever' : `${key.retentionDays} days`}`,
-  ];
-}
-
 interface LimitOptions {
   rate?: number | 'default';
   queued?: number | 'default';
@@ -111,7 +118,10 @@ interface LimitOptions {
 
 const stored = (value: number | string): number | null => (typeof value === 'number' ? value : null);
 
-async function limit(name: string, { rate, queued, concurrent, storage, retention }: LimitOptions): Promise<void> {
+async function limit(
+  name: string,
+  { rate, queued, concurrent, storage, retention, ...output }: LimitOptions & Output,
+): Promise<void> {
   const key = await withKeys(async (keys) => {
     const found = await find(keys, name);
     if (rate !== undefined) found.rateLimitPerMinute = stored(rate);
@@ -121,10 +131,10 @@ async function limit(name: string, { rate, queued, concurrent, storage, retentio
     if (retention !== undefined) found.retentionDays = stored(retention);
     return keys.save(found);
   });
-  print(...limitLines(key));
+  report(output, keyJson(key), ...limitLines(key));
 }
 
-async function rotate(name: string, { grace }: { grace: Date }): Promise<void> {
+async function rotate(name: string, { grace, ...output }: { grace: Date } & Output): Promise<void> {
   const token = await withKeys(async (keys) => {
     const key = await find(keys, name);
     if (key.revokedAt) throw new CliError(`The key "${key.name}" is revoked.`);
@@ -132,7 +142,9 @@ async function rotate(name: string, { grace }: { grace: Date }): Promise<void> {
     await keys.save(key);
     return fresh;
   });
-  print(
+  report(
+    output,
+    { token, previous_token_expires_at: grace },
     `token           ${token}`,
     '',
     'The token is shown only now and cannot be recovered.',
@@ -140,34 +152,39 @@ async function rotate(name: string, { grace }: { grace: Date }): Promise<void> {
   );
 }
 
-async function rotateWebhookSecret(name: string, { grace }: { grace: Date }): Promise<void> {
+async function rotateWebhookSecret(name: string, { grace, ...output }: { grace: Date } & Output): Promise<void> {
   const key = await withKeys(async (keys) => {
     const found = await find(keys, name);
     found.rotateWebhookSecret(grace);
     return keys.save(found);
   });
-  print(`webhook secret  ${key.webhookSecret}`, '', `The previous secret also signs until ${formatTime(grace)}.`);
+  report(
+    output,
+    { webhook_secret: key.webhookSecret, previous_webhook_secret_expires_at: grace },
+    `webhook secret  ${key.webhookSecret}`,
+    '',
+    `The previous secret also signs until ${formatTime(grace)}.`,
+  );
 }
 
-async function revoke(name: string): Promise<void> {
+async function revoke(name: string, output: Output): Promise<void> {
   const { key, canceled } = await withKeys(async (keys, cancel) => {
     const found = await find(keys, name);
-    await revokeKey(keys.manager.dataSource, found.id);
+    await revokeKey(keys.manager, found.id);
     return { key: found, canceled: await cancel(found.id) };
   });
   const said = key.revokedAt ? `was revoked already, ${formatTime(key.revokedAt)}` : 'is revoked';
-  print(`The key "${key.name}" ${said}.${canceled > 0 ? ` ${canceledText(canceled)}` : ''}`);
+  report(
+    output,
+    { id: key.id, canceled },
+    `The key "${key.name}" ${said}.${canceled > 0 ? ` ${canceledText(canceled)}` : ''}`,
+  );
 }
 
-async function stop(name: string): Promise<void> {
+async function stop(name: string, output: Output): Promise<void> {
   const canceled = await withKeys(async (keys, cancel) => cancel((await find(keys, name)).id));
-  print(canceledText(canceled));
+  report(output, { canceled }, canceledText(canceled));
 }
-
-const canceledText = (count: number): string =>
-  count === 1 ? '1 Generation or Prompt was canceled.' : `${count} Generations and Prompts were canceled.`;
-
-const formatTime = (date: Date | null): string => (date ? date.toISOString().slice(0, 19).replace('T', ' ') : '-');
 
 const program = new Command('keys').description('The API keys of the service.');
 program
@@ -217,6 +234,7 @@ for (const [name, what, action] of [
         .default(inHours(24), '24'),
     )
     .action(action);
+for (const command of program.commands) command.option('--json', 'as JSON');
 // An id may begin with a dash, which commander would read as an option.
 for (const command of program.commands) if (command.name() !== 'create') command.allowUnknownOption();
 

@@ -1,7 +1,7 @@
 import type { InstalledModel, ModelDefaults, VerifyReport } from '@app/model-store';
 import type { ProgressOutput } from './progress-line';
 import { ConfigError, loadConfig } from '@app/config';
-import { formatBytes, ModelStore, ModelStoreError, shortHash } from '@app/model-store';
+import { formatBytes, ModelStore, ModelStoreError, shortHash, standIn } from '@app/model-store';
 import { Command, CommanderError } from 'commander';
 import { knownModels } from './known-models';
 import { ProgressLine } from './progress-line';
@@ -11,6 +11,8 @@ export interface CommandContext {
   env: Readonly<Record<string, string | undefined>>;
   stdout: { write(text: string): unknown };
   stderr: ProgressOutput;
+  /** Asks a person a question that is answered with yes or no; absent where nobody sits there. */
+  ask?: (question: string) => Promise<boolean>;
   /** Aborts the current work; what was downloaded is kept. */
   signal?: AbortSignal;
 }
@@ -36,6 +38,8 @@ export async function runModels(args: readonly string[], context: CommandContext
   }
 }
 
+const bundledQuestion = `${standIn} comes with Darkroom and stands in for models that are not installed. Remove it?`;
+
 /** What the subcommands work with. */
 interface Session {
   modelsDir: string;
@@ -44,9 +48,10 @@ interface Session {
   watched: { onProgress: ProgressLine['report']; signal?: AbortSignal };
   print: (line: string) => unknown;
   exitWith: (code: number) => void;
+  ask: CommandContext['ask'];
 }
 
-function program({ env, stdout, stderr, signal }: CommandContext, exitWith: (code: number) => void): Command {
+function program({ env, stdout, stderr, signal, ask }: CommandContext, exitWith: (code: number) => void): Command {
   const { modelsDir, hubEndpoint: endpoint, hubToken: token } = loadConfig(env);
   const store = new ModelStore(modelsDir, { endpoint, ...(token && { token }) });
   const print = (line: string): unknown => stdout.write(`${line}\n`);
@@ -56,7 +61,7 @@ function program({ env, stdout, stderr, signal }: CommandContext, exitWith: (cod
     .description('The models that pictures are drawn with.')
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
     .exitOverride();
-  const session = { modelsDir, store, progress, watched, print, exitWith };
+  const session = { modelsDir, store, progress, watched, print, exitWith, ask };
   for (const define of [defineList, defineAdd, defineVerify, defineRemove]) define(models, session);
   return models;
 }
@@ -84,11 +89,14 @@ function defineAdd(models: Command, { store, progress, watched, print }: Session
     .option('--steps <n>', 'steps where a request does not say: 1 to 8 for most distilled models', Number)
     .option('--cfg <n>', 'guidance where a request does not say: 1 for a model that takes none', Number)
     .option('--scheduler <name>', 'scheduler where a request does not say, such as lcm')
+    .option('--json', 'as JSON')
     .addHelpText('after', knownModels)
-    .action(async (source: string, { as, revision, ...given }: { as: string; revision?: string } & ModelDefaults) => {
+    .action(async (source: string, options: { as: string; revision?: string; json?: true } & ModelDefaults) => {
+      const { as, revision, json, ...given } = options;
       const defaults = Object.keys(given).length > 0 ? { defaults: given } : {};
       const adding = store.add(source, { as, ...(revision && { revision }), ...defaults, ...watched });
       const model = await adding.finally(() => progress.end());
+      if (json) return void print(JSON.stringify(model, undefined, 2));
       print(`${as} is installed from ${model.source}: ${formatBytes(model.bytes)}, hash ${shortHash(model.hash!)}.`);
       if (model.requiresCuda)
         print('Its graphs are fused for CUDA: it needs a CUDA device, the CPU cannot draw with it.');
@@ -100,31 +108,45 @@ function defineVerify(models: Command, { store, progress, watched, print, exitWi
     .command('verify')
     .description('read every file again and compare it with what was installed')
     .argument('[name]', 'a model; all of them when none is given')
-    .action(async (name?: string) => {
+    .option('--json', 'as JSON')
+    .action(async (name: string | undefined, { json }: { json?: true }) => {
+      const results: object[] = [];
       const names = name ? [name] : (await store.list()).map((model) => model.name);
       for (const each of names) {
         const sentence = await store.verify(each, watched).then(
-          (report) => ({ ok: report.ok, text: verdict(report) }),
+          (report) => ({ ok: report.ok, text: verdict(report), report }),
           (error: unknown) => {
             if (name || !(error instanceof ModelStoreError) || error.code !== 'InvalidModel') throw error;
-            return { ok: false, text: `${each}: ${error.message}` };
+            return {
+              ok: false,
+              text: `${each}: ${error.message}`,
+              report: { name: each, ok: false, problem: error.message },
+            };
           },
         );
         progress.end();
-        print(sentence.text);
+        if (!json) print(sentence.text);
+        results.push(sentence.report);
         if (!sentence.ok) exitWith(exitCodes.failed);
       }
+      if (json) print(JSON.stringify(results, undefined, 2));
     });
 }
 
-function defineRemove(models: Command, { store, print }: Session): void {
+function defineRemove(models: Command, { store, print, exitWith, ask }: Session): void {
   models
     .command('remove')
     .description('remove a model')
     .argument('<name>', 'a model')
-    .action(async (name: string) => {
+    .option('--force', 'do not ask before the bundled model is removed')
+    .option('--json', 'as JSON')
+    .action(async (name: string, { force, json }: { force?: true; json?: true }) => {
+      if (name === standIn && !force && !(await ask?.(bundledQuestion))) {
+        print(json ? JSON.stringify({ removed: [] }) : `${name} stays. With --force it is removed without a question.`);
+        return exitWith(exitCodes.failed);
+      }
       await store.remove(name);
-      print(`${name} is removed.`);
+      print(json ? JSON.stringify({ removed: [name] }) : `${name} is removed.`);
     });
 }
 

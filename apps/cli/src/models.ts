@@ -1,3 +1,4 @@
+import { createInterface } from 'node:readline/promises';
 import { exitCodes, runModels } from './models-command';
 
 const stop = new AbortController();
@@ -8,7 +9,18 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
     stop.abort();
   });
 
-const { env, stdout, stderr } = process;
-void runModels(process.argv.slice(2), { env, stdout, stderr, signal: stop.signal }).then((code) => {
+const { env, stdin, stdout, stderr } = process;
+
+async function ask(question: string): Promise<boolean> {
+  const terminal = createInterface({ input: stdin, output: stderr });
+  try {
+    return /^y(?:es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim());
+  } finally {
+    terminal.close();
+  }
+}
+
+const context = { env, stdout, stderr, signal: stop.signal, ...(stdin.isTTY && { ask }) };
+void runModels(process.argv.slice(2), context).then((code) => {
   process.exitCode = code;
 });

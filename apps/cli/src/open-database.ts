@@ -1,17 +1,29 @@
+import { existsSync } from 'node:fs';
 import type { Config } from '@app/config';
 import { EmbeddedPostgres, migrate } from '@app/database';
 import { LockHeldError, keepDataPrivate } from '@app/process';
+import { CliError } from './run-program';
 
 const waitMs = 10_000;
 
 /**
  * Opens the service's database for `use`: the one of DATABASE_URL, the embedded one if it is running, or else the embedded one
  * started for this call.
+ * @param makesFolder whether a data folder that is not there is made; otherwise a wrong DATA_DIR would look like an empty service.
+ * @throws CliError where there is none
  */
-export async function withDatabase<T>(config: Config, use: (databaseUrl: string) => Promise<T>): Promise<T> {
+export async function withDatabase<T>(
+  config: Config,
+  use: (databaseUrl: string) => Promise<T>,
+  { makesFolder = false } = {},
+): Promise<T> {
   const { dataDir } = config;
   const url = config.databaseUrl ?? EmbeddedPostgres.runningUrl(dataDir);
   if (url) return use(url);
+  if (!makesFolder && !existsSync(dataDir))
+    throw new CliError(
+      `There is no data folder ${dataDir}: "npm start" makes it, or DATA_DIR names another. Nothing was changed.`,
+    );
   keepDataPrivate(dataDir);
   let postgres: EmbeddedPostgres;
   try {

@@ -1,4 +1,4 @@
-import { pictureFile } from './picture-file';
+import { formatOf, pictureFile } from './picture-file';
 
 describe(pictureFile.name, () => {
   const never = () => false;
@@ -25,4 +25,15 @@ describe(pictureFile.name, () => {
     const taken = new Set(['a-1.png', 'a-1-2.png']);
     expect(pictureFile('a', 1, 'png', (file) => taken.has(String(file)))).toBe('a-1-3.png');
   });
+});
+
+describe(formatOf.name, () => {
+  it.each([
+    ['y.jpg', 'jpeg'],
+    ['a/b.JPEG', 'jpeg'],
+    ['y.webp', 'webp'],
+    ['y.png', 'png'],
+    ['y.gif', undefined],
+    ['png', undefined],
+  ])('takes %s for %s', (file, format) => expect(formatOf(file)).toBe(format));
 });

@@ -1,13 +1,31 @@
 import { existsSync } from 'node:fs';
-import { parse, join } from 'node:path';
+import { extname, join, parse } from 'node:path';
 
 const longestName = 60;
+
+/** Format of a picture by the ending of its file. */
+const formats = new Map<string, 'png' | 'jpeg' | 'webp'>([
+  ['.png', 'png'],
+  ['.jpg', 'jpeg'],
+  ['.jpeg', 'jpeg'],
+  ['.webp', 'webp'],
+]);
+
+/** The format that a file's name asks for; undefined for one that is not drawn. */
+export function formatOf(file: string): 'png' | 'jpeg' | 'webp' | undefined {
+  return formats.get(extname(file).toLowerCase());
+}
 
 /**
  * A file name that says what the picture shows: `a-red-circle-on-a-blue-background-42.png`. An existing file is never
  * overwritten: `…-42-2.png` follows.
  */
-export function pictureFile(prompt: string, seed: number, extension: string, exists = existsSync): string {
+export function pictureFile(
+  prompt: string,
+  seed: number,
+  extension: string,
+  exists: (file: string) => boolean = existsSync,
+): string {
   const words = prompt
     .normalize('NFKD')
     .toLowerCase()
@@ -19,7 +37,7 @@ export function pictureFile(prompt: string, seed: number, extension: string, exi
 }
 
 /** The file itself, or the first numbered variant that does not exist. */
-export function unusedFile(file: string, exists = existsSync): string {
+export function unusedFile(file: string, exists: (file: string) => boolean = existsSync): string {
   const { dir, name, ext } = parse(file);
   for (let number = 1; ; number++) {
     const candidate = number === 1 ? file : join(dir, `${name}-${number}${ext}`);
