@@ -3,19 +3,27 @@ import { Connection } from './connection';
 import { GenerationFailedError } from './errors';
 import type {
   Collection,
+  CreatedKey,
   CreatedPrompt,
   Deleted,
   Finetune,
+  FinetuneChange,
   Generation,
+  Key,
+  KeyChange,
+  KeyRotation,
   Model,
   NewCollection,
   NewFinetune,
   NewGeneration,
+  NewKey,
   NewPrompt,
   NewStyle,
   PartialPrompt,
   Prompt,
+  PromptStatus,
   QueryOf,
+  RotatedKey,
   Style,
   StyleToApply,
   Usage,
@@ -29,6 +37,7 @@ export type Client = ReturnType<typeof createClient>;
 const generationsPath = '/v1/sd/text-to-image';
 const finetunesPath = '/v1/finetunes';
 const collectionsPath = '/v1/prompts/collections';
+const keysPath = '/v1/keys';
 
 /** A client of one service with one key. Every method throws DarkroomError when the service returns an error. */
 export function createClient(options: ClientOptions) {
@@ -40,6 +49,7 @@ export function createClient(options: ClientOptions) {
     prompts: promptsOf(verbs),
     collections: collectionsOf(verbs),
     styles: stylesOf(verbs),
+    keys: keysOf(verbs),
     models: { list: (more?: RequestOptions) => verbs.get<Model[]>('/v1/models', {}, more) },
     usage: {
       list: (query?: QueryOf<'listUsage'>, more?: RequestOptions) => verbs.get<Usage[]>('/v1/usage', query, more),
@@ -67,6 +77,8 @@ function verbsOf(connection: Connection) {
       connection.send<T>('GET', path, { ...more, query }),
     post: <T>(path: string, json: unknown, more?: RequestOptions) =>
       connection.send<T>('POST', path, { ...more, json }),
+    patch: <T>(path: string, json: unknown, more?: RequestOptions) =>
+      connection.send<T>('PATCH', path, { ...more, json }),
     putBytes: <T>(path: string, bytes: Uint8Array | Blob, query: Query = {}, more?: RequestOptions) =>
       connection.send<T>('PUT', path, { ...more, query, bytes }),
     remove: (path: string, more?: RequestOptions) => connection.send<Deleted>('DELETE', path, more),
@@ -98,11 +110,13 @@ function generationsOf({ get, post, remove }: Verbs) {
   return generations;
 }
 
-function finetunesOf({ get, post, putBytes, remove }: Verbs) {
+function finetunesOf({ get, post, patch, putBytes, remove }: Verbs) {
   return {
     create: (body: NewFinetune, more?: RequestOptions) => post<Finetune>(finetunesPath, body, more),
     list: (query?: QueryOf<'listFinetunes'>, more?: RequestOptions) => get<Finetune[]>(finetunesPath, query, more),
     get: (id: string, more?: RequestOptions) => get<Finetune>(`${finetunesPath}/${id}`, {}, more),
+    update: (id: string, change: FinetuneChange, more?: RequestOptions) =>
+      patch<Finetune>(`${finetunesPath}/${id}`, change, more),
     delete: (id: string, more?: RequestOptions) => remove(`${finetunesPath}/${id}`, more),
     /** @param weights a safetensors file: a LoRA or a textual inversion. */
     uploadWeights: (
@@ -126,6 +140,9 @@ function promptsOf({ get, post, remove }: Verbs) {
       get<Prompt[]>(promptsPath(finetuneId), query, more),
     get: (finetuneId: string, id: string, more?: RequestOptions) =>
       get<Prompt>(`${promptsPath(finetuneId)}/${id}`, {}, more),
+    /** Its status, its place in the queue and its step. */
+    status: (finetuneId: string, id: string, more?: RequestOptions) =>
+      get<PromptStatus>(`${promptsPath(finetuneId)}/${id}/status`, {}, more),
     delete: (finetuneId: string, id: string, more?: RequestOptions) => remove(`${promptsPath(finetuneId)}/${id}`, more),
     /** Waits until it has pictures or an error message. */
     wait: (finetuneId: string, id: string, wait?: WaitOptions) =>
@@ -146,6 +163,18 @@ function collectionsOf({ get, post, remove }: Verbs) {
       get<Collection[]>(collectionsPath, query, more),
     get: (id: string, more?: RequestOptions) => get<Collection>(`${collectionsPath}/${id}`, {}, more),
     delete: (id: string, more?: RequestOptions) => remove(`${collectionsPath}/${id}`, more),
+  };
+}
+
+/** For keys with the scope `admin`. */
+function keysOf({ get, post, patch, remove }: Verbs) {
+  return {
+    create: (body: NewKey, more?: RequestOptions) => post<CreatedKey>(keysPath, body, more),
+    list: (query?: QueryOf<'listKeys'>, more?: RequestOptions) => get<Key[]>(keysPath, query, more),
+    update: (id: string, change: KeyChange, more?: RequestOptions) => patch<Key>(`${keysPath}/${id}`, change, more),
+    rotate: (id: string, rotation: KeyRotation = {}, more?: RequestOptions) =>
+      post<RotatedKey>(`${keysPath}/${id}/rotate`, rotation, more),
+    revoke: (id: string, more?: RequestOptions) => remove(`${keysPath}/${id}`, more),
   };
 }
 

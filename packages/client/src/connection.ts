@@ -23,7 +23,7 @@ export interface RequestOptions {
   idempotencyKey?: string;
 }
 
-type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 interface Message extends RequestOptions {
   query?: Readonly<Record<string, string | number | undefined>>;
