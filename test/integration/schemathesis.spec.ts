@@ -28,7 +28,7 @@ describeWherePossible('schemathesis', () => {
   beforeAll(async () => {
     [api, receiver] = [await startTestApi(), await startReceiver()];
     // Nothing draws here, and nobody waits for it.
-    OpenaiImages.waitSeconds = 1;
+    OpenaiImages.waitSeconds = 0.05;
   });
 
   afterAll(async () => {
