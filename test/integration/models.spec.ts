@@ -188,7 +188,7 @@ describe('models', () => {
     expect([reply.status, reply.body.code, reply.body.errors]).toEqual([
       422,
       'ModelNotInstalled',
-      [{ pointer: '/model', message: 'is not installed' }],
+      [{ pointer: '/model', message: 'names "sd1.5", which is not installed' }],
     ]);
   });
 });

@@ -70,19 +70,19 @@ describe('usage', () => {
   });
 
   it.each([
-    ['?from=yesterday', '/from'],
-    ['?from=2026-02-30', '/from'],
-    ['?from=2026-03-02&to=2026-03-01', '/from'],
-    ['?to=2026-3-1', '/to'],
-    ['?to=0000-01-01', '/to'],
-    ['?group_by=key', '/group_by'],
-    ['?group_by=day&group_by=model', '/group_by'],
-  ])('rejects %s and names the parameter', async (query, pointer) => {
+    ['?from=yesterday', 'from'],
+    ['?from=2026-02-30', 'from'],
+    ['?from=2026-03-02&to=2026-03-01', 'from'],
+    ['?to=2026-3-1', 'to'],
+    ['?to=0000-01-01', 'to'],
+    ['?group_by=key', 'group_by'],
+    ['?group_by=day&group_by=model', 'group_by'],
+  ])('rejects %s and names the parameter', async (query, parameter) => {
     const { status, body } = await usage(query);
-    expect([status, body.code, body.errors?.map((error) => error.pointer)]).toEqual([
+    expect([status, body.code, body.errors?.map((error) => error.parameter)]).toEqual([
       400,
       'ValidationFailed',
-      [pointer],
+      [parameter],
     ]);
   });
 });
