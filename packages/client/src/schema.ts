@@ -608,7 +608,7 @@ export interface components {
          * @description Sampling method; the model's own when left out.
          * @enum {string}
          */
-        Scheduler: "ddim" | "ddpm" | "pndm" | "lms" | "euler" | "euler_a" | "heun" | "dpmpp_2m" | "dpmpp_2m_karras" | "dpmpp_2m_sde_karras" | "unipc" | "lcm";
+        Scheduler: "ddim" | "ddpm" | "pndm" | "lms" | "euler" | "euler_a" | "heun" | "dpmpp_2m" | "dpmpp_2m_karras" | "dpmpp_2m_sde_karras" | "unipc" | "lcm" | "deis" | "dpmpp_2s" | "dpmpp_sde" | "dpm2" | "dpm2_a" | "tcd";
         CreateGeneration: {
             /**
              * @description What the picture shows.
@@ -653,13 +653,13 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             /**
-             * @description Guidance scale: how closely the picture follows the prompt.
+             * @description Guidance scale: how closely the picture follows the prompt. A model's own default comes first.
              * @default 7.5
              * @example 7.5
              */
             cfg?: number | null;
             /**
-             * @description Denoising steps.
+             * @description Denoising steps. A model's own default comes first.
              * @default 30
              * @example 30
              */
@@ -694,6 +694,17 @@ export interface components {
             /** @example Generation 4f2kQ0yq8S3zVn1xRb7TdA9w has been deleted successfully. */
             delete: string;
         };
+        ModelDefaults: {
+            /** @example 7.5 */
+            cfg: number;
+            /** @example 30 */
+            steps: number;
+            /**
+             * @description null for the model's own.
+             * @example euler
+             */
+            scheduler: components["schemas"]["Scheduler"] | null;
+        };
         Model: {
             /** @example sd1.5 */
             name: string;
@@ -719,6 +730,7 @@ export interface components {
             hash: string | null;
             /** @example 1734000000 */
             bytes: number;
+            defaults: components["schemas"]["ModelDefaults"];
             /** @description Whether it can be drawn with on a GPU only. */
             requires_cuda: boolean;
             /**
@@ -963,13 +975,13 @@ export interface components {
              */
             negative_prompt?: string | null;
             /**
-             * @description Guidance scale: how closely the picture follows the prompt.
+             * @description Guidance scale: how closely the picture follows the prompt. A model's own default comes first.
              * @default 7.5
              * @example 7.5
              */
             cfg?: number | null;
             /**
-             * @description Denoising steps.
+             * @description Denoising steps. A model's own default comes first.
              * @default 30
              * @example 30
              */
@@ -1943,7 +1955,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Well-formed, but impossible. Codes: `ModelNotInstalled`, `ModelBroken`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneStale`, `WeightsMissing`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
+        /** @description Well-formed, but impossible. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `SizeUnsupported`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneStale`, `WeightsMissing`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
         Problem422: {
             headers: {
                 /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
@@ -3505,7 +3517,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenaiProblem"];
                 };
             };
-            /** @description Unprocessable Entity, in the shape of OpenAI's API. Codes: `ModelNotInstalled`, `ModelBroken`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneStale`, `WeightsMissing`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
+            /** @description Unprocessable Entity, in the shape of OpenAI's API. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `SizeUnsupported`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneStale`, `WeightsMissing`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
             422: {
                 headers: {
                     /** @description Names the request in the logs: the one that was sent, where it is a plain word. */

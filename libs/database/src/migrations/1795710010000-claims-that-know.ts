@@ -19,11 +19,11 @@ export class ClaimsThatKnow1795710010000 implements MigrationInterface {
         ADD "drawn_alone" boolean NOT NULL DEFAULT false,
         ADD "failures" integer NOT NULL DEFAULT '0'
     `);
-    await queryRunner.query(alongIndex(newOrder));
+    await queryRunner.query(replacing(alongIndex(newOrder)));
   }
 
   public async down(queryRunner: QueryRunner): Promise<void> {
-    await queryRunner.query(alongIndex(oldOrder));
+    await queryRunner.query(replacing(alongIndex(oldOrder)));
     await queryRunner.query(`ALTER TABLE "image_tasks" DROP COLUMN "failures", DROP COLUMN "drawn_alone"`);
     await queryRunner.query(`DROP TABLE "drawable_models"`);
     await queryRunner.query(`ALTER TABLE "inference_workers" DROP COLUMN "models"`);
@@ -35,7 +35,12 @@ const newOrder = 'owner_id, model, created_at, id';
 
 /** `insert_tasks` as it was, except that it goes from owner to owner along the index of this order. */
 function alongIndex(order: string): string {
-  return insertTasks
-    .replace('CREATE FUNCTION', 'CREATE OR REPLACE FUNCTION')
-    .replaceAll(`ORDER BY ${oldOrder} LIMIT 1`, `ORDER BY ${order} LIMIT 1`);
+  return insertTasks.replaceAll(`ORDER BY ${oldOrder} LIMIT 1`, `ORDER BY ${order} LIMIT 1`);
 }
+
+/** The function as this migration leaves it. */
+export const insertTasksByModel = alongIndex(newOrder);
+
+/** A statement that puts a function in the place of the one of the same name. */
+export const replacing = (definition: string): string =>
+  definition.replace('CREATE FUNCTION', 'CREATE OR REPLACE FUNCTION');

@@ -22,12 +22,12 @@ import { NoSourcesOfAll1795690010000 } from './1795690010000-no-sources-of-all';
 import { QueuedByModel1795710000000 } from './1795710000000-queued-by-model';
 import { ClaimsThatKnow1795710010000 } from './1795710010000-claims-that-know';
 import { NoQueuedOfAllModels1795710020000 } from './1795710020000-no-queued-of-all-models';
-import { CursorKeys1795700000000 } from './1795700000000-cursor-keys';
-import { TasksByTime1795700010000 } from './1795700010000-tasks-by-time';
-import { PromptWebhooks1795710000000 } from './1795710000000-prompt-webhooks';
-import { DeliveriesOfTasks1795710010000 } from './1795710010000-deliveries-of-tasks';
-import { WeightsBase1795720000000 } from './1795720000000-weights-base';
-import { KeyOrder1795730000000 } from './1795730000000-key-order';
+import { CursorKeys1795720000000 } from './1795720000000-cursor-keys';
+import { TasksByTime1795720010000 } from './1795720010000-tasks-by-time';
+import { PromptWebhooks1795730000000 } from './1795730000000-prompt-webhooks';
+import { DeliveriesOfTasks1795730010000 } from './1795730010000-deliveries-of-tasks';
+import { WeightsBase1795740000000 } from './1795740000000-weights-base';
+import { KeyOrder1795750000000 } from './1795750000000-key-order';
 
 /** Every migration in order; append new ones. An index on a table that may be large is made with `createIndexConcurrently`. */
 export const migrations = [
@@ -55,10 +55,10 @@ export const migrations = [
   QueuedByModel1795710000000,
   ClaimsThatKnow1795710010000,
   NoQueuedOfAllModels1795710020000,
-  CursorKeys1795700000000,
-  TasksByTime1795700010000,
-  PromptWebhooks1795710000000,
-  DeliveriesOfTasks1795710010000,
-  WeightsBase1795720000000,
-  KeyOrder1795730000000,
+  CursorKeys1795720000000,
+  TasksByTime1795720010000,
+  PromptWebhooks1795730000000,
+  DeliveriesOfTasks1795730010000,
+  WeightsBase1795740000000,
+  KeyOrder1795750000000,
 ];

@@ -1,5 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { insertTasks } from './1795680000000-insert-tasks';
+import { insertTasksByModel, replacing } from './1795710010000-claims-that-know';
 
 const inserted = 'INSERT INTO finetune_prompts (id, owner_id, finetune_id, prompt, metadata)';
 const selected = 'SELECT id, owner_id, finetune_id, prompt_as_sent, metadata FROM';
@@ -8,12 +8,12 @@ const selected = 'SELECT id, owner_id, finetune_id, prompt_as_sent, metadata FRO
  * Prompts have webhooks: `insert_tasks` stores them too. It is the same in all other respects, and processes of the older version send no
  * webhook for a Prompt.
  */
-export class PromptWebhooks1795710000000 implements MigrationInterface {
-  name = 'PromptWebhooks1795710000000';
+export class PromptWebhooks1795730000000 implements MigrationInterface {
+  name = 'PromptWebhooks1795730000000';
 
   public async up(queryRunner: QueryRunner): Promise<void> {
     await queryRunner.query(`ALTER TABLE "finetune_prompts" ADD "webhook" character varying(2048)`);
-    const withWebhooks = insertTasks
+    const withWebhooks = insertTasksByModel
       .replace(inserted, inserted.replace('metadata', 'metadata, webhook'))
       .replace(selected, selected.replace('metadata', 'metadata, webhook'));
     await queryRunner.query(replacing(withWebhooks));
@@ -34,9 +34,7 @@ export class PromptWebhooks1795710000000 implements MigrationInterface {
       ALTER TABLE "webhook_deliveries" ADD CONSTRAINT "webhook_deliveries_generation_id_fkey"
       FOREIGN KEY ("generation_id") REFERENCES "generations" ("id") ON DELETE CASCADE ON UPDATE NO ACTION
     `);
-    await queryRunner.query(replacing(insertTasks));
+    await queryRunner.query(replacing(insertTasksByModel));
     await queryRunner.query(`ALTER TABLE "finetune_prompts" DROP COLUMN "webhook"`);
   }
 }
-
-const replacing = (definition: string): string => definition.replace('CREATE FUNCTION', 'CREATE OR REPLACE FUNCTION');

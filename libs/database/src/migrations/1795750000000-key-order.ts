@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /** The order of keys, for their list. There are few keys, so the table is rewritten at once. */
-export class KeyOrder1795730000000 implements MigrationInterface {
-  name = 'KeyOrder1795730000000';
+export class KeyOrder1795750000000 implements MigrationInterface {
+  name = 'KeyOrder1795750000000';
 
   public async up(queryRunner: QueryRunner): Promise<void> {
     await queryRunner.query(`ALTER TABLE "api_keys" ADD "seq" BIGSERIAL NOT NULL`);

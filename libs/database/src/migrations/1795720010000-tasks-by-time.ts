@@ -2,8 +2,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { createIndexConcurrently } from './index-concurrently';
 
 /** The tasks of an owner by the time of their creation, which lists can be limited to. */
-export class TasksByTime1795700010000 implements MigrationInterface {
-  name = 'TasksByTime1795700010000';
+export class TasksByTime1795720010000 implements MigrationInterface {
+  name = 'TasksByTime1795720010000';
   transaction = false as const;
 
   public async up(queryRunner: QueryRunner): Promise<void> {

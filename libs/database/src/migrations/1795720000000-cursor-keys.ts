@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /** The key that encrypts positions in lists: random, and the same for all processes. */
-export class CursorKeys1795700000000 implements MigrationInterface {
-  name = 'CursorKeys1795700000000';
+export class CursorKeys1795720000000 implements MigrationInterface {
+  name = 'CursorKeys1795720000000';
 
   public async up(queryRunner: QueryRunner): Promise<void> {
     await queryRunner.query(`

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /** The base model that uploaded weights were checked against. */
-export class WeightsBase1795720000000 implements MigrationInterface {
-  name = 'WeightsBase1795720000000';
+export class WeightsBase1795740000000 implements MigrationInterface {
+  name = 'WeightsBase1795740000000';
 
   public async up(queryRunner: QueryRunner): Promise<void> {
     await queryRunner.query(`ALTER TABLE "finetunes" ADD "weights_base" character varying(128)`);
