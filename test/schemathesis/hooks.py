@@ -72,7 +72,7 @@ def before_call(context, case, kwargs):
     spare_the_key_in_use(case)
     if case.meta.generation.mode.is_positive and isinstance(case.body, (dict, list)):
         case.body = with_exact_numbers(case.body)
-    # A generated Idempotency-Key repeats, and a repeat is replayed: what it shows may have been deleted since.
+    # A generated Idempotency-Key repeats, and a repeat is replayed or refused: what it shows may have been deleted since.
     key = (case.headers or {}).get("Idempotency-Key")
-    if phase in ("fuzzing", "stateful") and isinstance(key, str) and re.fullmatch(r"[!-~]{1,255}", key):
+    if isinstance(key, str) and re.fullmatch(r"[!-~]{1,255}", key):
         case.headers["Idempotency-Key"] = uuid.uuid4().hex

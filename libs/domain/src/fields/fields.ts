@@ -176,10 +176,13 @@ export function MetadataField(options: FieldOptions) {
   );
 }
 
+/** What the document says of a URL: http or https, and no port 0, to which nobody can connect. */
+const urlPattern = '^https?://(?![^/?#]*:0+(?:[/?#]|$))';
+
 /** An absolute http or https URL without credentials. */
 export function UrlField(options: FieldOptions & { maxLength: number }) {
   const { maxLength, ...rest } = options;
-  const schema = { type: String, format: 'uri', pattern: '^https?://', maxLength };
+  const schema = { type: String, format: 'uri', pattern: urlPattern, maxLength };
   const check: Check = (value) => urlProblem(value, maxLength);
   return smallField(rest, schema, check, (value) => isScalar(value, maxLength));
 }
@@ -189,7 +192,7 @@ export function UrlArrayField(options: FieldOptions & { documentedMin: number; m
   const { documentedMin, max, maxLength, ...rest } = options;
   const schema: ApiPropertyOptions = {
     type: 'array',
-    items: { type: 'string', format: 'uri', pattern: '^https?://', maxLength },
+    items: { type: 'string', format: 'uri', pattern: urlPattern, maxLength },
     minItems: documentedMin,
     maxItems: max,
   };
