@@ -178,9 +178,7 @@ describe('From a prompt to a picture', () => {
     expect(done.images).toHaveLength(2);
     const { attempt } = await service.dataSource.manager.findOneByOrFail(ImageTask, { id });
     expect(attempt).toBeGreaterThan(1);
-    expect(await service.backEnds.storage.contents(id)).toEqual(
-      [0, 1].map((index) => `${id}/${attempt}/${index}.png`),
-    );
+    expect(await service.backEnds.storage.contents(id)).toEqual([0, 1].map((index) => `${id}/${attempt}/${index}.png`));
     await until(async () => receiver.received.some(({ path }) => path === '/killed'), 'the webhook was told');
     expect(receiver.received.filter(({ path }) => path === '/killed')).toHaveLength(1);
   });
