@@ -100,8 +100,7 @@ export class FinetunePromptsService {
     const styles = await stylesToApply(this.prompts.manager, caller.id, dtos);
     await this.admissions.assertQueueRoom(caller, styles.flat().length);
     const [texts, served] = await Promise.all([fillIn(styles, finetune), this.models.served(finetune.model)]);
-    const aspectRatios = dtos.map(({ aspect_ratio }) => [aspect_ratio].flat()[0]);
-    assertAllDrawable(served, aspectRatios);
+    assertAllDrawable(served, dtos.map(aspectRatioOf));
     const createdAt = new Date();
     const made = dtos.flatMap((dto, index) =>
       styles[index].map((style, place) => ({
@@ -117,7 +116,7 @@ export class FinetunePromptsService {
             steps: style.steps,
             seed: dto.seed,
             highResolution: dto.high_resolution,
-            aspectRatio: aspectRatios[index],
+            aspectRatio: aspectRatioOf(dto),
             metadata: dto.metadata,
           },
           createdAt,
@@ -236,4 +235,9 @@ export class FinetunePromptsService {
 function isOfRemovedFinetune(error: unknown): boolean {
   const { code, constraint } = error as { code?: string; constraint?: string };
   return code === '23503' && constraint === 'finetune_prompts_finetune_id_fkey';
+}
+
+/** A list of one means the same as its element. */
+function aspectRatioOf({ aspect_ratio: aspectRatio }: ApplyStyleDto) {
+  return [aspectRatio].flat()[0];
 }

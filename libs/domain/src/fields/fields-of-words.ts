@@ -1,5 +1,6 @@
 import type { FieldOptions } from './fields';
-import { ownField, shown, smallField } from './fields';
+import { ownField, smallField } from './fields';
+import { shown } from './shown';
 
 /** An array of one or more of some words, each once. */
 export function ArrayOfWordsField(options: FieldOptions & { values: readonly string[]; name: string }) {

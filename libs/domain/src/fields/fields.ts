@@ -9,7 +9,9 @@ import type { ErrorCode } from '../errors/error-table';
 import type { FieldProblems } from '../errors/field-problems';
 import type { Check, FieldRule } from './field-rule';
 import { emptyMessage, Field, readObject } from './field-rule';
+import { shown } from './shown';
 import { characterCount, forbiddenKeys, hasWord, isCleanText, metadataProblem } from './text-rules';
+import { urlPattern, urlProblem } from './url';
 
 /** What every field declares, both for its check and for the OpenAPI document. */
 export interface FieldOptions {
@@ -26,17 +28,6 @@ export interface FieldOptions {
 /** A scalar; `maxLength` of a string is in UTF-16 units. */
 const isScalar = (value: unknown, maxLength = 100): boolean =>
   typeof value === 'string' ? value.length <= maxLength : typeof value !== 'object';
-
-/** Characters of a wrong value that a message repeats. */
-const shownLength = 40;
-
-/** A wrong value, as a message names it. */
-export function shown(value: unknown): string {
-  if (Array.isArray(value)) return 'an array';
-  if (typeof value === 'object') return 'an object';
-  if (typeof value !== 'string') return JSON.stringify(value);
-  return value.length > shownLength ? `${JSON.stringify(value.slice(0, shownLength))}…` : JSON.stringify(value);
-}
 
 /** A field with one small value, checked as it was sent. */
 export function smallField(
@@ -176,9 +167,6 @@ export function MetadataField(options: FieldOptions) {
   );
 }
 
-/** What the document says of a URL: http or https, and no port 0, to which nobody can connect. */
-const urlPattern = '^https?://(?![^/?#]*:0+(?:[/?#]|$))';
-
 /** An absolute http or https URL without credentials. */
 export function UrlField(options: FieldOptions & { maxLength: number }) {
   const { maxLength, ...rest } = options;
@@ -208,24 +196,6 @@ export function UrlArrayField(options: FieldOptions & { documentedMin: number; m
     return value;
   };
   return field(rest, schema, { read });
-}
-
-/** Characters that RFC 3986 allows in a URI; `URL` accepts and encodes others. */
-const uriCharacters = /^(?:[\w\-.~:/?#[\]@!$&'()*+,;=]|%[\da-f]{2})+$/i;
-
-function urlProblem(value: unknown, maxLength: number): string | undefined {
-  if (typeof value !== 'string') return `must be a string, got ${shown(value)}`;
-  if (value.length > maxLength) return `must be at most ${maxLength} characters, got ${value.length}`;
-  const scheme = /^https?:\/\//i.exec(value)?.[0] ?? '';
-  const host = value.slice(scheme.length).split(/[/?#]/, 1)[0];
-  const rest = value.slice(scheme.length + host.length);
-  // A host may have letters of any script (IDN).
-  const isHost = host !== '' && !/[\s"<>\\^`{|}\p{C}]/u.test(host);
-  if (!scheme || !isHost || (rest !== '' && !uriCharacters.test(rest)) || !URL.canParse(value))
-    return 'must be an absolute http or https URL';
-  const url = new URL(value);
-  if (url.port === '0') return 'must not have the port 0';
-  return url.username || url.password ? 'must not contain a user name or password' : undefined;
 }
 
 /** An array of `min` to `max` objects, each checked as `element`. */
