@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { errorTable } from '@app/domain';
 import type { Application } from 'express';
+import { errorsPage } from '../../apps/api/src/docs/errors-page';
 import { serializeDocument } from '../../apps/api/src/serialize-document';
 import type { TestApi } from '../support/api';
 import { startTestApi } from '../support/api';
@@ -35,6 +36,13 @@ describe('Documentation', () => {
 
   it('is the committed document; "npm run openapi" updates it', async () => {
     expect(await serializeDocument()).toBe(committed);
+  });
+
+  it('has a page of every error; "npm run openapi" updates it', () => {
+    const page = readFileSync(join(__dirname, '..', '..', 'docs', 'errors.md'), 'utf8');
+    expect(errorsPage()).toBe(page);
+    for (const { codes } of Object.values(errorTable))
+      for (const code of codes) expect(page).toContain(`| \`${code}\` |`);
   });
 
   it('serves it without a key, with the address of the request', async () => {

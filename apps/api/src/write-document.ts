@@ -1,12 +1,14 @@
 import 'reflect-metadata';
 import { writeFileSync } from 'node:fs';
+import { errorsPage } from './docs/errors-page';
 import { serializeDocument } from './serialize-document';
 
-/** `npm run openapi`: writes the committed document. */
+/** `npm run openapi`: writes the committed document, and the page of its errors. */
 async function main(): Promise<void> {
   const [file = 'openapi.json'] = process.argv.slice(2);
   writeFileSync(file, await serializeDocument());
-  console.log(`Wrote ${file}.`);
+  writeFileSync('docs/errors.md', errorsPage());
+  console.log(`Wrote ${file} and docs/errors.md.`);
 }
 
 main().catch((error: Error) => {

@@ -10,6 +10,7 @@ export * from './cursors/cursor-key';
 export * from './entities';
 export * from './errors/body-errors';
 export * from './errors/domain-error';
+export * from './errors/error-meanings';
 export * from './errors/error-table';
 export * from './errors/field-problems';
 export * from './fair-shares/fair-share';

@@ -1,0 +1,34 @@
+import type { ErrorCode } from '@app/domain';
+import { errorMeanings, errorTable } from '@app/domain';
+
+const introduction = `# Errors
+
+Every error is \`application/problem+json\` (RFC 9457):
+
+\`\`\`json
+{
+  "type": "about:blank",
+  "title": "Bad Request",
+  "status": 400,
+  "detail": "\\"/steps\\" must be an integer from 1 to 50, got 500.",
+  "instance": "f0d248d0-65cc-46e8-885b-28eb83a274d2",
+  "code": "ValidationFailed",
+  "errors": [{ "pointer": "/steps", "message": "must be an integer from 1 to 50, got 500" }]
+}
+\`\`\`
+
+\`code\` is stable: programs may rely on it. \`detail\` is for people and may change. \`instance\` is the id of the request, which stands in the
+service's log and in the header \`X-Request-Id\`. \`errors\` names each wrong field by a JSON pointer, or each wrong query parameter by its name.
+A response of 429 or 503, and some of 409, says in \`Retry-After\` after how many seconds a repeat makes sense.
+
+This page is made from the table in \`libs/domain/src/errors\` by \`npm run openapi\`.
+`;
+
+/** The page \`docs/errors.md\`: every code by its status, with its meaning. */
+export function errorsPage(): string {
+  const sections = Object.values(errorTable).map(({ status, title, codes }) => {
+    const rows = codes.map((code: ErrorCode) => `| \`${code}\` | ${errorMeanings[code]} |`);
+    return `## ${status} ${title}\n\n| code | meaning |\n| --- | --- |\n${rows.join('\n')}\n`;
+  });
+  return [introduction, ...sections].join('\n');
+}
