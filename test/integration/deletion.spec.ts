@@ -57,6 +57,8 @@ describe('Deleting', () => {
     const upload = { raw: weights, headers: { 'content-type': 'application/octet-stream' } };
     const reply = await api.request('PUT', `/v1/finetunes/${made.finetune}/weights`, { key, ...upload });
     expect(reply.status).toBe(200);
+    // Keys are revoked, never deleted, and this one is not the caller's.
+    await api.dataSource.query('DELETE FROM api_keys WHERE id = $1', [made.apiKey]);
     return made;
   };
 

@@ -495,7 +495,7 @@ export interface components {
             negative_prompt: string | null;
             aspect_ratio: components["schemas"]["AspectRatio"];
             /**
-             * Format: uri
+             * Format: iri
              * @example https://example.com/hooks/darkroom
              */
             webhook: string | null;
@@ -1179,7 +1179,7 @@ export interface components {
              */
             id: string;
             /**
-             * Format: uri
+             * Format: iri
              * @example https://example.com/hooks/darkroom
              */
             url: string;

@@ -48,7 +48,7 @@ export class GenerationDto {
   @ApiProperty({ enum: [...aspectRatios], enumName: 'AspectRatio' })
   aspect_ratio: AspectRatio;
 
-  @ApiProperty({ type: String, format: 'uri', nullable: true })
+  @ApiProperty({ type: String, format: 'iri', nullable: true })
   webhook: string | null;
 
   @ApiProperty({ type: String, description: 'The model that was asked for.' })

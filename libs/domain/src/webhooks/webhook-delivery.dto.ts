@@ -41,7 +41,7 @@ export class WebhookDeliveryDto {
   })
   id: string;
 
-  @ApiProperty({ type: String, format: 'uri' })
+  @ApiProperty({ type: String, format: 'iri' })
   url: string;
 
   @ApiProperty({ enum: [...webhookDeliveryStatuses], enumName: 'WebhookDeliveryStatus' })
