@@ -18,6 +18,7 @@ import { OwnerPlaces } from './drawing/owner-places';
 import { WorkerModels } from './drawing/worker-models';
 import type { EngineLoan } from './engine/engines';
 import { Engines } from './engine/engines';
+import { OneAtATime } from './engine/one-at-a-time';
 import { SHUTDOWN_DEADLINE_MS } from './shutdown-deadline.token';
 
 /** How long a ticket waits here for a place; then another worker gets it, which may have a free one. */
@@ -55,6 +56,7 @@ export class GenerationProcessor extends WorkerHost implements OnApplicationBoot
   private readonly stopping = new AbortController();
   private removeConsumer = (): unknown => undefined;
   private readonly owners: OwnerPlaces;
+  private readonly claiming = new OneAtATime();
   private readonly startedAt = performance.now();
   private claims = 0;
   private pausing = 0;
@@ -97,8 +99,7 @@ export class GenerationProcessor extends WorkerHost implements OnApplicationBoot
         throw new WaitingError();
       }
       if (this.gate.isClosed) return await this.leaveToOthers(job, token, loan);
-      const wanted = this.wanted();
-      const claim = await this.lifeCycle.claimDue(job.id ?? '', wanted);
+      const { claim, wanted, giveBack } = await this.claiming.run(() => this.claim(job.id ?? ''));
       if (claim.kind === 'wait' && claim.forOthers) this.models.missed();
       // Another worker may have room for these owners or the models, and this one has as soon as a task of the owners is stored.
       if (claim.kind === 'wait' && (claim.forOthers || wanted.except.length > 0))
@@ -108,10 +109,18 @@ export class GenerationProcessor extends WorkerHost implements OnApplicationBoot
         throw new DelayedError();
       }
       if (claim.kind === 'none') return;
-      await this.finish(claim.task, loan);
+      await this.finish(claim.task, loan, giveBack);
     } finally {
       loan.giveBack();
     }
+  }
+
+  /** Claims the next task and counts it for its owner at once. Claims run one after the other: several at a time would each see room. */
+  private async claim(ticket: string) {
+    const wanted = this.wanted();
+    const claim = await this.lifeCycle.claimDue(ticket, wanted);
+    const giveBack = claim.kind === 'claimed' ? this.owners.take(claim.task.ownerId) : () => undefined;
+    return { claim, wanted, giveBack };
   }
 
   /** What the engines with a place free can draw now, and what they have loaded. */
@@ -138,8 +147,7 @@ export class GenerationProcessor extends WorkerHost implements OnApplicationBoot
     throw new WaitingError();
   }
 
-  private async finish(task: ImageTask, loan: EngineLoan): Promise<void> {
-    const giveBack = this.owners.take(task.ownerId);
+  private async finish(task: ImageTask, loan: EngineLoan, giveBack: () => void): Promise<void> {
     try {
       if (task.deaths >= maxAttempts) await this.failures.failAfterWorkerDeaths(task);
       else await this.drawings.run(task, loan, this.shutdown.signal);
