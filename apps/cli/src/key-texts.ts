@@ -1,24 +1,5 @@
 import type { ApiKey } from '@app/domain';
 
-/** A key without its secrets, with the names that the API has. */
-export function keyJson(key: ApiKey): object {
-  return {
-    id: key.id,
-    prefix: `dr_${key.prefix}`,
-    name: key.name,
-    scopes: key.scopes,
-    sandbox: key.sandbox,
-    rate_limit_per_minute: key.rateLimitPerMinute,
-    max_queued: key.maxQueued,
-    max_concurrent: key.maxConcurrent,
-    max_storage_mb: key.maxStorageMb,
-    retention_days: key.retentionDays,
-    created_at: key.createdAt,
-    last_used_at: key.lastUsedAt,
-    revoked_at: key.revokedAt,
-  };
-}
-
 /** The limits of a key as lines of text. */
 export function limitLines(key: ApiKey): string[] {
   const count = (value: number | null): string => (value === null ? 'default' : value === 0 ? 'no limit' : `${value}`);

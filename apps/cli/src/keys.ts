@@ -2,13 +2,13 @@ import 'reflect-metadata';
 import { loadConfig } from '@app/config';
 import { createDataSource, newApiKey } from '@app/database';
 import type { ApiKeyScope } from '@app/domain';
-import { ApiKey, apiKeyScopes } from '@app/domain';
+import { ApiKey, apiKeyScopes, keyFacts } from '@app/domain';
 import { revokeKey } from '@app/image-tasks';
 import { Command, Option } from 'commander';
 import type { Repository } from 'typeorm';
 import { cancelWork } from './key-work';
 import { inHours, readCount, readDays, readGrace, readName, readScopes } from './key-options';
-import { canceledText, formatTime, keyJson, limitLines } from './key-texts';
+import { canceledText, formatTime, limitLines } from './key-texts';
 import { withDatabase } from './open-database';
 import { CliError, runProgram } from './run-program';
 
@@ -66,7 +66,7 @@ async function create(options: { name: string; scopes: ApiKeyScope[]; sandbox: b
 
 async function list({ json }: Output): Promise<void> {
   const found = await withKeys((keys) => keys.find({ order: { createdAt: 'ASC', id: 'ASC' } }));
-  if (json) return print(JSON.stringify(found.map(keyJson), undefined, 2));
+  if (json) return print(JSON.stringify(found.map(keyFacts), undefined, 2));
   if (found.length === 0) return print('There are no API keys; "npm run keys -- create --name <name>" makes one.');
   const rows = found.map((key) => [
     key.id,
@@ -94,7 +94,7 @@ async function show(name: string, output: Output): Promise<void> {
   const key = await withKeys((keys) => find(keys, name));
   report(
     output,
-    { ...keyJson(key), webhook_secret: key.webhookSecret },
+    { ...keyFacts(key), webhook_secret: key.webhookSecret },
     `id              ${key.id}`,
     `prefix          dr_${key.prefix}`,
     `name            ${key.name}`,
@@ -131,7 +131,7 @@ async function limit(
     if (retention !== undefined) found.retentionDays = stored(retention);
     return keys.save(found);
   });
-  report(output, keyJson(key), ...limitLines(key));
+  report(output, keyFacts(key), ...limitLines(key));
 }
 
 async function rotate(name: string, { grace, ...output }: { grace: Date } & Output): Promise<void> {

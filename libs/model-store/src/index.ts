@@ -6,4 +6,4 @@ export type { InstalledModel } from './model-store';
 export type { ModelDefaults } from '@app/diffusion/files';
 export { ModelStoreError } from './model-store-error';
 export type { VerifyReport } from './verify-model';
-export { standIn, standInFor } from './stand-in';
+export { standIn, standInFor, stoodInFor } from './stand-in';

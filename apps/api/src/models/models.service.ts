@@ -5,7 +5,7 @@ import type { ModelDto } from '@app/domain/http';
 import { CONFIG } from '@app/foundation';
 import { devicesFor, LiveWorkers } from '@app/image-tasks';
 import type { InstalledModel } from '@app/model-store';
-import { ModelStore, shortHash, standIn, standInFor } from '@app/model-store';
+import { ModelStore, shortHash, standIn, standInFor, stoodInFor } from '@app/model-store';
 import { JsonLogger } from '@app/observability';
 import type { OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
@@ -110,8 +110,6 @@ export class ModelsService implements OnApplicationBootstrap {
   }
 
   private standsInFor(name: string, models: readonly InstalledModel[]): string[] {
-    const own = models.find((model) => model.name === name);
-    if (!this.config.modelFallback || name !== standIn || own?.hash === undefined) return [];
-    return standInFor.filter((other) => !models.some((model) => model.name === other));
+    return this.config.modelFallback && name === standIn ? stoodInFor(models) : [];
   }
 }

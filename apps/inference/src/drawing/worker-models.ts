@@ -1,7 +1,7 @@
 import type { Config } from '@app/config';
 import { workerBeatMs } from '@app/image-tasks';
 import type { InstalledModel, ModelStore } from '@app/model-store';
-import { standIn, standInFor } from '@app/model-store';
+import { standIn, stoodInFor } from '@app/model-store';
 import { RecurringService } from '@app/foundation';
 import type { JsonLogger } from '@app/observability';
 
@@ -47,9 +47,9 @@ export class WorkerModels extends RecurringService {
   private async read(): Promise<void> {
     const installed = await this.store.list();
     const sound = installed.filter(({ hash }) => hash !== undefined);
-    const shapes = this.config.modelFallback ? sound.find(({ name }) => name === standIn) : undefined;
-    const stoodInFor = standInFor.filter((other) => shapes && !installed.some(({ name }) => name === other));
-    this.models = [...sound, ...stoodInFor.map((name) => ({ name, requiresCuda: shapes!.requiresCuda }))];
+    const names = this.config.modelFallback ? stoodInFor(installed) : [];
+    const { requiresCuda = false } = sound.find(({ name }) => name === standIn) ?? {};
+    this.models = [...sound, ...names.map((name) => ({ name, requiresCuda }))];
     this.refreshedAt = performance.now();
   }
 }

@@ -1,7 +1,7 @@
 import type { StableDiffusionPipeline } from '@app/diffusion';
 import { AbortError, OutOfMemoryError } from '@app/diffusion';
 import type { DrawCommand } from './drawing-in-progress';
-import { DrawingInProgress, pipelineRequest } from './drawing-in-progress';
+import { DrawingInProgress, isAborted, pipelineRequest } from './drawing-in-progress';
 import type { LoadingOptions } from './model-loading';
 import { describePipeline } from './model-loading';
 import type { ModelRegistry, ModelSpec } from './model-registry';
@@ -172,8 +172,4 @@ export class Admission {
     };
     return describePipeline(command.model, { ...this.options, signal: { throwIfAborted } });
   }
-}
-
-function isAborted({ cancel }: DrawCommand): boolean {
-  return Atomics.load(new Int32Array(cancel), 0) !== 0;
 }

@@ -19,7 +19,6 @@ export class DrawingInProgress implements Candidate {
   /** Decoded, in order. Those that are handed on are gone. */
   readonly decoded: RgbImage[] = [];
   private previewedAt = performance.now();
-  private readonly cancelled: Int32Array;
 
   /**
    * @param trajectories as `pipeline.prepare` made them of the command's request
@@ -33,7 +32,6 @@ export class DrawingInProgress implements Candidate {
   ) {
     this.computeMs = previous?.computeMs ?? 0;
     this.handedOn = Math.max(previous?.handedOn ?? 0, previous?.decoded.length ?? 0);
-    this.cancelled = new Int32Array(command.cancel);
   }
 
   get owner(): string {
@@ -41,7 +39,7 @@ export class DrawingInProgress implements Candidate {
   }
 
   get isAborted(): boolean {
-    return Atomics.load(this.cancelled, 0) !== 0;
+    return isAborted(this.command);
   }
 
   /** Whether every picture has all its steps behind it. */
@@ -98,6 +96,11 @@ export class DrawingInProgress implements Candidate {
     this.previewedAt = now;
     return this.pipeline.preview(this.pictures[0].trajectory);
   }
+}
+
+/** Whether its caller no longer wants it. */
+export function isAborted({ cancel }: DrawCommand): boolean {
+  return Atomics.load(new Int32Array(cancel), 0) !== 0;
 }
 
 /** What the pipeline is asked for. */

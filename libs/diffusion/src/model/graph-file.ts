@@ -80,7 +80,7 @@ export async function readGraphFile(path: string): Promise<GraphFile> {
 
 /** The latents are the only input with four dimensions, of U-Net and VAE decoder alike. */
 function fixedLatents({ inputShapes }: OnnxModel): GraphFile['fixedLatents'] {
-  const [, , height, width] = inputShapes.find(({ length }) => length === 4) ?? [];
+  const [, , height, width] = [...inputShapes.values()].find((shape) => shape?.length === 4) ?? [];
   return { ...(height !== undefined && { height }), ...(width !== undefined && { width }) };
 }
 

@@ -14,15 +14,13 @@ import { placeCopy, shareFile } from './shared-files';
  * folder of its own for that moment, mended, with its weights as hard links.
  * @param cacheDir where that folder is made if it can be: best on the model's device, because links do not lead to another
  */
-export async function graphLoader(graph: GraphFile, cacheDir: string | undefined): Promise<CreateSession> {
+export function graphLoader(graph: GraphFile, cacheDir: string | undefined): CreateSession {
   const { path, externalFiles, hasRepeatedNames, hasScalarTimestep, linksOutside } = graph;
   if (!hasRepeatedNames && !hasScalarTimestep && !linksOutside)
     return (options) => InferenceSession.create(path, options);
-  const bytes = await readFile(path);
-  const named = hasRepeatedNames ? withUniqueNodeNames(bytes) : bytes;
-  const mended = hasScalarTimestep ? withTimestepPerRow(named) : named;
-  if (externalFiles.length === 0) return (options) => InferenceSession.create(mended, options);
   return async (options) => {
+    const mended = await mendedGraph(graph);
+    if (externalFiles.length === 0) return InferenceSession.create(mended, options);
     const folder = await temporaryFolder(cacheDir);
     try {
       await writeFile(join(folder, 'model.onnx'), mended);
@@ -32,6 +30,12 @@ export async function graphLoader(graph: GraphFile, cacheDir: string | undefined
       await rm(folder, { recursive: true, force: true });
     }
   };
+}
+
+async function mendedGraph({ path, hasRepeatedNames, hasScalarTimestep }: GraphFile): Promise<Buffer<ArrayBuffer>> {
+  const bytes = await readFile(path);
+  const named = hasRepeatedNames ? withUniqueNodeNames(bytes) : bytes;
+  return hasScalarTimestep ? withTimestepPerRow(named) : named;
 }
 
 async function temporaryFolder(cacheDir: string | undefined): Promise<string> {

@@ -64,7 +64,7 @@ export class ModelSession {
       );
     try {
       const folder = await cacheFolder(graph.path, options);
-      const create = await graphLoader(graph, folder);
+      const create = graphLoader(graph, folder);
       const base = sessionOptions(options);
       const load = () => (folder ? openOptimized(graph, folder, provider, base, create) : create(base));
       const shared = await options.sharedSessions?.open(await graphIdentity(graph), load);

@@ -40,7 +40,7 @@ export async function openOptimized(
 ): Promise<InferenceSession> {
   const origin = await originOf(graph);
   const runtime = [env.versions.node, process.arch, cpus()[0]?.model];
-  const entry = join(folder, digest(provider, await graphIdentity(graph), ...runtime));
+  const entry = join(folder, digest(provider, identityOf(graph, origin), ...runtime));
   const file = join(entry, 'model.onnx');
   if (existsSync(file)) {
     try {
@@ -70,8 +70,11 @@ export async function openOptimized(
 
 /** Equal for graphs that compute the same: for one state of the same files, under whatever name they are linked. */
 export async function graphIdentity(graph: GraphFile): Promise<string> {
-  const { state } = await originOf(graph);
-  return digest(state, graph.hasScalarTimestep);
+  return identityOf(graph, await originOf(graph));
+}
+
+function identityOf({ hasScalarTimestep }: GraphFile, { state }: Origin): string {
+  return digest(state, hasScalarTimestep);
 }
 
 /** Deletes entries whose graphs are gone or have changed, those that nobody used for long, and what a process that died has left. */

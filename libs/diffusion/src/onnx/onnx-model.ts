@@ -14,7 +14,6 @@ import {
   moveInitializer,
   partsLength,
   readInitializer,
-  readRank,
   readNode,
   readShape,
   readValueInfo,
@@ -36,10 +35,8 @@ export class OnnxModel {
   readonly initializers = new Map<string, OnnxInitializer>();
   readonly nodes: OnnxNode[] = [];
   readonly inputs: string[] = [];
-  /** The number of axes of each input, if the model says. */
-  readonly inputRanks = new Map<string, number | undefined>();
-  /** Lengths of each input; undefined where they are free. */
-  readonly inputShapes: (number | undefined)[][] = [];
+  /** The lengths of the axes of each input, as far as the model says. */
+  readonly inputShapes = new Map<string, readonly (number | undefined)[] | undefined>();
   readonly outputs: string[] = [];
   private readonly valueInfos: { name: string; field: Field }[] = [];
   private readonly size: number;
@@ -74,10 +71,9 @@ export class OnnxModel {
   }
 
   private readInput(source: ByteSource, field: Field): void {
-    this.inputShapes.push(readShape(source, field));
     const name = readValueInfo(source, field);
     this.inputs.push(name);
-    this.inputRanks.set(name, readRank(source, field));
+    this.inputShapes.set(name, readShape(source, field));
   }
 
   /** Reads a model file; its weights are only located. @throws OnnxModelError if it is malformed. */

@@ -122,26 +122,19 @@ export function readValueInfo(source: ByteSource, message: Field): string {
   return name;
 }
 
-/** The number of axes of the tensor that a ValueInfoProto describes; undefined if it says nothing of them. */
-export function readRank(source: ByteSource, message: Field): number | undefined {
-  let fields = [...readFields(source, message.begin, message.end)];
-  for (const number of [VALUE_INFO.type, TYPE.tensor, TENSOR_TYPE.shape]) {
-    const found = fields.find((field) => field.number === number);
-    if (!found) return undefined;
-    fields = [...readFields(source, asMessage(found).begin, found.end)];
-  }
-  return fields.filter(({ number }) => number === SHAPE.dim).length;
-}
-
-/** The lengths of a tensor that a ValueInfoProto describes; undefined where they are free. */
-export function readShape(source: ByteSource, message: Field): (number | undefined)[] {
+/**
+ * The lengths of the axes of the tensor that a ValueInfoProto describes, each undefined where it is free; undefined if nothing is said
+ * of its axes.
+ */
+export function readShape(source: ByteSource, message: Field): (number | undefined)[] | undefined {
   const inside = (fields: readonly Field[], number: number): Field[] =>
     fields.flatMap((field) =>
       [...readFields(source, asMessage(field).begin, field.end)].filter((one) => one.number === number),
     );
   const tensors = inside(inside([message], VALUE_INFO.type), TYPE.tensor);
-  const dims = inside(inside(tensors, TENSOR_TYPE.shape), SHAPE.dim);
-  return dims.map((dim) => {
+  const shapes = inside(tensors, TENSOR_TYPE.shape);
+  if (shapes.length === 0) return undefined;
+  return inside(shapes, SHAPE.dim).map((dim) => {
     const [value] = inside([dim], DIM.value);
     return value && readInt(source, value) > 0 ? readInt(source, value) : undefined;
   });

@@ -1,10 +1,8 @@
-import { BaseScheduler } from './base-scheduler';
-import { checkDpmSolver, exponentialStep, solverForm } from './exponential-integrator';
-import type { ExponentialStep, SolverForm } from './exponential-integrator';
-import type { Level } from './lambdas';
-import { levelOf, solverSchedule } from './lambdas';
+import { DpmSolverScheduler } from './dpm-solver-scheduler';
+import { exponentialStep } from './exponential-integrator';
+import type { ExponentialStep } from './exponential-integrator';
 import { finiteAlphasCumprod } from './noise-schedule';
-import { noise, picture, weightedSum } from './prediction';
+import { weightedSum } from './prediction';
 import type { StepOptions } from './scheduler';
 import { SchedulerError } from './scheduler';
 import { dynamicThresholding } from './scheduler-config';
@@ -18,7 +16,7 @@ const fewSteps = 15;
  * Source: Lu et al., "DPM-Solver++: Fast Solver for Guided Sampling of Diffusion Probabilistic Models" (2022), equation 9 and
  * algorithm 2; diffusers' DPMSolverMultistepScheduler.
  */
-export class DpmSolverMultistepScheduler extends BaseScheduler {
+export class DpmSolverMultistepScheduler extends DpmSolverScheduler {
   static readonly parameters: SchedulerParameters = {
     solver_order: 2,
     ...dynamicThresholding,
@@ -39,36 +37,17 @@ export class DpmSolverMultistepScheduler extends BaseScheduler {
     rescale_betas_zero_snr: false,
   };
 
-  override readonly usesNoise: boolean;
-  private readonly form: SolverForm;
-  private readonly alphas: Float32Array;
-  private levels: Level[] = [];
-  /** Predicted pictures, or predicted noise, the newest first. */
-  private outputs: Float32Array[] = [];
-
   constructor(config: SchedulerConfig) {
-    super(config);
-    checkDpmSolver(config, ['dpmsolver', 'dpmsolver++', 'sde-dpmsolver', 'sde-dpmsolver++']);
+    super(config, ['dpmsolver', 'dpmsolver++', 'sde-dpmsolver', 'sde-dpmsolver++'], finiteAlphasCumprod);
     if (config.algorithmType === 'sde-dpmsolver' && config.solverOrder === 3)
       throw new SchedulerError('algorithm_type "sde-dpmsolver" has no solver_order of 3.');
-    this.form = solverForm(config.algorithmType === 'deis' ? 'dpmsolver++' : config.algorithmType);
-    this.usesNoise = this.form.stochastic;
-    this.alphas = finiteAlphasCumprod(config);
-  }
-
-  protected start(steps: number): Float64Array {
-    const { sigmas, timesteps } = solverSchedule(this.config, this.alphas, steps);
-    this.levels = Array.from(sigmas, levelOf);
-    this.outputs = [];
-    return timesteps;
   }
 
   protected advance(modelOutput: Float32Array, sample: Float32Array, options: StepOptions): Float32Array {
     const { levels, stepIndex: now } = this;
 
     // 1. The picture, or the noise, that the model predicts, and those of the previous steps.
-    const output = (this.form.ofNoise ? noise : picture)(this.config, levels[now], modelOutput, sample);
-    this.outputs = [output, ...this.outputs.slice(0, this.config.solverOrder - 1)];
+    this.keepOutput(modelOutput, sample, this.config.solverOrder);
     if (levels[now + 1].lambda === levels[now].lambda) return sample.slice();
 
     // 2. The exact solution for an output that follows a polynomial through the previous ones.
@@ -77,15 +56,8 @@ export class DpmSolverMultistepScheduler extends BaseScheduler {
     const previous = weightedSum([step.sampleWeight, ...weights], [sample, ...this.outputs.slice(0, weights.length)]);
 
     // 3. Fresh noise in place of the forgotten part.
-    if (this.form.stochastic) {
-      const fresh = this.noise(options, sample.length);
-      for (let i = 0; i < previous.length; i++) previous[i] += step.deviation * fresh[i];
-    }
+    this.addNoise(previous, step.deviation, options);
     return previous;
-  }
-
-  protected override maxSteps(): number {
-    return this.config.numTrainTimesteps - 1;
   }
 
   /** Weights of the outputs, the newest first; as many as the order. */

@@ -1,10 +1,7 @@
-import { BaseScheduler } from './base-scheduler';
-import { checkDpmSolver, exponentialStep, solverForm } from './exponential-integrator';
-import type { SolverForm } from './exponential-integrator';
-import type { Level } from './lambdas';
-import { levelOf, solverSchedule } from './lambdas';
+import { DpmSolverScheduler } from './dpm-solver-scheduler';
+import { exponentialStep } from './exponential-integrator';
 import { alphasCumprod } from './noise-schedule';
-import { noise, picture, weightedSum } from './prediction';
+import { weightedSum } from './prediction';
 import type { StepOptions } from './scheduler';
 import { dynamicThresholding } from './scheduler-config';
 import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
@@ -15,7 +12,7 @@ import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
  * Source: Lu et al., "DPM-Solver++: Fast Solver for Guided Sampling of Diffusion Probabilistic Models" (2022), algorithm 1;
  * diffusers' DPMSolverSinglestepScheduler.
  */
-export class DpmSolverSinglestepScheduler extends BaseScheduler {
+export class DpmSolverSinglestepScheduler extends DpmSolverScheduler {
   static readonly parameters: SchedulerParameters = {
     solver_order: 2,
     ...dynamicThresholding,
@@ -31,39 +28,26 @@ export class DpmSolverSinglestepScheduler extends BaseScheduler {
     lambda_min_clipped: -Infinity,
   };
 
-  override readonly usesNoise: boolean;
-  private readonly form: SolverForm;
-  private readonly alphas: Float32Array;
-  private levels: Level[] = [];
   private orders: number[] = [];
-  /** Predicted pictures, or predicted noise, the newest first. */
-  private outputs: Float32Array[] = [];
   /** The sample at the beginning of the group. */
   private origin: Float32Array | undefined;
 
   constructor(config: SchedulerConfig) {
     // The class has no timestep_spacing.
-    super({ ...config, timestepSpacing: 'linspace' });
-    checkDpmSolver(config, ['dpmsolver', 'dpmsolver++', 'sde-dpmsolver++']);
-    this.form = solverForm(config.algorithmType === 'deis' ? 'dpmsolver++' : config.algorithmType);
-    this.usesNoise = this.form.stochastic;
-    this.alphas = alphasCumprod(config);
+    const spaced = { ...config, timestepSpacing: 'linspace' } as const;
+    super(spaced, ['dpmsolver', 'dpmsolver++', 'sde-dpmsolver++'], alphasCumprod);
   }
 
-  protected start(steps: number): Float64Array {
-    const { sigmas, timesteps } = solverSchedule(this.config, this.alphas, steps);
-    this.levels = Array.from(sigmas, levelOf);
+  protected override start(steps: number): Float64Array {
     this.orders = this.ordersOf(steps);
-    this.outputs = [];
-    return timesteps;
+    return super.start(steps);
   }
 
   protected advance(modelOutput: Float32Array, sample: Float32Array, options: StepOptions): Float32Array {
     const { levels, stepIndex: now } = this;
 
     // 1. The picture, or the noise, that the model predicts, and those of the previous steps.
-    const output = (this.form.ofNoise ? noise : picture)(this.config, levels[now], modelOutput, sample);
-    this.outputs = [output, ...this.outputs.slice(0, 2)];
+    this.keepOutput(modelOutput, sample, 3);
 
     // 2. A step over the whole group so far.
     const order = this.orders[now];
@@ -82,15 +66,8 @@ export class DpmSolverSinglestepScheduler extends BaseScheduler {
     );
 
     // 4. Fresh noise in place of the forgotten part.
-    if (this.form.stochastic) {
-      const fresh = this.noise(options, sample.length);
-      for (let i = 0; i < previous.length; i++) previous[i] += step.deviation * fresh[i];
-    }
+    this.addNoise(previous, step.deviation, options);
     return previous;
-  }
-
-  protected override maxSteps(): number {
-    return this.config.numTrainTimesteps - 1;
   }
 
   /** The place of each step in its group. Without `lower_order_final` all groups are whole, which not every number of steps allows. */

@@ -1,10 +1,8 @@
-import { BaseScheduler } from './base-scheduler';
-import { alphasCumprod } from './noise-schedule';
+import { DistilledScheduler } from './distilled-scheduler';
 import { picture } from './prediction';
 import type { StepOptions } from './scheduler';
 import { dynamicThresholding } from './scheduler-config';
-import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
-import { distilledTimesteps } from './timesteps';
+import type { SchedulerParameters } from './scheduler-config';
 
 /** The standard deviation of the data that the boundary condition assumes, as in the paper. */
 const sigmaData = 0.5;
@@ -13,7 +11,7 @@ const sigmaData = 0.5;
  * Sampling of latent consistency models: each step guesses the whole picture, then adds noise again up to the next timestep.
  * Source: Luo et al., "Latent Consistency Models" (2023), algorithm 3 and appendix; diffusers' LCMScheduler.
  */
-export class LcmScheduler extends BaseScheduler {
+export class LcmScheduler extends DistilledScheduler {
   static readonly parameters: SchedulerParameters = {
     beta_start: 0.00085,
     beta_end: 0.012,
@@ -29,20 +27,6 @@ export class LcmScheduler extends BaseScheduler {
   };
 
   override readonly usesNoise = true;
-  private readonly alphas: Float32Array;
-
-  constructor(config: SchedulerConfig) {
-    super(config);
-    this.alphas = alphasCumprod(config);
-  }
-
-  protected override maxSteps(): number {
-    return this.config.originalInferenceSteps;
-  }
-
-  protected start(steps: number): Float64Array {
-    return distilledTimesteps(this.config, steps);
-  }
 
   protected advance(modelOutput: Float32Array, sample: Float32Array, options: StepOptions): Float32Array {
     const { timestepScaling } = this.config;

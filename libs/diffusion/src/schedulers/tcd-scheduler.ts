@@ -1,17 +1,15 @@
-import { BaseScheduler } from './base-scheduler';
-import { alphasCumprod } from './noise-schedule';
+import { DistilledScheduler } from './distilled-scheduler';
 import { predictedData, predictedNoise, weightedSum } from './prediction';
 import type { StepOptions } from './scheduler';
 import { SchedulerError } from './scheduler';
-import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
-import { distilledTimesteps } from './timesteps';
+import type { SchedulerParameters } from './scheduler-config';
 
 /**
  * Sampling of models distilled by trajectory consistency: each step jumps to an earlier timestep of the same trajectory, and with
  * eta (gamma in the paper) beyond the next one, from where noise leads back to it. diffusers' pipelines draw without eta.
  * Source: Zheng et al., "Trajectory Consistency Distillation" (2024), algorithm 4; diffusers' TCDScheduler.
  */
-export class TcdScheduler extends BaseScheduler {
+export class TcdScheduler extends DistilledScheduler {
   static readonly parameters: SchedulerParameters = {
     beta_start: 0.00085,
     beta_end: 0.012,
@@ -19,21 +17,6 @@ export class TcdScheduler extends BaseScheduler {
     original_inference_steps: 50,
     rescale_betas_zero_snr: false,
   };
-
-  private readonly alphas: Float32Array;
-
-  constructor(config: SchedulerConfig) {
-    super(config);
-    this.alphas = alphasCumprod(config);
-  }
-
-  protected override maxSteps(): number {
-    return this.config.originalInferenceSteps;
-  }
-
-  protected start(steps: number): Float64Array {
-    return distilledTimesteps(this.config, steps);
-  }
 
   protected advance(modelOutput: Float32Array, sample: Float32Array, options: StepOptions): Float32Array {
     const { predictionType } = this.config;

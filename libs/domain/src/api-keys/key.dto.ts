@@ -1,4 +1,5 @@
 import type { ApiPropertyOptions } from '@nestjs/swagger';
+import { keyFacts } from './key-facts';
 import { ApiProperty } from '@nestjs/swagger';
 import type { ApiKey, ApiKeyScope } from './api-key';
 import { apiKeyScopes } from './api-key';
@@ -67,21 +68,7 @@ export class KeyDto {
   revoked_at: string | null;
 
   static from(key: ApiKey): KeyDto {
-    return {
-      id: key.id,
-      prefix: `dr_${key.prefix}`,
-      name: key.name,
-      scopes: key.scopes,
-      sandbox: key.sandbox,
-      rate_limit_per_minute: key.rateLimitPerMinute,
-      max_queued: key.maxQueued,
-      max_concurrent: key.maxConcurrent,
-      max_storage_mb: key.maxStorageMb,
-      retention_days: key.retentionDays,
-      created_at: key.createdAt.toISOString(),
-      last_used_at: key.lastUsedAt?.toISOString() ?? null,
-      revoked_at: key.revokedAt?.toISOString() ?? null,
-    };
+    return keyFacts(key);
   }
 }
 
