@@ -76,14 +76,25 @@ export class BenchEngine {
   }
 }
 
-/** Requests with different prompts, seeds, schedulers and 10 to 30 steps, the same ones for the same seed. */
-export function mixedRequests(count: number, seed: number): Partial<DrawRequest>[] {
+/** What requests differ in besides prompts, seeds and schedulers: fewest and most steps, and numbers of pictures. */
+export interface RequestMix {
+  steps: readonly [number, number];
+  pictures: readonly number[];
+}
+
+/** One picture of 10 to 30 steps. */
+export const evenMix: RequestMix = { steps: [10, 30], pictures: [1] };
+
+/** Requests with different prompts, seeds, schedulers and steps, the same ones for the same seed. */
+export function mixedRequests(count: number, seed: number, mix = evenMix): Partial<DrawRequest>[] {
   const random = randomFrom(seed);
   const of = <T>(values: readonly T[]): T => values[Math.floor(random() * values.length)];
+  const [fewest, most] = mix.steps;
   return Array.from({ length: count }, (_, i) => ({
     prompt: `a ${of(['red', 'green', 'yellow', 'white'])} ${of(['circle', 'star', 'square', 'ring'])} on a ${of(['blue', 'black', 'gray'])} background`,
     seed: Math.floor(random() * 2 ** 32),
     scheduler: schedulerNames[i % schedulerNames.length],
-    numInferenceSteps: 10 + Math.floor(random() * 21),
+    numInferenceSteps: fewest + Math.floor(random() * (most - fewest + 1)),
+    numImages: of(mix.pictures),
   }));
 }

@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { BenchEngine, mixedRequests } from '../bench-engine';
+import type { RequestMix } from '../bench-engine';
+import { BenchEngine, evenMix, mixedRequests } from '../bench-engine';
+import type { DrawRequest } from '../../apps/inference/src/engine/engine-protocol';
 import type { LinePlot } from '../plot';
 import { randomFrom } from '../judge/scenes';
 import { interleave, msOf, quantile } from '../rounds';
@@ -11,56 +13,75 @@ const count = 30;
 /** Share of what the engine can draw one at a time. */
 const load = 0.7;
 /** Requests by which that is measured before each round. */
-const probes = 4;
+const probes = 6;
+/** About what decoding a picture takes, in steps; it only weighs the requests against one another. */
+const decodeSteps = 10;
+/** Quick tries beside final pictures, as callers send them. */
+const wideMix: RequestMix = { steps: [4, 50], pictures: [1, 1, 2, 4] };
 
 export const poisson: Section = {
   name: 'poisson',
   title: 'Arrivals at random',
   about:
-    `${count} mixed requests a round arrive at random (Poisson) at ${100 * load} % of what the engine can draw one at a time. The same arrivals are replayed with a queue that lets one in at a time ` +
+    `${count} requests a round, of 1 to 4 pictures and 4 to 50 steps, arrive at random (Poisson) at ${100 * load} % of what the engine can draw one at a time. The same arrivals are replayed with a queue that lets one in at a time ` +
     'and with the engine alone; the latency of a request is the time from its arrival to its picture.',
   rounds: 3,
   async measure(options) {
     const bench = await BenchEngine.start(options);
-    let meanMs = 0;
-    let measured = -1;
-    const replay = async (round: number, one: boolean): Promise<number[]> => {
-      // Both sides of a round have the same arrivals.
-      if (measured !== round) meanMs = await drawingMs(bench, round);
-      measured = round;
-      const last: { drawing: Promise<unknown> } = { drawing: Promise.resolve() };
-      const draw = (request: Parameters<BenchEngine['draw']>[0]): Promise<unknown> =>
-        one ? (last.drawing = last.drawing.then(() => bench.draw(request))) : bench.draw(request);
-      const latencies = await latenciesOf(draw, round, meanMs / load);
-      return latencies.map((ms) => ms / meanMs);
-    };
-    const sides = { one: (round: number) => replay(round, true), engine: (round: number) => replay(round, false) };
-    const times = await interleave(sides, options.rounds);
+    const wide = await replayed(bench, wideMix, options.rounds);
+    const even = await replayed(bench, evenMix, options.rounds);
     await bench.close();
-    const mean = (rounds: number[][]) => rounds.map((latencies) => latencies.reduce((a, b) => a + b) / count);
-    const late = (rounds: number[][]) => rounds.map((latencies) => quantile(latencies, 0.95));
     const figures = [
-      figure('mean latency: the engine / one at a time', ratios(mean(times.engine), mean(times.one)), { atMost: 0.8 }),
-      figure('95th percentile: the engine / one at a time', ratios(late(times.engine), late(times.one))),
-      figure('mean latency one at a time / drawing alone', mean(times.one)),
-      figure('mean latency of the engine / drawing alone', mean(times.engine)),
+      figure('mean latency: the engine / one at a time', ratios(mean(wide.engine), mean(wide.one)), { atMost: 0.8 }),
+      figure('95th percentile: the engine / one at a time', ratios(late(wide.engine), late(wide.one))),
+      figure('mean latency one at a time / drawing alone', mean(wide.one)),
+      figure('mean latency of the engine / drawing alone', mean(wide.engine)),
+      figure('one picture of 10 to 30 steps: mean latency', ratios(mean(even.engine), mean(even.one))),
     ];
-    return { figures, plots: [plotOf({ 'one at a time': times.one.flat(), 'the engine': times.engine.flat() })] };
+    return { figures, plots: [plotOf({ 'one at a time': wide.one.flat(), 'the engine': wide.engine.flat() })] };
   },
 };
 
-/** What such a request takes alone. */
-async function drawingMs(bench: BenchEngine, round: number): Promise<number> {
-  const requests = mixedRequests(count, round).slice(0, probes);
+/** Latencies of each round, as multiples of the mean time that a request takes alone. */
+type Latencies = number[][];
+
+const mean = (rounds: Latencies) => rounds.map((latencies) => latencies.reduce((a, b) => a + b) / count);
+const late = (rounds: Latencies) => rounds.map((latencies) => quantile(latencies, 0.95));
+
+async function replayed(bench: BenchEngine, mix: RequestMix, rounds: number) {
+  let meanMs = 0;
+  let measured = -1;
+  const replay = async (round: number, one: boolean): Promise<number[]> => {
+    const requests = mixedRequests(count, round, mix);
+    // Both sides of a round have the same arrivals.
+    if (measured !== round) meanMs = await drawingMs(bench, requests);
+    measured = round;
+    const last: { drawing: Promise<unknown> } = { drawing: Promise.resolve() };
+    const draw = (request: Partial<DrawRequest>): Promise<unknown> =>
+      one ? (last.drawing = last.drawing.then(() => bench.draw(request))) : bench.draw(request);
+    const latencies = await latenciesOf(draw, requests, round, meanMs / load);
+    return latencies.map((ms) => ms / meanMs);
+  };
+  return interleave(
+    { one: (round: number) => replay(round, true), engine: (round: number) => replay(round, false) },
+    rounds,
+  );
+}
+
+/** What a request takes alone, in the mean: measured by some of them, and by how many steps all of them have. */
+async function drawingMs(bench: BenchEngine, requests: readonly Partial<DrawRequest>[]): Promise<number> {
+  const some = requests.slice(0, probes);
   const ms = await msOf(async () => {
-    for (const request of requests) await bench.draw(request);
+    for (const request of some) await bench.draw(request);
   });
-  const stepsOf = (some: typeof requests) => some.reduce((sum, { numInferenceSteps }) => sum + numInferenceSteps!, 0);
-  return (ms / probes) * (stepsOf(mixedRequests(count, round)) / count / (stepsOf(requests) / probes));
+  const work = (of: typeof requests) =>
+    of.reduce((sum, { numImages, numInferenceSteps }) => sum + numImages! * (numInferenceSteps! + decodeSteps), 0);
+  return (ms / count) * (work(requests) / work(some));
 }
 
 async function latenciesOf(
-  draw: (request: Parameters<BenchEngine['draw']>[0]) => Promise<unknown>,
+  draw: (request: Partial<DrawRequest>) => Promise<unknown>,
+  requests: readonly Partial<DrawRequest>[],
   round: number,
   meanGapMs: number,
 ): Promise<number[]> {
@@ -68,7 +89,7 @@ async function latenciesOf(
   const startedAt = performance.now();
   let dueAt = startedAt;
   const latencies: Promise<number>[] = [];
-  for (const request of mixedRequests(count, round)) {
+  for (const request of requests) {
     dueAt -= Math.log(1 - random()) * meanGapMs;
     await delay(Math.max(0, dueAt - performance.now()));
     const arrivedAt = dueAt;

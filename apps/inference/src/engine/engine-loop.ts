@@ -30,6 +30,8 @@ export class EngineLoop {
   private readonly enlarging: Enlarging;
   private readonly rowLimits: RowLimits;
   private running: Promise<void> | undefined;
+  /** What a row of a call took of late. */
+  private rowMs = 0;
   private isClosed = false;
 
   constructor(
@@ -83,6 +85,7 @@ export class EngineLoop {
       const turn = chooseTurn(
         this.drawings,
         (owner) => this.shares.of(owner),
+        this.rowMs,
         (group) => this.maxRows(group),
       );
       if (turn.length > 0) await this.device.run(() => this.step(turn));
@@ -121,6 +124,7 @@ export class EngineLoop {
       return this.stepFailed(turn, rows, error);
     }
     const stepMs = performance.now() - startedAt;
+    this.rowMs += (stepMs / rows - this.rowMs) / (this.rowMs === 0 ? 1 : 8);
     for (const { candidate, pictures } of turn) {
       const ms = (stepMs * pictures.reduce((sum, picture) => sum + picture.rows, 0)) / rows;
       candidate.computeMs += ms;

@@ -23,10 +23,13 @@ function drawing(name: string, left: number, change: Partial<Candidate> & { coun
 const many = (count: number, left: number, change: Partial<Candidate> = {}): Named[] =>
   Array.from({ length: count }, (_, i) => drawing(`${i}`, left, change));
 
+const rowMs = 5;
+
 function turnOf(candidates: readonly Named[], engineMs: Record<string, number> = {}, maxRows = 16): string[] {
   const turn = chooseTurn(
     candidates,
     (owner) => engineMs[owner] ?? 0,
+    rowMs,
     () => maxRows,
   );
   return turn.map(({ candidate, pictures }) => `${candidate.name}x${pictures.length}`);
@@ -37,9 +40,10 @@ describe(chooseTurn.name, () => {
     expect(turnOf([])).toEqual([]);
   });
 
-  it('lets the half go that has least left to do, while a call has room for more', () => {
+  it('lets all go but the one that has most left to do, while a call has room for more', () => {
     expect(turnOf([drawing('long', 30), drawing('short', 10)])).toEqual(['shortx1']);
     expect(turnOf([drawing('c', 30), drawing('a', 10), drawing('b', 20)])).toEqual(['ax1', 'bx1']);
+    expect(turnOf([...many(6, 20), drawing('long', 30)])).toHaveLength(6);
   });
 
   it('fills a call as soon as there are enough pictures for it', () => {
@@ -56,13 +60,13 @@ describe(chooseTurn.name, () => {
 
   it('draws a short one alone before many long ones', () => {
     expect(turnOf([...many(8, 50), drawing('short', 4)])).toEqual(['shortx1']);
-    expect(turnOf([...many(8, 15), drawing('short', 4)])).toHaveLength(8);
+    expect(turnOf([...many(8, 10), drawing('short', 4)])).toHaveLength(8);
   });
 
   it('takes along what was passed over often enough, and begins with it', () => {
-    const passed = drawing('long', 50, { passedOver: 6 });
+    const passed = drawing('long', 50, { passedOver: 30 });
     expect(turnOf([drawing('short', 4), passed])).toEqual(['longx1']);
-    expect(turnOf([drawing('short', 4), drawing('long', 50, { passedOver: 5 })])).toEqual(['shortx1']);
+    expect(turnOf([drawing('short', 4), drawing('long', 50, { passedOver: 29 })])).toEqual(['shortx1']);
   });
 
   it('shares a call only between pictures of one group, that of the first', () => {
@@ -84,8 +88,8 @@ describe(chooseTurn.name, () => {
 
   it('lets an owner wait who has had more of the engine’s time, until the others have caught up', () => {
     const greedy = many(8, 20).map((each) => ({ ...each, owner: 'greedy' }));
-    expect(turnOf([...greedy, drawing('modest', 30)], { greedy: 500 })).toEqual(['modestx1']);
-    expect(turnOf([...greedy, drawing('modest', 30)], { greedy: 100 })).toHaveLength(8);
+    expect(turnOf([...greedy, drawing('modest', 30)], { greedy: 601 })).toEqual(['modestx1']);
+    expect(turnOf([...greedy, drawing('modest', 30)], { greedy: 599 })).toHaveLength(8);
   });
 
   it('draws alone whoever shared a call that failed', () => {

@@ -18,28 +18,33 @@ export interface Turn<C extends Candidate> {
   pictures: C['pictures'];
 }
 
-/** An owner whose pictures have had so much more engine time than another's, in milliseconds, waits for them to catch up. */
-const aheadMs = 300;
+/**
+ * An owner whose pictures have had engine time for so many more rows than another's waits for them to catch up: for about three
+ * pictures, because who finishes one picture before beginning the next makes everybody's mean wait shorter.
+ */
+const aheadRows = 120;
 /** A drawing that is passed over so often in a row is part of the next turn. */
-const mostPassedOver = 6;
-/** One that needs less than this part of what another still needs goes before it: joining it would take several times as long. */
-const shortFactor = 5;
+const mostPassedOver = 30;
+/** One that is so many times as long as the shortest lets it go before: a call that they share would take it longer. */
+const shortFactor = 3;
 
 /**
  * Chooses what the next call of the U-Net advances. A call of many rows takes less time for each of them, and keeps each waiting
- * for longer. So while there is room for more, the half goes that has least left to do, which makes the mean of all waits short;
- * and once a call is full, it is filled. Owners have equal shares of the engine's time, however many drawings each has.
+ * for longer. So while there is room for more, all go but the one that has most left to do, which makes the mean of all waits
+ * short; and once a call is full, it is filled. Owners have equal shares of the engine's time, however many drawings each has.
  * @param engineMs time that each owner's drawings have had, counted from the same start
+ * @param rowMs what a row of a call takes
  * @param maxRows rows of one call; a picture that has more is drawn alone
  * @returns the drawings and pictures that share the next call
  */
 export function chooseTurn<C extends Candidate>(
   candidates: readonly C[],
   engineMs: (owner: string) => number,
+  rowMs: number,
   maxRows: (group: string) => number,
 ): Turn<C>[] {
   const least = Math.min(...candidates.map(({ owner }) => engineMs(owner)));
-  const eligible = candidates.filter(({ owner }) => engineMs(owner) <= least + aheadMs);
+  const eligible = candidates.filter(({ owner }) => engineMs(owner) <= least + aheadRows * rowMs);
   const byWork = [...eligible].sort((a, b) => a.remainingWork - b.remainingWork);
   const isOverdue = ({ passedOver }: C): boolean => passedOver >= mostPassedOver;
   const overdue = byWork.filter(isOverdue).sort((a, b) => b.passedOver - a.passedOver);
@@ -54,8 +59,8 @@ export function chooseTurn<C extends Candidate>(
     .filter(({ pictures }) => pictures.some((picture) => picture.group === group))
     .filter((candidate) => isOverdue(candidate) || candidate.remainingWork <= shortFactor * leader.totalWork);
   const isFull = sharing.reduce((sum, candidate) => sum + rowsIn(candidate, group), 0) >= most;
-  const half = Math.max(overdue.length, Math.ceil(sharing.length / 2));
-  return fill(isFull ? sharing : sharing.slice(0, half), group, most);
+  const sooner = Math.max(1, overdue.length, sharing.length - 1);
+  return fill(isFull ? sharing : sharing.slice(0, sooner), group, most);
 }
 
 function rowsIn({ pictures }: Candidate, group: string): number {
