@@ -1,4 +1,4 @@
-import { DrawingAbortedError } from '../../apps/inference/src/engine/engine';
+import { DrawingAbortedError } from '../../apps/inference/src/engine/engine-errors';
 import { BenchEngine } from '../bench-engine';
 import { interleave, median } from '../rounds';
 import type { Section } from '../section';

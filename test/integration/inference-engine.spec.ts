@@ -2,7 +2,8 @@ import { cpSync, mkdtempSync, rmSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Drawing } from '../../apps/inference/src/engine/engine';
-import { DrawingAbortedError, DrawingRefusedError, Engine } from '../../apps/inference/src/engine/engine';
+import { Engine } from '../../apps/inference/src/engine/engine';
+import { DrawingAbortedError, DrawingRefusedError } from '../../apps/inference/src/engine/engine-errors';
 import type {
   DrawingProgress,
   DrawRequest,
@@ -145,20 +146,19 @@ describe(Engine.name, () => {
 
   it('reports a loaded model with its time and size, once', async () => {
     expect(loaded.filter(({ key }) => key === 'shapes')).toEqual([
-      expect.objectContaining({ modelBytes: expect.any(Number) as number, evicted: [] }),
+      expect.objectContaining({ modelBytes: expect.any(Number) as number }),
     ]);
     expect(loaded[0].loadMs).toBeGreaterThan(0);
   });
 
   it('releases the least recently used model when memory is short', async () => {
-    loaded.length = 0;
-    const small = new Engine({ ...settings(), memoryBytes: 40 * 2 ** 20 });
+    const released: string[] = [];
+    const onReleased = (key: string): void => void released.push(key);
+    const small = new Engine({ ...settings(), memoryBytes: 40 * 2 ** 20, onReleased });
     await draw({ numInferenceSteps: 1 }, {}, small);
     await draw({ numInferenceSteps: 1 }, { model: { ...shapes, key: 'shapes again' } }, small);
-    expect(loaded.map(({ key, evicted }) => [key, evicted])).toEqual([
-      ['shapes', []],
-      ['shapes again', ['shapes']],
-    ]);
+    expect(released).toEqual(['shapes']);
+    expect([...small.loadedKeys]).toEqual(['shapes again']);
     await small.close();
   });
 });

@@ -37,6 +37,7 @@ describe(describePipeline, () => {
       Infinity,
       () => new Set(),
       () => undefined,
+      () => undefined,
     );
   });
   afterEach(async () => {

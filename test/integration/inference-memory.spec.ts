@@ -2,7 +2,8 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Drawing } from '../../apps/inference/src/engine/engine';
-import { Engine, EngineBrokenError } from '../../apps/inference/src/engine/engine';
+import { Engine } from '../../apps/inference/src/engine/engine';
+import { EngineBrokenError } from '../../apps/inference/src/engine/engine-errors';
 import type { DrawRequest, EngineStep, ModelSource, RgbPicture } from '../../apps/inference/src/engine/engine-protocol';
 import { threadFile } from '../support/inference';
 import { failingAtRows } from '../support/onnx';

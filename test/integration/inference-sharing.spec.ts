@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Drawing } from '../../apps/inference/src/engine/engine';
-import { DrawingAbortedError, DrawingRefusedError, Engine } from '../../apps/inference/src/engine/engine';
+import { Engine } from '../../apps/inference/src/engine/engine';
+import { DrawingAbortedError, DrawingRefusedError } from '../../apps/inference/src/engine/engine-errors';
 import type {
   DrawingProgress,
   DrawRequest,

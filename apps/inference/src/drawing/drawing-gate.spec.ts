@@ -1,5 +1,5 @@
 import { DrawingGate } from './drawing-gate';
-import { DrawingAbortedError } from '../engine/engine';
+import { DrawingAbortedError } from '../engine/engine-errors';
 
 describe(DrawingGate.name, () => {
   let gate: DrawingGate;

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { DrawingAbortedError } from '../engine/engine';
+import { DrawingAbortedError } from '../engine/engine-errors';
 
 interface Waiting {
   alone: boolean;

@@ -4,7 +4,7 @@ import { ImageTaskLifeCycle } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import { crashPoint } from '@app/process';
 import { Injectable } from '@nestjs/common';
-import { DrawingAbortedError } from '../engine/engine';
+import { DrawingAbortedError } from '../engine/engine-errors';
 import type { DrawRequest } from '../engine/engine-protocol';
 import type { EngineLoan } from '../engine/engines';
 import { seedOf } from '../engine/seed';

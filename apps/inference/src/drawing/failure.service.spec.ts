@@ -2,7 +2,7 @@ import { ImageTask } from '@app/domain';
 import type { ImageTaskLifeCycle, Settlement } from '@app/image-tasks';
 import { maxAttempts } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
-import { DrawingAbortedError, DrawingRefusedError, EngineBrokenError, EngineLostError } from '../engine/engine';
+import { DrawingAbortedError, DrawingRefusedError, EngineBrokenError, EngineLostError } from '../engine/engine-errors';
 import { FailureService } from './failure.service';
 import { TaskRefusedError } from './task-refused-error';
 

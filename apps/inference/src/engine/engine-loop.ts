@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { AbortError, OutOfMemoryError, SharedSessions } from '@app/diffusion';
 import { Admission } from './admission';
+import { CallTimes } from './call-times';
 import type { DrawCommand, DrawingInProgress } from './drawing-in-progress';
 import type { EngineReport } from './engine-protocol';
 import { Enlarging } from './enlarging';
@@ -30,8 +31,7 @@ export class EngineLoop {
   private readonly enlarging: Enlarging;
   private readonly rowLimits: RowLimits;
   private running: Promise<void> | undefined;
-  /** What a row of a call took of late. */
-  private rowMs = 0;
+  private readonly callTimes = new CallTimes();
   private isClosed = false;
 
   constructor(
@@ -43,6 +43,7 @@ export class EngineLoop {
       memoryBytes,
       () => this.modelsInUse(),
       (loaded) => report({ type: 'loaded', ...loaded }),
+      (key) => report({ type: 'released', key }),
     );
     this.rowLimits = new RowLimits(options.device, () => this.registry.drawingBytes);
     this.admission = new Admission({ ...options, sharedSessions: new SharedSessions() }, this.registry, {
@@ -82,12 +83,12 @@ export class EngineLoop {
         await this.admission.settled();
         continue;
       }
-      const turn = chooseTurn(
-        this.drawings,
-        (owner) => this.shares.of(owner),
-        this.rowMs,
-        (group) => this.maxRows(group),
-      );
+      const turn = chooseTurn(this.drawings, {
+        engineMs: (owner) => this.shares.of(owner),
+        rowMs: this.callTimes.rowMs,
+        maxRows: (group) => this.maxRows(group),
+        isSharingSooner: (group, rows) => this.callTimes.isSharingSooner(group, rows),
+      });
       if (turn.length > 0) await this.device.run(() => this.step(turn));
       await this.retire(turn);
     }
@@ -113,7 +114,7 @@ export class EngineLoop {
   }
 
   private async step(turn: readonly DrawingTurn[]): Promise<void> {
-    const [{ candidate: first }] = turn;
+    const [{ candidate: first, pictures: firstPictures }] = turn;
     const trajectories = turn.flatMap(({ pictures }) => pictures.map(({ trajectory }) => trajectory));
     const rows = trajectories.reduce((sum, trajectory) => sum + trajectory.rows, 0);
     const startedAt = performance.now();
@@ -124,7 +125,7 @@ export class EngineLoop {
       return this.stepFailed(turn, rows, error);
     }
     const stepMs = performance.now() - startedAt;
-    this.rowMs += (stepMs / rows - this.rowMs) / (this.rowMs === 0 ? 1 : 8);
+    this.callTimes.note(firstPictures[0].group, rows, stepMs);
     for (const { candidate, pictures } of turn) {
       const ms = (stepMs * pictures.reduce((sum, picture) => sum + picture.rows, 0)) / rows;
       candidate.computeMs += ms;

@@ -113,8 +113,6 @@ export interface ModelLoaded {
   /** Estimated memory of the model, and of all loaded models. */
   modelBytes: number;
   totalBytes: number;
-  /** Keys of the models that were released to make room. */
-  evicted: string[];
 }
 
 /** Messages from an engine thread. */
@@ -123,6 +121,8 @@ export type EngineReport =
   /** The device that was asked for cannot be used: the thread ends. */
   | { type: 'unavailable'; reason: string }
   | ({ type: 'loaded' } & ModelLoaded)
+  /** A model made room for another, or for drawing. */
+  | { type: 'released'; key: string }
   | ({ type: 'started'; id: number } & DrawingStarted)
   | ({ type: 'stepped' } & EngineStep)
   | ({ type: 'progress'; id: number } & DrawingProgress)

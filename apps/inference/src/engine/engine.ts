@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Device } from '@app/diffusion';
 import { DeviceUnavailableError } from './device';
+import { DrawingAbortedError, EngineLostError, failureError } from './engine-errors';
 import type {
   DrawingProgress,
   DrawingStarted,
@@ -34,31 +35,11 @@ export interface Drawing {
   signal?: AbortSignal;
 }
 
-/** The drawing was aborted by its signal, or could not begin because the process ends. */
-export class DrawingAbortedError extends Error {
-  override readonly name = 'DrawingAbortedError';
-}
-
-/** The drawing would fail every time; the message is one plain sentence for the caller. */
-export class DrawingRefusedError extends Error {
-  override readonly name = 'DrawingRefusedError';
-}
-
-/** The engine broke or its thread ended; a retry of the drawing may succeed. */
-export class EngineBrokenError extends Error {
-  override readonly name: string = 'EngineBrokenError';
-}
-
-/** The engine's thread ended or hangs, with all that it drew: any of these may be at fault. */
-export class EngineLostError extends EngineBrokenError {
-  override readonly name = 'EngineLostError';
-}
-
-/** How to start an engine's thread, and callbacks for its models and its end. */
 export interface EngineOptions extends EngineSettings {
   /** Compiled entry of the thread; tests name the one in `dist`. */
   threadFile?: string;
   onLoaded?: (loaded: ModelLoaded) => void;
+  onReleased?: (key: string) => void;
   onStep?: (step: EngineStep) => void;
   onCrash?: (error: Error) => void;
   /** An engine that draws and is silent for this many milliseconds is considered hung. */
@@ -190,6 +171,7 @@ export class Engine {
     const {
       threadFile,
       onLoaded: _onLoaded,
+      onReleased: _onReleased,
       onStep: _onStep,
       onCrash,
       stallMs: _stallMs,
@@ -218,15 +200,18 @@ export class Engine {
     });
   }
 
-  private noteLoaded(report: ModelLoaded): void {
+  private noteLoaded(report: Extract<EngineReport, { type: 'loaded' | 'released' }>): void {
+    if (report.type === 'released') {
+      this.loaded.delete(report.key);
+      return this.options.onReleased?.(report.key);
+    }
     this.loaded.add(report.key);
-    for (const key of report.evicted) this.loaded.delete(key);
     this.options.onLoaded?.(report);
   }
 
   private handleReport(report: Exclude<EngineReport, { type: 'ready' | 'unavailable' }>): void {
     this.reportedAt = performance.now();
-    if (report.type === 'loaded') return this.noteLoaded(report);
+    if (report.type === 'loaded' || report.type === 'released') return this.noteLoaded(report);
     if (report.type === 'stepped') return this.options.onStep?.(report);
     const pending = this.pending.get(report.id);
     // A drawing that stalled may still say something.
@@ -238,12 +223,4 @@ export class Engine {
     else if (report.type === 'done') pending.resolve({ computeMs: report.computeMs });
     else if (report.type === 'failed') pending.reject(failureError(report));
   }
-}
-
-function failureError({ failure, message, stack }: Extract<EngineReport, { type: 'failed' }>): Error {
-  if (failure === 'aborted') return new DrawingAbortedError(message);
-  if (failure === 'refused') return new DrawingRefusedError(message);
-  const error = new EngineBrokenError(message);
-  if (stack) error.stack = stack;
-  return error;
 }

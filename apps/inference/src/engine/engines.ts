@@ -64,10 +64,11 @@ export class Engines {
         mergedCacheBytes: config.mergedCacheMb * 2 ** 20,
         ...(threadFile && { threadFile }),
         onLoaded: (loaded) => {
-          const { key, loadMs, modelBytes, totalBytes, evicted } = loaded;
+          const { key, loadMs, modelBytes, totalBytes } = loaded;
           onLoaded?.(loaded, device);
-          logger.log('model loaded', { device, model: key, loadMs, ...megabytes({ modelBytes, totalBytes }), evicted });
+          logger.log('model loaded', { device, model: key, loadMs, ...megabytes({ modelBytes, totalBytes }) });
         },
+        onReleased: (key) => logger.log('model released', { device, model: key }),
         ...(onStep && { onStep }),
         onCrash: (error) => logger.error('engine thread ended', error, { device }),
         stallMs: config.engineStallSeconds * 1000,

@@ -11,16 +11,18 @@ class FakeModel {
 
 describe(ModelRegistry.name, () => {
   const reports: ModelLoaded[] = [];
+  const released: string[] = [];
   const inUse = new Set<string>();
   let registry: ModelRegistry;
 
   beforeEach(() => {
-    reports.length = 0;
+    reports.length = released.length = 0;
     inUse.clear();
     registry = new ModelRegistry(
       100,
       () => inUse,
       (report) => reports.push(report),
+      (key) => released.push(key),
     );
   });
 
@@ -30,7 +32,7 @@ describe(ModelRegistry.name, () => {
   it('loads a model once', async () => {
     const first = await get('a', 10);
     expect(await get('a', 10)).toBe(first);
-    expect(reports).toEqual([expect.objectContaining({ key: 'a', modelBytes: 10, totalBytes: 10, evicted: [] })]);
+    expect(reports).toEqual([expect.objectContaining({ key: 'a', modelBytes: 10, totalBytes: 10 })]);
   });
 
   it('releases the least recently used models until the new one fits', async () => {
@@ -38,7 +40,8 @@ describe(ModelRegistry.name, () => {
     await get('a', 40);
     await get('d', 60);
     expect([a.released, b.released, c.released]).toEqual([false, true, true]);
-    expect(reports.at(-1)).toMatchObject({ key: 'd', evicted: ['b', 'c'], totalBytes: 100 });
+    expect(reports.at(-1)).toMatchObject({ key: 'd', totalBytes: 100 });
+    expect(released).toEqual(['b', 'c']);
   });
 
   it('keeps a model that is larger than the budget, alone', async () => {
@@ -60,8 +63,10 @@ describe(ModelRegistry.name, () => {
   it('makes room for drawing by releasing what is idle, and no more than that takes', async () => {
     const [a, b, c] = [await get('a', 30), await get('b', 30), await get('c', 30)];
     inUse.add('c');
-    expect(await registry.makeRoom(30)).toEqual(['a']);
-    expect(await registry.makeRoom(1000)).toEqual(['b']);
+    expect(await registry.makeRoom(30)).toBe(1);
+    expect(released).toEqual(['a']);
+    expect(await registry.makeRoom(1000)).toBe(1);
+    expect(released).toEqual(['a', 'b']);
     expect([a.released, b.released, c.released]).toEqual([true, true, false]);
   });
 

@@ -24,6 +24,7 @@ export class ModelRegistry {
     private readonly budgetBytes: number,
     private readonly inUse: () => ReadonlySet<string>,
     private readonly onLoad: (report: ModelLoaded) => void,
+    private readonly onRelease: (key: string) => void,
   ) {}
 
   /** Estimate of what all loaded models take. */
@@ -53,30 +54,30 @@ export class ModelRegistry {
     }
     const spec = await describe();
     // Room is made first: two large models at once may be more than there is memory.
-    const evicted = await this.makeRoom(spec.bytes);
+    await this.makeRoom(spec.bytes);
     const startedAt = performance.now();
     const model = await spec.load();
     this.loaded.set(key, { model, bytes: spec.bytes });
     const loadMs = Math.round(performance.now() - startedAt);
-    this.onLoad({ key, loadMs, modelBytes: spec.bytes, totalBytes: this.bytes, evicted });
+    this.onLoad({ key, loadMs, modelBytes: spec.bytes, totalBytes: this.bytes });
     return model;
   }
 
-  /** Releases models that are not in use until so many bytes are free, or none is left to release. @returns their keys */
-  async makeRoom(bytes: number): Promise<string[]> {
-    const evicted: string[] = [];
+  /** Releases models that are not in use until so many bytes are free, or none is left to release. @returns how many it released */
+  async makeRoom(bytes: number): Promise<number> {
+    let released = 0;
     const inUse = this.inUse();
     for (const key of [...this.loaded.keys()].filter((each) => !inUse.has(each))) {
       if (this.bytes + bytes <= this.budgetBytes) break;
       await this.release(key);
-      evicted.push(key);
+      released++;
     }
-    return evicted;
+    return released;
   }
 
   /** Releases every model that is not in use. @returns whether there was one */
   async releaseIdle(): Promise<boolean> {
-    return (await this.makeRoom(Infinity)).length > 0;
+    return (await this.makeRoom(Infinity)) > 0;
   }
 
   /** Releases every model. */
@@ -87,6 +88,7 @@ export class ModelRegistry {
   private async release(key: string): Promise<void> {
     const { model } = this.loaded.get(key)!;
     this.loaded.delete(key);
+    this.onRelease(key);
     await model.release();
   }
 }

@@ -25,13 +25,18 @@ const many = (count: number, left: number, change: Partial<Candidate> = {}): Nam
 
 const rowMs = 5;
 
-function turnOf(candidates: readonly Named[], engineMs: Record<string, number> = {}, maxRows = 16): string[] {
-  const turn = chooseTurn(
-    candidates,
-    (owner) => engineMs[owner] ?? 0,
+function turnOf(
+  candidates: readonly Named[],
+  engineMs: Record<string, number> = {},
+  maxRows = 16,
+  isSharingSooner = false,
+): string[] {
+  const turn = chooseTurn(candidates, {
+    engineMs: (owner) => engineMs[owner] ?? 0,
     rowMs,
-    () => maxRows,
-  );
+    maxRows: () => maxRows,
+    isSharingSooner: () => isSharingSooner,
+  });
   return turn.map(({ candidate, pictures }) => `${candidate.name}x${pictures.length}`);
 }
 
@@ -44,6 +49,10 @@ describe(chooseTurn.name, () => {
     expect(turnOf([drawing('long', 30), drawing('short', 10)])).toEqual(['shortx1']);
     expect(turnOf([drawing('c', 30), drawing('a', 10), drawing('b', 20)])).toEqual(['ax1', 'bx1']);
     expect(turnOf([...many(6, 20), drawing('long', 30)])).toHaveLength(6);
+  });
+
+  it('lets all go together where that is sooner for them', () => {
+    expect(turnOf([drawing('long', 30), drawing('short', 20)], {}, 16, true)).toEqual(['shortx1', 'longx1']);
   });
 
   it('fills a call as soon as there are enough pictures for it', () => {

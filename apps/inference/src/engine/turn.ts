@@ -28,20 +28,27 @@ const mostPassedOver = 30;
 /** One that is so many times as long as the shortest lets it go before: a call that they share would take it longer. */
 const shortFactor = 3;
 
+/** What the choice depends on beside the candidates. */
+export interface TurnFacts {
+  /** Time that each owner's drawings have had, counted from the same start. */
+  engineMs: (owner: string) => number;
+  /** What a row of a call takes. */
+  rowMs: number;
+  /** Rows of one call; a picture that has more is drawn alone. */
+  maxRows: (group: string) => number;
+  /** Whether pictures of so many rows are done sooner in the mean if they share calls than one after the other. */
+  isSharingSooner: (group: string, rows: number) => boolean;
+}
+
 /**
  * Chooses what the next call of the U-Net advances. A call of many rows takes less time for each of them, and keeps each waiting
- * for longer. So while there is room for more, all go but the one that has most left to do, which makes the mean of all waits
- * short; and once a call is full, it is filled. Owners have equal shares of the engine's time, however many drawings each has.
- * @param engineMs time that each owner's drawings have had, counted from the same start
- * @param rowMs what a row of a call takes
- * @param maxRows rows of one call; a picture that has more is drawn alone
+ * for longer. Where the time is much less, all go together. Where it is not, and while there is room for more, all go but the one
+ * that has most left to do: that makes the mean of all waits short. Once a call would be full, it is filled. Owners have equal shares of the engine's time, however many drawings each has.
  * @returns the drawings and pictures that share the next call
  */
 export function chooseTurn<C extends Candidate>(
   candidates: readonly C[],
-  engineMs: (owner: string) => number,
-  rowMs: number,
-  maxRows: (group: string) => number,
+  { engineMs, rowMs, maxRows, isSharingSooner }: TurnFacts,
 ): Turn<C>[] {
   const least = Math.min(...candidates.map(({ owner }) => engineMs(owner)));
   const eligible = candidates.filter(({ owner }) => engineMs(owner) <= least + aheadRows * rowMs);
@@ -51,7 +58,7 @@ export function chooseTurn<C extends Candidate>(
   const ordered = [...overdue, ...byWork.filter((candidate) => !isOverdue(candidate))];
   const leader = ordered.find(({ isSuspect }) => isSuspect) ?? ordered[0];
   if (!leader) return [];
-  const [{ group }] = leader.pictures;
+  const [{ group, rows }] = leader.pictures;
   const most = maxRows(group);
   if (leader.isSuspect) return fill([leader], group, most);
 
@@ -60,7 +67,7 @@ export function chooseTurn<C extends Candidate>(
     .filter((candidate) => isOverdue(candidate) || candidate.remainingWork <= shortFactor * leader.totalWork);
   const isFull = sharing.reduce((sum, candidate) => sum + rowsIn(candidate, group), 0) >= most;
   const sooner = Math.max(1, overdue.length, sharing.length - 1);
-  return fill(isFull ? sharing : sharing.slice(0, sooner), group, most);
+  return fill(isFull || isSharingSooner(group, rows) ? sharing : sharing.slice(0, sooner), group, most);
 }
 
 function rowsIn({ pictures }: Candidate, group: string): number {

@@ -1,0 +1,32 @@
+import { CallTimes } from './call-times';
+
+describe(CallTimes.name, () => {
+  const measured = (...calls: [rows: number, ms: number][]): CallTimes => {
+    const times = new CallTimes();
+    for (const [rows, ms] of calls) times.note('square', rows, ms);
+    return times;
+  };
+
+  it('takes sharing to be sooner until both kinds of calls were measured twice', () => {
+    expect(measured().isSharingSooner('square', 2)).toBe(true);
+    expect(measured([2, 10], [4, 20], [2, 10]).isSharingSooner('square', 2)).toBe(true);
+    expect(measured([2, 10], [4, 20], [2, 10], [4, 20]).isSharingSooner('square', 2)).toBe(false);
+    expect(measured([2, 10], [4, 20], [2, 10], [4, 20]).isSharingSooner('other', 2)).toBe(true);
+  });
+
+  it('compares a call for two pictures with one and a half calls for one', () => {
+    expect(measured([2, 10], [4, 14], [2, 10], [4, 14]).isSharingSooner('square', 2)).toBe(true);
+    expect(measured([2, 10], [4, 16], [2, 10], [4, 16]).isSharingSooner('square', 2)).toBe(false);
+  });
+
+  it('does not count the first call of so many rows', () => {
+    expect(measured([2, 10], [4, 500], [2, 10], [4, 14]).isSharingSooner('square', 2)).toBe(true);
+  });
+
+  it('follows what calls take of late', () => {
+    const times = measured([2, 10], [4, 14], [2, 10], [4, 14]);
+    for (let i = 0; i < 10; i++) times.note('square', 4, 19);
+    expect(times.isSharingSooner('square', 2)).toBe(false);
+    expect(times.rowMs).toBeCloseTo(19 / 4, 1);
+  });
+});

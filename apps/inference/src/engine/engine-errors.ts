@@ -1,0 +1,32 @@
+import type { EngineReport } from './engine-protocol';
+
+/** The drawing was aborted by its signal, or could not begin because the process ends. */
+export class DrawingAbortedError extends Error {
+  override readonly name = 'DrawingAbortedError';
+}
+
+/** The drawing would fail every time; the message is one plain sentence for the caller. */
+export class DrawingRefusedError extends Error {
+  override readonly name = 'DrawingRefusedError';
+}
+
+/** The engine broke or its thread ended; a retry of the drawing may succeed. */
+export class EngineBrokenError extends Error {
+  override readonly name: string = 'EngineBrokenError';
+}
+
+/** The engine's thread ended or hangs, with all that it drew: any of these may be at fault. */
+export class EngineLostError extends EngineBrokenError {
+  override readonly name = 'EngineLostError';
+}
+
+/** How to start an engine's thread, and callbacks for its models and its end. */
+
+/** The failure that an engine's thread reported, as an error. */
+export function failureError({ failure, message, stack }: Extract<EngineReport, { type: 'failed' }>): Error {
+  if (failure === 'aborted') return new DrawingAbortedError(message);
+  if (failure === 'refused') return new DrawingRefusedError(message);
+  const error = new EngineBrokenError(message);
+  if (stack) error.stack = stack;
+  return error;
+}
