@@ -1,9 +1,9 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import type { CreateGenerationDto, GenerationDto } from '@app/domain/http';
 import sharp from 'sharp';
+import type { Client, NewGeneration } from '../packages/client/src';
+import { createClient } from '../packages/client/src';
 import type { Verdict } from './judge/judge';
 import { judge } from './judge/judge';
 import { render } from './judge/render';
@@ -37,7 +37,6 @@ const { values: options } = parseArgs({
   },
 });
 
-const pollMs = 100;
 /** Number of concurrent pictures. */
 const concurrency = 4;
 
@@ -51,14 +50,14 @@ interface Result extends Verdict {
 async function main(): Promise<void> {
   if (options.help) return console.log(usage);
   const key = options.key ?? readFileSync(join('.darkroom', 'api-key'), 'utf8').trim();
-  const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
+  const darkroom = createClient({ baseUrl: options.url, apiKey: key });
   const scenes = scenesOf(Number(options.seed), Number(options.count));
   const results: Result[] = [];
   let next = 0;
   let done = 0;
   const work = async (): Promise<void> => {
     for (let index = next++; index < scenes.length; index = next++) {
-      results[index] = await judgeOne(headers, scenes[index], Number(options.seed) * 1000 + index);
+      results[index] = await judgeOne(darkroom, scenes[index], Number(options.seed) * 1000 + index);
       process.stderr.write(`\r${++done} of ${scenes.length}`);
     }
   };
@@ -78,15 +77,15 @@ function scenesOf(seed: number, count: number): Scene[] {
   return scenes;
 }
 
-async function judgeOne(headers: Record<string, string>, scene: Scene, seed: number): Promise<Result> {
-  const record = await draw(headers, {
+async function judgeOne(darkroom: Client, scene: Scene, seed: number): Promise<Result> {
+  const record = await darkroom.generate({
     prompt: scene.caption,
     aspect_ratio: scene.format,
     model: options.model,
     seed,
     ...(options.cfg && { cfg: Number(options.cfg) }),
     ...(options.steps && { steps: Number(options.steps) }),
-    ...(options.scheduler && { scheduler: options.scheduler }),
+    ...(options.scheduler && { scheduler: options.scheduler as NewGeneration['scheduler'] }),
   });
   const file = Buffer.from(await (await fetch(record.images[0])).arrayBuffer());
   const { data, info } = await sharp(file).removeAlpha().raw().toBuffer({ resolveWithObject: true });
@@ -96,23 +95,6 @@ async function judgeOne(headers: Record<string, string>, scene: Scene, seed: num
     writeFileSync(join(options.keep, `${seed} ${scene.caption}.png`), file);
   }
   return { ...verdict, caption: scene.caption, seed, servedBy: record.served_by };
-}
-
-async function draw(headers: Record<string, string>, body: Partial<CreateGenerationDto>): Promise<GenerationDto> {
-  const route = `${options.url}/v1/sd/text-to-image`;
-  let record = await read(await fetch(route, { method: 'POST', headers, body: JSON.stringify(body) }));
-  while (record.status === 'queued' || record.status === 'processing') {
-    await delay(pollMs);
-    record = await read(await fetch(`${route}/${record.id}`, { headers }));
-  }
-  if (record.status !== 'succeeded') throw new Error(`"${body.prompt}" has ${record.status}: ${record.error}`);
-  return record;
-}
-
-async function read(response: Response): Promise<GenerationDto> {
-  const body = (await response.json()) as GenerationDto & { detail?: string };
-  if (!response.ok) throw new Error(body.detail);
-  return body;
 }
 
 function report(scenes: readonly Scene[], results: readonly Result[]): void {
