@@ -266,6 +266,19 @@ describe('The contract', () => {
       return valid ? { body: valid } : {};
     };
 
+    /** Makes such a request possible, and returns what sends it. */
+    const request = async (id: string) => {
+      const fresh = await makeWorld(api, key, receiver);
+      if (id === 'cancelGeneration') {
+        const { body } = await send<{ id: string }>('createGeneration', { body: { prompt: 'a robot' } });
+        fresh.generation = body.id;
+      }
+      const body = bodies.find(({ operation, within }) => operation === id && !within);
+      const valid = body && filled(body.shape === 'array' ? [body.valid] : body.valid, fresh);
+      const options = optionsOf(id, valid);
+      return (headers = {}) => send<object>(id, { ...options, headers: { ...options.headers, ...headers } }, '', fresh);
+    };
+
     it('has a row for every operation', () => {
       expect(Object.keys(replies).sort()).toEqual(operations.map(({ id }) => id).sort());
     });
@@ -274,14 +287,7 @@ describe('The contract', () => {
       '%s has these keys and no others',
       async (_label, id) => {
         const row = replies[id];
-        const fresh = await makeWorld(api, key, receiver);
-        if (id === 'cancelGeneration') {
-          const { body } = await send<{ id: string }>('createGeneration', { body: { prompt: 'a robot' } });
-          fresh.generation = body.id;
-        }
-        const body = bodies.find(({ operation, within }) => operation === id && !within);
-        const valid = body && filled(body.shape === 'array' ? [body.valid] : body.valid, fresh);
-        const reply = await send<object>(id, optionsOf(id, valid), '', fresh);
+        const reply = await (await request(id))();
         expect([reply.status, reply.headers.get('content-type')?.split(';')[0]]).toEqual([
           row.status,
           row.contentType ?? 'application/json',
@@ -292,6 +298,17 @@ describe('The contract', () => {
         const elements = [reply.body].flat();
         expect(elements.length).toBeGreaterThan(0);
         for (const element of elements) expect(Object.keys(element).sort()).toEqual([...row.keys].sort());
+      },
+    );
+
+    const posts = operations.filter(({ method }) => method === 'POST');
+    it.each(posts.map(({ id, path }) => [path, id] as const))(
+      'POST %s is executed once for an Idempotency-Key',
+      async (_label, id) => {
+        const repeat = await request(id);
+        const [first, second] = [await repeat({ 'idempotency-key': id }), await repeat({ 'idempotency-key': id })];
+        expect([first.status, second.status]).toEqual([replies[id].status, replies[id].status]);
+        expect([first, second].map(({ headers }) => headers.get('idempotency-replayed'))).toEqual([null, 'true']);
       },
     );
 

@@ -5,7 +5,10 @@ import { InferenceWorker } from '@app/domain';
 import { LiveWorkers } from '@app/image-tasks';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
+import { createTestDatabase } from '../support/database';
 import { withShapes } from '../support/onnx';
+import { runApi } from '../support/running-api';
+import { until } from '../support/until';
 
 describe('models', () => {
   const folders: string[] = [];
@@ -53,6 +56,23 @@ describe('models', () => {
         stands_in_for: ['sd1.5'],
       }),
     ]);
+  });
+
+  it('says at its start which weights draw, and what shapes stands in for', async () => {
+    const database = await createTestDatabase();
+    const folder = await mkdtemp(join(tmpdir(), 'darkroom-data-'));
+    folders.push(folder);
+    const api = await runApi({ DATABASE_URL: database.url, DATA_DIR: folder, MODEL_FALLBACK: 'on' });
+    try {
+      const line = await until(async () => api.lines.find(({ msg }) => msg === 'models'), 'the models are logged');
+      expect(line).toMatchObject({
+        installed: [expect.stringMatching(/^shapes@[0-9a-f]{12}$/)],
+        shapesStandsInFor: ['sd1.5', 'sd2.1'],
+      });
+    } finally {
+      await api.end('SIGKILL');
+      await database.drop();
+    }
   });
 
   it('lists nothing if there is no folder', async () => {

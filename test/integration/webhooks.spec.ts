@@ -115,6 +115,17 @@ describe('Webhooks', () => {
     expect(delivery.status).toBe('delivered');
   });
 
+  itOnce('gives up an answer that does not come within 15 seconds, and tries again later', async () => {
+    const { url } = await receiver(() => undefined);
+    const { id, status } = await deliveryOf(await terminate(url), ({ attemptCount }) => attemptCount === 1);
+    expect(status).toBe('pending');
+    const attempt = await api.dataSource.manager.findOneByOrFail(WebhookAttempt, { deliveryId: id });
+    expect(attempt).toMatchObject({
+      statusCode: null,
+      error: 'The receiver did not answer within 15 seconds.',
+    });
+  });
+
   it('makes a new job for a due delivery that lost its job', async () => {
     const { url, next } = await receiver((_, response, count) =>
       response.writeHead(count === 1 ? 503 : 200, { 'retry-after': '600' }).end(),
