@@ -10,10 +10,10 @@ Every error is \`application/problem+json\` (RFC 9457):
   "type": "about:blank",
   "title": "Bad Request",
   "status": 400,
-  "detail": "\\"/steps\\" must be an integer from 1 to 50, got 500.",
+  "detail": "\\"/steps\\" must be from 1 to 50, got 500.",
   "instance": "f0d248d0-65cc-46e8-885b-28eb83a274d2",
   "code": "ValidationFailed",
-  "errors": [{ "pointer": "/steps", "message": "must be an integer from 1 to 50, got 500" }]
+  "errors": [{ "pointer": "/steps", "message": "must be from 1 to 50, got 500" }]
 }
 \`\`\`
 

@@ -7,7 +7,7 @@ import { BodyTooLargeError, DomainError, MalformedBodyError, ServiceUnavailableE
  * An upload's only time limit is its progress: the slowest line that could send a file of weights in a day sends more than this
  * in that time; a slower one only holds a connection and disk space.
  */
-const progress = { bytes: 64 * 1024, windowMs: 30_000 };
+export const uploadProgress = { bytes: 64 * 1024, windowMs: 30_000 };
 /** How often the progress is checked in that time. */
 const looks = 10;
 /** The disk space is checked once per this many bytes. */
@@ -15,7 +15,7 @@ const roomEveryBytes = 4 * 1024 * 1024;
 
 /** The sender is almost silent. */
 export class UploadStalledError extends DomainError<'timeout'> {
-  constructor({ bytes, windowMs }: typeof progress) {
+  constructor({ bytes, windowMs }: typeof uploadProgress) {
     super('timeout', 'UploadStalled', `Fewer than ${bytes} bytes came in ${windowMs / 1000} s. Send the file again.`);
   }
 }
@@ -28,7 +28,7 @@ export interface ReceiveOptions {
   signal?: AbortSignal;
   /** Throws when the disk has no room for more. */
   assertRoom?: () => Promise<void>;
-  progress?: typeof progress;
+  progress?: typeof uploadProgress;
 }
 
 /**
@@ -71,7 +71,7 @@ export async function receiveFile(
 /** Processes the chunks one by one. A failure stops reading but leaves the stream open, because the response uses its connection. */
 function readAll(
   body: Readable,
-  { signal, progress: pace = progress }: ReceiveOptions,
+  { signal, progress: pace = uploadProgress }: ReceiveOptions,
   take: (chunk: Buffer) => Promise<void>,
 ): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -8,7 +8,7 @@ import { BodyTimeoutError, UnsupportedMediaTypeError } from './http-errors';
 
 const utf8 = 'utf-8';
 /** A body is at most 1 MB: 30 s are time enough for a line of 300 kbit/s. */
-const bodyTimeoutMs = 30_000;
+export const bodyTimeoutMs = 30_000;
 const methodsWithBody: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 /** A byte order mark at the beginning is ignored. */
 const decoder = new TextDecoder(utf8);

@@ -5,9 +5,9 @@ import type { DrainedServer } from '../infrastructure/drain';
 import { discardRest } from './unread-body';
 
 /** A response of which the client reads nothing for this long is closed. Node itself only notices slow readers. */
-const stallMs = 30_000;
+export const stallMs = 30_000;
 /** Bytes that a reader who has an answer waiting takes in that time, like the sender of an upload. */
-const leastTakenBytes = 64 * 1024;
+export const leastTakenBytes = 64 * 1024;
 /**
  * More listeners than Node expects wait for the end of a response: its log line, its turn, its long request, the connection's
  * next request.

@@ -14,7 +14,7 @@ import { locationOf } from './located-at';
 import { idsIn } from './record-ids';
 
 /** A body that is larger than this, or has no length, is heavy. */
-const lightBytes = 16 * 1024;
+export const lightBytes = 16 * 1024;
 /** A body of this size is parsed in a fraction of a millisecond, whatever its content. */
 const tinyBytes = 1024;
 /** After parsing a large body, the event loop is left to others for this many times as long; its checks take as long as its parsing. */

@@ -9,7 +9,7 @@ import { Repository } from 'typeorm';
 import type { List } from '../infrastructure/list';
 import { listOf } from '../infrastructure/list';
 
-const defaultGraceHours = 24;
+export const defaultGraceHours = 24;
 const hourMs = 3_600_000;
 
 /** All API keys, for callers who may manage them. Their pictures and records stay their own. */

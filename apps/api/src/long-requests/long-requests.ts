@@ -7,7 +7,7 @@ import { RequestTurns } from './request-turns';
 export type LongRequestKind = 'event stream' | 'complete list' | 'waiting answer' | 'upload';
 
 /** Most open requests per kind and key in one api process; uploads have a limit of their own. */
-const most: Readonly<Record<LongRequestKind, number>> = {
+export const longRequestsPerKey: Readonly<Record<LongRequestKind, number>> = {
   'event stream': 100,
   'complete list': 1,
   'waiting answer': 20,
@@ -36,7 +36,7 @@ export class LongRequests {
     if (answer.closed) return;
     const own = this.open.get(ownerId) ?? new Set();
     const count = [...own].filter((other) => other.kind === kind).length;
-    if (count >= most[kind]) throw tooMany(kind);
+    if (count >= longRequestsPerKey[kind]) throw tooMany(kind);
     const request = { kind, end };
     this.open.set(ownerId, own.add(request));
     this.turns.end(answer);
@@ -67,6 +67,14 @@ function tooMany(kind: LongRequestKind): TooManyError {
       2,
     );
   return kind === 'waiting answer'
-    ? new TooManyError('TooManyWaiting', `This API key may have ${most[kind]} requests waiting for pictures.`, 10)
-    : new TooManyError('TooManyEventStreams', `This API key may have ${most[kind]} event streams open.`, 10);
+    ? new TooManyError(
+        'TooManyWaiting',
+        `This API key may have ${longRequestsPerKey[kind]} requests waiting for pictures.`,
+        10,
+      )
+    : new TooManyError(
+        'TooManyEventStreams',
+        `This API key may have ${longRequestsPerKey[kind]} event streams open.`,
+        10,
+      );
 }

@@ -7,7 +7,7 @@ import { LongRequests } from '../long-requests/long-requests';
 import { StorageQuota, uploadLifeSql } from './storage-quota';
 
 /** Parallel uploads of a key: enough for any client, but too few to hold many connections or much of the disk. */
-const maxPerKey = 4;
+export const uploadsPerKey = 4;
 /** A quarter of the time after which an upload counts as dead. */
 const renewMs = 30_000;
 const retryAfterSeconds = 10;
@@ -17,7 +17,7 @@ export class TooManyUploadsError extends TooManyError {
   constructor() {
     super(
       'TooManyUploads',
-      `This API key may send ${maxPerKey} files at once. Try again when one has arrived.`,
+      `This API key may send ${uploadsPerKey} files at once. Try again when one has arrived.`,
       retryAfterSeconds,
     );
   }
@@ -87,7 +87,7 @@ export class UploadsService {
         `SELECT count(*)::integer AS count FROM uploads WHERE owner_id = $1 AND renewed_at > now() - ${uploadLifeSql}`,
         [ownerId],
       );
-      if (count >= maxPerKey) throw new TooManyUploadsError();
+      if (count >= uploadsPerKey) throw new TooManyUploadsError();
       const row = await this.quota.read(manager, ownerId);
       const room = this.quota.room(row) + replacedBytes;
       if (room < Math.max(declaredBytes ?? 0, 1)) this.quota.assertRoom(row, declaredBytes);

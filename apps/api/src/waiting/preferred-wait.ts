@@ -1,5 +1,5 @@
 /** The longest time that an answer waits at its caller's wish. */
-const longestWaitSeconds = 60;
+export const longestWaitSeconds = 60;
 
 /**
  * The seconds of `wait` in a `Prefer` header (RFC 7240), at most `longestWaitSeconds`; undefined where it is absent or no number of

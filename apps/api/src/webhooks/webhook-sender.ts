@@ -12,7 +12,7 @@ import type { ReceiverAnswer } from './receiver-gate';
 import { retryAfterMs } from './retry-schedule';
 
 /** Time limit of a receiver's response. */
-const timeoutMs = 15_000;
+export const receiverTimeoutMs = 15_000;
 /** At most this much of a response's body is read, for at most this long; then the connection is closed. */
 const maxReplyBytes = 64 * 1024;
 const replyTimeoutMs = 1_000;
@@ -73,7 +73,7 @@ export class WebhookSender {
       durationMs: Date.now() - started,
       retryAfterMs: retryAfterMs(header),
     });
-    const signal = AbortSignal.timeout(timeoutMs);
+    const signal = AbortSignal.timeout(receiverTimeoutMs);
     let isLookedUp = true;
     const agents = receiverAgents(this.config.webhookAllowPrivate, async (hostname, options) => {
       isLookedUp = false;
@@ -147,8 +147,8 @@ async function readSome(body: Readable): Promise<string> {
 function reasonOf(error: unknown, isLookedUp: boolean): string {
   if (isAxiosError(error) && (error.code === 'ERR_CANCELED' || error.code === 'ECONNABORTED'))
     return isLookedUp
-      ? `The receiver did not answer within ${timeoutMs / 1000} seconds.`
-      : `The receiver's name could not be looked up within ${timeoutMs / 1000} seconds.`;
+      ? `The receiver did not answer within ${receiverTimeoutMs / 1000} seconds.`
+      : `The receiver's name could not be looked up within ${receiverTimeoutMs / 1000} seconds.`;
   const message = error instanceof Error ? error.message : String(error);
   if (causeOf(error) instanceof AddressRefusedError) return message;
   return `The receiver could not be reached: ${(error as { code?: string }).code ?? message}.`;

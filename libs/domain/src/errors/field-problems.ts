@@ -2,7 +2,7 @@ import type { FieldProblem } from './domain-error';
 import type { ErrorCode } from './error-table';
 
 /** Problems that one response lists; the others are only counted. */
-const maxListed = 20;
+export const maxProblemsListed = 20;
 /** Characters of a key that a pointer repeats: enough to recognise it. */
 const maxKeyLength = 100;
 
@@ -27,7 +27,7 @@ export class FieldProblems {
 
   /** Whether further problems are only counted. */
   get isFull(): boolean {
-    return this.#told.length >= maxListed;
+    return this.#told.length >= maxProblemsListed;
   }
 
   /**

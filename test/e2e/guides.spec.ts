@@ -1,0 +1,162 @@
+import { createHmac } from 'node:crypto';
+import { copyFileSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { TestKey } from '../support/api';
+import { freePort } from '../support/free-port';
+import type { GuideBlock } from '../support/guide-blocks';
+import { blocksOf, printed } from '../support/guide-blocks';
+import type { GuideProgram } from '../support/guide-programs';
+import { startProgram, untilListening, whyNot } from '../support/guide-programs';
+import type { TestService } from '../support/service';
+import { startTestService } from '../support/service';
+import { until } from '../support/until';
+
+const root = resolve(__dirname, '..', '..');
+const weights = join(root, 'test', 'golden', 'models', 'lora', 'zwx-robot-diffusers.safetensors');
+const pages = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md') && blocksOf(name).length > 0);
+/** A browser's EventSource, where the page was loaded from `ORIGIN`. */
+const browser = `import { EventSource as OfBrowser } from ${JSON.stringify(join(root, 'node_modules/eventsource/dist/index.js'))};
+const { ID, ORIGIN } = process.env;
+class EventSource extends OfBrowser {
+  constructor(path) {
+    super(new URL(path, ORIGIN));
+  }
+}
+`;
+
+jest.setTimeout(600_000);
+
+describe('The programs of docs', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    const port = String(await freePort());
+    const env = { PORT: port, PUBLIC_URL: `http://127.0.0.1:${port}`, MODELS_DIR: process.env.TEST_MODELS_DIR! };
+    service = await startTestService({ env });
+  });
+
+  afterAll(() => service.close());
+
+  describe.each(pages)('%s', (page) => {
+    let key: TestKey;
+    let folder: string;
+    let env: Record<string, string>;
+    let server: GuideProgram | undefined;
+
+    beforeAll(async () => {
+      key = await service.createKey();
+      folder = mkdtempSync(join(tmpdir(), 'darkroom-guide-'));
+      symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+      copyFileSync(weights, join(folder, 'robot.safetensors'));
+      env = {
+        PATH: process.env.PATH!,
+        HOME: process.env.HOME ?? folder,
+        DARKROOM_URL: service.baseUrl,
+        DARKROOM_KEY: key.token,
+        DARKROOM_WEBHOOK_SECRET: key.webhookSecret,
+      };
+    });
+
+    afterAll(async () => {
+      await server?.end();
+      rmSync(folder, { recursive: true });
+    });
+
+    /** Runs a program that ends, and checks what it prints. */
+    const run = async (block: GuideBlock): Promise<void> => {
+      const program = startProgram(block, folder, env);
+      const code = await program.ended;
+      expect([code, program.errors()]).toEqual([0, '']);
+      expect(program.output().trimEnd()).toMatch(printed(block.prints ?? ''));
+    };
+
+    const post = (port: number, body: string, headers: Record<string, string>) =>
+      fetch(`http://127.0.0.1:${port}/hooks/darkroom`, { method: 'POST', body, headers });
+
+    /** Runs a receiver of webhooks: it takes the service's, and nothing else. */
+    const receive = async (block: GuideBlock): Promise<void> => {
+      const port = await freePort();
+      const program = startProgram(block, folder, env, port);
+      try {
+        await untilListening(program, port);
+        const { body } = await service.request<{ id: string }>('POST', '/v1/sd/text-to-image', {
+          key,
+          body: { prompt: 'a red circle', steps: 2, webhook: `http://127.0.0.1:${port}/hooks/darkroom` },
+        });
+        const attempt = await until(async () => {
+          const log = await service.request<{ attempts: { status_code: number | null }[] }[]>(
+            'GET',
+            `/v1/sd/text-to-image/${body.id}/deliveries`,
+            { key },
+          );
+          return log.body[0]?.attempts[0];
+        }, 'the webhook was delivered');
+        expect(attempt.status_code).toBe(204);
+
+        const record = JSON.stringify({ status: 'succeeded', prompt: 'a forged circle' });
+        const now = Math.floor(Date.now() / 1000);
+        const signed = (timestamp: number, secret = key.webhookSecret) => {
+          const hmac = createHmac('sha256', Buffer.from(secret.replace('whsec_', ''), 'base64'));
+          return {
+            'webhook-id': 'msg',
+            'webhook-timestamp': String(timestamp),
+            'webhook-signature': `v1,${hmac.update(`msg.${timestamp}.${record}`).digest('base64')}`,
+          };
+        };
+        const [genuine, other] = [signed(now), signed(now, `whsec_${Buffer.alloc(32).toString('base64')}`)];
+        const both = `${other['webhook-signature']} ${genuine['webhook-signature']}`;
+        const refused: [string, string, Record<string, string>][] = [
+          ['another secret', record, other],
+          ['another body', record.replace('forged', 'faked'), genuine],
+          ['too old', record, signed(now - 600)],
+          ['from the future', record, signed(now + 600)],
+          ['no time', record, { ...genuine, 'webhook-timestamp': 'x' }],
+          [
+            'another version',
+            record,
+            { ...genuine, 'webhook-signature': genuine['webhook-signature'].replace('v1', 'v2') },
+          ],
+          ['half a signature', record, { ...genuine, 'webhook-signature': 'v1,' }],
+          ['no header', record, {}],
+        ];
+        for (const [label, sent, headers] of refused)
+          expect([label, (await post(port, sent, headers)).status]).toEqual([label, 400]);
+        expect(program.output().trimEnd()).toMatch(printed(block.prints!));
+        expect((await post(port, record, { ...genuine, 'webhook-signature': both })).status).toBe(204);
+        await until(
+          async () => program.output().includes('a forged circle'),
+          'it has two signatures, one of them right',
+        );
+      } finally {
+        await program.end();
+      }
+    };
+
+    const blocks = blocksOf(page);
+
+    for (const block of blocks) {
+      const { language, role, line } = block;
+      const title = `line ${line}: ${language}${role ? `, ${role}` : ''}`;
+      if (language === 'json') {
+        it(title, () => expect(typeof JSON.parse(block.source)).toBe('object'));
+        continue;
+      }
+      const reason = whyNot(block);
+      if (reason) {
+        it.skip(`${title} (${reason})`, () => undefined);
+        continue;
+      }
+      it(title, async () => {
+        if (role === 'receiver') await receive(block);
+        else if (role === 'server') {
+          const port = await freePort();
+          server = startProgram(block, folder, env, port);
+          await untilListening(server, port);
+          env.ORIGIN = `http://127.0.0.1:${port}`;
+        } else if (role === 'browser') await run({ ...block, source: `${browser}${block.source}` });
+        else await run(block);
+      });
+    }
+  });
+});

@@ -1,0 +1,114 @@
+import type { ChildProcess } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import type { GuideBlock } from './guide-blocks';
+
+interface Language {
+  /** The file of a program. */
+  file: string;
+  /** The command that runs it. */
+  command: (file: string, port: number) => string[];
+  /** A command that succeeds where it can run. */
+  probe: string[];
+}
+
+/** Variables and functions of a block are there in the next ones of its page, as in one terminal. */
+const goOn = 'set -a; if [ -f .state ]; then . ./.state; fi; export PORT=$0';
+const keep = '{ export -p; declare -f; } > .state';
+
+const languages: Readonly<Record<string, Language>> = {
+  bash: { file: 'block.sh', command: (file) => ['.', file], probe: ['bash', '-c', 'command -v curl && command -v jq'] },
+  js: { file: 'program.mjs', command: (file) => [process.execPath, file], probe: [process.execPath, '--version'] },
+  python: {
+    file: 'program.py',
+    command: (file) => ['python3', file],
+    probe: ['python3', '-c', 'import sys; sys.exit(sys.version_info < (3, 9))'],
+  },
+  go: { file: 'program.go', command: (file) => ['go', 'run', file], probe: ['go', 'version'] },
+  ruby: { file: 'program.rb', command: (file) => ['ruby', file], probe: ['ruby', '-e', 'require "webrick"'] },
+  php: {
+    file: 'program.php',
+    command: (file, port) => ['php', '-S', `127.0.0.1:${port}`, file],
+    probe: ['php', '--version'],
+  },
+  java: { file: 'Program.java', command: (file) => ['java', file], probe: ['javac', '--version'] },
+};
+
+/** Why a block cannot run on this machine; undefined if it can. */
+export function whyNot({ language }: Pick<GuideBlock, 'language'>): string | undefined {
+  const { probe } = languages[language];
+  return spawnSync(probe[0], probe.slice(1)).status === 0 ? undefined : `${language} is not installed`;
+}
+
+/** A program that runs. */
+export interface GuideProgram {
+  /** What it has printed so far. */
+  output: () => string;
+  /** What it has written to its standard error. */
+  errors: () => string;
+  /** Resolves with its exit code when it has ended. */
+  ended: Promise<number | null>;
+  end: () => Promise<void>;
+}
+
+/** Starts a block in a folder. @param port where it listens if it is a server. */
+export function startProgram(
+  { language, source }: GuideBlock,
+  folder: string,
+  env: Record<string, string>,
+  port = 0,
+): GuideProgram {
+  const { file, command } = languages[language];
+  const path = join(folder, file);
+  writeFileSync(path, `${source}\n`);
+  const script =
+    language === 'bash' ? `${goOn}; set -euo pipefail; "$@"; set +u; ${keep}` : `${goOn}; set +a; exec "$@"`;
+  // `go run` starts another process: the group is ended as one.
+  const child: ChildProcess = spawn('bash', ['-c', script, String(port), ...command(path, port)], {
+    cwd: folder,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  const texts = { output: '', errors: '' };
+  child.stdout!.on('data', (chunk: Buffer) => (texts.output += chunk.toString()));
+  child.stderr!.on('data', (chunk: Buffer) => (texts.errors += chunk.toString()));
+  const ended = once(child, 'close').then(([code]: (number | null)[]) => code);
+  return {
+    output: () => texts.output,
+    errors: () => texts.errors,
+    ended,
+    async end() {
+      try {
+        process.kill(-child.pid!, 'SIGKILL');
+      } catch {
+        // It has ended by itself.
+      }
+      await ended;
+    },
+  };
+}
+
+/** Waits until a program listens at its port. @throws if it ends before. */
+export async function untilListening(program: GuideProgram, port: number): Promise<void> {
+  const early = program.ended.then((code) => {
+    throw new Error(`The program ended with ${code}:\n${program.output()}${program.errors()}`);
+  });
+  const poll = async (): Promise<void> => {
+    for (;;) {
+      const socket = connect(port, '127.0.0.1');
+      const isOpen = await once(socket, 'connect').then(
+        () => true,
+        () => false,
+      );
+      socket.destroy();
+      if (isOpen) return;
+      await setTimeout(50);
+    }
+  };
+  await Promise.race([poll(), early]);
+}
