@@ -34,7 +34,7 @@ export const allowedInApi = {
   idempotency: ['http', 'long-requests', 'work'],
   observability: ['auth', 'http', 'infrastructure', 'storage-use'],
   pictures: ['work'],
-  thumbnails: ['pictures', 'work'],
+  thumbnails: ['infrastructure', 'pictures', 'work'],
   images: ['auth', 'work'],
   models: ['docs', 'work'],
   usage: ['auth', 'docs', 'http'],

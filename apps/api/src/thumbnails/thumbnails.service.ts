@@ -20,8 +20,10 @@ const patienceMs = 2000;
 const deletionPatienceMs = 10_000;
 /** Longer than a thumbnail takes: a process with an older claim is gone. */
 const claimMs = 5 * 60_000;
-/** Styles of deleted Prompts per query. */
-const deletionBatch = 100;
+/** Styles of a deleted or drawn Prompt per query. */
+const styleBatch = 100;
+/** Prompts whose picture is still to come that this process remembers; the sweeper finds the others. */
+const mostAwaited = 10_000;
 /** Thumbnails in parallel: while the file of one is fetched or stored, the other is drawn. */
 const concurrency = 2;
 
@@ -39,6 +41,8 @@ export function thumbnailKeyOf(styleId: string): string {
 export class ThumbnailsService {
   private readonly turns = new FairTurns({ concurrency, perKey: 100, total: 1000 });
   private readonly missing = new MissingThumbnails();
+  /** The owners of Prompts that Styles were made from at this process, before they had a picture. */
+  private readonly awaited = new Map<string, string>();
 
   constructor(
     private readonly dataSource: DataSource,
@@ -48,8 +52,9 @@ export class ThumbnailsService {
   ) {}
 
   /**
-   * Called right after Styles are committed, for those whose Prompt has a picture. It never fails the request; inside an
-   * enclosing transaction the response was already written without them.
+   * Called right after Styles are committed: makes the thumbnails of those whose Prompt has a picture, and remembers the other
+   * Prompts for `makeDrawn`. It never fails the request; inside an enclosing transaction the response was already written
+   * without them.
    */
   makeNew(styleIds: readonly string[]): Promise<void> {
     return afterCommit(() => this.makeCommitted(styleIds));
@@ -61,10 +66,10 @@ export class ThumbnailsService {
    */
   async makeFor(sources: readonly Source[], forMs = deletionPatienceMs): Promise<void> {
     const deadline = Date.now() + forMs;
-    const wanted = sources.map((source) => ({ ...source, most: deletionBatch }));
+    const wanted = sources.map((source) => ({ ...source, most: styleBatch }));
     const attempted = new Set<string>();
     for (;;) {
-      const styles = await drawableOf(this.dataSource.manager, wanted, deletionBatch);
+      const styles = await drawableOf(this.dataSource.manager, wanted, styleBatch);
       const remaining = styles.filter(({ id }) => !attempted.has(id));
       if (remaining.length === 0) return;
       for (const { id } of remaining) {
@@ -73,6 +78,20 @@ export class ThumbnailsService {
         attempted.add(id);
         await this.make(id, 'whoever makes it');
       }
+    }
+  }
+
+  /** Called when a Prompt has changed: makes the thumbnails that have waited for its picture. It never throws. */
+  async makeDrawn(promptId: string): Promise<void> {
+    const ownerId = this.awaited.get(promptId);
+    if (ownerId === undefined) return;
+    try {
+      const source = { ownerId, promptId, most: styleBatch };
+      const styles = await drawableOf(this.dataSource.manager, [source], styleBatch);
+      if (styles.length > 0) this.awaited.delete(promptId);
+      for (const { id } of styles) await this.turns.run(ownerId, () => this.make(id));
+    } catch (error) {
+      this.leave(error as Error);
     }
   }
 
@@ -92,6 +111,8 @@ export class ThumbnailsService {
   private async makeCommitted(styleIds: readonly string[]): Promise<void> {
     const deadline = Date.now() + patienceMs;
     try {
+      // First, so that a picture that comes between the two statements is seen by the second.
+      await this.awaitThose(styleIds);
       for (const { id, ownerId } of await this.drawableAmong(styleIds)) {
         if (Date.now() > deadline) return;
         await this.turns.run(ownerId, async () => {
@@ -99,7 +120,26 @@ export class ThumbnailsService {
         });
       }
     } catch (error) {
-      this.logger.warn('thumbnails are left for the sweeper', { reason: (error as Error).message });
+      this.leave(error as Error);
+    }
+  }
+
+  private leave({ message }: Error): void {
+    this.logger.warn('thumbnails are left for the sweeper', { reason: message });
+  }
+
+  /** Remembers the Prompts of Styles that have no picture yet, in place of the oldest ones. */
+  private async awaitThose(styleIds: readonly string[]): Promise<void> {
+    const sources = await this.dataSource.query<Source[]>(
+      `SELECT DISTINCT owner_id AS "ownerId", source_prompt_id AS "promptId" FROM styles
+       WHERE id = ANY($1) AND source_prompt_id IS NOT NULL
+         AND NOT EXISTS (SELECT FROM images WHERE task_id = source_prompt_id)`,
+      [styleIds],
+    );
+    for (const { ownerId, promptId } of sources) this.awaited.set(promptId, ownerId);
+    for (const [oldest] of this.awaited) {
+      if (this.awaited.size <= mostAwaited) return;
+      this.awaited.delete(oldest);
     }
   }
 

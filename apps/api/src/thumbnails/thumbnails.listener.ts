@@ -1,0 +1,22 @@
+import { changeChannel } from '@app/image-tasks';
+import type { BeforeApplicationShutdown } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
+import { Notifications } from '../infrastructure/notifications';
+import { ThumbnailsService } from './thumbnails.service';
+
+/** Makes thumbnails as soon as the picture that they wait for is there. The sweeper makes those of missed notifications. */
+@Injectable()
+export class ThumbnailsListener implements BeforeApplicationShutdown {
+  private readonly running = new Set<Promise<void>>();
+
+  constructor(thumbnails: ThumbnailsService, notifications: Notifications) {
+    notifications.on(changeChannel, (id) => {
+      const work = thumbnails.makeDrawn(id).finally(() => this.running.delete(work));
+      this.running.add(work);
+    });
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await Promise.all(this.running);
+  }
+}
