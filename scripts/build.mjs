@@ -59,6 +59,7 @@ function write(file, content) {
  */
 export async function build() {
   const { transformFile } = await import('@swc/core');
+  const options = { swcrc: true, cwd: root, sourceMaps: true, jsc: { rewriteRelativeImportExtensions: true } };
   const files = sources();
   const print = fingerprint(files);
   const outputs = new Set([stamp]);
@@ -71,7 +72,7 @@ export async function build() {
       if (!file.endsWith('.ts')) return write(output, readFileSync(file));
       outputs.add(`${output}.map`);
       try {
-        const { code, map } = await transformFile(file, { swcrc: true, cwd: root, filename: file, sourceMaps: true });
+        const { code, map } = await transformFile(file, { ...options, filename: file });
         write(output, `${code}\n//# sourceMappingURL=${output.slice(dirname(output).length + 1)}.map\n`);
         write(`${output}.map`, map);
       } catch (error) {

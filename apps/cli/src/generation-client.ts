@@ -1,20 +1,12 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { isTerminated } from '@app/domain';
 import type { Client, Generation, NewGeneration } from '../../../packages/client/src';
 import { createClient, DarkroomError } from '../../../packages/client/src';
 import { CliError } from './run-program';
-
-/** Wait between two polls of the record. */
-const pollMs = 50;
 
 /** Draws pictures with a service; errors become one sentence. */
 export class GenerationClient {
   private readonly client: Client;
 
-  constructor(
-    private readonly url: string,
-    private readonly token: string,
-  ) {
+  constructor(url: string, token: string) {
     this.client = createClient({ baseUrl: url, apiKey: token });
   }
 
@@ -23,17 +15,18 @@ export class GenerationClient {
   }
 
   /**
-   * Follows a drawing to its end: the steps by the event stream, the end by the record, which is the source of truth.
+   * Follows a drawing to its end.
    * @returns the terminated record.
    */
-  async follow(id: string, onStep: (step: number, total: number) => void, signal: AbortSignal): Promise<Generation> {
-    for (;;) {
-      const record = await withCliErrors(this.client.generations.get(id, { signal }));
-      if (isTerminated(record.status)) return record;
-      // The stream ends with the drawing; if it breaks, it is opened again.
-      await this.readSteps(id, onStep, signal).catch(() => undefined);
-      await delay(pollMs, undefined, { signal });
-    }
+  follow(id: string, onStep: (step: number, total: number) => void, signal: AbortSignal): Promise<Generation> {
+    const toItsEnd = async () => {
+      for await (const { event, data } of this.client.generations.events(id, { signal })) {
+        if (event === 'progress') onStep(data.step, data.total);
+        if (event === 'terminated') return data;
+      }
+      throw new CliError(`The Generation ${id} was deleted.`);
+    };
+    return withCliErrors(toItsEnd());
   }
 
   /** Cancels a drawing that is no longer wanted. */
@@ -42,40 +35,8 @@ export class GenerationClient {
   }
 
   /** The bytes of a picture. */
-  async download(imageUrl: string): Promise<Uint8Array> {
-    // Image URLs have the service's public address; this machine reaches it at the local one.
-    const { pathname, search } = new URL(imageUrl);
-    const response = await this.open(`${pathname}${search}`);
-    return new Uint8Array(await response.arrayBuffer());
-  }
-
-  private async readSteps(
-    id: string,
-    onStep: (step: number, total: number) => void,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { body } = await this.open(`/v1/sd/text-to-image/${id}/events`, signal);
-    const decoder = new TextDecoder();
-    let text = '';
-    for await (const chunk of body ?? []) {
-      text += decoder.decode(chunk as Uint8Array, { stream: true });
-      const events = text.split('\n\n');
-      text = events.pop() ?? '';
-      for (const event of events) {
-        const data = /^event: progress$[^]*^data: (.*)$/m.exec(event)?.[1];
-        if (!data) continue;
-        const { step, total } = JSON.parse(data) as { step: number; total: number };
-        onStep(step, total);
-      }
-    }
-  }
-
-  /** A request with a response other than JSON, for which the client has no method. */
-  private async open(path: string, signal?: AbortSignal): Promise<Response> {
-    const headers = { Authorization: `Bearer ${this.token}` };
-    const response = await fetch(`${this.url}${path}`, { headers, ...(signal && { signal }) });
-    if (!response.ok) throw new CliError(`Darkroom answered ${response.status}.`);
-    return response;
+  download(url: string): Promise<Uint8Array> {
+    return withCliErrors(this.client.download(url));
   }
 }
 

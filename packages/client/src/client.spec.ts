@@ -1,5 +1,5 @@
-import { createClient } from './client';
-import { DarkroomError, GenerationFailedError, WaitTimeoutError } from './errors';
+import { createClient } from './client.ts';
+import { DarkroomError, GenerationFailedError, WaitTimeoutError } from './errors.ts';
 
 interface Sent {
   method: string;

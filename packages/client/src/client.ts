@@ -1,6 +1,9 @@
-import type { ClientOptions, RequestOptions } from './connection';
-import { Connection } from './connection';
-import { GenerationFailedError } from './errors';
+import type { ClientOptions, RequestOptions } from './connection.ts';
+import { Connection } from './connection.ts';
+import { GenerationFailedError } from './errors.ts';
+import type { EventOptions } from './events.ts';
+import { follow } from './events.ts';
+import { pagesOf } from './pages.ts';
 import type {
   Collection,
   CreatedKey,
@@ -26,11 +29,12 @@ import type {
   RotatedKey,
   Style,
   StyleToApply,
+  TerminatedPrompt,
   Usage,
   WebhookDelivery,
-} from './types';
-import type { WaitOptions } from './wait';
-import { waitUntil } from './wait';
+} from './types.ts';
+import type { WaitOptions } from './wait.ts';
+import { waitUntil } from './wait.ts';
 
 export type Client = ReturnType<typeof createClient>;
 
@@ -39,9 +43,13 @@ const finetunesPath = '/v1/finetunes';
 const collectionsPath = '/v1/prompts/collections';
 const keysPath = '/v1/keys';
 
-/** A client of one service with one key. Every method throws DarkroomError when the service returns an error. */
+/**
+ * A client of one service with one key. Every method throws DarkroomError when the service returns an error or cannot be reached.
+ * The promise of a single request also has `withResponse()`, for its headers.
+ */
 export function createClient(options: ClientOptions) {
-  const verbs = verbsOf(new Connection(options));
+  const connection = new Connection(options);
+  const verbs = verbsOf(connection);
   const generations = generationsOf(verbs);
   return {
     generations,
@@ -54,6 +62,9 @@ export function createClient(options: ClientOptions) {
     usage: {
       list: (query?: QueryOf<'listUsage'>, more?: RequestOptions) => verbs.get<Usage[]>('/v1/usage', query, more),
     },
+
+    /** The bytes of a picture or thumbnail. They come from `baseUrl`, whatever public address its URL has. */
+    download: (url: string, more: Pick<RequestOptions, 'signal'> = {}) => connection.download(picturePath(url), more),
 
     /**
      * Draws pictures and waits for them.
@@ -68,7 +79,15 @@ export function createClient(options: ClientOptions) {
   };
 }
 
+/** @throws TypeError if it is another URL. */
+function picturePath(url: string): string {
+  const path = /\/images\/[\w.-]+$/.exec(url)?.[0];
+  if (path === undefined) throw new TypeError(`"${url}" is not the URL of a picture of Darkroom.`);
+  return path;
+}
+
 type Query = Readonly<Record<string, string | number | undefined>>;
+type PageQuery = Query & { limit?: number; after?: string };
 type Verbs = ReturnType<typeof verbsOf>;
 
 function verbsOf(connection: Connection) {
@@ -82,17 +101,25 @@ function verbsOf(connection: Connection) {
     putBytes: <T>(path: string, bytes: Uint8Array | Blob, query: Query = {}, more?: RequestOptions) =>
       connection.send<T>('PUT', path, { ...more, query, bytes }),
     remove: (path: string, more?: RequestOptions) => connection.send<Deleted>('DELETE', path, more),
+    pages: <T, Q extends PageQuery>(path: string, query?: Q, more?: RequestOptions) =>
+      pagesOf((page: Q) => connection.send<T[]>('GET', path, { ...more, query: page }), query),
+    events: <T>(path: string, options?: EventOptions) => follow<T>(connection, path, options),
   };
 }
 
-function generationsOf({ get, post, remove }: Verbs) {
+function generationsOf({ get, post, remove, pages, events }: Verbs) {
   const generations = {
     create: (body: NewGeneration, more?: RequestOptions) => post<Generation>(generationsPath, body, more),
     list: (query?: QueryOf<'listGenerations'>, more?: RequestOptions) =>
       get<Generation[]>(generationsPath, query, more),
+    /** The same list as arrays of up to `limit` (100), each its own request. */
+    pages: (query?: QueryOf<'listGenerations'>, more?: RequestOptions) =>
+      pages<Generation, QueryOf<'listGenerations'>>(generationsPath, query, more),
     get: (id: string, more?: RequestOptions) => get<Generation>(`${generationsPath}/${id}`, {}, more),
     cancel: (id: string, more?: RequestOptions) => post<Generation>(`${generationsPath}/${id}/cancel`, undefined, more),
     delete: (id: string, more?: RequestOptions) => remove(`${generationsPath}/${id}`, more),
+    /** Its place in the queue, its steps and its end, as they happen; a stream that breaks is opened again. */
+    events: (id: string, options?: EventOptions) => events<Generation>(`${generationsPath}/${id}/events`, options),
     /** The log of its webhook's deliveries. */
     deliveries: (id: string, more?: RequestOptions) =>
       get<WebhookDelivery[]>(`${generationsPath}/${id}/deliveries`, {}, more),
@@ -110,10 +137,12 @@ function generationsOf({ get, post, remove }: Verbs) {
   return generations;
 }
 
-function finetunesOf({ get, post, patch, putBytes, remove }: Verbs) {
+function finetunesOf({ get, post, patch, putBytes, remove, pages }: Verbs) {
   return {
     create: (body: NewFinetune, more?: RequestOptions) => post<Finetune>(finetunesPath, body, more),
     list: (query?: QueryOf<'listFinetunes'>, more?: RequestOptions) => get<Finetune[]>(finetunesPath, query, more),
+    pages: (query?: QueryOf<'listFinetunes'>, more?: RequestOptions) =>
+      pages<Finetune, QueryOf<'listFinetunes'>>(finetunesPath, query, more),
     get: (id: string, more?: RequestOptions) => get<Finetune>(`${finetunesPath}/${id}`, {}, more),
     update: (id: string, change: FinetuneChange, more?: RequestOptions) =>
       patch<Finetune>(`${finetunesPath}/${id}`, change, more),
@@ -131,18 +160,22 @@ function finetunesOf({ get, post, patch, putBytes, remove }: Verbs) {
   };
 }
 
-function promptsOf({ get, post, remove }: Verbs) {
+function promptsOf({ get, post, remove, pages, events }: Verbs) {
   const promptsPath = (finetuneId: string) => `${finetunesPath}/${finetuneId}/prompts`;
   const prompts = {
     create: (finetuneId: string, body: NewPrompt[], more?: RequestOptions) =>
       post<CreatedPrompt[]>(promptsPath(finetuneId), body, more),
     list: (finetuneId: string, query?: QueryOf<'listPrompts'>, more?: RequestOptions) =>
       get<Prompt[]>(promptsPath(finetuneId), query, more),
+    pages: (finetuneId: string, query?: QueryOf<'listPrompts'>, more?: RequestOptions) =>
+      pages<Prompt, QueryOf<'listPrompts'>>(promptsPath(finetuneId), query, more),
     get: (finetuneId: string, id: string, more?: RequestOptions) =>
       get<Prompt>(`${promptsPath(finetuneId)}/${id}`, {}, more),
     /** Its status, its place in the queue and its step. */
     status: (finetuneId: string, id: string, more?: RequestOptions) =>
       get<PromptStatus>(`${promptsPath(finetuneId)}/${id}/status`, {}, more),
+    events: (finetuneId: string, id: string, options?: EventOptions) =>
+      events<TerminatedPrompt>(`${promptsPath(finetuneId)}/${id}/events`, options),
     delete: (finetuneId: string, id: string, more?: RequestOptions) => remove(`${promptsPath(finetuneId)}/${id}`, more),
     /** Waits until it has pictures or an error message. */
     wait: (finetuneId: string, id: string, wait?: WaitOptions) =>
@@ -156,21 +189,25 @@ function promptsOf({ get, post, remove }: Verbs) {
   return prompts;
 }
 
-function collectionsOf({ get, post, remove }: Verbs) {
+function collectionsOf({ get, post, remove, pages }: Verbs) {
   return {
     create: (body: NewCollection, more?: RequestOptions) => post<Collection>(collectionsPath, body, more),
     list: (query?: QueryOf<'listCollections'>, more?: RequestOptions) =>
       get<Collection[]>(collectionsPath, query, more),
+    pages: (query?: QueryOf<'listCollections'>, more?: RequestOptions) =>
+      pages<Collection, QueryOf<'listCollections'>>(collectionsPath, query, more),
     get: (id: string, more?: RequestOptions) => get<Collection>(`${collectionsPath}/${id}`, {}, more),
     delete: (id: string, more?: RequestOptions) => remove(`${collectionsPath}/${id}`, more),
   };
 }
 
 /** For keys with the scope `admin`. */
-function keysOf({ get, post, patch, remove }: Verbs) {
+function keysOf({ get, post, patch, remove, pages }: Verbs) {
   return {
     create: (body: NewKey, more?: RequestOptions) => post<CreatedKey>(keysPath, body, more),
     list: (query?: QueryOf<'listKeys'>, more?: RequestOptions) => get<Key[]>(keysPath, query, more),
+    pages: (query?: QueryOf<'listKeys'>, more?: RequestOptions) =>
+      pages<Key, QueryOf<'listKeys'>>(keysPath, query, more),
     update: (id: string, change: KeyChange, more?: RequestOptions) => patch<Key>(`${keysPath}/${id}`, change, more),
     rotate: (id: string, rotation: KeyRotation = {}, more?: RequestOptions) =>
       post<RotatedKey>(`${keysPath}/${id}/rotate`, rotation, more),
@@ -178,13 +215,15 @@ function keysOf({ get, post, patch, remove }: Verbs) {
   };
 }
 
-function stylesOf({ get, post, remove }: Verbs) {
+function stylesOf({ get, post, remove, pages }: Verbs) {
   const stylesPath = (collectionId: string) => `${collectionsPath}/${collectionId}/styles`;
   return {
     create: (collectionId: string, body: NewStyle[], more?: RequestOptions) =>
       post<Style[]>(stylesPath(collectionId), body, more),
     list: (collectionId: string, query?: QueryOf<'listStyles'>, more?: RequestOptions) =>
       get<Style[]>(stylesPath(collectionId), query, more),
+    pages: (collectionId: string, query?: QueryOf<'listStyles'>, more?: RequestOptions) =>
+      pages<Style, QueryOf<'listStyles'>>(stylesPath(collectionId), query, more),
     get: (collectionId: string, id: string, more?: RequestOptions) =>
       get<Style>(`${stylesPath(collectionId)}/${id}`, {}, more),
     delete: (collectionId: string, id: string, more?: RequestOptions) =>

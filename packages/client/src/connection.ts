@@ -1,16 +1,18 @@
-import { randomUUID } from 'node:crypto';
-import { DarkroomError } from './errors';
-import { backOffMs, sleep } from './sleep';
-import type { Problem } from './types';
+import { DarkroomError } from './errors.ts';
+import { unreachable } from './network-errors.ts';
+import type { WithResponse } from './reply.ts';
+import { Reply } from './reply.ts';
+import { backOffMs, sleep } from './sleep.ts';
+import type { Problem } from './types.ts';
 
 /** How to connect to a service. */
 export interface ClientOptions {
   /** Such as `http://localhost:3000`. */
   baseUrl: string;
   apiKey: string;
-  /** Time limit of one response; 30 s by default. */
+  /** Time limit of one answer; 30 s by default. A stream or a picture must begin by then. */
   requestTimeoutMs?: number;
-  /** How often a request is retried after no response, 429 or 503; 4 by default. */
+  /** How often a request is retried after no answer, 429 or 503; 4 by default. */
   retries?: number;
   /** Replaces the global `fetch`. */
   fetch?: typeof fetch;
@@ -31,6 +33,18 @@ interface Message extends RequestOptions {
   json?: unknown;
   /** A body that is sent as it is. */
   bytes?: Uint8Array | Blob;
+  headers?: Readonly<Record<string, string>>;
+}
+
+interface Attempt<T> {
+  method: Method;
+  path: string;
+  message: Message;
+  headers: Readonly<Record<string, string>>;
+  /** Reads the body of a success; without it the body is left to the caller. */
+  read?: (response: Response) => Promise<T>;
+  /** Whether the time limit is one of the headers only. */
+  isLong?: boolean;
 }
 
 /** The service was too busy or restarting, and did nothing. */
@@ -43,19 +57,48 @@ const inProgressPollMs = 1_000;
 /** Sends requests, and repeats them when that is safe. */
 export class Connection {
   private readonly baseUrl: string;
+  private readonly requestTimeoutMs: number;
 
+  /** @throws TypeError if the address or the key cannot be one. */
   constructor(private readonly options: ClientOptions) {
     this.baseUrl = options.baseUrl.replace(/(?<!\/)\/+$/, '');
+    this.requestTimeoutMs = options.requestTimeoutMs ?? 30_000;
+    if (!/^https?:\/\/./.test(this.baseUrl) || !URL.canParse(this.baseUrl))
+      throw new TypeError(`baseUrl must be an address such as http://localhost:3000, got "${options.baseUrl}".`);
+    if (!/^[!-~]*$/.test(options.apiKey.trim()))
+      throw new TypeError('apiKey has a character that no key has, such as a space or a line break.');
   }
 
-  /** @throws DarkroomError, or the reason of an aborted signal. */
-  async send<T>(method: Method, path: string, message: Message = {}): Promise<T> {
-    const { retries = 4 } = this.options;
+  /** Sends a request with an answer in JSON. It throws DarkroomError, or the reason of an aborted signal. */
+  send<T>(method: Method, path: string, message: Message = {}): Reply<T> {
     const headers = this.headersOf(method, message);
+    return new Reply(this.exchange({ method, path, message, headers, read: (response) => this.readJson<T>(response) }));
+  }
+
+  /** Opens a stream. */
+  open(path: string, message: Message): Promise<WithResponse<undefined>> {
+    const headers = { ...this.headersOf('GET', message), ...message.headers };
+    return this.exchange<undefined>({ method: 'GET', path, message, headers, isLong: true });
+  }
+
+  /** Reads a file that needs no key; without headers, a browser asks no other origin for leave. */
+  download(path: string, message: Message): Reply<Uint8Array<ArrayBuffer>> {
+    const read = async (response: Response) => new Uint8Array(await response.arrayBuffer());
+    return new Reply(this.exchange({ method: 'GET', path, message, headers: {}, read, isLong: true }));
+  }
+
+  /** The error of a request without an answer. */
+  noAnswer(error: unknown): DarkroomError {
+    return unreachable(this.baseUrl, error as Error, this.requestTimeoutMs);
+  }
+
+  private async exchange<T>(attempt: Attempt<T>): Promise<WithResponse<T>> {
+    const { method, message } = attempt;
+    const { retries = 4 } = this.options;
     let runningUntil: number | undefined;
     for (let made = 0; ;) {
-      const outcome = await this.attempt(method, path, message, headers);
-      if (outcome instanceof Response && outcome.ok) return (await outcome.json()) as T;
+      const outcome = await this.attempt(attempt);
+      if ('data' in outcome) return outcome;
       if (await isStillRunning(method, outcome)) {
         runningUntil ??= Date.now() + inProgressTimeoutMs;
         const leftMs = runningUntil - Date.now();
@@ -65,7 +108,7 @@ export class Connection {
         }
       }
       const last = made >= retries || !mayRepeat(method, outcome);
-      if (last) throw outcome instanceof Response ? await refusal(outcome) : unreachable(this.baseUrl, outcome);
+      if (last) throw outcome instanceof Response ? await this.refusal(outcome) : this.noAnswer(outcome);
       if (outcome instanceof Response) outcome.body?.cancel().catch(() => undefined);
       await sleep(Math.max(backOffMs(made++, 300, 8000), retryAfterMs(outcome)), message.signal);
     }
@@ -73,47 +116,92 @@ export class Connection {
 
   private headersOf(method: Method, { json, bytes, idempotencyKey }: Message): Record<string, string> {
     return {
-      Authorization: `Bearer ${this.options.apiKey}`,
+      Authorization: `Bearer ${this.options.apiKey.trim()}`,
       ...(json !== undefined && { 'Content-Type': 'application/json' }),
       ...(bytes && { 'Content-Type': 'application/octet-stream' }),
-      ...(method === 'POST' && { 'Idempotency-Key': idempotencyKey ?? randomUUID() }),
+      ...(method === 'POST' && { 'Idempotency-Key': idempotencyKey ?? randomKey() }),
     };
   }
 
-  /** @returns the response, or the reason why there is none. */
-  private async attempt(
-    method: Method,
-    path: string,
-    { query = {}, json, bytes, signal }: Message,
-    headers: Record<string, string>,
-  ): Promise<Response | Error> {
-    const { requestTimeoutMs = 30_000, fetch: send = fetch } = this.options;
+  /** @returns the success, the response that is none, or the reason why there is no response. */
+  private async attempt<T>({
+    method,
+    path,
+    message,
+    headers,
+    read,
+    isLong,
+  }: Attempt<T>): Promise<WithResponse<T> | Response | Error> {
+    const { query = {}, json, bytes, signal } = message;
+    const { fetch: send = fetch } = this.options;
     const url = new URL(`${this.baseUrl}${path}`);
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) url.searchParams.set(name, String(value));
     // An upload has no time limit.
-    const limits = [...(signal ? [signal] : []), ...(bytes ? [] : [AbortSignal.timeout(requestTimeoutMs)])];
+    const limit = new TimeLimit(bytes ? undefined : this.requestTimeoutMs);
     try {
-      return await send(url, {
+      const response = await send(url, {
         method,
         headers,
-        signal: AbortSignal.any(limits),
+        signal: signal ? AbortSignal.any([signal, limit.signal]) : limit.signal,
         ...(json !== undefined && { body: JSON.stringify(json) }),
         ...(bytes && { body: bytes as RequestInit['body'] }),
       });
+      if (isLong) limit.end();
+      return response.ok ? { data: (await read?.(response)) as T, response } : response;
     } catch (error) {
       signal?.throwIfAborted();
+      if (error instanceof DarkroomError) throw error;
       return error as Error;
+    } finally {
+      limit.end();
     }
+  }
+
+  private async readJson<T>(response: Response): Promise<T> {
+    const type = response.headers.get('content-type') ?? 'nothing';
+    if (/^application\/json/.test(type)) return (await response.json()) as T;
+    throw new DarkroomError(`${this.baseUrl} answered with ${type} instead of JSON. ${another}`, response.status);
+  }
+
+  private async refusal(response: Response): Promise<DarkroomError> {
+    const { status } = response;
+    const isProblem = /^application\/problem\+json/.test(response.headers.get('content-type') ?? '');
+    const problem = isProblem && ((await response.json().catch(() => undefined)) as Problem | undefined);
+    if (!problem) return new DarkroomError(`${this.baseUrl} answered ${status} and no reason. ${another}`, status);
+    const { detail, code, errors, instance } = problem;
+    return new DarkroomError(detail, status, code, errors, instance);
   }
 }
 
-/** Without a response nobody knows whether a DELETE was executed; the other methods can be repeated, a POST because of its key. */
+const another = 'Another server may have answered than Darkroom.';
+
+/** A signal that aborts after some time, if nobody ends it before. */
+class TimeLimit {
+  private readonly controller = new AbortController();
+  private readonly timer?: ReturnType<typeof setTimeout>;
+
+  constructor(milliseconds: number | undefined) {
+    if (milliseconds === undefined) return;
+    const reason = () => new DOMException('The time limit is over.', 'TimeoutError');
+    this.timer = setTimeout(() => this.controller.abort(reason()), milliseconds);
+  }
+
+  get signal(): AbortSignal {
+    return this.controller.signal;
+  }
+
+  end(): void {
+    clearTimeout(this.timer);
+  }
+}
+
+/** Without an answer nobody knows whether a DELETE was executed; the other methods can be repeated, a POST because of its key. */
 function mayRepeat(method: Method, outcome: Response | Error): boolean {
   return outcome instanceof Response ? retryableStatuses.has(outcome.status) : method !== 'DELETE';
 }
 
-/** An earlier attempt of this POST, whose response was lost, holds its Idempotency-Key. */
+/** An earlier attempt of this POST, whose answer was lost, holds its Idempotency-Key. */
 async function isStillRunning(method: Method, outcome: Response | Error): Promise<boolean> {
   if (method !== 'POST' || !(outcome instanceof Response) || outcome.status !== 409) return false;
   const problem: unknown = await outcome
@@ -123,19 +211,14 @@ async function isStillRunning(method: Method, outcome: Response | Error): Promis
   return (problem as Partial<Problem> | undefined)?.code === 'IdempotencyKeyInUse';
 }
 
+/** The service sends seconds, a proxy perhaps a date. */
 function retryAfterMs(outcome: Response | Error): number {
-  const seconds = outcome instanceof Response ? Number(outcome.headers.get('retry-after')) : 0;
-  return Number.isFinite(seconds) ? seconds * 1000 : 0;
+  const text = (outcome instanceof Response && outcome.headers.get('retry-after')) || '0';
+  const milliseconds = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now();
+  return Number.isFinite(milliseconds) ? Math.max(0, milliseconds) : 0;
 }
 
-async function refusal(response: Response): Promise<DarkroomError> {
-  const text = await response.text();
-  const isProblem = /^application\/problem\+json/.test(response.headers.get('content-type') ?? '');
-  if (!isProblem) return new DarkroomError(`The answer was ${response.status}.`, response.status);
-  const { detail, code, errors, instance } = JSON.parse(text) as Problem;
-  return new DarkroomError(detail, response.status, code, errors, instance);
-}
-
-function unreachable(baseUrl: string, cause: Error): DarkroomError {
-  return new DarkroomError(`${baseUrl} did not answer: ${cause.message}`, 0, undefined, [], undefined, { cause });
+/** A new Idempotency-Key. `randomUUID` is missing from pages without https. */
+function randomKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

@@ -1,4 +1,4 @@
-import type { Generation, Problem } from './types';
+import type { Generation, Problem } from './types.ts';
 
 /** The service returned an error, or could not be reached in any attempt. */
 export class DarkroomError extends Error {
@@ -41,4 +41,9 @@ export class WaitTimeoutError extends Error {
   ) {
     super(`${id} was not finished after ${timeoutMs} ms.`);
   }
+}
+
+/** A webhook request is not from the service, was changed on its way, or is older than five minutes. */
+export class WebhookVerificationError extends Error {
+  override name = 'WebhookVerificationError';
 }

@@ -1,10 +1,11 @@
-import type { components, operations } from './schema';
+import type { components, operations } from './schema.ts';
 
 type Schemas = components['schemas'];
 
 export type Generation = Schemas['Generation'];
 export type Finetune = Schemas['Finetune'];
 export type Prompt = Schemas['Prompt'];
+export type TerminatedPrompt = Schemas['TerminatedPrompt'];
 export type CreatedPrompt = Schemas['CreatedPrompt'];
 export type PartialPrompt = Schemas['PartialPrompt'];
 export type Collection = Schemas['Collection'];

@@ -1,6 +1,6 @@
-import type { RequestOptions } from './connection';
-import { WaitTimeoutError } from './errors';
-import { backOffMs, sleep } from './sleep';
+import type { RequestOptions } from './connection.ts';
+import { WaitTimeoutError } from './errors.ts';
+import { backOffMs, sleep } from './sleep.ts';
 
 /** Options of waiting for pictures. */
 export interface WaitOptions extends Pick<RequestOptions, 'signal'> {

@@ -1,18 +1,28 @@
 import { Webhook } from 'standardwebhooks';
-import type { Generation } from './types';
+import { WebhookVerificationError } from './errors.ts';
+import type { Generation, Prompt } from './types.ts';
 
 /** The headers as Node or a `Request` has them. */
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /**
- * Verifies a webhook request and returns its Generation.
- * @param secret `whsec_…`, of the key that made the Generation.
+ * Verifies a webhook request and returns its record: a Generation, or a Prompt if you say so, for a receiver of Prompts.
+ * @param secret `whsec_…`, of the key that made the record.
  * @param body the exact bytes as received; parsed and serialised again they differ.
  * @throws WebhookVerificationError if it is not from the service, or older than five minutes.
  */
-export function verifyWebhook(secret: string, headers: WebhookHeaders, body: string | Uint8Array): Generation {
+export function verifyWebhook<T extends Generation | Prompt = Generation>(
+  secret: string,
+  headers: WebhookHeaders,
+  body: string | Uint8Array,
+): T {
   const text = typeof body === 'string' ? body : new TextDecoder().decode(body);
   const entries = headers instanceof Headers ? [...headers.entries()] : Object.entries(headers);
   const plain = Object.fromEntries(entries.map(([name, value]) => [name.toLowerCase(), String(value ?? '')]));
-  return new Webhook(secret).verify(text, plain) as Generation;
+  const webhook = new Webhook(secret);
+  try {
+    return webhook.verify(text, plain) as T;
+  } catch (error) {
+    throw new WebhookVerificationError((error as Error).message, { cause: error });
+  }
 }

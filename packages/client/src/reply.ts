@@ -1,0 +1,23 @@
+/** What the service answered, and its whole response: headers, status, URL. Its body has been read. */
+export interface WithResponse<T> {
+  data: T;
+  response: Response;
+}
+
+/** The data of an answer. `withResponse()` gives the response too. */
+export class Reply<T> extends Promise<T> {
+  /** `then` and its like make plain promises. */
+  static override get [Symbol.species](): PromiseConstructor {
+    return Promise;
+  }
+
+  constructor(private readonly work: Promise<WithResponse<T>>) {
+    super((resolve, reject) => void work.then(({ data }) => resolve(data), reject));
+  }
+
+  withResponse(): Promise<WithResponse<T>> {
+    // Whoever waits for the response gets the error there.
+    this.catch(() => undefined);
+    return this.work;
+  }
+}

@@ -1,0 +1,52 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+
+const root = resolve(__dirname, '..', '..');
+export const clientFolder = join(root, 'packages', 'client');
+
+const run = promisify(execFile);
+
+/** npm, as it runs this test or as the shell finds it. */
+function npm(cwd: string, ...args: string[]): Promise<{ stdout: string }> {
+  const [command, ...rest] = process.env.npm_execpath ? [process.execPath, process.env.npm_execpath] : ['npm'];
+  return run(command, [...rest, ...args], { cwd, env: { PATH: process.env.PATH, HOME: process.env.HOME } });
+}
+
+/**
+ * Packs the client as for a registry, and installs the tarball in an empty folder. What it depends on is packed from `node_modules`, so that no registry
+ * is asked.
+ * @returns the folder, and the files of the tarball.
+ */
+export async function installPackedClient(): Promise<{ folder: string; files: string[] }> {
+  const folder = mkdtempSync(join(tmpdir(), 'darkroom-client-'));
+  const tarballs = join(folder, 'tarballs');
+  mkdirSync(tarballs);
+  const pack = async (folders: string[], ...args: string[]) => {
+    const { stdout } = await npm(root, 'pack', ...folders, '--json', '--pack-destination', tarballs, ...args);
+    const packed = JSON.parse(stdout.slice(stdout.indexOf('['))) as { filename: string; files: { path: string }[] }[];
+    return packed.map(({ filename, files }) => ({ tarball: join(tarballs, filename), files }));
+  };
+  const [client] = await pack([clientFolder], '--foreground-scripts=false');
+  const needed = await pack(dependenciesOf(clientFolder), '--ignore-scripts');
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true }));
+  const all = [client, ...needed].map(({ tarball }) => tarball);
+  await npm(folder, 'install', '--offline', '--no-audit', '--no-fund', ...all);
+  return { folder, files: client.files.map(({ path }) => path) };
+}
+
+/** The folders of all packages that one needs, directly or not. */
+function dependenciesOf(folder: string, found = new Set<string>()): string[] {
+  const { dependencies = {} } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
+    dependencies?: Record<string, string>;
+  };
+  for (const name of Object.keys(dependencies)) {
+    const path = join(root, 'node_modules', name);
+    if (found.has(path)) continue;
+    found.add(path);
+    dependenciesOf(path, found);
+  }
+  return [...found];
+}
