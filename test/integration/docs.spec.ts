@@ -1,29 +1,40 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { errorTable } from '@app/domain';
+import { errorCodes, errorTable } from '@app/domain';
+import { createConfig, lint } from '@redocly/openapi-core';
+import type { RulesetDefinition } from '@stoplight/spectral-core';
+import { Spectral } from '@stoplight/spectral-core';
+import { oas } from '@stoplight/spectral-rulesets';
 import type { Application } from 'express';
 import { errorsPage } from '../../apps/api/src/docs/errors-page';
 import { serializeDocument } from '../../apps/api/src/serialize-document';
 import type { TestApi } from '../support/api';
 import { startTestApi } from '../support/api';
+import { startReceiver } from '../support/receiver';
 
 interface OperationJson {
   operationId: string;
+  summary?: string;
+  description?: string;
+  parameters?: { in: string; name: string; required?: boolean; schema: { pattern?: string } }[];
+  requestBody?: { content: Record<string, { schema: { $ref: string } }> };
   security?: unknown[];
   tags?: string[];
 }
 
 interface DocumentJson {
-  servers?: { url: string }[];
+  servers: { url: string; variables?: object }[];
   tags: { name: string }[];
   components: {
-    schemas: Record<string, { properties?: Record<string, { type?: string; items?: object }> }>;
+    schemas: Record<string, { properties?: Record<string, { type?: string | string[]; items?: object }> }>;
     responses: Record<string, { description: string; content: Record<string, { example: object }> }>;
   };
   paths: Record<string, Record<string, OperationJson>>;
+  webhooks: Record<string, { post: OperationJson }>;
 }
 
-const committed = readFileSync(join(__dirname, '..', '..', 'openapi.json'), 'utf8');
+const file = join(__dirname, '..', '..', 'openapi.json');
+const committed = readFileSync(file, 'utf8');
 
 describe('Documentation', () => {
   let api: TestApi;
@@ -50,8 +61,69 @@ describe('Documentation', () => {
     expect(status).toBe(200);
     expect(headers.get('content-type')).toMatch(/^application\/json/);
     const { servers, ...document } = body;
-    expect(servers).toEqual([{ url: 'https://pictures.example' }]);
-    expect(document).toEqual(JSON.parse(committed));
+    const { servers: anyServer, ...rest } = JSON.parse(committed) as DocumentJson;
+    expect(servers).toEqual([{ url: 'https://pictures.example', description: 'This service.' }, ...anyServer]);
+    expect(document).toEqual(rest);
+    expect(anyServer).toMatchObject([{ variables: { host: { default: 'localhost:3000' } } }]);
+  });
+
+  it('breaks no rule that redocly recommends, and its examples are valid', async () => {
+    const rules = { 'no-invalid-schema-examples': 'error', 'no-invalid-parameter-examples': 'error' } as const;
+    const problems = await lint({ ref: file, config: await createConfig({ extends: ['recommended'], rules }) });
+    expect(problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer])).toEqual([]);
+  });
+
+  it('breaks no rule that spectral recommends', async () => {
+    const spectral = new Spectral();
+    spectral.setRuleset({ extends: [oas as RulesetDefinition] });
+    const problems = await spectral.run(JSON.parse(committed) as Record<string, unknown>);
+    expect(problems.map(({ code, message, path }) => [code, message, path.join('/')])).toEqual([]);
+  });
+
+  it('tells what each operation and webhook does', () => {
+    const { paths, webhooks } = JSON.parse(committed) as DocumentJson;
+    const operations = [...Object.values(paths), ...Object.values(webhooks)].flatMap((item) => Object.values(item));
+    expect(operations.length).toBeGreaterThan(30);
+    const untold = operations.filter(({ summary, description = '' }) => !summary || description.length < 20);
+    expect(untold.map(({ operationId }) => operationId)).toEqual([]);
+  });
+
+  it('describes the webhooks as they are sent', async () => {
+    const { webhooks, components } = JSON.parse(committed) as DocumentJson;
+    const receiver = await startReceiver();
+    const key = await api.createKey({ sandbox: true });
+    const { body: finetune } = await api.request<{ id: string }>('POST', '/v1/finetunes', {
+      key,
+      body: { name: 'star' },
+    });
+    const body = { prompt: 'a star', webhook: receiver.url };
+    await api.request('POST', '/v1/sd/text-to-image', { key, body });
+    const ofGeneration = await receiver.next(1);
+    await api.request('POST', `/v1/finetunes/${finetune.id}/prompts`, { key, body: [body] });
+    const ofPrompt = await receiver.next(2);
+    await receiver.close();
+    const sent = { generationTerminated: ofGeneration, promptTerminated: ofPrompt };
+    expect(Object.keys(webhooks).sort()).toEqual(Object.keys(sent).sort());
+    for (const [name, { headers, body: text }] of Object.entries(sent)) {
+      const { parameters = [], requestBody } = webhooks[name].post;
+      expect(parameters.filter((parameter) => parameter.in === 'header' && parameter.required)).toHaveLength(3);
+      for (const parameter of parameters)
+        expect(headers[parameter.name]).toMatch(new RegExp(parameter.schema.pattern ?? 'no pattern'));
+      const { $ref } = requestBody!.content['application/json'].schema;
+      const { properties = {} } = components.schemas[$ref.split('/').at(-1) ?? ''];
+      expect(Object.keys(JSON.parse(text) as object).sort()).toEqual(Object.keys(properties).sort());
+    }
+  });
+
+  it('has every code of an error as an enum, and asks for a key by no format', () => {
+    const { components } = JSON.parse(committed) as DocumentJson & { components: { schemas: object } };
+    expect(components.schemas.ErrorCode).toMatchObject({ enum: [...errorCodes] });
+    const codes = [components.schemas.Problem, components.schemas.OpenaiError].map(
+      ({ properties }) => properties?.code,
+    );
+    expect(codes).toEqual([expect.anything(), expect.anything()]);
+    for (const code of codes) expect(code).toMatchObject({ $ref: '#/components/schemas/ErrorCode' });
+    expect(committed).not.toContain('bearerFormat');
   });
 
   it('documents every route of /v1, and no others', () => {
@@ -83,10 +155,12 @@ describe('Documentation', () => {
   it('has an example for each field', () => {
     const { components } = JSON.parse(committed) as DocumentJson;
     const speaksForItself = (property: object) =>
-      ['example', 'enum', '$ref', 'allOf', 'anyOf', 'oneOf', 'default'].some((name) => name in property);
+      ['example', 'enum', '$ref', 'anyOf', 'oneOf'].some((name) => name in property);
     const bare = Object.entries(components.schemas).flatMap(([schema, { properties = {} }]) =>
       Object.entries(properties).flatMap(([field, property]) =>
-        speaksForItself(property) || property.type === 'boolean' || property.items ? [] : [`${schema}.${field}`],
+        speaksForItself(property) || [property.type].flat().includes('boolean') || property.items
+          ? []
+          : [`${schema}.${field}`],
       ),
     );
     expect(bare).toEqual([]);

@@ -11,7 +11,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List your Generations, newest first */
+        /**
+         * List your Generations, newest first
+         * @description All of them, or those with a status or of a time; with `limit` in pages.
+         */
         get: operations["listGenerations"];
         put?: never;
         /**
@@ -32,11 +35,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Retrieve a Generation */
+        /**
+         * Retrieve a Generation
+         * @description Its `images` are empty until its status is `succeeded`. Their URLs need no key.
+         */
         get: operations["getGeneration"];
         put?: never;
         post?: never;
-        /** Delete a Generation and its pictures */
+        /**
+         * Delete a Generation and its pictures
+         * @description One that has not finished is canceled first. The URLs of its pictures answer 404 from then on.
+         */
         delete: operations["deleteGeneration"];
         options?: never;
         head?: never;
@@ -52,7 +61,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Cancel a Generation that has not finished */
+        /**
+         * Cancel a Generation that has not finished
+         * @description Its status is `canceled` at once and for good; one that is being drawn stops.
+         */
         post: operations["cancelGeneration"];
         delete?: never;
         options?: never;
@@ -67,7 +79,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the installed models, by name */
+        /**
+         * List the installed models, by name
+         * @description Those that can be drawn with, their own defaults, and the names that they stand in for.
+         */
         get: operations["listModels"];
         put?: never;
         post?: never;
@@ -84,12 +99,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List your Fine-Tunes, newest first */
+        /**
+         * List your Fine-Tunes, newest first
+         * @description All of them, whatever their status; with `limit` in pages.
+         */
         get: operations["listFinetunes"];
         put?: never;
         /**
          * Register a Fine-Tune, or draw pictures from a prompt
-         * @description A body with `name` and no `prompt` registers a Fine-Tune; any other is a text-to-image request. The two answers differ: only a Fine-Tune has a `name`, only a Generation a `prompt`. Nothing is trained here: `images_url` is checked and not kept.
+         * @description A body with `name` and no `prompt` registers a Fine-Tune; any other is a text-to-image request. The `status` tells the two answers apart: that of a Fine-Tune is `registered`, that of a Generation never. Nothing is trained here: `images_url` is checked and not kept.
          */
         post: operations["createFinetuneOrGeneration"];
         delete?: never;
@@ -105,11 +123,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Retrieve a Fine-Tune */
+        /**
+         * Retrieve a Fine-Tune
+         * @description With its weights, and whether they still fit the model that draws it.
+         */
         get: operations["getFinetune"];
         put?: never;
         post?: never;
-        /** Delete a Fine-Tune with its Prompts, their pictures and its weights */
+        /**
+         * Delete a Fine-Tune with its Prompts, their pictures and its weights
+         * @description Prompts that are waiting or being drawn are canceled. Styles made from its Prompts stay.
+         */
         delete: operations["deleteFinetune"];
         options?: never;
         head?: never;
@@ -147,10 +171,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the Styles of a Collection, newest first */
+        /**
+         * List the Styles of a Collection, newest first
+         * @description The Collection may be yours or a public one.
+         */
         get: operations["listStyles"];
         put?: never;
-        /** Add Styles made from your Prompts to a Collection */
+        /**
+         * Add Styles made from your Prompts to a Collection
+         * @description Each keeps its Prompt's text, with a place for the name of the Fine-Tune it will be applied to, and its controls. It outlives the Prompt.
+         */
         post: operations["createStyles"];
         delete?: never;
         options?: never;
@@ -165,11 +195,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Retrieve a Style */
+        /**
+         * Retrieve a Style
+         * @description Its thumbnail is its Prompt's first picture; null until there is one.
+         */
         get: operations["getStyle"];
         put?: never;
         post?: never;
-        /** Delete a Style and its thumbnail */
+        /**
+         * Delete a Style and its thumbnail
+         * @description Prompts that were drawn in it stay.
+         */
         delete: operations["deleteStyle"];
         options?: never;
         head?: never;
@@ -183,10 +219,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the Prompts of a Fine-Tune, newest first */
+        /**
+         * List the Prompts of a Fine-Tune, newest first
+         * @description All of them, or those with a status or of a time; with `limit` in pages.
+         */
         get: operations["listPrompts"];
         put?: never;
-        /** Draw Prompts with a Fine-Tune */
+        /**
+         * Draw Prompts with a Fine-Tune
+         * @description Answers at once with one Prompt for each element, in their order; pictures follow. If one element is wrong, nothing is created.
+         */
         post: operations["createPrompts"];
         delete?: never;
         options?: never;
@@ -221,11 +263,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Retrieve a Prompt */
+        /**
+         * Retrieve a Prompt
+         * @description Its `images` are empty until it is drawn; `error_message` says why it was not. Its status has a route of its own.
+         */
         get: operations["getPrompt"];
         put?: never;
         post?: never;
-        /** Delete a Prompt and its pictures */
+        /**
+         * Delete a Prompt and its pictures
+         * @description One that has not finished is canceled first. Styles made from it stay, with their thumbnails.
+         */
         delete: operations["deletePrompt"];
         options?: never;
         head?: never;
@@ -239,10 +287,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List your Collections, or the public ones, newest first */
+        /**
+         * List your Collections, or the public ones, newest first
+         * @description Yours, or with `scope=public` those that ship with the service; with `limit` in pages.
+         */
         get: operations["listCollections"];
         put?: never;
-        /** Make a Collection of Styles from your Prompts */
+        /**
+         * Make a Collection of Styles from your Prompts
+         * @description Each Style is made from one of your Prompts; there may be none, and more can be added later.
+         */
         post: operations["createCollection"];
         delete?: never;
         options?: never;
@@ -257,11 +311,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Retrieve a Collection */
+        /**
+         * Retrieve a Collection
+         * @description Yours or a public one. Its thumbnail is its first Style's; its Styles have a route of their own.
+         */
         get: operations["getCollection"];
         put?: never;
         post?: never;
-        /** Delete a Collection with its Styles */
+        /**
+         * Delete a Collection with its Styles
+         * @description Prompts that were drawn in its Styles stay.
+         */
         delete: operations["deleteCollection"];
         options?: never;
         head?: never;
@@ -477,7 +537,48 @@ export interface paths {
         trace?: never;
     };
 }
-export type webhooks = Record<string, never>;
+export interface webhooks {
+    generationTerminated: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A Generation has terminated
+         * @description Posted to the `webhook` of a Generation when it has reached a terminated status: the record exactly as `GET /v1/sd/text-to-image/{id}` returns it. The headers are those of Standard Webhooks. A 2xx within 15 s is success; a redirect is a failure; anything but success is tried again, ten times in all over three days, and no sooner than `Retry-After` says, up to a day.
+         */
+        post: operations["generationTerminated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    promptTerminated: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A Prompt has terminated
+         * @description Posted to the `webhook` of a Prompt when it has reached a terminated status: the record exactly as `GET /v1/finetunes/{id}/prompts/{prompt_id}` returns it. The headers are those of Standard Webhooks. A 2xx within 15 s is success; a redirect is a failure; anything but success is tried again, ten times in all over three days, and no sooner than `Retry-After` says, up to a day.
+         */
+        post: operations["promptTerminated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
 export interface components {
     schemas: {
         /** @enum {string} */
@@ -525,7 +626,11 @@ export interface components {
              * @example 2026-11-20T09:21:33.123Z
              */
             started_at: string;
-            status: components["schemas"]["GenerationStatus"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            status: "queued" | "processing" | "succeeded" | "failed" | "canceled";
             /**
              * @description URLs of the pictures, in order of their seeds.
              * @example [
@@ -569,6 +674,11 @@ export interface components {
              */
             completed_at: string | null;
         };
+        /**
+         * @description Stable name of an error; docs/errors.md says what each means.
+         * @enum {string}
+         */
+        ErrorCode: "ValidationFailed" | "MalformedBody" | "PromptMissing" | "FineTuneNameMissing" | "FineTuneImagesMissing" | "FineTuneImagesNotEnough" | "IdempotencyKeyInvalid" | "BadRequest" | "Unauthorized" | "ScopeMissing" | "PublicCollection" | "GenerationNotFound" | "FineTuneNotFound" | "PromptNotFound" | "CollectionNotFound" | "StyleNotFound" | "DeliveryNotFound" | "KeyNotFound" | "ImageNotFound" | "RouteNotFound" | "MethodNotAllowed" | "BodyTimeout" | "UploadStalled" | "GenerationTerminated" | "IdempotencyKeyInUse" | "KeyInUse" | "KeyRevoked" | "BodyTooLarge" | "UnsupportedMediaType" | "ModelNotInstalled" | "ModelBroken" | "SchedulerUnsupported" | "SizeUnsupported" | "PromptDoesNotIncludeFineTuneName" | "PromptTooLong" | "TooManyPrompts" | "FineTuneStale" | "WeightsMissing" | "WeightsMalformed" | "WeightsDoNotFitModel" | "WeightsKindUnsupported" | "WeightsTooComplex" | "StorageFull" | "IdempotencyKeyReused" | "WebhookAddressRefused" | "GenerationFailed" | "GenerationUnfinished" | "RateLimited" | "TooManyRequests" | "QueueFull" | "TooManyUploads" | "RoomReserved" | "TooManyEventStreams" | "ListRunning" | "TooManyWaiting" | "InternalError" | "ServiceUnavailable";
         FieldProblem: {
             /**
              * @description RFC 6901 pointer into the body.
@@ -597,11 +707,8 @@ export interface components {
              * @example 0f5a8d0e-7a5c-4b0e-9a53-3a8a2f2f7f4c
              */
             instance: string;
-            /**
-             * @description Stable name of the error.
-             * @example ValidationFailed
-             */
-            code: string;
+            /** @example ValidationFailed */
+            code: components["schemas"]["ErrorCode"];
             errors?: components["schemas"]["FieldProblem"][];
         };
         /**
@@ -620,10 +727,7 @@ export interface components {
              * @example blurry
              */
             negative_prompt?: string | null;
-            /**
-             * @description Shape of the picture: square 512x512, portrait 512x768, landscape 768x512.
-             * @default square
-             */
+            /** @description Shape of the picture: square 512x512, portrait 512x768, landscape 768x512. Default: square. */
             aspect_ratio?: (("square" | "portrait" | "landscape") | ("square" | "portrait" | "landscape")[]) | null;
             /**
              * Format: uri
@@ -632,14 +736,12 @@ export interface components {
              */
             webhook?: string | null;
             /**
-             * @description Name of an installed model: sd1.5, sd2.1, shapes, or another that GET /v1/models lists.
-             * @default sd1.5
+             * @description Name of an installed model: sd1.5, sd2.1, shapes, or another that GET /v1/models lists. Default: sd1.5.
              * @example sd1.5
              */
             model?: string | null;
             /**
-             * @description How many pictures; picture i has the seed `seed + i`.
-             * @default 1
+             * @description How many pictures; picture i has the seed `seed + i`. Default: 1.
              * @example 1
              */
             num_generations?: number | null;
@@ -653,14 +755,12 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             /**
-             * @description Guidance scale: how closely the picture follows the prompt. A model's own default comes first.
-             * @default 7.5
+             * @description Guidance scale: how closely the picture follows the prompt. A model's own default comes first. Default: 7.5.
              * @example 7.5
              */
             cfg?: number | null;
             /**
-             * @description Denoising steps. A model's own default comes first.
-             * @default 30
+             * @description Denoising steps. A model's own default comes first. Default: 30.
              * @example 30
              */
             steps?: number | null;
@@ -674,20 +774,11 @@ export interface components {
              * @example euler
              */
             scheduler?: components["schemas"]["Scheduler"] | null;
-            /**
-             * @description Long edge of exactly 4096 pixels.
-             * @default false
-             */
+            /** @description Long edge of exactly 4096 pixels. Default: false. */
             high_resolution?: boolean | null;
-            /**
-             * @description File format of the pictures.
-             * @default png
-             */
+            /** @description File format of the pictures. Default: png. */
             output_format?: components["schemas"]["OutputFormat"] | null;
-            /**
-             * @description Whether `(word:1.3)` and `[word]` in the texts weigh words.
-             * @default false
-             */
+            /** @description Whether `(word:1.3)` and `[word]` in the texts weigh words. Default: false. */
             prompt_weighting?: boolean | null;
         };
         Deleted: {
@@ -748,7 +839,7 @@ export interface components {
          * @description registered: drawn by the model alone; ready: its weights are there; stale: they are, but the model was replaced since they were checked.
          * @enum {string}
          */
-        FinetuneStatus: "registered" | "ready" | "failed" | "stale";
+        FinetuneStatus: "registered";
         /** @enum {string} */
         FinetuneWeightsKind: "lora" | "textual_inversion";
         FinetuneWeights: {
@@ -773,6 +864,93 @@ export interface components {
              * @example sd1.5@0123456789ab
              */
             base: string | null;
+        };
+        RegisteredFinetune: {
+            /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
+            id: string;
+            /** @example My tin robot */
+            title: string | null;
+            /**
+             * @description The class noun that every Prompt must include.
+             * @example robot
+             */
+            name: string;
+            /**
+             * @description The word that calls the object.
+             * @example zwx
+             */
+            token: string;
+            /** @example sd1.5 */
+            model: string;
+            /**
+             * @description registered: drawn by the model alone; ready: its weights are there; stale: they are, but the model was replaced since they were checked. (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            status: "registered";
+            /** @description What was uploaded; null before that. */
+            weights: components["schemas"]["FinetuneWeights"] | null;
+            /**
+             * @example {
+             *       "order": 42
+             *     }
+             */
+            metadata: {
+                [key: string]: unknown;
+            } | null;
+            /** @example null */
+            error_message: string | null;
+            /**
+             * @description What is left to do before it is drawn as it is meant to be.
+             * @example null
+             */
+            note: string | null;
+            /**
+             * Format: date-time
+             * @description When the request was accepted.
+             * @example 2026-11-20T09:21:33.123Z
+             */
+            created_at: string;
+        };
+        CreateFinetune: {
+            /**
+             * @description The class noun of the object, which every Prompt of the Fine-Tune must include. It has a letter or a digit.
+             * @example robot
+             */
+            name: string;
+            /**
+             * @description A title of your own.
+             * @example My tin robot
+             */
+            title?: string | null;
+            /**
+             * @description The word that calls the object; written right before the name where a Prompt lacks it. It has a letter or a digit. Default: zwx.
+             * @example zwx
+             */
+            token?: string | null;
+            /**
+             * @description Name of the model that the weights were trained on. Default: sd1.5.
+             * @example sd1.5
+             */
+            model?: string | null;
+            /**
+             * @description A JSON object of your own, returned as it was sent.
+             * @example {
+             *       "order": 42
+             *     }
+             */
+            metadata?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * @description Pictures of the object. They are checked and not kept: training happens elsewhere, and PUT /v1/finetunes/{id}/weights takes its result.
+             * @example [
+             *       "https://example.com/robot-1.jpg",
+             *       "https://example.com/robot-2.jpg",
+             *       "https://example.com/robot-3.jpg",
+             *       "https://example.com/robot-4.jpg"
+             *     ]
+             */
+            images_url?: string[] | null;
         };
         Finetune: {
             /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
@@ -816,49 +994,6 @@ export interface components {
              * @example 2026-11-20T09:21:33.123Z
              */
             created_at: string;
-        };
-        CreateFinetune: {
-            /**
-             * @description The class noun of the object, which every Prompt of the Fine-Tune must include. It has a letter or a digit.
-             * @example robot
-             */
-            name: string;
-            /**
-             * @description A title of your own.
-             * @example My tin robot
-             */
-            title?: string | null;
-            /**
-             * @description The word that calls the object; written right before the name where a Prompt lacks it. It has a letter or a digit.
-             * @default zwx
-             * @example zwx
-             */
-            token?: string | null;
-            /**
-             * @description Name of the model that the weights were trained on.
-             * @default sd1.5
-             * @example sd1.5
-             */
-            model?: string | null;
-            /**
-             * @description A JSON object of your own, returned as it was sent.
-             * @example {
-             *       "order": 42
-             *     }
-             */
-            metadata?: {
-                [key: string]: unknown;
-            } | null;
-            /**
-             * @description Pictures of the object. They are checked and not kept: training happens elsewhere, and PUT /v1/finetunes/{id}/weights takes its result.
-             * @example [
-             *       "https://example.com/robot-1.jpg",
-             *       "https://example.com/robot-2.jpg",
-             *       "https://example.com/robot-3.jpg",
-             *       "https://example.com/robot-4.jpg"
-             *     ]
-             */
-            images_url?: string[] | null;
         };
         UpdateFinetune: {
             /**
@@ -975,14 +1110,12 @@ export interface components {
              */
             negative_prompt?: string | null;
             /**
-             * @description Guidance scale: how closely the picture follows the prompt. A model's own default comes first.
-             * @default 7.5
+             * @description Guidance scale: how closely the picture follows the prompt. A model's own default comes first. Default: 7.5.
              * @example 7.5
              */
             cfg?: number | null;
             /**
-             * @description Denoising steps. A model's own default comes first.
-             * @default 30
+             * @description Denoising steps. A model's own default comes first. Default: 30.
              * @example 30
              */
             steps?: number | null;
@@ -991,15 +1124,9 @@ export interface components {
              * @example 1234567890
              */
             seed?: number | null;
-            /**
-             * @description Long edge of exactly 4096 pixels.
-             * @default false
-             */
+            /** @description Long edge of exactly 4096 pixels. Default: false. */
             high_resolution?: boolean | null;
-            /**
-             * @description Shape of the picture: square 512x512, portrait 512x768, landscape 768x512.
-             * @default square
-             */
+            /** @description Shape of the picture: square 512x512, portrait 512x768, landscape 768x512. Default: square. */
             aspect_ratio?: (("square" | "portrait" | "landscape") | ("square" | "portrait" | "landscape")[]) | null;
             /**
              * @description A JSON object of your own, returned as it was sent.
@@ -1057,15 +1184,9 @@ export interface components {
              * @example 1234567890
              */
             seed?: number | null;
-            /**
-             * @description Long edge of exactly 4096 pixels.
-             * @default false
-             */
+            /** @description Long edge of exactly 4096 pixels. Default: false. */
             high_resolution?: boolean | null;
-            /**
-             * @description Shape of the pictures: square 512x512, portrait 512x768, landscape 768x512.
-             * @default square
-             */
+            /** @description Shape of the pictures: square 512x512, portrait 512x768, landscape 768x512. Default: square. */
             aspect_ratio?: (("square" | "portrait" | "landscape") | ("square" | "portrait" | "landscape")[]) | null;
             /**
              * @description A JSON object of your own, returned as it was sent.
@@ -1345,12 +1466,12 @@ export interface components {
             completed_at: string | null;
         };
         /**
-         * @description Width and height in pixels; auto is 512x512.
+         * @description Width and height in pixels; auto is 512x512. Default: auto.
          * @enum {string}
          */
         ImageSize: "auto" | "512x512" | "512x768" | "768x512";
         /**
-         * @description Whether the answer has URLs of the pictures, or the pictures themselves in base64.
+         * @description Whether the answer has URLs of the pictures, or the pictures themselves in base64. Default: url.
          * @enum {string}
          */
         ImageResponseFormat: "url" | "b64_json";
@@ -1361,25 +1482,18 @@ export interface components {
              */
             prompt: string;
             /**
-             * @description Name of an installed model: sd1.5, sd2.1, shapes, or another that GET /v1/models lists.
-             * @default sd1.5
+             * @description Name of an installed model: sd1.5, sd2.1, shapes, or another that GET /v1/models lists. Default: sd1.5.
              * @example sd1.5
              */
             model?: string | null;
             /**
-             * @description How many pictures.
-             * @default 1
+             * @description How many pictures. Default: 1.
+             * @example 1
              */
             n?: number | null;
-            /**
-             * @description Width and height in pixels; auto is 512x512.
-             * @default auto
-             */
+            /** @description Width and height in pixels; auto is 512x512. Default: auto. */
             size?: components["schemas"]["ImageSize"] | null;
-            /**
-             * @description Whether the answer has URLs of the pictures, or the pictures themselves in base64.
-             * @default url
-             */
+            /** @description Whether the answer has URLs of the pictures, or the pictures themselves in base64. Default: url. */
             response_format?: components["schemas"]["ImageResponseFormat"] | null;
             /**
              * @description Who the pictures are for; kept in the metadata of the Generation.
@@ -1418,11 +1532,8 @@ export interface components {
              * @example n
              */
             param: string | null;
-            /**
-             * @description Stable name of the error.
-             * @example ValidationFailed
-             */
-            code: string;
+            /** @example ValidationFailed */
+            code: components["schemas"]["ErrorCode"];
         };
         OpenaiProblem: {
             error: components["schemas"]["OpenaiError"];
@@ -1532,10 +1643,7 @@ export interface components {
             name: string;
             /** @description What it may do: `write` includes `read`, and `admin` both; `["write"]` when left out. */
             scopes?: components["schemas"]["KeyScope"][] | null;
-            /**
-             * @description Whether no engine draws for it, and it gets marked pictures at once.
-             * @default false
-             */
+            /** @description Whether no engine draws for it, and it gets marked pictures at once. Default: false. */
             sandbox?: boolean | null;
         };
         Key: {
@@ -1697,8 +1805,8 @@ export interface components {
         };
         RotateKey: {
             /**
-             * @description For how many hours the previous token stays valid.
-             * @default 24
+             * @description For how many hours the previous token stays valid. Default: 24.
+             * @example 24
              */
             grace_hours?: number | null;
         };
@@ -2358,7 +2466,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Finetune"] | components["schemas"]["Generation"];
+                    "application/json": components["schemas"]["RegisteredFinetune"] | components["schemas"]["Generation"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -3775,6 +3883,112 @@ export interface operations {
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
+        };
+    };
+    generationTerminated: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description Names the delivery, the same at every try: a receiver that keeps it takes nothing twice.
+                 * @example 4f2kQ0yq8S3zVn1xRb7TdA9w
+                 */
+                "webhook-id": string;
+                /**
+                 * @description Unix time in seconds of this try. Refuse what is older than five minutes.
+                 * @example 1795166493
+                 */
+                "webhook-timestamp": string;
+                /**
+                 * @description `v1,` and the base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`, with the bytes of the body as received; the HMAC key is the base64 behind `whsec_` in the secret of the API key. Several, with spaces between them, while a secret is being rotated: one of them must fit.
+                 * @example v1,mOMYQqkfQZPcvNQ6dqV2fFrvXV3Ph0Dq9rNFQJ8TxCk=
+                 */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The Generation. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Generation"];
+            };
+        };
+        responses: {
+            /** @description Gone: it is not tried again. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received; it is not sent again. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is tried again later. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    promptTerminated: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description Names the delivery, the same at every try: a receiver that keeps it takes nothing twice.
+                 * @example 4f2kQ0yq8S3zVn1xRb7TdA9w
+                 */
+                "webhook-id": string;
+                /**
+                 * @description Unix time in seconds of this try. Refuse what is older than five minutes.
+                 * @example 1795166493
+                 */
+                "webhook-timestamp": string;
+                /**
+                 * @description `v1,` and the base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`, with the bytes of the body as received; the HMAC key is the base64 behind `whsec_` in the secret of the API key. Several, with spaces between them, while a secret is being rotated: one of them must fit.
+                 * @example v1,mOMYQqkfQZPcvNQ6dqV2fFrvXV3Ph0Dq9rNFQJ8TxCk=
+                 */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The Prompt. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Prompt"];
+            };
+        };
+        responses: {
+            /** @description Gone: it is not tried again. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received; it is not sent again. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is tried again later. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
         };
     };
 }

@@ -22,6 +22,7 @@ export class CollectionsController {
   @ApiCreates('createCollection', 'Make a Collection of Styles from your Prompts', {
     body: CreateCollectionDto,
     reply: CollectionDto,
+    description: 'Each Style is made from one of your Prompts; there may be none, and more can be added later.',
     isLocated: true,
     errors: [422],
   })
@@ -30,7 +31,10 @@ export class CollectionsController {
   }
 
   @Get()
-  @ApiLists('listCollections', 'List your Collections, or the public ones, newest first', { reply: CollectionDto })
+  @ApiLists('listCollections', 'List your Collections, or the public ones, newest first', {
+    reply: CollectionDto,
+    description: 'Yours, or with `scope=public` those that ship with the service; with `limit` in pages.',
+  })
   @ApiQuery({
     name: 'scope',
     required: false,
@@ -43,13 +47,19 @@ export class CollectionsController {
   }
 
   @Get(':id')
-  @ApiFinds('getCollection', 'Retrieve a Collection', { reply: CollectionDto })
+  @ApiFinds('getCollection', 'Retrieve a Collection', {
+    reply: CollectionDto,
+    description: "Yours or a public one. Its thumbnail is its first Style's; its Styles have a route of their own.",
+  })
   findOne(@OwnerId() ownerId: string, @Param('id') id: string): Promise<CollectionDto> {
     return this.collections.findOne(ownerId, id);
   }
 
   @Delete(':id')
-  @ApiRemoves('deleteCollection', 'Delete a Collection with its Styles', { errors: [403] })
+  @ApiRemoves('deleteCollection', 'Delete a Collection with its Styles', {
+    errors: [403],
+    description: 'Prompts that were drawn in its Styles stay.',
+  })
   async remove(@OwnerId() ownerId: string, @Param('id') id: string): Promise<DeletedDto> {
     await this.collections.remove(ownerId, id);
     return DeletedDto.of('Collection', id);

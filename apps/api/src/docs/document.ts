@@ -4,8 +4,9 @@ import type { INestApplication } from '@nestjs/common';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { withExamples } from './examples';
+import { closed, named, unwrapped } from './schemas';
+import { webhooks } from './webhooks';
 
-type Schemas = NonNullable<NonNullable<OpenAPIObject['components']>['schemas']>;
 type Responses = NonNullable<NonNullable<OpenAPIObject['components']>['responses']>;
 type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;
 
@@ -48,6 +49,16 @@ const tags: readonly (readonly [name: string, description: string])[] = [
   ['Keys', 'API keys, for keys with the scope `admin`.'],
 ];
 
+/** The service as its operator serves it. */
+const anyServer = {
+  url: '{scheme}://{host}',
+  description: 'A Darkroom service, by default on this machine.',
+  variables: {
+    scheme: { default: 'http', enum: ['http', 'https'], description: '`https` behind a proxy that has a certificate.' },
+    host: { default: 'localhost:3000', description: 'Host and port: the `HOST` and `PORT` of the service.' },
+  },
+};
+
 /** Builds the OpenAPI 3.1 document from the routes of an app. `serverUrl` is only known at run time. */
 export function createDocument(app: INestApplication, serverUrl?: string): OpenAPIObject {
   const builder = new DocumentBuilder()
@@ -69,29 +80,23 @@ export function createDocument(app: INestApplication, serverUrl?: string): OpenA
   }
   return {
     openapi: document.openapi,
-    info: { title, description: text, version, license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' } },
-    ...(serverUrl && { servers: [{ url: serverUrl }] }),
+    info: {
+      title,
+      description: text,
+      version,
+      contact: { name: 'The operator of this service' },
+      license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [...(serverUrl ? [{ url: serverUrl, description: 'This service.' }] : []), anyServer],
     tags: document.tags,
     paths: document.paths,
-    components: { ...document.components, schemas: withExamples(closed(document.components?.schemas)), responses },
+    webhooks,
+    components: {
+      ...document.components,
+      schemas: withExamples(closed(unwrapped(document.components?.schemas))),
+      responses,
+    },
   } as OpenAPIObject;
-}
-
-/** Removes the suffix Dto of our classes from schema names. */
-function named(document: OpenAPIObject): OpenAPIObject {
-  const { schemas = {}, ...components } = document.components ?? {};
-  const renamed = Object.entries(schemas).map(([name, schema]) => [name.replace(/Dto$/, ''), schema] as const);
-  const json = JSON.stringify({ ...document, components: { ...components, schemas: Object.fromEntries(renamed) } });
-  return JSON.parse(json.replace(/(#\/components\/schemas\/\w+)Dto"/g, '$1"')) as OpenAPIObject;
-}
-
-/** Forbids undocumented fields in requests and responses. */
-function closed(schemas: Schemas = {}): Schemas {
-  const close = (schema: Schemas[string]) =>
-    'properties' in schema && schema.additionalProperties === undefined
-      ? { ...schema, additionalProperties: false }
-      : schema;
-  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, close(schema)]));
 }
 
 /** Every path parameter is the id of a resource. */

@@ -63,6 +63,9 @@ const examples: Readonly<Record<string, unknown>> = {
   'Collection.name': 'Night scenes',
   'Style.name': 'Neon night',
   'Finetune.name': 'robot',
+  'RegisteredFinetune.name': 'robot',
+  n: 1,
+  grace_hours: 24,
   'Usage.images': 41,
 };
 

@@ -1,4 +1,6 @@
+import type { ErrorCode } from '@app/domain';
 import { ApiProperty } from '@nestjs/swagger';
+import { ApiCode } from './problem.dto';
 
 /** What is wrong, in the shape of OpenAI's API. */
 export class OpenaiErrorDto {
@@ -11,8 +13,8 @@ export class OpenaiErrorDto {
   @ApiProperty({ type: String, nullable: true, description: 'The field that is wrong, if it is one.', example: 'n' })
   param: string | null;
 
-  @ApiProperty({ type: String, description: 'Stable name of the error.', example: 'ValidationFailed' })
-  code: string;
+  @ApiCode()
+  code: ErrorCode;
 }
 
 /** Body of every error below `/v1/images`. */

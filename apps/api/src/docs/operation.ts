@@ -32,7 +32,8 @@ interface Operation {
   bodyIsArray?: boolean;
   /** For a file as the body: its maximum size in bytes. */
   fileBytes?: number;
-  reply: Model | readonly Model[];
+  /** If there are several, the words of the field `status` say which one it is. */
+  reply: Model | ReadonlyMap<Model, readonly string[]>;
   replyIsArray?: boolean;
   /** Whether the response can be paged. */
   isList?: boolean;
@@ -40,7 +41,7 @@ interface Operation {
   isLocated?: boolean;
   /** Statuses besides those that every route has. */
   errors?: readonly number[];
-  description?: string;
+  description: string;
 }
 
 const errorsOfBodies = [400, 408, 413, 415];
@@ -48,12 +49,14 @@ const errorsOfBodies = [400, 408, 413, 415];
 function operation(id: string, summary: string, success: number, options: Operation): MethodDecorator {
   const { description, fileBytes, bodyIsArray, replyIsArray, isList, isLocated } = options;
   const bodies = [options.body ?? []].flat();
-  const replies = [options.reply].flat();
+  const several = typeof options.reply === 'function' ? undefined : options.reply;
+  const replies = typeof options.reply === 'function' ? [options.reply] : [...options.reply.keys()];
+  const reply = { ...schemaOf(replies), ...(several && toldApart(several)) };
   const hasBody = bodies.length > 0 || fileBytes !== undefined;
   const errors = new Set([...(options.errors ?? []), ...(hasBody ? errorsOfBodies : []), ...errorsOfAll]);
   return applyDecorators(
     ApiBearerAuth(),
-    ApiOperation({ operationId: id, summary, ...(description && { description }) }),
+    ApiOperation({ operationId: id, summary, description }),
     ApiExtraModels(...replies, ProblemDto, ...bodies),
     ...(bodies.length > 0 ? [ApiBody({ required: true, schema: bodySchema(bodies, bodyIsArray) })] : []),
     ...(fileBytes ? [fileBody(fileBytes)] : []),
@@ -69,7 +72,7 @@ function operation(id: string, summary: string, success: number, options: Operat
       },
       content: {
         'application/json': {
-          schema: replyIsArray ? { type: 'array', items: schemaOf(replies) } : schemaOf(replies),
+          schema: replyIsArray ? { type: 'array', items: reply } : reply,
         },
       },
     }),
@@ -80,6 +83,13 @@ function operation(id: string, summary: string, success: number, options: Operat
 function schemaOf(models: readonly Model[]) {
   const references = models.map((model) => ({ $ref: getSchemaPath(model) }));
   return references.length === 1 ? references[0] : { oneOf: references };
+}
+
+function toldApart(replies: ReadonlyMap<Model, readonly string[]>) {
+  const mapping = [...replies].flatMap(([model, statuses]) =>
+    statuses.map((status) => [status, getSchemaPath(model)] as const),
+  );
+  return { discriminator: { propertyName: 'status', mapping: Object.fromEntries(mapping) } };
 }
 
 function bodySchema(bodies: readonly Model[], isArray?: boolean) {
@@ -186,5 +196,5 @@ export const ApiChanges = (id: string, summary: string, options: Operation) =>
   operation(id, summary, 200, { ...options, errors: [404, 422, ...(options.errors ?? [])] });
 
 /** Documents a DELETE. */
-export const ApiRemoves = (id: string, summary: string, options: Partial<Operation> = {}) =>
+export const ApiRemoves = (id: string, summary: string, options: Omit<Operation, 'reply'>) =>
   operation(id, summary, 200, { ...options, reply: DeletedDto, errors: [404, ...(options.errors ?? [])] });

@@ -1,4 +1,15 @@
+import type { ErrorCode } from '@app/domain';
+import { errorCodes } from '@app/domain';
 import { ApiProperty } from '@nestjs/swagger';
+
+/** Documents the stable name of an error. */
+export const ApiCode = () =>
+  ApiProperty({
+    enum: errorCodes,
+    enumName: 'ErrorCode',
+    enumSchema: { description: 'Stable name of an error; docs/errors.md says what each means.' },
+    example: 'ValidationFailed',
+  });
 
 /** One invalid place in the request; the last of very many says how many more there are. */
 export class FieldProblemDto {
@@ -29,8 +40,8 @@ export class ProblemDto {
   @ApiProperty({ type: String, description: 'The id of the request.' })
   instance: string;
 
-  @ApiProperty({ type: String, description: 'Stable name of the error.', example: 'ValidationFailed' })
-  code: string;
+  @ApiCode()
+  code: ErrorCode;
 
   @ApiProperty({ type: [FieldProblemDto], required: false })
   errors?: FieldProblemDto[];

@@ -28,6 +28,8 @@ export class FinetunePromptsController {
   @Post('prompts')
   @ChecksKeyItself()
   @ApiCreates('createPrompts', 'Draw Prompts with a Fine-Tune', {
+    description:
+      'Answers at once with one Prompt for each element, in their order; pictures follow. If one element is wrong, nothing is created.',
     body: CreatePromptDto,
     bodyIsArray: true,
     reply: CreatedPromptDto,
@@ -61,7 +63,11 @@ export class FinetunePromptsController {
   }
 
   @Get('prompts')
-  @ApiLists('listPrompts', 'List the Prompts of a Fine-Tune, newest first', { reply: PromptDto, errors: [404] })
+  @ApiLists('listPrompts', 'List the Prompts of a Fine-Tune, newest first', {
+    reply: PromptDto,
+    errors: [404],
+    description: 'All of them, or those with a status or of a time; with `limit` in pages.',
+  })
   @ApiTaskFilters()
   @SendsList()
   findAll(
@@ -74,7 +80,11 @@ export class FinetunePromptsController {
   }
 
   @Get('prompts/:prompt_id')
-  @ApiFinds('getPrompt', 'Retrieve a Prompt', { reply: PromptDto })
+  @ApiFinds('getPrompt', 'Retrieve a Prompt', {
+    reply: PromptDto,
+    description:
+      'Its `images` are empty until it is drawn; `error_message` says why it was not. Its status has a route of its own.',
+  })
   findOne(
     @OwnerId() ownerId: string,
     @Param('id') id: string,
@@ -84,7 +94,9 @@ export class FinetunePromptsController {
   }
 
   @Delete('prompts/:prompt_id')
-  @ApiRemoves('deletePrompt', 'Delete a Prompt and its pictures')
+  @ApiRemoves('deletePrompt', 'Delete a Prompt and its pictures', {
+    description: 'One that has not finished is canceled first. Styles made from it stay, with their thumbnails.',
+  })
   async remove(
     @OwnerId() ownerId: string,
     @Param('id') id: string,

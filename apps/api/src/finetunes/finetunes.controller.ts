@@ -1,10 +1,11 @@
-import { defaults, limits } from '@app/domain';
+import { defaults, imageTaskStatuses, limits } from '@app/domain';
 import {
   CreateFinetuneDto,
   CreateGenerationDto,
   DeletedDto,
   FinetuneDto,
   GenerationDto,
+  RegisteredFinetuneDto,
   UpdateFinetuneDto,
 } from '@app/domain/http';
 import { Controller, Delete, Get, Param, Patch, Post, Put, Res } from '@nestjs/common';
@@ -42,9 +43,12 @@ export class FinetunesController {
   @ApiPrefersWait()
   @ApiCreates('createFinetuneOrGeneration', 'Register a Fine-Tune, or draw pictures from a prompt', {
     description:
-      'A body with `name` and no `prompt` registers a Fine-Tune; any other is a text-to-image request. The two answers differ: only a Fine-Tune has a `name`, only a Generation a `prompt`. Nothing is trained here: `images_url` is checked and not kept.',
+      'A body with `name` and no `prompt` registers a Fine-Tune; any other is a text-to-image request. The `status` tells the two answers apart: that of a Fine-Tune is `registered`, that of a Generation never. Nothing is trained here: `images_url` is checked and not kept.',
     body: [CreateFinetuneDto, CreateGenerationDto],
-    reply: [FinetuneDto, GenerationDto],
+    reply: new Map<new () => object, readonly string[]>([
+      [RegisteredFinetuneDto, ['registered']],
+      [GenerationDto, imageTaskStatuses],
+    ]),
     isLocated: true,
     errors: [422],
   })
@@ -58,14 +62,20 @@ export class FinetunesController {
   }
 
   @Get()
-  @ApiLists('listFinetunes', 'List your Fine-Tunes, newest first', { reply: FinetuneDto })
+  @ApiLists('listFinetunes', 'List your Fine-Tunes, newest first', {
+    reply: FinetuneDto,
+    description: 'All of them, whatever their status; with `limit` in pages.',
+  })
   @SendsList()
   findAll(@OwnerId() ownerId: string, @Res() _: Response): List {
     return this.finetunes.list(ownerId);
   }
 
   @Get(':id')
-  @ApiFinds('getFinetune', 'Retrieve a Fine-Tune', { reply: FinetuneDto })
+  @ApiFinds('getFinetune', 'Retrieve a Fine-Tune', {
+    reply: FinetuneDto,
+    description: 'With its weights, and whether they still fit the model that draws it.',
+  })
   findOne(@OwnerId() ownerId: string, @Param('id') id: string): Promise<FinetuneDto> {
     return this.finetunes.findOne(ownerId, id);
   }
@@ -113,7 +123,9 @@ export class FinetunesController {
   }
 
   @Delete(':id')
-  @ApiRemoves('deleteFinetune', 'Delete a Fine-Tune with its Prompts, their pictures and its weights')
+  @ApiRemoves('deleteFinetune', 'Delete a Fine-Tune with its Prompts, their pictures and its weights', {
+    description: 'Prompts that are waiting or being drawn are canceled. Styles made from its Prompts stay.',
+  })
   async remove(@OwnerId() ownerId: string, @Param('id') id: string): Promise<DeletedDto> {
     await this.finetunes.remove(ownerId, id);
     return DeletedDto.of('Fine-Tune', id);

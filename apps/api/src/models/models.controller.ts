@@ -11,7 +11,11 @@ export class ModelsController {
   constructor(private readonly models: ModelsService) {}
 
   @Get()
-  @ApiReads('listModels', 'List the installed models, by name', { reply: ModelDto, replyIsArray: true })
+  @ApiReads('listModels', 'List the installed models, by name', {
+    reply: ModelDto,
+    replyIsArray: true,
+    description: 'Those that can be drawn with, their own defaults, and the names that they stand in for.',
+  })
   findAll(): Promise<ModelDto[]> {
     return this.models.findAll();
   }

@@ -17,6 +17,8 @@ export class StylesController {
 
   @Post()
   @ApiCreates('createStyles', 'Add Styles made from your Prompts to a Collection', {
+    description:
+      "Each keeps its Prompt's text, with a place for the name of the Fine-Tune it will be applied to, and its controls. It outlives the Prompt.",
     body: CreateStyleDto,
     bodyIsArray: true,
     reply: StyleDto,
@@ -32,20 +34,30 @@ export class StylesController {
   }
 
   @Get()
-  @ApiLists('listStyles', 'List the Styles of a Collection, newest first', { reply: StyleDto, errors: [404] })
+  @ApiLists('listStyles', 'List the Styles of a Collection, newest first', {
+    reply: StyleDto,
+    errors: [404],
+    description: 'The Collection may be yours or a public one.',
+  })
   @SendsList()
   findAll(@OwnerId() ownerId: string, @Param('id') id: string, @Res() _: Response): Promise<List> {
     return this.styles.list(ownerId, id);
   }
 
   @Get(':style_id')
-  @ApiFinds('getStyle', 'Retrieve a Style', { reply: StyleDto })
+  @ApiFinds('getStyle', 'Retrieve a Style', {
+    reply: StyleDto,
+    description: "Its thumbnail is its Prompt's first picture; null until there is one.",
+  })
   findOne(@OwnerId() ownerId: string, @Param('id') id: string, @Param('style_id') styleId: string): Promise<StyleDto> {
     return this.styles.findOne(ownerId, id, styleId);
   }
 
   @Delete(':style_id')
-  @ApiRemoves('deleteStyle', 'Delete a Style and its thumbnail', { errors: [403] })
+  @ApiRemoves('deleteStyle', 'Delete a Style and its thumbnail', {
+    errors: [403],
+    description: 'Prompts that were drawn in it stay.',
+  })
   async remove(
     @OwnerId() ownerId: string,
     @Param('id') id: string,

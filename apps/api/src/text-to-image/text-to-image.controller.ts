@@ -41,7 +41,10 @@ export class TextToImageController {
   }
 
   @Get()
-  @ApiLists('listGenerations', 'List your Generations, newest first', { reply: GenerationDto })
+  @ApiLists('listGenerations', 'List your Generations, newest first', {
+    reply: GenerationDto,
+    description: 'All of them, or those with a status or of a time; with `limit` in pages.',
+  })
   @ApiTaskFilters()
   @SendsList()
   findAll(@OwnerId() ownerId: string, @FilterQuery() filter: TaskFilter, @Res() _: Response): List {
@@ -49,7 +52,10 @@ export class TextToImageController {
   }
 
   @Get(':id')
-  @ApiFinds('getGeneration', 'Retrieve a Generation', { reply: GenerationDto })
+  @ApiFinds('getGeneration', 'Retrieve a Generation', {
+    reply: GenerationDto,
+    description: 'Its `images` are empty until its status is `succeeded`. Their URLs need no key.',
+  })
   findOne(@OwnerId() ownerId: string, @Param('id') id: string): Promise<GenerationDto> {
     return this.textToImage.findOne(ownerId, id);
   }
@@ -57,6 +63,7 @@ export class TextToImageController {
   @Post(':id/cancel')
   @LocatedAt('/v1/sd/text-to-image')
   @ApiCreates('cancelGeneration', 'Cancel a Generation that has not finished', {
+    description: 'Its status is `canceled` at once and for good; one that is being drawn stops.',
     reply: GenerationDto,
     isLocated: true,
     errors: [404, 409],
@@ -66,7 +73,9 @@ export class TextToImageController {
   }
 
   @Delete(':id')
-  @ApiRemoves('deleteGeneration', 'Delete a Generation and its pictures')
+  @ApiRemoves('deleteGeneration', 'Delete a Generation and its pictures', {
+    description: 'One that has not finished is canceled first. The URLs of its pictures answer 404 from then on.',
+  })
   async remove(@OwnerId() ownerId: string, @Param('id') id: string): Promise<DeletedDto> {
     await this.textToImage.remove(ownerId, id);
     return DeletedDto.of('Generation', id);

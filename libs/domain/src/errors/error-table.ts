@@ -100,3 +100,6 @@ export type ErrorKind = keyof typeof errorTable;
 
 /** The codes of a kind. */
 export type ErrorCode<K extends ErrorKind = ErrorKind> = (typeof errorTable)[K]['codes'][number];
+
+/** Every code once, in the order of the table. */
+export const errorCodes: readonly ErrorCode[] = [...new Set(Object.values(errorTable).flatMap(({ codes }) => codes))];

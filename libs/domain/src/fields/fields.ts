@@ -22,8 +22,17 @@ export interface FieldOptions {
   /** The error code when it is missing, null or empty, if it has one of its own. */
   missingCode?: ErrorCode<'invalid'>;
   /** The value when it is left out. */
-  default?: unknown;
+  default?: string | number | boolean;
 }
+
+/**
+ * The document says a default in words: generators take the keyword for a value to send, which would overrule a model's own default, or for a field that must
+ * be there.
+ */
+const withDefault = ({ description, default: value, ...rest }: FieldOptions) => ({
+  description: value === undefined ? description : `${description} Default: ${value}.`,
+  ...rest,
+});
 
 /** A scalar; `maxLength` of a string is in UTF-16 units. */
 const isScalar = (value: unknown, maxLength = 100): boolean =>
@@ -55,7 +64,7 @@ type Reading =
   | Pick<Extract<FieldRule, { check: unknown }>, 'check' | 'isSmall'>;
 
 function field(options: FieldOptions, schema: ApiPropertyOptions, reading: Reading): PropertyDecorator {
-  const { optional = false, missingCode, ...documented } = options;
+  const { optional = false, missingCode, ...documented } = withDefault(options);
   return applyDecorators(
     ApiProperty({
       ...schema,

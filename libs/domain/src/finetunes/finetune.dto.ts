@@ -88,6 +88,12 @@ export class FinetuneDto {
   }
 }
 
+/** A Fine-Tune as the answer to its registration: its status tells it from a Generation, which the same route may answer with. */
+export class RegisteredFinetuneDto extends FinetuneDto {
+  @ApiProperty({ enum: ['registered'] })
+  override status: 'registered';
+}
+
 function weightsOf(finetune: Finetune): FinetuneWeightsDto | null {
   const { weightsKind: kind, weightsHash: sha256 } = finetune;
   if (kind === null || sha256 === null) return null;
