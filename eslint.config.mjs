@@ -106,7 +106,7 @@ const requests = [
 const ofApp = (app) => [
   deep,
   {
-    regex: `^(\\.\\./)+(?:apps/)?(?!${app}/)(api|inference|launcher|cli)/src`,
+    regex: `^(\\.\\./)+(?:apps/)?(?!${app}/)(api|inference|launcher|cli|web)/src`,
     message: 'An app never imports another app.',
   },
 ];
@@ -143,14 +143,14 @@ const related = [
 ].map((name) => `libs/domain/src/${name}.ts`);
 const cycles = [
   {
-    files: ['**/*.ts'],
+    files: ['**/*.{ts,tsx}'],
     plugins: { 'import-x': importX },
     settings: {
-      'import-x/extensions': ['.ts'],
-      'import-x/parsers': { '@typescript-eslint/parser': ['.ts'] },
+      'import-x/extensions': ['.ts', '.tsx'],
+      'import-x/parsers': { '@typescript-eslint/parser': ['.ts', '.tsx'] },
       'import-x/resolver-next': [
         createNodeResolver({
-          extensions: ['.ts', '.js', '.json'],
+          extensions: ['.ts', '.tsx', '.js', '.json'],
           tsconfig: { configFile: join(import.meta.dirname, 'tsconfig.json') },
         }),
       ],
@@ -159,6 +159,27 @@ const cycles = [
   },
   { files: related, rules: { 'import-x/no-cycle': 'off' } },
 ];
+
+/** The page runs in a browser: of ours it has only the typed client. */
+const page = {
+  files: ['apps/web/src/**/*.{ts,tsx}'],
+  rules: {
+    'no-restricted-imports': [
+      'error',
+      {
+        patterns: [
+          { group: ['@app/*', '@nestjs/*', 'node:*'], message: 'The page has only what a browser has.' },
+          {
+            regex: '^(\\.\\./)+(apps|libs)/',
+            message: 'The page knows the service by packages/client.',
+          },
+          { regex: '/packages/client/', message: 'Through service/client.ts.' },
+        ],
+      },
+    ],
+  },
+};
+const pageClient = { files: ['apps/web/src/service/client.ts'], rules: { 'no-restricted-imports': 'off' } };
 
 export default tseslint.config(
   {
@@ -180,7 +201,7 @@ export default tseslint.config(
     rules: { 'regexp/no-super-linear-backtracking': 'error', 'regexp/no-super-linear-move': 'error' },
   },
   {
-    files: ['**/*.ts'],
+    files: ['**/*.{ts,tsx}'],
     extends: [...tseslint.configs.recommendedTypeChecked],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {
@@ -194,7 +215,7 @@ export default tseslint.config(
   },
   {
     // What is longer holds two thoughts. A statement of the database stays whole, and so does the text of a migration.
-    files: ['**/*.{ts,mjs,cjs,js}'],
+    files: ['**/*.{ts,tsx,mjs,cjs,js}'],
     ignores: ['**/*.spec.ts', 'libs/database/src/migrations/**'],
     rules: { 'max-lines': ['error', 250], 'max-lines-per-function': ['error', { max: 50, IIFEs: true }] },
   },
@@ -215,6 +236,8 @@ export default tseslint.config(
   ...direction,
   domainHttp,
   ...apps,
+  page,
+  pageClient,
   ...insideApi,
   ...requests,
   ...cycles,

@@ -37,6 +37,7 @@ export const allowedInApi = {
   thumbnails: ['infrastructure', 'pictures', 'work'],
   images: ['auth', 'work'],
   models: ['docs', 'work'],
+  page: ['auth', 'http'],
   usage: ['auth', 'docs', 'http'],
   retention: ['idempotency', 'storage-use', 'thumbnails'],
   sandbox: ['infrastructure', 'pictures'],

@@ -1,14 +1,19 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join, relative, sep } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { pathToFileURL } from 'node:url';
+import { buildPage } from './build-page.mjs';
 
 export const root = dirname(import.meta.dirname);
 const dist = join(root, 'dist');
 const stamp = join(dist, '.stamp');
 const sourceFolders = ['apps', 'libs', 'packages/client/src', 'bench', 'test/torture', 'test/support'];
 const skipped = new Set(['node_modules', 'dist', 'test']);
+/** Sources of the page, which Vite compiles; the client's are compiled for both. */
+const pageFolder = join(root, 'apps', 'web');
+const builtPage = join(dist, 'apps', 'web');
+const pageStamp = join(builtPage, '.stamp');
 
 /** Every file below a folder, as sorted absolute paths. */
 function walk(folder) {
@@ -21,10 +26,12 @@ function walk(folder) {
     });
 }
 
+const isSource = (file) => !/\.spec\.ts$|\.d\.ts$|\.md$/.test(file);
 const sources = () =>
   sourceFolders
     .flatMap((folder) => walk(join(root, folder)))
-    .filter((file) => !/\.spec\.ts$|\.d\.ts$|\.md$/.test(file));
+    .filter((file) => isSource(file) && !file.startsWith(pageFolder + sep));
+const pageSources = () => [pageFolder, join(root, 'packages/client/src')].flatMap(walk).filter(isSource);
 
 /** Changes whenever a source, the compiler's settings, or the installed packages change. It reads no file contents, only their status. */
 function fingerprint(files) {
@@ -38,12 +45,22 @@ function fingerprint(files) {
 
 /** Whether `dist` was built from the current sources. */
 export function isBuilt() {
-  return builtFrom() === fingerprint(sources());
+  return read(stamp) === fingerprint(sources()) && isPageBuilt();
+}
+
+/** Apart, because it takes longer than all else, and its sources seldom change together with the others. */
+function isPageBuilt() {
+  return read(pageStamp) === fingerprint(pageSources());
 }
 
 /** The fingerprint of the sources of `dist`. */
 export function builtFrom() {
-  return existsSync(stamp) ? readFileSync(stamp, 'utf8') : undefined;
+  const prints = [read(stamp), read(pageStamp)];
+  return prints.includes(undefined) ? undefined : prints.join(' ');
+}
+
+function read(file) {
+  return existsSync(file) ? readFileSync(file, 'utf8') : undefined;
 }
 
 /** Writes another file and renames it, so that a process that starts during a build never reads half a file. */
@@ -54,7 +71,8 @@ function write(file, content) {
 }
 
 /**
- * Compiles apps, libs, the client and bench to `dist` and removes files without a source. Other files (JSON, HTML) are copied.
+ * Compiles apps, libs, the client and bench to `dist` and removes files without a source. Other files (JSON, HTML) are copied. The page is
+ * built if its sources have changed.
  * @returns {Promise<number>} the number of files written.
  */
 export async function build() {
@@ -81,9 +99,18 @@ export async function build() {
     }),
   );
   if (problems.length > 0) throw new Error(`The build failed.\n${problems.join('\n')}`);
-  for (const file of walk(dist)) if (!outputs.has(file) && !file.endsWith('.part')) rmSync(file);
+  for (const file of walk(dist))
+    if (!outputs.has(file) && !file.endsWith('.part') && !file.startsWith(builtPage)) rmSync(file);
+  await buildPageIfNeeded();
   write(stamp, print);
   return files.length;
+}
+
+async function buildPageIfNeeded() {
+  if (isPageBuilt()) return;
+  const print = fingerprint(pageSources());
+  await buildPage(pageFolder, builtPage);
+  write(pageStamp, print);
 }
 
 /** Builds only if a source has changed since the last build. */

@@ -17,6 +17,7 @@ import { InfrastructureModule } from './infrastructure/infrastructure.module';
 import { KeysModule } from './keys/keys.module';
 import { LongRequestsModule } from './long-requests/long-requests.module';
 import { ModelsModule } from './models/models.module';
+import { PageModule } from './page/page.module';
 import { RetentionModule } from './retention/retention.module';
 import { SandboxModule } from './sandbox/sandbox.module';
 import { OpenaiModule } from './openai/openai.module';
@@ -49,6 +50,7 @@ import { WebhooksModule } from './webhooks/webhooks.module';
     WaitingModule,
     OpenaiModule,
     KeysModule,
+    PageModule,
   ],
   providers: [
     { provide: APP_FILTER, useClass: ProblemFilter },

@@ -1,8 +1,9 @@
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { createDataSource, newApiKey } from '@app/database';
-import { ApiKey, apiKeyScopes, parseApiKeyToken } from '@app/domain';
-import { IsNull } from 'typeorm';
+import { ApiKey, apiKeyScopes, newSignInCode, parseApiKeyToken, SignInCode } from '@app/domain';
+import type { DataSource } from 'typeorm';
+import { IsNull, LessThan } from 'typeorm';
 
 /** The key stored in the data folder. */
 export interface StoredKey {
@@ -11,6 +12,8 @@ export interface StoredKey {
   token?: string;
   /** Whether it was just made. */
   isNew: boolean;
+  /** Signs the first browser in that sends it; there is one if there is a token. */
+  signInCode?: string;
 }
 
 /** Makes the first key of a database that has none and stores its token in `<dataDir>/api-key`, readable only by its owner. */
@@ -24,15 +27,24 @@ export async function ensureFirstKey(databaseUrl: string, dataDir: string): Prom
       // The file first: after a crash in between there is a token without a row, and the next start makes another.
       writePrivate(file, token);
       await keys.save(apiKey);
-      return { file, token, isNew: true };
+      return { file, token, isNew: true, signInCode: await issueSignInCode(dataSource, token) };
     }
     const token = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
     const prefix = parseApiKeyToken(token)?.prefix;
     const isValid = prefix !== undefined && (await keys.existsBy({ prefix, revokedAt: IsNull() }));
-    return { file, isNew: false, ...(isValid && { token }) };
+    if (!isValid) return { file, isNew: false };
+    return { file, token, isNew: false, signInCode: await issueSignInCode(dataSource, token) };
   } finally {
     await dataSource.destroy();
   }
+}
+
+async function issueSignInCode(dataSource: DataSource, token: string): Promise<string> {
+  const codes = dataSource.getRepository(SignInCode);
+  await codes.delete({ expiresAt: LessThan(new Date()) });
+  const { code, row } = newSignInCode(token);
+  await codes.insert(row);
+  return code;
 }
 
 function writePrivate(file: string, text: string): void {

@@ -1,13 +1,26 @@
 import { relative } from 'node:path';
+import { signInCodeMs } from '@app/domain';
 import type { Started } from './launcher';
 
-/** Commands to paste that draw the first picture. They read the key from its file, which keeps it out of logs and shell history. */
+/**
+ * The address to open, and commands to paste that draw the first picture. They read the key from its file, which keeps it out of logs and
+ * shell history. The code stands behind a `#`, because a browser does not send that part, so no server or proxy logs it.
+ */
 export function welcome({ url, publicUrl, key }: Started): string {
   const file = shortest(key.file);
   const token = key.token ? `$(cat ${quote(file)})` : '<your key>';
   const authorization = `-H "Authorization: Bearer ${token}"`;
   return [
     `Darkroom is ready at ${publicUrl}   (documentation: ${publicUrl}/docs)`,
+    ...(key.signInCode
+      ? [
+          '',
+          'Open this address to draw in your browser:',
+          `  ${publicUrl}/#code=${key.signInCode}`,
+          `It signs in the first browser that opens it, once, within ${signInCodeMs / 60_000} minutes.`,
+          '',
+        ]
+      : []),
     key.token
       ? `Your API key is in ${file}`
       : `There is no usable API key in ${file}: make one with   npm run keys -- create --name me`,

@@ -12,6 +12,7 @@ import { DrawableModel } from './inference-workers/drawable-model';
 import { InferenceWorker } from './inference-workers/inference-worker';
 import { RateBucket } from './rate-limits/rate-bucket';
 import { ReadinessProbe } from './readiness/readiness-probe';
+import { SignInCode } from './sign-in/sign-in-code';
 import { StorageUse } from './storage-use/storage-use';
 import { Upload } from './storage-use/upload';
 import { Style } from './styles/style';
@@ -36,6 +37,7 @@ export const entities = [
   InferenceWorker,
   RateBucket,
   ReadinessProbe,
+  SignInCode,
   StorageUse,
   Style,
   Upload,

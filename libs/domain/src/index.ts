@@ -28,6 +28,7 @@ export * from './inference-workers/inference-worker';
 export * from './rate-limits/rate-bucket';
 export * from './sandbox/sandbox-order';
 export * from './sandbox/sandbox-pace';
+export * from './sign-in/sign-in-code';
 export * from './storage-use/storage-use';
 export * from './storage-use/upload';
 export * from './styles/phrase';

@@ -28,6 +28,7 @@ import { PromptWebhooks1795730000000 } from './1795730000000-prompt-webhooks';
 import { DeliveriesOfTasks1795730010000 } from './1795730010000-deliveries-of-tasks';
 import { WeightsBase1795740000000 } from './1795740000000-weights-base';
 import { KeyOrder1795750000000 } from './1795750000000-key-order';
+import { SignInCodes1795760000000 } from './1795760000000-sign-in-codes';
 
 /** Every migration in order; append new ones. An index on a table that may be large is made with `createIndexConcurrently`. */
 export const migrations = [
@@ -61,4 +62,5 @@ export const migrations = [
   DeliveriesOfTasks1795730010000,
   WeightsBase1795740000000,
   KeyOrder1795750000000,
+  SignInCodes1795760000000,
 ];

@@ -1,0 +1,78 @@
+import { computed, signal } from '@preact/signals';
+import type { components } from '../service/client';
+import type { AspectRatio, Drawing } from '../drawings/drawing';
+import { finetuneOf } from '../finetunes/finetunes';
+import { choiceOf, modelChoices } from '../models/models';
+
+export type Scheduler = components['schemas']['Scheduler'];
+
+/** What is about to be drawn. */
+export interface Draft {
+  prompt: string;
+  negativePrompt: string;
+  aspectRatio: AspectRatio;
+  /** Here and below: undefined is the model's own default. */
+  steps?: number;
+  cfg?: number;
+  scheduler?: Scheduler;
+  seed: number;
+  /** Whether the next drawing keeps the seed. */
+  isSeedLocked: boolean;
+  count: number;
+  highResolution: boolean;
+  /** A model; undefined is the first that is installed. */
+  model?: string;
+  /** A Fine-Tune draws instead of a model. */
+  finetuneId?: string;
+}
+
+export const newSeed = (): number => crypto.getRandomValues(new Uint32Array(1))[0];
+
+export const draft = signal<Draft>({
+  prompt: '',
+  negativePrompt: '',
+  aspectRatio: 'square',
+  seed: newSeed(),
+  isSeedLocked: false,
+  count: 1,
+  highResolution: false,
+});
+
+export function change(part: Partial<Draft>): void {
+  draft.value = { ...draft.value, ...part };
+}
+
+/** The Fine-Tune that draws, if one does. */
+export const drawnWith = computed(() => finetuneOf(draft.value.finetuneId));
+
+/** The model that draws, with its defaults. */
+export const drawnBy = computed(() => choiceOf(drawnWith.value?.model ?? draft.value.model) ?? modelChoices.value[0]);
+
+/** The values for what the draft leaves to the model. */
+export const defaults = computed(() => {
+  const { cfg = 7.5, steps = 30 } = drawnBy.value?.served.defaults ?? {};
+  return { cfg, steps };
+});
+
+/** Whether the prompt has the Fine-Tune's name, without which the service refuses it. */
+export const lacksName = computed(() => {
+  const name = drawnWith.value?.name;
+  return name !== undefined && !draft.value.prompt.toLowerCase().includes(name.toLowerCase());
+});
+
+/** Fills the form with what a drawing was made of. */
+export function reuse(drawing: Drawing, seed = drawing.seed): void {
+  draft.value = {
+    prompt: drawing.prompt,
+    negativePrompt: drawing.negativePrompt ?? '',
+    aspectRatio: drawing.aspectRatio,
+    steps: drawing.steps,
+    cfg: drawing.cfg,
+    seed,
+    isSeedLocked: true,
+    count: drawing.count,
+    highResolution: drawing.highResolution,
+    ...(drawing.scheduler !== null && { scheduler: drawing.scheduler as Scheduler }),
+    ...(drawing.finetuneId === undefined ? { model: drawing.model } : { finetuneId: drawing.finetuneId }),
+  };
+}

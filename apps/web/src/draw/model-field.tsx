@@ -1,0 +1,44 @@
+import { finetunes, titleOf } from '../finetunes/finetunes';
+import { modelChoices } from '../models/models';
+import { texts } from '../texts';
+import { change, draft, drawnBy } from './draft';
+
+/** Values of the list: a model's name, or a Fine-Tune's id behind this. */
+const finetunePrefix = 'finetune:';
+
+function choose(value: string): void {
+  if (value.startsWith(finetunePrefix)) change({ finetuneId: value.slice(finetunePrefix.length) });
+  else change({ model: value, finetuneId: undefined });
+}
+
+export function ModelField() {
+  const { finetuneId } = draft.value;
+  const value = finetuneId === undefined ? (drawnBy.value?.name ?? '') : finetunePrefix + finetuneId;
+  return (
+    <>
+      <label for="model">{texts.draw.model}</label>
+      <select id="model" value={value} onChange={(event) => choose(event.currentTarget.value)}>
+        <optgroup label={texts.draw.modelGroup}>
+          {modelChoices.value.map(({ name, served }) => (
+            <option key={name} value={name} selected={value === name}>
+              {texts.draw.drawnBy(name, served.name)}
+            </option>
+          ))}
+        </optgroup>
+        {finetunes.value.length > 0 && (
+          <optgroup label={texts.draw.finetuneGroup}>
+            {finetunes.value.map((finetune) => (
+              <option
+                key={finetune.id}
+                value={finetunePrefix + finetune.id}
+                selected={value === finetunePrefix + finetune.id}
+              >
+                {titleOf(finetune)}
+              </option>
+            ))}
+          </optgroup>
+        )}
+      </select>
+    </>
+  );
+}

@@ -1,0 +1,148 @@
+import type { AspectRatio } from '../drawings/drawing';
+import { texts } from '../texts';
+import { Icon } from '../ui/icons';
+import type { Scheduler } from './draft';
+import { change, defaults, draft, drawnBy } from './draft';
+import { schedulers } from './schedulers';
+import { SeedField } from './seed-field';
+
+const aspects: readonly AspectRatio[] = ['square', 'portrait', 'landscape'];
+/** Pictures of one request. */
+const mostPictures = 8;
+
+export function Settings() {
+  const { steps, cfg } = draft.value;
+  return (
+    <fieldset class="settings">
+      <legend>{texts.draw.more}</legend>
+      <AspectField />
+      <SliderField
+        id="steps"
+        label={texts.draw.steps}
+        {...{ min: 1, max: 50, step: 1 }}
+        value={steps}
+        standard={defaults.value.steps}
+        onChange={(value) => change({ steps: value })}
+      />
+      <SliderField
+        id="cfg"
+        label={texts.draw.cfg}
+        {...{ min: 1, max: 20, step: 0.5 }}
+        value={cfg}
+        standard={defaults.value.cfg}
+        onChange={(value) => change({ cfg: value })}
+      />
+      <SeedField />
+      <SliderField
+        id="count"
+        label={texts.draw.count}
+        {...{ min: 1, max: mostPictures, step: 1 }}
+        value={draft.value.count}
+        onChange={(value) => change({ count: value ?? 1 })}
+      />
+      <SchedulerField />
+      <label class="check" title={texts.draw.highResolutionHint}>
+        <input
+          type="checkbox"
+          checked={draft.value.highResolution}
+          onChange={(event) => change({ highResolution: event.currentTarget.checked })}
+        />
+        <span>
+          {texts.draw.highResolution} <small>{texts.draw.highResolutionHint}</small>
+        </span>
+      </label>
+    </fieldset>
+  );
+}
+
+function AspectField() {
+  return (
+    <div class="segments" role="radiogroup" aria-label={texts.draw.aspect}>
+      {aspects.map((aspect) => (
+        <label key={aspect}>
+          <input
+            type="radio"
+            name="aspect"
+            class="visually-hidden"
+            checked={draft.value.aspectRatio === aspect}
+            onChange={() => change({ aspectRatio: aspect })}
+          />
+          <span>
+            <i class={`frame is-${aspect}`} aria-hidden="true" />
+            {texts.draw.aspects[aspect]}
+          </span>
+        </label>
+      ))}
+    </div>
+  );
+}
+
+interface SliderFieldProps {
+  id: string;
+  label: string;
+  min: number;
+  max: number;
+  step: number;
+  /** Undefined is the model's default. */
+  value: number | undefined;
+  standard?: number;
+  onChange: (value: number | undefined) => void;
+}
+
+function SliderField({ id, label, value, standard, onChange, ...bounds }: SliderFieldProps) {
+  const shown = value ?? standard ?? bounds.min;
+  return (
+    <div class="slider">
+      <label for={id}>{label}</label>
+      <output for={id}>
+        {value === undefined && <small>{texts.draw.isDefault}</small>}
+        {value !== undefined && standard !== undefined && (
+          <button
+            type="button"
+            class="icon-button"
+            aria-label={texts.draw.toDefault(label)}
+            title={texts.draw.toDefault(label)}
+            onClick={() => onChange(undefined)}
+          >
+            <Icon name="undo" />
+          </button>
+        )}
+        <b>{shown}</b>
+      </output>
+      <input
+        id={id}
+        type="range"
+        {...bounds}
+        value={shown}
+        onInput={(event) => onChange(Number(event.currentTarget.value))}
+      />
+    </div>
+  );
+}
+
+function SchedulerField() {
+  const { scheduler, finetuneId } = draft.value;
+  const isOfFinetune = finetuneId !== undefined;
+  const own = drawnBy.value?.served.defaults.scheduler ?? drawnBy.value?.served.scheduler;
+  return (
+    <div>
+      <label for="scheduler">{texts.draw.scheduler}</label>
+      <select
+        id="scheduler"
+        value={isOfFinetune ? '' : (scheduler ?? '')}
+        disabled={isOfFinetune}
+        title={isOfFinetune ? texts.draw.schedulerOfFinetune : undefined}
+        onChange={({ currentTarget: { value } }) =>
+          change({ scheduler: value === '' ? undefined : (value as Scheduler) })
+        }
+      >
+        <option value="">{texts.draw.schedulerOwn(own)}</option>
+        {schedulers.map((name) => (
+          <option key={name} value={name}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}

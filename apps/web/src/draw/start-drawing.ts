@@ -1,0 +1,71 @@
+import type { Draft } from './draft';
+import { change, draft, drawnBy, newSeed } from './draft';
+import type { Drawing } from '../drawings/drawing';
+import { drawingOfGeneration, drawingOfPrompt } from '../drawings/drawing';
+import { showNew } from '../drawings/feed';
+import { stageIds } from '../drawings/store';
+import type { NewGeneration, NewPrompt } from '../service/client';
+import { client } from '../session/session';
+
+/** Draws what the form has. @throws DarkroomError */
+export async function startDrawing(): Promise<void> {
+  if (!draft.value.isSeedLocked) change({ seed: newSeed() });
+  await draw(draft.value);
+}
+
+/** Draws something that was drawn before with another seed. @throws DarkroomError */
+export async function vary(drawing: Drawing): Promise<void> {
+  const { prompt, aspectRatio, cfg, steps, highResolution, finetuneId, model, count } = drawing;
+  await draw({
+    ...{ prompt, aspectRatio, cfg, steps, highResolution, finetuneId, model, count },
+    negativePrompt: drawing.negativePrompt ?? '',
+    seed: newSeed(),
+    isSeedLocked: true,
+    ...(drawing.scheduler !== null && { scheduler: drawing.scheduler as Draft['scheduler'] }),
+  });
+}
+
+async function draw(wanted: Draft): Promise<void> {
+  const { finetuneId } = wanted;
+  const made =
+    finetuneId === undefined
+      ? [drawingOfGeneration(await client().generations.create(generationBody(wanted)))]
+      : await drawPrompts(finetuneId, wanted);
+  stageIds.value = made.map(({ id }) => id);
+  showNew(made);
+}
+
+/** A Prompt has one picture, so several are several Prompts. */
+async function drawPrompts(finetuneId: string, wanted: Draft): Promise<Drawing[]> {
+  const bodies = Array.from({ length: wanted.count }, (_, index) => promptBody(wanted, index));
+  const made = await client().prompts.create(finetuneId, bodies);
+  return made.map((prompt) =>
+    drawingOfPrompt({ ...prompt, cfg: Number(prompt.cfg), seed: Number(prompt.seed) }, finetuneId),
+  );
+}
+
+function generationBody(wanted: Draft): NewGeneration {
+  return {
+    ...fieldsInCommon(wanted),
+    seed: wanted.seed,
+    ...(wanted.count > 1 && { num_generations: wanted.count }),
+    // The model that the form shows, also if nobody has chosen it.
+    model: wanted.model ?? drawnBy.value?.name,
+    ...(wanted.scheduler && { scheduler: wanted.scheduler }),
+  };
+}
+
+function promptBody(wanted: Draft, index: number): NewPrompt {
+  return { ...fieldsInCommon(wanted), seed: (wanted.seed + index) % 2 ** 32 };
+}
+
+function fieldsInCommon({ prompt, negativePrompt, aspectRatio, cfg, steps, highResolution }: Draft) {
+  return {
+    prompt,
+    aspect_ratio: aspectRatio,
+    ...(negativePrompt.trim() !== '' && { negative_prompt: negativePrompt }),
+    ...(cfg !== undefined && { cfg }),
+    ...(steps !== undefined && { steps }),
+    ...(highResolution && { high_resolution: true }),
+  };
+}

@@ -1,0 +1,157 @@
+import { batch, computed, signal } from '@preact/signals';
+import { finetunes, loadFinetunes } from '../finetunes/finetunes';
+import { session } from '../session/session';
+import type { Drawing, Status } from './drawing';
+import { Source } from './source';
+import { drawings, forget, onOtherTabs, put, tellOtherTabs } from './store';
+
+const pageSize = 24;
+/** Lists that are read at the same time; a browser opens only a few connections to a host. */
+const maxReads = 3;
+const refreshMs = 5_000;
+/** Every so often the lists of all Fine-Tunes are refreshed as well. */
+const deepEvery = 6;
+
+export const filter = signal<Status | undefined>();
+/** Ids of what the lists have given so far. */
+const listed = signal<ReadonlySet<string>>(new Set());
+export const isLoading = signal(false);
+export const isAtEnd = signal(false);
+export const loadError = signal<unknown>();
+let sources: Source[] = [];
+let generation = 0;
+
+/** What the gallery shows: newest first. */
+export const shown = computed<Drawing[]>(() => {
+  const status = filter.value;
+  const found = [...listed.value].flatMap((id) => drawings.value.get(id) ?? []);
+  return found
+    .filter((drawing) => status === undefined || drawing.status === status)
+    .sort((a, b) => (a.createdAt === b.createdAt ? (a.id < b.id ? 1 : -1) : a.createdAt < b.createdAt ? 1 : -1));
+});
+
+/** Begins anew, with another filter or another key. */
+export async function restart(status: Status | undefined = filter.value): Promise<void> {
+  generation++;
+  batch(() => {
+    filter.value = status;
+    listed.value = new Set();
+    isAtEnd.value = false;
+    isLoading.value = false;
+    loadError.value = undefined;
+  });
+  sources = [new Source(undefined, status)];
+  const mine = generation;
+  await loadFinetunes().catch(() => undefined);
+  if (mine !== generation) return;
+  addSources();
+  await loadMore();
+}
+
+/** Reads the next page of everything: the newest of what the lists have next. */
+export async function loadMore(): Promise<void> {
+  if (isLoading.value || isAtEnd.value || !session.value) return;
+  const mine = generation;
+  isLoading.value = true;
+  try {
+    const page: Drawing[] = [];
+    while (page.length < pageSize) {
+      await readAhead();
+      if (mine !== generation) return;
+      const [first] = sources
+        .filter(({ next }) => next)
+        .sort((a, b) => (a.next!.createdAt < b.next!.createdAt ? 1 : -1));
+      const drawing = first?.take();
+      if (!drawing) break;
+      page.push(drawing);
+    }
+    batch(() => {
+      show(page);
+      isAtEnd.value = sources.every((source) => source.isAtEnd);
+      loadError.value = undefined;
+    });
+  } catch (error) {
+    if (mine === generation) loadError.value = error;
+  } finally {
+    if (mine === generation) isLoading.value = false;
+  }
+}
+
+async function readAhead(): Promise<void> {
+  const behind = sources.filter(({ mustRead }) => mustRead);
+  for (let index = 0; index < behind.length; index += maxReads)
+    await Promise.all(behind.slice(index, index + maxReads).map((source) => source.readOn()));
+}
+
+/** Shows drawings at once, for example new ones. */
+export function show(found: readonly Drawing[]): void {
+  batch(() => {
+    put(...found);
+    listed.value = new Set([...listed.value, ...found.map(({ id }) => id)]);
+  });
+}
+
+/** After something was made in this tab. */
+export function showNew(found: readonly Drawing[]): void {
+  show(found);
+  addSources();
+  tellOtherTabs();
+}
+
+/** After something was deleted in this tab. */
+export function drop(id: string): void {
+  for (const source of sources) source.drop(id);
+  forget(id);
+  tellOtherTabs();
+}
+
+function addSources(): void {
+  const known = new Set(sources.map(({ finetuneId }) => finetuneId));
+  for (const { id } of finetunes.value) if (!known.has(id)) sources.push(new Source(id, filter.value));
+}
+
+/** Reads the newest again: other tabs and other programs draw with the same key. @param isDeep also those of all Fine-Tunes */
+export async function refresh(isDeep: boolean): Promise<void> {
+  if (!session.value) return;
+  const mine = generation;
+  if (isDeep) await loadFinetunes();
+  addSources();
+  for (const source of isDeep ? sources : sources.slice(0, 1)) {
+    const newest = await source.newest();
+    if (mine !== generation) return;
+    dropMissing(source, newest);
+    show(newest);
+  }
+}
+
+/** Removes what a page of the list would have if it still existed. */
+function dropMissing({ finetuneId }: Source, newest: readonly Drawing[]): void {
+  const ids = new Set(newest.map(({ id }) => id));
+  const since = newest.length < pageSize ? '' : newest[newest.length - 1].createdAt;
+  const gone = shown.value.filter(
+    (drawing) => drawing.finetuneId === finetuneId && drawing.createdAt > since && !ids.has(drawing.id),
+  );
+  // What was made while the list was read is younger than what it has.
+  const youngest = newest[0]?.createdAt ?? '';
+  const isOld = (drawing: Drawing): boolean =>
+    drawing.createdAt < youngest || Date.now() - Date.parse(drawing.createdAt) > 60_000;
+  for (const { id } of gone.filter(isOld)) {
+    for (const source of sources) source.drop(id);
+    forget(id);
+  }
+}
+
+/** Keeps the gallery up to date while the page is visible. */
+export function keepFresh(): () => void {
+  let turn = 0;
+  const again = (isDeep: boolean): void => void refresh(isDeep).catch(() => undefined);
+  const timer = setInterval(() => document.hidden || again(++turn % deepEvery === 0), refreshMs);
+  const onVisible = (): void => void (document.hidden || again(true));
+  document.addEventListener('visibilitychange', onVisible);
+  const stop = onOtherTabs(() => again(true));
+  return () => {
+    clearInterval(timer);
+    document.removeEventListener('visibilitychange', onVisible);
+    stop();
+  };
+}

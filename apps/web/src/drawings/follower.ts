@@ -1,0 +1,84 @@
+import { effect } from '@preact/signals';
+import { eventsOf, piecesOf } from '../service/event-stream';
+import type { Generation } from '../service/client';
+import { isReachable } from '../service/reach';
+import { authorizedFetch, client, session } from '../session/session';
+import type { Drawing } from './drawing';
+import { drawingOfGeneration, drawingOfPrompt, isOpen } from './drawing';
+import { drawings, forget, put, setProgress } from './store';
+
+/** A browser opens six connections to a host, over all of its tabs, and everything else needs some too. */
+const maxStreams = 2;
+const pollMs = 1_500;
+const reconnectMs = 1_000;
+
+const streams = new Map<string, AbortController>();
+
+/** Follows what is being drawn: the oldest by their event streams, which are the next in turn, and the others by asking. */
+export function followOpenDrawings(): () => void {
+  const stop = effect(() => {
+    const isOn = session.value !== undefined && isReachable.value;
+    const open = isOn ? [...drawings.value.values()].filter(isOpen) : [];
+    const followed = open.sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1)).slice(0, maxStreams);
+    for (const [id, controller] of streams) if (!followed.some((drawing) => drawing.id === id)) controller.abort();
+    for (const drawing of followed) if (!streams.has(drawing.id)) void follow(drawing);
+  });
+  const timer = setInterval(() => void pollOthers(), pollMs);
+  return () => {
+    stop();
+    clearInterval(timer);
+    for (const controller of streams.values()) controller.abort();
+  };
+}
+
+async function follow(drawing: Drawing): Promise<void> {
+  const controller = new AbortController();
+  const { signal } = controller;
+  streams.set(drawing.id, controller);
+  try {
+    const response = await authorizedFetch(eventsPath(drawing), { signal });
+    if (response.status === 404) forget(drawing.id);
+    if (response.ok && response.body)
+      for await (const { event, data } of eventsOf(piecesOf(response.body))) receive(drawing, event, JSON.parse(data));
+  } catch {
+    // It is followed anew below, if it is still open; the record has what was missed.
+  }
+  await read(drawing).catch(() => undefined);
+  setTimeout(() => {
+    streams.delete(drawing.id);
+    // The effect looks again.
+    drawings.value = new Map(drawings.value);
+  }, reconnectMs);
+}
+
+function eventsPath({ id, finetuneId }: Drawing): string {
+  return finetuneId === undefined
+    ? `/v1/sd/text-to-image/${id}/events`
+    : `/v1/finetunes/${finetuneId}/prompts/${id}/events`;
+}
+
+function receive({ id, finetuneId }: Drawing, event: string, data: unknown): void {
+  if (event === 'progress') {
+    const { step, total, preview } = data as { step: number; total: number; preview: string | null };
+    setProgress(id, { step, total, position: undefined, ...(preview !== null && { preview }) });
+  } else if (event === 'queued') {
+    setProgress(id, { position: (data as { position: number }).position });
+  } else if (event === 'terminated' && finetuneId === undefined) {
+    put(drawingOfGeneration(data as Generation));
+  }
+}
+
+/** Reads the record once. */
+async function read({ id, finetuneId }: Drawing): Promise<void> {
+  if (!drawings.value.has(id) || !isReachable.value) return;
+  if (finetuneId === undefined) return put(drawingOfGeneration(await client().generations.get(id)));
+  put(drawingOfPrompt(await client().prompts.get(finetuneId, id), finetuneId));
+}
+
+/** Those that no stream follows. */
+async function pollOthers(): Promise<void> {
+  if (!session.value || !isReachable.value || document.hidden) return;
+  const others = [...drawings.value.values()].filter((drawing) => isOpen(drawing) && !streams.has(drawing.id));
+  // One after the other, so that they never fill the browser's connections.
+  for (const drawing of others) await read(drawing).catch(() => undefined);
+}

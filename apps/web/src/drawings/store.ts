@@ -1,0 +1,69 @@
+import { batch, signal } from '@preact/signals';
+import type { Drawing, Progress } from './drawing';
+import { isOpen } from './drawing';
+
+/** Everything of the key that the page has seen, by id. */
+export const drawings = signal<ReadonlyMap<string, Drawing>>(new Map());
+/** Of those that are being drawn, by id. */
+export const progress = signal<ReadonlyMap<string, Progress>>(new Map());
+/** The newest that was made in this tab, which is shown large. */
+export const stageIds = signal<readonly string[]>([]);
+
+const channel = new BroadcastChannel('darkroom');
+/** Calls back when another tab has made or deleted something. */
+export function onOtherTabs(callback: () => void): () => void {
+  const listener = (): void => callback();
+  channel.addEventListener('message', listener);
+  return () => channel.removeEventListener('message', listener);
+}
+
+export const tellOtherTabs = (): void => channel.postMessage('changed');
+
+export function put(...found: readonly Drawing[]): void {
+  if (found.length === 0) return;
+  const next = new Map(drawings.value);
+  // What has terminated stays so: an answer that was on its way for longer than an event must not undo it.
+  for (const drawing of found) {
+    const known = next.get(drawing.id);
+    if (!known || isOpen(known) || !isOpen(drawing)) next.set(drawing.id, merged(drawing, known));
+  }
+  batch(() => {
+    drawings.value = next;
+    const kept = [...progress.value].filter(([id]) => isOpen(next.get(id) ?? { status: 'canceled' }));
+    if (kept.length !== progress.value.size) progress.value = new Map(kept);
+  });
+}
+
+/** A list does not say of a Prompt whether it is being drawn; an event did. */
+function merged(drawing: Drawing, known?: Drawing): Drawing {
+  const isBehind = known?.status === 'processing' && drawing.status === 'queued' && drawing.finetuneId !== undefined;
+  return isBehind ? { ...drawing, status: known.status } : drawing;
+}
+
+export function forget(...ids: readonly string[]): void {
+  const [next, steps] = [new Map(drawings.value), new Map(progress.value)];
+  for (const id of ids) {
+    next.delete(id);
+    steps.delete(id);
+  }
+  batch(() => {
+    drawings.value = next;
+    progress.value = steps;
+    stageIds.value = stageIds.value.filter((id) => next.has(id));
+  });
+}
+
+export function forgetAll(): void {
+  batch(() => {
+    drawings.value = new Map();
+    progress.value = new Map();
+    stageIds.value = [];
+  });
+}
+
+export function setProgress(id: string, change: Partial<Progress>): void {
+  const known = progress.value.get(id) ?? { step: 0, total: drawings.value.get(id)?.steps ?? 1 };
+  progress.value = new Map(progress.value).set(id, { ...known, ...change });
+  const drawing = drawings.value.get(id);
+  if (drawing?.status === 'queued' && change.step !== undefined) put({ ...drawing, status: 'processing' });
+}

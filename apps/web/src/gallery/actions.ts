@@ -1,0 +1,65 @@
+import { reuse } from '../draw/draft';
+import { vary } from '../draw/start-drawing';
+import type { Drawing } from '../drawings/drawing';
+import { drawingOfGeneration, seedOf } from '../drawings/drawing';
+import { drop } from '../drawings/feed';
+import { put, tellOtherTabs } from '../drawings/store';
+import { DarkroomError } from '../service/client';
+import { client } from '../session/session';
+import { texts } from '../texts';
+import { attempt, say } from '../ui/notices';
+import { go } from '../ui/route';
+import { viewed } from './viewer-state';
+
+/** Stops a drawing. A Prompt has no route for it: deleting it stops it. */
+export function cancel(drawing: Drawing): void {
+  void attempt(async () => {
+    if (drawing.finetuneId !== undefined) return remove(drawing);
+    put(drawingOfGeneration(await client().generations.cancel(drawing.id)));
+    tellOtherTabs();
+  });
+}
+
+export async function remove({ id, finetuneId }: Drawing): Promise<void> {
+  try {
+    if (finetuneId === undefined) await client().generations.delete(id);
+    else await client().prompts.delete(finetuneId, id);
+  } catch (error) {
+    // Another tab was faster.
+    if (!(error instanceof DarkroomError && error.status === 404)) throw error;
+  }
+  drop(id);
+}
+
+export function removeAndSay(drawing: Drawing): void {
+  void attempt(async () => {
+    await remove(drawing);
+    say(texts.viewer.deleted);
+  });
+}
+
+export function varyAndShow(drawing: Drawing): void {
+  void attempt(async () => {
+    await vary(drawing);
+    viewed.value = undefined;
+    go('');
+    scrollTo({ top: 0 });
+  });
+}
+
+export function reuseAndShow(drawing: Drawing, index: number): void {
+  reuse(drawing, seedOf(drawing, index));
+  viewed.value = undefined;
+  go('');
+  scrollTo({ top: 0 });
+  document.getElementById('prompt')?.focus();
+}
+
+export async function copy(text: string): Promise<void> {
+  // Browsers allow it only on HTTPS and localhost.
+  const isCopied = await navigator.clipboard?.writeText(text).then(
+    () => true,
+    () => false,
+  );
+  say(isCopied ? texts.viewer.copied : texts.viewer.notCopied, !isCopied);
+}

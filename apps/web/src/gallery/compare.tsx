@@ -1,0 +1,63 @@
+import { drawings } from '../drawings/store';
+import { texts } from '../texts';
+import { Dialog } from '../ui/dialog';
+import { Icon } from '../ui/icons';
+import { DrawingFrame } from './drawing-frame';
+import { factsOf } from './facts';
+import type { Shot } from './viewer-state';
+import { compared } from './viewer-state';
+
+const close = (): void => void (compared.value = undefined);
+
+/** Two pictures side by side, and what differs between them. */
+export function Compare() {
+  const pair = compared.value;
+  if (!pair) return null;
+  const [first, second] = pair.map(valuesOf);
+  if (!first || !second) return null;
+  return (
+    <Dialog label={texts.compare.title} className="compare" onClose={close}>
+      <button type="button" class="icon-button is-close" aria-label={texts.compare.close} onClick={close}>
+        <Icon name="close" />
+      </button>
+      <h2>{texts.compare.title}</h2>
+      <div class="compare-sides">
+        <Side shot={pair[0]} values={first} others={second} />
+        <Side shot={pair[1]} values={second} others={first} />
+      </div>
+    </Dialog>
+  );
+}
+
+type Values = ReadonlyMap<string, string>;
+
+function valuesOf({ id, index }: Shot): Values | undefined {
+  const drawing = drawings.value.get(id);
+  if (!drawing) return undefined;
+  const facts = [{ name: texts.viewer.prompt, value: drawing.prompt }, ...factsOf(drawing, index)];
+  return new Map(facts.filter(({ value }) => value !== '').map(({ name, value }) => [name, value]));
+}
+
+function Side({ shot, values, others }: { shot: Shot; values: Values; others: Values }) {
+  const drawing = drawings.value.get(shot.id);
+  if (!drawing) return null;
+  return (
+    <section class="compare-side">
+      <DrawingFrame drawing={drawing} index={shot.index} isLarge />
+      <dl class="facts">
+        {[...values].map(([name, value]) => {
+          const isOther = others.get(name) !== value;
+          return (
+            <div key={name} class={isOther ? 'differs' : ''}>
+              <dt>{name}</dt>
+              <dd>
+                {value}
+                {isOther && <span class="visually-hidden"> ({texts.compare.differs})</span>}
+              </dd>
+            </div>
+          );
+        })}
+      </dl>
+    </section>
+  );
+}

@@ -1,0 +1,55 @@
+import { execFileSync } from 'node:child_process';
+import type { Drawing } from '../drawings/drawing';
+import { snippetOf } from './snippets';
+
+const drawing: Drawing = {
+  id: 'x',
+  prompt: `a "red" circle, it's on $HOME \\ 'blue' '''`,
+  negativePrompt: null,
+  aspectRatio: 'square',
+  cfg: 7.5,
+  steps: 4,
+  seed: 4294967295,
+  scheduler: 'euler',
+  highResolution: false,
+  model: 'shapes',
+  servedBy: null,
+  count: 2,
+  images: [],
+  status: 'succeeded',
+  error: null,
+  createdAt: '',
+};
+const body = {
+  prompt: drawing.prompt,
+  aspect_ratio: 'square',
+  steps: 4,
+  cfg: 7.5,
+  seed: 4294967295,
+  model: 'shapes',
+  scheduler: 'euler',
+  num_generations: 2,
+};
+
+describe(snippetOf.name, () => {
+  it('writes a curl command whose body a shell reads as it is', () => {
+    const command = snippetOf('curl', drawing, 'http://localhost:3000');
+    expect(command).toContain('http://localhost:3000/v1/sd/text-to-image');
+    // In place of curl, a program that prints its last argument.
+    const script = command.replace(/^curl/, `f() { for last; do :; done; printf '%s' "$last"; }; f`);
+    expect(JSON.parse(execFileSync('sh', ['-c', script], { encoding: 'utf8' }))).toEqual(body);
+  });
+
+  it('writes TypeScript for a Generation and for a Prompt', () => {
+    expect(snippetOf('TypeScript', drawing, 'http://x')).toContain(JSON.stringify(drawing.prompt));
+    const ofPrompt = snippetOf('TypeScript', { ...drawing, finetuneId: 'f1' }, 'http://x');
+    expect(ofPrompt).toContain(`prompts.create('f1'`);
+    expect(ofPrompt).not.toMatch(/scheduler|num_generations|"model"/);
+  });
+
+  it('writes Python with a body that no quote of the prompt ends', () => {
+    const program = snippetOf('Python', drawing, 'http://x');
+    const [, json] = /json\.loads\(r'''([\s\S]*?)'''\)/.exec(program) ?? [];
+    expect(JSON.parse(json)).toEqual(body);
+  });
+});

@@ -1,0 +1,80 @@
+import type { Drawing } from '../drawings/drawing';
+
+/** Programs that draw something again. They read the key from the environment. */
+export const languages = ['curl', 'TypeScript', 'Python'] as const;
+export type Language = (typeof languages)[number];
+
+/** @param url where the service is */
+export function snippetOf(language: Language, drawing: Drawing, url: string): string {
+  const body = bodyOf(drawing);
+  if (language === 'curl') return curl(drawing, body, url);
+  return language === 'TypeScript' ? typeScript(drawing, body, url) : python(drawing, body, url);
+}
+
+function bodyOf({ finetuneId, ...drawing }: Drawing): Record<string, unknown> {
+  return {
+    prompt: drawing.prompt,
+    ...(drawing.negativePrompt !== null && { negative_prompt: drawing.negativePrompt }),
+    aspect_ratio: drawing.aspectRatio,
+    steps: drawing.steps,
+    cfg: drawing.cfg,
+    seed: drawing.seed,
+    ...(drawing.highResolution && { high_resolution: true }),
+    ...(finetuneId === undefined && {
+      model: drawing.model,
+      ...(drawing.scheduler !== null && { scheduler: drawing.scheduler }),
+      ...(drawing.count > 1 && { num_generations: drawing.count }),
+    }),
+  };
+}
+
+const pathOf = ({ finetuneId }: Drawing): string =>
+  finetuneId === undefined ? '/v1/sd/text-to-image' : `/v1/finetunes/${finetuneId}/prompts`;
+
+/** A Fine-Tune takes a list of Prompts. */
+const sent = ({ finetuneId }: Drawing, body: unknown): unknown => (finetuneId === undefined ? body : [body]);
+
+function curl(drawing: Drawing, body: unknown, url: string): string {
+  const json = JSON.stringify(sent(drawing, body), null, 2).replaceAll("'", `'\\''`);
+  return [
+    `curl -s ${url}${pathOf(drawing)} \\`,
+    '  -H "Authorization: Bearer $DARKROOM_API_KEY" \\',
+    "  -H 'Content-Type: application/json' \\",
+    `  -d '${json}'`,
+  ].join('\n');
+}
+
+function typeScript(drawing: Drawing, body: unknown, url: string): string {
+  const text = JSON.stringify(body, null, 2);
+  const call =
+    drawing.finetuneId === undefined
+      ? [`const { images } = await darkroom.generate(${text});`]
+      : [
+          `const [{ id }] = await darkroom.prompts.create('${drawing.finetuneId}', [${text}]);`,
+          `const { images } = await darkroom.prompts.wait('${drawing.finetuneId}', id);`,
+        ];
+  return [
+    "import { createClient } from '@darkroom/client';",
+    '',
+    `const darkroom = createClient({ baseUrl: '${url}', apiKey: process.env.DARKROOM_API_KEY ?? '' });`,
+    ...call,
+    'console.log(images);',
+  ].join('\n');
+}
+
+function python(drawing: Drawing, body: unknown, url: string): string {
+  return [
+    'import json, os, urllib.request',
+    '',
+    `body = json.loads(r'''${JSON.stringify(sent(drawing, body)).replaceAll("'", '\\u0027')}''')`,
+    'request = urllib.request.Request(',
+    `    "${url}${pathOf(drawing)}",`,
+    '    data=json.dumps(body).encode(),',
+    '    headers={',
+    '        "Authorization": f"Bearer {os.environ[\'DARKROOM_API_KEY\']}",',
+    '        "Content-Type": "application/json",',
+    '    },',
+    ')',
+    'print(json.load(urllib.request.urlopen(request)))',
+  ].join('\n');
+}

@@ -1,0 +1,65 @@
+import { useState } from 'preact/hooks';
+import type { Drawing } from '../drawings/drawing';
+import { serviceUrl } from '../service/address';
+import { texts } from '../texts';
+import { copy } from './actions';
+import { factsOf } from './facts';
+import type { Language } from './snippets';
+import { languages, snippetOf } from './snippets';
+
+interface ViewerDetailsProps {
+  drawing: Drawing;
+  index: number;
+}
+
+export function ViewerDetails({ drawing, index }: ViewerDetailsProps) {
+  return (
+    <>
+      <h2 class="viewer-prompt">{drawing.prompt}</h2>
+      {drawing.images.length > 1 && <p class="hint">{texts.viewer.image(index + 1, drawing.images.length)}</p>}
+      <dl class="facts">
+        {factsOf(drawing, index)
+          .filter(({ isLong }) => !isLong || drawing.negativePrompt !== null)
+          .map(({ name, value }) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
+      </dl>
+      <Code drawing={drawing} />
+    </>
+  );
+}
+
+function Code({ drawing }: { drawing: Drawing }) {
+  const [language, setLanguage] = useState<Language>('curl');
+  const text = snippetOf(language, drawing, serviceUrl);
+  return (
+    <div class="code">
+      <div class="code-head">
+        <span>{texts.viewer.code}</span>
+        <div class="segments is-small" role="radiogroup" aria-label={texts.viewer.code}>
+          {languages.map((name) => (
+            <label key={name}>
+              <input
+                type="radio"
+                name="language"
+                class="visually-hidden"
+                checked={language === name}
+                onChange={() => setLanguage(name)}
+              />
+              <span>{name}</span>
+            </label>
+          ))}
+        </div>
+      </div>
+      <pre tabIndex={0} aria-label={language}>
+        {text}
+      </pre>
+      <button type="button" class="button is-quiet" onClick={() => void copy(text)}>
+        {texts.viewer.copy}
+      </button>
+    </div>
+  );
+}

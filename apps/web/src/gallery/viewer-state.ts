@@ -1,0 +1,44 @@
+import { computed, signal } from '@preact/signals';
+import { shown } from '../drawings/feed';
+import { drawings } from '../drawings/store';
+
+/** A picture of a drawing. */
+export interface Shot {
+  id: string;
+  index: number;
+}
+
+/** What is shown in full. */
+export const viewed = signal<Shot | undefined>();
+/** The first of two to compare, while the second is chosen. */
+export const compareWith = signal<Shot | undefined>();
+export const compared = signal<readonly [Shot, Shot] | undefined>();
+
+/** Opens a picture, or takes it as the second to compare. */
+export function openViewer(id: string, index: number): void {
+  const first = compareWith.value;
+  if (!first) {
+    viewed.value = { id, index };
+    return;
+  }
+  compareWith.value = undefined;
+  compared.value = [first, { id, index }];
+}
+
+/** Every picture of the gallery in its order; a drawing without pictures counts as one. */
+const shots = computed<Shot[]>(() => {
+  const inGallery = shown.value.flatMap(({ id, images }) =>
+    Array.from({ length: Math.max(1, images.length) }, (_, index) => ({ id, index })),
+  );
+  const open = viewed.value;
+  return open && !inGallery.some(({ id }) => id === open.id) && drawings.value.has(open.id)
+    ? [open, ...inGallery]
+    : inGallery;
+});
+
+/** The picture that comes some places later; undefined past an end. */
+export function neighbour(by: number): Shot | undefined {
+  const open = viewed.value;
+  const at = shots.value.findIndex(({ id, index }) => id === open?.id && index === open.index);
+  return at < 0 ? undefined : shots.value[at + by];
+}

@@ -1,0 +1,43 @@
+import { computed, signal } from '@preact/signals';
+import type { Model } from '../service/client';
+import { isReachable } from '../service/reach';
+import { client, session } from '../session/session';
+
+const refreshMs = 5_000;
+
+/** What is installed. */
+export const models = signal<readonly Model[]>([]);
+export const areModelsLoaded = signal(false);
+
+/** Whether models are there and no running worker can draw with any. */
+export const isWorkerAway = computed(() => models.value.length > 0 && models.value.every(({ device }) => device === null));
+
+/** A name to draw with. */
+export interface ModelChoice {
+  name: string;
+  /** The model that draws for it; itself, or a stand-in. */
+  served: Model;
+}
+
+/** Every name that something installed draws for. */
+export const modelChoices = computed<ModelChoice[]>(() =>
+  models.value
+    .filter(({ problem }) => problem === null)
+    .flatMap((served) => [served.name, ...served.stands_in_for].map((name) => ({ name, served }))),
+);
+
+export const choiceOf = (name: string | undefined): ModelChoice | undefined =>
+  modelChoices.value.find((choice) => choice.name === name);
+
+export async function loadModels(): Promise<void> {
+  models.value = await client().models.list();
+  areModelsLoaded.value = true;
+}
+
+/** Notes when workers come and go. */
+export function watchModels(): () => void {
+  const timer = setInterval(() => {
+    if (session.value && isReachable.value && !document.hidden) loadModels().catch(() => undefined);
+  }, refreshMs);
+  return () => clearInterval(timer);
+}

@@ -1,0 +1,68 @@
+import { useEffect, useState } from 'preact/hooks';
+import { change } from '../draw/draft';
+import { choiceOf } from '../models/models';
+import { texts } from '../texts';
+import { say } from '../ui/notices';
+import { go } from '../ui/route';
+import { readPngParameters } from './png-parameters';
+
+/** Puts the settings of a picture into the form. */
+export async function restoreFrom(file: File): Promise<void> {
+  const found = readPngParameters(new Uint8Array(await file.arrayBuffer()));
+  if (!found) return say(texts.draw.notOurs, true);
+  change({
+    prompt: found.prompt,
+    negativePrompt: found.negativePrompt ?? '',
+    aspectRatio: found.aspectRatio,
+    steps: found.steps,
+    cfg: found.cfg,
+    seed: found.seed,
+    isSeedLocked: true,
+    count: 1,
+    highResolution: found.highResolution,
+    finetuneId: undefined,
+    ...(choiceOf(found.model) && { model: found.model }),
+  });
+  go('');
+  say(texts.draw.restored);
+}
+
+const hasFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes('Files') ?? false;
+/** Files for these have another meaning there. */
+const isElsewhere = (event: DragEvent): boolean =>
+  event.target instanceof Element && event.target.closest('.drop') !== null;
+
+/** Takes a picture that is dropped anywhere on the page. */
+export function DropTarget() {
+  const [isOver, setOver] = useState(false);
+  useEffect(() => {
+    const over = (event: DragEvent): void => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      setOver(!isElsewhere(event));
+    };
+    const leave = (event: DragEvent): void => {
+      if (event.relatedTarget === null) setOver(false);
+    };
+    const drop = (event: DragEvent): void => {
+      setOver(false);
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      const file = event.dataTransfer?.files[0];
+      if (file && !isElsewhere(event)) void restoreFrom(file);
+    };
+    addEventListener('dragover', over);
+    addEventListener('dragleave', leave);
+    addEventListener('drop', drop);
+    return () => {
+      removeEventListener('dragover', over);
+      removeEventListener('dragleave', leave);
+      removeEventListener('drop', drop);
+    };
+  }, []);
+  return isOver ? (
+    <div class="drop-veil" aria-hidden="true">
+      {texts.draw.dropHere}
+    </div>
+  ) : null;
+}

@@ -1,0 +1,49 @@
+import { withPngText } from '../../../inference/src/pictures/png-text';
+import { readPngParameters } from './png-parameters';
+
+/** A PNG of one pixel: header, data, end. */
+const png = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+);
+const parameters = {
+  prompt: 'a circle – „rot“',
+  negative_prompt: null,
+  seed: 7,
+  cfg: 7.5,
+  steps: 4,
+  scheduler: 'EulerDiscreteScheduler',
+  width: 768,
+  height: 512,
+  model: 'shapes',
+};
+const withText = (text: string, keyword = 'parameters') => Buffer.concat(withPngText(png, keyword, text));
+
+describe(readPngParameters.name, () => {
+  it('reads what the worker writes', () => {
+    expect(readPngParameters(withText(JSON.stringify(parameters)))).toEqual({
+      prompt: parameters.prompt,
+      negativePrompt: null,
+      seed: 7,
+      cfg: 7.5,
+      steps: 4,
+      model: 'shapes',
+      aspectRatio: 'landscape',
+      highResolution: false,
+    });
+  });
+
+  it('finds nothing in other files', () => {
+    const whole = withText(JSON.stringify(parameters));
+    const others = [
+      png,
+      Buffer.alloc(0),
+      Buffer.from('GIF89a'),
+      withText('no JSON'),
+      withText('{"prompt": 5}'),
+      withText(JSON.stringify(parameters), 'other'),
+    ];
+    for (const file of others) expect(readPngParameters(file)).toBeUndefined();
+    for (let length = 0; length < 200; length++) expect(readPngParameters(whole.subarray(0, length))).toBeUndefined();
+  });
+});

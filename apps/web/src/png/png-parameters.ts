@@ -1,0 +1,76 @@
+import type { AspectRatio } from '../drawings/drawing';
+
+/** What a picture of the service says about itself. */
+export interface PictureParameters {
+  prompt: string;
+  negativePrompt: string | null;
+  seed: number;
+  cfg: number;
+  steps: number;
+  model: string;
+  aspectRatio: AspectRatio;
+  highResolution: boolean;
+}
+
+const signature = [137, 80, 78, 71, 13, 10, 26, 10];
+const keyword = 'parameters';
+/** The long edge of a high-resolution picture. */
+const highResolutionEdge = 4096;
+
+/**
+ * Reads the parameters that the service writes into a PNG's international text chunk (iTXt, PNG specification 11.3.3.4), uncompressed.
+ * @returns undefined for a file that has none, or is no PNG.
+ */
+export function readPngParameters(file: Uint8Array): PictureParameters | undefined {
+  if (signature.some((byte, index) => file[index] !== byte)) return undefined;
+  const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
+  // Each turn goes on by at least the twelve bytes of a chunk's frame.
+  for (let at = signature.length; at + 12 <= file.length;) {
+    const length = view.getUint32(at);
+    const type = String.fromCharCode(...file.subarray(at + 4, at + 8));
+    if (type === 'iTXt') {
+      const text = textOf(file.subarray(at + 8, Math.min(at + 8 + length, file.length)));
+      if (text !== undefined) return parametersOf(text);
+    }
+    at += 12 + length;
+  }
+  return undefined;
+}
+
+/** The text of the chunk with our keyword: keyword, 0, two bytes for compression, language, 0, translated keyword, 0, text. */
+function textOf(data: Uint8Array): string | undefined {
+  const keywordEnd = data.indexOf(0);
+  if (String.fromCharCode(...data.subarray(0, keywordEnd)) !== keyword || data[keywordEnd + 1] !== 0) return undefined;
+  const languageEnd = data.indexOf(0, keywordEnd + 3);
+  const translationEnd = data.indexOf(0, languageEnd + 1);
+  return languageEnd < 0 || translationEnd < 0
+    ? undefined
+    : new TextDecoder().decode(data.subarray(translationEnd + 1));
+}
+
+function parametersOf(text: string): PictureParameters | undefined {
+  const found = parsed(text);
+  const { prompt, negative_prompt: negativePrompt, seed, cfg, steps, model, width, height } = found;
+  const numbers = [seed, cfg, steps, width, height];
+  if (typeof prompt !== 'string' || !numbers.every((value) => typeof value === 'number')) return undefined;
+  const [w, h] = [Number(width), Number(height)];
+  return {
+    prompt,
+    negativePrompt: typeof negativePrompt === 'string' ? negativePrompt : null,
+    seed: Number(seed),
+    cfg: Number(cfg),
+    steps: Number(steps),
+    model: typeof model === 'string' ? model : '',
+    aspectRatio: w === h ? 'square' : w < h ? 'portrait' : 'landscape',
+    highResolution: Math.max(w, h) >= highResolutionEdge,
+  };
+}
+
+function parsed(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,15 @@
+// By file and not by the client's index, which also has what checks webhooks.
+export type { Client } from '../../../../packages/client/src/client';
+export { createClient } from '../../../../packages/client/src/client';
+export { DarkroomError } from '../../../../packages/client/src/errors';
+export type { components } from '../../../../packages/client/src/schema';
+export type {
+  Collection,
+  Finetune,
+  Generation,
+  Model,
+  NewGeneration,
+  NewPrompt,
+  Prompt,
+  Style,
+} from '../../../../packages/client/src/types';

@@ -1,0 +1,42 @@
+import { signal } from '@preact/signals';
+import { serviceUrl } from './address';
+
+const retryMs = 1_500;
+
+/** Whether the service answered the last time. */
+export const isReachable = signal(true);
+
+/** `fetch`, which notes whether the service answers. */
+export const reachingFetch: typeof fetch = async (input, init) => {
+  try {
+    const response = await fetch(input, init);
+    // A proxy answers so for a service that is gone; the service itself says 503 while its database is.
+    noteReachable(![502, 503, 504].includes(response.status));
+    return response;
+  } catch (error) {
+    if (!(init?.signal?.aborted ?? false)) noteReachable(false);
+    throw error;
+  }
+};
+
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+function noteReachable(isThere: boolean): void {
+  isReachable.value = isThere;
+  if (isThere || timer !== undefined) return;
+  timer = setTimeout(() => {
+    timer = undefined;
+    void ask();
+  }, retryMs);
+}
+
+async function ask(): Promise<void> {
+  const answer = await fetch(`${serviceUrl}/health/ready`, {
+    cache: 'no-store',
+    signal: AbortSignal.timeout(5_000),
+  }).catch(() => undefined);
+  noteReachable(answer?.ok ?? false);
+}
+
+addEventListener('offline', () => noteReachable(false));
+addEventListener('online', () => void ask());

@@ -1,0 +1,59 @@
+import { signal } from '@preact/signals';
+import { DarkroomError } from '../service/client';
+import { texts } from '../texts';
+
+interface Notice {
+  id: number;
+  text: string;
+  isError: boolean;
+}
+
+const shownMs = 6_000;
+const most = 4;
+const notices = signal<readonly Notice[]>([]);
+let lastId = 0;
+
+/** Says something at the edge of the page, and to screen readers. */
+export function say(text: string, isError = false): void {
+  const id = ++lastId;
+  notices.value = [...notices.value.filter((notice) => notice.text !== text), { id, text, isError }].slice(-most);
+  if (!isError) setTimeout(() => dismiss(id), shownMs);
+}
+
+function dismiss(id: number): void {
+  notices.value = notices.value.filter((notice) => notice.id !== id);
+}
+
+/** An error in the service's own words. */
+export function explain(error: unknown): string {
+  if (!(error instanceof DarkroomError)) return texts.errors.unknown;
+  if (error.status === 0) return texts.errors.unreachable;
+  const fields = error.errors.map(({ message, pointer }) => `${pointer?.replace(/^\//, '') ?? ''} ${message}`.trim());
+  return error.message || fields.join('. ') || texts.errors.unknown;
+}
+
+/** Runs something that the user asked for, and says why it did not work. */
+export async function attempt(action: () => Promise<void>): Promise<void> {
+  try {
+    await action();
+  } catch (error) {
+    // The sign-in form says so itself.
+    if (error instanceof DarkroomError && error.status === 401) return;
+    say(explain(error), true);
+  }
+}
+
+export function Notices() {
+  return (
+    <div class="notices" role="region" aria-label={texts.notices} aria-live="polite">
+      {notices.value.map(({ id, text, isError }) => (
+        <div key={id} class={`notice ${isError ? 'is-error' : ''}`} role={isError ? 'alert' : undefined}>
+          <span>{text}</span>
+          <button type="button" class="icon-button" aria-label={texts.dismiss} onClick={() => dismiss(id)}>
+            ✕
+          </button>
+        </div>
+      ))}
+    </div>
+  );
+}
