@@ -163,6 +163,7 @@ const cycles = [
 /** The page runs in a browser: of ours it has only the typed client. */
 const page = {
   files: ['apps/web/src/**/*.{ts,tsx}'],
+  ignores: ['**/*.spec.ts'],
   rules: {
     'no-restricted-imports': [
       'error',

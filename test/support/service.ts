@@ -32,6 +32,8 @@ export interface TestService {
   api: ServiceProcess;
   workers: ServiceProcess[];
   startWorker: (env?: Record<string, string>) => Promise<ServiceProcess>;
+  /** Another api process, for example after the first was killed. */
+  startApi: () => Promise<ServiceProcess>;
   createKey: () => Promise<TestKey>;
   request: <T = Record<string, unknown>>(method: string, path: string, options?: RequestOptions) => Promise<Reply<T>>;
   close: () => Promise<void>;
@@ -65,7 +67,8 @@ export async function startTestService({ env = {}, workers = 1 } = {}): Promise<
     return child;
   };
   const startWorker = (more?: Record<string, string>) => start('inference', /"healthPort":(\d+)/, more);
-  const api = await start('api', /"url":"http:\/\/127\.0\.0\.1:(\d+)"/);
+  const startApi = () => start('api', /"url":"http:\/\/127\.0\.0\.1:(\d+)"/);
+  const api = await startApi();
   const running = await Promise.all(Array.from({ length: workers }, () => startWorker()));
   return {
     baseUrl: api.url,
@@ -74,6 +77,7 @@ export async function startTestService({ env = {}, workers = 1 } = {}): Promise<
     api,
     workers: running,
     startWorker,
+    startApi,
     createKey: () => insertKey(database.dataSource),
     request: (method, path, options) => request(api.url, method, path, options),
     async close() {

@@ -92,6 +92,7 @@ export const texts = {
     empty: 'Your picture develops here.',
     emptyHint: 'Write a prompt, or take one of the ideas, and press Draw.',
     open: 'Open the picture',
+    made: (seed: number, steps: number) => `Seed ${seed}, ${steps} steps`,
   },
   status: { queued: 'Waiting', processing: 'Drawing', succeeded: 'Finished', failed: 'Failed', canceled: 'Canceled' },
   progress: {

@@ -19,6 +19,7 @@ export function PromptForm() {
     setSending(true);
     await attempt(startDrawing);
     setSending(false);
+    showStage();
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void submit(event);
@@ -53,6 +54,12 @@ export function PromptForm() {
       <FromPng />
     </form>
   );
+}
+
+/** On a narrow screen the picture forms below the form. */
+function showStage(): void {
+  const stage = document.querySelector('.stage');
+  if (stage && stage.getBoundingClientRect().top > innerHeight / 2) stage.scrollIntoView({ behavior: 'smooth' });
 }
 
 function Submit({ isSending }: { isSending: boolean }) {

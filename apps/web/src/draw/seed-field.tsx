@@ -20,7 +20,7 @@ export function SeedField() {
           min={0}
           max={largestSeed}
           value={seed}
-          onChange={(event) => write(event.currentTarget.value)}
+          onInput={(event) => write(event.currentTarget.value)}
         />
         <button
           type="button"

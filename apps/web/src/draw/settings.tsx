@@ -10,11 +10,14 @@ const aspects: readonly AspectRatio[] = ['square', 'portrait', 'landscape'];
 /** Pictures of one request. */
 const mostPictures = 8;
 
+/** On a narrow screen the picture comes first, and the settings are folded. */
+const hasRoom = matchMedia('(width >= 900px)').matches;
+
 export function Settings() {
   const { steps, cfg } = draft.value;
   return (
-    <fieldset class="settings">
-      <legend>{texts.draw.more}</legend>
+    <details class="settings" open={hasRoom}>
+      <summary>{texts.draw.more}</summary>
       <AspectField />
       <SliderField
         id="steps"
@@ -51,7 +54,7 @@ export function Settings() {
           {texts.draw.highResolution} <small>{texts.draw.highResolutionHint}</small>
         </span>
       </label>
-    </fieldset>
+    </details>
   );
 }
 

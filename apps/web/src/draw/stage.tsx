@@ -1,12 +1,13 @@
 import type { Drawing } from '../drawings/drawing';
 import { aspectClass, isOpen } from '../drawings/drawing';
+import { shown } from '../drawings/feed';
 import { drawings, stageIds } from '../drawings/store';
-import { cancel } from '../gallery/actions';
+import { cancel, varyAndShow } from '../gallery/actions';
 import { DrawingFrame } from '../gallery/drawing-frame';
 import { ProgressLine } from '../gallery/progress-line';
 import { openViewer } from '../gallery/viewer-state';
 import { texts } from '../texts';
-import { shown } from '../drawings/feed';
+import { Icon } from '../ui/icons';
 
 /** What is shown large: what this tab drew last, or else the newest there is. */
 function staged(): Drawing[] {
@@ -62,12 +63,39 @@ function Sheet({ drawing }: { drawing: Drawing }) {
       <figcaption>
         <span class="caption">{drawing.prompt}</span>
         <ProgressLine drawing={drawing} />
-        {isOpen(drawing) && (
-          <button type="button" class="button is-quiet" onClick={() => cancel(drawing)}>
-            {texts.progress.cancel}
-          </button>
-        )}
+        <Below drawing={drawing} />
       </figcaption>
     </figure>
+  );
+}
+
+/** What can be done with it, and how to get it again; it takes as much room while it is drawn as afterwards. */
+function Below({ drawing }: { drawing: Drawing }) {
+  if (isOpen(drawing))
+    return (
+      <button type="button" class="button is-quiet" onClick={() => cancel(drawing)}>
+        {texts.progress.cancel}
+      </button>
+    );
+  const [url] = drawing.images;
+  return (
+    <>
+      <span class="hint">{texts.stage.made(drawing.seed, drawing.steps)}</span>
+      <span class="sheet-actions">
+        <button
+          type="button"
+          class="button is-quiet"
+          title={texts.viewer.varyHint}
+          onClick={() => varyAndShow(drawing)}
+        >
+          <Icon name="vary" /> {texts.viewer.vary}
+        </button>
+        {url && (
+          <a class="button is-quiet" href={url} download={url.slice(url.lastIndexOf('/') + 1)}>
+            <Icon name="download" /> {texts.viewer.download}
+          </a>
+        )}
+      </span>
+    </>
   );
 }

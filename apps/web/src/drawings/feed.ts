@@ -117,25 +117,23 @@ export async function refresh(isDeep: boolean): Promise<void> {
   if (isDeep) await loadFinetunes();
   addSources();
   for (const source of isDeep ? sources : sources.slice(0, 1)) {
+    const before = listed.value;
     const newest = await source.newest();
     if (mine !== generation) return;
-    dropMissing(source, newest);
+    dropMissing(source, newest, before);
     show(newest);
   }
 }
 
-/** Removes what a page of the list would have if it still existed. */
-function dropMissing({ finetuneId }: Source, newest: readonly Drawing[]): void {
+/** Removes what a page of the list would have if it still existed. @param before the ids that were known when it was asked for */
+function dropMissing({ finetuneId }: Source, newest: readonly Drawing[], before: ReadonlySet<string>): void {
   const ids = new Set(newest.map(({ id }) => id));
   const since = newest.length < pageSize ? '' : newest[newest.length - 1].createdAt;
   const gone = shown.value.filter(
-    (drawing) => drawing.finetuneId === finetuneId && drawing.createdAt > since && !ids.has(drawing.id),
+    (drawing) =>
+      drawing.finetuneId === finetuneId && drawing.createdAt > since && before.has(drawing.id) && !ids.has(drawing.id),
   );
-  // What was made while the list was read is younger than what it has.
-  const youngest = newest[0]?.createdAt ?? '';
-  const isOld = (drawing: Drawing): boolean =>
-    drawing.createdAt < youngest || Date.now() - Date.parse(drawing.createdAt) > 60_000;
-  for (const { id } of gone.filter(isOld)) {
+  for (const { id } of gone) {
     for (const source of sources) source.drop(id);
     forget(id);
   }

@@ -1,0 +1,298 @@
+import { join } from 'node:path';
+import { newSignInCode, SignInCode } from '@app/domain';
+import type { Page } from 'playwright-core';
+import type { TestKey } from '../support/api';
+import { describeInBrowser, dropFile, TestBrowser, tooWide, violations } from '../support/browser';
+import { freePort } from '../support/free-port';
+import type { ServiceProcess, TestService } from '../support/service';
+import { startTestService } from '../support/service';
+import { until } from '../support/until';
+
+interface GenerationJson {
+  id: string;
+  prompt: string;
+  status: string;
+  seed: number;
+  steps: number;
+  images: string[];
+}
+
+const weights = join(__dirname, '..', 'golden', 'models', 'lora', 'zwx-robot-diffusers.safetensors');
+/** Nothing but the picture itself may move when it comes; the same limit as of browsers' own measures for a good page. */
+const largestShift = 0.02;
+
+jest.setTimeout(600_000);
+
+describeInBrowser('The page in a browser', () => {
+  let service: TestService;
+  let browser: TestBrowser;
+  let key: TestKey;
+  let api: ServiceProcess;
+
+  beforeAll(async () => {
+    service = await startTestService({ env: { PORT: String(await freePort()) } });
+    ({ api } = service);
+    browser = await TestBrowser.start(service.baseUrl);
+  });
+  beforeEach(async () => {
+    key = await service.createKey();
+  });
+  afterEach(() => expect(browser.problems.splice(0)).toEqual([]));
+  afterAll(async () => {
+    await browser.close();
+    await service.close();
+  });
+
+  const list = async () => (await service.request<GenerationJson[]>('GET', '/v1/sd/text-to-image', { key })).body;
+  const draw = async (page: Page, prompt: string, steps = 4): Promise<void> => {
+    await page.getByLabel('Prompt', { exact: true }).fill(prompt);
+    await page.getByLabel('Steps', { exact: true }).fill(String(steps));
+    await page.getByRole('button', { name: 'Draw', exact: true }).click();
+  };
+  const tile = (page: Page, prompt: string, status = 'Finished') =>
+    page.getByRole('button', { name: `${prompt} (${status})` });
+  const drawn = async (page: Page, prompt: string, steps?: number): Promise<void> => {
+    await draw(page, prompt, steps);
+    await tile(page, prompt).waitFor();
+  };
+
+  it('draws what the form says, shows it as it forms, and moves nothing meanwhile', async () => {
+    const page = await browser.signedIn(key.token);
+    await page.locator('.chip').first().click();
+    await page.getByLabel('Steps', { exact: true }).fill('30');
+    await page.getByLabel('Seed', { exact: true }).fill('7');
+    await page.keyboard.press('Control+Enter');
+    const preview = page.locator('.stage').getByTestId('preview');
+    await preview.waitFor();
+    await page.evaluate(`
+      globalThis.shifts = [];
+      new PerformanceObserver((list) => shifts.push(...list.getEntries().map(({ value }) => value))).observe({ type: 'layout-shift' });
+    `);
+    expect(await preview.getAttribute('src')).toMatch(/^data:image\/jpeg;base64,/);
+    await page
+      .locator('.stage')
+      .getByText(/^Step \d+ of 30$/)
+      .waitFor();
+    const picture = page.locator('.stage button img');
+    await picture.waitFor();
+    await until(
+      () => page.evaluate<boolean>(`document.querySelector('.stage button img').naturalWidth === 512`),
+      'the picture is loaded',
+    );
+    const [made] = await list();
+    expect(made).toMatchObject({
+      prompt: 'a red circle on a blue background',
+      seed: 7,
+      steps: 30,
+      status: 'succeeded',
+    });
+    const shifts = await page.evaluate<number[]>('shifts');
+    expect(shifts.reduce((sum, shift) => sum + shift, 0)).toBeLessThan(largestShift);
+  });
+
+  it('cancels, and draws several at once', async () => {
+    const page = await browser.signedIn(key.token);
+    await page.getByLabel('Pictures', { exact: true }).fill('8');
+    await draw(page, 'a long one', 50);
+    await page.locator('.stage').getByRole('button', { name: 'Cancel' }).click();
+    await tile(page, 'a long one', 'Canceled').waitFor();
+    expect((await list())[0].status).toBe('canceled');
+    await page.getByLabel('Pictures', { exact: true }).fill('1');
+    const prompts = ['a red star', 'a green star', 'a blue star', 'a white star'];
+    for (const prompt of prompts) {
+      await draw(page, prompt);
+      await page.locator('.stage').getByText(prompt).waitFor();
+    }
+    for (const prompt of prompts) await tile(page, prompt).waitFor();
+    expect((await list()).map(({ prompt }) => prompt)).toEqual([...prompts.reverse(), 'a long one']);
+    await page.getByLabel('Show').selectOption('canceled');
+    await tile(page, 'a red star').waitFor({ state: 'detached' });
+    expect(await page.locator('.tile').count()).toBe(1);
+  });
+
+  it('shows a picture in full by the keyboard, and varies, reuses, compares and deletes it', async () => {
+    const page = await browser.signedIn(key.token);
+    await drawn(page, 'a red square');
+    await drawn(page, 'a blue square');
+    await tile(page, 'a blue square').focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('Enter');
+    const viewer = page.getByRole('dialog');
+    await viewer.getByRole('heading', { name: 'a red square' }).waitFor();
+    await page.keyboard.press('ArrowLeft');
+    await viewer.getByRole('heading', { name: 'a blue square' }).waitFor();
+    await viewer.getByText('Python').click();
+    expect(await viewer.locator('pre').textContent()).toContain('urllib.request');
+    await viewer.getByRole('button', { name: 'Zoom in' }).click();
+    await viewer.getByText('150 %').waitFor();
+    await viewer.getByRole('button', { name: 'Compare' }).click();
+    await tile(page, 'a red square').click();
+    expect(await page.getByRole('dialog').locator('.differs').count()).toBeGreaterThanOrEqual(4);
+    await page.keyboard.press('Escape');
+
+    await tile(page, 'a red square').click();
+    await viewer.getByRole('button', { name: 'Reuse' }).click();
+    expect(await page.getByLabel('Prompt', { exact: true }).inputValue()).toBe('a red square');
+    await tile(page, 'a red square').click();
+    await viewer.getByRole('button', { name: 'Vary' }).click();
+    await until(async () => (await list()).length === 3, 'it is drawn once more');
+    const [varied, , first] = await list();
+    expect(varied).toMatchObject({ prompt: first.prompt, steps: first.steps });
+    expect(varied.seed).not.toBe(first.seed);
+    await tile(page, 'a blue square').click();
+    await viewer.getByRole('button', { name: 'Delete' }).click();
+    await viewer.getByRole('button', { name: 'Delete' }).click();
+    await tile(page, 'a blue square').waitFor({ state: 'detached' });
+    expect((await list()).map(({ prompt }) => prompt)).toEqual(['a red square', 'a red square']);
+  });
+
+  it('takes its settings from a picture that is dropped in', async () => {
+    const page = await browser.signedIn(key.token);
+    await drawn(page, 'a „grünes“ triangle', 3);
+    const [{ images, seed }] = await list();
+    const png = Buffer.from(await (await fetch(service.baseUrl + new URL(images[0]).pathname)).arrayBuffer());
+    await page.reload();
+    await page.getByLabel('API key').fill(key.token);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await dropFile(page, '.stage', 'picture.png', 'image/png', png);
+    await page.getByText('The settings of the picture are in the form.').waitFor();
+    expect(await page.getByLabel('Prompt', { exact: true }).inputValue()).toBe('a „grünes“ triangle');
+    expect(await page.getByLabel('Seed', { exact: true }).inputValue()).toBe(String(seed));
+    expect(await page.getByLabel('Steps', { exact: true }).inputValue()).toBe('3');
+    await page.getByTestId('png').setInputFiles({ name: 'x.png', mimeType: 'image/png', buffer: png.subarray(0, 30) });
+    await page.getByText('This file has no settings of Darkroom in it.').waitFor();
+  });
+
+  it('uploads a LoRA, draws with it, makes a Style of the picture, and applies its Collection', async () => {
+    const page = await browser.signedIn(key.token);
+    await page.getByRole('link', { name: 'Fine-Tunes' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('robot');
+    await page.getByLabel('Trained on').selectOption('shapes');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await dropFile(page, '.drop', 'x.safetensors', '', Buffer.from('this is no safetensors file'));
+    await page
+      .locator('.drop .problem')
+      .getByText(/safetensors/)
+      .waitFor();
+    await page.getByLabel('Weights for robot').setInputFiles(weights);
+    await page.getByText('LoRA, ').waitFor();
+    await page.getByLabel('Strength').fill('0.8');
+    await page.getByText('The strength was changed.').waitFor();
+    await page.getByRole('button', { name: 'Draw with it' }).click();
+    await page.getByLabel('Prompt', { exact: true }).fill('a scene');
+    expect(await page.getByRole('button', { name: 'Draw', exact: true }).isDisabled()).toBe(true);
+    await page.getByRole('button', { name: 'Add “robot”' }).click();
+    await drawn(page, 'a scene robot', 2);
+
+    await tile(page, 'a scene robot').click();
+    const viewer = page.getByRole('dialog');
+    await viewer.getByRole('button', { name: 'Make a Style' }).click();
+    await viewer.getByLabel('Make a Style').fill('Scene');
+    await viewer.getByLabel('New Collection').fill('Scenes');
+    await viewer.getByRole('button', { name: 'Create' }).click();
+    await page.getByText('The Styles were added.').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('link', { name: 'Collections' }).click();
+    await page.getByRole('heading', { name: 'Public' }).waitFor();
+    await until(async () => (await page.locator('section:last-of-type .thumbnail img').count()) >= 4, 'public ones');
+    await page.getByRole('link', { name: 'Scenes' }).click();
+    await page.getByRole('button', { name: 'Apply all' }).click();
+    await page.getByText('One picture is being drawn.').waitFor();
+    await until(async () => (await page.locator('.tile.is-succeeded').count()) === 2, 'both pictures are there');
+  });
+
+  it('agrees between two tabs, also about what was deleted', async () => {
+    const context = await browser.context();
+    const [first, second] = [await browser.signedIn(key.token, context), await browser.signedIn(key.token, context)];
+    await drawn(first, 'a yellow ring');
+    await tile(second, 'a yellow ring').click();
+    for (let n = 0; n < 2; n++) await second.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await tile(first, 'a yellow ring').waitFor({ state: 'detached' });
+  });
+
+  it('ends when the key is revoked, and says why', async () => {
+    const page = await browser.signedIn(key.token);
+    await service.dataSource.query('UPDATE api_keys SET revoked_at = now() WHERE id = $1', [key.id]);
+    await page.getByText('Your key no longer works').waitFor();
+    await page.getByLabel('API key').fill(key.token);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('The service does not know this key').waitFor();
+  });
+
+  it('says that the api or the worker is gone, goes on by itself when it is back, and loses nothing', async () => {
+    const page = await browser.signedIn(key.token);
+    await draw(page, 'a patient star', 50);
+    await page.locator('.stage').getByTestId('preview').waitFor();
+    await api.kill('SIGKILL');
+    const gone = page.getByText('The service does not answer.');
+    await gone.waitFor();
+    api = await service.startApi();
+    await gone.waitFor({ state: 'detached' });
+    await tile(page, 'a patient star').waitFor();
+
+    await draw(page, 'a very patient star', 50);
+    await page.locator('.stage').getByTestId('preview').waitFor();
+    await service.workers[0].kill('SIGKILL');
+    const idle = page.getByText('No worker is running at the moment.');
+    await idle.waitFor();
+    service.workers[0] = await service.startWorker();
+    await idle.waitFor({ state: 'detached' });
+    await tile(page, 'a very patient star').waitFor();
+  });
+
+  it('signs in with a code, once, and keeps the code nowhere', async () => {
+    const { code, row } = newSignInCode(key.token);
+    await service.dataSource.getRepository(SignInCode).insert(row);
+    const page = await (await browser.context()).newPage();
+    await page.goto(`${service.baseUrl}/#code=${code}`);
+    await page.locator('.prompt-form').waitFor();
+    expect(page.url()).not.toContain(code);
+    await page.reload();
+    await page.locator('.prompt-form').waitFor();
+    const other = await (await browser.context()).newPage();
+    await other.goto(`${service.baseUrl}/#code=${code}`);
+    await other.getByText('was used before or has expired').waitFor();
+    expect(api.output() + service.api.output()).not.toContain(code);
+  });
+
+  it.each(['dark', 'light'] as const)(
+    'is without a finding of axe on every screen (%s), wide and at 360 pixels',
+    async (colorScheme) => {
+      const context = await browser.context({ colorScheme, viewport: { width: 1280, height: 800 } });
+      const start = await context.newPage();
+      await start.setViewportSize({ width: 360, height: 740 });
+      await start.goto(service.baseUrl);
+      await start.getByLabel('API key').waitFor();
+      expect(await violations(start)).toEqual([]);
+      const page = await browser.signedIn(key.token, context);
+      const expectSound = async (): Promise<void> => {
+        for (const width of [360, 1280]) {
+          await page.setViewportSize({ width, height: 800 });
+          expect(await tooWide(page)).toEqual([]);
+          expect(await violations(page)).toEqual([]);
+        }
+      };
+      await expectSound();
+      await drawn(page, 'a red circle');
+      await drawn(page, 'a blue circle');
+      await expectSound();
+      await tile(page, 'a red circle').click();
+      await expectSound();
+      await page.getByRole('button', { name: 'Compare' }).click();
+      await tile(page, 'a blue circle').click();
+      await expectSound();
+      await page.keyboard.press('Escape');
+      await page.getByRole('link', { name: 'Fine-Tunes' }).click();
+      await page.getByLabel('Name', { exact: true }).fill('robot');
+      await page.getByRole('button', { name: 'Create' }).click();
+      await page.getByRole('heading', { name: 'robot' }).waitFor();
+      await expectSound();
+      await page.getByRole('link', { name: 'Collections' }).click();
+      await page.getByRole('link', { name: 'Patterns' }).waitFor();
+      await expectSound();
+      await page.getByRole('link', { name: 'Patterns' }).click();
+      await page.getByRole('button', { name: 'Apply Polka dots' }).waitFor();
+      await expectSound();
+    },
+  );
+});

@@ -1,0 +1,109 @@
+import { accessSync, constants } from 'node:fs';
+import { join } from 'node:path';
+import axe from 'axe-core';
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import { chromium } from 'playwright-core';
+
+/** Names under which Chromium is installed. */
+const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+
+/** The Chromium of this machine: `CHROMIUM`, or the first in `PATH`. */
+export const chromiumFile: string | undefined = [
+  ...(process.env.CHROMIUM ? [process.env.CHROMIUM] : []),
+  ...(process.env.PATH ?? '').split(':').flatMap((folder) => names.map((name) => join(folder, name))),
+].find(isExecutable);
+
+/** `describe`, whose tests are skipped and counted where no browser is found. */
+export const describeInBrowser = chromiumFile === undefined ? describe.skip : describe;
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A browser, and what its pages did that the page never may. */
+export class TestBrowser {
+  /** Errors in the console, refusals of the content policy, and requests to other hosts. */
+  readonly problems: string[] = [];
+
+  private constructor(
+    private readonly browser: Browser,
+    private readonly baseUrl: string,
+  ) {}
+
+  static async start(baseUrl: string): Promise<TestBrowser> {
+    const args = ['--no-sandbox', '--disable-dev-shm-usage'];
+    return new TestBrowser(await chromium.launch({ executablePath: chromiumFile, args }), baseUrl);
+  }
+
+  async context(options: BrowserContextOptions = {}): Promise<BrowserContext> {
+    const context = await this.browser.newContext({ reducedMotion: 'reduce', ...options });
+    context.setDefaultTimeout(120_000);
+    context.on('page', (page) => this.watch(page));
+    return context;
+  }
+
+  /** A page, signed in by the form. */
+  async signedIn(token: string, context?: BrowserContext): Promise<Page> {
+    const page = await (context ?? (await this.context())).newPage();
+    await page.goto(this.baseUrl);
+    await page.getByLabel('API key').fill(token);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.locator('.prompt-form').waitFor();
+    return page;
+  }
+
+  close(): Promise<void> {
+    return this.browser.close();
+  }
+
+  private watch(page: Page): void {
+    page.on('pageerror', (error) => this.problems.push(String(error)));
+    page.on('console', (message) => {
+      // The browser reports every response above 399, and every request that was not answered, as an error of the page.
+      if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
+        this.problems.push(message.text());
+    });
+    page.on('request', (request) => {
+      const url = request.url();
+      if (!url.startsWith(this.baseUrl) && !/^(?:data|blob):/.test(url)) this.problems.push(`It asked for ${url}`);
+    });
+  }
+}
+
+/** What axe finds wrong with a page as it is now: rule and place. */
+export async function violations(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source);
+  return page.evaluate(async () => {
+    const { violations: found } = await (globalThis as unknown as { axe: typeof axe }).axe.run();
+    return found.flatMap(({ id, nodes }) =>
+      nodes.map((node) => `${id}: ${node.target.join(' ')} (${node.failureSummary})`),
+    );
+  });
+}
+
+/** What makes a page wider than its window; nothing, if it does not scroll sideways. Scripts of the page are texts, since this compiles without its types. */
+export function tooWide(page: Page): Promise<string[]> {
+  return page.evaluate<string[]>(`(() => {
+    const { scrollWidth, clientWidth } = document.documentElement;
+    if (scrollWidth <= clientWidth) return [];
+    const isWide = (element) => element.getBoundingClientRect().right > clientWidth + 1;
+    const wide = [...document.querySelectorAll('body *')].filter(isWide);
+    return wide.map((element) => element.tagName + ' ' + element.className + ' of ' + location.hash);
+  })()`);
+}
+
+/** Drops a file on an element, as from another window. */
+export async function dropFile(page: Page, selector: string, name: string, type: string, bytes: Buffer): Promise<void> {
+  const dataTransfer = await page.evaluateHandle(`(() => {
+    const bytes = Uint8Array.from(atob('${bytes.toString('base64')}'), (character) => character.charCodeAt(0));
+    const transfer = new DataTransfer();
+    transfer.items.add(new File([bytes], ${JSON.stringify(name)}, { type: ${JSON.stringify(type)} }));
+    return transfer;
+  })()`);
+  for (const event of ['dragover', 'drop']) await page.dispatchEvent(selector, event, { dataTransfer });
+}
