@@ -1,3 +1,4 @@
+/* global document, scrollTo */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import sharp from 'sharp';
