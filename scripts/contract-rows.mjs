@@ -15,7 +15,7 @@ const read = (file) => readFileSync(resolve(root, file), 'utf8');
 /** Statements in the page's order: the anchor, if there is one, and the text. */
 function statements(markdown) {
   const lines = markdown.split('\n');
-  const isRow = (line) => /^\s*(?:- |\|)/.test(line);
+  const isRow = (line) => /^\s*(?:[-*+] |\d+\. |\|)/.test(line);
   // A table's first two lines are its head.
   const isHead = (line, at) =>
     line.startsWith('|') && [lines[at], lines[at + 1]].some((each) => /^\| -/.test(each ?? ''));
@@ -31,7 +31,8 @@ function titlesOf(file) {
     let inside = path;
     if (ts.isCallExpression(node) && node.arguments.length > 1) {
       const callee = node.expression.getText();
-      const kind = /^(it|itOnce|describe|describeOnce)\b(?!\.(?:skip|todo))/.exec(callee)?.[1];
+      if (/^(?:[xf]?(?:it|describe)\b.*\.(?:skip|todo)\b|x(?:it|describe)\b)/.test(callee)) return;
+      const kind = /^(it|itOnce|describe|describeOnce)\b/.exec(callee)?.[1];
       if (kind) {
         const [title] = node.arguments;
         inside = [...path, 'text' in title ? title.text : title.getText()];
@@ -53,7 +54,8 @@ function exists(name) {
   if (!known.has(file)) {
     try {
       known.set(file, titlesOf(file));
-    } catch {
+    } catch (error) {
+      if (error.code !== 'ENOENT') throw error;
       known.set(file, []);
     }
   }

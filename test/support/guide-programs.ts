@@ -20,7 +20,7 @@ interface Language {
 const goOn = 'set -a; if [ -f .state ]; then . ./.state; fi; export PORT=$0';
 const keep = '{ export -p; declare -f; } > .state';
 
-const languages: Readonly<Record<string, Language>> = {
+const languages: Readonly<Partial<Record<string, Language>>> = {
   bash: { file: 'block.sh', command: (file) => ['.', file], probe: ['bash', '-c', 'command -v curl && command -v jq'] },
   js: { file: 'program.mjs', command: (file) => [process.execPath, file], probe: [process.execPath, '--version'] },
   python: {
@@ -40,7 +40,8 @@ const languages: Readonly<Record<string, Language>> = {
 
 /** Why a block cannot run on this machine; undefined if it can. */
 export function whyNot({ language }: Pick<GuideBlock, 'language'>): string | undefined {
-  const { probe } = languages[language];
+  const { probe } = languages[language] ?? {};
+  if (!probe) throw new Error(`No program can be made of a block of ${language}.`);
   return spawnSync(probe[0], probe.slice(1)).status === 0 ? undefined : `${language} is not installed`;
 }
 
@@ -62,7 +63,7 @@ export function startProgram(
   env: Record<string, string>,
   port = 0,
 ): GuideProgram {
-  const { file, command } = languages[language];
+  const { file, command } = languages[language]!;
   const path = join(folder, file);
   writeFileSync(path, `${source}\n`);
   const script =
@@ -75,8 +76,8 @@ export function startProgram(
     detached: true,
   });
   const texts = { output: '', errors: '' };
-  child.stdout!.on('data', (chunk: Buffer) => (texts.output += chunk.toString()));
-  child.stderr!.on('data', (chunk: Buffer) => (texts.errors += chunk.toString()));
+  child.stdout!.setEncoding('utf8').on('data', (text: string) => (texts.output += text));
+  child.stderr!.setEncoding('utf8').on('data', (text: string) => (texts.errors += text));
   const ended = once(child, 'close').then(([code]: (number | null)[]) => code);
   return {
     output: () => texts.output,
@@ -95,11 +96,13 @@ export function startProgram(
 
 /** Waits until a program listens at its port. @throws if it ends before. */
 export async function untilListening(program: GuideProgram, port: number): Promise<void> {
+  let hasEnded = false;
   const early = program.ended.then((code) => {
+    hasEnded = true;
     throw new Error(`The program ended with ${code}:\n${program.output()}${program.errors()}`);
   });
   const poll = async (): Promise<void> => {
-    for (;;) {
+    while (!hasEnded) {
       const socket = connect(port, '127.0.0.1');
       const isOpen = await once(socket, 'connect').then(
         () => true,

@@ -23,6 +23,14 @@ describe(CallTimes.name, () => {
     expect(measured([2, 10], [4, 500], [2, 10], [4, 14]).isSharingSooner('square', 2)).toBe(true);
   });
 
+  it('forgets what was measured long ago, so that it is tried again', () => {
+    const times = measured([2, 10], [4, 40], [2, 10], [4, 40]);
+    for (let i = 0; i < 299; i++) times.note('square', 2, 10);
+    expect(times.isSharingSooner('square', 2)).toBe(false);
+    times.note('square', 2, 10);
+    expect(times.isSharingSooner('square', 2)).toBe(true);
+  });
+
   it('follows what calls take of late', () => {
     const times = measured([2, 10], [4, 14], [2, 10], [4, 14]);
     for (let i = 0; i < 10; i++) times.note('square', 4, 19);

@@ -1,28 +1,40 @@
-/** What a new measurement counts for, beside all before it. */
+/** The weight of a new measurement in the moving average. */
 const weight = 0.25;
+/** A measurement is forgotten when so many other calls of the group have come since, so that one bad measurement does not stick. */
+const keptCalls = 300;
 /** Groups are as many as there are models, sizes and prompt lengths; those that were used longest ago are forgotten. */
 const keptGroups = 100;
 
+/** Calls of one group with one number of rows. */
+interface Measured {
+  /** Undefined after the first call, which is slower than the next ones and does not count. */
+  ms?: number;
+  /** The number of the group's calls at the last of these. */
+  at: number;
+}
+
 /** What calls of the U-Net take, by their group of pictures and their rows, as measured of late. */
 export class CallTimes {
-  /** Milliseconds by rows; undefined after the first call, which is slower than the next ones and does not count. */
-  private readonly groups = new Map<string, Map<number, number | undefined>>();
+  private readonly groups = new Map<string, { calls: number; byRows: Map<number, Measured> }>();
   private lastRowMs = 0;
 
-  /** What a row of a call takes at present, whatever its group; 0 before the first. */
+  /** What a row of a call takes at present, whatever its group; 0 until that is known. */
   get rowMs(): number {
     return this.lastRowMs;
   }
 
   note(group: string, rows: number, ms: number): void {
-    this.lastRowMs += (ms / rows - this.lastRowMs) * (this.lastRowMs === 0 ? 1 : weight);
-    const times = this.groups.get(group) ?? new Map<number, number | undefined>();
-    const isFirst = !times.has(rows);
-    const before = times.get(rows) ?? ms;
-    times.set(rows, isFirst ? undefined : before + (ms - before) * weight);
+    const times = this.groups.get(group) ?? { calls: 0, byRows: new Map<number, Measured>() };
     this.groups.delete(group);
     this.groups.set(group, times);
     if (this.groups.size > keptGroups) this.groups.delete(this.groups.keys().next().value!);
+    const before = times.byRows.get(rows);
+    times.calls++;
+    if (!before) times.byRows.set(rows, { at: times.calls });
+    else {
+      times.byRows.set(rows, { at: times.calls, ms: averaged(before.ms, ms) });
+      this.lastRowMs = averaged(this.lastRowMs || undefined, ms / rows);
+    }
   }
 
   /**
@@ -31,8 +43,17 @@ export class CallTimes {
    * @param rows of one picture
    */
   isSharingSooner(group: string, rows: number): boolean {
-    const times = this.groups.get(group);
-    const [one, both] = [times?.get(rows), times?.get(2 * rows)];
+    const [one, both] = [this.msOf(group, rows), this.msOf(group, 2 * rows)];
     return one === undefined || both === undefined || both < 1.5 * one;
   }
+
+  private msOf(group: string, rows: number): number | undefined {
+    const times = this.groups.get(group);
+    const measured = times?.byRows.get(rows);
+    return measured && times!.calls - measured.at < keptCalls ? measured.ms : undefined;
+  }
+}
+
+function averaged(before: number | undefined, ms: number): number {
+  return before === undefined ? ms : before + (ms - before) * weight;
 }

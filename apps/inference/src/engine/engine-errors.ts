@@ -20,8 +20,6 @@ export class EngineLostError extends EngineBrokenError {
   override readonly name = 'EngineLostError';
 }
 
-/** How to start an engine's thread, and callbacks for its models and its end. */
-
 /** The failure that an engine's thread reported, as an error. */
 export function failureError({ failure, message, stack }: Extract<EngineReport, { type: 'failed' }>): Error {
   if (failure === 'aborted') return new DrawingAbortedError(message);

@@ -117,9 +117,10 @@ export class EngineLoop {
     const [{ candidate: first, pictures: firstPictures }] = turn;
     const trajectories = turn.flatMap(({ pictures }) => pictures.map(({ trajectory }) => trajectory));
     const rows = trajectories.reduce((sum, trajectory) => sum + trajectory.rows, 0);
-    const startedAt = performance.now();
+    let startedAt: number;
     try {
       await this.registry.makeRoom(rows * bytesPerRow(first.pipeline.facts, first.command.request));
+      startedAt = performance.now();
       await first.pipeline.step(trajectories);
     } catch (error) {
       return this.stepFailed(turn, rows, error);

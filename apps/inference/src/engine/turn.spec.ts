@@ -55,6 +55,13 @@ describe(chooseTurn.name, () => {
     expect(turnOf([drawing('long', 30), drawing('short', 20)], {}, 16, true)).toEqual(['shortx1', 'longx1']);
   });
 
+  it('counts those that were passed over in its own group only', () => {
+    const wide = { pictures: [{ group: 'wide', rows: 2 }], passedOver: 31 };
+    const first = drawing('first', 20, { passedOver: 40 });
+    const others = [drawing('wide 1', 20, wide), drawing('wide 2', 20, wide), drawing('wide 3', 20, wide)];
+    expect(turnOf([first, drawing('second', 30), ...others])).toEqual(['firstx1']);
+  });
+
   it('fills a call as soon as there are enough pictures for it', () => {
     expect(turnOf(many(8, 20))).toHaveLength(8);
     expect(turnOf(many(12, 20))).toHaveLength(8);

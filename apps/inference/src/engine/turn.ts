@@ -23,9 +23,9 @@ export interface Turn<C extends Candidate> {
  * pictures, because who finishes one picture before beginning the next makes everybody's mean wait shorter.
  */
 const aheadRows = 120;
-/** A drawing that is passed over so often in a row is part of the next turn. */
+/** A drawing that is passed over so often in a row is part of the next turn of its owner. */
 const mostPassedOver = 30;
-/** One that is so many times as long as the shortest lets it go before: a call that they share would take it longer. */
+/** A drawing that has so many times as much left as the leader lets the leader go first: a shared call would take the leader longer. */
 const shortFactor = 3;
 
 /** What the choice depends on beside the candidates. */
@@ -66,7 +66,7 @@ export function chooseTurn<C extends Candidate>(
     .filter(({ pictures }) => pictures.some((picture) => picture.group === group))
     .filter((candidate) => isOverdue(candidate) || candidate.remainingWork <= shortFactor * leader.totalWork);
   const isFull = sharing.reduce((sum, candidate) => sum + rowsIn(candidate, group), 0) >= most;
-  const sooner = Math.max(1, overdue.length, sharing.length - 1);
+  const sooner = Math.max(1, sharing.filter(isOverdue).length, sharing.length - 1);
   return fill(isFull || isSharingSooner(group, rows) ? sharing : sharing.slice(0, sooner), group, most);
 }
 
