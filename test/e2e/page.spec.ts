@@ -107,6 +107,7 @@ describeInBrowser('The page in a browser', () => {
     expect((await list()).map(({ prompt }) => prompt)).toEqual([...prompts.reverse(), 'a long one']);
     await page.getByLabel('Show').selectOption('canceled');
     await tile(page, 'a red star').waitFor({ state: 'detached' });
+    await page.locator('.tile').first().waitFor();
     expect(await page.locator('.tile').count()).toBe(1);
   });
 

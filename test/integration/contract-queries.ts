@@ -33,6 +33,6 @@ export const queries: readonly QueryRow[] = [
     operation: 'putFinetuneWeights',
     name: 'scale',
     good: ['0', '2', '0.75', '1e0'],
-    bad: ['-0.1', '2.01', 'x', '', 'NaN', '1&scale=1'],
+    bad: ['-0.1', '2.01', '1.00000000000000000001', 'x', '', 'NaN', '1&scale=1'],
   },
 ];

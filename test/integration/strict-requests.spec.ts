@@ -1,3 +1,5 @@
+import { connect } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import type { ProblemJson } from '../support/factories';
@@ -18,6 +20,28 @@ describe('Requests that the service does not take as they are', () => {
 
   const draw = (raw: string) =>
     api.request<ProblemJson & { id: string }>('POST', '/v1/sd/text-to-image', { key, raw, headers: json });
+
+  describe('what is no HTTP', () => {
+    const sent = async (text: string): Promise<string> => {
+      const { hostname, port } = new URL(api.baseUrl);
+      const socket = connect(Number(port), hostname);
+      socket.write(text);
+      return buffer(socket).then(String);
+    };
+    const post = 'POST /v1/sd/text-to-image HTTP/1.1\r\nHost: x\r\n';
+
+    it.each([
+      ['a line that is no request', 'GARBAGE\r\n\r\n', 400],
+      ['a header with a control character', `${post}X-A: a\u0001b\r\n\r\n`, 400],
+      ['two lengths', `${post}Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n`, 400],
+      ['headers that are too large', `${post}X-A: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
+    ])('answers %s with a problem', async (_, text, status) => {
+      const [head, body] = (await sent(text)).split('\r\n\r\n');
+      expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+      expect(head).toMatch(/^X-Request-Id: [\w-]{36}$/m);
+      expect(JSON.parse(body)).toMatchObject({ status, code: 'BadRequest', detail: expect.any(String) as string });
+    });
+  });
 
   describe('what JSON libraries would change', () => {
     it.each([

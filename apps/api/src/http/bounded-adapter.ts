@@ -3,6 +3,7 @@ import type { RequestListener } from 'node:http';
 import { createServer } from 'node:http';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { OpenConnections } from './open-connections';
+import { answerUnreadable } from './unreadable-request';
 
 /** A request's headers are a few kB; a slower sender would only hold a connection. */
 const headersTimeoutMs = 15_000;
@@ -25,6 +26,7 @@ export class BoundedAdapter extends ExpressAdapter {
     );
     // A sender with `Expect: 100-continue` gets its answer when the body is going to be read, see `sendContinue`.
     server.on('checkContinue', (request, response) => server.emit('request', request, response));
+    answerUnreadable(server);
     this.connections = new OpenConnections(server, maxConnections());
     this.setHttpServer(server);
   }

@@ -111,8 +111,8 @@ function isHeld(text: string, start: number, end: number): boolean {
   return digits <= safeDigits && exponent <= safeExponent && !(isNegative && digits === 0);
 }
 
-/** What is wrong with a number as it is written, if anything. */
-function inexactness(written: string): string | undefined {
+/** What is wrong with a decimal number as it is written, if anything. */
+export function inexactness(written: string): string | undefined {
   const value = Number(written);
   if (String(value) === written) return undefined;
   const shown = written.length > shownLength ? `${written.slice(0, shownLength)}…` : written;

@@ -1,0 +1,43 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Problem } from './problem';
+
+/** What Node's parser calls a header that is too large, and the time limit of headers. */
+const statusOf: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
+const detailOf: Readonly<Record<number, string>> = {
+  400: 'The request cannot be read: its request line, a header or the length of its body is not valid HTTP.',
+  408: 'The headers did not come in time.',
+  431: 'The headers are too large.',
+};
+
+/** Answers what is no HTTP request with problem+json, as every other error is answered. Node alone would send no body. */
+export function answerUnreadable(server: Server): void {
+  const answers = new WeakMap<Duplex, ServerResponse>();
+  server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) =>
+    answers.set(socket, response),
+  );
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
+    const answer = answers.get(socket);
+    const isHalfAnswered = answer !== undefined && answer.headersSent && !answer.writableFinished;
+    if (!socket.writable || isHalfAnswered || error.code === 'ECONNRESET') socket.destroy();
+    else socket.end(problemReply(statusOf[error.code ?? ''] ?? 400), () => socket.destroy());
+  });
+}
+
+function problemReply(status: number): string {
+  const title = STATUS_CODES[status]!;
+  const id = randomUUID();
+  const [type, code] = ['about:blank', 'BadRequest'];
+  const problem: Problem = { type, title, status, detail: detailOf[status], instance: id, code };
+  const body = JSON.stringify(problem);
+  const headers = [
+    `HTTP/1.1 ${status} ${title}`,
+    'Content-Type: application/problem+json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${id}`,
+    'Connection: close',
+  ];
+  return `${headers.join('\r\n')}\r\n\r\n${body}`;
+}
