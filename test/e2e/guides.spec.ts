@@ -54,7 +54,7 @@ describe('The programs of docs', () => {
         PATH: process.env.PATH!,
         HOME: process.env.HOME ?? folder,
         DARKROOM_URL: service.baseUrl,
-        DARKROOM_KEY: key.token,
+        DARKROOM_API_KEY: key.token,
         DARKROOM_WEBHOOK_SECRET: key.webhookSecret,
       };
     });
