@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -82,10 +82,23 @@ describe('The tarball of @darkroom/client, installed in an empty folder', () => 
     );
   };
 
-  it('holds both kinds of modules and no sources', () => {
+  it('holds both kinds of modules, the licence and no sources', () => {
     const kept = files.filter((path) => !/^dist\/(?:cjs|esm)\/[\w-]+(?:\.d\.ts|\.js)$/.test(path));
-    expect(kept.sort()).toEqual(['README.md', 'dist/esm/package.json', 'package.json']);
+    expect(kept.sort()).toEqual(['LICENSE', 'README.md', 'dist/esm/package.json', 'package.json']);
     expect(files.filter((path) => path.startsWith('dist/esm/')).length).toBeGreaterThan(5);
+    expect(readFileSync(join(clientFolder, 'LICENSE'), 'utf8')).toBe(readFileSync(join(root, 'LICENSE'), 'utf8'));
+  });
+
+  it('is there all the time while it is built again', async () => {
+    const entries = ['cjs', 'esm'].map((kind) => join(clientFolder, 'dist', kind, 'index.js'));
+    let looked = 0;
+    let missed = 0;
+    const watch = setInterval(() => {
+      looked++;
+      if (!entries.every((entry) => existsSync(entry))) missed++;
+    }, 5);
+    await run(process.execPath, [join(clientFolder, 'build.mjs')]).finally(() => clearInterval(watch));
+    expect([looked > 10, missed]).toEqual([true, 0]);
   });
 
   it('compiles the programs of its README, as ES modules and as CommonJS', async () => {
