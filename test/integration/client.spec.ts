@@ -1,12 +1,17 @@
+import { execFile } from 'node:child_process';
 import { createServer as createHttpServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import sharp from 'sharp';
 import type { Client, ClientOptions } from '../../packages/client/src';
 import { createClient, DarkroomError } from '../../packages/client/src';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { freePort } from '../support/free-port';
+
+const keysCommand = join(__dirname, '..', '..', 'dist', 'apps', 'cli', 'src', 'keys.js');
 
 describe('@darkroom/client', () => {
   let api: TestApi;
@@ -174,7 +179,7 @@ describe('@darkroom/client', () => {
       const message = await messageOf({ baseUrl });
       server.close();
       expect(message).toBe(
-        `${baseUrl} answered with text/html instead of JSON. Another server may have answered than Darkroom.`,
+        `${baseUrl} answered with text/html instead of JSON. Perhaps this is not a Darkroom server.`,
       );
     });
 
@@ -185,6 +190,35 @@ describe('@darkroom/client', () => {
       expect(() => clientOf({ apiKey: 'dr_secret\ndr_other' })).toThrow(/^(?!.*secret)apiKey has a character/s);
       expect(() => clientOf({ apiKey: `${key.token}\n` })).not.toThrow();
     });
+  });
+
+  it('waits for a Prompt until it is canceled', async () => {
+    const finetune = await client.finetunes.create({ name: 'star' });
+    const slow = { prompt: 'a star', steps: 4, metadata: { sandbox: { delay_ms: 600_000 } } };
+    const [{ id }] = await client.prompts.create(finetune.id, [slow]);
+    const waiting = client.prompts.wait(finetune.id, id, { timeoutMs: 60_000 });
+    const env = { PATH: process.env.PATH, DATABASE_URL: api.config.databaseUrl };
+    await promisify(execFile)(process.execPath, [keysCommand, 'stop', key.id], { env });
+    await expect(waiting).resolves.toMatchObject({ id, images: [], error_message: null });
+    expect(await client.prompts.status(finetune.id, id)).toMatchObject({ status: 'canceled' });
+  });
+
+  it('gives an answer its time limit up to the end of an error', async () => {
+    const server = createHttpServer((_, response) => {
+      response.writeHead(404, { 'content-type': 'application/problem+json' }).write('{');
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const slow = clientOf({
+      baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      requestTimeoutMs: 2_000,
+    });
+    const abort = new AbortController();
+    const late = failureOf(slow.models.list());
+    const aborted = failureOf(slow.models.list({ signal: abort.signal }));
+    setTimeout(() => abort.abort(new Error('enough')), 500);
+    expect([await late, await aborted]).toMatchObject([{ status: 404 }, { message: 'enough' }]);
+    server.closeAllConnections();
+    server.close();
   });
 
   it('waits for the answer of the first attempt with the same Idempotency-Key', async () => {

@@ -1,42 +1,6 @@
+import { elapsed, FakeService, json, problem } from '../../../test/support/fake-service';
 import { createClient } from './client.ts';
 import { DarkroomError, GenerationFailedError, WaitTimeoutError } from './errors.ts';
-
-interface Sent {
-  method: string;
-  url: string;
-  headers: Record<string, string>;
-  body?: unknown;
-}
-
-type Answer = Response | Error | ((sent: Sent) => Response | Promise<Response>);
-
-const problem = (status: number, headers: Record<string, string> = {}, code = 'RateLimited') =>
-  new Response(JSON.stringify({ detail: 'Not now.', code, status, instance: 'abc' }), {
-    status,
-    headers: { 'content-type': 'application/problem+json', ...headers },
-  });
-const json = (body: unknown) => new Response(JSON.stringify(body), { headers: { 'content-type': 'application/json' } });
-
-/** A fake service that gives its answers in order, and repeats the last one forever. */
-class FakeService {
-  readonly sent: Sent[] = [];
-
-  constructor(private readonly answers: Answer[]) {}
-
-  readonly fetch = async (url: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
-    init.signal?.throwIfAborted();
-    const sent = {
-      method: init.method ?? 'GET',
-      url: new URL(url).href,
-      headers: init.headers as Record<string, string>,
-      body: init.body,
-    };
-    this.sent.push(sent);
-    const answer = this.answers[Math.min(this.sent.length, this.answers.length) - 1];
-    if (answer instanceof Error) throw answer;
-    return typeof answer === 'function' ? answer(sent) : answer.clone();
-  };
-}
 
 const clientOf = (service: FakeService) =>
   createClient({ baseUrl: 'https://darkroom.example/', apiKey: 'dr_key', fetch: service.fetch });
@@ -54,16 +18,6 @@ describe(createClient.name, () => {
   afterEach(() => {
     jest.useRealTimers();
   });
-
-  /** Advances time until a promise is settled. @returns by how many milliseconds. */
-  async function elapsed(work: Promise<unknown>): Promise<number> {
-    const start = Date.now();
-    let settled = false;
-    const end = () => (settled = true);
-    work.then(end, end);
-    for (let n = 0; !settled && n < 10_000; n++) await jest.advanceTimersByTimeAsync(10);
-    return Date.now() - start;
-  }
 
   it('sends the key, the query and the body', async () => {
     const service = new FakeService([() => json([])]);
@@ -138,6 +92,22 @@ describe(createClient.name, () => {
     expect(service.sent).toHaveLength(1);
   });
 
+  it.each([502, 504])('does not repeat a DELETE after %i of a proxy, but any other request', async (status) => {
+    const service = new FakeService([problem(status), problem(404)]);
+    await expect(clientOf(service).generations.delete('g')).rejects.toMatchObject({ status });
+    expect(service.sent).toHaveLength(1);
+    const other = new FakeService([problem(status), json({})]);
+    await elapsed(clientOf(other).generations.get('g'));
+    expect(other.sent).toHaveLength(2);
+  });
+
+  it.each([429, 503])('repeats a DELETE after %i, which the service did not execute', async (status) => {
+    const service = new FakeService([problem(status), json({ id: 'g', deleted: true })]);
+    const work = clientOf(service).generations.delete('g');
+    await elapsed(work);
+    await expect(work).resolves.toEqual({ id: 'g', deleted: true });
+  });
+
   it('does not repeat a rejected request', async () => {
     const service = new FakeService([() => problem(422)]);
     await expect(clientOf(service).generations.get('g')).rejects.toMatchObject({ status: 422 });
@@ -195,13 +165,30 @@ describe(createClient.name, () => {
     });
 
     it('names the Generation when the time is over', async () => {
-      const service = new FakeService([() => json(generation('queued'))]);
-      jest.useRealTimers();
-      const error: unknown = await clientOf(service)
-        .generate({ prompt: 'x' }, { timeoutMs: 30 })
-        .catch((caught: unknown) => caught);
-      expect(error).toBeInstanceOf(WaitTimeoutError);
-      expect(error).toMatchObject({ id: 'g' });
+      const work = clientOf(new FakeService([() => json(generation('queued'))])).generate(
+        { prompt: 'x' },
+        { timeoutMs: 5000 },
+      );
+      expect(await elapsed(work)).toBeLessThan(5100);
+      await expect(work).rejects.toBeInstanceOf(WaitTimeoutError);
+      await expect(work).rejects.toMatchObject({ id: 'g', message: 'g was not finished after 5000 ms.' });
+    });
+
+    it('has one time for both requests', async () => {
+      const work = clientOf(new FakeService([() => problem(429, { 'retry-after': '50' })])).generate(
+        { prompt: 'x' },
+        { timeoutMs: 5000 },
+      );
+      expect(await elapsed(work)).toBeLessThan(5100);
+      await expect(work).rejects.toBeInstanceOf(WaitTimeoutError);
+      await expect(work).rejects.toMatchObject({ id: undefined });
+    });
+
+    it('waits longer than a timer can', async () => {
+      const service = new FakeService([() => json(generation('queued')), () => json(generation('succeeded'))]);
+      const work = clientOf(service).generate({ prompt: 'x' }, { timeoutMs: Infinity });
+      await elapsed(work);
+      await expect(work).resolves.toMatchObject({ id: 'g' });
     });
   });
 });

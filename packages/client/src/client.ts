@@ -4,6 +4,7 @@ import { GenerationFailedError } from './errors.ts';
 import type { EventOptions } from './events.ts';
 import { follow } from './events.ts';
 import { pagesOf } from './pages.ts';
+import { pathOf } from './path.ts';
 import type {
   Collection,
   CreatedKey,
@@ -34,7 +35,7 @@ import type {
   WebhookDelivery,
 } from './types.ts';
 import type { WaitOptions } from './wait.ts';
-import { waitUntil } from './wait.ts';
+import { waitFor, withinTime } from './wait.ts';
 
 export type Client = ReturnType<typeof createClient>;
 
@@ -67,12 +68,16 @@ export function createClient(options: ClientOptions) {
     download: (url: string, more: Pick<RequestOptions, 'signal'> = {}) => connection.download(picturePath(url), more),
 
     /**
-     * Draws pictures and waits for them.
+     * Draws pictures and waits for them; `timeoutMs` is the time of both.
      * @throws GenerationFailedError if it failed or was canceled; WaitTimeoutError; the reason of an aborted signal.
      */
     async generate(body: NewGeneration, wait: WaitOptions & RequestOptions = {}): Promise<Generation> {
-      const { id } = await generations.create(body, wait);
-      const generation = await generations.wait(id, wait);
+      let id: string | undefined;
+      const draw = async (signal: AbortSignal) => {
+        ({ id } = await generations.create(body, { ...wait, signal }));
+        return generations.wait(id, { ...wait, signal });
+      };
+      const generation = await withinTime(() => id, wait, draw);
       if (generation.status !== 'succeeded') throw new GenerationFailedError(generation);
       return generation;
     },
@@ -115,24 +120,23 @@ function generationsOf({ get, post, remove, pages, events }: Verbs) {
     /** The same list as arrays of up to `limit` (100), each its own request. */
     pages: (query?: QueryOf<'listGenerations'>, more?: RequestOptions) =>
       pages<Generation, QueryOf<'listGenerations'>>(generationsPath, query, more),
-    get: (id: string, more?: RequestOptions) => get<Generation>(`${generationsPath}/${id}`, {}, more),
-    cancel: (id: string, more?: RequestOptions) => post<Generation>(`${generationsPath}/${id}/cancel`, undefined, more),
-    delete: (id: string, more?: RequestOptions) => remove(`${generationsPath}/${id}`, more),
+    get: (id: string, more?: RequestOptions) => get<Generation>(pathOf(generationsPath, id), {}, more),
+    cancel: (id: string, more?: RequestOptions) =>
+      post<Generation>(pathOf(generationsPath, id, 'cancel'), undefined, more),
+    delete: (id: string, more?: RequestOptions) => remove(pathOf(generationsPath, id), more),
     /** Its place in the queue, its steps and its end, as they happen; a stream that breaks is opened again. */
-    events: (id: string, options?: EventOptions) => events<Generation>(`${generationsPath}/${id}/events`, options),
+    events: (id: string, options?: EventOptions) => events<Generation>(pathOf(generationsPath, id, 'events'), options),
     /** The log of its webhook's deliveries. */
     deliveries: (id: string, more?: RequestOptions) =>
-      get<WebhookDelivery[]>(`${generationsPath}/${id}/deliveries`, {}, more),
+      get<WebhookDelivery[]>(pathOf(generationsPath, id, 'deliveries'), {}, more),
     redeliver: (id: string, deliveryId: string, more?: RequestOptions) =>
-      post<WebhookDelivery>(`${generationsPath}/${id}/deliveries/${deliveryId}/redeliver`, undefined, more),
+      post<WebhookDelivery>(pathOf(generationsPath, id, 'deliveries', deliveryId, 'redeliver'), undefined, more),
     /** Waits until it has terminated, with any status. */
-    wait: (id: string, wait?: WaitOptions) =>
-      waitUntil(
-        (signal) => generations.get(id, { signal }),
-        ({ completed_at }) => completed_at !== null,
-        id,
-        wait,
-      ),
+    wait: (id: string, wait: WaitOptions = {}) =>
+      waitFor(id, wait, async (more) => {
+        const found = await generations.get(id, more);
+        return found.completed_at === null ? undefined : found;
+      }),
   };
   return generations;
 }
@@ -143,25 +147,25 @@ function finetunesOf({ get, post, patch, putBytes, remove, pages }: Verbs) {
     list: (query?: QueryOf<'listFinetunes'>, more?: RequestOptions) => get<Finetune[]>(finetunesPath, query, more),
     pages: (query?: QueryOf<'listFinetunes'>, more?: RequestOptions) =>
       pages<Finetune, QueryOf<'listFinetunes'>>(finetunesPath, query, more),
-    get: (id: string, more?: RequestOptions) => get<Finetune>(`${finetunesPath}/${id}`, {}, more),
+    get: (id: string, more?: RequestOptions) => get<Finetune>(pathOf(finetunesPath, id), {}, more),
     update: (id: string, change: FinetuneChange, more?: RequestOptions) =>
-      patch<Finetune>(`${finetunesPath}/${id}`, change, more),
-    delete: (id: string, more?: RequestOptions) => remove(`${finetunesPath}/${id}`, more),
+      patch<Finetune>(pathOf(finetunesPath, id), change, more),
+    delete: (id: string, more?: RequestOptions) => remove(pathOf(finetunesPath, id), more),
     /** @param weights a safetensors file: a LoRA or a textual inversion. */
     uploadWeights: (
       id: string,
       weights: Uint8Array | Blob,
       query?: QueryOf<'putFinetuneWeights'>,
       more?: RequestOptions,
-    ) => putBytes<Finetune>(`${finetunesPath}/${id}/weights`, weights, query, more),
+    ) => putBytes<Finetune>(pathOf(finetunesPath, id, 'weights'), weights, query, more),
     /** Makes one Prompt per Style; the id of a Collection stands for all of its Styles. */
     applyStyles: (id: string, styles: StyleToApply[], more?: RequestOptions) =>
-      post<PartialPrompt[]>(`${finetunesPath}/${id}/styles`, styles, more),
+      post<PartialPrompt[]>(pathOf(finetunesPath, id, 'styles'), styles, more),
   };
 }
 
 function promptsOf({ get, post, remove, pages, events }: Verbs) {
-  const promptsPath = (finetuneId: string) => `${finetunesPath}/${finetuneId}/prompts`;
+  const promptsPath = (finetuneId: string) => pathOf(finetunesPath, finetuneId, 'prompts');
   const prompts = {
     create: (finetuneId: string, body: NewPrompt[], more?: RequestOptions) =>
       post<CreatedPrompt[]>(promptsPath(finetuneId), body, more),
@@ -170,21 +174,20 @@ function promptsOf({ get, post, remove, pages, events }: Verbs) {
     pages: (finetuneId: string, query?: QueryOf<'listPrompts'>, more?: RequestOptions) =>
       pages<Prompt, QueryOf<'listPrompts'>>(promptsPath(finetuneId), query, more),
     get: (finetuneId: string, id: string, more?: RequestOptions) =>
-      get<Prompt>(`${promptsPath(finetuneId)}/${id}`, {}, more),
+      get<Prompt>(pathOf(promptsPath(finetuneId), id), {}, more),
     /** Its status, its place in the queue and its step. */
     status: (finetuneId: string, id: string, more?: RequestOptions) =>
-      get<PromptStatus>(`${promptsPath(finetuneId)}/${id}/status`, {}, more),
+      get<PromptStatus>(pathOf(promptsPath(finetuneId), id, 'status'), {}, more),
     events: (finetuneId: string, id: string, options?: EventOptions) =>
-      events<TerminatedPrompt>(`${promptsPath(finetuneId)}/${id}/events`, options),
-    delete: (finetuneId: string, id: string, more?: RequestOptions) => remove(`${promptsPath(finetuneId)}/${id}`, more),
-    /** Waits until it has pictures or an error message. */
-    wait: (finetuneId: string, id: string, wait?: WaitOptions) =>
-      waitUntil(
-        (signal) => prompts.get(finetuneId, id, { signal }),
-        ({ images, error_message }) => images.length > 0 || error_message !== null,
-        id,
-        wait,
-      ),
+      events<TerminatedPrompt>(pathOf(promptsPath(finetuneId), id, 'events'), options),
+    delete: (finetuneId: string, id: string, more?: RequestOptions) =>
+      remove(pathOf(promptsPath(finetuneId), id), more),
+    /** Waits until it has terminated; one that was canceled has neither pictures nor an error message. */
+    wait: (finetuneId: string, id: string, wait: WaitOptions = {}) =>
+      waitFor(id, wait, async (more) => {
+        const { completed_at } = await prompts.status(finetuneId, id, more);
+        return completed_at === null ? undefined : prompts.get(finetuneId, id, more);
+      }),
   };
   return prompts;
 }
@@ -196,8 +199,8 @@ function collectionsOf({ get, post, remove, pages }: Verbs) {
       get<Collection[]>(collectionsPath, query, more),
     pages: (query?: QueryOf<'listCollections'>, more?: RequestOptions) =>
       pages<Collection, QueryOf<'listCollections'>>(collectionsPath, query, more),
-    get: (id: string, more?: RequestOptions) => get<Collection>(`${collectionsPath}/${id}`, {}, more),
-    delete: (id: string, more?: RequestOptions) => remove(`${collectionsPath}/${id}`, more),
+    get: (id: string, more?: RequestOptions) => get<Collection>(pathOf(collectionsPath, id), {}, more),
+    delete: (id: string, more?: RequestOptions) => remove(pathOf(collectionsPath, id), more),
   };
 }
 
@@ -208,15 +211,15 @@ function keysOf({ get, post, patch, remove, pages }: Verbs) {
     list: (query?: QueryOf<'listKeys'>, more?: RequestOptions) => get<Key[]>(keysPath, query, more),
     pages: (query?: QueryOf<'listKeys'>, more?: RequestOptions) =>
       pages<Key, QueryOf<'listKeys'>>(keysPath, query, more),
-    update: (id: string, change: KeyChange, more?: RequestOptions) => patch<Key>(`${keysPath}/${id}`, change, more),
+    update: (id: string, change: KeyChange, more?: RequestOptions) => patch<Key>(pathOf(keysPath, id), change, more),
     rotate: (id: string, rotation: KeyRotation = {}, more?: RequestOptions) =>
-      post<RotatedKey>(`${keysPath}/${id}/rotate`, rotation, more),
-    revoke: (id: string, more?: RequestOptions) => remove(`${keysPath}/${id}`, more),
+      post<RotatedKey>(pathOf(keysPath, id, 'rotate'), rotation, more),
+    revoke: (id: string, more?: RequestOptions) => remove(pathOf(keysPath, id), more),
   };
 }
 
 function stylesOf({ get, post, remove, pages }: Verbs) {
-  const stylesPath = (collectionId: string) => `${collectionsPath}/${collectionId}/styles`;
+  const stylesPath = (collectionId: string) => pathOf(collectionsPath, collectionId, 'styles');
   return {
     create: (collectionId: string, body: NewStyle[], more?: RequestOptions) =>
       post<Style[]>(stylesPath(collectionId), body, more),
@@ -225,8 +228,8 @@ function stylesOf({ get, post, remove, pages }: Verbs) {
     pages: (collectionId: string, query?: QueryOf<'listStyles'>, more?: RequestOptions) =>
       pages<Style, QueryOf<'listStyles'>>(stylesPath(collectionId), query, more),
     get: (collectionId: string, id: string, more?: RequestOptions) =>
-      get<Style>(`${stylesPath(collectionId)}/${id}`, {}, more),
+      get<Style>(pathOf(stylesPath(collectionId), id), {}, more),
     delete: (collectionId: string, id: string, more?: RequestOptions) =>
-      remove(`${stylesPath(collectionId)}/${id}`, more),
+      remove(pathOf(stylesPath(collectionId), id), more),
   };
 }

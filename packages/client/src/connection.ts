@@ -3,6 +3,7 @@ import { unreachable } from './network-errors.ts';
 import type { WithResponse } from './reply.ts';
 import { Reply } from './reply.ts';
 import { backOffMs, sleep } from './sleep.ts';
+import { TimeLimit } from './time-limit.ts';
 import type { Problem } from './types.ts';
 
 /** How to connect to a service. */
@@ -12,8 +13,10 @@ export interface ClientOptions {
   apiKey: string;
   /** Time limit of one answer; 30 s by default. A stream or a picture must begin by then. */
   requestTimeoutMs?: number;
-  /** How often a request is retried after no answer, 429 or 503; 4 by default. */
+  /** How often a request is retried after no answer, 429, 502, 503 or 504, a DELETE only after 429 and 503; 4 by default. */
   retries?: number;
+  /** An error whose `retryAfter` is longer is thrown at once; 60 s by default. */
+  maxWaitMs?: number;
   /** Replaces the global `fetch`. */
   fetch?: typeof fetch;
 }
@@ -41,14 +44,24 @@ interface Attempt<T> {
   path: string;
   message: Message;
   headers: Readonly<Record<string, string>>;
-  /** Reads the body of a success; without it the body is left to the caller. */
-  read?: (response: Response) => Promise<T>;
+  /** Reads the body of a success, or leaves it to the caller. */
+  read: (response: Response) => Promise<T>;
   /** Whether the time limit is one of the headers only. */
   isLong?: boolean;
 }
 
+/** An answer that is no success. */
+interface Refusal {
+  status: number;
+  headers: Headers;
+  /** Undefined if it has none, or if that did not arrive whole. */
+  problem: Problem | undefined;
+}
+
 /** The service was too busy or restarting, and did nothing. */
-const retryableStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+const undoneStatuses: ReadonlySet<number> = new Set([429, 503]);
+/** A proxy got no answer from the service, which may have executed the request. */
+const lostStatuses: ReadonlySet<number> = new Set([502, 504]);
 
 /** While the first attempt of a POST is still running, its repeat polls this long, whatever `retries` says: the answer will come. */
 const inProgressTimeoutMs = 60_000;
@@ -65,20 +78,30 @@ export class Connection {
     this.requestTimeoutMs = options.requestTimeoutMs ?? 30_000;
     if (!/^https?:\/\/./.test(this.baseUrl) || !URL.canParse(this.baseUrl))
       throw new TypeError(`baseUrl must be an address such as http://localhost:3000, got "${options.baseUrl}".`);
-    if (!/^[!-~]*$/.test(options.apiKey.trim()))
+    const apiKey = options.apiKey.trim();
+    if (apiKey === '') throw new TypeError('apiKey is empty.');
+    if (!/^[!-~]+$/.test(apiKey))
       throw new TypeError('apiKey has a character that no key has, such as a space or a line break.');
   }
 
   /** Sends a request with an answer in JSON. It throws DarkroomError, or the reason of an aborted signal. */
   send<T>(method: Method, path: string, message: Message = {}): Reply<T> {
     const headers = this.headersOf(method, message);
-    return new Reply(this.exchange({ method, path, message, headers, read: (response) => this.readJson<T>(response) }));
+    const read = async (response: Response) => {
+      this.expectType(response, 'application/json', 'JSON');
+      return (await response.json()) as T;
+    };
+    return new Reply(this.exchange({ method, path, message, headers, read }));
   }
 
-  /** Opens a stream. */
+  /** Opens a stream of events; a 204 says that none will come. */
   open(path: string, message: Message): Promise<WithResponse<undefined>> {
     const headers = { ...this.headersOf('GET', message), ...message.headers };
-    return this.exchange<undefined>({ method: 'GET', path, message, headers, isLong: true });
+    const read = (response: Response) => {
+      if (response.status !== 204) this.expectType(response, 'text/event-stream', 'events');
+      return Promise.resolve(undefined);
+    };
+    return this.exchange<undefined>({ method: 'GET', path, message, headers, read, isLong: true });
   }
 
   /** Reads a file that needs no key; without headers, a browser asks no other origin for leave. */
@@ -94,12 +117,12 @@ export class Connection {
 
   private async exchange<T>(attempt: Attempt<T>): Promise<WithResponse<T>> {
     const { method, message } = attempt;
-    const { retries = 4 } = this.options;
+    const { retries = 4, maxWaitMs = 60_000 } = this.options;
     let runningUntil: number | undefined;
     for (let made = 0; ;) {
       const outcome = await this.attempt(attempt);
       if ('data' in outcome) return outcome;
-      if (await isStillRunning(method, outcome)) {
+      if (isStillRunning(method, outcome)) {
         runningUntil ??= Date.now() + inProgressTimeoutMs;
         const leftMs = runningUntil - Date.now();
         if (leftMs > 0) {
@@ -107,10 +130,9 @@ export class Connection {
           continue;
         }
       }
-      const last = made >= retries || !mayRepeat(method, outcome);
-      if (last) throw outcome instanceof Response ? await this.refusal(outcome) : this.noAnswer(outcome);
-      if (outcome instanceof Response) outcome.body?.cancel().catch(() => undefined);
-      await sleep(Math.max(backOffMs(made++, 300, 8000), retryAfterMs(outcome)), message.signal);
+      const waitMs = retryAfterMs(outcome);
+      if (made >= retries || waitMs > maxWaitMs || !mayRepeat(method, outcome)) throw this.errorOf(outcome);
+      await sleep(Math.max(backOffMs(made++, 300, 8000), waitMs), message.signal);
     }
   }
 
@@ -123,32 +145,22 @@ export class Connection {
     };
   }
 
-  /** @returns the success, the response that is none, or the reason why there is no response. */
-  private async attempt<T>({
-    method,
-    path,
-    message,
-    headers,
-    read,
-    isLong,
-  }: Attempt<T>): Promise<WithResponse<T> | Response | Error> {
-    const { query = {}, json, bytes, signal } = message;
-    const { fetch: send = fetch } = this.options;
-    const url = new URL(`${this.baseUrl}${path}`);
-    for (const [name, value] of Object.entries(query))
-      if (value !== undefined) url.searchParams.set(name, String(value));
-    // An upload has no time limit.
-    const limit = new TimeLimit(bytes ? undefined : this.requestTimeoutMs);
+  /** @returns the success, the refusal, or the reason why there is no answer. */
+  private async attempt<T>(attempt: Attempt<T>): Promise<WithResponse<T> | Refusal | Error> {
+    const { signal, bytes } = attempt.message;
+    const limit = new TimeLimit();
+    // An upload has no time limit; its answer does.
+    if (!bytes) limit.start(this.requestTimeoutMs);
     try {
-      const response = await send(url, {
-        method,
-        headers,
-        signal: signal ? AbortSignal.any([signal, limit.signal]) : limit.signal,
-        ...(json !== undefined && { body: JSON.stringify(json) }),
-        ...(bytes && { body: bytes as RequestInit['body'] }),
-      });
-      if (isLong) limit.end();
-      return response.ok ? { data: (await read?.(response)) as T, response } : response;
+      const response = await this.fetch(attempt, limit.or(signal));
+      if (bytes) limit.start(this.requestTimeoutMs);
+      if (!response.ok) {
+        const problem = await problemOf(response);
+        signal?.throwIfAborted();
+        return { status: response.status, headers: response.headers, problem };
+      }
+      if (attempt.isLong) limit.end();
+      return { data: await attempt.read(response), response };
     } catch (error) {
       signal?.throwIfAborted();
       if (error instanceof DarkroomError) throw error;
@@ -158,62 +170,71 @@ export class Connection {
     }
   }
 
-  private async readJson<T>(response: Response): Promise<T> {
+  private fetch({ method, path, message, headers }: Attempt<unknown>, signal: AbortSignal): Promise<Response> {
+    const { query = {}, json, bytes } = message;
+    const { fetch: send = fetch } = this.options;
+    const url = new URL(`${this.baseUrl}${path}`);
+    for (const [name, value] of Object.entries(query))
+      if (value !== undefined) url.searchParams.set(name, String(value));
+    return send(url, {
+      method,
+      headers,
+      signal,
+      ...(json !== undefined && { body: JSON.stringify(json) }),
+      ...(bytes && { body: bytes as RequestInit['body'] }),
+    });
+  }
+
+  /** @throws DarkroomError if an answer is of another type. */
+  private expectType(response: Response, expected: string, name: string): void {
     const type = response.headers.get('content-type') ?? 'nothing';
-    if (/^application\/json/.test(type)) return (await response.json()) as T;
-    throw new DarkroomError(`${this.baseUrl} answered with ${type} instead of JSON. ${another}`, response.status);
+    if (type.startsWith(expected)) return;
+    discard(response);
+    throw new DarkroomError(`${this.baseUrl} answered with ${type} instead of ${name}. ${another}`, response.status);
   }
 
-  private async refusal(response: Response): Promise<DarkroomError> {
-    const { status } = response;
-    const isProblem = /^application\/problem\+json/.test(response.headers.get('content-type') ?? '');
-    const problem = isProblem && ((await response.json().catch(() => undefined)) as Problem | undefined);
-    if (!problem) return new DarkroomError(`${this.baseUrl} answered ${status} and no reason. ${another}`, status);
+  private errorOf(outcome: Refusal | Error): DarkroomError {
+    if (outcome instanceof Error) return this.noAnswer(outcome);
+    const { status, headers, problem } = outcome;
+    const retryAfter = headers.has('retry-after') ? retryAfterMs(outcome) / 1000 : undefined;
+    if (!problem)
+      return new DarkroomError(`${this.baseUrl} answered ${status} and no reason. ${another}`, status, undefined, {
+        retryAfter,
+      });
     const { detail, code, errors, instance } = problem;
-    return new DarkroomError(detail, status, code, errors, instance);
+    return new DarkroomError(detail, status, code, { errors, requestId: instance, retryAfter });
   }
 }
 
-const another = 'Another server may have answered than Darkroom.';
+const another = 'Perhaps this is not a Darkroom server.';
 
-/** A signal that aborts after some time, if nobody ends it before. */
-class TimeLimit {
-  private readonly controller = new AbortController();
-  private readonly timer?: ReturnType<typeof setTimeout>;
-
-  constructor(milliseconds: number | undefined) {
-    if (milliseconds === undefined) return;
-    const reason = () => new DOMException('The time limit is over.', 'TimeoutError');
-    this.timer = setTimeout(() => this.controller.abort(reason()), milliseconds);
-  }
-
-  get signal(): AbortSignal {
-    return this.controller.signal;
-  }
-
-  end(): void {
-    clearTimeout(this.timer);
-  }
+/** Reads the reason of a refusal. One that breaks off or never ends is none: the status is known all the same. */
+async function problemOf(response: Response): Promise<Problem | undefined> {
+  if (/^application\/problem\+json/.test(response.headers.get('content-type') ?? ''))
+    return (await response.json().catch(() => undefined)) as Problem | undefined;
+  discard(response);
 }
 
-/** Without an answer nobody knows whether a DELETE was executed; the other methods can be repeated, a POST because of its key. */
-function mayRepeat(method: Method, outcome: Response | Error): boolean {
-  return outcome instanceof Response ? retryableStatuses.has(outcome.status) : method !== 'DELETE';
+/** Frees the connection of an answer that nobody reads. */
+function discard({ body }: Response): void {
+  body?.cancel().catch(() => undefined);
+}
+
+/** Whoever does not know whether a DELETE was executed cannot repeat it; the other methods can be, a POST because of its key. */
+function mayRepeat(method: Method, outcome: Refusal | Error): boolean {
+  if (!(outcome instanceof Error) && undoneStatuses.has(outcome.status)) return true;
+  return method !== 'DELETE' && (outcome instanceof Error || lostStatuses.has(outcome.status));
 }
 
 /** An earlier attempt of this POST, whose answer was lost, holds its Idempotency-Key. */
-async function isStillRunning(method: Method, outcome: Response | Error): Promise<boolean> {
-  if (method !== 'POST' || !(outcome instanceof Response) || outcome.status !== 409) return false;
-  const problem: unknown = await outcome
-    .clone()
-    .json()
-    .catch(() => undefined);
-  return (problem as Partial<Problem> | undefined)?.code === 'IdempotencyKeyInUse';
+function isStillRunning(method: Method, outcome: Refusal | Error): boolean {
+  if (method !== 'POST' || outcome instanceof Error || outcome.status !== 409) return false;
+  return outcome.problem?.code === 'IdempotencyKeyInUse';
 }
 
 /** The service sends seconds, a proxy perhaps a date. */
-function retryAfterMs(outcome: Response | Error): number {
-  const text = (outcome instanceof Response && outcome.headers.get('retry-after')) || '0';
+function retryAfterMs(outcome: Refusal | Error): number {
+  const text = (!(outcome instanceof Error) && outcome.headers.get('retry-after')) || '0';
   const milliseconds = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now();
   return Number.isFinite(milliseconds) ? Math.max(0, milliseconds) : 0;
 }

@@ -1,8 +1,22 @@
 import type { Generation, Problem } from './types.ts';
 
+/** What a DarkroomError has besides its message, status and code. */
+interface Details extends ErrorOptions {
+  errors?: Problem['errors'];
+  requestId?: string;
+  retryAfter?: number;
+}
+
 /** The service returned an error, or could not be reached in any attempt. */
 export class DarkroomError extends Error {
   override name = 'DarkroomError';
+
+  /** What is wrong with which field. */
+  readonly errors: NonNullable<Problem['errors']>;
+  /** Identifies the request in the service's logs. */
+  readonly requestId?: string;
+  /** Seconds after which the request may be repeated; undefined if the service does not say. */
+  readonly retryAfter?: number;
 
   constructor(
     message: string,
@@ -10,13 +24,12 @@ export class DarkroomError extends Error {
     readonly status: number,
     /** The service's stable error code; undefined if another server answered. */
     readonly code?: string,
-    /** What is wrong with which field. */
-    readonly errors: NonNullable<Problem['errors']> = [],
-    /** Identifies the request in the service's logs. */
-    readonly requestId?: string,
-    options?: ErrorOptions,
+    { errors = [], requestId, retryAfter, ...options }: Details = {},
   ) {
     super(message, options);
+    this.errors = errors;
+    this.requestId = requestId;
+    this.retryAfter = retryAfter;
   }
 }
 
@@ -36,10 +49,11 @@ export class WaitTimeoutError extends Error {
   override name = 'WaitTimeoutError';
 
   constructor(
-    readonly id: string,
+    /** Undefined if the service had not yet accepted the request. */
+    readonly id: string | undefined,
     timeoutMs: number,
   ) {
-    super(`${id} was not finished after ${timeoutMs} ms.`);
+    super(`${id ?? 'The Generation'} was not finished after ${timeoutMs} ms.`);
   }
 }
 

@@ -24,11 +24,22 @@ interface Message {
 /** A stream sends something every 15 s; one that is silent for so long is broken. */
 const silenceMs = 45_000;
 
-/** How often in a row a stream may end without an event. */
-const maxEmptyStreams = 5;
+/** How often in a row a stream may break without news. */
+const maxBrokenStreams = 5;
+
+/** A stream that sent something for so long was ended by a proxy, as some end every stream; to open another one is no burden. */
+const steadyMs = 10_000;
+
+/** How a stream ended. */
+interface End {
+  error?: unknown;
+  /** When it last sent something, in milliseconds since it was opened. */
+  lastedMs: number;
+}
 
 /**
- * Follows a record to its end, over as many streams as it takes: one that breaks goes on after the last event.
+ * Follows a record to its end, over as many streams as it takes: one that breaks goes on after the last event. It gives up when one after the
+ * other breaks early without news; a place in the queue is news only if it has changed, since each stream begins with it.
  * @throws DarkroomError, or the reason of an aborted signal.
  */
 export async function* follow<T>(
@@ -37,41 +48,47 @@ export async function* follow<T>(
   { signal }: EventOptions = {},
 ): AsyncGenerator<TaskEvent<T>, void, undefined> {
   let lastId: string | undefined;
-  for (let empty = 0; ; empty++) {
+  let position: number | undefined;
+  for (let broken = 0; ; broken++) {
     const { response } = await connection.open(path, {
       ...(signal && { signal }),
       headers: { Accept: 'text/event-stream', ...(lastId !== undefined && { 'Last-Event-ID': lastId }) },
     });
     if (response.status === 204) return;
-    const failure: { error?: unknown } = {};
-    for await (const message of messagesOf(response, failure)) {
-      empty = 0;
-      lastId = message.id ?? lastId;
+    const end: End = { lastedMs: 0 };
+    for await (const message of messagesOf(response, end)) {
       const event = { event: message.event, data: JSON.parse(message.data) as unknown } as TaskEvent<T>;
+      const last = [lastId, position];
+      lastId = message.id ?? lastId;
+      if (event.event === 'queued') ({ position } = event.data);
+      if (last[0] !== lastId || last[1] !== position) broken = 0;
       yield event;
       if (event.event === 'terminated' || event.event === 'deleted') return;
     }
     signal?.throwIfAborted();
-    if (empty >= maxEmptyStreams) throw connection.noAnswer(failure.error ?? new Error('the stream ends at once'));
-    await sleep(backOffMs(empty, 300, 8000), signal);
+    if (end.lastedMs >= steadyMs) broken = 0;
+    if (broken >= maxBrokenStreams) throw connection.noAnswer(end.error ?? new Error('the stream ends at once'));
+    await sleep(backOffMs(broken, 300, 8000), signal);
   }
 }
 
-/** The events of one response; an error that ends it is told to `failure`. */
-async function* messagesOf({ body }: Response, failure: { error?: unknown }): AsyncGenerator<Message> {
+/** The events of one response; how it ends is written to `end`. */
+async function* messagesOf({ body }: Response, end: End): AsyncGenerator<Message> {
   const reader = (body as ReadableStream<Uint8Array>).getReader();
+  const openedAt = Date.now();
   const decoder = new TextDecoder();
   const arrived: Message[] = [];
   const parser = createParser({ onEvent: (message) => void arrived.push(message) });
   try {
     for (;;) {
       const { done, value } = await withinSilence(reader.read());
+      end.lastedMs = Date.now() - openedAt;
       if (done) return;
       parser.feed(decoder.decode(value, { stream: true }));
       yield* arrived.splice(0);
     }
   } catch (error) {
-    failure.error = error;
+    end.error = error;
   } finally {
     reader.cancel().catch(() => undefined);
   }

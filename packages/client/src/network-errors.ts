@@ -8,15 +8,13 @@ const causes: Readonly<Record<string, (url: URL) => string>> = {
   EAI_AGAIN: ({ hostname }) => `The name "${hostname}" cannot be resolved now.`,
   ECONNRESET: ({ origin }) => `${origin} closed the connection before the end of its answer.`,
   UND_ERR_SOCKET: ({ origin }) => `${origin} closed the connection before the end of its answer.`,
-  EHOSTUNREACH: ({ hostname }) => `There is no way from here to ${hostname}.`,
-  ENETUNREACH: ({ hostname }) => `There is no way from here to ${hostname}.`,
+  EHOSTUNREACH: ({ hostname }) => `${hostname} is not reachable from this machine.`,
+  ENETUNREACH: ({ hostname }) => `${hostname} is not reachable from this machine.`,
 };
 
 /** The error of a request that got no answer. */
 export function unreachable(baseUrl: string, error: Error, requestTimeoutMs: number): DarkroomError {
-  return new DarkroomError(reasonOf(new URL(baseUrl), error, requestTimeoutMs), 0, undefined, [], undefined, {
-    cause: error,
-  });
+  return new DarkroomError(reasonOf(new URL(baseUrl), error, requestTimeoutMs), 0, undefined, { cause: error });
 }
 
 function reasonOf(url: URL, error: Error, requestTimeoutMs: number): string {

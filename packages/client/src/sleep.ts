@@ -1,3 +1,6 @@
+/** Longer timers fire at once. */
+export const longestTimerMs = 2 ** 31 - 1;
+
 /**
  * Waits, unless the signal aborts.
  * @throws the signal's reason.
@@ -10,10 +13,13 @@ export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void>
       // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the caller's own reason
       reject(signal?.reason);
     };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', stop);
-      resolve();
-    }, milliseconds);
+    const timer = setTimeout(
+      () => {
+        signal?.removeEventListener('abort', stop);
+        resolve();
+      },
+      Math.min(milliseconds, longestTimerMs),
+    );
     signal?.addEventListener('abort', stop, { once: true });
   });
 }

@@ -1,6 +1,7 @@
 import type { RequestOptions } from './connection.ts';
 import { WaitTimeoutError } from './errors.ts';
 import { backOffMs, sleep } from './sleep.ts';
+import { TimeLimit } from './time-limit.ts';
 
 /** Options of waiting for pictures. */
 export interface WaitOptions extends Pick<RequestOptions, 'signal'> {
@@ -11,25 +12,45 @@ export interface WaitOptions extends Pick<RequestOptions, 'signal'> {
 const defaultTimeoutMs = 600_000;
 
 /**
- * Polls, less and less often, until the result is done.
- * @throws WaitTimeoutError, or the reason of an aborted signal.
+ * Gives work a signal that aborts with the caller's, or when the time is over.
+ * @param idOf the id of what is waited for; undefined as long as the service has not accepted it.
+ * @throws WaitTimeoutError, the reason of an aborted signal, or what the work throws.
  */
-export async function waitUntil<T extends { id: string }>(
-  read: (signal: AbortSignal) => Promise<T>,
-  isDone: (found: T) => boolean,
-  id: string,
-  { signal, timeoutMs = defaultTimeoutMs }: WaitOptions = {},
+export async function withinTime<T>(
+  idOf: () => string | undefined,
+  { signal, timeoutMs = defaultTimeoutMs }: WaitOptions,
+  work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const timeout = AbortSignal.timeout(timeoutMs);
-  const either = AbortSignal.any([...(signal ? [signal] : []), timeout]);
+  const limit = new TimeLimit();
+  limit.start(timeoutMs);
   try {
-    for (let n = 0; ; n++) {
-      const found = await read(either);
-      if (isDone(found)) return found;
-      await sleep(backOffMs(n, 200, 3000), either);
-    }
+    return await work(limit.or(signal));
   } catch (error) {
-    if (timeout.aborted && error === timeout.reason) throw new WaitTimeoutError(id, timeoutMs);
-    throw error;
+    throw limit.endedWith(error) ? new WaitTimeoutError(idOf(), timeoutMs) : error;
+  } finally {
+    limit.end();
   }
+}
+
+/**
+ * Polls, less and less often, until there is a result.
+ * @param read returns undefined before that.
+ * @throws WaitTimeoutError, the reason of an aborted signal, or what `read` throws.
+ */
+export function waitFor<T>(
+  id: string,
+  options: WaitOptions,
+  read: (more: RequestOptions) => Promise<T | undefined>,
+): Promise<T> {
+  return withinTime(
+    () => id,
+    options,
+    async (signal) => {
+      for (let n = 0; ; n++) {
+        const found = await read({ signal });
+        if (found !== undefined) return found;
+        await sleep(backOffMs(n, 200, 3000), signal);
+      }
+    },
+  );
 }

@@ -34,4 +34,9 @@ describe(verifyWebhook.name, () => {
   ])('refuses %s', (_, headers, text) => {
     expect(() => verifyWebhook(secret, headers, text)).toThrow(WebhookVerificationError);
   });
+
+  it.each(['', 'whsec_', 'whsec_no base64!'])('says that "%s" is no secret, before it reads the request', (wrong) => {
+    expect(() => verifyWebhook(wrong, signed(), body)).toThrow(TypeError);
+    expect(() => verifyWebhook(wrong, signed(), body)).toThrow(/^The secret of a webhook must be/);
+  });
 });

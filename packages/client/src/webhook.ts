@@ -9,7 +9,7 @@ export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly
  * Verifies a webhook request and returns its record: a Generation, or a Prompt if you say so, for a receiver of Prompts.
  * @param secret `whsec_…`, of the key that made the record.
  * @param body the exact bytes as received; parsed and serialised again they differ.
- * @throws WebhookVerificationError if it is not from the service, or older than five minutes.
+ * @throws WebhookVerificationError if it is not from the service, or older than five minutes; TypeError if the secret cannot be one.
  */
 export function verifyWebhook<T extends Generation | Prompt = Generation>(
   secret: string,
@@ -19,10 +19,18 @@ export function verifyWebhook<T extends Generation | Prompt = Generation>(
   const text = typeof body === 'string' ? body : new TextDecoder().decode(body);
   const entries = headers instanceof Headers ? [...headers.entries()] : Object.entries(headers);
   const plain = Object.fromEntries(entries.map(([name, value]) => [name.toLowerCase(), String(value ?? '')]));
-  const webhook = new Webhook(secret);
+  const webhook = webhookOf(secret);
   try {
     return webhook.verify(text, plain) as T;
   } catch (error) {
     throw new WebhookVerificationError((error as Error).message, { cause: error });
+  }
+}
+
+function webhookOf(secret: string): Webhook {
+  try {
+    return new Webhook(secret);
+  } catch (error) {
+    throw new TypeError('The secret of a webhook must be "whsec_" and base64.', { cause: error });
   }
 }
