@@ -1,17 +1,34 @@
 import { EventEmitter } from 'node:events';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Request, Response } from 'express';
 import { boundReaders } from './bound-readers';
 
+/** As a response of Node does, it tells of its end a turn of the event loop later. */
 class FakeResponse extends EventEmitter {
   isDestroyed = false;
 
   destroy(): void {
     this.isDestroyed = true;
-    this.emit('close');
+    setImmediate(() => this.emit('close'));
   }
 }
 
 describe(boundReaders, () => {
+  it('keeps to the limit when many begin before the first has told of its end', async () => {
+    const bound = boundReaders(5);
+    const begin = (): FakeResponse => {
+      const response = new FakeResponse();
+      void bound({} as Request, response as unknown as Response, jest.fn());
+      return response;
+    };
+    const responses = Array.from({ length: 60 }, begin);
+    const areOpen = (): boolean[] => responses.map(({ isDestroyed }) => !isDestroyed);
+    expect(areOpen()).toEqual(responses.map((_, place) => place >= 55));
+    await nextTurn();
+    responses.push(begin());
+    expect(areOpen()).toEqual(responses.map((_, place) => place >= 56));
+  });
+
   it('ends the first response when one more than the limit begins, and counts only those that are open', () => {
     const bound = boundReaders(2);
     const next = jest.fn();

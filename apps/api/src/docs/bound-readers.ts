@@ -4,8 +4,12 @@ import type { RequestHandler, Response } from 'express';
 export function boundReaders(most: number): RequestHandler {
   const responses = new Set<Response>();
   return (_request, response, next) => {
-    const [first] = responses;
-    if (responses.size >= most) first.destroy();
+    if (responses.size >= most) {
+      const [first] = responses;
+      // Its `close` comes later, and until then the next one would end it again in place of another.
+      responses.delete(first);
+      first.destroy();
+    }
     responses.add(response);
     response.once('close', () => responses.delete(response));
     next();
