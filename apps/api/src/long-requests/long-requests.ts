@@ -32,6 +32,12 @@ export class LongRequests {
    * @throws TooManyError
    */
   add(ownerId: string, answer: Writable, kind: LongRequestKind, end: () => void): void {
+    this.count(ownerId, answer, kind, end);
+    this.turns.end(answer);
+  }
+
+  /** The same for a request that has work to do before it stays open: it keeps its turn until `RequestTurns.end`. */
+  count(ownerId: string, answer: Writable, kind: LongRequestKind, end: () => void): void {
     // A request whose caller is already gone would never be removed.
     if (answer.closed) return;
     const own = this.open.get(ownerId) ?? new Set();
@@ -39,7 +45,6 @@ export class LongRequests {
     if (count >= longRequestsPerKey[kind]) throw tooMany(kind);
     const request = { kind, end };
     this.open.set(ownerId, own.add(request));
-    this.turns.end(answer);
     answer.once('close', () => {
       own.delete(request);
       if (own.size === 0 && this.open.get(ownerId) === own) this.open.delete(ownerId);

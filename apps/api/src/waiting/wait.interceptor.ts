@@ -1,5 +1,6 @@
 import { isTerminated, NotFoundError, TooManyError } from '@app/domain';
 import type { GenerationDto } from '@app/domain/http';
+import { JsonLogger } from '@app/observability';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
@@ -9,6 +10,7 @@ import { concatMap } from 'rxjs';
 import { waitRuleOf } from '../http/answers-when-done';
 import type { DonePresenter } from '../infrastructure/done-presenter';
 import { LongRequests } from '../long-requests/long-requests';
+import { RequestTurns } from '../long-requests/request-turns';
 import { TextToImageService } from '../text-to-image/text-to-image.service';
 import { preferredWait } from './preferred-wait';
 import { Terminations } from './terminations';
@@ -16,7 +18,7 @@ import { Terminations } from './terminations';
 /** Answers of all keys together that may wait at each api process. */
 const mostInAll = 1_000;
 
-/** Too many answers wait already. */
+/** Too many answers of all keys wait already. */
 class TooManyWaitingError extends TooManyError {
   constructor(retryAfterSeconds = 10) {
     super('TooManyWaiting', 'Too many requests wait for their pictures. Try again shortly.', retryAfterSeconds);
@@ -36,10 +38,12 @@ export class WaitInterceptor implements NestInterceptor {
     private readonly generations: TextToImageService,
     private readonly terminations: Terminations,
     private readonly longRequests: LongRequests,
+    private readonly turns: RequestTurns,
     private readonly modules: ModuleRef,
+    private readonly logger: JsonLogger,
   ) {}
 
-  /** @throws TooManyWaitingError on a route that always waits */
+  /** @throws TooManyError with the code TooManyWaiting, on a route that always waits */
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const rule = waitRuleOf(context.getHandler());
     if (rule === undefined) return next.handle();
@@ -51,14 +55,20 @@ export class WaitInterceptor implements NestInterceptor {
       if (seconds === undefined) return next.handle();
       return next.handle().pipe(
         concatMap(async (record: object) => {
-          if (!isGeneration(record) || !this.hold(ownerId, response)) return record;
+          if (!isGeneration(record) || !this.holdIfPossible(ownerId, response)) return record;
           response.setHeader('Preference-Applied', `wait=${seconds}`);
-          return this.wait(ownerId, record, seconds, response);
+          try {
+            return await this.wait(ownerId, record, seconds, response);
+          } catch (error) {
+            // The Generation is stored: an error would make its caller request another one.
+            this.logger.debug('the record could not be read after the wait', { reason: (error as Error).message });
+            return record;
+          }
         }),
       );
     }
     const presenter = this.modules.get<DonePresenter>(rule, { strict: false });
-    if (!this.hold(ownerId, response)) throw new TooManyWaitingError();
+    this.hold(ownerId, response);
     return next.handle().pipe(
       concatMap(async (record: GenerationDto) => {
         const ended = await this.wait(ownerId, record, presenter.waitSeconds, response);
@@ -72,27 +82,36 @@ export class WaitInterceptor implements NestInterceptor {
     );
   }
 
-  /** Counts an answer that waits until it is closed. @returns false if there are too many. */
-  private hold(ownerId: string, response: Response): boolean {
-    if (this.count >= mostInAll || response.closed) return false;
+  private holdIfPossible(ownerId: string, response: Response): boolean {
     try {
-      this.longRequests.add(ownerId, response, 'waiting answer', () => response.destroy());
+      this.hold(ownerId, response);
+      return true;
     } catch (error) {
       if (error instanceof TooManyError) return false;
       throw error;
     }
-    this.count++;
-    response.once('close', () => this.count--);
-    return true;
   }
 
-  /** @returns the record as it is after that time; the given one if it has been deleted. */
+  /** Counts an answer that waits until it is closed. @throws TooManyError */
+  private hold(ownerId: string, response: Response): void {
+    if (response.closed) return;
+    if (this.count >= mostInAll) throw new TooManyWaitingError();
+    this.longRequests.count(ownerId, response, 'waiting answer', () => response.destroy());
+    this.count++;
+    response.once('close', () => this.count--);
+  }
+
+  /**
+   * The turn of the key ends here and not when the answer is counted, so that what makes the Generation is served in its turn.
+   * @returns the record as it is after that time; the given one if it has been deleted.
+   */
   private async wait(
     ownerId: string,
     record: GenerationDto,
     seconds: number,
     response: Response,
   ): Promise<GenerationDto> {
+    this.turns.end(response);
     const gone = new AbortController();
     response.once('close', () => gone.abort());
     if (response.closed) gone.abort();
@@ -106,7 +125,7 @@ export class WaitInterceptor implements NestInterceptor {
   }
 }
 
-/** `POST /v1/finetunes` also makes Fine-Tunes. */
+/** The same route answers with a Fine-Tune where the body has no prompt. */
 function isGeneration(record: object): record is GenerationDto {
   return 'num_generations' in record;
 }

@@ -60,8 +60,7 @@ export const errorMeanings: Readonly<Record<ErrorCode, string>> = {
   RoomReserved: 'Uploads that are running have reserved the key’s last room. Repeat when they have ended.',
   TooManyEventStreams: 'The key has as many event streams open as it may. Close one.',
   ListRunning: 'The key is reading a complete list. Wait for its end, or ask for pages with `limit`.',
-  TooManyWaiting:
-    'The key has as many requests waiting for pictures as it may. Repeat after `Retry-After`, or without `Prefer: wait`.',
+  TooManyWaiting: 'At `POST /v1/images/generations`: too many requests wait. Repeat after `Retry-After`.',
   InternalError: 'The service is at fault. Its log has the reason under the id in `instance`.',
   ServiceUnavailable: 'The service cannot answer now, mostly because its database is away. Repeat after `Retry-After`.',
 };
