@@ -2,13 +2,17 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadConfig } from '@app/config';
-import { Collection, newIdentifier } from '@app/domain';
+import type { ImageTaskStatus } from '@app/domain';
+import { Collection, ImageTask, newIdentifier } from '@app/domain';
 import { JsonLogger } from '@app/observability';
 import type { ImageStorage } from '@app/storage';
 import { openImageStorage } from '@app/storage';
 import type { EntityManager } from 'typeorm';
 import { PicturesService } from '../../apps/api/src/pictures/pictures.service';
+import type { Notifications } from '../../apps/api/src/infrastructure/notifications';
+import { ThumbnailsListener } from '../../apps/api/src/thumbnails/thumbnails.listener';
 import { ThumbnailsService } from '../../apps/api/src/thumbnails/thumbnails.service';
+import { FairTurns } from '../../apps/api/src/work/fair-turns';
 import type { RunningStorage } from '../support/back-ends';
 import { startStorage } from '../support/back-ends';
 import type { TestDatabase } from '../support/database';
@@ -16,6 +20,7 @@ import { pictureChildFile } from '../support/api';
 import { createTestDatabase } from '../support/database';
 import { insertFinetune, insertPicture, insertPrompt } from '../support/prompt-rows';
 import { rowsRead } from '../support/rows-read';
+import { until } from '../support/until';
 
 describe('thumbnails of many owners', () => {
   const logger = new JsonLogger('test', 'silent');
@@ -40,6 +45,7 @@ describe('thumbnails of many owners', () => {
     await manager.query('TRUNCATE styles, collections, image_tasks, finetunes CASCADE');
     thumbnails = new ThumbnailsService(database.dataSource, storage, pictures, logger);
   });
+  afterEach(() => jest.restoreAllMocks());
   afterAll(async () => {
     pictures.onApplicationShutdown();
     await running.close();
@@ -125,5 +131,115 @@ describe('thumbnails of many owners', () => {
       [waiting, promptId],
     );
     expect((await thumbnails.makeMissing()) + (await thumbnails.makeMissing())).toBe(10);
+  });
+
+  /** Makes the storage's writes wait. @returns lets them all go on */
+  function holdWrites(): () => void {
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    const write = storage.write.bind(storage);
+    jest.spyOn(storage, 'write').mockImplementation(async (...object) => {
+      await released;
+      return write(...object);
+    });
+    return release;
+  }
+
+  async function styleIds(ownerId: string): Promise<string[]> {
+    return (await manager.query<{ id: string }[]>('SELECT id FROM styles WHERE owner_id = $1', [ownerId])).map(
+      ({ id }) => id,
+    );
+  }
+
+  it('are made of others while an owner has as many waiting as it may', async () => {
+    const [hostile, other] = [await ownerOf(0), await ownerOf(0)].sort((a, b) => (a.id < b.id ? -1 : 1));
+    await insertStyles(hostile.id, [hostile.promptId], 110);
+    await insertStyles(other.id, [other.promptId], 1);
+    const release = holdWrites();
+    let ended = 0;
+    const requests = (await styleIds(hostile.id)).map((id) => thumbnails.makeNew([id]).then(() => ended++));
+    await until(() => Promise.resolve(ended === 8), '2 are being made, 100 wait, and 8 are left for the sweeper');
+    const turns = jest.spyOn(FairTurns.prototype, 'run');
+    const round = thumbnails.makeMissing();
+    round.catch(() => undefined);
+    const turn = () => turns.mock.calls.some(([owner]) => owner === other.id);
+    await Promise.race([round, until(() => Promise.resolve(turn()), 'the other owner has its turn')]);
+    release();
+    await Promise.all([round, ...requests]);
+    expect(await made(other.id)).toBe(1);
+  });
+
+  it('are no longer made when the process ends', async () => {
+    const { id } = await ownerOf(5);
+    const end = new AbortController();
+    const write = storage.write.bind(storage);
+    jest.spyOn(storage, 'write').mockImplementation((...object) => {
+      end.abort();
+      return write(...object);
+    });
+    expect([await thumbnails.makeMissing(end.signal), await made(id)]).toEqual([1, 1]);
+  });
+
+  it('are made for the last of more deleted Prompts than one statement reads', async () => {
+    const { id, promptId } = await ownerOf(1);
+    const unknown = Array.from({ length: 1000 }, () => ({ ownerId: id, promptId: newIdentifier() }));
+    await thumbnails.makeFor([...unknown, { ownerId: id, promptId }]);
+    expect(await made(id)).toBe(1);
+  });
+
+  describe('whose Prompt is being drawn', () => {
+    async function awaited(styles: number): Promise<{ id: string; promptId: string }> {
+      const owner = await ownerOf(styles, { isDrawn: false });
+      await become('processing', owner.promptId);
+      await thumbnails.makeNew(await styleIds(owner.id));
+      return owner;
+    }
+    const become = (status: ImageTaskStatus, promptId: string) => manager.update(ImageTask, promptId, { status });
+    async function draw(promptId: string): Promise<void> {
+      await insertPicture(manager, storage, promptId, { width: 64, height: 64 });
+      await become('succeeded', promptId);
+    }
+
+    it('wait until it has terminated, and no longer', async () => {
+      const [drawn, failed] = [await awaited(1), await awaited(1)];
+      await thumbnails.makeDrawn(drawn.promptId);
+      await draw(drawn.promptId);
+      await become('failed', failed.promptId);
+      for (const { promptId } of [drawn, failed]) await thumbnails.makeDrawn(promptId);
+      expect([await made(drawn.id), await made(failed.id)]).toEqual([1, 0]);
+      const turns = jest.spyOn(FairTurns.prototype, 'run');
+      for (const { promptId } of [drawn, failed]) await thumbnails.makeDrawn(promptId);
+      expect(turns).not.toHaveBeenCalled();
+    });
+
+    it('are made for a few Prompts at a time', async () => {
+      const owners = await Promise.all(Array.from({ length: 12 }, () => awaited(1)));
+      for (const { promptId } of owners) await draw(promptId);
+      const release = holdWrites();
+      const reads = jest.spyOn(manager, 'existsBy');
+      const all = owners.map(({ promptId }) => thumbnails.makeDrawn(promptId));
+      await until(() => Promise.resolve(jest.mocked(storage).write.mock.calls.length === 2), 'two are written');
+      expect(reads).toHaveBeenCalledTimes(4);
+      release();
+      await Promise.all(all);
+      expect(await Promise.all(owners.map(({ id }) => made(id)))).toEqual(owners.map(() => 1));
+    });
+
+    it('are left when the process ends, with what is told of afterwards', async () => {
+      const [one, late] = [await awaited(5), await awaited(1)];
+      let tell: (promptId: string) => void = () => undefined;
+      const notifications = { on: (_channel: string, handle: typeof tell) => (tell = handle) };
+      const listener = new ThumbnailsListener(thumbnails, notifications as unknown as Notifications);
+      await draw(one.promptId);
+      await draw(late.promptId);
+      const release = holdWrites();
+      tell(one.promptId);
+      await until(() => Promise.resolve(jest.mocked(storage).write.mock.calls.length === 1), 'one is written');
+      const ended = listener.beforeApplicationShutdown();
+      tell(late.promptId);
+      release();
+      await ended;
+      expect([await made(one.id), await made(late.id)]).toEqual([1, 0]);
+    });
   });
 });

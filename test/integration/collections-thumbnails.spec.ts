@@ -25,11 +25,13 @@ import { insertFinetune, insertPicture, insertPrompt, storedStyle } from '../sup
 class WatchedStorage implements ImageStorage {
   readonly written: string[] = [];
   full = false;
+  /** How many of the next writes fail. */
+  failures = 0;
 
   constructor(private readonly storage: ImageStorage) {}
 
   async write(key: string, data: Uint8Array | Readable): Promise<void> {
-    if (this.full) throw new Error('no space left on device');
+    if (this.full || this.failures-- > 0) throw new Error('no space left on device');
     await this.storage.write(key, data);
     this.written.push(key);
   }
@@ -213,6 +215,19 @@ describe('thumbnails of Styles', () => {
       await remove(source);
       await storage.removeAll(source);
       for (const id of ids) expect(await (await thumbnail(id))?.metadata()).toMatchObject({ width: 256 });
+    });
+
+    it('tries all of them once, also behind a hundred of one Prompt that fail for a passing reason', async () => {
+      const [first, second] = [await prompt(), await prompt()];
+      const failing = await stylesOf(first, 101);
+      const [other] = await stylesOf(second);
+      await Promise.all([picture(first), picture(second)]);
+      storage.failures = 100;
+      await thumbnails.makeFor([first, second].map((promptId) => ({ ownerId: finetune.ownerId, promptId })));
+      const made = await Promise.all(
+        [...failing, other].map(async (id) => (await storedStyle(manager, id)).thumbnailKey),
+      );
+      expect(made.flatMap((key, place) => (key === null ? [] : [place]))).toEqual([100, 101]);
     });
 
     it('ends in time, and leaves the other Styles without one', async () => {

@@ -30,7 +30,7 @@ interface LookedAt extends Source {
 }
 
 /** The condition of `styles_missing_thumbnail_idx`, which contains only these rows. */
-const isMissing = 'source_prompt_id IS NOT NULL AND thumbnail_key IS NULL';
+export const isMissing = 'source_prompt_id IS NOT NULL AND thumbnail_key IS NULL';
 
 /** Owners one after the other, each with one index look-up, however many of their Styles wait. */
 const nextOwners = `
@@ -176,6 +176,7 @@ function byOwnerOf<T extends { ownerId: string }>(things: readonly T[]): Map<str
   return byOwner;
 }
 
-function columnsOf(sources: readonly Source[]): [string[], string[]] {
+/** Owners and Prompts as the parameters of a statement. */
+export function columnsOf(sources: readonly Source[]): [string[], string[]] {
   return [sources.map(({ ownerId }) => ownerId), sources.map(({ promptId }) => promptId)];
 }

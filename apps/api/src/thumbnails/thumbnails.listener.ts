@@ -8,15 +8,18 @@ import { ThumbnailsService } from './thumbnails.service';
 @Injectable()
 export class ThumbnailsListener implements BeforeApplicationShutdown {
   private readonly running = new Set<Promise<void>>();
+  private readonly end = new AbortController();
 
   constructor(thumbnails: ThumbnailsService, notifications: Notifications) {
     notifications.on(changeChannel, (id) => {
-      const work = thumbnails.makeDrawn(id).finally(() => this.running.delete(work));
+      if (this.end.signal.aborted) return;
+      const work = thumbnails.makeDrawn(id, this.end.signal).finally(() => this.running.delete(work));
       this.running.add(work);
     });
   }
 
   async beforeApplicationShutdown(): Promise<void> {
+    this.end.abort();
     await Promise.all(this.running);
   }
 }

@@ -1,15 +1,16 @@
-import { newIdentifier, Style } from '@app/domain';
+import { ImageTask, newIdentifier, Style, terminatedStatuses } from '@app/domain';
 import { IMAGE_STORAGE } from '@app/foundation';
 import { JsonLogger } from '@app/observability';
 import { afterCommit } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
-import { DataSource, IsNull } from 'typeorm';
+import { DataSource, In, IsNull, Not } from 'typeorm';
 import { PicturesService } from '../pictures/pictures.service';
-import { FairTurns } from '../work/fair-turns';
+import { FairTurns, TurnsFullError } from '../work/fair-turns';
 import { WorkError } from '../work/work-process';
 import type { Drawable, Source } from './missing-thumbnails';
 import { drawableOf, MissingThumbnails } from './missing-thumbnails';
+import { drawnAmong, stylesOf } from './prompt-styles';
 
 /** Prefix of thumbnails in the storage. */
 export const thumbnailFolder = 'thumbnails';
@@ -20,12 +21,14 @@ const patienceMs = 2000;
 const deletionPatienceMs = 10_000;
 /** Longer than a thumbnail takes: a process with an older claim is gone. */
 const claimMs = 5 * 60_000;
-/** Styles of a deleted or drawn Prompt per query. */
+/** Styles of a drawn Prompt that get their thumbnails before the sweeper's turn. */
 const styleBatch = 100;
 /** Prompts whose picture is still to come that this process remembers; the sweeper finds the others. */
 const mostAwaited = 10_000;
-/** Thumbnails in parallel: while the file of one is fetched or stored, the other is drawn. */
+/** Thumbnails of all callers at a time, who each make one after the other: while the file of one is fetched or stored, the other is drawn. */
 const concurrency = 2;
+/** Drawn Prompts at a time, in all and of one key, whose Styles are read and get their thumbnails. */
+const drawnConcurrency = { concurrency: 4, keyConcurrency: 2 };
 
 /** Key of a Style's thumbnail. */
 export function thumbnailKeyOf(styleId: string): string {
@@ -40,8 +43,9 @@ export function thumbnailKeyOf(styleId: string): string {
 @Injectable()
 export class ThumbnailsService {
   private readonly turns = new FairTurns({ concurrency, perKey: 100, total: 1000 });
+  private readonly drawn = new FairTurns({ ...drawnConcurrency, perKey: 100, total: 1000 });
   private readonly missing = new MissingThumbnails();
-  /** The owners of Prompts that Styles were made from at this process, before they had a picture. */
+  /** The owners of Prompts that Styles were made from at this process, before they had a picture, until they terminate. */
   private readonly awaited = new Map<string, string>();
 
   constructor(
@@ -66,30 +70,34 @@ export class ThumbnailsService {
    */
   async makeFor(sources: readonly Source[], forMs = deletionPatienceMs): Promise<void> {
     const deadline = Date.now() + forMs;
-    const wanted = sources.map((source) => ({ ...source, most: styleBatch }));
-    const attempted = new Set<string>();
-    for (;;) {
-      const styles = await drawableOf(this.dataSource.manager, wanted, styleBatch);
-      const remaining = styles.filter(({ id }) => !attempted.has(id));
-      if (remaining.length === 0) return;
-      for (const { id } of remaining) {
-        if (Date.now() >= deadline)
-          return this.logger.warn('thumbnails of deleted Prompts were not made in time', { made: attempted.size });
-        attempted.add(id);
-        await this.make(id, 'whoever makes it');
-      }
+    const { manager } = this.dataSource;
+    const count = { tried: 0, made: 0 };
+    const isLate = (promptsLeft: number): boolean => {
+      if (promptsLeft === 0 || Date.now() < deadline) return false;
+      this.logger.warn('thumbnails of deleted Prompts were not made in time', { ...count, promptsLeft });
+      return true;
+    };
+    for await (const { drawn, unread } of drawnAmong(manager, sources)) {
+      if (isLate(drawn.length + unread)) return;
+      for (const [place, source] of drawn.entries())
+        for await (const id of stylesOf(manager, source)) {
+          if (isLate(drawn.length - place + unread)) return;
+          count.tried++;
+          count.made += Number(await this.make(id, 'take over'));
+        }
     }
   }
 
-  /** Called when a Prompt has changed: makes the thumbnails that have waited for its picture. It never throws. */
-  async makeDrawn(promptId: string): Promise<void> {
+  /**
+   * Called when a Prompt has changed: makes the thumbnails of the first 100 Styles that have waited for its picture; the sweeper
+   * makes the others. It never throws.
+   * @param signal ends it after the thumbnail that is being made.
+   */
+  async makeDrawn(promptId: string, signal?: AbortSignal): Promise<void> {
     const ownerId = this.awaited.get(promptId);
     if (ownerId === undefined) return;
     try {
-      const source = { ownerId, promptId, most: styleBatch };
-      const styles = await drawableOf(this.dataSource.manager, [source], styleBatch);
-      if (styles.length > 0) this.awaited.delete(promptId);
-      for (const { id } of styles) await this.turns.run(ownerId, () => this.make(id));
+      await this.drawn.run(ownerId, () => this.makeAwaited({ ownerId, promptId }, signal));
     } catch (error) {
       this.leave(error as Error);
     }
@@ -97,15 +105,40 @@ export class ThumbnailsService {
 
   /**
    * One round of making thumbnails whose picture now exists, in parallel with other processes.
+   * @param signal ends it after the thumbnail that is being made.
    * @returns how many this call made.
    */
-  async makeMissing(): Promise<number> {
+  async makeMissing(signal?: AbortSignal): Promise<number> {
     let made = 0;
-    for (const { id, ownerId } of await this.missing.next(this.dataSource.manager))
-      await this.turns.run(ownerId, async () => {
-        made += Number(await this.make(id));
-      });
+    for (const { id, ownerId } of await this.missing.next(this.dataSource.manager)) {
+      if (signal?.aborted) break;
+      try {
+        await this.turns.run(ownerId, async () => {
+          if (!signal?.aborted) made += Number(await this.make(id));
+        });
+      } catch (error) {
+        // This owner has enough of them waiting for their turn; the others must not wait for it.
+        if (!(error instanceof TurnsFullError)) throw error;
+      }
+    }
     return made;
+  }
+
+  private async makeAwaited(source: Source, signal?: AbortSignal): Promise<void> {
+    const { ownerId, promptId } = source;
+    // By now an earlier notification may have been answered, or the process may be ending.
+    if (signal?.aborted || !this.awaited.has(promptId)) return;
+    const { manager } = this.dataSource;
+    // Read before its pictures: a Prompt that has terminated gets no more of them.
+    const isOpen = await manager.existsBy(ImageTask, { id: promptId, status: Not(In([...terminatedStatuses])) });
+    const styles = await drawableOf(manager, [{ ...source, most: styleBatch }], styleBatch);
+    if (!isOpen || styles.length > 0) this.awaited.delete(promptId);
+    for (const { id } of styles) {
+      if (signal?.aborted) return;
+      await this.turns.run(ownerId, async () => {
+        if (!signal?.aborted) await this.make(id);
+      });
+    }
   }
 
   private async makeCommitted(styleIds: readonly string[]): Promise<void> {
@@ -145,19 +178,17 @@ export class ThumbnailsService {
 
   /**
    * Nothing is locked while the picture is drawn and stored: a process claims a thumbnail, and the claim expires.
+   * @param claim whether another process may be making it.
    * @returns whether this call gave the Style its thumbnail.
    */
-  private async make(
-    styleId: string,
-    when: 'nobody makes it' | 'whoever makes it' = 'nobody makes it',
-  ): Promise<boolean> {
+  private async make(styleId: string, claim: 'if free' | 'take over' = 'if free'): Promise<boolean> {
     const { manager } = this.dataSource;
     const [[source]] = await manager.query<[{ storage_key: string; owner_id: string }[], number]>(
       `UPDATE styles SET thumbnail_claimed_at = now() FROM images image
        WHERE styles.id = $1 AND thumbnail_key IS NULL AND image.task_id = source_prompt_id AND image.index = 0
          AND ($2 OR thumbnail_claimed_at IS NULL OR thumbnail_claimed_at < now() - $3 * interval '1 ms')
        RETURNING image.storage_key, styles.owner_id`,
-      [styleId, when === 'whoever makes it', claimMs],
+      [styleId, claim === 'take over', claimMs],
     );
     if (!source) return false;
     const key = thumbnailKeyOf(styleId);

@@ -28,7 +28,7 @@ export class ThumbnailsSweeper extends RecurringService {
     logger: JsonLogger,
   ) {
     super(logger);
-    this.sweep('thumbnails', missingEveryMs, () => this.thumbnails.makeMissing());
+    this.sweep('thumbnails', missingEveryMs, (signal) => this.thumbnails.makeMissing(signal));
     this.sweep('stray thumbnails', straysEveryMs, (signal) => this.removeStrays(undefined, signal));
   }
 
