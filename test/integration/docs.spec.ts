@@ -67,6 +67,18 @@ describe('Documentation', () => {
     expect(anyServer).toMatchObject([{ variables: { host: { default: 'localhost:3000' } } }]);
   });
 
+  it("has the same headers on an error in the shape of OpenAI's API as on any other", () => {
+    type Errors = Record<string, { headers: object; description: string }>;
+    const { paths, components } = JSON.parse(committed) as {
+      paths: Record<string, Record<string, { responses: Errors }>>;
+      components: { responses: Errors };
+    };
+    const errors = Object.entries(paths['/v1/images/generations'].post.responses).filter(([status]) => status >= '400');
+    expect(errors.length).toBeGreaterThan(5);
+    for (const [status, { headers }] of errors)
+      expect([status, headers]).toEqual([status, components.responses[`Problem${status}`].headers]);
+  });
+
   it('breaks no rule that redocly recommends, and its examples are valid', async () => {
     const rules = { 'no-invalid-schema-examples': 'error', 'no-invalid-parameter-examples': 'error' } as const;
     const problems = await lint({ ref: file, config: await createConfig({ extends: ['recommended'], rules }) });

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadConfig } from '@app/config';
 import { defaults, highResolutionLongEdge, limits, maxProblemsListed, sandboxLimits, sizeOf } from '@app/domain';
+import { maxReaders } from '../../apps/api/src/docs/serve-docs';
 import { uploadProgress } from '../../apps/api/src/finetunes/receive-file';
 import { bodyTimeoutMs } from '../../apps/api/src/http/json-body';
 import { maxContainers, maxFields, maxMembers } from '../../apps/api/src/http/json-scan';
@@ -81,6 +82,9 @@ const expected: Readonly<Record<string, readonly number[]>> = {
   'Attempts that the log of a delivery shows': [limits.shownAttempts],
 };
 
+const numbersIn = (text: string): number[] =>
+  (text.match(/\d[\d,]*(?:\.\d+)?/g) ?? []).map((number) => Number(number.replaceAll(',', '')));
+
 const rows = page
   .split('\n')
   .filter((line) => /^\| (?!What\s+\||-)/.test(line))
@@ -95,7 +99,81 @@ describe('docs/limits.md', () => {
   it.each(rows.map(([, what, ...cells]) => [what, cells.join(' ')] as const))('has the number of: %s', (what, text) => {
     // What is in backquotes is a name, and 4xx with the name of an error is a status.
     const plain = text.replace(/`[^`]*`/g, '').replace(/\b4(?:22|29)\b/g, '');
-    const numbers = (plain.match(/\d[\d,]*(?:\.\d+)?/g) ?? []).map((number) => Number(number.replaceAll(',', '')));
-    expect(numbers).toEqual(expected[what]);
+    expect(numbersIn(plain)).toEqual(expected[what]);
+  });
+});
+
+interface Operation {
+  operationId: string;
+  description: string;
+  parameters?: { name: string; description: string }[];
+}
+
+const document = JSON.parse(readFileSync(join(__dirname, '..', '..', 'openapi.json'), 'utf8')) as {
+  info: { description: string };
+  paths: Record<string, Record<string, Operation>>;
+  webhooks: Record<string, { post: Operation }>;
+};
+
+/** The same of the table in the document. */
+const documented: Readonly<Record<string, readonly number[]>> = {
+  'A JSON body': [limits.bodyBytes, seconds(bodyTimeoutMs), maxContainers, maxFields, maxMembers],
+  'A prompt': [limits.promptLength, limits.promptChunks, 75],
+  'An array of a request': [limits.arrayLength],
+  '`metadata`': [kibibytes(limits.metadataBytes), limits.metadataDepth, limits.appliedMetadata],
+  'Prompts that one request makes of Styles': [limits.appliedPrompts],
+  Weights: [
+    limits.weightsBytes / 1024 ** 3,
+    uploadsPerKey,
+    kibibytes(uploadProgress.bytes),
+    seconds(uploadProgress.windowMs),
+  ],
+  'A reader of an answer': [kibibytes(leastTakenBytes), seconds(stallMs)],
+  'Requests of a key that are served at a time, at each api process': [
+    servedPerKey.light,
+    servedPerKey.heavy,
+    waitingPerKey.light,
+    waitingPerKey.heavy,
+  ],
+  'Event streams of a key, at each api process': [longRequestsPerKey['event stream']],
+  'Answers of a key that wait for pictures, at each api process': [longRequestsPerKey['waiting answer']],
+  'Complete lists of a key that are sent at a time': [longRequestsPerKey['complete list']],
+  'Readers of these pages': [maxReaders],
+  "A sandbox key's `metadata.sandbox`": [0, sandboxLimits.delayMs, sandboxLimits.failLength],
+};
+
+describe('openapi.json', () => {
+  const operations = Object.values(document.paths).flatMap((path) => Object.values(path));
+  const operation = (id: string) => operations.find(({ operationId }) => operationId === id);
+  const table = document.info.description
+    .split('\n')
+    .filter((line) => /^\| (?!What \||-)/.test(line))
+    .map((line) => line.split('|').map((cell) => cell.trim()));
+
+  it('has the numbers of its table', () => {
+    const numbers = table.map(([, what, text]) => [what, numbersIn(text.replace('four', '4'))]);
+    expect(Object.fromEntries(numbers)).toEqual(documented);
+  });
+
+  it('has the numbers of its sentences', () => {
+    const prefer = operations
+      .flatMap(({ parameters = [] }) => parameters)
+      .filter(({ name }) => name === 'Prefer')
+      .map(({ description }) => numbersIn(description));
+    expect(prefer.length).toBeGreaterThan(0);
+    for (const numbers of prefer)
+      expect(numbers).toEqual([1, longestWaitSeconds, longRequestsPerKey['waiting answer']]);
+    expect(operation('createImages')?.description).toContain(
+      `A key may have ${longRequestsPerKey['waiting answer']} such requests`,
+    );
+    const streams = operations.filter(({ description }) => description.startsWith('Server-sent events'));
+    expect(streams.length).toBeGreaterThan(0);
+    for (const { description } of streams)
+      expect(description).toContain(`A key may have ${longRequestsPerKey['event stream']} streams open`);
+    expect(maxTries).toBe(10);
+    for (const { post } of Object.values(document.webhooks)) {
+      expect(post.description).toContain(`within ${seconds(receiverTimeoutMs)} s`);
+      expect(post.description).toContain('ten times in all');
+    }
   });
 });

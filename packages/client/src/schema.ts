@@ -1815,7 +1815,7 @@ export interface components {
         /** @description The request is malformed or a field is invalid. Codes: `ValidationFailed`, `MalformedBody`, `PromptMissing`, `FineTuneNameMissing`, `FineTuneImagesMissing`, `FineTuneImagesNotEnough`, `IdempotencyKeyInvalid`, `BadRequest`. */
         Problem400: {
             headers: {
-                /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                 "X-Request-Id": string;
                 /** @description Requests that the key may make in a minute. */
                 "RateLimit-Limit"?: number;
@@ -1848,7 +1848,7 @@ export interface components {
         /** @description The API key is missing, unknown or revoked. Codes: `Unauthorized`. */
         Problem401: {
             headers: {
-                /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                 "X-Request-Id": string;
                 /** @description How to present a key. */
                 "WWW-Authenticate": string;
@@ -1868,10 +1868,10 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The key lacks the scope, or it is public: readable by you, changed by nobody. Codes: `ScopeMissing`, `PublicCollection`. */
+        /** @description The key lacks the scope, or the Collection is public: readable by you, changed by nobody. Codes: `ScopeMissing`, `PublicCollection`. */
         Problem403: {
             headers: {
-                /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                 "X-Request-Id": string;
                 /** @description Requests that the key may make in a minute. */
                 "RateLimit-Limit"?: number;
@@ -1898,7 +1898,7 @@ export interface components {
         /** @description Too many requests, Generations and Prompts waiting, uploads or event streams at once, or complete lists running. Codes: `RateLimited`, `TooManyRequests`, `QueueFull`, `TooManyUploads`, `RoomReserved`, `TooManyEventStreams`, `ListRunning`, `TooManyWaiting`. */
         Problem429: {
             headers: {
-                /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                 "X-Request-Id": string;
                 /** @description Requests that the key may make in a minute. */
                 "RateLimit-Limit"?: number;
@@ -1927,7 +1927,7 @@ export interface components {
         /** @description A dependency is down. Codes: `ServiceUnavailable`. */
         Problem503: {
             headers: {
-                /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                 "X-Request-Id": string;
                 /** @description Requests that the key may make in a minute. */
                 "RateLimit-Limit"?: number;
@@ -1956,7 +1956,7 @@ export interface components {
         /** @description The body came too slowly. Codes: `BodyTimeout`, `UploadStalled`. */
         Problem408: {
             headers: {
-                /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                 "X-Request-Id": string;
                 /** @description Requests that the key may make in a minute. */
                 "RateLimit-Limit"?: number;
@@ -1983,7 +1983,7 @@ export interface components {
         /** @description It conflicts with the present state. Codes: `GenerationTerminated`, `IdempotencyKeyInUse`, `KeyInUse`, `KeyRevoked`. */
         Problem409: {
             headers: {
-                /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                 "X-Request-Id": string;
                 /** @description Requests that the key may make in a minute. */
                 "RateLimit-Limit"?: number;
@@ -2012,7 +2012,7 @@ export interface components {
         /** @description The body is too large. Codes: `BodyTooLarge`. */
         Problem413: {
             headers: {
-                /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                 "X-Request-Id": string;
                 /** @description Requests that the key may make in a minute. */
                 "RateLimit-Limit"?: number;
@@ -2039,7 +2039,7 @@ export interface components {
         /** @description The body is of another type. Codes: `UnsupportedMediaType`. */
         Problem415: {
             headers: {
-                /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                 "X-Request-Id": string;
                 /** @description Requests that the key may make in a minute. */
                 "RateLimit-Limit"?: number;
@@ -2066,7 +2066,7 @@ export interface components {
         /** @description Well-formed, but impossible. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `SizeUnsupported`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneStale`, `WeightsMissing`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
         Problem422: {
             headers: {
-                /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                 "X-Request-Id": string;
                 /** @description Requests that the key may make in a minute. */
                 "RateLimit-Limit"?: number;
@@ -2093,7 +2093,7 @@ export interface components {
         /** @description There is nothing of yours with this id. Codes: `GenerationNotFound`, `FineTuneNotFound`, `PromptNotFound`, `CollectionNotFound`, `StyleNotFound`, `DeliveryNotFound`, `KeyNotFound`. */
         Problem404: {
             headers: {
-                /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                 "X-Request-Id": string;
                 /** @description Requests that the key may make in a minute. */
                 "RateLimit-Limit"?: number;
@@ -2148,7 +2148,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -2195,7 +2195,7 @@ export interface operations {
             /** @description Done. */
             201: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -2208,7 +2208,7 @@ export interface operations {
                      * @example https://darkroom.example/v1/sd/text-to-image/4f2kQ0yq8S3zVn1xRb7TdA9w
                      */
                     Location?: string;
-                    /** @description There, and `true`, when an earlier request got this reply first. */
+                    /** @description Present, and `true`, if an earlier request got this reply first. */
                     "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
@@ -2242,7 +2242,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -2278,7 +2278,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -2317,7 +2317,7 @@ export interface operations {
             /** @description Done. */
             201: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -2330,7 +2330,7 @@ export interface operations {
                      * @example https://darkroom.example/v1/sd/text-to-image/4f2kQ0yq8S3zVn1xRb7TdA9w
                      */
                     Location?: string;
-                    /** @description There, and `true`, when an earlier request got this reply first. */
+                    /** @description Present, and `true`, if an earlier request got this reply first. */
                     "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
@@ -2363,7 +2363,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -2401,7 +2401,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -2448,7 +2448,7 @@ export interface operations {
             /** @description Done. */
             201: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -2461,7 +2461,7 @@ export interface operations {
                      * @example https://darkroom.example/v1/sd/text-to-image/4f2kQ0yq8S3zVn1xRb7TdA9w
                      */
                     Location?: string;
-                    /** @description There, and `true`, when an earlier request got this reply first. */
+                    /** @description Present, and `true`, if an earlier request got this reply first. */
                     "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
@@ -2495,7 +2495,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -2531,7 +2531,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -2571,7 +2571,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -2618,7 +2618,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -2663,7 +2663,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -2711,7 +2711,7 @@ export interface operations {
             /** @description Done. */
             201: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -2719,7 +2719,7 @@ export interface operations {
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until all are there again. */
                     "RateLimit-Reset"?: number;
-                    /** @description There, and `true`, when an earlier request got this reply first. */
+                    /** @description Present, and `true`, if an earlier request got this reply first. */
                     "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
@@ -2755,7 +2755,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -2792,7 +2792,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -2839,7 +2839,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -2887,7 +2887,7 @@ export interface operations {
             /** @description Done. */
             201: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -2895,7 +2895,7 @@ export interface operations {
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until all are there again. */
                     "RateLimit-Reset"?: number;
-                    /** @description There, and `true`, when an earlier request got this reply first. */
+                    /** @description Present, and `true`, if an earlier request got this reply first. */
                     "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
@@ -2937,7 +2937,7 @@ export interface operations {
             /** @description Done. */
             201: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -2945,7 +2945,7 @@ export interface operations {
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until all are there again. */
                     "RateLimit-Reset"?: number;
-                    /** @description There, and `true`, when an earlier request got this reply first. */
+                    /** @description Present, and `true`, if an earlier request got this reply first. */
                     "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
@@ -2981,7 +2981,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -3018,7 +3018,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -3059,7 +3059,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -3104,7 +3104,7 @@ export interface operations {
             /** @description Done. */
             201: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -3117,7 +3117,7 @@ export interface operations {
                      * @example https://darkroom.example/v1/sd/text-to-image/4f2kQ0yq8S3zVn1xRb7TdA9w
                      */
                     Location?: string;
-                    /** @description There, and `true`, when an earlier request got this reply first. */
+                    /** @description Present, and `true`, if an earlier request got this reply first. */
                     "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
@@ -3151,7 +3151,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -3187,7 +3187,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -3223,7 +3223,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -3263,7 +3263,7 @@ export interface operations {
             /** @description Done. */
             201: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -3271,7 +3271,7 @@ export interface operations {
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until all are there again. */
                     "RateLimit-Reset"?: number;
-                    /** @description There, and `true`, when an earlier request got this reply first. */
+                    /** @description Present, and `true`, if an earlier request got this reply first. */
                     "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
@@ -3310,7 +3310,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -3348,7 +3348,7 @@ export interface operations {
             /** @description The stream. */
             200: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -3383,7 +3383,7 @@ export interface operations {
             /** @description The client has had the end. */
             204: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -3421,7 +3421,7 @@ export interface operations {
             /** @description The stream. */
             200: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -3456,7 +3456,7 @@ export interface operations {
             /** @description The client has had the end. */
             204: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -3491,7 +3491,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -3532,7 +3532,7 @@ export interface operations {
             /** @description The pictures. */
             200: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -3540,7 +3540,7 @@ export interface operations {
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until all are there again. */
                     "RateLimit-Reset"?: number;
-                    /** @description There, and `true`, when an earlier request got this reply first. */
+                    /** @description Present, and `true`, if an earlier request got this reply first. */
                     "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
@@ -3548,99 +3548,151 @@ export interface operations {
                     "application/json": components["schemas"]["Images"];
                 };
             };
-            /** @description Bad Request, in the shape of OpenAI's API. Codes: `ValidationFailed`, `MalformedBody`, `PromptMissing`, `FineTuneNameMissing`, `FineTuneImagesMissing`, `FineTuneImagesNotEnough`, `IdempotencyKeyInvalid`, `BadRequest`. */
+            /** @description The request is malformed or a field is invalid. In the shape of OpenAI's API. Codes: `ValidationFailed`, `MalformedBody`, `PromptMissing`, `FineTuneNameMissing`, `FineTuneImagesMissing`, `FineTuneImagesNotEnough`, `IdempotencyKeyInvalid`, `BadRequest`. */
             400: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["OpenaiProblem"];
                 };
             };
-            /** @description Unauthorized, in the shape of OpenAI's API. Codes: `Unauthorized`. */
+            /** @description The API key is missing, unknown or revoked. In the shape of OpenAI's API. Codes: `Unauthorized`. */
             401: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
+                    /** @description How to present a key. */
+                    "WWW-Authenticate": string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["OpenaiProblem"];
                 };
             };
-            /** @description Forbidden, in the shape of OpenAI's API. Codes: `ScopeMissing`, `PublicCollection`. */
+            /** @description The key lacks the scope, or the Collection is public: readable by you, changed by nobody. In the shape of OpenAI's API. Codes: `ScopeMissing`, `PublicCollection`. */
             403: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["OpenaiProblem"];
                 };
             };
-            /** @description Request Timeout, in the shape of OpenAI's API. Codes: `BodyTimeout`, `UploadStalled`. */
+            /** @description The body came too slowly. In the shape of OpenAI's API. Codes: `BodyTimeout`, `UploadStalled`. */
             408: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["OpenaiProblem"];
                 };
             };
-            /** @description Conflict, in the shape of OpenAI's API. Codes: `GenerationTerminated`, `IdempotencyKeyInUse`, `KeyInUse`, `KeyRevoked`. */
+            /** @description It conflicts with the present state. In the shape of OpenAI's API. Codes: `GenerationTerminated`, `IdempotencyKeyInUse`, `KeyInUse`, `KeyRevoked`. */
             409: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    /** @description With IdempotencyKeyInUse. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["OpenaiProblem"];
                 };
             };
-            /** @description Payload Too Large, in the shape of OpenAI's API. Codes: `BodyTooLarge`. */
+            /** @description The body is too large. In the shape of OpenAI's API. Codes: `BodyTooLarge`. */
             413: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["OpenaiProblem"];
                 };
             };
-            /** @description Unsupported Media Type, in the shape of OpenAI's API. Codes: `UnsupportedMediaType`. */
+            /** @description The body is of another type. In the shape of OpenAI's API. Codes: `UnsupportedMediaType`. */
             415: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["OpenaiProblem"];
                 };
             };
-            /** @description Unprocessable Entity, in the shape of OpenAI's API. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `SizeUnsupported`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneStale`, `WeightsMissing`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
+            /** @description Well-formed, but impossible. In the shape of OpenAI's API. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `SizeUnsupported`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneStale`, `WeightsMissing`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
             422: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["OpenaiProblem"];
                 };
             };
-            /** @description Too Many Requests, in the shape of OpenAI's API. Codes: `RateLimited`, `TooManyRequests`, `QueueFull`, `TooManyUploads`, `RoomReserved`, `TooManyEventStreams`, `ListRunning`, `TooManyWaiting`. */
+            /** @description Too many requests, Generations and Prompts waiting, uploads or event streams at once, or complete lists running. In the shape of OpenAI's API. Codes: `RateLimited`, `TooManyRequests`, `QueueFull`, `TooManyUploads`, `RoomReserved`, `TooManyEventStreams`, `ListRunning`, `TooManyWaiting`. */
             429: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
                     /** @description Seconds to wait before the next try. */
                     "Retry-After": number;
                     [name: string]: unknown;
@@ -3649,11 +3701,17 @@ export interface operations {
                     "application/json": components["schemas"]["OpenaiProblem"];
                 };
             };
-            /** @description Service Unavailable, in the shape of OpenAI's API. Codes: `ServiceUnavailable`. */
+            /** @description A dependency is down. In the shape of OpenAI's API. Codes: `ServiceUnavailable`. */
             503: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
                     /** @description Seconds to wait before the next try. */
                     "Retry-After": number;
                     [name: string]: unknown;
@@ -3681,7 +3739,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -3726,7 +3784,7 @@ export interface operations {
             /** @description Done. */
             201: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -3734,7 +3792,7 @@ export interface operations {
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until all are there again. */
                     "RateLimit-Reset"?: number;
-                    /** @description There, and `true`, when an earlier request got this reply first. */
+                    /** @description Present, and `true`, if an earlier request got this reply first. */
                     "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
@@ -3768,7 +3826,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -3809,7 +3867,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -3856,7 +3914,7 @@ export interface operations {
             /** @description Done. */
             201: {
                 headers: {
-                    /** @description Names the request in the logs: the one that was sent, where it is a plain word. */
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
                     "X-Request-Id": string;
                     /** @description Requests that the key may make in a minute. */
                     "RateLimit-Limit"?: number;
@@ -3864,7 +3922,7 @@ export interface operations {
                     "RateLimit-Remaining"?: number;
                     /** @description Seconds until all are there again. */
                     "RateLimit-Reset"?: number;
-                    /** @description There, and `true`, when an earlier request got this reply first. */
+                    /** @description Present, and `true`, if an earlier request got this reply first. */
                     "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };

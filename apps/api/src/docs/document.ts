@@ -5,10 +5,9 @@ import type { OpenAPIObject } from '@nestjs/swagger';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { withExamples } from './examples';
 import { closed, named, unwrapped } from './schemas';
+import type { Operation, Responses } from './shared-errors';
+import { shareErrors } from './shared-errors';
 import { webhooks } from './webhooks';
-
-type Responses = NonNullable<NonNullable<OpenAPIObject['components']>['responses']>;
-type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;
 
 const description = `Draws pictures from text with Stable Diffusion.
 
@@ -104,15 +103,6 @@ function describeIds({ parameters = [] }: Operation): void {
   for (const parameter of parameters)
     if ('in' in parameter && parameter.in === 'path')
       parameter.schema = { type: 'string', pattern: '^[A-Za-z0-9_-]{24}$', example: '4f2kQ0yq8S3zVn1xRb7TdA9w' };
-}
-
-/** The errors of a status are the same on all routes, and are documented once. */
-function shareErrors({ responses }: Operation, shared: Responses): void {
-  for (const [status, response] of Object.entries(responses))
-    if (response && 'content' in response && response.content?.['application/problem+json']) {
-      shared[`Problem${status}`] = response;
-      responses[status] = { $ref: `#/components/responses/Problem${status}` };
-    }
 }
 
 function operationsOf({ paths }: OpenAPIObject): Operation[] {

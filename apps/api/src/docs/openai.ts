@@ -11,16 +11,16 @@ import {
 } from '@nestjs/swagger';
 import { OpenaiProblemDto } from './openai-error.dto';
 import { idempotencyKeyHeader } from './operation';
-import { documentedErrors, rateHeaders, replayedHeader, requestIdHeader, retryAfter } from './responses';
+import { documentedError, rateHeaders, replayedHeader, requestIdHeader } from './responses';
 
 const errors = [400, 401, 403, 408, 409, 413, 415, 422, 429, 503];
 
 function error(status: number): MethodDecorator {
-  const { title, codes } = documentedErrors(status);
+  const { description, codes, headers } = documentedError(status);
   return ApiResponse({
     status,
-    description: `${title}, in the shape of OpenAI's API. Codes: ${codes.map((code) => `\`${code}\``).join(', ')}.`,
-    headers: { ...requestIdHeader, ...((status === 429 || status === 503) && retryAfter) },
+    description: `${description} In the shape of OpenAI's API. ${codes}`,
+    headers,
     content: { 'application/json': { schema: { $ref: getSchemaPath(OpenaiProblemDto) } } },
   });
 }

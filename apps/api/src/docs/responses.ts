@@ -15,7 +15,7 @@ interface ErrorText {
 }
 
 /** Header of errors that pass. */
-export const retryAfter: HeadersObject = {
+const retryAfter: HeadersObject = {
   'Retry-After': {
     description: 'Seconds to wait before the next try.',
     required: true,
@@ -36,7 +36,7 @@ const errorTexts: Readonly<Record<number, ErrorText>> = {
     },
   },
   403: {
-    description: 'The key lacks the scope, or it is public: readable by you, changed by nobody.',
+    description: 'The key lacks the scope, or the Collection is public: readable by you, changed by nobody.',
     detail: 'This needs an API key with the scope "write".',
   },
   404: {
@@ -85,7 +85,7 @@ export const errorsOfAll: readonly number[] = [400, 401, 403, 429, 503];
 /** Headers of every response. */
 export const requestIdHeader: HeadersObject = {
   'X-Request-Id': {
-    description: 'Names the request in the logs: the one that was sent, where it is a plain word.',
+    description: 'Names the request in the logs: the one that was sent, if it fits this pattern.',
     required: true,
     schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,128}$' },
   },
@@ -121,7 +121,7 @@ export const locationHeader: HeadersObject = {
 /** Headers of a reply that was first sent to an earlier request with the same `Idempotency-Key`. */
 export const replayedHeader: HeadersObject = {
   'Idempotency-Replayed': {
-    description: 'There, and `true`, when an earlier request got this reply first.',
+    description: 'Present, and `true`, if an earlier request got this reply first.',
     schema: { type: 'string', enum: ['true'] },
   },
 };
@@ -129,31 +129,45 @@ export const replayedHeader: HeadersObject = {
 /** Errors that only undocumented routes return. */
 const ofOtherRoutes: readonly ErrorCode[] = ['ImageNotFound', 'RouteNotFound'];
 
+/** What the document says of an error in any shape of its body. */
+export function documentedError(status: number): { description: string; codes: string; headers: HeadersObject } {
+  const { description, headers } = errorTexts[status];
+  const codes = codesOf(status).map((code) => `\`${code}\``);
+  return {
+    description,
+    codes: `Codes: ${codes.join(', ')}.`,
+    headers: { ...requestIdHeader, ...(status !== 401 && rateHeaders), ...headers },
+  };
+}
+
 /** Documents an error of a route: its headers and its body, with an example. */
 export function ApiProblem(status: number): MethodDecorator {
-  const { description, detail, headers } = errorTexts[status];
-  const { title, codes } = documentedErrors(status);
+  const { description, codes, headers } = documentedError(status);
   const example = {
     type: 'about:blank',
-    title,
+    title: rowOf(status).title,
     status,
-    detail,
+    detail: errorTexts[status].detail,
     instance: '0f5a8d0e-7a5c-4b0e-9a53-3a8a2f2f7f4c',
-    code: codes[0],
+    code: codesOf(status)[0],
     ...(status === 400 && { errors: [{ pointer: '/cfg', message: 'must be from 1 to 20, got 25' }] }),
   };
   return ApiResponse({
     status,
-    description: `${description} Codes: ${codes.map((code) => `\`${code}\``).join(', ')}.`,
-    headers: { ...requestIdHeader, ...(status !== 401 && rateHeaders), ...headers },
+    description: `${description} ${codes}`,
+    headers,
     content: { 'application/problem+json': { schema: { $ref: getSchemaPath(ProblemDto) }, example } },
   });
 }
 
-/** The title of a status, and every `code` that a documented route returns. */
-export function documentedErrors(status: number): { title: string; codes: readonly ErrorCode[] } {
+function rowOf(status: number) {
   const row = Object.values(errorTable).find((row) => row.status === status);
   if (!row) throw new Error(`The table of errors has none with the status ${status}.`);
-  const codes: readonly ErrorCode[] = row.codes;
-  return { title: row.title, codes: codes.filter((code) => !ofOtherRoutes.includes(code)) };
+  return row;
+}
+
+/** Every `code` that a documented route returns with a status. */
+function codesOf(status: number): readonly ErrorCode[] {
+  const codes: readonly ErrorCode[] = rowOf(status).codes;
+  return codes.filter((code) => !ofOtherRoutes.includes(code));
 }

@@ -5,9 +5,15 @@ export type Schemas = NonNullable<NonNullable<OpenAPIObject['components']>['sche
 /** Our classes end with Dto, the schemas do not. */
 export const withoutDto = (name: string): string => name.replace(/Dto$/, '');
 
-/** Gives the schemas of a document their names. */
+/**
+ * Gives the schemas of a document their names.
+ * @throws Error if two get the same one
+ */
 export function named(document: OpenAPIObject): OpenAPIObject {
   const { schemas = {}, ...components } = document.components ?? {};
+  for (const name of Object.keys(schemas))
+    if (withoutDto(name) !== name && withoutDto(name) in schemas)
+      throw new Error(`The schemas ${withoutDto(name)} and ${name} would have the same name.`);
   const renamed = Object.entries(schemas).map(([name, schema]) => [withoutDto(name), schema] as const);
   const json = JSON.stringify({ ...document, components: { ...components, schemas: Object.fromEntries(renamed) } });
   return JSON.parse(json.replace(/(#\/components\/schemas\/\w+)Dto"/g, '$1"')) as OpenAPIObject;
@@ -28,7 +34,7 @@ export function unwrapped<T>(value: T): T {
   if (Array.isArray(value)) return value.map(unwrapped) as T;
   const entries = Object.entries(value).flatMap(([name, inner]): [string, unknown][] =>
     name === 'allOf' && Array.isArray(inner) && inner.length === 1
-      ? Object.entries(inner[0] as object)
+      ? Object.entries(unwrapped(inner[0] as object))
       : [[name, unwrapped(inner as unknown)]],
   );
   return Object.fromEntries(entries) as T;

@@ -9,11 +9,11 @@ import { createDocument } from './document';
 export const docsPath = '/docs';
 
 /** Readers of the documentation at a time: each may be anybody, and holds a file open. */
-const maxReaders = 200;
+export const maxReaders = 200;
 
 /**
  * Serves `/openapi.json` and `/docs`, which need no key.
- * @returns builds the document, which else the first request does while all others wait
+ * @returns builds the document, so that the first request does not have to
  */
 export function serveDocs(app: NestExpressApplication, publicUrl: string): () => void {
   let document: OpenAPIObject | undefined;
