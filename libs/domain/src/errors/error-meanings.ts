@@ -10,7 +10,8 @@ export const errorMeanings: Readonly<Record<ErrorCode, string>> = {
   FineTuneImagesMissing: '`images_url` is missing, null or empty.',
   FineTuneImagesNotEnough: '`images_url` has fewer pictures than a Fine-Tune needs.',
   IdempotencyKeyInvalid: 'The Idempotency-Key is empty, too long or has other than visible ASCII characters.',
-  BadRequest: 'The request line or a header cannot be read.',
+  BadRequest:
+    'The request line, a header or the length of the body cannot be read; with status 431, the headers are too large.',
   Unauthorized: 'The key is missing, wrong, revoked or no longer valid. Send `Authorization: Bearer <key>`.',
   ScopeMissing: 'The key is valid and may not do this. Use one with the scope that `detail` names.',
   PublicCollection: 'A public Collection can be read and applied by everybody, and changed by nobody.',
