@@ -75,6 +75,8 @@ describe('connections', () => {
     const agent = new Agent({ keepAlive: true });
     let last: WeakRef<IncomingMessage> | undefined;
     const server = api.app.getHttpServer();
+    const { keepAliveTimeout } = server;
+    server.keepAliveTimeout = 600_000;
     server.once('request', (request) => (last = new WeakRef(request)));
     const sending = httpRequest(`${api.baseUrl}/v1/sd/text-to-image`, {
       method: 'POST',
@@ -93,6 +95,7 @@ describe('connections', () => {
     }, 'the request is collected');
     expect(Object.values(agent.freeSockets).flat()).toHaveLength(1);
     agent.destroy();
+    server.keepAliveTimeout = keepAliveTimeout;
   });
 
   it('deliver the response to a sender whose body is too large', async () => {

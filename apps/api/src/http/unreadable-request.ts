@@ -14,13 +14,15 @@ const detailOf: Readonly<Record<number, string>> = {
 
 /** Answers what is no HTTP request with problem+json, as every other error is answered. Node alone would send no body. */
 export function answerUnreadable(server: Server): void {
-  const answers = new WeakMap<Duplex, ServerResponse>();
-  server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) =>
-    answers.set(socket, response),
-  );
+  // Answers that are not sent yet, by connection; one that is sent is forgotten, though its connection stays open.
+  const answers = new WeakMap<Duplex, Set<ServerResponse>>();
+  server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    const open = answers.get(socket) ?? new Set();
+    answers.set(socket, open.add(response));
+    response.once('close', () => open.delete(response));
+  });
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
-    const answer = answers.get(socket);
-    const isHalfAnswered = answer !== undefined && answer.headersSent && !answer.writableFinished;
+    const isHalfAnswered = [...(answers.get(socket) ?? [])].some((answer) => answer.headersSent);
     if (!socket.writable || isHalfAnswered || error.code === 'ECONNRESET') socket.destroy();
     else socket.end(problemReply(statusOf[error.code ?? ''] ?? 400), () => socket.destroy());
   });
