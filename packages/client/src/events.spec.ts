@@ -40,6 +40,22 @@ describe(follow.name, () => {
     return found;
   };
 
+  it('reads events whose text comes in any pieces, and takes no beginning of one for an event', async () => {
+    const text = `retry: 2000\n\n${comment}${queued(3)}${step(2)}event: progress\ndata: {"st`;
+    const encoder = new TextEncoder();
+    const inPieces = new ReadableStream<Uint8Array>({
+      start(controller) {
+        for (const character of text) controller.enqueue(encoder.encode(character));
+        controller.close();
+      },
+    });
+    const service = new FakeService([() => stream(inPieces), () => stream(terminated)]);
+    const work = events(service);
+    await elapsed(work);
+    await expect(work).resolves.toEqual(['queued', 'progress', 'terminated']);
+    expect(service.sent.at(-1)?.headers).toMatchObject({ 'Last-Event-ID': '1-2' });
+  });
+
   it('gives up on streams that all break after the place in the queue, which each begins with', async () => {
     const service = new FakeService([() => stream(queued(3))]);
     const work = events(service);

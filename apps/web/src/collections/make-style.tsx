@@ -5,6 +5,7 @@ import { texts } from '../texts';
 import { textIn } from '../ui/form-text';
 import { Icon } from '../ui/icons';
 import { attempt, say } from '../ui/notices';
+import { submitting } from '../ui/submitting';
 import { loadCollections, ownCollections } from './collections';
 
 /** Makes a Style of a Fine-Tune's picture, in a Collection that is there or in a new one. */
@@ -32,14 +33,10 @@ function MakeStyleForm({ drawing, onDone }: { drawing: Drawing; onDone: () => vo
   return (
     <form
       class="make-style"
-      onSubmit={(event) => {
-        event.preventDefault();
-        const form = event.currentTarget;
-        void attempt(async () => {
-          await make(drawing, form);
-          onDone();
-        });
-      }}
+      onSubmit={submitting(async (form) => {
+        await make(drawing, form);
+        onDone();
+      })}
     >
       <label for="style-name">{texts.viewer.makeStyle}</label>
       <input

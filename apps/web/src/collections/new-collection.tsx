@@ -3,8 +3,8 @@ import { shown } from '../drawings/feed';
 import { client } from '../session/session';
 import { texts } from '../texts';
 import { textIn } from '../ui/form-text';
-import { attempt } from '../ui/notices';
 import { go } from '../ui/route';
+import { submitting } from '../ui/submitting';
 import { loadCollections } from './collections';
 
 /** Pictures to choose from. */
@@ -23,15 +23,7 @@ export function NewCollection() {
     go(`collections/${id}`);
   };
   return (
-    <form
-      class="panel new-collection"
-      aria-label={texts.collections.new}
-      onSubmit={(event) => {
-        event.preventDefault();
-        const form = event.currentTarget;
-        void attempt(() => create(form));
-      }}
-    >
+    <form class="panel new-collection" aria-label={texts.collections.new} onSubmit={submitting(create)}>
       <div class="inline-form">
         <div>
           <label for="collection-name">{texts.collections.new}</label>

@@ -1,5 +1,5 @@
 import { texts } from '../texts';
-import { Icon } from '../ui/icons';
+import { IconButton } from '../ui/icon-button';
 import { change, draft, newSeed } from './draft';
 
 const largestSeed = 2 ** 32 - 1;
@@ -22,25 +22,19 @@ export function SeedField() {
           value={seed}
           onInput={(event) => write(event.currentTarget.value)}
         />
-        <button
-          type="button"
-          class="icon-button"
-          aria-label={texts.draw.dice}
+        <IconButton
+          icon="dice"
+          label={texts.draw.dice}
           title={texts.draw.dice}
           onClick={() => change({ seed: newSeed(), isSeedLocked: true })}
-        >
-          <Icon name="dice" />
-        </button>
-        <button
-          type="button"
-          class="icon-button"
-          aria-label={texts.draw.lock}
+        />
+        <IconButton
+          icon={isSeedLocked ? 'lock' : 'unlock'}
+          label={texts.draw.lock}
           title={texts.draw.lock}
           aria-pressed={isSeedLocked}
           onClick={() => change({ isSeedLocked: !isSeedLocked })}
-        >
-          <Icon name={isSeedLocked ? 'lock' : 'unlock'} />
-        </button>
+        />
       </div>
     </div>
   );

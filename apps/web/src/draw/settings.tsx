@@ -1,6 +1,7 @@
 import type { AspectRatio } from '../drawings/drawing';
 import { texts } from '../texts';
-import { Icon } from '../ui/icons';
+import { IconButton } from '../ui/icon-button';
+import { Segments } from '../ui/segments';
 import type { Scheduler } from './draft';
 import { change, defaults, draft, drawnBy } from './draft';
 import { schedulers } from './schedulers';
@@ -60,23 +61,19 @@ export function Settings() {
 
 function AspectField() {
   return (
-    <div class="segments" role="radiogroup" aria-label={texts.draw.aspect}>
-      {aspects.map((aspect) => (
-        <label key={aspect}>
-          <input
-            type="radio"
-            name="aspect"
-            class="visually-hidden"
-            checked={draft.value.aspectRatio === aspect}
-            onChange={() => change({ aspectRatio: aspect })}
-          />
-          <span>
-            <i class={`frame is-${aspect}`} aria-hidden="true" />
-            {texts.draw.aspects[aspect]}
-          </span>
-        </label>
-      ))}
-    </div>
+    <Segments
+      name="aspect"
+      label={texts.draw.aspect}
+      options={aspects}
+      value={draft.value.aspectRatio}
+      onChange={(aspectRatio) => change({ aspectRatio })}
+      show={(aspect) => (
+        <>
+          <i class={`frame is-${aspect}`} aria-hidden="true" />
+          {texts.draw.aspects[aspect]}
+        </>
+      )}
+    />
   );
 }
 
@@ -100,15 +97,12 @@ function SliderField({ id, label, value, standard, onChange, ...bounds }: Slider
       <output for={id}>
         {value === undefined && <small>{texts.draw.isDefault}</small>}
         {value !== undefined && standard !== undefined && (
-          <button
-            type="button"
-            class="icon-button"
-            aria-label={texts.draw.toDefault(label)}
+          <IconButton
+            icon="undo"
+            label={texts.draw.toDefault(label)}
             title={texts.draw.toDefault(label)}
             onClick={() => onChange(undefined)}
-          >
-            <Icon name="undo" />
-          </button>
+          />
         )}
         <b>{shown}</b>
       </output>

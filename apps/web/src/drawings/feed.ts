@@ -2,10 +2,9 @@ import { batch, computed, signal } from '@preact/signals';
 import { finetunes, loadFinetunes } from '../finetunes/finetunes';
 import { session } from '../session/session';
 import type { Drawing, Status } from './drawing';
-import { Source } from './source';
+import { pageSize, Source } from './source';
 import { drawings, forget, onOtherTabs, put, tellOtherTabs } from './store';
 
-const pageSize = 24;
 /** Lists that are read at the same time; a browser opens only a few connections to a host. */
 const maxReads = 3;
 const refreshMs = 5_000;

@@ -1,8 +1,8 @@
 import { effect } from '@preact/signals';
-import { eventsOf, piecesOf } from '../service/event-stream';
-import type { Generation } from '../service/client';
+import { DarkroomError } from '../service/client';
+import type { Generation, TaskEvent, TerminatedPrompt } from '../service/client';
 import { isReachable } from '../service/reach';
-import { authorizedFetch, client, session } from '../session/session';
+import { client, session } from '../session/session';
 import type { Drawing } from './drawing';
 import { drawingOfGeneration, drawingOfPrompt, isOpen } from './drawing';
 import { drawings, forget, put, setProgress } from './store';
@@ -36,12 +36,10 @@ async function follow(drawing: Drawing): Promise<void> {
   const { signal } = controller;
   streams.set(drawing.id, controller);
   try {
-    const response = await authorizedFetch(eventsPath(drawing), { signal });
-    if (response.status === 404) forget(drawing.id);
-    if (response.ok && response.body)
-      for await (const { event, data } of eventsOf(piecesOf(response.body))) receive(drawing, event, JSON.parse(data));
-  } catch {
-    // It is followed anew below, if it is still open; the record has what was missed.
+    for await (const event of eventsOf(drawing, signal)) receive(drawing, event);
+  } catch (error) {
+    if (error instanceof DarkroomError && error.status === 404) forget(drawing.id);
+    // Otherwise it is followed anew below, if it is still open; the record has what was missed.
   }
   await read(drawing).catch(() => undefined);
   setTimeout(() => {
@@ -51,18 +49,19 @@ async function follow(drawing: Drawing): Promise<void> {
   }, reconnectMs);
 }
 
-function eventsPath({ id, finetuneId }: Drawing): string {
-  return finetuneId === undefined
-    ? `/v1/sd/text-to-image/${id}/events`
-    : `/v1/finetunes/${finetuneId}/prompts/${id}/events`;
+type DrawingEvent = TaskEvent<Generation | TerminatedPrompt>;
+
+function eventsOf({ id, finetuneId }: Drawing, signal: AbortSignal): AsyncIterable<DrawingEvent> {
+  if (finetuneId === undefined) return client().generations.events(id, { signal });
+  return client().prompts.events(finetuneId, id, { signal });
 }
 
-function receive({ id, finetuneId }: Drawing, event: string, data: unknown): void {
+function receive({ id, finetuneId }: Drawing, { event, data }: DrawingEvent): void {
   if (event === 'progress') {
-    const { step, total, preview } = data as { step: number; total: number; preview: string | null };
+    const { step, total, preview } = data;
     setProgress(id, { step, total, position: undefined, ...(preview !== null && { preview }) });
   } else if (event === 'queued') {
-    setProgress(id, { position: (data as { position: number }).position });
+    setProgress(id, { position: data.position });
   } else if (event === 'terminated' && finetuneId === undefined) {
     put(drawingOfGeneration(data as Generation));
   }

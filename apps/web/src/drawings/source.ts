@@ -2,7 +2,8 @@ import { client } from '../session/session';
 import type { Drawing, Status } from './drawing';
 import { drawingOfGeneration, drawingOfPrompt } from './drawing';
 
-const pageSize = 24;
+/** Drawings of one page of a list. */
+export const pageSize = 24;
 
 /** One of the lists that together are everything of a key, newest first: its Generations, or the Prompts of one Fine-Tune. */
 export class Source {

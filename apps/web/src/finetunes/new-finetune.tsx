@@ -2,7 +2,7 @@ import { modelChoices } from '../models/models';
 import { client } from '../session/session';
 import { texts } from '../texts';
 import { textIn } from '../ui/form-text';
-import { attempt } from '../ui/notices';
+import { submitting } from '../ui/submitting';
 import { loadFinetunes } from './finetunes';
 
 async function create(form: HTMLFormElement): Promise<void> {
@@ -18,15 +18,7 @@ async function create(form: HTMLFormElement): Promise<void> {
 
 export function NewFinetune() {
   return (
-    <form
-      class="panel inline-form"
-      aria-label={texts.finetunes.new}
-      onSubmit={(event) => {
-        event.preventDefault();
-        const form = event.currentTarget;
-        void attempt(() => create(form));
-      }}
-    >
+    <form class="panel inline-form" aria-label={texts.finetunes.new} onSubmit={submitting(create)}>
       <div>
         <label for="finetune-name">{texts.finetunes.name}</label>
         <input

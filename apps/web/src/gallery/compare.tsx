@@ -1,7 +1,7 @@
 import { drawings } from '../drawings/store';
 import { texts } from '../texts';
 import { Dialog } from '../ui/dialog';
-import { Icon } from '../ui/icons';
+import { IconButton } from '../ui/icon-button';
 import { DrawingFrame } from './drawing-frame';
 import { factsOf } from './facts';
 import type { Shot } from './viewer-state';
@@ -17,9 +17,7 @@ export function Compare() {
   if (!first || !second) return null;
   return (
     <Dialog label={texts.compare.title} className="compare" onClose={close}>
-      <button type="button" class="icon-button is-close" aria-label={texts.compare.close} onClick={close}>
-        <Icon name="close" />
-      </button>
+      <IconButton icon="close" kind="is-close" label={texts.compare.close} onClick={close} />
       <h2>{texts.compare.title}</h2>
       <div class="compare-sides">
         <Side shot={pair[0]} values={first} others={second} />

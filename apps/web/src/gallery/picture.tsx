@@ -1,7 +1,7 @@
 import { useRef, useState } from 'preact/hooks';
 import type { Drawing } from '../drawings/drawing';
 import { texts } from '../texts';
-import { Icon } from '../ui/icons';
+import { IconButton } from '../ui/icon-button';
 import { DrawingFrame } from './drawing-frame';
 import { ProgressLine } from './progress-line';
 
@@ -52,25 +52,14 @@ export function Picture({ drawing, index }: PictureProps) {
 function Zoom({ zoom, onChange }: { zoom: number; onChange: (zoom: number) => void }) {
   return (
     <div class="zoom">
-      <button
-        type="button"
-        class="icon-button"
-        aria-label={texts.viewer.zoomOut}
-        disabled={zoom === 0}
-        onClick={() => onChange(zoom - 1)}
-      >
-        <Icon name="minus" />
-      </button>
+      <IconButton icon="minus" label={texts.viewer.zoomOut} disabled={zoom === 0} onClick={() => onChange(zoom - 1)} />
       <output>{zoom === 0 ? texts.viewer.fit : `${zooms[zoom] * 100} %`}</output>
-      <button
-        type="button"
-        class="icon-button"
-        aria-label={texts.viewer.zoomIn}
+      <IconButton
+        icon="plus"
+        label={texts.viewer.zoomIn}
         disabled={zoom === zooms.length - 1}
         onClick={() => onChange(zoom + 1)}
-      >
-        <Icon name="plus" />
-      </button>
+      />
     </div>
   );
 }

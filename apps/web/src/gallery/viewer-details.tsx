@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import type { Drawing } from '../drawings/drawing';
 import { serviceUrl } from '../service/address';
 import { texts } from '../texts';
+import { Segments } from '../ui/segments';
 import { copy } from './actions';
 import { factsOf } from './facts';
 import type { Language } from './snippets';
@@ -39,20 +40,15 @@ function Code({ drawing }: { drawing: Drawing }) {
     <div class="code">
       <div class="code-head">
         <span>{texts.viewer.code}</span>
-        <div class="segments is-small" role="radiogroup" aria-label={texts.viewer.code}>
-          {languages.map((name) => (
-            <label key={name}>
-              <input
-                type="radio"
-                name="language"
-                class="visually-hidden"
-                checked={language === name}
-                onChange={() => setLanguage(name)}
-              />
-              <span>{name}</span>
-            </label>
-          ))}
-        </div>
+        <Segments
+          name="language"
+          label={texts.viewer.code}
+          options={languages}
+          value={language}
+          onChange={setLanguage}
+          show={(name) => name}
+          isSmall
+        />
       </div>
       <pre tabIndex={0} aria-label={language}>
         {text}

@@ -2,7 +2,7 @@ import { drawings } from '../drawings/store';
 import type { Drawing } from '../drawings/drawing';
 import { texts } from '../texts';
 import { Dialog } from '../ui/dialog';
-import { Icon } from '../ui/icons';
+import { IconButton } from '../ui/icon-button';
 import { Picture } from './picture';
 import { ViewerActions } from './viewer-actions';
 import { ViewerDetails } from './viewer-details';
@@ -36,29 +36,23 @@ function OpenViewer({ drawing, index }: { drawing: Drawing; index: number }) {
     <Dialog label={texts.viewer.label} className="viewer" onClose={close} onKeyDown={onKeyDown}>
       <div class="viewer-stage">
         <Picture key={`${drawing.id}-${index}`} drawing={drawing} index={index} />
-        <button
-          type="button"
-          class="icon-button is-previous"
-          aria-label={texts.viewer.previous}
+        <IconButton
+          icon="left"
+          kind="is-previous"
+          label={texts.viewer.previous}
           disabled={!neighbour(-1)}
           onClick={() => move(-1)}
-        >
-          <Icon name="left" />
-        </button>
-        <button
-          type="button"
-          class="icon-button is-next"
-          aria-label={texts.viewer.next}
+        />
+        <IconButton
+          icon="right"
+          kind="is-next"
+          label={texts.viewer.next}
           disabled={!neighbour(1)}
           onClick={() => move(1)}
-        >
-          <Icon name="right" />
-        </button>
+        />
       </div>
       <aside class="viewer-side" aria-label={texts.viewer.parameters}>
-        <button type="button" class="icon-button is-close" aria-label={texts.viewer.close} onClick={close}>
-          <Icon name="close" />
-        </button>
+        <IconButton icon="close" kind="is-close" label={texts.viewer.close} onClick={close} />
         <ViewerDetails drawing={drawing} index={index} />
         <ViewerActions drawing={drawing} index={index} />
       </aside>

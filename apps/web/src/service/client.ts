@@ -2,6 +2,7 @@
 export type { Client } from '../../../../packages/client/src/client';
 export { createClient } from '../../../../packages/client/src/client';
 export { DarkroomError } from '../../../../packages/client/src/errors';
+export type { TaskEvent } from '../../../../packages/client/src/events';
 export type { components } from '../../../../packages/client/src/schema';
 export type {
   Collection,
@@ -12,4 +13,5 @@ export type {
   NewPrompt,
   Prompt,
   Style,
+  TerminatedPrompt,
 } from '../../../../packages/client/src/types';

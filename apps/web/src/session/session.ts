@@ -28,12 +28,6 @@ export function client(): Client {
   return found.client;
 }
 
-/** Requests with the key that no method of the client makes. */
-export function authorizedFetch(path: string, init: RequestInit = {}): Promise<Response> {
-  const headers = { ...init.headers, Authorization: `Bearer ${current.value?.key ?? ''}` };
-  return checkedFetch(`${serviceUrl}${path}`, { ...init, headers });
-}
-
 /** @throws DarkroomError if the service does not accept the key, or does not answer. */
 export async function signIn(key: string, keep: boolean): Promise<void> {
   const candidate = createClient({ baseUrl: serviceUrl, apiKey: key, fetch: reachingFetch, retries: 1 });

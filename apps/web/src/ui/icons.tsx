@@ -17,8 +17,10 @@ const paths = {
   upload: 'M12 20V8M7 12l5-5 5 5M5 4h14',
 } as const;
 
+export type IconName = keyof typeof paths;
+
 /** A picture beside a text, or in a button that has a label. */
-export function Icon({ name }: { name: keyof typeof paths }) {
+export function Icon({ name }: { name: IconName }) {
   return (
     <svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">
       <path d={paths[name]} />
