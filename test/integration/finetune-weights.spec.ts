@@ -263,6 +263,21 @@ describe('weights of a Fine-Tune', () => {
       expect((await put(diffusers)).status).toBe(200);
     });
 
+    itOnce('answers 503 while the process that checks files cannot start, and stores nothing', async () => {
+      const inspector = api.app.get(WeightsInspector);
+      const { work } = inspector as unknown as {
+        work: { options: { file: string }; close(): void; isClosed: boolean };
+      };
+      const { file } = work.options;
+      work.close();
+      work.isClosed = false;
+      work.options.file = `${file}.none`;
+      const { status, body, headers } = await put(diffusers);
+      work.options.file = file;
+      expect([status, body.code, headers.get('retry-after')]).toEqual([503, 'ServiceUnavailable', '2']);
+      expect((await put(diffusers)).status).toBe(200);
+    });
+
     itOnce('inspects at most one file of another key before a key’s only one', async () => {
       const inspector = api.app.get(WeightsInspector);
       const { work } = inspector as unknown as { work: { run(order: { path: string }): Promise<unknown> } };

@@ -136,6 +136,21 @@ describe('Revoking an API key', () => {
     expect(((await ended) as [Error])[0].message).toBe('aborted');
   });
 
+  it('answers a request that waits for its picture with the record, and closes its connection', async () => {
+    const waiting = api.request<{ id: string; status: string }>('POST', '/v1/sd/text-to-image', {
+      key,
+      headers: { prefer: 'wait=60' },
+      body: { prompt: 'a star' },
+    });
+    const { manager } = api.dataSource;
+    await until(async () => (await manager.countBy(ImageTask, { ownerId: key.id })) === 1, 'the Generation is stored');
+    await revoke();
+    const { status, body, headers } = await waiting;
+    expect([status, headers.get('connection')]).toEqual([201, 'close']);
+    expect(['queued', 'canceled']).toContain(body.status);
+    await until(async () => (await statusOf(body.id)) === 'canceled', 'it is canceled');
+  });
+
   it('answers an upload with 401 and stops it', async () => {
     const { id } = await makeFinetune(api, key, { model: 'shapes' });
     const upload = request(`${api.baseUrl}/v1/finetunes/${id}/weights`, {

@@ -72,6 +72,15 @@ describe('Keys over HTTP', () => {
     expect([scopes, await statusOf(token), await statusOf(token, 'POST')]).toEqual([['write'], 200, 201]);
   });
 
+  it('have an address at which they are read without secrets', async () => {
+    const { headers, body } = await call('POST', '', { name: 'shop' });
+    expect(headers.get('location')).toMatch(new RegExp(`/v1/keys/${body.id}$`));
+    const { token: _, webhook_secret: __, ...shown } = body;
+    expect((await call('GET', `/${body.id}`)).body).toEqual(shown);
+    const unknown = await call('GET', `/${newIdentifier()}`);
+    expect([unknown.status, unknown.body.code]).toEqual([404, 'KeyNotFound']);
+  });
+
   it('are listed newest first, in pages, without secrets', async () => {
     const made = [await create({ name: 'a' }), await create({ name: 'b' })];
     const { body, headers, text } = await call<KeyJson[]>('GET', '?limit=2');

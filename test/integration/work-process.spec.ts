@@ -116,7 +116,7 @@ describe(WorkProcess.name, () => {
 
   it('reports that its process cannot start', async () => {
     const broken = new WorkProcess({ name: 'test', file: `${file}.none`, timeMs: 30_000, heapMb: 64, residentMb: 400 });
-    await expect(broken.run({})).rejects.toMatchObject({ failure: 'died' });
+    await expect(broken.run({})).rejects.toMatchObject({ failure: 'not started' });
     broken.close();
   });
 

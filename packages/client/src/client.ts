@@ -211,6 +211,7 @@ function keysOf({ get, post, patch, remove, pages }: Verbs) {
     list: (query?: QueryOf<'listKeys'>, more?: RequestOptions) => get<Key[]>(keysPath, query, more),
     pages: (query?: QueryOf<'listKeys'>, more?: RequestOptions) =>
       pages<Key, QueryOf<'listKeys'>>(keysPath, query, more),
+    get: (id: string, more?: RequestOptions) => get<Key>(pathOf(keysPath, id), undefined, more),
     update: (id: string, change: KeyChange, more?: RequestOptions) => patch<Key>(pathOf(keysPath, id), change, more),
     rotate: (id: string, rotation: KeyRotation = {}, more?: RequestOptions) =>
       post<RotatedKey>(pathOf(keysPath, id, 'rotate'), rotation, more),

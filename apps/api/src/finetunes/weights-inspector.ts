@@ -56,7 +56,8 @@ export class WeightsInspector implements OnApplicationShutdown {
   /**
    * @param modelFolder folder of the base model.
    * @throws UnprocessableError `WeightsMalformed`, `WeightsDoNotFitModel` or `WeightsKindUnsupported`; `WeightsTooComplex` for a
-   * file that takes too much time or memory; `ModelBroken`. InspectionsFullError while too many wait.
+   * file that takes too much time or memory; `ModelBroken`. InspectionsFullError while too many wait. ServiceUnavailableError while
+   * the child cannot start.
    */
   async inspect(ownerId: string, path: string, modelFolder: string): Promise<AcceptedWeights> {
     const found = await this.turns
@@ -74,6 +75,8 @@ export class WeightsInspector implements OnApplicationShutdown {
 /** A file whose process dies twice is itself the cause, whatever ended the process. */
 function outcomeOf(error: WorkError): Error {
   if (error.failure === 'closed') return new ServiceUnavailableError('The service is ending.');
+  if (error.failure === 'not started')
+    return new ServiceUnavailableError('Files cannot be checked at the moment. Try again shortly.');
   return error.failure === 'failed' ? error : tooComplex();
 }
 

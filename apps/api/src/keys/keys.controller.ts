@@ -11,9 +11,10 @@ import { Controller, Delete, Get, Param, Patch, Post, Res } from '@nestjs/common
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { NeedsScope, OwnerId } from '../auth/api-key.guard';
-import { ApiChanges, ApiCreates, ApiLists, ApiRemoves } from '../docs/operation';
+import { ApiChanges, ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBody } from '../http/body';
 import { SendsList } from '../http/list.interceptor';
+import { LocatedAt } from '../http/located-at';
 import { AnswersSecrets } from '../http/secrets';
 import type { List } from '../infrastructure/list';
 import { KeysService } from './keys.service';
@@ -27,9 +28,11 @@ export class KeysController {
 
   @Post()
   @AnswersSecrets('token', 'webhook_secret')
+  @LocatedAt('/v1/keys')
   @ApiCreates('createKey', 'Make an API key', {
     body: CreateKeyDto,
     reply: CreatedKeyDto,
+    isLocated: true,
     description:
       'The answer is the only one with its token and the secret of its webhooks. It needs the scope `admin`.',
   })
@@ -45,6 +48,15 @@ export class KeysController {
   @SendsList()
   findAll(@Res() _: Response): List {
     return this.keys.list();
+  }
+
+  @Get(':id')
+  @ApiFinds('getKey', 'Get an API key', {
+    reply: KeyDto,
+    description: 'Without its token and secret. A revoked one can be read too. It needs the scope `admin`.',
+  })
+  findOne(@Param('id') id: string): Promise<KeyDto> {
+    return this.keys.findOne(id);
   }
 
   @Patch(':id')

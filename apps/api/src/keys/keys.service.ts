@@ -21,6 +21,11 @@ export class KeysService {
     return listOf(this.keys.createQueryBuilder('key'), (rows) => rows.map((key) => KeyDto.from(key)));
   }
 
+  /** @throws NotFoundError */
+  async findOne(id: string): Promise<KeyDto> {
+    return KeyDto.from(await this.find(id));
+  }
+
   /** @returns the key with its secrets, which cannot be recovered later. */
   async create(dto: CreateKeyDto): Promise<CreatedKeyDto> {
     const { apiKey, token } = newApiKey(dto.name.trim(), dto.scopes ?? ['write']);

@@ -55,10 +55,11 @@ export class WaitInterceptor implements NestInterceptor {
       if (seconds === undefined) return next.handle();
       return next.handle().pipe(
         concatMap(async (record: object) => {
-          if (!isGeneration(record) || !this.holdIfPossible(ownerId, response)) return record;
+          const ended = isGeneration(record) && this.holdIfPossible(ownerId, response);
+          if (!ended) return record;
           response.setHeader('Preference-Applied', `wait=${seconds}`);
           try {
-            return await this.wait(ownerId, record, seconds, response);
+            return await this.wait(ownerId, record, seconds, response, ended);
           } catch (error) {
             // The Generation is stored: an error would make its caller request another one.
             this.logger.debug('the record could not be read after the wait', { reason: (error as Error).message });
@@ -68,11 +69,11 @@ export class WaitInterceptor implements NestInterceptor {
       );
     }
     const presenter = this.modules.get<DonePresenter>(rule, { strict: false });
-    this.hold(ownerId, response);
+    const ended = this.hold(ownerId, response);
     return next.handle().pipe(
       concatMap(async (record: GenerationDto) => {
-        const ended = await this.wait(ownerId, record, presenter.waitSeconds, response);
-        return presenter.present(ended, {
+        const waited = await this.wait(ownerId, record, presenter.waitSeconds, response, ended);
+        return presenter.present(waited, {
           ownerId,
           body: request.body,
           isGone: response.closed,
@@ -82,23 +83,35 @@ export class WaitInterceptor implements NestInterceptor {
     );
   }
 
-  private holdIfPossible(ownerId: string, response: Response): boolean {
+  private holdIfPossible(ownerId: string, response: Response): AbortSignal | undefined {
     try {
-      this.hold(ownerId, response);
-      return true;
+      return this.hold(ownerId, response);
     } catch (error) {
-      if (error instanceof TooManyError) return false;
+      if (error instanceof TooManyError) return undefined;
       throw error;
     }
   }
 
-  /** Counts an answer that waits until it is closed. @throws TooManyError */
-  private hold(ownerId: string, response: Response): void {
-    if (response.closed) return;
+  /**
+   * Counts an answer that waits until it is closed.
+   * @returns aborted when the wait ends early: the caller has gone, or its key is revoked.
+   * @throws TooManyError
+   */
+  private hold(ownerId: string, response: Response): AbortSignal {
+    if (response.closed) return AbortSignal.abort();
     if (this.count >= mostInAll) throw new TooManyWaitingError();
-    this.longRequests.count(ownerId, response, 'waiting answer', () => response.destroy());
+    const ended = new AbortController();
+    this.longRequests.count(ownerId, response, 'waiting answer', () => {
+      // The caller gets the record as it is; its next request is refused.
+      if (!response.headersSent) response.setHeader('Connection', 'close');
+      ended.abort();
+    });
     this.count++;
-    response.once('close', () => this.count--);
+    response.once('close', () => {
+      this.count--;
+      ended.abort();
+    });
+    return ended.signal;
   }
 
   /**
@@ -110,12 +123,10 @@ export class WaitInterceptor implements NestInterceptor {
     record: GenerationDto,
     seconds: number,
     response: Response,
+    ended: AbortSignal,
   ): Promise<GenerationDto> {
     this.turns.end(response);
-    const gone = new AbortController();
-    response.once('close', () => gone.abort());
-    if (response.closed) gone.abort();
-    if (!isTerminated(record.status)) await this.terminations.until(record.id, seconds * 1000, gone.signal);
+    if (!isTerminated(record.status)) await this.terminations.until(record.id, seconds * 1000, ended);
     try {
       return await this.generations.findOne(ownerId, record.id);
     } catch (error) {

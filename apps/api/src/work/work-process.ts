@@ -15,10 +15,10 @@ export interface WorkOrder {
 }
 export type WorkAnswer = { ready: true } | { id: number; result: unknown } | { id: number; error: { message: string } };
 
-/** Why a job failed: the work threw, took too long or too much memory, or its process died for another reason. */
-export type WorkFailure = 'failed' | 'time' | 'memory' | 'died' | 'closed';
+/** Why a job failed: the work threw, took too long or too much memory, its process died for another reason or did not start. */
+export type WorkFailure = 'failed' | 'time' | 'memory' | 'died' | 'not started' | 'closed';
 
-/** A failed job. With `died` and `closed` a retry may succeed; with the others it would fail again. */
+/** A failed job. With `died`, `not started` and `closed` a retry may succeed; with the others it would fail again. */
 export class WorkError extends Error {
   override readonly name = 'WorkError';
 
@@ -108,7 +108,8 @@ export class WorkProcess<Order, Result> {
         } catch (error) {
           // A child that exceeded its time or memory says nothing about the next job.
           if (error instanceof WorkError && error.isOfTheWork) this.deathsInRow = 0;
-          if (left === 0 || !(error instanceof WorkError) || error.failure !== 'died') throw error;
+          if (left === 0 || !(error instanceof WorkError) || error.isOfTheWork || error.failure === 'closed')
+            throw error;
         }
     } finally {
       this.isBusy = false;
@@ -191,7 +192,9 @@ export class WorkProcess<Order, Result> {
     const ready = new Promise<void>((resolve, reject) => {
       child.once('message', () => resolve());
       const ended = (how: string): void =>
-        reject(new WorkError(this.isClosed ? 'closed' : 'died', `The ${name} process ended at its start: ${how}.`));
+        reject(
+          new WorkError(this.isClosed ? 'closed' : 'not started', `The ${name} process ended at its start: ${how}.`),
+        );
       child.once('close', (code, signal) => ended(signal ?? `exit code ${code}`));
       child.once('error', (error) => ended(error.message));
     });
