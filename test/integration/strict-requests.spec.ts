@@ -147,6 +147,16 @@ describe('Requests that the service does not take as they are', () => {
       expect(errors).toEqual([{ pointer: `/${name}`, message: `is not a known field; it is called "${ours}" here` }]);
     });
 
+    it.each([
+      ['{"prompt": "a", }', 'it is not valid JSON, from its character 17 on'],
+      [
+        '{"prompt": "a"',
+        'it is not valid JSON: a bracket or a quotation mark is open at its end, or a bracket closes nothing',
+      ],
+    ])('says where %s is not JSON', async (raw, reason) => {
+      expect((await draw(raw)).body.detail).toBe(`The body cannot be read: ${reason}.`);
+    });
+
     it('says which shapes there are instead of a ratio', async () => {
       const { detail } = await refusal({ prompt: 'x', aspect_ratio: '16:9' });
       expect(detail).toMatch(/square \(512x512\), portrait \(512x768\) or landscape \(768x512\).*got "16:9"/);

@@ -63,7 +63,10 @@ export class JsonBody {
     if (bytes.length === 0) return {};
     if (!isUtf8(bytes)) throw new MalformedBodyError('it is not UTF-8');
     const found = scanJson(bytes);
-    if (found === 'malformed') throw new MalformedBodyError(notJson);
+    if (found === 'malformed')
+      throw new MalformedBodyError(
+        `${notJson}: a bracket or a quotation mark is open at its end, or a bracket closes nothing`,
+      );
     if (found)
       throw new InvalidError('ValidationFailed', `The body ${found.message}.`, [
         { pointer: '', message: found.message },
@@ -81,8 +84,11 @@ export class JsonBody {
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
-  } catch {
-    throw new MalformedBodyError(notJson);
+  } catch (error) {
+    const position = /at position (\d+)/.exec((error as SyntaxError).message)?.[1];
+    throw new MalformedBodyError(
+      position === undefined ? notJson : `${notJson}, from its character ${Number(position) + 1} on`,
+    );
   }
 }
 
