@@ -51,6 +51,14 @@ describe.each(['file', 's3'] as const)('the storage contract: %s', (kind) => {
     expect(await text((await storage.read('a/0.png'))!.stream)).toBe('second');
   });
 
+  it('writes an object while the last other one of its folder is removed', async () => {
+    for (let n = 0; n < 100; n++) {
+      await storage.write(`a/${n}/old.png`, Buffer.from('old'));
+      await Promise.all([storage.write(`a/${n}/new.png`, Buffer.from('new')), storage.removeAll(`a/${n}/old.png`)]);
+    }
+    expect(await keysOf(storage)).toHaveLength(100);
+  });
+
   it('has no object that was not written', async () => {
     expect(await storage.read('a/b.png')).toBeUndefined();
     expect(await keysOf(storage)).toEqual([]);

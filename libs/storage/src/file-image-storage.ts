@@ -1,4 +1,4 @@
-import { createWriteStream } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
 import { access, constants, mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { randomBytes } from 'node:crypto';
@@ -8,6 +8,9 @@ import type { ImageStorage, StoredObject } from './image-storage';
 
 /** Suffix of a file that is still being written; after a crash `list` finds it, and the sweeper removes it. */
 const partSuffix = '.part';
+
+/** How often a folder is made for a file, when others remove it at the same time. */
+const opens = 10;
 
 /** Objects as files in one folder. Each is written beside its final path, synced and renamed. */
 export class FileImageStorage implements ImageStorage {
@@ -19,10 +22,10 @@ export class FileImageStorage implements ImageStorage {
 
   async write(key: string, data: Uint8Array | Readable): Promise<void> {
     const path = this.pathOf(key);
-    await mkdir(dirname(path), { recursive: true });
     const part = `${path}.${randomBytes(6).toString('hex')}${partSuffix}`;
+    const file = await openIn(dirname(path), part);
     try {
-      await pipeline(data instanceof Readable ? data : Readable.from([data]), createWriteStream(part, { flush: true }));
+      await pipeline(data instanceof Readable ? data : Readable.from([data]), file.createWriteStream({ flush: true }));
       await rename(part, path);
       await syncFolder(dirname(path));
     } catch (error) {
@@ -82,6 +85,18 @@ export class FileImageStorage implements ImageStorage {
     const path = resolve(this.root, key);
     if (!path.startsWith(this.root + sep)) throw new Error(`"${key}" is no key inside the storage.`);
     return path;
+  }
+}
+
+/** Opens a new file. Whoever removes the last file of a folder removes the folder too, maybe right after it was made here. */
+async function openIn(folder: string, path: string): Promise<FileHandle> {
+  for (let left = opens - 1; ; left--) {
+    await mkdir(folder, { recursive: true });
+    try {
+      return await open(path, 'w');
+    } catch (error) {
+      if (left === 0 || !isAbsent(error)) throw error;
+    }
   }
 }
 
