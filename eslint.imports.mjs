@@ -54,7 +54,7 @@ export const allowedInApi = {
   events: ['auth', 'docs', 'finetune-prompts', 'infrastructure', 'long-requests', 'text-to-image'],
   keys: ['auth', 'docs', 'http', 'infrastructure'],
   openai: ['auth', 'docs', 'http', 'infrastructure', 'text-to-image', 'work'],
-  waiting: ['http', 'infrastructure', 'long-requests', 'text-to-image'],
+  waiting: ['http', 'idempotency', 'infrastructure', 'long-requests', 'text-to-image'],
 };
 export const apiFolders = foldersOf('apps/api/src');
 assertOneWay('apps/api/src', apiFolders, allowedInApi);

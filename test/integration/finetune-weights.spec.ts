@@ -75,14 +75,23 @@ describe('weights of a Fine-Tune', () => {
       expect(await uploads()).toEqual([]);
     });
 
-    itOnce('accepts a textual inversion embedding, and a scale', async () => {
+    itOnce('accepts a textual inversion embedding, and refuses to scale it', async () => {
       const width = 128;
       const embedding = encodeSafetensors({
         zwx: { shape: [2, width], values: new Float32Array(2 * width).fill(0.1) },
       });
-      const { status, body } = await put(embedding, '?scale=0.75');
+      const problemOf = async (reply: Promise<{ status: number; body: object }>) => {
+        const { status, body } = await reply;
+        const { code, errors } = body as ProblemJson;
+        return [status, code, errors?.[0].parameter ?? errors?.[0].pointer];
+      };
+      expect(await problemOf(put(embedding, '?scale=0.75'))).toEqual([422, 'ScaleUnsupported', 'scale']);
+      expect(await row()).toMatchObject({ weightsKind: null });
+      const { status, body } = await put(embedding);
       expect([status, body.status]).toEqual([200, 'ready']);
-      expect(await row()).toMatchObject({ weightsKind: 'textual_inversion', weightsScale: 0.75 });
+      expect(await row()).toMatchObject({ weightsKind: 'textual_inversion', weightsScale: 1 });
+      const patch = api.request('PATCH', `/v1/finetunes/${id}`, { key, body: { scale: 2 } });
+      expect(await problemOf(patch)).toEqual([422, 'ScaleUnsupported', '/scale']);
     });
 
     it('replaces the previous weights and removes their file', async () => {

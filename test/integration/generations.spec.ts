@@ -283,8 +283,8 @@ describe('Generations', () => {
         'another charset than UTF-8',
         '{"prompt":"x"}',
         { 'content-type': 'application/json; charset=utf-16' },
-        400,
-        'MalformedBody',
+        415,
+        'UnsupportedMediaType',
       ],
     ];
 

@@ -91,10 +91,11 @@ describe('Messages of errors', () => {
 
     it.each([
       ['https://a.example:0/', 'must not have the port 0'],
-      ['https://a.example/bücher', 'must be an absolute http or https URL'],
+      ['https://a.example/bücher', 'must have "ü" percent-encoded, as a URL has it'],
+      ['https://a.example/%zz', 'must have "%" percent-encoded, as a URL has it'],
       ['https://a b.example/', 'must be an absolute http or https URL'],
       ['https:///hook', 'must be an absolute http or https URL'],
-      ['https://a.example:99999/', 'must be an absolute http or https URL'],
+      ['https://a.example:99999/', 'must be an absolute http or https URL, with a port up to 65535 if any'],
     ])('say what is wrong with %s', async (url, message) => {
       const { status, body } = await webhook(url);
       expect([status, body.errors]).toEqual([400, [{ pointer: '/webhook', message }]]);

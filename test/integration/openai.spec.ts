@@ -122,10 +122,22 @@ describe('POST /v1/images/generations', () => {
       });
     });
 
+    it('for one that is deleted meanwhile', async () => {
+      const answer = errorOf(clientOf(key), {});
+      const id = await queued();
+      await api.request('DELETE', `/v1/sd/text-to-image/${id}`, { key });
+      expect(await answer).toMatchObject({
+        status: 422,
+        code: 'GenerationFailed',
+        error: { message: `The Generation ${id} was deleted before it was finished.` },
+      });
+    });
+
     it('for one that takes too long, and names it', async () => {
       OpenaiImages.waitSeconds = 1;
-      const { status, body } = await raw({ prompt: 'x' });
+      const { status, headers, body } = await raw({ prompt: 'x' });
       const [{ id }] = (await generations(key)).body;
+      expect(headers.get('x-generation-id')).toBe(id);
       expect([status, body.error.code, body.error.message]).toEqual([
         422,
         'GenerationUnfinished',

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { Terminations } from '../../apps/api/src/waiting/terminations';
 import type { Reply, TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
@@ -42,6 +41,13 @@ describe('Prefer: wait', () => {
     expect(body.images).toHaveLength(1);
   });
 
+  it('without a number means a minute', async () => {
+    const answer = create({ prefer: 'wait' });
+    await drawTask(api, await until(newest, 'it is queued'));
+    const { headers, body } = await answer;
+    expect([headers.get('preference-applied'), body.status]).toEqual(['wait=60', 'succeeded']);
+  });
+
   it('answers with the queued record when the time is over', async () => {
     const { status, headers, body } = await create({ prefer: 'wait=1' });
     expect([status, headers.get('preference-applied'), body.status]).toEqual([201, 'wait=1', 'queued']);
@@ -77,6 +83,7 @@ describe('Prefer: wait', () => {
     expect([first.body.id, first.body.status]).toEqual([id, 'succeeded']);
     expect([second.status, second.body.id, second.body.status]).toEqual([201, id, 'succeeded']);
     expect(second.headers.get('idempotency-replayed')).toBe('true');
+    expect((await create({ 'idempotency-key': 'once' })).body).toEqual(first.body);
     expect((await api.request<unknown[]>('GET', path, { key })).body).toHaveLength(1);
   });
 
@@ -109,16 +116,6 @@ describe('Prefer: wait', () => {
     await expect(answer).rejects.toThrow();
     const held = api.app.get<unknown, { waiting: Map<string, unknown> }>(Terminations);
     await until(async () => held.waiting.size === 0, 'nobody waits');
-  });
-
-  it('ends when its key is revoked', async () => {
-    const answer = create({ prefer: 'wait=60' }).catch((error: Error) => error);
-    await until(newest, 'it is queued');
-    await delay(0);
-    await api.dataSource.query(`UPDATE api_keys SET revoked_at = now() WHERE id = $1`, [key.id]);
-    // The connection is closed, or its canceled Generation is the answer.
-    const outcome = await answer;
-    if (!(outcome instanceof Error)) expect(outcome.body.status).toBe('canceled');
   });
 
   it('gives each of the other creations a Location too', async () => {

@@ -12,6 +12,7 @@ import { FinetunesModule } from './finetunes/finetunes.module';
 import { ProblemFilter } from './http/problem.filter';
 import { RequestInterceptor } from './http/request.interceptor';
 import { IdempotencyInterceptor } from './idempotency/idempotency.interceptor';
+import { IdempotencyModule } from './idempotency/idempotency.module';
 import { ImagesModule } from './images/images.module';
 import { InfrastructureModule } from './infrastructure/infrastructure.module';
 import { KeysModule } from './keys/keys.module';
@@ -48,6 +49,7 @@ import { WebhooksModule } from './webhooks/webhooks.module';
     RetentionModule,
     SandboxModule,
     WaitingModule,
+    IdempotencyModule,
     OpenaiModule,
     KeysModule,
     PageModule,

@@ -3,7 +3,7 @@ import { loadConfig } from '@app/config';
 import { createDataSource, newApiKey } from '@app/database';
 import type { ApiKeyScope } from '@app/domain';
 import { ApiKey, apiKeyScopes, keyFacts } from '@app/domain';
-import { revokeKey } from '@app/image-tasks';
+import { announceKey, revokeKey } from '@app/image-tasks';
 import { Command, Option } from 'commander';
 import type { Repository } from 'typeorm';
 import { cancelWork } from './key-work';
@@ -140,6 +140,7 @@ async function rotate(name: string, { grace, ...output }: { grace: Date } & Outp
     if (key.revokedAt) throw new CliError(`The key "${key.name}" is revoked.`);
     const fresh = key.rotateSecret(grace);
     await keys.save(key);
+    await announceKey(keys.manager, key.id);
     return fresh;
   });
   report(

@@ -23,7 +23,7 @@ export interface StepMessage {
   preview?: string;
 }
 
-/** An API key was revoked. The payload is its id. */
+/** An API key was revoked or rotated. The payload is its id. */
 export const keyChannel = 'darkroom_key';
 
 /** Sends task ids on channels; listeners receive them when the surrounding transaction commits. */

@@ -7,7 +7,7 @@ export { ImageTaskLifeCycle } from './image-task-life-cycle';
 export type { NewTask } from './insert-tasks';
 export { devicesFor, LiveWorkers, workerBeatMs } from './live-workers';
 export type { WorkerAbilities } from './live-workers';
-export { revokeKey } from './revoke-key';
+export { announceKey, revokeKey } from './revoke-key';
 export type { Settlement } from './settlement';
 export { abandonedMs, deathsAfter, heartbeatTimeoutMs, leftUntil, maxAttempts, silenceFactor } from './silence';
 export { claimDueStatement } from './statements/claim-due';

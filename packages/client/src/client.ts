@@ -28,6 +28,7 @@ import type {
   PromptStatus,
   QueryOf,
   RotatedKey,
+  RotatedWebhookSecret,
   Style,
   StyleToApply,
   TerminatedPrompt,
@@ -215,6 +216,8 @@ function keysOf({ get, post, patch, remove, pages }: Verbs) {
     update: (id: string, change: KeyChange, more?: RequestOptions) => patch<Key>(pathOf(keysPath, id), change, more),
     rotate: (id: string, rotation: KeyRotation = {}, more?: RequestOptions) =>
       post<RotatedKey>(pathOf(keysPath, id, 'rotate'), rotation, more),
+    rotateWebhookSecret: (id: string, rotation: KeyRotation = {}, more?: RequestOptions) =>
+      post<RotatedWebhookSecret>(pathOf(keysPath, id, 'rotate-webhook-secret'), rotation, more),
     revoke: (id: string, more?: RequestOptions) => remove(pathOf(keysPath, id), more),
   };
 }

@@ -531,9 +531,29 @@ export interface paths {
         put?: never;
         /**
          * Give an API key a new token
-         * @description The previous token stays valid for `grace_hours`. It needs the scope `admin`.
+         * @description The previous token stays valid for `grace_hours`, or until the next rotation: the newest token and the one before it are valid. It needs the scope `admin`.
          */
         post: operations["rotateKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/keys/{id}/rotate-webhook-secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give an API key a new secret for its webhooks
+         * @description Webhooks are signed with both secrets for `grace_hours`, or until the next rotation. It needs the scope `admin`.
+         */
+        post: operations["rotateWebhookSecret"];
         delete?: never;
         options?: never;
         head?: never;
@@ -682,7 +702,7 @@ export interface components {
          * @description Stable name of an error; docs/errors.md says what each means.
          * @enum {string}
          */
-        ErrorCode: "ValidationFailed" | "MalformedBody" | "PromptMissing" | "FineTuneNameMissing" | "FineTuneImagesMissing" | "FineTuneImagesNotEnough" | "IdempotencyKeyInvalid" | "BadRequest" | "Unauthorized" | "ScopeMissing" | "PublicCollection" | "GenerationNotFound" | "FineTuneNotFound" | "PromptNotFound" | "CollectionNotFound" | "StyleNotFound" | "DeliveryNotFound" | "KeyNotFound" | "ImageNotFound" | "RouteNotFound" | "MethodNotAllowed" | "BodyTimeout" | "UploadStalled" | "GenerationTerminated" | "IdempotencyKeyInUse" | "KeyInUse" | "KeyRevoked" | "BodyTooLarge" | "UnsupportedMediaType" | "ModelNotInstalled" | "ModelBroken" | "SchedulerUnsupported" | "SizeUnsupported" | "PromptDoesNotIncludeFineTuneName" | "PromptTooLong" | "TooManyPrompts" | "FineTuneStale" | "WeightsMissing" | "WeightsMalformed" | "WeightsDoNotFitModel" | "WeightsKindUnsupported" | "WeightsTooComplex" | "StorageFull" | "IdempotencyKeyReused" | "WebhookAddressRefused" | "GenerationFailed" | "GenerationUnfinished" | "RateLimited" | "TooManyRequests" | "QueueFull" | "TooManyUploads" | "RoomReserved" | "TooManyEventStreams" | "ListRunning" | "TooManyWaiting" | "InternalError" | "ServiceUnavailable";
+        ErrorCode: "ValidationFailed" | "MalformedBody" | "PromptMissing" | "FineTuneNameMissing" | "FineTuneImagesMissing" | "FineTuneImagesNotEnough" | "IdempotencyKeyInvalid" | "BadRequest" | "Unauthorized" | "ScopeMissing" | "PublicCollection" | "GenerationNotFound" | "FineTuneNotFound" | "PromptNotFound" | "CollectionNotFound" | "StyleNotFound" | "DeliveryNotFound" | "KeyNotFound" | "ImageNotFound" | "RouteNotFound" | "MethodNotAllowed" | "BodyTimeout" | "UploadStalled" | "GenerationTerminated" | "IdempotencyKeyInUse" | "KeyInUse" | "KeyRevoked" | "BodyTooLarge" | "UnsupportedMediaType" | "ModelNotInstalled" | "ModelBroken" | "SchedulerUnsupported" | "SizeUnsupported" | "PromptDoesNotIncludeFineTuneName" | "PromptTooLong" | "TooManyPrompts" | "FineTuneStale" | "WeightsMissing" | "ScaleUnsupported" | "WeightsMalformed" | "WeightsDoNotFitModel" | "WeightsKindUnsupported" | "WeightsTooComplex" | "StorageFull" | "IdempotencyKeyReused" | "WebhookAddressRefused" | "GenerationFailed" | "GenerationUnfinished" | "RateLimited" | "TooManyRequests" | "QueueFull" | "TooManyUploads" | "RoomReserved" | "TooManyEventStreams" | "ListRunning" | "TooManyWaiting" | "InternalError" | "ServiceUnavailable";
         FieldProblem: {
             /**
              * @description RFC 6901 pointer into the body.
@@ -1809,10 +1829,78 @@ export interface components {
         };
         RotateKey: {
             /**
-             * @description For how many hours the previous token stays valid. Default: 24.
+             * @description For how many hours the previous token or secret stays valid. Default: 24.
              * @example 24
              */
             grace_hours?: number | null;
+        };
+        RotatedWebhookSecret: {
+            /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
+            id: string;
+            /**
+             * @description The public beginning of its token.
+             * @example dr_0123456789ab
+             */
+            prefix: string;
+            /** @example web shop */
+            name: string;
+            /** @description What it may do: `write` includes `read`, and `admin` both. */
+            scopes: components["schemas"]["KeyScope"][];
+            /** @description Whether no engine draws for it, and it gets marked pictures at once. */
+            sandbox: boolean;
+            /**
+             * @description Requests per minute; 0: no limit, null: what the service has for all keys.
+             * @example 600
+             */
+            rate_limit_per_minute: number | null;
+            /**
+             * @description Generations and Prompts that may wait; 0: no limit, null: what the service has for all keys.
+             * @example 1000
+             */
+            max_queued: number | null;
+            /**
+             * @description Generations and Prompts that may be drawn at once; 0: no limit, null: what the service has for all keys.
+             * @example 0
+             */
+            max_concurrent: number | null;
+            /**
+             * @description Megabytes of pictures and weights; 0: no limit, null: what the service has for all keys.
+             * @example 20000
+             */
+            max_storage_mb: number | null;
+            /**
+             * @description Days after which finished records are deleted; null: never.
+             * @example 30
+             */
+            retention_days: number | null;
+            /**
+             * Format: date-time
+             * @example 2026-11-20T09:21:33.123Z
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description To the minute.
+             * @example null
+             */
+            last_used_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it was revoked.
+             * @example null
+             */
+            revoked_at: string | null;
+            /**
+             * @description What signs the key's webhooks from now on. Shown only in this answer, and null when it is replayed under an Idempotency-Key.
+             * @example whsec_ZmFrZWZha2VmYWtlZmFrZWZha2VmYWtlZmFrZWZha2U=
+             */
+            webhook_secret: string | null;
+            /**
+             * Format: date-time
+             * @description Until when the previous secret signs as well.
+             * @example 2026-11-20T09:21:33.123Z
+             */
+            previous_webhook_secret_expires_at: string;
         };
     };
     responses: {
@@ -2067,7 +2155,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Well-formed, but impossible. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `SizeUnsupported`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneStale`, `WeightsMissing`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
+        /** @description Well-formed, but impossible. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `SizeUnsupported`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneStale`, `WeightsMissing`, `ScaleUnsupported`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
         Problem422: {
             headers: {
                 /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
@@ -2182,7 +2270,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description `wait=<seconds>`, from 1 to 60: the answer waits for the terminated record, at most so long. `Preference-Applied` in the answer says that it did; a key may have 20 answers waiting at each api process, and a further one does not wait. */
+                /** @description `wait=<seconds>`, from 1 to 60, or `wait`: the answer waits for the terminated record, at most so long. `Preference-Applied` in the answer says that it did; a key may have 20 answers waiting at each api process, and a further one does not wait. */
                 Prefer?: string;
                 /** @description A word of your own for this request: for 24 hours, a repeat with the same body gets the first reply and changes nothing. A request that failed stores nothing, so it may be repeated. */
                 "Idempotency-Key"?: string;
@@ -2437,7 +2525,7 @@ export interface operations {
             header?: {
                 /** @description A word of your own for this request: for 24 hours, a repeat with the same body gets the first reply and changes nothing. A request that failed stores nothing, so it may be repeated. */
                 "Idempotency-Key"?: string;
-                /** @description `wait=<seconds>`, from 1 to 60: the answer waits for the terminated record, at most so long. `Preference-Applied` in the answer says that it did; a key may have 20 answers waiting at each api process, and a further one does not wait. */
+                /** @description `wait=<seconds>`, from 1 to 60, or `wait`: the answer waits for the terminated record, at most so long. `Preference-Applied` in the answer says that it did; a key may have 20 answers waiting at each api process, and a further one does not wait. */
                 Prefer?: string;
             };
             path?: never;
@@ -3546,6 +3634,8 @@ export interface operations {
                     "RateLimit-Reset"?: number;
                     /** @description Present, and `true`, if an earlier request got this reply first. */
                     "Idempotency-Replayed"?: "true";
+                    /** @description The Generation, which `GET /v1/sd/text-to-image/:id` has with its seed and `served_by`. */
+                    "X-Generation-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3669,7 +3759,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenaiProblem"];
                 };
             };
-            /** @description Well-formed, but impossible. In the shape of OpenAI's API. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `SizeUnsupported`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneStale`, `WeightsMissing`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
+            /** @description Well-formed, but impossible. In the shape of OpenAI's API. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `SizeUnsupported`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneStale`, `WeightsMissing`, `ScaleUnsupported`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
             422: {
                 headers: {
                     /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
@@ -3950,7 +4040,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["RotateKey"];
             };
@@ -3973,6 +4063,56 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RotatedKey"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    rotateWebhookSecret: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A word of your own for this request: for 24 hours, a repeat with the same body gets the first reply and changes nothing. A request that failed stores nothing, so it may be repeated. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["RotateKey"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    /** @description Present, and `true`, if an earlier request got this reply first. */
+                    "Idempotency-Replayed"?: "true";
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RotatedWebhookSecret"];
                 };
             };
             400: components["responses"]["Problem400"];

@@ -18,6 +18,7 @@ export type PromptStatus = Schemas['PromptStatus'];
 export type Key = Schemas['Key'];
 export type CreatedKey = Schemas['CreatedKey'];
 export type RotatedKey = Schemas['RotatedKey'];
+export type RotatedWebhookSecret = Schemas['RotatedWebhookSecret'];
 export type NewKey = Schemas['CreateKey'];
 export type KeyChange = Schemas['UpdateKey'];
 export type KeyRotation = Schemas['RotateKey'];

@@ -24,13 +24,15 @@ export class ApiKeysService {
   private readonly rows: QueryBatcher<string, CallerKey | undefined>;
   /** By prefix; only existing keys. */
   private readonly known = new Map<string, { key: CallerKey; readAt: number }>();
+  /** A key whose reading had begun before all were forgotten may be out of date, and is not kept. */
+  private epoch = 0;
 
   constructor(
     @InjectRepository(ApiKey) private readonly apiKeys: Repository<ApiKey>,
     transactions: Transactions,
     notifications: Notifications,
   ) {
-    notifications.on(keyChannel, () => this.known.clear());
+    notifications.on(keyChannel, () => this.forgetAll());
     // Every request needs this row, so it is read by a prepared statement and made an entity by hand.
     const { columns } = apiKeys.metadata;
     const list = columns.map(({ databaseName, propertyName }) => `caller."${databaseName}" AS "${propertyName}"`);
@@ -69,16 +71,22 @@ export class ApiKeysService {
     this.known.delete(prefix);
   }
 
+  /** The same for the requests of all keys: one of them was revoked or rotated. */
+  forgetAll(): void {
+    this.epoch++;
+    this.known.clear();
+  }
+
   private knownKey(prefix: string): CallerKey | undefined {
     const known = this.known.get(prefix);
     return known && performance.now() - known.readAt < knownMs ? known.key : undefined;
   }
 
   private async read(prefix: string): Promise<CallerKey | undefined> {
-    const readAt = performance.now();
+    const [readAt, { epoch }] = [performance.now(), this];
     const key = await this.rows.get(prefix);
     if (this.known.size >= maxKnown) this.known.clear();
-    if (key) this.known.set(prefix, { key, readAt });
+    if (key && epoch === this.epoch) this.known.set(prefix, { key, readAt });
     return key;
   }
 

@@ -10,5 +10,6 @@ import { RateLimiter } from './rate-limiter';
 @Module({
   imports: [TypeOrmModule.forFeature([ApiKey])],
   providers: [ApiKeysService, RateLimiter, { provide: APP_GUARD, useClass: ApiKeyGuard }],
+  exports: [ApiKeysService],
 })
 export class AuthModule {}

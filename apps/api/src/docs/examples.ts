@@ -48,6 +48,7 @@ const examples: Readonly<Record<string, unknown>> = {
   max_storage_mb: 20_000,
   retention_days: 30,
   previous_token_expires_at: moment,
+  previous_webhook_secret_expires_at: moment,
   sha256: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
   base: 'sd1.5@0123456789ab',
   note: null,

@@ -11,7 +11,7 @@ import {
 } from '@nestjs/swagger';
 import { OpenaiProblemDto } from './openai-error.dto';
 import { idempotencyKeyHeader } from './operation';
-import { documentedError, rateHeaders, replayedHeader, requestIdHeader } from './responses';
+import { documentedError, generationIdHeader, rateHeaders, replayedHeader, requestIdHeader } from './responses';
 
 const errors = [400, 401, 403, 408, 409, 413, 415, 422, 429, 503];
 
@@ -41,7 +41,7 @@ export const ApiOpenai = () =>
     ApiResponse({
       status: 200,
       description: 'The pictures.',
-      headers: { ...requestIdHeader, ...rateHeaders, ...replayedHeader },
+      headers: { ...requestIdHeader, ...rateHeaders, ...replayedHeader, ...generationIdHeader },
       content: { 'application/json': { schema: { $ref: getSchemaPath(ImagesDto) } } },
     }),
     ...errors.map(error),

@@ -28,6 +28,8 @@ type Model = new () => object;
 interface Operation {
   /** If there are several, any one of them. */
   body?: Model | readonly Model[];
+  /** Whether the request may have no body. */
+  bodyIsOptional?: boolean;
   /** Whether the body is an array of 1 to 100 of them. */
   bodyIsArray?: boolean;
   /** For a file as the body: its maximum size in bytes. */
@@ -47,7 +49,7 @@ interface Operation {
 const errorsOfBodies = [400, 408, 413, 415];
 
 function operation(id: string, summary: string, success: number, options: Operation): MethodDecorator {
-  const { description, fileBytes, bodyIsArray, replyIsArray, isList, isLocated } = options;
+  const { description, fileBytes, bodyIsArray, bodyIsOptional, replyIsArray, isList, isLocated } = options;
   const bodies = [options.body ?? []].flat();
   const several = typeof options.reply === 'function' ? undefined : options.reply;
   const replies = typeof options.reply === 'function' ? [options.reply] : [...options.reply.keys()];
@@ -58,7 +60,7 @@ function operation(id: string, summary: string, success: number, options: Operat
     ApiBearerAuth(),
     ApiOperation({ operationId: id, summary, description }),
     ApiExtraModels(...replies, ProblemDto, ...bodies),
-    ...(bodies.length > 0 ? [ApiBody({ required: true, schema: bodySchema(bodies, bodyIsArray) })] : []),
+    ...(bodies.length > 0 ? [ApiBody({ required: !bodyIsOptional, schema: bodySchema(bodies, bodyIsArray) })] : []),
     ...(fileBytes ? [fileBody(fileBytes)] : []),
     ApiResponse({
       status: success,
@@ -126,7 +128,7 @@ export const ApiPrefersWait = () =>
     name: 'Prefer',
     required: false,
     description:
-      '`wait=<seconds>`, from 1 to 60: the answer waits for the terminated record, at most so long. `Preference-Applied` in the answer says that it did; a key may have 20 answers waiting at each api process, and a further one does not wait.',
+      '`wait=<seconds>`, from 1 to 60, or `wait`: the answer waits for the terminated record, at most so long. `Preference-Applied` in the answer says that it did; a key may have 20 answers waiting at each api process, and a further one does not wait.',
     schema: { type: 'string' },
     example: 'wait=30',
   });

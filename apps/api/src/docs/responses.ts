@@ -126,6 +126,14 @@ export const replayedHeader: HeadersObject = {
   },
 };
 
+/** The header of an answer whose body has no place for the Generation. */
+export const generationIdHeader: HeadersObject = {
+  'X-Generation-Id': {
+    description: 'The Generation, which `GET /v1/sd/text-to-image/:id` has with its seed and `served_by`.',
+    schema: { type: 'string' },
+  },
+};
+
 /** Errors that only undocumented routes return. */
 const ofOtherRoutes: readonly ErrorCode[] = ['ImageNotFound', 'RouteNotFound'];
 

@@ -22,6 +22,7 @@ import { FinetunesService, weightsFolderOf } from './finetunes.service';
 import { mapDiskErrors, receiveFile } from './receive-file';
 import { refuseOtherFiles } from './refuse-other-files';
 import { WeightsInspector } from './weights-inspector';
+import { refuseScale } from './refuse-scale';
 
 /** An upload that has not grown for this long belongs to a dead process. */
 const abandonedMs = 3_600_000;
@@ -103,11 +104,16 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
         const { hash, bytes } = await this.receive(file, path, upload);
         await refuseOtherFiles(path);
         const { kind, tokens: vectors = null } = await this.inspector.inspect(ownerId, path, base.folder);
+        refuseScale(kind, scale, { parameter: 'scale' });
         upload.signal.throwIfAborted();
         // A file that is sent twice gets two keys, so that removing one never removes the other.
         const key = `${weightsFolderOf(id)}/${upload.id}-${hash}.safetensors`;
         await this.disk.assertRoom(bytes);
-        await mapDiskErrors(this.storage.write(key, createReadStream(path)));
+        await mapDiskErrors(this.storage.write(key, createReadStream(path))).catch(async (error: unknown) => {
+          // Deleting the Fine-Tune removes its folder, with a file that is being written there.
+          await this.finetunes.load(ownerId, id);
+          throw error;
+        });
         return await this.assign(ownerId, id, { kind, vectors, hash, bytes, key, scale, base: weightsName(base) });
       } finally {
         await rm(path, { force: true });

@@ -12,6 +12,7 @@ import type { List } from '../infrastructure/list';
 import { listOf } from '../infrastructure/list';
 import { StoredFiles } from '../storage-use/stored-files';
 import { ThumbnailsService } from '../thumbnails/thumbnails.service';
+import { refuseScale } from './refuse-scale';
 
 /** Prefix of uploaded weights in the storage. */
 export const weightsFolder = 'weights';
@@ -67,15 +68,18 @@ export class FinetunesService {
 
   /**
    * Changes what the body has, and leaves the rest.
-   * @throws NotFoundError; UnprocessableError for a scale without weights.
+   * @throws NotFoundError; UnprocessableError for a scale without weights, or of weights that have none.
    */
   async update(ownerId: string, id: string, { title, metadata, scale }: UpdateFinetuneDto): Promise<FinetuneDto> {
     await this.finetunes.manager.transaction(async (manager) => {
-      const { weightsHash } = await findOwned(manager, Finetune, ownerId, id, { lock: 'pessimistic_write' });
+      const { weightsHash, weightsKind } = await findOwned(manager, Finetune, ownerId, id, {
+        lock: 'pessimistic_write',
+      });
       if (scale !== undefined && weightsHash === null)
         throw new UnprocessableError('WeightsMissing', 'The Fine-Tune has no weights that could be scaled.', [
           { pointer: '/scale', message: 'needs weights, and the Fine-Tune has none' },
         ]);
+      if (scale !== undefined) refuseScale(weightsKind, scale, { pointer: '/scale' });
       const change = {
         ...(title !== undefined && { title: title.trim() === '' ? null : title }),
         ...(metadata !== undefined && { metadata: metadata as never }),

@@ -5,8 +5,8 @@ import type { PipeTransform } from '@nestjs/common';
 
 type Dto = new () => object;
 
-/** The body as one checked object. */
-export const ValidBody = (dto: Dto) => Body(new BodyPipe(dto));
+/** The body as one checked object. @param options whether none counts as an empty one. */
+export const ValidBody = (dto: Dto, options: { isOptional?: boolean } = {}) => Body(new BodyPipe(dto, options));
 
 /** The body as an array of 1 to 100 checked objects; one invalid element rejects all. */
 export const ValidBodyArray = (dto: Dto) => Body(new BodyPipe(dto, { array: true }));
@@ -18,13 +18,13 @@ export const ValidBodyArray = (dto: Dto) => Body(new BodyPipe(dto, { array: true
 export class BodyPipe implements PipeTransform {
   constructor(
     private readonly dto: Dto,
-    private readonly options: { array?: boolean } = {},
+    private readonly options: { array?: boolean; isOptional?: boolean } = {},
   ) {}
 
   /** @throws InvalidError naming at most twenty invalid fields. */
   transform(body: unknown): object {
     const problems = new FieldProblems();
-    const read = this.read(body, problems);
+    const read = this.read(body === undefined && this.options.isOptional ? {} : body, problems);
     if (problems.count === 0) return read as object;
     throw new InvalidError(problems.code ?? 'ValidationFailed', problems.sentence(), problems.list());
   }

@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http';
 import { createServer } from 'node:http';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { OpenConnections } from './open-connections';
-import { answerUnreadable } from './unreadable-request';
+import { answerUnreadable, withHost } from './unreadable-request';
 
 /** A request's headers are a few kB; a slower sender would only hold a connection. */
 const headersTimeoutMs = 15_000;
@@ -21,8 +21,14 @@ export class BoundedAdapter extends ExpressAdapter {
    */
   override initHttpServer(): void {
     const server = createServer(
-      { headersTimeout: headersTimeoutMs, requestTimeout: 0, connectionsCheckingInterval: checkMs },
-      this.getInstance<RequestListener>(),
+      {
+        headersTimeout: headersTimeoutMs,
+        requestTimeout: 0,
+        connectionsCheckingInterval: checkMs,
+        // Node would answer without a body; `withHost` answers with a problem.
+        requireHostHeader: false,
+      },
+      withHost(this.getInstance<RequestListener>()),
     );
     // A sender with `Expect: 100-continue` gets its answer when the body is going to be read, see `sendContinue`.
     server.on('checkContinue', (request, response) => server.emit('request', request, response));

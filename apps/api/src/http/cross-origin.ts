@@ -9,7 +9,8 @@ const options = {
   ],
   exposedHeaders: [
     ...['ETag', 'Idempotency-Replayed', 'Link', 'Location', 'Preference-Applied', 'RateLimit-Limit'],
-    ...['RateLimit-Remaining', 'RateLimit-Reset', 'Retry-After', 'X-Request-Id'],
+    ...['RateLimit-Remaining', 'RateLimit-Reset', 'Retry-After', 'X-Generation-Id'],
+    'X-Request-Id',
   ],
   // A key is sent by the page itself, never by the browser.
   credentials: false,

@@ -55,7 +55,14 @@ describe(findInexact.name, () => {
       {
         pointer: '/0',
         message:
-          'must be a number that a double holds as it is written, or a string; got 1234567890123456789, which would become 1234567890123456800',
+          'must be a number that a double holds as it is written; got 1234567890123456789, which would become 1234567890123456800',
+      },
+    ]);
+    expect(problemsOf('{"metadata":{"a":1e400}}')).toEqual([
+      {
+        pointer: '/metadata/a',
+        message:
+          'must be a number that a double holds as it is written, or a string; got 1e400, which is beyond its range',
       },
     ]);
   });

@@ -54,7 +54,7 @@ export function findInexact(text: string, problems: FieldProblems): void {
       else (level.at as number)++;
     } else if (code === minus || (code >= zero && code <= nine)) {
       const end = endOfNumber(text, i);
-      const problem = isHeld(text, i, end) ? undefined : inexactness(text.slice(i, end));
+      const problem = isHeld(text, i, end) ? undefined : inexactness(text.slice(i, end), isFree(levels));
       if (problem) add(levels, problem, problems);
       i = end - 1;
     }
@@ -111,8 +111,16 @@ function isHeld(text: string, start: number, end: number): boolean {
   return digits <= safeDigits && exponent <= safeExponent && !(isNegative && digits === 0);
 }
 
-/** What is wrong with a decimal number as it is written, if anything. */
-export function inexactness(written: string): string | undefined {
+/** Whether the caller chooses the type of the current value: it is inside of metadata. */
+function isFree(levels: readonly Level[]): boolean {
+  return levels.some(({ at }, depth) => at === 'metadata' && depth < levels.length - 1);
+}
+
+/**
+ * What is wrong with a decimal number as it is written, if anything.
+ * @param maybeText whether a string could be sent in its place.
+ */
+export function inexactness(written: string, maybeText = false): string | undefined {
   const value = Number(written);
   if (String(value) === written) return undefined;
   const shown = written.length > shownLength ? `${written.slice(0, shownLength)}…` : written;
@@ -123,7 +131,7 @@ export function inexactness(written: string): string | undefined {
     if (digits === keptDigits && exponent === keptExponent) return undefined;
   }
   const kept = Number.isFinite(value) ? `which would become ${value}` : 'which is beyond its range';
-  return `must be a number that a double holds as it is written, or a string; got ${shown}, ${kept}`;
+  return `must be a number that a double holds as it is written${maybeText ? ', or a string' : ''}; got ${shown}, ${kept}`;
 }
 
 /** The significant digits of a decimal number, and the power of ten of the last of them. */

@@ -24,7 +24,7 @@ export class JsonBody {
 
   /**
    * Whether a request has a JSON body to read.
-   * @throws UnsupportedMediaTypeError for another type, MalformedBodyError for another charset, BodyTooLargeError
+   * @throws UnsupportedMediaTypeError for another type, also for another charset; BodyTooLargeError
    */
   static isIn(request: Request): boolean {
     const { method, headers } = request;
@@ -32,8 +32,7 @@ export class JsonBody {
     if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0) return false;
     if (!request.is(['json', '+json'])) throw new UnsupportedMediaTypeError(headers['content-type']);
     const charset = /;\s*charset\s*=\s*"?([^;"\s]*)/i.exec(headers['content-type'] ?? '')?.[1].toLowerCase() ?? utf8;
-    if (!charset.startsWith('utf')) throw new UnsupportedMediaTypeError(headers['content-type']);
-    if (charset !== utf8 && charset !== 'utf8') throw new MalformedBodyError('it is not UTF-8');
+    if (charset !== utf8 && charset !== 'utf8') throw new UnsupportedMediaTypeError(headers['content-type']);
     if (Number(headers['content-length'] ?? 0) > limits.bodyBytes) throw new BodyTooLargeError();
     return true;
   }

@@ -5,6 +5,8 @@ export interface WaitedRequest {
   ownerId: string;
   /** Its body as it was sent and checked. */
   body: unknown;
+  /** The Generation has been deleted. */
+  isDeleted: boolean;
   /** Its caller has disconnected. */
   isGone: boolean;
   /** Its caller may send it again under its Idempotency-Key. */
@@ -15,5 +17,6 @@ export interface WaitedRequest {
 export interface DonePresenter {
   /** How long it may take, in seconds. */
   readonly waitSeconds: number;
+  /** @param generation as it is after the wait, or as it was stored if it has been deleted. */
   present(generation: GenerationDto, request: WaitedRequest): Promise<object>;
 }

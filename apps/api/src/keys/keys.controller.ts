@@ -4,6 +4,7 @@ import {
   DeletedDto,
   KeyDto,
   RotatedKeyDto,
+  RotatedWebhookSecretDto,
   RotateKeyDto,
   UpdateKeyDto,
 } from '@app/domain/http';
@@ -74,11 +75,33 @@ export class KeysController {
   @ApiCreates('rotateKey', 'Give an API key a new token', {
     body: RotateKeyDto,
     reply: RotatedKeyDto,
+    bodyIsOptional: true,
     errors: [404],
-    description: 'The previous token stays valid for `grace_hours`. It needs the scope `admin`.',
+    description:
+      'The previous token stays valid for `grace_hours`, or until the next rotation: the newest token and the one before it are valid. It needs the scope `admin`.',
   })
-  rotate(@Param('id') id: string, @ValidBody(RotateKeyDto) dto: RotateKeyDto): Promise<RotatedKeyDto> {
+  rotate(
+    @Param('id') id: string,
+    @ValidBody(RotateKeyDto, { isOptional: true }) dto: RotateKeyDto,
+  ): Promise<RotatedKeyDto> {
     return this.keys.rotate(id, dto.grace_hours);
+  }
+
+  @Post(':id/rotate-webhook-secret')
+  @AnswersSecrets('webhook_secret')
+  @ApiCreates('rotateWebhookSecret', 'Give an API key a new secret for its webhooks', {
+    body: RotateKeyDto,
+    reply: RotatedWebhookSecretDto,
+    bodyIsOptional: true,
+    errors: [404],
+    description:
+      'Webhooks are signed with both secrets for `grace_hours`, or until the next rotation. It needs the scope `admin`.',
+  })
+  rotateWebhookSecret(
+    @Param('id') id: string,
+    @ValidBody(RotateKeyDto, { isOptional: true }) dto: RotateKeyDto,
+  ): Promise<RotatedWebhookSecretDto> {
+    return this.keys.rotateWebhookSecret(id, dto.grace_hours);
   }
 
   @Delete(':id')

@@ -1,11 +1,18 @@
 import { newApiKey } from '@app/database';
 import { ApiKey, ConflictError, isIdentifier, NotFoundError } from '@app/domain';
-import type { CreatedKeyDto, CreateKeyDto, RotatedKeyDto, UpdateKeyDto } from '@app/domain/http';
+import type {
+  CreatedKeyDto,
+  CreateKeyDto,
+  RotatedKeyDto,
+  RotatedWebhookSecretDto,
+  UpdateKeyDto,
+} from '@app/domain/http';
 import { KeyDto } from '@app/domain/http';
-import { revokeKey } from '@app/image-tasks';
+import { announceKey, revokeKey } from '@app/image-tasks';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
+import { ApiKeysService } from '../auth/api-keys.service';
 import type { List } from '../infrastructure/list';
 import { listOf } from '../infrastructure/list';
 
@@ -15,7 +22,10 @@ const hourMs = 3_600_000;
 /** All API keys, for callers who may manage them. Their pictures and records stay their own. */
 @Injectable()
 export class KeysService {
-  constructor(@InjectRepository(ApiKey) private readonly keys: Repository<ApiKey>) {}
+  constructor(
+    @InjectRepository(ApiKey) private readonly keys: Repository<ApiKey>,
+    private readonly callers: ApiKeysService,
+  ) {}
 
   list(): List {
     return listOf(this.keys.createQueryBuilder('key'), (rows) => rows.map((key) => KeyDto.from(key)));
@@ -28,16 +38,16 @@ export class KeysService {
 
   /** @returns the key with its secrets, which cannot be recovered later. */
   async create(dto: CreateKeyDto): Promise<CreatedKeyDto> {
-    const { apiKey, token } = newApiKey(dto.name.trim(), dto.scopes ?? ['write']);
+    const { apiKey, token } = newApiKey(dto.name, dto.scopes ?? ['write']);
     await this.keys.insert({ ...apiKey, ...changesOf(dto), sandbox: dto.sandbox ?? false });
     const key = await this.find(apiKey.id);
     return { ...KeyDto.from(key), token, webhook_secret: key.webhookSecret };
   }
 
-  /** Changes the name and the limits that the body has. @throws NotFoundError */
+  /** Changes the name and the limits that the body has. @throws NotFoundError; ConflictError for a revoked key. */
   async update(id: string, dto: UpdateKeyDto): Promise<KeyDto> {
-    await this.find(id);
-    const changes = { ...changesOf(dto), ...(dto.name !== undefined && { name: dto.name.trim() }) };
+    refuseRevoked(await this.find(id));
+    const changes = { ...changesOf(dto), ...(dto.name !== undefined && { name: dto.name }) };
     if (Object.keys(changes).length > 0) await this.keys.update({ id }, changes);
     return KeyDto.from(await this.find(id));
   }
@@ -49,14 +59,35 @@ export class KeysService {
   async rotate(id: string, graceHours = defaultGraceHours): Promise<RotatedKeyDto> {
     await this.find(id);
     const until = new Date(Date.now() + graceHours * hourMs);
-    return this.keys.manager.transaction(async (manager) => {
+    const rotated = await this.keys.manager.transaction(async (manager) => {
       // Two rotations at the same time would both keep the same previous token.
       const key = await manager.findOneOrFail(ApiKey, { where: { id }, lock: { mode: 'pessimistic_write' } });
-      if (key.revokedAt) throw new ConflictError('KeyRevoked', 'The key is revoked; make a new one.');
+      refuseRevoked(key);
       const token = key.rotateSecret(until);
       const { secretHash, previousSecretHash, previousSecretExpiresAt } = key;
       await manager.update(ApiKey, { id }, { secretHash, previousSecretHash, previousSecretExpiresAt });
+      await announceKey(manager, id);
       return { ...KeyDto.from(key), token, previous_token_expires_at: until.toISOString() };
+    });
+    this.callers.forgetAll();
+    return rotated;
+  }
+
+  /**
+   * Gives a key a new secret for its webhooks; the previous one also signs for a while.
+   * @throws NotFoundError; ConflictError for a revoked key.
+   */
+  async rotateWebhookSecret(id: string, graceHours = defaultGraceHours): Promise<RotatedWebhookSecretDto> {
+    await this.find(id);
+    const until = new Date(Date.now() + graceHours * hourMs);
+    return this.keys.manager.transaction(async (manager) => {
+      const key = await manager.findOneOrFail(ApiKey, { where: { id }, lock: { mode: 'pessimistic_write' } });
+      refuseRevoked(key);
+      key.rotateWebhookSecret(until);
+      const { webhookSecret, previousWebhookSecret, previousWebhookSecretExpiresAt } = key;
+      await manager.update(ApiKey, { id }, { webhookSecret, previousWebhookSecret, previousWebhookSecretExpiresAt });
+      const expiresAt = until.toISOString();
+      return { ...KeyDto.from(key), webhook_secret: webhookSecret, previous_webhook_secret_expires_at: expiresAt };
     });
   }
 
@@ -73,6 +104,7 @@ export class KeysService {
         'A key cannot revoke itself; use another with the scope "admin", or the command.',
       );
     await revokeKey(this.keys.manager, id);
+    this.callers.forgetAll();
   }
 
   private async find(id: string): Promise<ApiKey> {
@@ -80,6 +112,10 @@ export class KeysService {
     if (!key) throw new NotFoundError('Key');
     return key;
   }
+}
+
+function refuseRevoked({ revokedAt }: ApiKey): void {
+  if (revokedAt) throw new ConflictError('KeyRevoked', 'The key is revoked; make a new one.');
 }
 
 type Limits = Pick<ApiKey, 'rateLimitPerMinute' | 'maxQueued' | 'maxConcurrent' | 'maxStorageMb' | 'retentionDays'>;

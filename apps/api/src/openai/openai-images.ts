@@ -36,6 +36,8 @@ export class OpenaiImages implements DonePresenter {
   /** @throws UnprocessableError for a Generation without pictures */
   async present(generation: GenerationDto, request: WaitedRequest): Promise<ImagesDto> {
     const { id, status, images, error, completed_at: completedAt } = generation;
+    if (request.isDeleted)
+      throw new UnprocessableError('GenerationFailed', `The Generation ${id} was deleted before it was finished.`);
     if (!isTerminated(status)) {
       // A caller who has gone never learns the Generation's id, unless it can repeat the request.
       if (request.isGone && !request.isRepeatable) await this.cancel(request.ownerId, id);

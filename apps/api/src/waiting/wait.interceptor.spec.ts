@@ -62,6 +62,7 @@ describe(WaitInterceptor.name, () => {
       new LongRequests(turns),
       turns,
       { get: () => new Presenter() } as never,
+      { renew: () => Promise.resolve() } as never,
       new JsonLogger('test', 'silent'),
     );
   });

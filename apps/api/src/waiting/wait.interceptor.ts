@@ -9,6 +9,7 @@ import type { Observable } from 'rxjs';
 import { concatMap } from 'rxjs';
 import { waitRuleOf } from '../http/answers-when-done';
 import type { DonePresenter } from '../infrastructure/done-presenter';
+import { KeptReplies } from '../idempotency/kept-replies';
 import { LongRequests } from '../long-requests/long-requests';
 import { RequestTurns } from '../long-requests/request-turns';
 import { TextToImageService } from '../text-to-image/text-to-image.service';
@@ -17,6 +18,9 @@ import { Terminations } from './terminations';
 
 /** Answers of all keys together that may wait at each api process. */
 const mostInAll = 1_000;
+
+/** Names the Generation in an answer whose body has no place for it. */
+export const generationIdHeader = 'X-Generation-Id';
 
 /** Too many answers of all keys wait already. */
 class TooManyWaitingError extends TooManyError {
@@ -40,6 +44,7 @@ export class WaitInterceptor implements NestInterceptor {
     private readonly longRequests: LongRequests,
     private readonly turns: RequestTurns,
     private readonly modules: ModuleRef,
+    private readonly replies: KeptReplies,
     private readonly logger: JsonLogger,
   ) {}
 
@@ -59,7 +64,10 @@ export class WaitInterceptor implements NestInterceptor {
           if (!ended) return record;
           response.setHeader('Preference-Applied', `wait=${seconds}`);
           try {
-            return await this.wait(ownerId, record, seconds, response, ended);
+            const waited = await this.wait(ownerId, record, seconds, response, ended);
+            const key = request.headers['idempotency-key'];
+            if (waited && typeof key === 'string') await this.replies.renew(ownerId, key, waited);
+            return waited ?? record;
           } catch (error) {
             // The Generation is stored: an error would make its caller request another one.
             this.logger.debug('the record could not be read after the wait', { reason: (error as Error).message });
@@ -72,10 +80,12 @@ export class WaitInterceptor implements NestInterceptor {
     const ended = this.hold(ownerId, response);
     return next.handle().pipe(
       concatMap(async (record: GenerationDto) => {
+        response.setHeader(generationIdHeader, record.id);
         const waited = await this.wait(ownerId, record, presenter.waitSeconds, response, ended);
-        return presenter.present(waited, {
+        return presenter.present(waited ?? record, {
           ownerId,
           body: request.body,
+          isDeleted: waited === undefined,
           isGone: response.closed,
           isRepeatable: request.headers['idempotency-key'] !== undefined,
         });
@@ -116,7 +126,7 @@ export class WaitInterceptor implements NestInterceptor {
 
   /**
    * The turn of the key ends here and not when the answer is counted, so that what makes the Generation is served in its turn.
-   * @returns the record as it is after that time; the given one if it has been deleted.
+   * @returns the record as it is after that time; undefined if it has been deleted.
    */
   private async wait(
     ownerId: string,
@@ -124,13 +134,13 @@ export class WaitInterceptor implements NestInterceptor {
     seconds: number,
     response: Response,
     ended: AbortSignal,
-  ): Promise<GenerationDto> {
+  ): Promise<GenerationDto | undefined> {
     this.turns.end(response);
     if (!isTerminated(record.status)) await this.terminations.until(record.id, seconds * 1000, ended);
     try {
       return await this.generations.findOne(ownerId, record.id);
     } catch (error) {
-      if (error instanceof NotFoundError) return record;
+      if (error instanceof NotFoundError) return undefined;
       throw error;
     }
   }

@@ -80,10 +80,10 @@ export class UpdateKeyDto extends KeyLimits {
   name?: string;
 }
 
-/** Body of `POST /v1/keys/:id/rotate`. */
+/** Body of `POST /v1/keys/:id/rotate` and `…/rotate-webhook-secret`. */
 export class RotateKeyDto {
   @NumberField({
-    description: 'For how many hours the previous token stays valid.',
+    description: 'For how many hours the previous token or secret stays valid.',
     min: 0,
     max: 8760,
     optional: true,

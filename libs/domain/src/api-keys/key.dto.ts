@@ -106,3 +106,17 @@ export class RotatedKeyDto extends KeyDto {
   @ApiProperty({ type: String, format: 'date-time', description: 'Until when the previous token is accepted.' })
   previous_token_expires_at: string;
 }
+
+/** A key with the new secret of its webhooks. */
+export class RotatedWebhookSecretDto extends KeyDto {
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    description: `What signs the key's webhooks from now on. ${tokenDescription}`,
+    example: 'whsec_ZmFrZWZha2VmYWtlZmFrZWZha2VmYWtlZmFrZWZha2U=',
+  })
+  webhook_secret: string | null;
+
+  @ApiProperty({ type: String, format: 'date-time', description: 'Until when the previous secret signs as well.' })
+  previous_webhook_secret_expires_at: string;
+}

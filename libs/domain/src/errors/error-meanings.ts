@@ -45,6 +45,7 @@ export const errorMeanings: Readonly<Record<ErrorCode, string>> = {
     'The request would make more Prompts, or carry more metadata, than one request or this key may. Send less at a time.',
   FineTuneStale: 'The base model was replaced since the weights were sent. Send them again.',
   WeightsMissing: 'The change needs weights, and the Fine-Tune has none.',
+  ScaleUnsupported: 'A scale other than 1 is for a LoRA; a textual inversion has none.',
   WeightsMalformed: 'The file is no whole safetensors file.',
   WeightsDoNotFitModel: 'The weights were trained on another model.',
   WeightsKindUnsupported: 'The file holds weights of a kind that cannot be merged; `detail` names it.',

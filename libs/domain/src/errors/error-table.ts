@@ -66,6 +66,7 @@ export const errorTable = {
       'TooManyPrompts',
       'FineTuneStale',
       'WeightsMissing',
+      'ScaleUnsupported',
       'WeightsMalformed',
       'WeightsDoNotFitModel',
       'WeightsKindUnsupported',
