@@ -38,6 +38,23 @@ describe('The webhook of a Prompt', () => {
     new Webhook(key.webhookSecret).verify(body, headers as Record<string, string>);
   });
 
+  it('gets a Prompt that a Style has made', async () => {
+    const { url, next } = await receiver();
+    const [source] = await makePrompts(api, key, finetuneId, [{ prompt: 'a robot' }]);
+    const collection = await api.request<{ id: string }>('POST', '/v1/prompts/collections', {
+      key,
+      body: { name: 'robots', styles: [{ id: source.id, name: 'a robot' }] },
+    });
+    const { status, body } = await api.request<object[]>('POST', `/v1/finetunes/${finetuneId}/styles`, {
+      key,
+      body: [{ id: collection.body.id, webhook: url }],
+    });
+    expect([status, body.map((made) => 'webhook' in made)]).toEqual([201, [false]]);
+    const [{ id }] = body as { id: string }[];
+    await drawTask(api, id);
+    expect(JSON.parse((await next(1)).body)).toMatchObject({ id });
+  });
+
   it('gets nothing of a Prompt that was deleted', async () => {
     const { url, next, received } = await receiver();
     const [deleted, drawn] = await makePrompts(api, key, finetuneId, [
@@ -63,11 +80,17 @@ describe('The webhook of a Prompt', () => {
     try {
       const owner = await strict.createKey();
       const { id } = await makeFinetune(strict, owner);
-      const { status, body } = await strict.request<ProblemJson>('POST', `/v1/finetunes/${id}/prompts`, {
-        key: owner,
-        body: [{ prompt: 'a robot' }, { prompt: 'a robot', webhook: 'http://10.0.0.1/' }],
-      });
-      expect([status, body.code, body.errors?.[0].pointer]).toEqual([422, 'WebhookAddressRefused', '/1/webhook']);
+      const webhook = 'http://10.0.0.1/';
+      for (const [path, element] of [
+        ['prompts', { prompt: 'a robot' }],
+        ['styles', { id }],
+      ] as const) {
+        const { status, body } = await strict.request<ProblemJson>('POST', `/v1/finetunes/${id}/${path}`, {
+          key: owner,
+          body: [element, { ...element, webhook }],
+        });
+        expect([status, body.code, body.errors?.[0].pointer]).toEqual([422, 'WebhookAddressRefused', '/1/webhook']);
+      }
     } finally {
       await strict.close();
     }

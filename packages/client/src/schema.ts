@@ -1221,6 +1221,12 @@ export interface components {
             metadata?: {
                 [key: string]: unknown;
             } | null;
+            /**
+             * Format: uri
+             * @description Where each Prompt is posted when it reaches a terminated status.
+             * @example https://example.com/hooks/darkroom
+             */
+            webhook?: string | null;
         };
         Prompt: {
             /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */

@@ -53,9 +53,7 @@ export class FinetunePromptsService {
    */
   async create(caller: CallerKey, finetuneId: string, dtos: readonly CreatePromptDto[]): Promise<CreatedPromptDto[]> {
     const finetune = await this.finetunes.load(caller.id, finetuneId);
-    dtos.forEach(({ webhook }, index) =>
-      assertReceiverAllowed(webhook, this.config.webhookAllowPrivate, `/${index}/webhook`),
-    );
+    this.assertReceiversAllowed(dtos);
     await this.admissions.assertQueueRoom(caller, dtos.length);
     await refuseWithoutName(finetune, dtos);
     const served = await this.models.served(finetune.model);
@@ -97,6 +95,7 @@ export class FinetunePromptsService {
     dtos: readonly ApplyStyleDto[],
   ): Promise<PartialPromptDto[]> {
     const finetune = await this.finetunes.load(caller.id, finetuneId);
+    this.assertReceiversAllowed(dtos);
     const styles = await stylesToApply(this.prompts.manager, caller.id, dtos);
     await this.admissions.assertQueueRoom(caller, styles.flat().length);
     const [texts, served] = await Promise.all([fillIn(styles, finetune), this.models.served(finetune.model)]);
@@ -118,22 +117,17 @@ export class FinetunePromptsService {
             highResolution: dto.high_resolution,
             aspectRatio: aspectRatioOf(dto),
             metadata: dto.metadata,
+            webhook: dto.webhook,
           },
           createdAt,
           served.defaults,
         ),
       })),
     );
-    await this.insert(
-      caller,
-      finetune,
-      served,
-      made.map(({ prompt }) => prompt),
-      made.map(({ order }) => order),
-      (index) => made[index].pointer,
-    );
-    // The DTO contains exactly what was sent: an omitted field does not exist.
-    return made.map(({ dto: { id: _styleId, ...sent }, prompt: { id } }) => ({
+    const [prompts, orders] = [made.map(({ prompt }) => prompt), made.map(({ order }) => order)];
+    await this.insert(caller, finetune, served, prompts, orders, (index) => made[index].pointer);
+    // The DTO contains exactly what was sent: an omitted field does not exist. A webhook is not part of the record.
+    return made.map(({ dto: { id: _styleId, webhook: _webhook, ...sent }, prompt: { id } }) => ({
       id,
       error_message: null,
       images: [],
@@ -173,6 +167,13 @@ export class FinetunePromptsService {
   /** What draws the Prompt. @throws NotFoundError for the Fine-Tune, else for the Prompt. */
   async findTask(ownerId: string, finetuneId: string, id: string): Promise<ImageTask> {
     return (await this.load(ownerId, finetuneId, id)).task;
+  }
+
+  /** @throws UnprocessableError for a webhook at a literal private address. */
+  private assertReceiversAllowed(dtos: readonly { webhook?: string | null }[]): void {
+    dtos.forEach(({ webhook }, index) =>
+      assertReceiverAllowed(webhook, this.config.webhookAllowPrivate, `/${index}/webhook`),
+    );
   }
 
   /** The record as GET returns it, for a webhook; undefined when it was deleted. */

@@ -2,7 +2,7 @@ import { limits } from '../common/limits';
 import type { AspectRatio } from '../common/aspect-ratio';
 import type { Metadata } from '../common/metadata';
 import { TextField } from '../fields/fields';
-import { HighResolutionField, OwnMetadataField, SeedField, ShapeField } from '../fields/fields-in-common';
+import { HighResolutionField, OwnMetadataField, SeedField, ShapeField, WebhookField } from '../fields/fields-in-common';
 
 /** One element of the body of `POST /v1/finetunes/:id/styles`. */
 export class ApplyStyleDto {
@@ -23,4 +23,7 @@ export class ApplyStyleDto {
 
   @OwnMetadataField()
   metadata?: Metadata | null;
+
+  @WebhookField('each Prompt')
+  webhook?: string | null;
 }
