@@ -42,7 +42,11 @@ describe('@darkroom/client', () => {
     expect(response.headers.get('content-type')).toBe('image/webp');
     expect((await sharp(data).metadata()).width).toBe(512);
     expect(() => client.download('https://example.com/cat.png')).toThrow('"https://example.com/cat.png" is not');
-    expect(await failureOf(client.download(`/images/${'a'.repeat(24)}.png`))).toMatchObject({ code: 'ImageNotFound' });
+    const elsewhere = `https://example.com/images/${'a'.repeat(24)}.png`;
+    expect(await failureOf(client.download(elsewhere))).toMatchObject({
+      code: 'ImageNotFound',
+      message: expect.stringContaining(`download() asks ${api.baseUrl} for /images/`) as string,
+    });
   });
 
   it('gives the response of a request, and its error once', async () => {
@@ -151,6 +155,13 @@ describe('@darkroom/client', () => {
       await work(`http://127.0.0.1:${(server.address() as AddressInfo).port}`).finally(() => server.close());
     };
 
+    it('if it is asked by https, and only listens to http', async () => {
+      const baseUrl = api.baseUrl.replace('http:', 'https:');
+      expect(await messageOf({ baseUrl })).toBe(
+        `${baseUrl} does not speak TLS as https needs it. Perhaps its address begins with http://.`,
+      );
+    });
+
     it('if nothing listens', async () => {
       const baseUrl = `http://127.0.0.1:${await freePort()}`;
       expect(await messageOf({ baseUrl })).toBe(`Nothing listens at ${baseUrl}.`);
@@ -192,14 +203,15 @@ describe('@darkroom/client', () => {
     });
   });
 
-  it('waits for a Prompt until it is canceled', async () => {
+  it('throws when a Prompt that it waits for is canceled', async () => {
     const finetune = await client.finetunes.create({ name: 'star' });
     const slow = { prompt: 'a star', steps: 4, metadata: { sandbox: { delay_ms: 600_000 } } };
     const [{ id }] = await client.prompts.create(finetune.id, [slow]);
     const waiting = client.prompts.wait(finetune.id, id, { timeoutMs: 60_000 });
     const env = { PATH: process.env.PATH, DATABASE_URL: api.config.databaseUrl };
     await promisify(execFile)(process.execPath, [keysCommand, 'stop', key.id], { env });
-    await expect(waiting).resolves.toMatchObject({ id, images: [], error_message: null });
+    const prompt = { id, images: [], error_message: null };
+    await expect(waiting).rejects.toMatchObject({ name: 'PromptFailedError', status: 'canceled', prompt });
     expect(await client.prompts.status(finetune.id, id)).toMatchObject({ status: 'canceled' });
   });
 

@@ -146,9 +146,14 @@ describe(createClient.name, () => {
       expect(gaps.at(-1)).toBeGreaterThan(2000);
     });
 
-    it.each(['failed', 'canceled'])('throws when the Generation has %s', async (status) => {
+    it.each([
+      ['failed', 'The Generation g has failed.'],
+      ['canceled', 'The Generation g was canceled.'],
+    ])('throws when the Generation is %s', async (status, message) => {
       const service = new FakeService([() => json(generation(status))]);
-      await expect(clientOf(service).generate({ prompt: 'x' })).rejects.toThrow(GenerationFailedError);
+      const work = clientOf(service).generate({ prompt: 'x' });
+      await expect(work).rejects.toThrow(GenerationFailedError);
+      await expect(work).rejects.toThrow(message);
     });
 
     it('ends with the reason of an aborted signal, and stops polling', async () => {

@@ -1,6 +1,6 @@
 import type { ClientOptions, RequestOptions } from './connection.ts';
 import { Connection } from './connection.ts';
-import { GenerationFailedError } from './errors.ts';
+import { GenerationFailedError, PromptFailedError } from './errors.ts';
 import type { EventOptions } from './events.ts';
 import { follow } from './events.ts';
 import { pagesOf } from './pages.ts';
@@ -88,7 +88,8 @@ export function createClient(options: ClientOptions) {
 /** @throws TypeError if it is another URL. */
 function picturePath(url: string): string {
   const path = /\/images\/[\w.-]+$/.exec(url)?.[0];
-  if (path === undefined) throw new TypeError(`"${url}" is not the URL of a picture of Darkroom.`);
+  if (path === undefined)
+    throw new TypeError(`"${url}" is not the URL of a picture of Darkroom, which ends in /images/ and its name.`);
   return path;
 }
 
@@ -132,7 +133,7 @@ function generationsOf({ get, post, remove, pages, events }: Verbs) {
       get<WebhookDelivery[]>(pathOf(generationsPath, id, 'deliveries'), {}, more),
     redeliver: (id: string, deliveryId: string, more?: RequestOptions) =>
       post<WebhookDelivery>(pathOf(generationsPath, id, 'deliveries', deliveryId, 'redeliver'), undefined, more),
-    /** Waits until it has terminated, with any status. */
+    /** Waits until it has terminated; its `status` says how. */
     wait: (id: string, wait: WaitOptions = {}) =>
       waitFor(id, wait, async (more) => {
         const found = await generations.get(id, more);
@@ -183,11 +184,17 @@ function promptsOf({ get, post, remove, pages, events }: Verbs) {
       events<TerminatedPrompt>(pathOf(promptsPath(finetuneId), id, 'events'), options),
     delete: (finetuneId: string, id: string, more?: RequestOptions) =>
       remove(pathOf(promptsPath(finetuneId), id), more),
-    /** Waits until it has terminated; one that was canceled has neither pictures nor an error message. */
+    /**
+     * Waits until it is drawn.
+     * @throws PromptFailedError if it failed or was canceled; WaitTimeoutError; the reason of an aborted signal.
+     */
     wait: (finetuneId: string, id: string, wait: WaitOptions = {}) =>
       waitFor(id, wait, async (more) => {
-        const { completed_at } = await prompts.status(finetuneId, id, more);
-        return completed_at === null ? undefined : prompts.get(finetuneId, id, more);
+        const { completed_at, status } = await prompts.status(finetuneId, id, more);
+        if (completed_at === null) return undefined;
+        const prompt = await prompts.get(finetuneId, id, more);
+        if (status !== 'succeeded') throw new PromptFailedError(prompt, status);
+        return prompt;
       }),
   };
   return prompts;

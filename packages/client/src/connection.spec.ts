@@ -2,6 +2,7 @@ import { elapsed, endless, FakeService, json, problem } from '../../../test/supp
 import { createClient } from './client.ts';
 import type { ClientOptions } from './connection.ts';
 import { Connection } from './connection.ts';
+import { PromptFailedError } from './errors.ts';
 
 const clientOf = (service: FakeService, options: Partial<ClientOptions> = {}) =>
   createClient({ baseUrl: 'https://darkroom.example', apiKey: 'dr_key', fetch: service.fetch, ...options });
@@ -91,6 +92,51 @@ describe(Connection.name, () => {
     });
   });
 
+  it.each([
+    ['ERR_SSL_WRONG_VERSION_NUMBER', 'https://darkroom.example does not speak TLS as https needs it. Perhaps'],
+    ['EPROTO', 'https://darkroom.example does not speak TLS as https needs it. Perhaps'],
+    ['CERT_HAS_EXPIRED', 'The certificate of https://darkroom.example has expired.'],
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', 'The certificate of https://darkroom.example is from an issuer'],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', 'The certificate of https://darkroom.example is not one of "darkroom.example".'],
+  ])('tells %s in one line', async (code, told) => {
+    const cause = Object.assign(new Error('800C43D44E7F0000:error:0A00010B:SSL routines:x.c:350:\n'), { code });
+    const failed = clientOf(new FakeService([new Error('fetch failed', { cause })]), { retries: 0 }).models.list();
+    const { message } = (await failed.catch((error: unknown) => error)) as Error;
+    expect(message.startsWith(told)).toBe(true);
+    expect(message).not.toMatch(/error:|\n/);
+  });
+
+  it.each([
+    ['https://darkroom.example/v1', 'https://darkroom.example/v1/models'],
+    ['https://darkroom.example/v1/', 'https://darkroom.example/v1/models'],
+    ['https://example.com/darkroom/v1', 'https://example.com/darkroom/v1/models'],
+    ['https://example.com/api-v1', 'https://example.com/api-v1/v1/models'],
+    ['https://v1', 'https://v1/v1/models'],
+  ])('asks %s for %s: a "/v1" at the end of baseUrl is left off', async (baseUrl, url) => {
+    const service = new FakeService([json([])]);
+    await clientOf(service, { baseUrl }).models.list();
+    expect(service.sent[0].url).toBe(url);
+  });
+
+  describe('download', () => {
+    it('says where it looked for a picture that is not there', async () => {
+      const service = new FakeService([problem(404, {}, 'ImageNotFound')]);
+      const work = clientOf(service).download('https://other.example/images/a.png');
+      await expect(work).rejects.toMatchObject({
+        status: 404,
+        code: 'ImageNotFound',
+        requestId: 'abc',
+        message:
+          "Not now. download() asks https://darkroom.example for /images/a.png, whatever address the picture's URL has.",
+      });
+    });
+
+    it('leaves other errors as they are', async () => {
+      const work = clientOf(new FakeService([problem(500)])).download('/images/a.png');
+      await expect(work).rejects.toMatchObject({ status: 500, message: 'Not now.' });
+    });
+  });
+
   describe('an id', () => {
     const service = new FakeService([json({})]);
     const client = clientOf(service);
@@ -115,20 +161,34 @@ describe(Connection.name, () => {
     });
   });
 
-  it('waits for a Prompt until it has terminated, canceled too', async () => {
-    const prompt = { id: 'p', images: [], error_message: null };
-    const service = new FakeService([
-      json({ status: 'queued', completed_at: null }),
-      json({ status: 'canceled', completed_at: '2026-11-20T09:21:33.123Z' }),
-      json(prompt),
-    ]);
-    const work = clientOf(service).prompts.wait('f', 'p');
-    await elapsed(work);
-    await expect(work).resolves.toEqual(prompt);
-    expect(service.sent.map(({ url }) => new URL(url).pathname)).toEqual([
-      '/v1/finetunes/f/prompts/p/status',
-      '/v1/finetunes/f/prompts/p/status',
-      '/v1/finetunes/f/prompts/p',
-    ]);
+  describe('waiting for a Prompt', () => {
+    const prompt = { id: 'p', images: [], error_message: null as string | null };
+    const completed_at = '2026-11-20T09:21:33.123Z';
+    const waitFor = async (status: string, error_message: string | null) => {
+      const service = new FakeService([
+        json({ status: 'queued', completed_at: null }),
+        json({ status, completed_at }),
+        json({ ...prompt, error_message }),
+      ]);
+      const work = clientOf(service).prompts.wait('f', 'p');
+      await elapsed(work);
+      return { work, paths: service.sent.map(({ url }) => new URL(url).pathname) };
+    };
+
+    it('ends when it is drawn', async () => {
+      const { work, paths } = await waitFor('succeeded', null);
+      await expect(work).resolves.toEqual(prompt);
+      const path = '/v1/finetunes/f/prompts/p';
+      expect(paths).toEqual([`${path}/status`, `${path}/status`, path]);
+    });
+
+    it.each([
+      ['failed', 'no paint left', 'The Prompt p has failed: no paint left'],
+      ['canceled', null, 'The Prompt p was canceled.'],
+    ])('throws when it has %s', async (status, error_message, message) => {
+      const { work } = await waitFor(status, error_message);
+      await expect(work).rejects.toBeInstanceOf(PromptFailedError);
+      await expect(work).rejects.toMatchObject({ status, message, prompt: { id: 'p', error_message } });
+    });
   });
 });

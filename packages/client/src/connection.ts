@@ -1,5 +1,7 @@
 import { DarkroomError } from './errors.ts';
 import { unreachable } from './network-errors.ts';
+import type { Method, Refusal } from './outcome.ts';
+import { isStillRunning, mayRepeat, retryAfterMs } from './outcome.ts';
 import type { WithResponse } from './reply.ts';
 import { Reply } from './reply.ts';
 import { backOffMs, sleep } from './sleep.ts';
@@ -8,7 +10,7 @@ import type { Problem } from './types.ts';
 
 /** How to connect to a service. */
 export interface ClientOptions {
-  /** Such as `http://localhost:3000`. */
+  /** Such as `http://localhost:3000`. A `/v1` at its end is left off: the client adds it. */
   baseUrl: string;
   apiKey: string;
   /** Time limit of one answer; 30 s by default. A stream or a picture must begin by then. */
@@ -27,8 +29,6 @@ export interface RequestOptions {
   /** For a POST: a repeat with the same key, for example after a crash, gets the first reply. Generated if absent. */
   idempotencyKey?: string;
 }
-
-type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 interface Message extends RequestOptions {
   query?: Readonly<Record<string, string | number | undefined>>;
@@ -50,19 +50,6 @@ interface Attempt<T> {
   isLong?: boolean;
 }
 
-/** An answer that is no success. */
-interface Refusal {
-  status: number;
-  headers: Headers;
-  /** Undefined if it has none, or if that did not arrive whole. */
-  problem: Problem | undefined;
-}
-
-/** The service was too busy or restarting, and did nothing. */
-const undoneStatuses: ReadonlySet<number> = new Set([429, 503]);
-/** A proxy got no answer from the service, which may have executed the request. */
-const lostStatuses: ReadonlySet<number> = new Set([502, 504]);
-
 /** While the first attempt of a POST is still running, its repeat polls this long, whatever `retries` says: the answer will come. */
 const inProgressTimeoutMs = 60_000;
 const inProgressPollMs = 1_000;
@@ -74,7 +61,7 @@ export class Connection {
 
   /** @throws TypeError if the address or the key cannot be one. */
   constructor(private readonly options: ClientOptions) {
-    this.baseUrl = options.baseUrl.replace(/(?<!\/)\/+$/, '');
+    this.baseUrl = options.baseUrl.replace(/(?<!\/)\/+$/, '').replace(/(?<!\/)\/v1$/, '');
     this.requestTimeoutMs = options.requestTimeoutMs ?? 30_000;
     if (!/^https?:\/\/./.test(this.baseUrl) || !URL.canParse(this.baseUrl))
       throw new TypeError(`baseUrl must be an address such as http://localhost:3000, got "${options.baseUrl}".`);
@@ -107,7 +94,19 @@ export class Connection {
   /** Reads a file that needs no key; without headers, a browser asks no other origin for leave. */
   download(path: string, message: Message): Reply<Uint8Array<ArrayBuffer>> {
     const read = async (response: Response) => new Uint8Array(await response.arrayBuffer());
-    return new Reply(this.exchange({ method: 'GET', path, message, headers: {}, read, isLong: true }));
+    const reads = this.exchange({ method: 'GET', path, message, headers: {}, read, isLong: true });
+    return new Reply(
+      reads.catch((error: unknown) => {
+        throw error instanceof DarkroomError && error.status === 404 ? this.notHere(path, error) : error;
+      }),
+    );
+  }
+
+  /** Says where a picture was looked for: the address in its URL may be another one. */
+  private notHere(path: string, error: DarkroomError): DarkroomError {
+    const { message, status, code, errors, requestId } = error;
+    const asked = `download() asks ${this.baseUrl} for ${path}, whatever address the picture's URL has.`;
+    return new DarkroomError(`${message} ${asked}`, status, code, { errors, requestId, cause: error });
   }
 
   /** The error of a request without an answer. */
@@ -218,25 +217,6 @@ async function problemOf(response: Response): Promise<Problem | undefined> {
 /** Frees the connection of an answer that nobody reads. */
 function discard({ body }: Response): void {
   body?.cancel().catch(() => undefined);
-}
-
-/** Whoever does not know whether a DELETE was executed cannot repeat it; the other methods can be, a POST because of its key. */
-function mayRepeat(method: Method, outcome: Refusal | Error): boolean {
-  if (!(outcome instanceof Error) && undoneStatuses.has(outcome.status)) return true;
-  return method !== 'DELETE' && (outcome instanceof Error || lostStatuses.has(outcome.status));
-}
-
-/** An earlier attempt of this POST, whose answer was lost, holds its Idempotency-Key. */
-function isStillRunning(method: Method, outcome: Refusal | Error): boolean {
-  if (method !== 'POST' || outcome instanceof Error || outcome.status !== 409) return false;
-  return outcome.problem?.code === 'IdempotencyKeyInUse';
-}
-
-/** The service sends seconds, a proxy perhaps a date. */
-function retryAfterMs(outcome: Refusal | Error): number {
-  const text = (!(outcome instanceof Error) && outcome.headers.get('retry-after')) || '0';
-  const milliseconds = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now();
-  return Number.isFinite(milliseconds) ? Math.max(0, milliseconds) : 0;
 }
 
 /** A new Idempotency-Key. `randomUUID` is missing from pages without https. */

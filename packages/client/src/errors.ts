@@ -1,4 +1,4 @@
-import type { Generation, Problem } from './types.ts';
+import type { Generation, Problem, Prompt, PromptStatus } from './types.ts';
 
 /** What a DarkroomError has besides its message, status and code. */
 interface Details extends ErrorOptions {
@@ -38,9 +38,19 @@ export class GenerationFailedError extends Error {
   override name = 'GenerationFailedError';
 
   constructor(readonly generation: Generation) {
-    super(
-      `The Generation ${generation.id} has ${generation.status}${generation.error ? `: ${generation.error}` : '.'}`,
-    );
+    super(`The Generation ${generation.id} ${endOf(generation.status, generation.error)}`);
+  }
+}
+
+/** A Prompt ended without a picture. Its record has no status, so the error has it. */
+export class PromptFailedError extends Error {
+  override name = 'PromptFailedError';
+
+  constructor(
+    readonly prompt: Prompt,
+    readonly status: PromptStatus['status'],
+  ) {
+    super(`The Prompt ${prompt.id} ${endOf(status, prompt.error_message)}`);
   }
 }
 
@@ -60,4 +70,10 @@ export class WaitTimeoutError extends Error {
 /** A webhook request is not from the service, was changed on its way, or is older than five minutes. */
 export class WebhookVerificationError extends Error {
   override name = 'WebhookVerificationError';
+}
+
+/** The end of a sentence about a record without a picture. */
+function endOf(status: string, reason: string | null | undefined): string {
+  const ended = status === 'canceled' ? 'was canceled' : `has ${status}`;
+  return reason ? `${ended}: ${reason}` : `${ended}.`;
 }

@@ -1,7 +1,13 @@
 export { createClient } from './client.ts';
 export type { Client } from './client.ts';
 export type { ClientOptions, RequestOptions } from './connection.ts';
-export { DarkroomError, GenerationFailedError, WaitTimeoutError, WebhookVerificationError } from './errors.ts';
+export {
+  DarkroomError,
+  GenerationFailedError,
+  PromptFailedError,
+  WaitTimeoutError,
+  WebhookVerificationError,
+} from './errors.ts';
 export type { EventOptions, TaskEvent } from './events.ts';
 export type { Reply, WithResponse } from './reply.ts';
 export type { components, operations, paths } from './schema.ts';

@@ -10,7 +10,17 @@ const causes: Readonly<Record<string, (url: URL) => string>> = {
   UND_ERR_SOCKET: ({ origin }) => `${origin} closed the connection before the end of its answer.`,
   EHOSTUNREACH: ({ hostname }) => `${hostname} is not reachable from this machine.`,
   ENETUNREACH: ({ hostname }) => `${hostname} is not reachable from this machine.`,
+  CERT_HAS_EXPIRED: ({ origin }) => `The certificate of ${origin} has expired.`,
+  ERR_TLS_CERT_ALTNAME_INVALID: ({ origin, hostname }) => `The certificate of ${origin} is not one of "${hostname}".`,
+  DEPTH_ZERO_SELF_SIGNED_CERT: unknownIssuer,
+  SELF_SIGNED_CERT_IN_CHAIN: unknownIssuer,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: unknownIssuer,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: unknownIssuer,
 };
+
+function unknownIssuer({ origin }: URL): string {
+  return `The certificate of ${origin} is from an issuer that this machine does not know.`;
+}
 
 /** The error of a request that got no answer. */
 export function unreachable(baseUrl: string, error: Error, requestTimeoutMs: number): DarkroomError {
@@ -22,6 +32,9 @@ function reasonOf(url: URL, error: Error, requestTimeoutMs: number): string {
   const cause = (error.cause ?? error) as Error & { code?: string };
   const known = causes[cause.code ?? ''];
   if (known) return known(url);
+  // OpenSSL's own messages have addresses in memory, names of its sources and a line break.
+  if (/^(?:ERR_SSL_|EPROTO$)/.test(cause.code ?? ''))
+    return `${url.origin} does not speak TLS as https needs it. Perhaps its address begins with http://.`;
   const page = (globalThis as { location?: { origin?: string } }).location?.origin;
   const hint =
     page !== undefined && page !== url.origin

@@ -18,6 +18,8 @@ describe(verifyWebhook.name, () => {
     const generation = { id: 'g', prompt: 'ein Kreis 🔴', status: 'succeeded' };
     expect(verifyWebhook(secret, signed(), body)).toEqual(generation);
     expect(verifyWebhook(secret, new Headers(signed()), Buffer.from(body))).toEqual(generation);
+    const { buffer } = new TextEncoder().encode(body);
+    expect(verifyWebhook(secret, signed(), buffer)).toEqual(generation);
   });
 
   it('accepts any of several signatures, as sent during the rotation of a secret', () => {
@@ -33,6 +35,12 @@ describe(verifyWebhook.name, () => {
     ['no headers', {}, body],
   ])('refuses %s', (_, headers, text) => {
     expect(() => verifyWebhook(secret, headers, text)).toThrow(WebhookVerificationError);
+  });
+
+  it.each([[JSON.parse(body)], [undefined], [null], [[1]]])('says that %j is no raw body', (parsed) => {
+    const work = () => verifyWebhook(secret, signed(), parsed as string);
+    expect(work).toThrow('The body of a webhook must be the raw body, bytes or text, not a parsed object.');
+    expect(work).not.toThrow(WebhookVerificationError);
   });
 
   it.each(['', 'whsec_', 'whsec_no base64!'])('says that "%s" is no secret, before it reads the request', (wrong) => {

@@ -8,15 +8,15 @@ export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly
 /**
  * Verifies a webhook request and returns its record: a Generation, or a Prompt if you say so, for a receiver of Prompts.
  * @param secret `whsec_…`, of the key that made the record.
- * @param body the exact bytes as received; parsed and serialised again they differ.
- * @throws WebhookVerificationError if it is not from the service, or older than five minutes; TypeError if the secret cannot be one.
+ * @param body the exact bytes as received, or their text; parsed and serialised again they differ.
+ * @throws WebhookVerificationError if it is not from the service, or older than five minutes; TypeError if the secret or the body cannot be one.
  */
 export function verifyWebhook<T extends Generation | Prompt = Generation>(
   secret: string,
   headers: WebhookHeaders,
-  body: string | Uint8Array,
+  body: string | Uint8Array | ArrayBuffer,
 ): T {
-  const text = typeof body === 'string' ? body : new TextDecoder().decode(body);
+  const text = textOf(body);
   const entries = headers instanceof Headers ? [...headers.entries()] : Object.entries(headers);
   const plain = Object.fromEntries(entries.map(([name, value]) => [name.toLowerCase(), String(value ?? '')]));
   const webhook = webhookOf(secret);
@@ -25,6 +25,13 @@ export function verifyWebhook<T extends Generation | Prompt = Generation>(
   } catch (error) {
     throw new WebhookVerificationError((error as Error).message, { cause: error });
   }
+}
+
+/** @throws TypeError, since whoever writes the receiver gave something else, not whoever sent the request. */
+function textOf(body: string | Uint8Array | ArrayBuffer): string {
+  if (typeof body === 'string') return body;
+  if (ArrayBuffer.isView(body) || body instanceof ArrayBuffer) return new TextDecoder().decode(body);
+  throw new TypeError('The body of a webhook must be the raw body, bytes or text, not a parsed object.');
 }
 
 function webhookOf(secret: string): Webhook {
