@@ -53,6 +53,12 @@ describe('Messages of errors', () => {
     expect(body.detail).toMatch(/^The model "sdxl" is not installed/);
   });
 
+  it('say how a key is sent', async () => {
+    const { body } = await api.request<ProblemJson>('GET', '/v1/models');
+    const detail = 'A valid API key is needed: send the header Authorization: Bearer <key>.';
+    expect([body.code, body.detail]).toEqual(['Unauthorized', detail]);
+  });
+
   it('write Fine-Tune as the documentation does', async () => {
     const { body } = await refusal('GET', `/v1/finetunes/${newIdentifier()}`);
     expect([body.code, body.detail]).toEqual(['FineTuneNotFound', 'There is no Fine-Tune with this id.']);

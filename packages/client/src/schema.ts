@@ -1958,7 +1958,7 @@ export interface components {
                  *       "type": "about:blank",
                  *       "title": "Unauthorized",
                  *       "status": 401,
-                 *       "detail": "A valid API key is needed: Authorization: Bearer <API_KEY>.",
+                 *       "detail": "A valid API key is needed: send the header Authorization: Bearer <key>.",
                  *       "instance": "0f5a8d0e-7a5c-4b0e-9a53-3a8a2f2f7f4c",
                  *       "code": "Unauthorized"
                  *     }

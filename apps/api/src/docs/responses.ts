@@ -30,7 +30,7 @@ const errorTexts: Readonly<Record<number, ErrorText>> = {
   },
   401: {
     description: 'The API key is missing, unknown or revoked.',
-    detail: 'A valid API key is needed: Authorization: Bearer <API_KEY>.',
+    detail: 'A valid API key is needed: send the header Authorization: Bearer <key>.',
     headers: {
       'WWW-Authenticate': { description: 'How to present a key.', required: true, schema: { type: 'string' } },
     },

@@ -44,4 +44,18 @@ describe(FinetuneOrGenerationPipe.name, () => {
     }
     throw new Error('It was accepted.');
   });
+
+  it.each([
+    [{ name: 'robot', prompt: 'a robot' }, '"/name" is not a known field of a Generation, which a body with "prompt"'],
+    [{ prompt: 'a robot', token: 'x' }, '"/token" is not a known field of a Generation, which a body with "prompt"'],
+    [{ prompt: 'a robot', colour: 'x' }, '"/colour" is not a known field.'],
+    [{}, '"/prompt" is required to draw pictures from it; a body with "name", and without "prompt"'],
+  ])('says of %j how to make the other', (body, sentence) => {
+    expect(() => pipe.transform(body)).toThrow(sentence);
+  });
+
+  it('still counts the problems', () => {
+    const body = { name: 'robot', title: 'My robot', prompt: 'a robot' };
+    expect(() => pipe.transform(body)).toThrow('register a Fine-Tune (one of 2 problems).');
+  });
 });

@@ -10,6 +10,9 @@ const finetuneFields = ['name', 'title', 'token', 'images_url'] as const;
 const neither =
   'is required to draw pictures from it; a body with "name", and without "prompt", registers a Fine-Tune instead';
 
+const both =
+  'is not a known field of a Generation, which a body with "prompt" makes; leave "prompt" out to register a Fine-Tune';
+
 /** The body of `POST /v1/finetunes`, which is a Fine-Tune or a text-to-image request. */
 export const FinetuneOrGenerationBody = () => Body(new FinetuneOrGenerationPipe());
 
@@ -27,13 +30,22 @@ export class FinetuneOrGenerationPipe implements PipeTransform {
     try {
       return this.generation.transform(without(body, finetuneFields)) as CreateGenerationDto;
     } catch (error) {
-      if (!(error instanceof InvalidError) || has(body, 'prompt')) throw error;
-      const fields = error.fields?.map((field) =>
-        field.pointer === '/prompt' ? { ...field, message: neither } : field,
-      );
-      throw new InvalidError(error.code, `"/prompt" ${neither}.`, fields);
+      throw error instanceof InvalidError ? inWordsOfBoth(error, has(body, 'prompt')) : error;
     }
   }
+}
+
+/** An error of a text-to-image request that says how its body would be a Fine-Tune. */
+function inWordsOfBoth(error: InvalidError, hasPrompt: boolean): InvalidError {
+  const pointers = hasPrompt ? finetuneFields.map((field) => `/${field}`) : ['/prompt'];
+  const told = hasPrompt ? both : neither;
+  let sentence = error.message;
+  const fields = error.fields?.map((field) => {
+    if (!pointers.includes(field.pointer ?? '')) return field;
+    sentence = sentence.replace(`"${field.pointer}" ${field.message}`, `"${field.pointer}" ${told}`);
+    return { ...field, message: told };
+  });
+  return new InvalidError(error.code, sentence, fields);
 }
 
 /** Whether a field is given: null means that it is not. */

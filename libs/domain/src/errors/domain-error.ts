@@ -55,7 +55,7 @@ function inWords(resource: ResourceName): string {
 
 /** No key, an unknown one, or a revoked one; the response does not say which. */
 export class UnauthorizedError extends DomainError<'unauthorized'> {
-  constructor(message = 'A valid API key is needed: Authorization: Bearer <API_KEY>.') {
+  constructor(message = 'A valid API key is needed: send the header Authorization: Bearer <key>.') {
     super('unauthorized', 'Unauthorized', message);
   }
 }
