@@ -81,6 +81,17 @@ describe('The programs of docs', () => {
     const post = (port: number, body: string, headers: Record<string, string>) =>
       fetch(`http://127.0.0.1:${port}/hooks/darkroom`, { method: 'POST', body, headers });
 
+    /** Has a Prompt's webhook posted. Its record is all that a receiver gets: neither a status nor the id of the Fine-Tune. */
+    const drawPrompt = async (address: string): Promise<void> => {
+      const { body: finetune } = await service.request<{ id: string }>('POST', '/v1/finetunes', {
+        key,
+        body: { name: 'robot', model: 'shapes', token: 'ohwx' },
+      });
+      const prompt = { prompt: 'a robot on a red background', steps: 2, webhook: `${address}${finetune.id}` };
+      const made = await service.request('POST', `/v1/finetunes/${finetune.id}/prompts`, { key, body: [prompt] });
+      expect(made.status).toBe(201);
+    };
+
     /** Runs a receiver of webhooks: it takes the service's, and nothing else. */
     const receive = async (block: GuideBlock): Promise<void> => {
       const port = await freePort();
@@ -100,15 +111,17 @@ describe('The programs of docs', () => {
           return log.body[0]?.attempts[0];
         }, 'the webhook was delivered');
         expect(attempt.status_code).toBe(204);
+        await drawPrompt(`http://127.0.0.1:${port}/hooks/darkroom?finetune=`);
+        await until(async () => printed(block.prints!).test(program.output().trimEnd()), 'both webhooks were printed');
 
-        const record = JSON.stringify({ status: 'succeeded', prompt: 'a forged circle' });
+        const record = JSON.stringify({ status: 'succeeded', prompt: 'a forged circle', images: [] });
         const now = Math.floor(Date.now() / 1000);
-        const signed = (timestamp: number, secret = key.webhookSecret) => {
+        const signed = (timestamp: number, secret = key.webhookSecret, body = record) => {
           const hmac = createHmac('sha256', Buffer.from(secret.replace('whsec_', ''), 'base64'));
           return {
             'webhook-id': 'msg',
             'webhook-timestamp': String(timestamp),
-            'webhook-signature': `v1,${hmac.update(`msg.${timestamp}.${record}`).digest('base64')}`,
+            'webhook-signature': `v1,${hmac.update(`msg.${timestamp}.${body}`).digest('base64')}`,
           };
         };
         const [genuine, other] = [signed(now), signed(now, `whsec_${Buffer.alloc(32).toString('base64')}`)];
@@ -135,6 +148,14 @@ describe('The programs of docs', () => {
           async () => program.output().includes('a forged circle'),
           'it has two signatures, one of them right',
         );
+        for (const [error_message, line] of [
+          ['no paint left', 'no paint left: a dry circle'],
+          [null, 'canceled: a dry circle'],
+        ]) {
+          const dry = JSON.stringify({ prompt: 'a dry circle', images: [], metadata: null, error_message });
+          expect((await post(port, dry, signed(now, key.webhookSecret, dry))).status).toBe(204);
+          await until(async () => program.output().includes(line!), `it prints "${line}"`);
+        }
       } finally {
         await program.end();
       }
