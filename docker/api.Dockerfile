@@ -9,6 +9,7 @@ COPY .swcrc ./
 COPY scripts scripts
 COPY libs libs
 COPY apps apps
+COPY docs docs
 RUN node scripts/build.mjs && npm prune --omit=dev --no-audit --no-fund
 
 FROM node:24.21-bookworm-slim

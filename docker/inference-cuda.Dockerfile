@@ -10,6 +10,7 @@ COPY .swcrc ./
 COPY scripts scripts
 COPY libs libs
 COPY apps apps
+COPY docs docs
 RUN node scripts/build.mjs && npm prune --omit=dev --no-audit --no-fund
 # The package's own script, which a normal installation skips: it downloads the CUDA provider, several hundred megabytes.
 RUN ONNXRUNTIME_NODE_INSTALL=cuda12 node node_modules/onnxruntime-node/script/install.js

@@ -31,7 +31,12 @@ const sources = () =>
   sourceFolders
     .flatMap((folder) => walk(join(root, folder)))
     .filter((file) => isSource(file) && !file.startsWith(pageFolder + sep));
-const pageSources = () => [pageFolder, join(root, 'packages/client/src')].flatMap(walk).filter(isSource);
+const docsFolder = join(root, 'docs');
+const pageSources = () => [
+  ...[pageFolder, join(root, 'packages/client/src')].flatMap(walk).filter(isSource),
+  // Pages are made of them.
+  ...walk(docsFolder).filter((file) => file.endsWith('.md')),
+];
 
 /** Changes whenever a source, the compiler's settings, or the installed packages change. It reads no file contents, only their status. */
 function fingerprint(files) {

@@ -56,6 +56,24 @@ describeInBrowser('The page in a browser', () => {
     await tile(page, prompt).waitFor();
   };
 
+  it('has documentation beside it that is searched, without a finding of axe', async () => {
+    const page = await browser.signedIn(key.token);
+    for (const path of ['/docs', '/docs/limits']) {
+      await page.goto(`${service.baseUrl}${path}`);
+      expect([await violations(page), await tooWide(page)]).toEqual([[], []]);
+    }
+    await page.keyboard.press('/');
+    await page.keyboard.type('idempot');
+    const first = page.locator('.result a').first();
+    await first.waitFor();
+    expect(await violations(page)).toEqual([]);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/docs\/errors#/);
+    await page.goto(`${service.baseUrl}/docs/reference`);
+    await page.getByRole('link', { name: 'Playground' }).waitFor();
+    await page.locator('.opblock').first().waitFor();
+  });
+
   it('draws what the form says, shows it as it forms, and moves nothing meanwhile', async () => {
     const page = await browser.signedIn(key.token);
     await page.locator('.chip').first().click();

@@ -191,15 +191,22 @@ describe('Documentation', () => {
     expect(untold).toEqual(['ImageNotFound', 'RouteNotFound']);
   });
 
-  it('is readable at /docs, the only place where a page may carry styles', async () => {
-    const page = await api.request('GET', '/docs');
+  it('is readable at /docs/reference, the only place where a page may carry styles', async () => {
+    const page = await api.request('GET', '/docs/reference');
     expect(page.status).toBe(200);
     expect(page.text).toContain('swagger-ui-bundle.js');
-    for (const file of ['swagger-ui-bundle.js', 'swagger-ui.css', 'swagger-ui-init.js'])
+    for (const file of [
+      'reference/swagger-ui-bundle.js',
+      'reference/swagger-ui-init.js',
+      'reference.css',
+      'reference.js',
+    ])
       expect((await api.request('GET', `/docs/${file}`)).status).toBe(200);
+    for (const file of ['reference.css', 'reference.js'])
+      expect(page.text).toContain(`'./${file}'`.replaceAll("'", '"'));
     expect(page.headers.get('content-security-policy')).toMatch(/style-src 'self' 'unsafe-inline'/);
     expect(page.headers.get('content-security-policy')).toMatch(/script-src 'self'(;|$)/);
-    const other = await api.request('GET', '/docsx');
+    const other = await api.request('GET', '/docs/errors');
     expect(other.headers.get('content-security-policy')).not.toContain('unsafe-inline');
   });
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestHandler } from 'express';
 import helmet from 'helmet';
-import { docsPath } from '../docs/serve-docs';
+import { referencePath } from '../docs/serve-docs';
 
 declare module 'express-serve-static-core' {
   interface Request {
@@ -36,8 +36,8 @@ function securityHeadersOf(publicUrl: string): (url: string) => HeaderList {
   const isSecure = publicUrl.startsWith('https:');
   const ofAll = headersWith("'self'", isSecure);
   // Swagger UI has inline styles in its page; nothing else may.
-  const ofDocs = headersWith("'unsafe-inline'", isSecure);
-  return (url) => (url === docsPath || url.startsWith(`${docsPath}/`) ? ofDocs : ofAll);
+  const ofReference = headersWith("'unsafe-inline'", isSecure);
+  return (url) => (url === referencePath || url.startsWith(`${referencePath}/`) ? ofReference : ofAll);
 }
 
 /** Helmet's headers, computed once, because they are the same for every request. */

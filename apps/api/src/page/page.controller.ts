@@ -36,6 +36,19 @@ export class PageController {
     await this.send('index.html', 'no-cache', response);
   }
 
+  /** The documentation, which is built with the page. */
+  @Get('docs')
+  async docs(@Res() response: Response): Promise<void> {
+    response.setHeader('Content-Security-Policy', contentSecurityPolicy);
+    await this.send('docs.html', 'no-cache', response);
+  }
+
+  @Get('docs/:name')
+  async docsPage(@Param('name') name: string, @Res() response: Response): Promise<void> {
+    if (!name.includes('.')) response.setHeader('Content-Security-Policy', contentSecurityPolicy);
+    await this.send(`docs/${name.includes('.') ? name : `${name}.html`}`, 'no-cache', response);
+  }
+
   /** Names of assets contain a hash of their content. */
   @Get('assets/:name')
   async asset(@Param('name') name: string, @Res() response: Response): Promise<void> {

@@ -1,0 +1,54 @@
+import type MiniSearch from 'minisearch';
+
+/** A part of a page, from one heading to the next. */
+export interface Section {
+  id: string;
+  /** Title of its page. */
+  page: string;
+  heading: string;
+  /** Below `/docs/`. */
+  path: string;
+  text: string;
+}
+
+/** Results that are shown. */
+const most = 20;
+/** Characters of a section's text that a result shows. */
+const shownLength = 180;
+
+let index: Promise<MiniSearch<Section>> | undefined;
+
+/** The sections that have the words, or words that begin like them, or are written nearly like them; the best first. */
+export async function searchIn(query: string): Promise<Omit<Section, 'id'>[]> {
+  const found = (await (index ??= load())).search(query);
+  return found.slice(0, most).map(({ page, heading, path, text, terms }) => ({
+    page: String(page),
+    heading: String(heading),
+    path: String(path),
+    text: around(String(text), terms),
+  }));
+}
+
+/** Words and texts are loaded with the first search only. */
+async function load(): Promise<MiniSearch<Section>> {
+  const [{ default: Search }, { default: sections }] = await Promise.all([
+    import('minisearch'),
+    import('virtual:search-index'),
+  ]);
+  const made = new Search<Section>({
+    fields: ['heading', 'page', 'text'],
+    storeFields: ['page', 'heading', 'path', 'text'],
+    searchOptions: { boost: { heading: 3, page: 2 }, prefix: true, fuzzy: 0.2, combineWith: 'AND' },
+  });
+  made.addAll(sections);
+  return made;
+}
+
+/** The text around the first of the words. */
+function around(text: string, words: readonly string[]): string {
+  const lower = text.toLowerCase();
+  const places = words.map((word) => lower.indexOf(word)).filter((place) => place >= 0);
+  const start = Math.max(0, Math.min(...places, text.length) - shownLength / 3);
+  const cut = places.length === 0 ? text.slice(0, shownLength) : text.slice(start, start + shownLength);
+  return `${start > 0 && places.length > 0 ? '…' : ''}${cut}${cut.length < text.length ? '…' : ''}`;
+}

@@ -1,0 +1,4 @@
+declare module 'virtual:search-index' {
+  const sections: readonly import('./search').Section[];
+  export default sections;
+}
