@@ -18,6 +18,7 @@ const database = {
 
 /** Spec files of `integration` and `e2e` that also run on Redis and S3, because they test jobs, notifications or storage. */
 const scaleOut = [
+  'integration/backup',
   'integration/collections-thumbnails',
   'integration/deletion',
   'integration/deliveries',

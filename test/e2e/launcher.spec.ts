@@ -28,7 +28,8 @@ function openEntries(folder: string): string[] {
   });
 }
 
-const demo = resolve(__dirname, '..', '..', 'dist', 'apps', 'cli', 'src', 'demo.js');
+const commands = resolve(__dirname, '..', '..', 'dist', 'apps', 'cli', 'src');
+const demo = join(commands, 'demo.js');
 
 // Some tests start the whole service.
 jest.setTimeout(600_000);
@@ -102,6 +103,45 @@ describe('npm start', () => {
       expect(stdout).toMatch(new RegExp(`^${file}\nDrawn in [\\d.]+ s by shapes@\\w+ with seed 7\\.\n$`));
       expect(stderr).not.toContain('Starting Darkroom');
       await expect(sharp(file).metadata()).resolves.toMatchObject({ format: 'png', width: 512, height: 512 });
+    });
+
+    it('is backed up while it runs, and restored elsewhere', async () => {
+      const command = (name: string, folderOfData: string, ...args: string[]) =>
+        promisify(execFile)(process.execPath, [join(commands, `${name}.js`), ...args], {
+          env: { PATH: process.env.PATH, DATA_DIR: folderOfData },
+        });
+      const [backup, other] = [join(folder, 'backup'), join(folder, 'restored')];
+      await expect(command('backup', dataDir, backup)).resolves.toMatchObject({
+        stdout: expect.stringMatching(
+          new RegExp(`^${backup} has \\d+ rows and \\d+ files \\(.*\\), as of .*Z\\.\n$`),
+        ) as string,
+      });
+      expect([...openEntries(folder).filter((name) => name.startsWith('backup'))]).toEqual([]);
+      await promisify(execFile)('sha256sum', ['--check', '--quiet', 'SHA256SUMS'], { cwd: backup });
+
+      const refused = await command('restore', dataDir, backup).catch(
+        (error: Error & { stderr: string }) => error.stderr,
+      );
+      expect(refused).toMatch(/^The data folder .* is not empty: .* Nothing was changed\.\n$/);
+      await command('restore', other, backup, '--check');
+      const { stdout } = await command('restore', other, backup);
+      expect(stdout).toMatch(/^\d+ rows and \d+ files are as they were at .*Z\.\n$/);
+
+      const restored = launch({ DATA_DIR: other, PUBLIC_URL: url });
+      const path = '/v1/sd/text-to-image';
+      const [before] = (await call(url, path)) as { images: string[] }[];
+      const [after] = (await call(await restored.url(), path)) as { images: string[] }[];
+      expect(after.images).toHaveLength(1);
+      const at = new URL(await restored.url()).port;
+      const pathOf = (image: string): string => new URL(image).pathname;
+      expect({ ...after, images: after.images.map(pathOf) }).toEqual({ ...before, images: before.images.map(pathOf) });
+      const bytes = async (port: string): Promise<Buffer> => {
+        const answer = await fetch(`http://127.0.0.1:${port}${pathOf(before.images[0])}`);
+        expect(answer.status).toBe(200);
+        return Buffer.from(await answer.arrayBuffer());
+      };
+      expect((await bytes(at)).equals(await bytes(new URL(url).port))).toBe(true);
+      await expect(restored.end('SIGINT')).resolves.toBe(0);
     });
 
     it('restarts a crashed process', async () => {

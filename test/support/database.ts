@@ -30,6 +30,15 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   };
 }
 
+/** A database without a table. */
+export async function createEmptyDatabase(): Promise<Pick<TestDatabase, 'url' | 'drop'>> {
+  const name = `empty_${randomBytes(6).toString('hex')}`;
+  await administrate(`CREATE DATABASE ${name}`);
+  const address = new URL(environment('TEST_DATABASE_URL'));
+  address.pathname = name;
+  return { url: address.href, drop: () => administrate(`DROP DATABASE ${name} WITH (FORCE)`) };
+}
+
 async function administrate(statement: string): Promise<void> {
   const client = new Client({ connectionString: environment('TEST_DATABASE_URL') });
   await client.connect();

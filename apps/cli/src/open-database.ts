@@ -10,12 +10,13 @@ const waitMs = 10_000;
  * Opens the service's database for `use`: the one of DATABASE_URL, the embedded one if it is running, or else the embedded one
  * started for this call.
  * @param makesFolder whether a data folder that is not there is made; otherwise a wrong DATA_DIR would look like an empty service.
+ * @param migrates whether the tables of a database that is started for this call are brought to this version.
  * @throws CliError where there is none
  */
 export async function withDatabase<T>(
   config: Config,
   use: (databaseUrl: string) => Promise<T>,
-  { makesFolder = false } = {},
+  { makesFolder = false, migrates = true } = {},
 ): Promise<T> {
   const { dataDir } = config;
   const url = config.databaseUrl ?? EmbeddedPostgres.runningUrl(dataDir);
@@ -37,7 +38,7 @@ export async function withDatabase<T>(
     return use(startedUrl);
   }
   try {
-    await migrate(postgres.url);
+    if (migrates) await migrate(postgres.url);
     return await use(postgres.url);
   } finally {
     await postgres.stop();

@@ -29,7 +29,7 @@ export async function migrate(databaseUrl: string, options: MigrateOptions = {})
   await assertUsable(databaseUrl);
   // The end of the session frees the lock in every case.
   return withClient(databaseUrl, async (session) => {
-    await takeLock(session);
+    await takeMigrationLock(session);
     const backOff = new BackOff(1_000, 10_000);
     for (let left = options.tries ?? tries; ;) {
       try {
@@ -43,8 +43,8 @@ export async function migrate(databaseUrl: string, options: MigrateOptions = {})
   });
 }
 
-/** Polls the lock: a statement that waits for it would keep an index from being built concurrently. */
-async function takeLock(session: Client): Promise<void> {
+/** Keeps migrations out until the session ends. It polls the lock: a statement that waits for it would keep an index from being built concurrently. */
+export async function takeMigrationLock(session: Client): Promise<void> {
   for (;;) {
     const { rows } = await session.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1) AS locked', [
       migrationLock,
