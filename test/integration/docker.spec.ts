@@ -104,6 +104,48 @@ describe.each(dockerfiles)('%s', (name) => {
   });
 });
 
+describe('scripts/images.mjs', () => {
+  const script = join(root, 'scripts', 'images.mjs');
+  const hasEngine = ['docker', 'podman'].some((program) => spawnSync(program, ['info']).status === 0);
+  const itWithEngine = hasEngine ? it : it.skip;
+
+  it('lists every package that an image contains', () => {
+    const place = mkdtempSync(join(tmpdir(), 'darkroom-sbom-'));
+    const file = join(place, 'darkroom.cdx.json');
+    expect(spawnSync(process.execPath, [script, '--sbom', file]).status).toBe(0);
+    const list = JSON.parse(readFileSync(file, 'utf8')) as {
+      metadata: { component: { name: string } };
+      components: { name: string; group?: string; version: string; licenses?: object[] }[];
+    };
+    rmSync(place, { recursive: true });
+    const listed = new Set(list.components.map(({ name, version }) => `${name}@${version}`));
+    const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+      packages: Record<string, { name?: string; version: string; dev?: true; devOptional?: true; link?: true }>;
+    };
+    const installed = Object.entries(packages).flatMap(([path, { name, version, dev, devOptional, link }]) =>
+      path.includes('node_modules/') && !dev && !devOptional && !link
+        ? [`${name ?? path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)}@${version}`]
+        : [],
+    );
+    expect(installed.length).toBeGreaterThan(150);
+    expect(installed.filter((name) => !listed.has(name))).toEqual([]);
+    const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { dependencies: object };
+    const names = new Set(list.components.map(({ name }) => name));
+    expect(Object.keys(dependencies).filter((name) => !names.has(name))).toEqual([]);
+    expect(list.metadata.component.name).toBe('darkroom');
+  });
+
+  itWithEngine(
+    'builds images that run without rights on a file system that they cannot change',
+    () => {
+      const { status, stdout, stderr } = spawnSync(process.execPath, [script], { encoding: 'utf8' });
+      expect([status, status === 0 ? '' : stdout + stderr]).toEqual([0, '']);
+      expect(stdout.match(/ runs as user 1000, on a read-only file system\./g)).toHaveLength(2);
+    },
+    1_800_000,
+  );
+});
+
 describe('health-check', () => {
   let place: string;
   let server: ChildProcess;
@@ -198,6 +240,16 @@ describe('compose.yaml', () => {
   it('restarts what the health check killed, which is not the first process', () => {
     for (const service of ['api', 'inference'])
       for (const line of ['restart: unless-stopped', 'init: true']) expect(bodyOf(service)).toContain(line);
+  });
+
+  it('runs the service without rights, on a file system that it cannot change', () => {
+    const lines = [
+      'read_only: true',
+      "tmpfs: ['/tmp']",
+      "cap_drop: ['ALL']",
+      "security_opt: ['no-new-privileges:true']",
+    ];
+    for (const service of ['api', 'inference']) for (const line of lines) expect(bodyOf(service)).toContain(line);
   });
 
   it('keeps every job', () => {
