@@ -52,7 +52,8 @@ export const allowedInApi = {
   ],
   webhooks: ['auth', 'docs', 'finetune-prompts', 'infrastructure', 'text-to-image', 'work'],
   events: ['auth', 'docs', 'finetune-prompts', 'infrastructure', 'long-requests', 'text-to-image'],
-  keys: ['auth', 'docs', 'http', 'infrastructure'],
+  keys: ['auth', 'docs', 'http', 'infrastructure', 'usage'],
+  operator: ['auth', 'docs', 'http', 'infrastructure', 'models', 'storage-use', 'webhooks'],
   openai: ['auth', 'docs', 'http', 'infrastructure', 'text-to-image', 'work'],
   waiting: ['http', 'idempotency', 'infrastructure', 'long-requests', 'text-to-image'],
 };

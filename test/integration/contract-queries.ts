@@ -6,7 +6,16 @@ export interface QueryRow {
   bad: readonly string[];
 }
 
-const lists = ['listGenerations', 'listFinetunes', 'listPrompts', 'listCollections', 'listStyles', 'listKeys'];
+const lists = [
+  'listGenerations',
+  'listFinetunes',
+  'listPrompts',
+  'listCollections',
+  'listStyles',
+  'listKeys',
+  'listFailures',
+  'listKeyDeliveries',
+];
 const days = { good: ['1000-01-01', '2024-02-29'], bad: ['', 'today', '2026-02-30', '2026-1-1', '2026-01-01T00:00Z'] };
 
 const times = {
@@ -26,9 +35,12 @@ export const queries: readonly QueryRow[] = [
     { operation, name: 'created_before', ...times },
   ]),
   { operation: 'listCollections', name: 'scope', good: ['public'], bad: ['', 'own', 'PUBLIC', 'public&scope=public'] },
-  { operation: 'listUsage', name: 'from', ...days },
-  { operation: 'listUsage', name: 'to', ...days },
-  { operation: 'listUsage', name: 'group_by', good: ['day', 'model', 'finetune'], bad: ['', 'key', 'DAY'] },
+  ...['listUsage', 'listKeyUsage'].flatMap((operation) => [
+    { operation, name: 'from', ...days },
+    { operation, name: 'to', ...days },
+    { operation, name: 'group_by', good: ['day', 'model', 'finetune'], bad: ['', 'key', 'DAY'] },
+  ]),
+  { operation: 'listKeyDeliveries', name: 'status', good: ['pending', 'failed'], bad: ['', 'done', 'FAILED'] },
   {
     operation: 'putFinetuneWeights',
     name: 'scale',

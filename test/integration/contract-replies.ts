@@ -53,6 +53,20 @@ const generation = [
   'completed_at',
 ];
 const delivery = ['id', 'url', 'status', 'attempts', 'next_attempt_at', 'created_at', 'completed_at'];
+const keyDelivery = [
+  'id',
+  'key_id',
+  'key_name',
+  'record_id',
+  'kind',
+  'receiver',
+  'status',
+  'attempts',
+  'last_attempt',
+  'next_attempt_at',
+  'created_at',
+  'completed_at',
+];
 const deleted = ['delete'];
 const apiKey = [
   'id',
@@ -138,10 +152,32 @@ export const replies: Readonly<Record<string, ReplyRow>> = {
     'problem',
   ]),
   listUsage: list(['day', 'images', 'steps', 'compute_seconds']),
+  listKeyUsage: list(['day', 'images', 'steps', 'compute_seconds']),
   createImages: found(['created', 'data']),
   createKey: made([...apiKey, 'token', 'webhook_secret']),
   listKeys: list(apiKey),
+  getCurrentKey: found(apiKey),
+  getKey: found(apiKey),
   updateKey: found(apiKey),
   rotateKey: made([...apiKey, 'token', 'previous_token_expires_at']),
+  rotateWebhookSecret: made([...apiKey, 'webhook_secret', 'previous_webhook_secret_expires_at']),
   revokeKey: found(deleted),
+  getQueue: found(['queued', 'processing', 'deliveries_due', 'waiting', 'drawing']),
+  listWorkers: list(['id', 'devices', 'models', 'started_at', 'heartbeat_at']),
+  getStorage: found(['picture_bytes', 'weight_bytes', 'upload_bytes', 'disk_free_bytes', 'disk_total_bytes', 'keys']),
+  listFailures: list([
+    'id',
+    'kind',
+    'key_id',
+    'key_name',
+    'model',
+    'served_by',
+    'error',
+    'attempts',
+    'worker_deaths',
+    'created_at',
+    'completed_at',
+  ]),
+  listKeyDeliveries: list(keyDelivery),
+  redeliverOfKey: made(keyDelivery),
 };

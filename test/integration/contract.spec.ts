@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { InferenceWorker, newIdentifier } from '@app/domain';
 import type { Reply, RequestOptions, TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
+import { failTask } from '../support/factories';
 import type { Receiver } from '../support/receiver';
 import { startReceiver } from '../support/receiver';
 import type { World } from '../support/world';
@@ -262,7 +264,7 @@ describe('The contract', () => {
       if (id === 'putFinetuneWeights') return upload;
       if (id === 'createImages') return { key: sandbox, body: { prompt: 'a robot' } };
       if (id === 'createKey') return { body: { name: 'shop' } };
-      if (['updateKey', 'rotateKey'].includes(id)) return { body: {} };
+      if (['updateKey', 'rotateKey', 'rotateWebhookSecret'].includes(id)) return { body: {} };
       return valid ? { body: valid } : {};
     };
 
@@ -273,6 +275,18 @@ describe('The contract', () => {
         const { body } = await send<{ id: string }>('createGeneration', { body: { prompt: 'a robot' } });
         fresh.generation = body.id;
       }
+      if (id === 'listKeyUsage') fresh.apiKey = key.id;
+      if (id === 'listFailures') {
+        const { body } = await send<{ id: string }>('createGeneration', { body: { prompt: 'a robot' } });
+        await failTask(api, body.id, 'It could not be drawn.');
+      }
+      if (id === 'listWorkers')
+        await api.dataSource.manager.insert(InferenceWorker, {
+          id: newIdentifier(),
+          devices: ['cpu'],
+          startedAt: new Date(),
+          heartbeatAt: new Date(),
+        });
       const body = bodies.find(({ operation, within }) => operation === id && !within);
       const valid = body && filled(body.shape === 'array' ? [body.valid] : body.valid, fresh);
       const options = optionsOf(id, valid);

@@ -25,8 +25,9 @@ function choices(names: readonly string[]): string[][] {
   return names.reduce<string[][]>((found, name) => [...found, ...found.map((each) => [...each, name])], [[]]).slice(1);
 }
 
-// Keys belong to nobody: whoever may manage them manages all.
-const guarded = operations.filter(({ path, parameters }) => parameters.length > 0 && !path.startsWith('/v1/keys/'));
+// Keys belong to nobody: whoever may manage them manages all, and sees the deliveries of all.
+const ofAll = /^\/v1\/(?:keys|deliveries)\//;
+const guarded = operations.filter(({ path, parameters }) => parameters.length > 0 && !ofAll.test(path));
 const positions = guarded.flatMap((operation) =>
   choices(operation.parameters).map(
     (foreign) => [`${operation.method} ${operation.path}`, foreign.join(' and '), operation, foreign] as const,

@@ -48,6 +48,7 @@ export function resourceOf(path: string, parameter: string): keyof World {
   if (parameter !== 'id') return parameter.replace(/_id$/, '') as keyof World;
   if (path.startsWith('/v1/finetunes/')) return 'finetune';
   if (path.startsWith('/v1/keys/')) return 'apiKey';
+  if (path.startsWith('/v1/deliveries/')) return 'delivery';
   return path.startsWith('/v1/prompts/collections/') ? 'collection' : 'generation';
 }
 

@@ -18,6 +18,7 @@ import { InfrastructureModule } from './infrastructure/infrastructure.module';
 import { KeysModule } from './keys/keys.module';
 import { LongRequestsModule } from './long-requests/long-requests.module';
 import { ModelsModule } from './models/models.module';
+import { OperatorModule } from './operator/operator.module';
 import { PageModule } from './page/page.module';
 import { RetentionModule } from './retention/retention.module';
 import { SandboxModule } from './sandbox/sandbox.module';
@@ -52,6 +53,7 @@ import { WebhooksModule } from './webhooks/webhooks.module';
     IdempotencyModule,
     OpenaiModule,
     KeysModule,
+    OperatorModule,
     PageModule,
   ],
   providers: [

@@ -1,8 +1,12 @@
+import type { EngineReport } from '@app/domain';
 import { InferenceWorker, newIdentifier } from '@app/domain';
 import type { DataSource } from 'typeorm';
 
 /** Interval between the heartbeats of an inference process. */
 export const workerBeatMs = 5_000;
+
+/** How soon a change of its engines is written between two heartbeats. */
+const reportMs = 1_000;
 
 /** A process that is silent for this long counts as gone. */
 export const silentMs = 3 * workerBeatMs;
@@ -13,6 +17,8 @@ export interface WorkerAbilities {
   devices: readonly string[];
   /** Names of the models that it can draw now. */
   models: readonly string[];
+  /** What its engines are at. */
+  engines?: readonly EngineReport[];
 }
 
 /** The same of a live process; `models` is null of an older version, which does not say. */
@@ -23,23 +29,31 @@ export class LiveWorkers {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Sends a heartbeat now and every `workerBeatMs`, until `leave` is called. A failed beat is reported and the next one still
-   * sent: a worker without heartbeats can still draw.
+   * Sends a heartbeat now and every `workerBeatMs`, until `leave` is called, and between two of them what its engines are at, if that
+   * has changed. A failed beat is reported and the next one still sent: a worker without heartbeats can still draw.
    * @param abilities asked for before each heartbeat
    */
   async join(abilities: () => WorkerAbilities, onError: (error: unknown) => void): Promise<{ leave(): Promise<void> }> {
     const id = newIdentifier();
-    let beating = this.beat(id, abilities()).catch(onError);
-    await beating;
-    const timer = setInterval(() => {
-      beating = this.beat(id, abilities()).catch(onError);
-    }, workerBeatMs);
-    timer.unref();
+    let written = '';
+    let writing: Promise<void> = Promise.resolve();
+    const write = (isBeat: boolean): void => {
+      const now = abilities();
+      const engines = JSON.stringify(now.engines ?? null);
+      if (!isBeat && engines === written) return;
+      written = engines;
+      // One after the other, so that an older state is never written last.
+      writing = writing.then(() => (isBeat ? this.beat(id, now) : this.report(id, engines))).catch(onError);
+    };
+    write(true);
+    await writing;
+    const timers = [setInterval(() => write(true), workerBeatMs), setInterval(() => write(false), reportMs)];
+    for (const timer of timers) timer.unref();
     return {
       leave: async () => {
-        clearInterval(timer);
+        for (const timer of timers) clearInterval(timer);
         // A beat in progress would insert the row again.
-        await beating;
+        await writing;
         await this.dataSource.manager.delete(InferenceWorker, { id });
       },
     };
@@ -53,11 +67,22 @@ export class LiveWorkers {
     );
   }
 
-  private async beat(id: string, { devices, models }: WorkerAbilities): Promise<void> {
+  /** The live processes with all that they say of themselves, the newest first; at most `most`. */
+  reports(most: number): Promise<InferenceWorker[]> {
+    return this.dataSource.manager
+      .createQueryBuilder(InferenceWorker, 'worker')
+      .where(`worker.heartbeat_at > now() - :silentMs * interval '1 ms'`, { silentMs })
+      .orderBy({ 'worker.startedAt': 'DESC', 'worker.id': 'DESC' })
+      .limit(most)
+      .getMany();
+  }
+
+  private async beat(id: string, { devices, models, engines }: WorkerAbilities): Promise<void> {
     await this.dataSource.query(
-      `INSERT INTO inference_workers (id, devices, models, started_at, heartbeat_at) VALUES ($1, $2, $3, now(), now())
-       ON CONFLICT (id) DO UPDATE SET devices = excluded.devices, models = excluded.models, heartbeat_at = excluded.heartbeat_at`,
-      [id, devices, models],
+      `INSERT INTO inference_workers (id, devices, models, engines, started_at, heartbeat_at) VALUES ($1, $2, $3, $4, now(), now())
+       ON CONFLICT (id) DO UPDATE SET devices = excluded.devices, models = excluded.models, engines = excluded.engines,
+         heartbeat_at = excluded.heartbeat_at`,
+      [id, devices, models, JSON.stringify(engines ?? null)],
     );
     // In one order, so that two workers do not wait for each other.
     await this.dataSource.query(
@@ -67,6 +92,10 @@ export class LiveWorkers {
     );
     await this.dataSource.query(`DELETE FROM inference_workers WHERE heartbeat_at < now() - interval '1 day'`);
     await this.dataSource.query(`DELETE FROM drawable_models WHERE drawable_at < now() - interval '1 day'`);
+  }
+
+  private async report(id: string, engines: string): Promise<void> {
+    await this.dataSource.query('UPDATE inference_workers SET engines = $2 WHERE id = $1', [id, engines]);
   }
 }
 

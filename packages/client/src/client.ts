@@ -2,39 +2,32 @@ import type { ClientOptions, RequestOptions } from './connection.ts';
 import { Connection } from './connection.ts';
 import { GenerationFailedError, PromptFailedError } from './errors.ts';
 import type { EventOptions } from './events.ts';
-import { follow } from './events.ts';
-import { pagesOf } from './pages.ts';
+import { keysOf, operatorOf } from './operator.ts';
 import { pathOf } from './path.ts';
 import type {
   Collection,
-  CreatedKey,
   CreatedPrompt,
-  Deleted,
   Finetune,
   FinetuneChange,
   Generation,
-  Key,
-  KeyChange,
-  KeyRotation,
   Model,
   NewCollection,
   NewFinetune,
   NewGeneration,
-  NewKey,
   NewPrompt,
   NewStyle,
   PartialPrompt,
   Prompt,
   PromptStatus,
   QueryOf,
-  RotatedKey,
-  RotatedWebhookSecret,
   Style,
   StyleToApply,
   TerminatedPrompt,
   Usage,
   WebhookDelivery,
 } from './types.ts';
+import type { Verbs } from './verbs.ts';
+import { verbsOf } from './verbs.ts';
 import type { WaitOptions } from './wait.ts';
 import { waitFor, withinTime } from './wait.ts';
 
@@ -43,7 +36,6 @@ export type Client = ReturnType<typeof createClient>;
 const generationsPath = '/v1/sd/text-to-image';
 const finetunesPath = '/v1/finetunes';
 const collectionsPath = '/v1/prompts/collections';
-const keysPath = '/v1/keys';
 
 /**
  * A client of one service with one key. Every method throws DarkroomError when the service returns an error or cannot be reached.
@@ -60,6 +52,7 @@ export function createClient(options: ClientOptions) {
     collections: collectionsOf(verbs),
     styles: stylesOf(verbs),
     keys: keysOf(verbs),
+    operator: operatorOf(verbs),
     models: { list: (more?: RequestOptions) => verbs.get<Model[]>('/v1/models', {}, more) },
     usage: {
       list: (query?: QueryOf<'listUsage'>, more?: RequestOptions) => verbs.get<Usage[]>('/v1/usage', query, more),
@@ -91,27 +84,6 @@ function picturePath(url: string): string {
   if (path === undefined)
     throw new TypeError(`"${url}" is not the URL of a picture of Darkroom, which ends in /images/ and its name.`);
   return path;
-}
-
-type Query = Readonly<Record<string, string | number | undefined>>;
-type PageQuery = Query & { limit?: number; after?: string };
-type Verbs = ReturnType<typeof verbsOf>;
-
-function verbsOf(connection: Connection) {
-  return {
-    get: <T>(path: string, query: Query = {}, more?: RequestOptions) =>
-      connection.send<T>('GET', path, { ...more, query }),
-    post: <T>(path: string, json: unknown, more?: RequestOptions) =>
-      connection.send<T>('POST', path, { ...more, json }),
-    patch: <T>(path: string, json: unknown, more?: RequestOptions) =>
-      connection.send<T>('PATCH', path, { ...more, json }),
-    putBytes: <T>(path: string, bytes: Uint8Array | Blob, query: Query = {}, more?: RequestOptions) =>
-      connection.send<T>('PUT', path, { ...more, query, bytes }),
-    remove: (path: string, more?: RequestOptions) => connection.send<Deleted>('DELETE', path, more),
-    pages: <T, Q extends PageQuery>(path: string, query?: Q, more?: RequestOptions) =>
-      pagesOf((page: Q) => connection.send<T[]>('GET', path, { ...more, query: page }), query),
-    events: <T>(path: string, options?: EventOptions) => follow<T>(connection, path, options),
-  };
 }
 
 function generationsOf({ get, post, remove, pages, events }: Verbs) {
@@ -209,23 +181,6 @@ function collectionsOf({ get, post, remove, pages }: Verbs) {
       pages<Collection, QueryOf<'listCollections'>>(collectionsPath, query, more),
     get: (id: string, more?: RequestOptions) => get<Collection>(pathOf(collectionsPath, id), {}, more),
     delete: (id: string, more?: RequestOptions) => remove(pathOf(collectionsPath, id), more),
-  };
-}
-
-/** For keys with the scope `admin`. */
-function keysOf({ get, post, patch, remove, pages }: Verbs) {
-  return {
-    create: (body: NewKey, more?: RequestOptions) => post<CreatedKey>(keysPath, body, more),
-    list: (query?: QueryOf<'listKeys'>, more?: RequestOptions) => get<Key[]>(keysPath, query, more),
-    pages: (query?: QueryOf<'listKeys'>, more?: RequestOptions) =>
-      pages<Key, QueryOf<'listKeys'>>(keysPath, query, more),
-    get: (id: string, more?: RequestOptions) => get<Key>(pathOf(keysPath, id), undefined, more),
-    update: (id: string, change: KeyChange, more?: RequestOptions) => patch<Key>(pathOf(keysPath, id), change, more),
-    rotate: (id: string, rotation: KeyRotation = {}, more?: RequestOptions) =>
-      post<RotatedKey>(pathOf(keysPath, id, 'rotate'), rotation, more),
-    rotateWebhookSecret: (id: string, rotation: KeyRotation = {}, more?: RequestOptions) =>
-      post<RotatedWebhookSecret>(pathOf(keysPath, id, 'rotate-webhook-secret'), rotation, more),
-    revoke: (id: string, more?: RequestOptions) => remove(pathOf(keysPath, id), more),
   };
 }
 

@@ -492,6 +492,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/keys/current": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the API key that asks
+         * @description What it may do, and how much.
+         */
+        get: operations["getCurrentKey"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/keys/{id}": {
         parameters: {
             query?: never;
@@ -554,6 +574,146 @@ export interface paths {
          * @description Webhooks are signed with both secrets for `grace_hours`, or until the next rotation. It needs the scope `admin`.
          */
         post: operations["rotateWebhookSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/keys/{id}/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Pictures, steps and compute seconds of an API key
+         * @description As `GET /v1/usage` has them of the key that asks. It needs the scope `admin`.
+         */
+        get: operations["listKeyUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/queue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what waits and what is drawn
+         * @description Over all keys, without their texts. It needs the scope `admin`.
+         */
+        get: operations["getQueue"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the running workers, newest first
+         * @description Their devices with the loaded models, the batch and the memory, at most some seconds old; at most 100. It needs the scope `admin`.
+         */
+        get: operations["listWorkers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/storage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what is stored, and the room that is left
+         * @description The files of all keys. It needs the scope `admin`.
+         */
+        get: operations["getStorage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/failures": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the failed Generations and Prompts, newest first
+         * @description Of all keys but those of the sandbox, with the reason and without their texts. It needs the scope `admin`.
+         */
+        get: operations["listFailures"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the webhook deliveries, newest first
+         * @description Of all keys, with the last try of each. It needs the scope `admin`.
+         */
+        get: operations["listKeyDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/deliveries/{id}/redeliver": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Try a delivery of any key again now
+         * @description Also one that succeeded or was given up. The receiver gets the same `webhook-id`. It needs the scope `admin`.
+         */
+        post: operations["redeliverOfKey"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1907,6 +2067,321 @@ export interface components {
              * @example 2026-11-20T09:21:33.123Z
              */
             previous_webhook_secret_expires_at: string;
+        };
+        WaitingTasks: {
+            /**
+             * @description Whose it is: the id of the API key.
+             * @example 4f2kQ0yq8S3zVn1xRb7TdA9w
+             */
+            key_id: string;
+            /**
+             * @description The name of this key.
+             * @example web shop
+             */
+            key_name: string;
+            /** @example sd1.5 */
+            model: string;
+            /**
+             * @description How many wait.
+             * @example 12
+             */
+            queued: number;
+            /**
+             * Format: date-time
+             * @description When the oldest of them was accepted.
+             * @example 2026-11-20T09:21:33.123Z
+             */
+            oldest_at: string;
+        };
+        /** @enum {string} */
+        TaskKind: "generation" | "prompt";
+        DrawingTask: {
+            /**
+             * @description Whose it is: the id of the API key.
+             * @example 4f2kQ0yq8S3zVn1xRb7TdA9w
+             */
+            key_id: string;
+            /**
+             * @description The name of this key.
+             * @example web shop
+             */
+            key_name: string;
+            /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
+            id: string;
+            kind: components["schemas"]["TaskKind"];
+            /** @example sd1.5 */
+            model: string;
+            /**
+             * @description Pictures to draw.
+             * @example 1
+             */
+            pictures: number;
+            /** @example 30 */
+            steps: number;
+            /**
+             * @description How often a worker has taken it.
+             * @example 1
+             */
+            attempt: number;
+            /**
+             * Format: date-time
+             * @description When a worker first took it.
+             * @example 2026-11-20T09:21:33.123Z
+             */
+            drawn_since: string;
+        };
+        Queue: {
+            /**
+             * @description Generations and Prompts that wait.
+             * @example 12
+             */
+            queued: number;
+            /**
+             * @description Those that workers draw.
+             * @example 3
+             */
+            processing: number;
+            /**
+             * @description Webhook deliveries that are due.
+             * @example 0
+             */
+            deliveries_due: number;
+            /** @description What waits, by key and model; the 100 that wait longest. */
+            waiting: components["schemas"]["WaitingTasks"][];
+            /** @description What is drawn; the 100 that began last. */
+            drawing: components["schemas"]["DrawingTask"][];
+        };
+        LoadedModel: {
+            /**
+             * @description `<model>@<hash>`, followed by `+<kind>:<hash>` of the weights of a Fine-Tune.
+             * @example shapes@0123456789ab
+             */
+            name: string;
+            /**
+             * @description Estimated memory.
+             * @example 1734000000
+             */
+            bytes: number;
+        };
+        WorkerDevice: {
+            /**
+             * @description cpu, webgpu or cuda:<n>.
+             * @example cuda:0
+             */
+            name: string;
+            /**
+             * @description Generations and Prompts that it draws side by side.
+             * @example 3
+             */
+            tasks: number;
+            /**
+             * @description The batch: how many pictures its last step moved on together; 0 while it draws nothing.
+             * @example 4
+             */
+            batch: number;
+            /**
+             * @description Milliseconds of this step; null while it draws nothing.
+             * @example 180
+             */
+            step_ms: number | null;
+            /** @description What it has loaded. */
+            loaded: components["schemas"]["LoadedModel"][];
+            /**
+             * @description Estimated memory of all loaded models.
+             * @example 1734000000
+             */
+            memory_bytes: number;
+            /**
+             * @description Memory that models and drawing may take.
+             * @example 8000000000
+             */
+            memory_limit_bytes: number;
+        };
+        Worker: {
+            /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
+            id: string;
+            /** @description One of an older version says nothing of them. */
+            devices: components["schemas"]["WorkerDevice"][];
+            /**
+             * @description Names of the models that it can draw now, with those that its stand-in draws for.
+             * @example [
+             *       "shapes",
+             *       "sd1.5"
+             *     ]
+             */
+            models: string[];
+            /**
+             * Format: date-time
+             * @example 2026-11-20T09:21:33.123Z
+             */
+            started_at: string;
+            /**
+             * Format: date-time
+             * @description When it last said that it is there.
+             * @example 2026-11-20T09:21:33.123Z
+             */
+            heartbeat_at: string;
+        };
+        KeyStorage: {
+            /**
+             * @description Pictures.
+             * @example 5200000000
+             */
+            picture_bytes: number;
+            /**
+             * @description Weights of Fine-Tunes.
+             * @example 300000000
+             */
+            weight_bytes: number;
+            /**
+             * @description Kept for uploads in progress.
+             * @example 0
+             */
+            upload_bytes: number;
+            /**
+             * @description The id of the API key.
+             * @example 4f2kQ0yq8S3zVn1xRb7TdA9w
+             */
+            key_id: string;
+            /**
+             * @description Its name.
+             * @example web shop
+             */
+            key_name: string;
+            /**
+             * @description What it may store; null without a limit.
+             * @example 20000000000
+             */
+            limit_bytes: number | null;
+        };
+        Storage: {
+            /**
+             * @description Pictures.
+             * @example 5200000000
+             */
+            picture_bytes: number;
+            /**
+             * @description Weights of Fine-Tunes.
+             * @example 300000000
+             */
+            weight_bytes: number;
+            /**
+             * @description Kept for uploads in progress.
+             * @example 0
+             */
+            upload_bytes: number;
+            /**
+             * @description Free room on the disk of the api process; the fullest, if it has several.
+             * @example 180000000000
+             */
+            disk_free_bytes: number | null;
+            /**
+             * @description The size of this disk.
+             * @example 500000000000
+             */
+            disk_total_bytes: number | null;
+            /** @description The 100 keys that store most. */
+            keys: components["schemas"]["KeyStorage"][];
+        };
+        Failure: {
+            /**
+             * @description Whose it is: the id of the API key.
+             * @example 4f2kQ0yq8S3zVn1xRb7TdA9w
+             */
+            key_id: string;
+            /**
+             * @description The name of this key.
+             * @example web shop
+             */
+            key_name: string;
+            /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
+            id: string;
+            kind: components["schemas"]["TaskKind"];
+            /**
+             * @description The model that was asked for.
+             * @example sd1.5
+             */
+            model: string;
+            /**
+             * @description The weights that drew it, if drawing began.
+             * @example shapes@0123456789ab
+             */
+            served_by: string | null;
+            /**
+             * @description The reason, as its owner reads it.
+             * @example The model sd2.1 is not installed.
+             */
+            error: string | null;
+            /**
+             * @description How often a worker has taken it.
+             * @example 1
+             */
+            attempts: number;
+            /**
+             * @description How many workers ended while they drew it.
+             * @example 0
+             */
+            worker_deaths: number;
+            /**
+             * Format: date-time
+             * @example 2026-11-20T09:21:33.123Z
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @example 2026-11-20T09:21:33.123Z
+             */
+            completed_at: string;
+        };
+        KeyDelivery: {
+            /**
+             * @description Whose it is: the id of the API key.
+             * @example 4f2kQ0yq8S3zVn1xRb7TdA9w
+             */
+            key_id: string;
+            /**
+             * @description The name of this key.
+             * @example web shop
+             */
+            key_name: string;
+            /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
+            id: string;
+            /**
+             * @description The Generation or Prompt that it tells of.
+             * @example 4f2kQ0yq8S3zVn1xRb7TdA9w
+             */
+            record_id: string;
+            kind: components["schemas"]["TaskKind"];
+            /**
+             * @description Where it goes, without the path, which may be a secret of its receiver.
+             * @example https://example.com
+             */
+            receiver: string;
+            status: components["schemas"]["WebhookDeliveryStatus"];
+            /**
+             * @description Tries so far.
+             * @example 1
+             */
+            attempts: number;
+            /** @description The last try; null before the first. */
+            last_attempt: components["schemas"]["WebhookAttempt"] | null;
+            /**
+             * Format: date-time
+             * @description When it is tried next.
+             * @example null
+             */
+            next_attempt_at: string | null;
+            /**
+             * Format: date-time
+             * @example 2026-11-20T09:21:33.123Z
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it succeeded or was given up.
+             * @example 2026-11-20T09:21:33.123Z
+             */
+            completed_at: string | null;
         };
     };
     responses: {
@@ -3393,11 +3868,11 @@ export interface operations {
     listUsage: {
         parameters: {
             query?: {
-                group_by?: "day" | "model" | "finetune";
-                /** @description Last day; today when left out. */
-                to?: string;
                 /** @description First day; 29 days before `to` when left out. */
                 from?: string;
+                /** @description Last day; today when left out. */
+                to?: string;
+                group_by?: "day" | "model" | "finetune";
             };
             header?: never;
             path?: never;
@@ -3917,6 +4392,39 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    getCurrentKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Key"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     getKey: {
         parameters: {
             query?: never;
@@ -4119,6 +4627,281 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RotatedWebhookSecret"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    listKeyUsage: {
+        parameters: {
+            query?: {
+                /** @description First day; 29 days before `to` when left out. */
+                from?: string;
+                /** @description Last day; today when left out. */
+                to?: string;
+                group_by?: "day" | "model" | "finetune";
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Usage"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    getQueue: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Queue"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    listWorkers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Worker"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    getStorage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Storage"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    listFailures: {
+        parameters: {
+            query?: {
+                /** @description How many elements to return; all when left out. */
+                limit?: number;
+                /** @description Where the page begins: as the `Link` header of the page before has it, which stays valid when elements are deleted, or the id of the last element of that page. */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    /**
+                     * @description The next page, with `rel="next"`; absent on the last one and without `limit`.
+                     * @example <https://darkroom.example/v1/sd/text-to-image?limit=10&after=Zk3vR8wq1TnYc5bLx0JdGm>; rel="next"
+                     */
+                    Link?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Failure"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    listKeyDeliveries: {
+        parameters: {
+            query?: {
+                /** @description Only those with this status. */
+                status?: "pending" | "delivered" | "failed";
+                /** @description How many elements to return; all when left out. */
+                limit?: number;
+                /** @description Where the page begins: as the `Link` header of the page before has it, which stays valid when elements are deleted, or the id of the last element of that page. */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    /**
+                     * @description The next page, with `rel="next"`; absent on the last one and without `limit`.
+                     * @example <https://darkroom.example/v1/sd/text-to-image?limit=10&after=Zk3vR8wq1TnYc5bLx0JdGm>; rel="next"
+                     */
+                    Link?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KeyDelivery"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    redeliverOfKey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A word of your own for this request: for 24 hours, a repeat with the same body gets the first reply and changes nothing. A request that failed stores nothing, so it may be repeated. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    /** @description Present, and `true`, if an earlier request got this reply first. */
+                    "Idempotency-Replayed"?: "true";
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KeyDelivery"];
                 };
             };
             400: components["responses"]["Problem400"];

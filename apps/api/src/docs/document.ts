@@ -46,6 +46,7 @@ const tags: readonly (readonly [name: string, description: string])[] = [
   ['Models', 'What is installed.'],
   ['Usage', 'What was drawn.'],
   ['Keys', 'API keys, for keys with the scope `admin`.'],
+  ['Operator', 'What the service is at, over all keys, for keys with the scope `admin`.'],
 ];
 
 /** The service as its operator serves it. */

@@ -68,6 +68,18 @@ const examples: Readonly<Record<string, unknown>> = {
   n: 1,
   grace_hours: 24,
   'Usage.images': 41,
+  key_id: id,
+  record_id: id,
+  oldest_at: moment,
+  drawn_since: moment,
+  heartbeat_at: moment,
+  memory_bytes: 1734000000,
+  picture_bytes: 5_200_000_000,
+  weight_bytes: 300_000_000,
+  upload_bytes: 0,
+  limit_bytes: 20_000_000_000,
+  disk_free_bytes: 180_000_000_000,
+  disk_total_bytes: 500_000_000_000,
 };
 
 /** Adds an example to every field of the document that has none. */

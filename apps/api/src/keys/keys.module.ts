@@ -2,13 +2,15 @@ import { ApiKey } from '@app/domain';
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuthModule } from '../auth/auth.module';
+import { UsageModule } from '../usage/usage.module';
+import { KeyUsageController } from './key-usage.controller';
 import { KeysController } from './keys.controller';
 import { KeysService } from './keys.service';
 
 /** API keys over HTTP. */
 @Module({
-  imports: [TypeOrmModule.forFeature([ApiKey]), AuthModule],
-  controllers: [KeysController],
+  imports: [TypeOrmModule.forFeature([ApiKey]), AuthModule, UsageModule],
+  controllers: [KeysController, KeyUsageController],
   providers: [KeysService],
 })
 export class KeysModule {}

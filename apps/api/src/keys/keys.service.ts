@@ -6,6 +6,7 @@ import type {
   RotatedKeyDto,
   RotatedWebhookSecretDto,
   UpdateKeyDto,
+  UsageDto,
 } from '@app/domain/http';
 import { KeyDto } from '@app/domain/http';
 import { announceKey, revokeKey } from '@app/image-tasks';
@@ -15,6 +16,8 @@ import { Repository } from 'typeorm';
 import { ApiKeysService } from '../auth/api-keys.service';
 import type { List } from '../infrastructure/list';
 import { listOf } from '../infrastructure/list';
+import type { UsageQuery } from '../usage/usage-query';
+import { UsageService } from '../usage/usage.service';
 
 export const defaultGraceHours = 24;
 const hourMs = 3_600_000;
@@ -25,6 +28,7 @@ export class KeysService {
   constructor(
     @InjectRepository(ApiKey) private readonly keys: Repository<ApiKey>,
     private readonly callers: ApiKeysService,
+    private readonly usages: UsageService,
   ) {}
 
   list(): List {
@@ -34,6 +38,12 @@ export class KeysService {
   /** @throws NotFoundError */
   async findOne(id: string): Promise<KeyDto> {
     return KeyDto.from(await this.find(id));
+  }
+
+  /** What a key has drawn. @throws NotFoundError */
+  async usage(id: string, query: UsageQuery): Promise<UsageDto[]> {
+    await this.find(id);
+    return this.usages.findAll(id, query);
   }
 
   /** @returns the key with its secrets, which cannot be recovered later. */

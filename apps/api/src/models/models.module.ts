@@ -23,6 +23,6 @@ import { TokenCounter } from './token-counter';
       useFactory: (dataSource: DataSource) => new LiveWorkers(dataSource),
     },
   ],
-  exports: [ModelsService, PromptLengths],
+  exports: [LiveWorkers, ModelsService, PromptLengths],
 })
 export class ModelsModule {}

@@ -32,13 +32,24 @@ export class DiskSpace {
     return (await this.disks()).every(({ free, reserve }) => free >= reserve * fullPart);
   }
 
-  private async disks(): Promise<{ free: number; reserve: number }[]> {
+  /** The disk with the least free bytes; undefined if none can be read. */
+  async fullest(): Promise<{ free: number; total: number } | undefined> {
+    return (await this.disks()).sort((a, b) => a.free - b.free).at(0);
+  }
+
+  private async disks(): Promise<{ free: number; total: number; reserve: number }[]> {
     // A folder that does not exist yet will be on its parent's disk.
     const found = await Promise.all(this.folders.map((folder) => statfs(folder).catch(() => undefined)));
     return found.flatMap((disk) =>
       disk === undefined
         ? []
-        : [{ free: disk.bavail * disk.bsize, reserve: Math.min(reserveBytes, (disk.blocks * disk.bsize) / 4) }],
+        : [
+            {
+              free: disk.bavail * disk.bsize,
+              total: disk.blocks * disk.bsize,
+              reserve: Math.min(reserveBytes, (disk.blocks * disk.bsize) / 4),
+            },
+          ],
     );
   }
 }

@@ -1,7 +1,8 @@
 import type { UsageGroup } from '@app/domain/http';
 import { usageGroups } from '@app/domain/http';
-import { Query } from '@nestjs/common';
+import { applyDecorators, Query } from '@nestjs/common';
 import type { PipeTransform } from '@nestjs/common';
+import { ApiQuery } from '@nestjs/swagger';
 import { badParameter } from '../http/bad-parameter';
 
 /** The requested usage; UTC days as `YYYY-MM-DD`, both inclusive. */
@@ -16,6 +17,21 @@ const dayMs = 86_400_000;
 
 /** The `from`, `to` and `group_by` query parameters, checked; by default the last 30 days, by day. */
 export const UsageParameters = () => Query(new UsagePipe());
+
+const day = { type: 'string', format: 'date', pattern: '^[1-9]' } as const;
+
+/** Documents these parameters. */
+export const ApiUsageParameters = () =>
+  applyDecorators(
+    ApiQuery({
+      name: 'from',
+      required: false,
+      description: 'First day; 29 days before `to` when left out.',
+      schema: day,
+    }),
+    ApiQuery({ name: 'to', required: false, description: 'Last day; today when left out.', schema: day }),
+    ApiQuery({ name: 'group_by', required: false, schema: { type: 'string', enum: [...usageGroups], default: 'day' } }),
+  );
 
 /** Checks the query parameters of the usage. */
 export class UsagePipe implements PipeTransform {

@@ -9,5 +9,6 @@ import { UsageService } from './usage.service';
   imports: [TypeOrmModule.forFeature([DailyUsage])],
   controllers: [UsageController],
   providers: [UsageService],
+  exports: [UsageService],
 })
 export class UsageModule {}

@@ -1,5 +1,6 @@
-import { limits, WebhookAttempt, WebhookDelivery } from '@app/domain';
+import { limits, NotFoundError, WebhookAttempt, WebhookDelivery } from '@app/domain';
 import { WebhookDeliveryDto } from '@app/domain/http';
+import type { JobTransaction } from '@app/queue';
 import { jobIdOf, Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
@@ -41,17 +42,31 @@ export class DeliveriesService {
     return this.transactions.run(async (transaction) => {
       const { manager } = transaction;
       const options = { within: { taskId: generationId }, lock: 'pessimistic_write' } as const;
-      const row = await findOwned(manager, WebhookDelivery, ownerId, id, options);
-      const enqueued = row.enqueued + 1;
-      await manager.update(
-        WebhookDelivery,
-        { id },
-        { status: 'pending', enqueued, nextAttemptAt: new Date(), askedAt: new Date(), completedAt: null },
-      );
-      await transaction.enqueue('webhooks', { id: jobIdOf(id, enqueued), data: { deliveryId: id, asked: true } });
+      await tryAgain(transaction, await findOwned(manager, WebhookDelivery, ownerId, id, options));
       return present(manager, await manager.findOneByOrFail(WebhookDelivery, { id }));
     });
   }
+
+  /** The same with a delivery of any key. @throws NotFoundError */
+  async redeliverAny(id: string): Promise<void> {
+    await this.transactions.run(async (transaction) => {
+      const lock = { mode: 'pessimistic_write' } as const;
+      const row = await transaction.manager.findOne(WebhookDelivery, { where: { id }, lock });
+      if (!row) throw new NotFoundError('Delivery');
+      await tryAgain(transaction, row);
+    });
+  }
+}
+
+/** Gives a delivery that the transaction has locked a job now. */
+async function tryAgain(transaction: JobTransaction, { id, enqueued: before }: WebhookDelivery): Promise<void> {
+  const enqueued = before + 1;
+  await transaction.manager.update(
+    WebhookDelivery,
+    { id },
+    { status: 'pending', enqueued, nextAttemptAt: new Date(), askedAt: new Date(), completedAt: null },
+  );
+  await transaction.enqueue('webhooks', { id: jobIdOf(id, enqueued), data: { deliveryId: id, asked: true } });
 }
 
 /** With its last attempts only: a caller may request any number of them. */

@@ -25,5 +25,6 @@ import { WebhooksService } from './webhooks.service';
   ],
   controllers: [DeliveriesController],
   providers: [ReceiverGate, WebhookSender, WebhooksService, WebhooksProcessor, DeliveriesService, DeliveriesSweeper],
+  exports: [DeliveriesService],
 })
 export class WebhooksModule {}

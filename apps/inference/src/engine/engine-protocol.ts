@@ -117,7 +117,7 @@ export interface ModelLoaded {
 
 /** Messages from an engine thread. */
 export type EngineReport =
-  | { type: 'ready'; device: Device }
+  | { type: 'ready'; device: Device; /** Bytes that models and drawing may take. */ memoryBytes: number }
   /** The device that was asked for cannot be used: the thread ends. */
   | { type: 'unavailable'; reason: string }
   | ({ type: 'loaded' } & ModelLoaded)

@@ -22,7 +22,7 @@ async function main(port: NonNullable<typeof parentPort>, settings: EngineSettin
     if (command.type === 'draw') loop.add(command);
     else void loop.close().then(() => port.close());
   });
-  report({ type: 'ready', device });
+  report({ type: 'ready', device, memoryBytes });
 }
 
 if (parentPort) void main(parentPort, workerData as EngineSettings);

@@ -16,6 +16,8 @@ import type {
   RgbPicture,
   UpscalerSource,
 } from './engine-protocol';
+import type { EngineState } from './engine-state';
+import { EngineStateReader } from './engine-state';
 
 const longestWatchIntervalMs = 10_000;
 
@@ -63,7 +65,7 @@ interface Pending {
 export class Engine {
   private thread?: Promise<RunningThread>;
   private readonly pending = new Map<number, Pending>();
-  private readonly loaded = new Set<string>();
+  private readonly reader = new EngineStateReader();
   private nextId = 1;
   private closing = false;
   private reportedAt = 0;
@@ -79,7 +81,12 @@ export class Engine {
 
   /** Keys of the models that it has loaded, as far as it has said. */
   get loadedKeys(): ReadonlySet<string> {
-    return this.loaded;
+    return this.reader.loadedKeys;
+  }
+
+  /** What it has loaded and what it is at, as far as it has said. */
+  get state(): EngineState {
+    return this.reader.state(this.pending.size);
   }
 
   /** Starts the thread, and returns its device. @throws DeviceUnavailableError if that cannot be used */
@@ -182,6 +189,7 @@ export class Engine {
       const worker = new Worker(threadFile ?? join(__dirname, 'engine-thread.js'), { workerData });
       let cause: unknown;
       worker.on('message', (report: EngineReport) => {
+        this.reader.note(report);
         if (report.type === 'ready') resolve({ worker, device: report.device });
         else if (report.type === 'unavailable') {
           this.closing = true;
@@ -191,7 +199,7 @@ export class Engine {
       worker.on('error', (error) => (cause = error));
       worker.once('exit', (code) => {
         this.thread = undefined;
-        this.loaded.clear();
+        this.reader.clear();
         const error = new EngineLostError(`The engine's thread ended with code ${code}.`, { cause });
         reject(error);
         this.rejectAll(error);
@@ -200,18 +208,10 @@ export class Engine {
     });
   }
 
-  private noteLoaded(report: Extract<EngineReport, { type: 'loaded' | 'released' }>): void {
-    if (report.type === 'released') {
-      this.loaded.delete(report.key);
-      return this.options.onReleased?.(report.key);
-    }
-    this.loaded.add(report.key);
-    this.options.onLoaded?.(report);
-  }
-
   private handleReport(report: Exclude<EngineReport, { type: 'ready' | 'unavailable' }>): void {
     this.reportedAt = performance.now();
-    if (report.type === 'loaded' || report.type === 'released') return this.noteLoaded(report);
+    if (report.type === 'loaded') return this.options.onLoaded?.(report);
+    if (report.type === 'released') return this.options.onReleased?.(report.key);
     if (report.type === 'stepped') return this.options.onStep?.(report);
     const pending = this.pending.get(report.id);
     // A drawing that stalled may still say something.

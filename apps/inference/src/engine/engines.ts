@@ -6,6 +6,7 @@ import { Engine } from './engine';
 import type { Loan } from './engine-places';
 import { EnginePlaces } from './engine-places';
 import type { EngineStep, ModelLoaded } from './engine-protocol';
+import type { EngineState } from './engine-state';
 
 /** The settings of the engines. */
 export type EnginesConfig = Pick<
@@ -44,6 +45,11 @@ export class Engines {
   /** Whether one hangs, so that the process must end. */
   get isStalled(): boolean {
     return this.engines.some((engine) => engine.isStalled);
+  }
+
+  /** What each engine has loaded and what it is at. */
+  get states(): (EngineState & { device: Device })[] {
+    return this.engines.map((engine, index) => ({ device: this.devices[index], ...engine.state }));
   }
 
   /** Starts an engine for each device, and logs the devices in one line. @throws DeviceUnavailableError if one cannot be used */

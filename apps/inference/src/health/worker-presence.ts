@@ -5,6 +5,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { WorkerModels } from '../drawing/worker-models';
 import { Engines } from '../engine/engines';
+import { reportOf } from './engine-report';
 
 /** Announces to the api processes that this worker is up, and what it can draw. */
 @Injectable()
@@ -21,7 +22,7 @@ export class WorkerPresence implements OnApplicationBootstrap, BeforeApplication
   async onApplicationBootstrap(): Promise<void> {
     const { devices } = this.engines;
     this.presence = await new LiveWorkers(this.dataSource).join(
-      () => ({ devices, models: this.models.on(devices) }),
+      () => ({ devices, models: this.models.on(devices), engines: this.engines.states.map(reportOf) }),
       (error) => this.logger.warnSparingly('the worker could not send its heartbeat', { reason: String(error) }),
     );
   }

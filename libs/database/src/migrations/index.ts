@@ -29,6 +29,9 @@ import { DeliveriesOfTasks1795730010000 } from './1795730010000-deliveries-of-ta
 import { WeightsBase1795740000000 } from './1795740000000-weights-base';
 import { KeyOrder1795750000000 } from './1795750000000-key-order';
 import { SignInCodes1795760000000 } from './1795760000000-sign-in-codes';
+import { WorkerEngines1795770000000 } from './1795770000000-worker-engines';
+import { FailedTasks1795770010000 } from './1795770010000-failed-tasks';
+import { DeliveriesByTime1795770020000 } from './1795770020000-deliveries-by-time';
 
 /** Every migration in order; append new ones. An index on a table that may be large is made with `createIndexConcurrently`. */
 export const migrations = [
@@ -63,4 +66,7 @@ export const migrations = [
   WeightsBase1795740000000,
   KeyOrder1795750000000,
   SignInCodes1795760000000,
+  WorkerEngines1795770000000,
+  FailedTasks1795770010000,
+  DeliveriesByTime1795770020000,
 ];

@@ -23,6 +23,7 @@ export type OutputFormat = (typeof outputFormats)[number];
 @Index('image_tasks_queued_model_idx', ['ownerId', 'model', 'createdAt', 'id'], {
   where: `"status" = 'queued' AND NOT "sandbox"`,
 })
+@Index('image_tasks_failed_idx', ['completedAt', 'id'], { where: `"status" = 'failed' AND NOT "sandbox"` })
 @Index('image_tasks_ticket_idx', ['ticket'], { where: `"status" = 'processing'` })
 @Index('image_tasks_slot_idx', ['ownerId', 'slot'], { unique: true, where: `"status" = 'processing'` })
 export class ImageTask {

@@ -1,6 +1,21 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** A running inference process its devices and its models. It sends heartbeats; a silent process counts as gone. */
+/** What one engine of a worker has loaded and what it is at. */
+export interface EngineReport {
+  /** `cpu`, `webgpu` or `cuda:<n>`. */
+  device: string;
+  /** Tasks that it draws side by side. */
+  tasks: number;
+  /** Pictures that its last call of the U-Net moved on, and the milliseconds of this call; 0 and null while nothing is drawn. */
+  pictures: number;
+  stepMs: number | null;
+  /** The loaded models, `<model>@<hash>` with `+<kind>:<hash>` of a Fine-Tune's weights, and the estimated bytes of each. */
+  loaded: { name: string; bytes: number }[];
+  /** Bytes that models and drawing may take. */
+  memoryBytes: number;
+}
+
+/** A running inference process: its devices, its models and what its engines are at. It sends heartbeats; a silent process counts as gone. */
 @Entity('inference_workers')
 @Index('inference_workers_heartbeat_idx', ['heartbeatAt'])
 export class InferenceWorker {
@@ -14,6 +29,10 @@ export class InferenceWorker {
   /** The models it can draw now, those that its stand-in stands in for included; null: an older version, which does not say. */
   @Column('text', { name: 'models', array: true, nullable: true })
   models: string[] | null;
+
+  /** Its engines, one a device; null: an older version, which does not say. */
+  @Column('json', { name: 'engines', nullable: true })
+  engines: EngineReport[] | null;
 
   @Column({ type: 'timestamptz', name: 'started_at', precision: 3 })
   startedAt: Date;

@@ -10,6 +10,7 @@ export type WebhookDeliveryStatus = (typeof webhookDeliveryStatuses)[number];
 @Entity('webhook_deliveries')
 @Check('webhook_deliveries_status_check', `"status" IN ('pending', 'delivered', 'failed')`)
 @Index('webhook_deliveries_generation_idx', ['taskId', 'createdAt'])
+@Index('webhook_deliveries_status_idx', ['status', 'createdAt', 'id'])
 @Index('webhook_deliveries_due_idx', ['nextAttemptAt'], { where: `"status" = 'pending'` })
 export class WebhookDelivery {
   /** Also the `webhook-id` header, the same on every attempt. */
