@@ -76,14 +76,33 @@ async function ofPages(page, theme) {
   await page.goto(`${page.url().split('#')[0]}#/`);
 }
 
+/** The operator's half, while something is drawn; the page is that of a key with the scope `admin`. */
+async function ofOperator(page, theme) {
+  const prompt = `a grid of dots (${theme})`;
+  await draw(page, prompt, { steps: '50', seed: '21' });
+  await page.goto(`${page.url().split('#')[0]}#/operate`);
+  await page
+    .locator('.device')
+    .getByText(/^\d+ pictures?$/)
+    .waitFor();
+  await shoot(page, `operate-${theme}`);
+  await page.goto(`${page.url().split('#')[0]}#/operate/keys`);
+  await page.locator('.usage rect').first().waitFor();
+  await shoot(page, `keys-${theme}`);
+  await page.goto(`${page.url().split('#')[0]}#/`);
+  await finished(page, prompt);
+}
+
 await withService(async ({ address, browser }) => {
   const page = await openPage(browser, address, { viewport: wide, colorScheme: 'dark' });
   await shoot(page, 'empty');
   await fill(page);
   await ofDrawing(page);
   await ofPages(page, 'dark');
+  await ofOperator(page, 'dark');
   await page.emulateMedia({ colorScheme: 'light' });
   await ofPages(page, 'light');
+  await ofOperator(page, 'light');
   await page.emulateMedia({ colorScheme: 'dark' });
   await page.setViewportSize(narrow);
   await page.evaluate(() => scrollTo(0, 0));

@@ -9,7 +9,9 @@ import { Compare } from './gallery/compare';
 import { Viewer } from './gallery/viewer';
 import { loadModels, watchModels } from './models/models';
 import { DropTarget } from './png/drop-target';
+import { OperatorPage } from './operator/operator-page';
 import { isReachable } from './service/reach';
+import { currentKey, loadCurrentKey } from './session/current-key';
 import { session } from './session/session';
 import { SignIn } from './session/sign-in';
 import { texts } from './texts';
@@ -32,11 +34,13 @@ export function App() {
 function SignedIn() {
   useEffect(() => {
     void attempt(loadModels);
+    void attempt(loadCurrentKey);
     void restart();
     const stops = [followOpenDrawings(), keepFresh(), watchModels(), catchUpWhenBack()];
     return () => {
       for (const stop of stops) stop();
       forgetAll();
+      currentKey.value = undefined;
     };
   }, []);
   const [name] = route.value;
@@ -47,13 +51,20 @@ function SignedIn() {
       </a>
       <Header />
       <main id="content" tabIndex={-1}>
-        {name === 'fine-tunes' ? <FinetunesPage /> : name === 'collections' ? <CollectionsPage /> : <DrawPage />}
+        <Page name={name} />
       </main>
       <Viewer />
       <Compare />
       <DropTarget />
     </>
   );
+}
+
+function Page({ name }: { name: string | undefined }) {
+  if (name === 'fine-tunes') return <FinetunesPage />;
+  if (name === 'collections') return <CollectionsPage />;
+  if (name === 'operate') return <OperatorPage />;
+  return <DrawPage />;
 }
 
 /** The address behind `#` is the page's route, so the link cannot set it. */
@@ -68,6 +79,6 @@ function catchUpWhenBack(): () => void {
   return isReachable.subscribe((isThere) => {
     const isBack = isThere && !wasReachable;
     wasReachable = isThere;
-    if (isBack) void Promise.all([loadModels(), refresh(true)]).catch(() => undefined);
+    if (isBack) void Promise.all([loadModels(), loadCurrentKey(), refresh(true)]).catch(() => undefined);
   });
 }

@@ -6,6 +6,7 @@ import './styles/draw.css';
 import './styles/gallery.css';
 import './styles/viewer.css';
 import './styles/resources.css';
+import './styles/operator.css';
 import { App } from './app';
 import { resume } from './session/session';
 

@@ -7,14 +7,9 @@ import { texts } from '../texts';
 import { ConfirmButton } from '../ui/confirm-button';
 import { attempt, say } from '../ui/notices';
 import { go } from '../ui/route';
+import { sizeOf } from '../ui/size';
 import { loadFinetunes, titleOf } from './finetunes';
 import { WeightsDrop } from './weights-drop';
-
-const megabyte = 1024 * 1024;
-
-/** Weights that an older version stored have no size. */
-const sizeOf = (bytes: number): string =>
-  bytes >= megabyte ? `${(bytes / megabyte).toFixed(1)} MB` : `${Math.max(1, Math.round(bytes / 1024))} kB`;
 
 export function FinetuneCard({ finetune }: { finetune: Finetune }) {
   const { id, name, token, model, status, weights, note, error_message: error } = finetune;

@@ -6,12 +6,20 @@ export type { TaskEvent } from '../../../../packages/client/src/events';
 export type { components } from '../../../../packages/client/src/schema';
 export type {
   Collection,
+  Failure,
   Finetune,
   Generation,
+  Key,
+  KeyChange,
+  KeyDelivery,
   Model,
   NewGeneration,
   NewPrompt,
   Prompt,
+  Queue,
+  Storage,
   Style,
   TerminatedPrompt,
+  Usage,
+  Worker,
 } from '../../../../packages/client/src/types';

@@ -1,4 +1,5 @@
 import { serviceUrl } from '../service/address';
+import { isOperator } from '../session/current-key';
 import { isKept, signOut } from '../session/session';
 import { texts } from '../texts';
 import { route } from './route';
@@ -9,8 +10,11 @@ const pages = [
   { path: 'collections', text: texts.nav.collections },
 ];
 
+const operate = { path: 'operate', text: texts.nav.operate };
+
 export function Header() {
   const [current = ''] = route.value;
+  const shown = isOperator.value ? [...pages, operate] : pages;
   return (
     <header class="header">
       <a class="brand" href="#/">
@@ -18,7 +22,7 @@ export function Header() {
         {texts.name}
       </a>
       <nav aria-label={texts.nav.label}>
-        {pages.map(({ path, text }) => (
+        {shown.map(({ path, text }) => (
           <a key={path} href={`#/${path}`} aria-current={current === path ? 'page' : undefined}>
             {text}
           </a>

@@ -1,0 +1,225 @@
+import type { Page } from 'playwright-core';
+import type { TestKey } from '../support/api';
+import { insertKey } from '../support/api';
+import { describeInBrowser, TestBrowser, tooWide, violations } from '../support/browser';
+import type { Receiver } from '../support/receiver';
+import { startReceiver } from '../support/receiver';
+import type { TestService } from '../support/service';
+import { startTestService } from '../support/service';
+import { until } from '../support/until';
+
+const parts = ['Live', 'Deliveries', 'Keys', 'Models', 'Storage', 'Failures'];
+
+jest.setTimeout(600_000);
+
+describeInBrowser('The page of an operator', () => {
+  let service: TestService;
+  let browser: TestBrowser;
+  let receiver: Receiver;
+  let answer = 500;
+  let [admin, shop]: TestKey[] = [];
+
+  beforeAll(async () => {
+    service = await startTestService();
+    browser = await TestBrowser.start(service.baseUrl);
+    receiver = await startReceiver((_, response) => response.writeHead(answer).end());
+    admin = await insertKey(service.dataSource, { name: 'operator', scopes: ['admin'] });
+    shop = await insertKey(service.dataSource, { name: 'web shop', maxConcurrent: 1 });
+  });
+  afterEach(() => expect(browser.problems.splice(0)).toEqual([]));
+  afterAll(async () => {
+    await browser.close();
+    await receiver.close();
+    await service.close();
+  });
+
+  const draw = async (body: object = {}): Promise<string> => {
+    const whole = { prompt: 'a red star', model: 'shapes', steps: 2, ...body };
+    return (await service.request<{ id: string }>('POST', '/v1/sd/text-to-image', { key: shop, body: whole })).body.id;
+  };
+  const cancel = (id: string) => service.request('POST', `/v1/sd/text-to-image/${id}/cancel`, { key: shop });
+  const statusOf = async (id: string) =>
+    (await service.request<{ status: string }>('GET', `/v1/sd/text-to-image/${id}`, { key: shop })).body.status;
+  const drawn = async (): Promise<void> => {
+    const id = await draw();
+    await until(async () => (await statusOf(id)) === 'succeeded', 'it is drawn');
+  };
+  const open = async (page: Page, part: string): Promise<void> => {
+    await page.getByRole('link', { name: 'Operate' }).click();
+    await page.getByRole('navigation', { name: 'Parts' }).getByRole('link', { name: part, exact: true }).click();
+  };
+  const figure = (page: Page, name: string) =>
+    page
+      .locator('.figures div')
+      .filter({ has: page.locator('dt', { hasText: new RegExp(`^${name}$`) }) })
+      .locator('dd');
+
+  it('is not there for other keys, and says so to who has its address', async () => {
+    const page = await browser.signedIn(shop.token);
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+    await page.evaluate(`location.hash = '#/operate/keys'`);
+    await page.getByText('it needs a key with the scope “admin”').waitFor();
+    expect(await page.getByRole('link', { name: 'Operate' }).count()).toBe(0);
+    expect(await page.getByRole('navigation', { name: 'Parts' }).count()).toBe(0);
+    expect(asked.filter((path) => /queue|workers|keys\b(?!\/current)/.test(path))).toEqual([]);
+    expect(await violations(page)).toEqual([]);
+    await page.getByRole('link', { name: 'Back to drawing' }).click();
+    await page.locator('.prompt-form').waitFor();
+  });
+
+  it('shows queue, worker, batch and memory while pictures are drawn, and that they end', async () => {
+    const page = await browser.signedIn(admin.token);
+    await open(page, 'Live');
+    await page.getByText('Nothing is drawn at the moment.').waitFor();
+    expect(await figure(page, 'Workers').textContent()).toBe('1');
+    const id = await draw({ num_generations: 8, steps: 50 });
+    const row = page.getByRole('region', { name: 'Drawing' }).getByRole('row', { name: id });
+    await row.getByText('8 pictures, 50 steps').waitFor();
+    expect(await row.textContent()).toContain('web shop');
+    const card = page.locator('.card').filter({ hasText: 'Worker' });
+    await card.getByText('Drawing 1 task').waitFor();
+    await card.getByText(/^\d+ pictures?$/).waitFor();
+    await card.getByText(/shapes@[0-9a-f]{12}/).waitFor();
+    expect(await card.getByText(/^\d.* of \d/).textContent()).toMatch(/^[\d.]+ MB of [\d.]+ GB$/);
+    await cancel(id);
+    await page.getByText('Nothing is drawn at the moment.').waitFor();
+    await card.getByText('Idle').waitFor();
+  });
+
+  it('asks for nothing while nobody sees it', async () => {
+    const context = await browser.context();
+    await context.clock.install();
+    const page = await browser.signedIn(admin.token, context);
+    await open(page, 'Live');
+    await figure(page, 'Waiting').waitFor();
+    const show = (isHidden: boolean) =>
+      page.evaluate(`
+        Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true });
+        document.dispatchEvent(new Event('visibilitychange'));
+      `);
+    await show(true);
+    await page.waitForLoadState('networkidle');
+    let count = 0;
+    page.on('request', (request) => (count += request.url().endsWith('/v1/queue') ? 1 : 0));
+    await context.clock.runFor(30_000);
+    expect(count).toBe(0);
+    await show(false);
+    await until(async () => count === 1, 'it asks at once when it is seen');
+  });
+
+  it('shows deliveries by status, and sends one again', async () => {
+    const id = await draw({ webhook: `${receiver.url}/a-secret-path` });
+    await cancel(id);
+    const page = await browser.signedIn(admin.token);
+    await open(page, 'Deliveries');
+    const row = page.getByRole('row', { name: new URL(receiver.url).origin });
+    await row.getByText(/^500/).waitFor();
+    expect(await page.locator('main').textContent()).not.toContain('a-secret-path');
+    await page.getByLabel('Given up').check({ force: true });
+    await page.getByText('There are no deliveries.').waitFor();
+    await page.getByLabel('Pending').check({ force: true });
+    answer = 204;
+    await row.getByRole('button', { name: 'Send again' }).click();
+    await page.getByLabel('Delivered', { exact: true }).check({ force: true });
+    await row.getByText('Delivered').waitFor();
+    expect(receiver.received.length).toBeGreaterThanOrEqual(2);
+  });
+
+  it('makes, limits, rotates and revokes keys, and plots what they have drawn', async () => {
+    await drawn();
+    await service.dataSource.query(
+      `INSERT INTO daily_usage (owner_id, day, model, finetune_id, images, steps, compute_seconds)
+       VALUES ($1, (now() AT TIME ZONE 'UTC')::date - 3, 'shapes', '', 40, 1200, 80)`,
+      [shop.id],
+    );
+    const page = await browser.signedIn(admin.token);
+    await open(page, 'Keys');
+    const card = (name: string) =>
+      page.locator('.key-cards > li').filter({ has: page.getByRole('heading', { name, exact: true }) });
+    await card('web shop').getByText('41 pictures').waitFor();
+    expect(await card('web shop').locator('.usage rect').count()).toBe(30);
+    expect(await card('web shop').locator('.usage rect:not(.is-none)').count()).toBe(2);
+    await card('web shop').getByText('As a table').click();
+    expect(await card('web shop').locator('tbody tr').count()).toBe(2);
+    expect(await card('operator (yours)').getByRole('button', { name: 'Revoke' }).count()).toBe(0);
+
+    await page.getByLabel('Name', { exact: true }).fill('camera');
+    await page.getByLabel('Scope').selectOption('read');
+    await page.getByRole('button', { name: 'Make a key' }).click();
+    const token = (await page.locator('.secret code').first().textContent()) ?? '';
+    expect(token).toMatch(/^dr_/);
+    const isAccepted = async (tried: string) =>
+      (await service.request('GET', '/v1/models', { key: { token: tried } })).status === 200;
+    expect(await isAccepted(token)).toBe(true);
+    await page.getByRole('button', { name: 'I have it' }).click();
+    expect(await page.content()).not.toContain(token);
+
+    await card('camera').getByText('Limits: those of the service').click();
+    await card('camera').getByLabel('Waiting tasks').fill('7');
+    await card('camera').getByRole('button', { name: 'Save' }).click();
+    await page.getByText('The limits were changed.').waitFor();
+    const limits = () =>
+      service.dataSource.query<object[]>(
+        `SELECT max_queued, rate_limit_per_minute, retention_days FROM api_keys WHERE name = 'camera'`,
+      );
+    expect(await limits()).toEqual([{ max_queued: 7, rate_limit_per_minute: null, retention_days: null }]);
+
+    await card('camera').getByRole('button', { name: 'New token' }).click();
+    await card('camera').getByRole('button', { name: 'New token' }).click();
+    const newer = (await page.locator('.secret code').first().textContent()) ?? '';
+    expect([newer === token, await isAccepted(newer)]).toEqual([false, true]);
+    await card('camera').getByRole('button', { name: 'Revoke camera' }).click();
+    await card('camera').getByRole('button', { name: 'Revoke', exact: true }).click();
+    await card('camera').getByText('Revoked', { exact: true }).waitFor();
+    await until(async () => !(await isAccepted(newer)), 'it is accepted no longer');
+  });
+
+  it('shows what is installed, what is stored, and what failed with its reason', async () => {
+    await drawn();
+    const id = await draw({ prompt: 'nobody else reads this' });
+    await until(async () => (await statusOf(id)) === 'succeeded', 'it has ended');
+    await service.dataSource.query(
+      `UPDATE image_tasks SET status = 'failed', error = 'The model has no picture for it.' WHERE id = $1`,
+      [id],
+    );
+    const page = await browser.signedIn(admin.token);
+    await open(page, 'Models');
+    const model = page.locator('.card').filter({ has: page.getByRole('heading', { name: 'shapes' }) });
+    await model.getByText('sd1.5, sd2.1').waitFor();
+    await model.getByText('Ready').waitFor();
+    await open(page, 'Storage');
+    await page.getByRole('row', { name: 'web shop' }).waitFor();
+    expect(await figure(page, 'Pictures').textContent()).toMatch(/^[\d.]+ kB$/);
+    await open(page, 'Failures');
+    const row = page.getByRole('row', { name: id });
+    await row.getByText('The model has no picture for it.').waitFor();
+    expect(await row.textContent()).toContain('web shop');
+    expect(await page.locator('main').textContent()).not.toContain('nobody else reads this');
+  });
+
+  it.each(['dark', 'light'] as const)(
+    'is without a finding of axe in every part (%s), wide and at 360 pixels',
+    async (colorScheme) => {
+      const context = await browser.context({ colorScheme, viewport: { width: 1280, height: 800 } });
+      const page = await browser.signedIn(admin.token, context);
+      // One is drawn and one waits while the first part is looked at.
+      const ids = [await draw({ num_generations: 8, steps: 50 }), await draw()];
+      for (const part of parts) {
+        await open(page, part);
+        await page.locator('.operator section').first().waitFor();
+        await page.getByText('Loading …').first().waitFor({ state: 'detached' });
+        if (part === 'Live')
+          await until(async () => (await page.locator('.table-box').count()) === 2, 'both are there');
+        if (part === 'Keys')
+          await page.evaluate(`document.querySelectorAll('details').forEach((each) => (each.open = true))`);
+        for (const width of [360, 1280]) {
+          await page.setViewportSize({ width, height: 800 });
+          expect([part, await tooWide(page)]).toEqual([part, []]);
+          expect([part, await violations(page)]).toEqual([part, []]);
+        }
+        for (const id of ids.splice(0).reverse()) await cancel(id);
+      }
+    },
+  );
+});
