@@ -97,7 +97,14 @@ export const bodies: readonly BodyRow[] = [
     operation: 'applyStyles',
     shape: 'array',
     valid: { id: '{style}' },
-    fields: [{ name: 'id', kind: id, required: true }, { name: 'seed', kind: seed }, large, ratio, data],
+    fields: [
+      { name: 'id', kind: id, required: true },
+      { name: 'seed', kind: seed },
+      large,
+      ratio,
+      data,
+      { name: 'webhook', kind: urls.one },
+    ],
   },
   {
     operation: 'createCollection',
