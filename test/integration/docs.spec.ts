@@ -202,8 +202,7 @@ describe('Documentation', () => {
       'reference.js',
     ])
       expect((await api.request('GET', `/docs/${file}`)).status).toBe(200);
-    for (const file of ['reference.css', 'reference.js'])
-      expect(page.text).toContain(`'./${file}'`.replaceAll("'", '"'));
+    for (const file of ['reference.css', 'reference.js']) expect(page.text).toContain(`./${file}`);
     expect(page.headers.get('content-security-policy')).toMatch(/style-src 'self' 'unsafe-inline'/);
     expect(page.headers.get('content-security-policy')).toMatch(/script-src 'self'(;|$)/);
     const other = await api.request('GET', '/docs/errors');

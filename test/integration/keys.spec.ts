@@ -139,7 +139,8 @@ describe('Keys over HTTP', () => {
     const left = Date.parse(String(body.previous_token_expires_at)) - Date.now();
     expect([left > 3_500_000, left <= 3_600_000]).toEqual([true, true]);
     expect([await statusOf(token), await statusOf(body.token)]).toEqual([200, 200]);
-    const again = await call('POST', `/${id}/rotate`, { grace_hours: 0 });
+    const once = { 'idempotency-key': 'rotate-once' };
+    const again = await call('POST', `/${id}/rotate`, { grace_hours: 0 }, once);
     expect([await statusOf(body.token), await statusOf(again.body.token)]).toEqual([401, 200]);
     const day = await call('POST', `/${id}/rotate`);
     expect(Date.parse(String(day.body.previous_token_expires_at)) - Date.now()).toBeGreaterThan(23 * 3_600_000);

@@ -1,9 +1,12 @@
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import { ImageTask } from '@app/domain';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import type { ProblemJson } from '../support/factories';
 import { makeFinetune } from '../support/factories';
+import { until } from '../support/until';
 
 const json = { 'content-type': 'application/json' };
 
@@ -29,6 +32,48 @@ describe('Requests that the service does not take as they are', () => {
       return buffer(socket).then(String);
     };
     const post = 'POST /v1/sd/text-to-image HTTP/1.1\r\nHost: x\r\n';
+    const models = () => `GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key.token}\r\n\r\n`;
+    const drawing = () => {
+      const body = '{"prompt":"x"}';
+      const head = `Authorization: Bearer ${key.token}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`;
+      return `${post}${head}\r\n\r\n${body}`;
+    };
+    const drawings = () => api.dataSource.manager.countBy(ImageTask, { ownerId: key.id });
+
+    it.each([
+      ['no host', 'GET /v1/models HTTP/1.1\r\n\r\n', 400],
+      ['a wish that nobody knows', `${post}Expect: tea\r\n\r\n`, 417],
+    ])('answers %s in its turn, and carries out nothing behind it', async (_, text, status) => {
+      const before = await drawings();
+      const answers = (await sent(`${models()}${text}${drawing()}`)).split(/(?=HTTP\/1\.1 )/);
+      expect(answers.map((answer) => answer.slice(9, 12))).toEqual(['200', String(status)]);
+      expect(await drawings()).toBe(before);
+    });
+
+    it.each([
+      ['what is no HTTP', 'GARBAGE\r\n\r\n'],
+      ['a wish for a proxy', 'CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n'],
+    ])('writes nothing of %s into an answer that is open', async (_, text) => {
+      const waiting = drawing().replace('\r\nContent-Type', '\r\nPrefer: wait=60\r\nContent-Type');
+      const before = await drawings();
+      const { hostname, port } = new URL(api.baseUrl);
+      const socket = connect(Number(port), hostname);
+      socket.on('error', () => undefined).write(waiting);
+      await until(async () => (await drawings()) === before + 1, 'it waits');
+      socket.write(text);
+      expect(await buffer(socket).then(String, String)).not.toContain('HTTP/1.1');
+    });
+
+    it('outlives callers who ask for a proxy and vanish', async () => {
+      const { hostname, port } = new URL(api.baseUrl);
+      for (let n = 0; n < 20; n++) {
+        const socket = connect(Number(port), hostname);
+        socket.on('error', () => undefined).write('CONNECT a.example:443 HTTP/1.1\r\nHost: a\r\n\r\n');
+        await once(socket, 'connect');
+        socket.resetAndDestroy();
+      }
+      expect((await sent(models().replace('Host', 'Connection: close\r\nHost'))).slice(9, 12)).toBe('200');
+    });
 
     it.each([
       ['a line that is no request', 'GARBAGE\r\n\r\n', 400],

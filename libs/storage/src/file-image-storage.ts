@@ -10,7 +10,7 @@ import type { ImageStorage, StoredObject } from './image-storage';
 const partSuffix = '.part';
 
 /** How often a folder is made for a file, when others remove it at the same time. */
-const opens = 10;
+const maxFolderTries = 10;
 
 /** Objects as files in one folder. Each is written beside its final path, synced and renamed. */
 export class FileImageStorage implements ImageStorage {
@@ -23,12 +23,16 @@ export class FileImageStorage implements ImageStorage {
   async write(key: string, data: Uint8Array | Readable): Promise<void> {
     const path = this.pathOf(key);
     const part = `${path}.${randomBytes(6).toString('hex')}${partSuffix}`;
-    const file = await openIn(dirname(path), part);
+    const source = data instanceof Readable ? data : Readable.from([data]);
+    // It may fail before it is read, which the pipeline tells then.
+    source.on('error', () => undefined);
     try {
-      await pipeline(data instanceof Readable ? data : Readable.from([data]), file.createWriteStream({ flush: true }));
+      const file = await openIn(dirname(path), part);
+      await pipeline(source, file.createWriteStream({ flush: true }));
       await rename(part, path);
       await syncFolder(dirname(path));
     } catch (error) {
+      source.destroy();
       await rm(part, { force: true });
       throw error;
     }
@@ -90,7 +94,7 @@ export class FileImageStorage implements ImageStorage {
 
 /** Opens a new file. Whoever removes the last file of a folder removes the folder too, maybe right after it was made here. */
 async function openIn(folder: string, path: string): Promise<FileHandle> {
-  for (let left = opens - 1; ; left--) {
+  for (let left = maxFolderTries - 1; ; left--) {
     await mkdir(folder, { recursive: true });
     try {
       return await open(path, 'w');

@@ -12,7 +12,7 @@ import type { CallerKey } from './caller-key';
 /** `last_used_at` is written at most this often for a key. */
 const lastUsedResolutionMs = 60_000;
 
-/** How long a key may be cached, where that is enough. Revoking one sends a notification, and it is dropped at once. */
+/** How long a key may be cached, where that is enough. Revoking or rotating one sends a notification, and it is dropped at once. */
 const knownMs = 1_000;
 /** Far more keys than make requests in one second. */
 const maxKnown = 10_000;

@@ -84,7 +84,9 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    const position = /at position (\d+)/.exec((error as SyntaxError).message)?.[1];
+    const position = / in JSON at position (\d+)(?: \(line \d+ column \d+\))?$/.exec(
+      (error as SyntaxError).message,
+    )?.[1];
     throw new MalformedBodyError(
       position === undefined ? notJson : `${notJson}, from its character ${Number(position) + 1} on`,
     );

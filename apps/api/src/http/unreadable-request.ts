@@ -14,7 +14,13 @@ const detailOf: Readonly<Record<number, string>> = {
   501: 'The service is no proxy.',
 };
 
-/** Answers what is no HTTP request, or asks for what the service is not, with problem+json, as every other error is answered. Node alone would send no body. */
+/** Connections on which a request was refused here: what comes after it is not carried out, because nobody would get its answer. */
+const refused = new WeakSet<Duplex>();
+
+/**
+ * Answers what is no HTTP request, or asks for what the service is not, with problem+json, as every other error is answered. Node alone
+ * would send no body. It writes to no connection on which another answer is open.
+ */
 export function answerUnreadable(server: Server): void {
   // Answers that are not sent yet, by connection; one that is sent is forgotten, though its connection stays open.
   const answers = new WeakMap<Duplex, Set<ServerResponse>>();
@@ -23,36 +29,56 @@ export function answerUnreadable(server: Server): void {
     answers.set(socket, open.add(response));
     response.once('close', () => open.delete(response));
   });
+  const end = (socket: Duplex, status: number, isOpen: (response: ServerResponse) => boolean): void => {
+    if (!socket.writable || [...(answers.get(socket) ?? [])].some(isOpen)) socket.destroy();
+    else socket.end(problemReply(status), () => socket.destroy());
+  };
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
-    const isHalfAnswered = [...(answers.get(socket) ?? [])].some((answer) => answer.headersSent);
-    if (!socket.writable || isHalfAnswered || error.code === 'ECONNRESET') socket.destroy();
-    else socket.end(problemReply(statusOf[error.code ?? ''] ?? 400), () => socket.destroy());
+    if (error.code === 'ECONNRESET') socket.destroy();
+    // A request whose body is broken gets the answer itself.
+    else end(socket, statusOf[error.code ?? ''] ?? 400, ({ headersSent, req }) => headersSent || req.complete);
   });
-  server.on('checkExpectation', ({ socket }: IncomingMessage) => socket.end(problemReply(417)));
-  server.on('connect', (_: IncomingMessage, socket: Duplex) => socket.end(problemReply(501)));
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => refuse(request, response, 417));
+  server.on('connect', (_: IncomingMessage, socket: Duplex) => {
+    // Node listens to it no more.
+    socket.on('error', () => undefined);
+    end(socket, 501, () => true);
+  });
 }
 
-/** Hands on all requests but those of HTTP/1.1 without a host. */
+/** Hands on all requests but those of HTTP/1.1 without a host, and those behind a refused one. */
 export function withHost(listener: RequestListener): RequestListener {
   return (request, response) => {
+    if (refused.has(request.socket)) return;
     if (request.headers.host === undefined && request.httpVersion === '1.1')
-      request.socket.end(problemReply(400, 'The request has no header Host.'));
+      refuse(request, response, 400, 'The request has no header Host.');
     else listener(request, response);
   };
 }
 
-function problemReply(status: number, detail = detailOf[status]): string {
-  const title = STATUS_CODES[status]!;
+/** Answers in its turn, after the requests before it on the connection, which is then closed. */
+function refuse({ socket }: IncomingMessage, response: ServerResponse, status: number, detail?: string): void {
+  refused.add(socket);
+  const { headers, body } = problemOf(status, detail);
+  response.writeHead(status, headers).end(body);
+}
+
+function problemOf(status: number, detail = detailOf[status]): { headers: Record<string, string>; body: string } {
   const id = randomUUID();
-  const [type, code] = ['about:blank', 'BadRequest'];
-  const problem: Problem = { type, title, status, detail, instance: id, code };
+  const title = STATUS_CODES[status]!;
+  const problem: Problem = { type: 'about:blank', title, status, detail, instance: id, code: 'BadRequest' };
   const body = JSON.stringify(problem);
-  const headers = [
-    `HTTP/1.1 ${status} ${title}`,
-    'Content-Type: application/problem+json; charset=utf-8',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    `X-Request-Id: ${id}`,
-    'Connection: close',
-  ];
-  return `${headers.join('\r\n')}\r\n\r\n${body}`;
+  const headers = {
+    'Content-Type': 'application/problem+json; charset=utf-8',
+    'Content-Length': String(Buffer.byteLength(body)),
+    'X-Request-Id': id,
+    Connection: 'close',
+  };
+  return { headers, body };
+}
+
+function problemReply(status: number): string {
+  const { headers, body } = problemOf(status);
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n');
 }

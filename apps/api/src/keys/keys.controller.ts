@@ -75,6 +75,7 @@ export class KeysController {
   @ApiChanges('updateKey', 'Change the name and the limits of an API key', {
     body: UpdateKeyDto,
     reply: KeyDto,
+    errors: [409],
     description: 'What is left out, or null, stays as it is. It needs the scope `admin`.',
   })
   update(@Param('id') id: string, @ValidBody(UpdateKeyDto) dto: UpdateKeyDto): Promise<KeyDto> {

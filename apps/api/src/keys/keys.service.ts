@@ -10,6 +10,7 @@ import type {
 } from '@app/domain/http';
 import { KeyDto } from '@app/domain/http';
 import { announceKey, revokeKey } from '@app/image-tasks';
+import { afterCommit } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
@@ -79,7 +80,7 @@ export class KeysService {
       await announceKey(manager, id);
       return { ...KeyDto.from(key), token, previous_token_expires_at: until.toISOString() };
     });
-    this.callers.forgetAll();
+    await afterCommit(async () => this.callers.forgetAll());
     return rotated;
   }
 
@@ -114,7 +115,7 @@ export class KeysService {
         'A key cannot revoke itself; use another with the scope "admin", or the command.',
       );
     await revokeKey(this.keys.manager, id);
-    this.callers.forgetAll();
+    await afterCommit(async () => this.callers.forgetAll());
   }
 
   private async find(id: string): Promise<ApiKey> {

@@ -10,7 +10,7 @@ describe(preferredWait.name, () => {
     ['wait=-1', undefined],
     ['wait=1.5', undefined],
     ['wait', 60],
-    ['wait=', undefined],
+    ['wait=', 60],
     ['return=minimal', undefined],
     ['', undefined],
     [undefined, undefined],

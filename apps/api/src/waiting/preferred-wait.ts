@@ -7,10 +7,10 @@ export const longestWaitSeconds = 60;
  */
 export function preferredWait(header: string | string[] | undefined): number | undefined {
   for (const preference of [header ?? []].flat().join().split(',')) {
-    const [name, value] = preference.split(';')[0].split('=');
+    const [name, value = ''] = preference.split(';')[0].split('=');
     if (name.trim().toLowerCase() !== 'wait') continue;
-    if (value === undefined) return longestWaitSeconds;
     const seconds = value.trim().replace(/^"(.*)"$/, '$1');
+    if (seconds === '') return longestWaitSeconds;
     if (/^\d{1,9}$/.test(seconds) && Number(seconds) > 0) return Math.min(Number(seconds), longestWaitSeconds);
   }
   return undefined;

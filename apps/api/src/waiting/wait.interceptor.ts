@@ -65,8 +65,7 @@ export class WaitInterceptor implements NestInterceptor {
           response.setHeader('Preference-Applied', `wait=${seconds}`);
           try {
             const waited = await this.wait(ownerId, record, seconds, response, ended);
-            const key = request.headers['idempotency-key'];
-            if (waited && typeof key === 'string') await this.replies.renew(ownerId, key, waited);
+            if (waited && !response.closed) await this.keep(ownerId, request, waited);
             return waited ?? record;
           } catch (error) {
             // The Generation is stored: an error would make its caller request another one.
@@ -91,6 +90,15 @@ export class WaitInterceptor implements NestInterceptor {
         });
       }),
     );
+  }
+
+  /** A repeat without a preference gets the terminated record too, as the first request did. */
+  private async keep(ownerId: string, { headers }: Request, record: GenerationDto): Promise<void> {
+    const key = headers['idempotency-key'];
+    if (typeof key !== 'string' || !isTerminated(record.status)) return;
+    await this.replies
+      .renew(ownerId, key, record)
+      .catch((error: Error) => this.logger.debug('a kept reply was not renewed', { reason: error.message }));
   }
 
   private holdIfPossible(ownerId: string, response: Response): AbortSignal | undefined {

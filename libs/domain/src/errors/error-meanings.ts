@@ -30,7 +30,7 @@ export const errorMeanings: Readonly<Record<ErrorCode, string>> = {
   GenerationTerminated: 'The Generation has succeeded or failed, so it cannot be canceled.',
   IdempotencyKeyInUse: 'The first request with this Idempotency-Key is still running. Repeat it after `Retry-After`.',
   KeyInUse: 'A key cannot revoke itself. Use another key of the scope `admin`, or the command.',
-  KeyRevoked: 'The key was revoked, so it gets no new token. Make a new key.',
+  KeyRevoked: 'The key was revoked, and cannot be changed any more. Make a new key.',
   BodyTooLarge: 'The body has more bytes, fields or objects than this path takes.',
   UnsupportedMediaType:
     'The body has another type than this path takes, or is compressed. Send `application/json`, or the type that `detail` names.',
