@@ -257,7 +257,7 @@ describe('What an operator sees', () => {
       [admin, 'operator', ['admin']],
       [await api.createKey({ name: 'reader', scopes: ['read'] }), 'reader', ['read']],
     ] as const) {
-      const { status, body, text } = await api.request('GET', '/v1/keys/current', { key });
+      const { status, body, text } = await api.request('GET', '/v1/key', { key });
       expect([status, body.id, body.name, body.scopes]).toEqual([200, key.id, name, scopes]);
       expect(text).not.toMatch(/token|secret/);
     }

@@ -29,7 +29,7 @@ export function keysOf({ get, post, patch, remove, pages }: Verbs) {
       pages<Key, QueryOf<'listKeys'>>(keysPath, query, more),
     get: (id: string, more?: RequestOptions) => get<Key>(pathOf(keysPath, id), undefined, more),
     /** The key of this client. */
-    current: (more?: RequestOptions) => get<Key>(`${keysPath}/current`, {}, more),
+    current: (more?: RequestOptions) => get<Key>('/v1/key', {}, more),
     usage: (id: string, query?: QueryOf<'listKeyUsage'>, more?: RequestOptions) =>
       get<Usage[]>(pathOf(keysPath, id, 'usage'), query, more),
     update: (id: string, change: KeyChange, more?: RequestOptions) => patch<Key>(pathOf(keysPath, id), change, more),

@@ -468,6 +468,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/key": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the API key that asks
+         * @description What it may do, and how much.
+         */
+        get: operations["getCurrentKey"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/keys": {
         parameters: {
             query?: never;
@@ -486,26 +506,6 @@ export interface paths {
          * @description The answer is the only one with its token and the secret of its webhooks. It needs the scope `admin`.
          */
         post: operations["createKey"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/keys/current": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Read the API key that asks
-         * @description What it may do, and how much.
-         */
-        get: operations["getCurrentKey"];
-        put?: never;
-        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1733,6 +1733,63 @@ export interface components {
          * @enum {string}
          */
         KeyScope: "read" | "write" | "admin";
+        Key: {
+            /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
+            id: string;
+            /**
+             * @description The public beginning of its token.
+             * @example dr_0123456789ab
+             */
+            prefix: string;
+            /** @example web shop */
+            name: string;
+            /** @description What it may do: `write` includes `read`, and `admin` both. */
+            scopes: components["schemas"]["KeyScope"][];
+            /** @description Whether no engine draws for it, and it gets marked pictures at once. */
+            sandbox: boolean;
+            /**
+             * @description Requests per minute; 0: no limit, null: what the service has for all keys.
+             * @example 600
+             */
+            rate_limit_per_minute: number | null;
+            /**
+             * @description Generations and Prompts that may wait; 0: no limit, null: what the service has for all keys.
+             * @example 1000
+             */
+            max_queued: number | null;
+            /**
+             * @description Generations and Prompts that may be drawn at once; 0: no limit, null: what the service has for all keys.
+             * @example 0
+             */
+            max_concurrent: number | null;
+            /**
+             * @description Megabytes of pictures and weights; 0: no limit, null: what the service has for all keys.
+             * @example 20000
+             */
+            max_storage_mb: number | null;
+            /**
+             * @description Days after which finished records are deleted; null: never.
+             * @example 30
+             */
+            retention_days: number | null;
+            /**
+             * Format: date-time
+             * @example 2026-11-20T09:21:33.123Z
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description To the minute.
+             * @example null
+             */
+            last_used_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it was revoked.
+             * @example null
+             */
+            revoked_at: string | null;
+        };
         CreatedKey: {
             /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
             id: string;
@@ -1835,63 +1892,6 @@ export interface components {
             scopes?: components["schemas"]["KeyScope"][] | null;
             /** @description Whether no engine draws for it, and it gets marked pictures at once. Default: false. */
             sandbox?: boolean | null;
-        };
-        Key: {
-            /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
-            id: string;
-            /**
-             * @description The public beginning of its token.
-             * @example dr_0123456789ab
-             */
-            prefix: string;
-            /** @example web shop */
-            name: string;
-            /** @description What it may do: `write` includes `read`, and `admin` both. */
-            scopes: components["schemas"]["KeyScope"][];
-            /** @description Whether no engine draws for it, and it gets marked pictures at once. */
-            sandbox: boolean;
-            /**
-             * @description Requests per minute; 0: no limit, null: what the service has for all keys.
-             * @example 600
-             */
-            rate_limit_per_minute: number | null;
-            /**
-             * @description Generations and Prompts that may wait; 0: no limit, null: what the service has for all keys.
-             * @example 1000
-             */
-            max_queued: number | null;
-            /**
-             * @description Generations and Prompts that may be drawn at once; 0: no limit, null: what the service has for all keys.
-             * @example 0
-             */
-            max_concurrent: number | null;
-            /**
-             * @description Megabytes of pictures and weights; 0: no limit, null: what the service has for all keys.
-             * @example 20000
-             */
-            max_storage_mb: number | null;
-            /**
-             * @description Days after which finished records are deleted; null: never.
-             * @example 30
-             */
-            retention_days: number | null;
-            /**
-             * Format: date-time
-             * @example 2026-11-20T09:21:33.123Z
-             */
-            created_at: string;
-            /**
-             * Format: date-time
-             * @description To the minute.
-             * @example null
-             */
-            last_used_at: string | null;
-            /**
-             * Format: date-time
-             * @description When it was revoked.
-             * @example null
-             */
-            revoked_at: string | null;
         };
         UpdateKey: {
             /**
@@ -4297,6 +4297,39 @@ export interface operations {
             };
         };
     };
+    getCurrentKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Key"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     listKeys: {
         parameters: {
             query?: {
@@ -4388,39 +4421,6 @@ export interface operations {
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            503: components["responses"]["Problem503"];
-        };
-    };
-    getCurrentKey: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
-                    "X-Request-Id": string;
-                    /** @description Requests that the key may make in a minute. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Those that are left now. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until all are there again. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Key"];
-                };
-            };
-            400: components["responses"]["Problem400"];
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };

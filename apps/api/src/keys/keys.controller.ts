@@ -12,7 +12,7 @@ import { Controller, Delete, Get, Param, Patch, Post, Res } from '@nestjs/common
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { NeedsScope, OwnerId } from '../auth/api-key.guard';
-import { ApiChanges, ApiCreates, ApiFinds, ApiLists, ApiReads, ApiRemoves } from '../docs/operation';
+import { ApiChanges, ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBody } from '../http/body';
 import { SendsList } from '../http/list.interceptor';
 import { LocatedAt } from '../http/located-at';
@@ -49,17 +49,6 @@ export class KeysController {
   @SendsList()
   findAll(@Res() _: Response): List {
     return this.keys.list();
-  }
-
-  // Before the next, which would take the word for an id.
-  @Get('current')
-  @NeedsScope('read')
-  @ApiReads('getCurrentKey', 'Read the API key that asks', {
-    reply: KeyDto,
-    description: 'What it may do, and how much.',
-  })
-  findCurrent(@OwnerId() ownerId: string): Promise<KeyDto> {
-    return this.keys.findOne(ownerId);
   }
 
   @Get(':id')

@@ -3,6 +3,7 @@ import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuthModule } from '../auth/auth.module';
 import { UsageModule } from '../usage/usage.module';
+import { CurrentKeyController } from './current-key.controller';
 import { KeyUsageController } from './key-usage.controller';
 import { KeysController } from './keys.controller';
 import { KeysService } from './keys.service';
@@ -10,7 +11,7 @@ import { KeysService } from './keys.service';
 /** API keys over HTTP. */
 @Module({
   imports: [TypeOrmModule.forFeature([ApiKey]), AuthModule, UsageModule],
-  controllers: [KeysController, KeyUsageController],
+  controllers: [CurrentKeyController, KeysController, KeyUsageController],
   providers: [KeysService],
 })
 export class KeysModule {}
