@@ -10,7 +10,8 @@ const slowestShown = 10;
 
 const root = dirname(import.meta.dirname);
 const jest = join(root, 'node_modules', 'jest', 'bin', 'jest.js');
-const maxWorkers = ['--maxWorkers', '2'];
+/** One more than the two cores of a small machine, because many tests wait for other processes, for locks and for time to pass. */
+const maxWorkers = ['--maxWorkers', '3'];
 
 /**
  * `--changed` is Jest's `--changedSince main`: everything the branch has changed, committed or not. `--changed=<ref>` compares
