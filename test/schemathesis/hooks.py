@@ -51,6 +51,17 @@ def with_exact_numbers(value):
     return value if value != 0 and abs(value) <= 2**53 else 0
 
 
+def without_letters_of_other_scripts(value):
+    """A host may have letters of any script, which `uri` does not allow: what is meant to be invalid is made so in another way."""
+    if isinstance(value, dict):
+        return {key: without_letters_of_other_scripts(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [without_letters_of_other_scripts(item) for item in value]
+    if isinstance(value, str) and re.match(r"https?://[^/?#]*[^\x00-\x7f]", value, re.IGNORECASE):
+        return "no URL"
+    return value
+
+
 def spare_the_key_in_use(case):
     """The list of keys has the one that these requests are made with; a limit of it would end them all."""
     if case.operation.path.startswith("/v1/keys/") and case.meta.generation.mode.is_positive:
@@ -74,6 +85,8 @@ def before_call(context, case, kwargs):
     spare_the_key_in_use(case)
     if case.meta.generation.mode.is_positive and isinstance(case.body, (dict, list)):
         case.body = with_exact_numbers(case.body)
+    elif case.meta.generation.mode.is_negative and isinstance(case.body, (dict, list)):
+        case.body = without_letters_of_other_scripts(case.body)
     # A generated Idempotency-Key repeats, and a repeat is replayed or refused: what it shows may have been deleted since.
     key = (case.headers or {}).get("Idempotency-Key")
     if not is_without_key and isinstance(key, str) and re.fullmatch(r"[!-~]{1,255}", key):
