@@ -28,7 +28,7 @@ const longRoundMs = 30_000;
 export interface Attack {
   harmless: Load;
   hostile: Load[];
-  /** Duration of each hostile load, each time; 10 s by default, and 3 s in the short form. */
+  /** Duration of each hostile load, each time; 10 s by default, and 1.5 s in the short form. */
   lastsMs?: number;
   /** A check of this scenario only, at the end; returns what is wrong. */
   check?: () => Promise<string[]>;
@@ -107,7 +107,7 @@ async function measure(
   size: Size,
 ): Promise<Found> {
   const isLong = size === 'long';
-  const stretchMs = lastsMs ?? (isLong ? 10_000 : 3_000);
+  const stretchMs = lastsMs ?? (isLong ? 10_000 : 1_500);
   const calmMs = isLong ? stretchMs : shortCalmMs;
   const rounds = isLong && hostile.length * stretchMs <= longRoundMs ? 2 : 1;
   const problems = new Set<string>();
