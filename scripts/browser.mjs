@@ -83,9 +83,14 @@ export async function withService(run) {
   }
 }
 
+/** A page on which nothing moves by itself. */
+export async function newPage(browser, options) {
+  return (await browser.newContext({ reducedMotion: 'reduce', ...options })).newPage();
+}
+
 /** Opens an address that signs in. */
 export async function openPage(browser, address, options) {
-  const page = await (await browser.newContext({ reducedMotion: 'reduce', ...options })).newPage();
+  const page = await newPage(browser, options);
   await page.goto(address);
   await page.locator('.prompt-form').waitFor({ timeout: 60_000 });
   return page;
