@@ -103,6 +103,8 @@ export const texts = {
     step: (step: number, total: number) => `Step ${step} of ${total}`,
     starting: 'Starting',
     finishing: 'Developing',
+    silent: 'Its worker is silent. Waiting for a worker',
+    again: (text: string) => `${text} (drawn again)`,
     cancel: 'Cancel',
     label: 'Progress',
   },

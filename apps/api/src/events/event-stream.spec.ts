@@ -58,6 +58,13 @@ describe(EventStream.name, () => {
     expect(response.written).toEqual([step(2).whole, step(3).whole, '4', '3']);
   });
 
+  it('sends the same position again to one who is queued again', () => {
+    stream.queued(0, 'next');
+    stream.step(step(1));
+    stream.queued(0, 'next again');
+    expect(response.written).toEqual(['next', step(1).whole, 'next again']);
+  });
+
   it('keeps a quiet connection open, and does not add to what a reader has not taken', () => {
     stream.beat();
     response.writableNeedDrain = true;

@@ -33,6 +33,8 @@ export class EventStream {
     const [lastAttempt, lastStep] = this.sent;
     if (attempt < lastAttempt || (attempt === lastAttempt && step <= lastStep)) return;
     this.sent = [attempt, step];
+    // Who is queued again after this is told so, also at the same position.
+    this.position = undefined;
     this.write(this.answer.writableNeedDrain ? brief : whole);
   }
 

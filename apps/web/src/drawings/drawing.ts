@@ -35,6 +35,10 @@ export interface Progress {
   preview?: string;
   /** How many are likely to be drawn before it. */
   position?: number;
+  /** Whether it began anew, because what drew it before has ended. */
+  isAgain?: boolean;
+  /** Whether no step has come for longer than is usual. */
+  isSilent?: boolean;
 }
 
 export function drawingOfGeneration(record: Generation): Drawing {

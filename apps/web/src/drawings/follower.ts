@@ -5,7 +5,8 @@ import { isReachable } from '../service/reach';
 import { client, session } from '../session/session';
 import type { Drawing } from './drawing';
 import { drawingOfGeneration, drawingOfPrompt, isOpen } from './drawing';
-import { drawings, forget, put, setProgress } from './store';
+import { Silence } from './silence';
+import { drawings, forget, progress, put, setProgress } from './store';
 
 /** A browser opens six connections to a host, over all of its tabs, and everything else needs some too. */
 const maxStreams = 2;
@@ -13,6 +14,7 @@ const pollMs = 1_500;
 const reconnectMs = 1_000;
 
 const streams = new Map<string, AbortController>();
+const silence = new Silence();
 
 /** Follows what is being drawn: the oldest by their event streams, which are the next in turn, and the others by asking. */
 export function followOpenDrawings(): () => void {
@@ -23,7 +25,10 @@ export function followOpenDrawings(): () => void {
     for (const [id, controller] of streams) if (!followed.some((drawing) => drawing.id === id)) controller.abort();
     for (const drawing of followed) if (!streams.has(drawing.id)) void follow(drawing);
   });
-  const timer = setInterval(() => void pollOthers(), pollMs);
+  const timer = setInterval(() => {
+    noteSilence();
+    void pollOthers();
+  }, pollMs);
   return () => {
     stop();
     clearInterval(timer);
@@ -35,6 +40,7 @@ async function follow(drawing: Drawing): Promise<void> {
   const controller = new AbortController();
   const { signal } = controller;
   streams.set(drawing.id, controller);
+  silence.excuse(drawing.id, performance.now());
   try {
     for await (const event of eventsOf(drawing, signal)) receive(drawing, event);
   } catch (error) {
@@ -42,6 +48,7 @@ async function follow(drawing: Drawing): Promise<void> {
     // Otherwise it is followed anew below, if it is still open; the record has what was missed.
   }
   await read(drawing).catch(() => undefined);
+  if (!isOpen(drawings.value.get(drawing.id) ?? { status: 'canceled' })) silence.forget(drawing.id);
   setTimeout(() => {
     streams.delete(drawing.id);
     // The effect looks again.
@@ -57,13 +64,36 @@ function eventsOf({ id, finetuneId }: Drawing, signal: AbortSignal): AsyncIterab
 }
 
 function receive({ id, finetuneId }: Drawing, { event, data }: DrawingEvent): void {
+  const known = progress.value.get(id);
   if (event === 'progress') {
     const { step, total, preview } = data;
-    setProgress(id, { step, total, position: undefined, ...(preview !== null && { preview }) });
+    silence.step(id, performance.now());
+    const isAgain = (known?.isAgain ?? false) || step < (known?.step ?? 0);
+    const now = { step, total, position: undefined, isAgain, isSilent: false };
+    setProgress(id, { ...now, ...(preview !== null && { preview }) });
   } else if (event === 'queued') {
-    setProgress(id, { position: data.position });
+    silence.forget(id);
+    setProgress(id, { position: data.position, isSilent: false });
+    if ((known?.step ?? 0) > 0) beginAgain(id);
   } else if (event === 'terminated' && finetuneId === undefined) {
     put(drawingOfGeneration(data as Generation));
+  }
+}
+
+/** Its worker gave it back to the queue. */
+function beginAgain(id: string): void {
+  const drawing = drawings.value.get(id);
+  setProgress(id, { step: 0, isAgain: true });
+  if (drawing && isOpen(drawing)) put({ ...drawing, status: 'queued' });
+}
+
+/** A worker that was killed says nothing, so the page has to notice that. Away from the service it would hear nothing of any worker. */
+function noteSilence(): void {
+  if (!isReachable.value) return;
+  for (const id of silence.silent(performance.now())) {
+    const { step, total, isSilent } = progress.value.get(id) ?? { step: 0, total: 0 };
+    // What follows the last step takes as long as it takes.
+    if (step < total && !isSilent) setProgress(id, { isSilent: true });
   }
 }
 
