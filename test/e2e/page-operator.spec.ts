@@ -169,6 +169,21 @@ describeInBrowser('The page of an operator', () => {
     await card('camera').getByRole('button', { name: 'New token' }).click();
     const newer = (await page.locator('.secret code').first().textContent()) ?? '';
     expect([newer === token, await isAccepted(newer)]).toEqual([false, true]);
+    await page.getByRole('button', { name: 'I have it' }).click();
+    await card('camera').getByRole('button', { name: 'New webhook secret for camera' }).click();
+    await card('camera').getByText('Webhooks are signed with both for another day.').waitFor();
+    await card('camera').getByRole('button', { name: 'New webhook secret', exact: true }).click();
+    const secret = (await page.locator('.secret code').first().textContent()) ?? '';
+    expect(
+      await service.dataSource.query(
+        `SELECT webhook_secret AS secret, previous_webhook_secret <> webhook_secret AS "isNew",
+           previous_webhook_secret_expires_at > now() + interval '23 hours' AS "hasPrevious"
+         FROM api_keys WHERE name = 'camera'`,
+      ),
+    ).toEqual([{ secret, isNew: true, hasPrevious: true }]);
+    expect(await violations(page)).toEqual([]);
+    await page.getByRole('button', { name: 'I have it' }).click();
+    expect(await page.content()).not.toContain(secret);
     await card('camera').getByRole('button', { name: 'Revoke camera' }).click();
     await card('camera').getByRole('button', { name: 'Revoke', exact: true }).click();
     await card('camera').getByText('Revoked', { exact: true }).waitFor();

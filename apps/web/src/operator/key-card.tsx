@@ -11,7 +11,7 @@ import type { Secrets } from './secrets';
 
 interface KeyCardProps {
   apiKey: Key;
-  /** Gets the secrets of a key that has a new token. */
+  /** Gets what is new, of a key that has a new token or a new secret. */
   onChanged: (secrets?: Secrets) => void;
 }
 
@@ -54,6 +54,14 @@ function Actions({ apiKey: { id, name }, isOwn, onChanged }: KeyCardProps & { is
     const made = await client().keys.rotate(id);
     onChanged({ name, token: made.token ?? '', previousUntil: made.previous_token_expires_at });
   };
+  const rotateWebhookSecret = async (): Promise<void> => {
+    const made = await client().keys.rotateWebhookSecret(id);
+    onChanged({
+      name,
+      webhookSecret: made.webhook_secret ?? '',
+      previousUntil: made.previous_webhook_secret_expires_at,
+    });
+  };
   const revoke = async (): Promise<void> => {
     await client().keys.revoke(id);
     say(texts.keys.revoked);
@@ -68,6 +76,14 @@ function Actions({ apiKey: { id, name }, isOwn, onChanged }: KeyCardProps & { is
         question={texts.keys.confirmRotate}
         answers={{ yes: texts.keys.rotate, no: texts.keys.no }}
         onConfirm={() => void attempt(rotate)}
+      />
+      <ConfirmButton
+        label={texts.keys.rotateSecret}
+        fullLabel={texts.keys.rotateSecretOf(name)}
+        icon="reuse"
+        question={texts.keys.confirmRotateSecret}
+        answers={{ yes: texts.keys.rotateSecret, no: texts.keys.no }}
+        onConfirm={() => void attempt(rotateWebhookSecret)}
       />
       {!isOwn && (
         <ConfirmButton

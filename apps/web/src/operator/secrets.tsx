@@ -5,9 +5,9 @@ import { texts } from '../texts';
 /** What the service shows only once. */
 export interface Secrets {
   name: string;
-  token: string;
+  token?: string;
   webhookSecret?: string;
-  /** Until when the previous token is accepted. */
+  /** Until when the previous token, or else the previous secret, is in use. */
   previousUntil?: string;
 }
 
@@ -20,20 +20,16 @@ interface ShownSecretsProps {
 export function ShownSecrets({ secrets, onDone }: ShownSecretsProps) {
   const { name, token, webhookSecret, previousUntil } = secrets;
   const panel = useRef<HTMLDivElement>(null);
-  useEffect(() => panel.current?.focus(), [token]);
+  useEffect(() => panel.current?.focus(), [token, webhookSecret]);
+  const previous = token === undefined ? texts.keys.previousSecret : texts.keys.previous;
+  const title = token === undefined ? texts.keys.newSecret(name) : texts.keys.token(name);
   return (
-    <div class="panel secrets" ref={panel} tabIndex={-1} role="group" aria-label={texts.keys.token(name)}>
-      <p>{texts.keys.token(name)}</p>
-      <Secret value={token} />
-      {webhookSecret !== undefined && (
-        <>
-          <p>{texts.keys.secret}</p>
-          <Secret value={webhookSecret} />
-        </>
-      )}
-      {previousUntil !== undefined && (
-        <p class="hint">{texts.keys.previous(new Date(previousUntil).toLocaleString())}</p>
-      )}
+    <div class="panel secrets" ref={panel} tabIndex={-1} role="group" aria-label={title}>
+      <p>{title}</p>
+      {token !== undefined && <Secret value={token} />}
+      {token !== undefined && webhookSecret !== undefined && <p>{texts.keys.secret}</p>}
+      {webhookSecret !== undefined && <Secret value={webhookSecret} />}
+      {previousUntil !== undefined && <p class="hint">{previous(new Date(previousUntil).toLocaleString())}</p>}
       <div>
         <button type="button" class="button" onClick={onDone}>
           {texts.keys.done}
