@@ -69,6 +69,7 @@ describe('npm start', () => {
   describe('runs a service that', () => {
     let launcher: RunningLauncher;
     let url: string;
+    const signInCode = (): string => /#code=([\w-]{20,})\n/.exec(launcher.output)?.[1] ?? 'none was printed';
 
     beforeAll(async () => {
       makeFolder();
@@ -86,6 +87,14 @@ describe('npm start', () => {
       const expected = process.getuid?.() === 0 ? 0o710 : 0o700;
       expect(statSync(dataDir).mode & 0o777).toBe(expected);
       expect(openEntries(dataDir)).toEqual([]);
+    });
+
+    it('signs the first browser in that sends the printed code', async () => {
+      const exchange = () =>
+        fetch(`${url}/sign-in`, { method: 'POST', headers: { Authorization: `Code ${signInCode()}` } });
+      const answer = await exchange();
+      expect([answer.status, await answer.json()]).toEqual([200, { api_key: token() }]);
+      expect((await exchange()).status).toBe(401);
     });
 
     it('says so when it is started a second time', async () => {
@@ -180,11 +189,18 @@ describe('npm start', () => {
     });
 
     // The last test, because it ends the service. The torture test sends SIGTERM.
-    it('leaves no process behind when it is interrupted', async () => {
+    it('leaves no process behind when it is interrupted, and has logged neither the key nor the code', async () => {
       await expect(launcher.end('SIGINT')).resolves.toBe(0);
       expect(processesOf(folder)).toEqual([]);
-      for (const name of ['api', 'inference', 'postgres'])
-        expect(readFileSync(join(dataDir, 'logs', `${name}.log`), 'utf8')).not.toContain(token());
+      const logs = readdirSync(join(dataDir, 'logs'));
+      expect(logs).toEqual(expect.arrayContaining(['api.log', 'inference.log', 'postgres.log']));
+      const code = signInCode();
+      expect(launcher.output.split(code)).toHaveLength(2);
+      expect(launcher.output).not.toContain(token());
+      for (const name of logs) {
+        const text = readFileSync(join(dataDir, 'logs', name), 'utf8');
+        expect([name, text.includes(token()), text.includes(code)]).toEqual([name, false, false]);
+      }
     });
   });
 
