@@ -40,6 +40,9 @@ function rendererOf(base) {
     tabIndex: false,
   });
   const { rules } = markdown.renderer;
+  const { fence } = rules;
+  // What scrolls sideways must be reachable by the keyboard.
+  rules.fence = (...parts) => fence(...parts).replace('<pre>', '<pre tabindex="0">');
   rules.table_open = () => '<div class="scroll" tabindex="0"><table>';
   rules.table_close = () => '</table></div>';
   markdown.core.ruler.push('links', ({ tokens }) => {

@@ -68,8 +68,7 @@ describeInBrowser('The page of npm start, of which a process is killed while it 
     const names = prompts.map((prompt) => `${prompt} (Finished)`);
     const tiles = page.locator('.tile-button');
     await until(async () => (await tiles.count()) === names.length, 'each has a tile');
-    for (const [index, name] of names.entries())
-      expect(await tiles.nth(index).getAttribute('aria-label')).toBe(name);
+    for (const [index, name] of names.entries()) expect(await tiles.nth(index).getAttribute('aria-label')).toBe(name);
     const list = await page.evaluate<GenerationJson[]>(`fetch('v1/sd/text-to-image', {
       headers: { Authorization: 'Bearer ' + sessionStorage.getItem('darkroom.key') },
     }).then((answer) => answer.json())`);

@@ -75,15 +75,18 @@ export class TestBrowser {
   }
 }
 
-/** What axe finds wrong with a page as it is now: rule and place. */
-export async function violations(page: Page): Promise<string[]> {
+/** What axe finds wrong with a page as it is now: rule and place. @param besides a selector of what it does not look at */
+export async function violations(page: Page, besides?: string): Promise<string[]> {
   await page.evaluate(axe.source);
-  return page.evaluate(async () => {
-    const { violations: found } = await (globalThis as unknown as { axe: typeof axe }).axe.run();
-    return found.flatMap(({ id, nodes }) =>
-      nodes.map((node) => `${id}: ${node.target.join(' ')} (${node.failureSummary})`),
-    );
-  });
+  return page.evaluate(
+    async (exclude) => {
+      const { violations: found } = await (globalThis as unknown as { axe: typeof axe }).axe.run({ exclude });
+      return found.flatMap(({ id, nodes }) =>
+        nodes.map((node) => `${id}: ${node.target.join(' ')} (${node.failureSummary})`),
+      );
+    },
+    besides === undefined ? [] : [besides],
+  );
 }
 
 /** What makes a page wider than its window; nothing, if it does not scroll sideways. Scripts of the page are texts, since this compiles without its types. */
@@ -95,6 +98,16 @@ export function tooWide(page: Page): Promise<string[]> {
     const wide = [...document.querySelectorAll('body *')].filter(isWide);
     return wide.map((element) => element.tagName + ' ' + element.className + ' of ' + location.hash);
   })()`);
+}
+
+/** What is wrong with a page as it is now, on a narrow and on a wide screen: what makes it too wide, and what axe finds. */
+export async function faults(page: Page): Promise<string[]> {
+  const found: string[] = [];
+  for (const width of [360, 1280]) {
+    await page.setViewportSize({ width, height: 800 });
+    found.push(...(await tooWide(page)), ...(await violations(page)));
+  }
+  return found;
 }
 
 /** Drops a file on an element, as from another window. */

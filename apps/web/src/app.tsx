@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks';
 import { CollectionsPage } from './collections/collections-page';
-import { restart, keepFresh, refresh } from './drawings/feed';
+import { keepFresh, loadError, loadMore, refresh, restart } from './drawings/feed';
 import { followOpenDrawings } from './drawings/follower';
 import { forgetAll } from './drawings/store';
 import { DrawPage } from './draw/draw-page';
@@ -79,6 +79,8 @@ function catchUpWhenBack(): () => void {
   return isReachable.subscribe((isThere) => {
     const isBack = isThere && !wasReachable;
     wasReachable = isThere;
-    if (isBack) void Promise.all([loadModels(), loadCurrentKey(), refresh(true)]).catch(() => undefined);
+    if (!isBack) return;
+    void Promise.all([loadModels(), loadCurrentKey(), refresh(true)]).catch(() => undefined);
+    if (loadError.value !== undefined) void loadMore();
   });
 }

@@ -1,11 +1,12 @@
 import { signal } from '@preact/signals';
-import { useEffect, useMemo } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
 import { finetunes, titleOf } from '../finetunes/finetunes';
 import type { Collection, Style } from '../service/client';
 import { client } from '../session/session';
 import { texts } from '../texts';
 import { ConfirmButton } from '../ui/confirm-button';
 import { attempt, say } from '../ui/notices';
+import { Pending, useLoad } from '../ui/pending';
 import { go } from '../ui/route';
 import { applyStyles } from './apply-styles';
 import { isPublic, loadCollections } from './collections';
@@ -19,7 +20,7 @@ const target = (): string | undefined =>
 export function CollectionView({ collection: { id, name } }: { collection: Collection }) {
   const styles = useMemo(() => signal<readonly Style[] | undefined>(undefined), []);
   const load = async (): Promise<void> => void (styles.value = await client().styles.list(id));
-  useEffect(() => void attempt(load), []);
+  const pending = useLoad(load);
   return (
     <div class="resource-page">
       <header>
@@ -39,7 +40,7 @@ export function CollectionView({ collection: { id, name } }: { collection: Colle
       </div>
       <h2>{texts.collections.styles}</h2>
       {styles.value === undefined ? (
-        <p role="status">{texts.collections.loading}</p>
+        <Pending of={pending} text={texts.collections.loading} />
       ) : styles.value.length === 0 ? (
         <p class="empty">{texts.collections.noStyles}</p>
       ) : (

@@ -1,7 +1,6 @@
-import { useEffect } from 'preact/hooks';
 import type { Collection } from '../service/client';
 import { texts } from '../texts';
-import { attempt } from '../ui/notices';
+import { Pending, useLoad } from '../ui/pending';
 import { route } from '../ui/route';
 import { CollectionView } from './collection-view';
 import { areCollectionsLoaded, collectionOf, loadCollections, ownCollections, publicCollections } from './collections';
@@ -9,7 +8,7 @@ import { NewCollection } from './new-collection';
 import { Thumbnail } from './thumbnail';
 
 export function CollectionsPage() {
-  useEffect(() => void attempt(loadCollections), []);
+  const load = useLoad(loadCollections);
   const [, id] = route.value;
   const open = id === undefined ? undefined : collectionOf(id);
   if (open) return <CollectionView key={open.id} collection={open} />;
@@ -20,7 +19,10 @@ export function CollectionsPage() {
         <p class="lead">{texts.collections.lead}</p>
       </header>
       <NewCollection />
-      {areCollectionsLoaded.value ? <Lists /> : <p role="status">{texts.collections.loading}</p>}
+      {(load.error !== undefined || !areCollectionsLoaded.value) && (
+        <Pending of={load} text={texts.collections.loading} />
+      )}
+      {areCollectionsLoaded.value && <Lists />}
     </div>
   );
 }

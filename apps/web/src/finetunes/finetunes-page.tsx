@@ -1,12 +1,11 @@
-import { useEffect } from 'preact/hooks';
 import { texts } from '../texts';
-import { attempt } from '../ui/notices';
+import { Pending, useLoad } from '../ui/pending';
 import { FinetuneCard } from './finetune-card';
 import { areFinetunesLoaded, finetunes, loadFinetunes } from './finetunes';
 import { NewFinetune } from './new-finetune';
 
 export function FinetunesPage() {
-  useEffect(() => void attempt(loadFinetunes), []);
+  const load = useLoad(loadFinetunes);
   return (
     <div class="resource-page">
       <header>
@@ -14,17 +13,19 @@ export function FinetunesPage() {
         <p class="lead">{texts.finetunes.lead}</p>
       </header>
       <NewFinetune />
-      {!areFinetunesLoaded.value ? (
-        <p role="status">{texts.finetunes.loading}</p>
-      ) : finetunes.value.length === 0 ? (
-        <p class="empty">{texts.finetunes.empty}</p>
-      ) : (
-        <ul class="cards">
-          {finetunes.value.map((finetune) => (
-            <FinetuneCard key={finetune.id} finetune={finetune} />
-          ))}
-        </ul>
-      )}
+      {(load.error !== undefined || !areFinetunesLoaded.value) && <Pending of={load} text={texts.finetunes.loading} />}
+      {areFinetunesLoaded.value && <Cards />}
     </div>
+  );
+}
+
+function Cards() {
+  if (finetunes.value.length === 0) return <p class="empty">{texts.finetunes.empty}</p>;
+  return (
+    <ul class="cards">
+      {finetunes.value.map((finetune) => (
+        <FinetuneCard key={finetune.id} finetune={finetune} />
+      ))}
+    </ul>
   );
 }
