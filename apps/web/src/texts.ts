@@ -315,7 +315,7 @@ export const texts = {
     uploads: 'Uploads in progress',
     models: 'Models',
     disk: 'Free on the disk',
-    ofDisk: (free: string, total: string) => `${free} of ${total}`,
+    ofDisk: (total: string) => `of ${total}`,
     byKey: 'By key',
     empty: 'No key stores anything.',
     all: 'Together',

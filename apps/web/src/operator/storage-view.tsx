@@ -28,17 +28,19 @@ function Stored({ storage }: { storage: Storage }) {
     [texts.storage.models, sizeOf(models.value.reduce((sum, { bytes }) => sum + bytes, 0))],
     ...(disk_free_bytes === null || disk_total_bytes === null
       ? []
-      : [[texts.storage.disk, texts.storage.ofDisk(sizeOf(disk_free_bytes), sizeOf(disk_total_bytes))] as const]),
+      : [[texts.storage.disk, sizeOf(disk_free_bytes), texts.storage.ofDisk(sizeOf(disk_total_bytes))] as const]),
   ] as const;
   return (
     <>
       <section aria-labelledby="storage">
         <h2 id="storage">{texts.storage.title}</h2>
         <dl class="figures">
-          {figures.map(([name, value]) => (
+          {figures.map(([name, value, more]) => (
             <div key={name} class="panel">
               <dt>{name}</dt>
-              <dd>{value}</dd>
+              <dd>
+                {value} {more && <small>{more}</small>}
+              </dd>
             </div>
           ))}
         </dl>
