@@ -8,8 +8,11 @@ import { join } from 'node:path';
  */
 export async function buildPage(folder, output) {
   const { build } = await import('vite');
+  const { NODE_ENV } = process.env;
   const unfinished = `${output}.${randomUUID().slice(0, 8)}.part`;
   try {
+    // The tests set another, with which Vite takes the editions of packages for development: they try what users get.
+    process.env.NODE_ENV = 'production';
     await build({
       root: folder,
       configFile: join(folder, 'vite.config.mjs'),
@@ -19,6 +22,9 @@ export async function buildPage(folder, output) {
   } catch (error) {
     rmSync(unfinished, { recursive: true, force: true });
     throw new Error(`The page was not built.\n${error.message}`, { cause: error });
+  } finally {
+    if (NODE_ENV === undefined) delete process.env.NODE_ENV;
+    else process.env.NODE_ENV = NODE_ENV;
   }
   const previous = `${output}.${randomUUID().slice(0, 8)}.part`;
   if (existsSync(output)) renameSync(output, previous);
