@@ -1,12 +1,17 @@
 import { parseArgs } from 'node:util';
 import { BenchEngine } from './bench-engine';
 
-/** A process that starts an engine, draws one picture of one step with it, and says so: what `bench/sections/start.ts` times. */
+/**
+ * A process that starts an engine, draws one picture of one step with it, then `--more` pictures in one request, and says how much memory it has
+ * taken at most, in bytes: what `bench/sections/start.ts` times, and `memory.ts` weighs.
+ */
 async function main(): Promise<void> {
-  const options = { model: { type: 'string' }, threads: { type: 'string' }, cache: { type: 'string' } } as const;
-  const { values } = parseArgs({ options });
+  const text = { type: 'string' } as const;
+  const { values } = parseArgs({ options: { model: text, threads: text, cache: text, more: text } });
   const engine = await BenchEngine.start({ model: values.model!, threads: Number(values.threads) }, values.cache);
-  process.send?.('drawn');
+  const more = Number(values.more ?? 0);
+  if (more > 0) await engine.draw({ numInferenceSteps: 1, numImages: more });
+  process.send?.(process.resourceUsage().maxRSS * 1024);
   await engine.close();
 }
 

@@ -5,6 +5,7 @@ import { cellsOf, Page } from './page';
 import { cancel } from './sections/cancel';
 import { engine } from './sections/engine';
 import { intake } from './sections/intake';
+import { memory } from './sections/memory';
 import { pickUp } from './sections/pick-up';
 import { pipeline } from './sections/pipeline';
 import { png } from './sections/png';
@@ -13,7 +14,7 @@ import { rows } from './sections/rows';
 import { short } from './sections/short';
 import { start } from './sections/start';
 
-const sections = [rows, engine, poisson, short, cancel, start, pipeline, intake, pickUp, png];
+const sections = [rows, engine, poisson, short, cancel, start, memory, pipeline, intake, pickUp, png];
 
 const usage = `npm run bench -- [options]: measures ratios, and writes a page of them.
 
