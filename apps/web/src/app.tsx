@@ -2,7 +2,6 @@ import { useEffect } from 'preact/hooks';
 import { CollectionsPage } from './collections/collections-page';
 import { keepFresh, loadError, loadMore, refresh, restart } from './drawings/feed';
 import { followOpenDrawings } from './drawings/follower';
-import { forgetAll } from './drawings/store';
 import { DrawPage } from './draw/draw-page';
 import { FinetunesPage } from './finetunes/finetunes-page';
 import { Compare } from './gallery/compare';
@@ -11,7 +10,7 @@ import { loadModels, watchModels } from './models/models';
 import { DropTarget } from './png/drop-target';
 import { OperatorPage } from './operator/operator-page';
 import { isReachable } from './service/reach';
-import { currentKey, loadCurrentKey } from './session/current-key';
+import { loadCurrentKey } from './session/current-key';
 import { session } from './session/session';
 import { SignIn } from './session/sign-in';
 import { texts } from './texts';
@@ -39,8 +38,6 @@ function SignedIn() {
     const stops = [followOpenDrawings(), keepFresh(), watchModels(), catchUpWhenBack()];
     return () => {
       for (const stop of stops) stop();
-      forgetAll();
-      currentKey.value = undefined;
     };
   }, []);
   const [name] = route.value;

@@ -24,7 +24,8 @@ export const texts = {
     submit: 'Sign in',
     wrong: 'The service does not know this key, or it was revoked.',
     revoked: 'Your key no longer works: it was revoked or changed. Sign in with another one.',
-    code: 'The code in this address was used before or has expired. Sign in with a key.',
+    code: 'The code in this address was used before or has expired. Sign in with a key; each start of the service prints a new code.',
+    away: 'The service could not be reached. Reload the page to use the code in this address.',
     working: 'Signing in …',
   },
   account: {
@@ -71,6 +72,10 @@ export const texts = {
     fromPng: 'Settings from a PNG',
     dropHere: 'Drop a PNG made here to get its settings back',
     restored: 'The settings of the picture are in the form.',
+    restoredWithoutFinetune:
+      'The settings of the picture are in the form, but a Fine-Tune drew it: choose the Fine-Tune under Model.',
+    restoredWithoutModel: (model: string) =>
+      `The settings of the picture are in the form, but its model ${model} is not installed: another one will draw.`,
     notOurs: 'This file has no settings of Darkroom in it. Only PNG files that it has drawn have them.',
   },
   ideas: {
@@ -169,6 +174,9 @@ export const texts = {
     name: 'Name',
     nameHint: 'The word that prompts must contain, such as “robot”.',
     titleField: 'Title (optional)',
+    tokenField: 'Token (optional)',
+    tokenHint:
+      'The word that the weights were trained with; it stands for the name when a picture is drawn. zwx unless you say.',
     model: 'Trained on',
     create: 'Create',
     empty: 'You have no Fine-Tunes yet.',
@@ -218,7 +226,8 @@ export const texts = {
     deleteStyle: (name: string) => `Delete ${name}`,
     styleDeleted: 'The Style was deleted.',
     add: 'Add Styles',
-    added: 'The Styles were added.',
+    added: 'Added to the Collection.',
+    cancel: 'Cancel',
     noThumbnail: 'No picture yet',
     styleName: (index: number) => `Style ${index}`,
   },

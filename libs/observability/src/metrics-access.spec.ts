@@ -17,6 +17,13 @@ describe(mayReadMetrics.name, () => {
     expect([mayReadMetrics(ask(address)), mayReadMetrics(ask(address), token)]).toEqual([false, false]);
   });
 
+  it('does not let a page read whose own name resolves to this machine', () => {
+    const of = (host: string): boolean => mayReadMetrics(ask('127.0.0.1', { host }));
+    expect(
+      ['localhost:3000', '127.0.0.1:3000', '[::1]:3000', 'evil.example:3000', 'localhost.evil.example'].map(of),
+    ).toEqual([true, true, true, false, false]);
+  });
+
   it('does not mistake the caller of a proxy for a local one', () => {
     for (const header of ['x-forwarded-for', 'forwarded', 'via', 'x-real-ip'])
       expect(mayReadMetrics(ask('127.0.0.1', { [header]: '127.0.0.1' }), token)).toBe(false);

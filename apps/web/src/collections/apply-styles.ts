@@ -7,21 +7,23 @@ import { texts } from '../texts';
 import { say } from '../ui/notices';
 import { go } from '../ui/route';
 
-/** Records of one page of a list. */
-const pageSize = 100;
-
 /** Applies a Style, or all Styles of a Collection, to a Fine-Tune, and shows the pictures as they form. @throws DarkroomError */
 export async function applyStyles(finetuneId: string, id: string): Promise<void> {
   const made = await client().finetunes.applyStyles(finetuneId, [{ id }]);
-  showNew(await wholePrompts(finetuneId, new Set(made.map((prompt) => prompt.id))));
+  say(texts.collections.applied(made.length));
   stageIds.value = made.map((prompt) => prompt.id);
   go('');
-  say(texts.collections.applied(made.length));
+  showNew(await wholePrompts(finetuneId, new Set(made.map((prompt) => prompt.id))));
 }
 
-/** The response has only parts of the Prompts; they are the newest of the Fine-Tune. */
+/** The response has only parts of the Prompts; they are among the newest of the Fine-Tune. */
 async function wholePrompts(finetuneId: string, ids: ReadonlySet<string>): Promise<Drawing[]> {
-  const limit = Math.min(pageSize, Math.max(1, ids.size + 8));
-  const newest = await client().prompts.list(finetuneId, { limit });
-  return newest.filter(({ id }) => ids.has(id)).map((prompt) => drawingOfPrompt(prompt, finetuneId));
+  const found: Drawing[] = [];
+  for await (const page of client().prompts.pages(finetuneId)) {
+    const ours = page.filter(({ id }) => ids.has(id));
+    found.push(...ours.map((prompt) => drawingOfPrompt(prompt, finetuneId)));
+    // Behind a page that has none are older ones only.
+    if (found.length === ids.size || (found.length > 0 && ours.length === 0)) break;
+  }
+  return found;
 }

@@ -1,16 +1,18 @@
-import { signal } from '@preact/signals';
 import type { Collection } from '../service/client';
 import { client } from '../session/session';
+import { forThisSession, sessionSignal } from '../session/session-signal';
 
-export const ownCollections = signal<readonly Collection[]>([]);
-export const publicCollections = signal<readonly Collection[]>([]);
-export const areCollectionsLoaded = signal(false);
+export const ownCollections = sessionSignal<readonly Collection[]>(() => []);
+export const publicCollections = sessionSignal<readonly Collection[]>(() => []);
+export const areCollectionsLoaded = sessionSignal(() => false);
 
-export async function loadCollections(): Promise<void> {
-  const [own, ofAll] = await Promise.all([client().collections.list(), client().collections.list({ scope: 'public' })]);
-  ownCollections.value = own;
-  publicCollections.value = ofAll;
-  areCollectionsLoaded.value = true;
+export function loadCollections(): Promise<void> {
+  const { collections } = client();
+  return forThisSession(Promise.all([collections.list(), collections.list({ scope: 'public' })]), ([own, ofAll]) => {
+    ownCollections.value = own;
+    publicCollections.value = ofAll;
+    areCollectionsLoaded.value = true;
+  });
 }
 
 export const isPublic = (id: string): boolean => publicCollections.value.some((collection) => collection.id === id);

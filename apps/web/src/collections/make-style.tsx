@@ -52,7 +52,7 @@ function MakeStyleForm({ drawing, onDone }: { drawing: Drawing; onDone: () => vo
       <div class="actions">
         <button class="button is-primary">{texts.collections.create}</button>
         <button type="button" class="button is-quiet" onClick={onDone}>
-          {texts.viewer.no}
+          {texts.collections.cancel}
         </button>
       </div>
     </form>

@@ -1,8 +1,9 @@
-import { computed, signal } from '@preact/signals';
+import { computed } from '@preact/signals';
 import type { components } from '../service/client';
 import type { AspectRatio, Drawing } from '../drawings/drawing';
-import { finetuneOf } from '../finetunes/finetunes';
+import { areFinetunesLoaded, finetuneOf } from '../finetunes/finetunes';
 import { choiceOf, modelChoices } from '../models/models';
+import { sessionSignal } from '../session/session-signal';
 
 export type Scheduler = components['schemas']['Scheduler'];
 
@@ -28,7 +29,7 @@ export interface Draft {
 
 export const newSeed = (): number => crypto.getRandomValues(new Uint32Array(1))[0];
 
-export const draft = signal<Draft>({
+export const draft = sessionSignal<Draft>(() => ({
   prompt: '',
   negativePrompt: '',
   aspectRatio: 'square',
@@ -36,7 +37,7 @@ export const draft = signal<Draft>({
   isSeedLocked: false,
   count: 1,
   highResolution: false,
-});
+}));
 
 export function change(part: Partial<Draft>): void {
   draft.value = { ...draft.value, ...part };
@@ -44,6 +45,9 @@ export function change(part: Partial<Draft>): void {
 
 /** The Fine-Tune that draws, if one does. */
 export const drawnWith = computed(() => finetuneOf(draft.value.finetuneId));
+
+/** Its id, which is known before the list of Fine-Tunes is; one that was deleted draws no more. */
+export const finetuneId = computed(() => (areFinetunesLoaded.value ? drawnWith.value?.id : draft.value.finetuneId));
 
 /** The model that draws, with its defaults. */
 export const drawnBy = computed(() => choiceOf(drawnWith.value?.model ?? draft.value.model) ?? modelChoices.value[0]);

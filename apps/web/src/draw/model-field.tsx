@@ -1,7 +1,7 @@
 import { finetunes, titleOf } from '../finetunes/finetunes';
 import { modelChoices } from '../models/models';
 import { texts } from '../texts';
-import { change, draft, drawnBy } from './draft';
+import { change, drawnBy, finetuneId } from './draft';
 
 /** Values of the list: a model's name, or a Fine-Tune's id behind this. */
 const finetunePrefix = 'finetune:';
@@ -12,8 +12,8 @@ function choose(value: string): void {
 }
 
 export function ModelField() {
-  const { finetuneId } = draft.value;
-  const value = finetuneId === undefined ? (drawnBy.value?.name ?? '') : finetunePrefix + finetuneId;
+  const drawnWith = finetuneId.value;
+  const value = drawnWith === undefined ? (drawnBy.value?.name ?? '') : finetunePrefix + drawnWith;
   return (
     <>
       <label for="model">{texts.draw.model}</label>

@@ -1,16 +1,17 @@
 import type { Draft } from './draft';
-import { change, draft, drawnBy, newSeed } from './draft';
+import { change, draft, drawnBy, finetuneId, newSeed } from './draft';
 import type { Drawing } from '../drawings/drawing';
 import { drawingOfGeneration, drawingOfPrompt } from '../drawings/drawing';
 import { showNew } from '../drawings/feed';
 import { stageIds } from '../drawings/store';
 import type { NewGeneration, NewPrompt } from '../service/client';
 import { client } from '../session/session';
+import { forThisSession } from '../session/session-signal';
 
-/** Draws what the form has. @throws DarkroomError */
+/** Draws what the form shows: also a model that nobody has chosen, or that is there in place of one that is not. @throws DarkroomError */
 export async function startDrawing(): Promise<void> {
   if (!draft.value.isSeedLocked) change({ seed: newSeed() });
-  await draw(draft.value);
+  await draw({ ...draft.value, finetuneId: finetuneId.value, model: drawnBy.value?.name ?? draft.value.model });
 }
 
 /** Draws something that was drawn before with another seed. @throws DarkroomError */
@@ -27,12 +28,15 @@ export async function vary(drawing: Drawing): Promise<void> {
 
 async function draw(wanted: Draft): Promise<void> {
   const { finetuneId } = wanted;
-  const made =
-    finetuneId === undefined
-      ? [drawingOfGeneration(await client().generations.create(generationBody(wanted)))]
-      : await drawPrompts(finetuneId, wanted);
-  stageIds.value = made.map(({ id }) => id);
-  showNew(made);
+  const making = finetuneId === undefined ? drawGeneration(wanted) : drawPrompts(finetuneId, wanted);
+  await forThisSession(making, (made) => {
+    stageIds.value = made.map(({ id }) => id);
+    showNew(made);
+  });
+}
+
+async function drawGeneration(wanted: Draft): Promise<Drawing[]> {
+  return [drawingOfGeneration(await client().generations.create(generationBody(wanted)))];
 }
 
 /** A Prompt has one picture, so several are several Prompts. */
@@ -49,8 +53,7 @@ function generationBody(wanted: Draft): NewGeneration {
     ...fieldsInCommon(wanted),
     seed: wanted.seed,
     ...(wanted.count > 1 && { num_generations: wanted.count }),
-    // The model that the form shows, also if nobody has chosen it.
-    model: wanted.model ?? drawnBy.value?.name,
+    ...(wanted.model !== undefined && { model: wanted.model }),
     ...(wanted.scheduler && { scheduler: wanted.scheduler }),
   };
 }

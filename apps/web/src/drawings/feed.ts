@@ -1,6 +1,7 @@
 import { batch, computed, signal } from '@preact/signals';
 import { finetunes, loadFinetunes } from '../finetunes/finetunes';
 import { session } from '../session/session';
+import { sessionSignal } from '../session/session-signal';
 import type { Drawing, Status } from './drawing';
 import { pageSize, Source } from './source';
 import { drawings, forget, onOtherTabs, put, tellOtherTabs } from './store';
@@ -13,7 +14,9 @@ const deepEvery = 6;
 
 export const filter = signal<Status | undefined>();
 /** Ids of what the lists have given so far. */
-const listed = signal<ReadonlySet<string>>(new Set());
+const listed = sessionSignal<ReadonlySet<string>>(() => new Set());
+/** Ids of what was deleted in this tab: an answer that was on its way must not bring it back. */
+const deleted = sessionSignal<ReadonlySet<string>>(() => new Set());
 export const isLoading = signal(false);
 export const isAtEnd = signal(false);
 export const loadError = signal<unknown>();
@@ -41,6 +44,7 @@ export async function restart(status: Status | undefined = filter.value): Promis
   });
   sources = [new Source(undefined, status)];
   const mine = generation;
+  // Without them the Generations are still there; the next refresh reads them again.
   await loadFinetunes().catch(() => undefined);
   if (mine !== generation) return;
   addSources();
@@ -84,9 +88,10 @@ async function readAhead(): Promise<void> {
 
 /** Shows drawings at once, for example new ones. */
 export function show(found: readonly Drawing[]): void {
+  const there = found.filter(({ id }) => !deleted.value.has(id));
   batch(() => {
-    put(...found);
-    listed.value = new Set([...listed.value, ...found.map(({ id }) => id)]);
+    put(...there);
+    listed.value = new Set([...listed.value, ...there.map(({ id }) => id)]);
   });
 }
 
@@ -99,7 +104,7 @@ export function showNew(found: readonly Drawing[]): void {
 
 /** After something was deleted in this tab. */
 export function drop(id: string): void {
-  for (const source of sources) source.drop(id);
+  deleted.value = new Set(deleted.value).add(id);
   forget(id);
   tellOtherTabs();
 }
@@ -126,27 +131,39 @@ export async function refresh(isDeep: boolean): Promise<void> {
 
 /** Removes what a page of the list would have if it still existed. @param before the ids that were known when it was asked for */
 function dropMissing({ finetuneId }: Source, newest: readonly Drawing[], before: ReadonlySet<string>): void {
-  const ids = new Set(newest.map(({ id }) => id));
+  const found = new Set(newest.map(({ id }) => id));
   const since = newest.length < pageSize ? '' : newest[newest.length - 1].createdAt;
   const gone = shown.value.filter(
     (drawing) =>
-      drawing.finetuneId === finetuneId && drawing.createdAt > since && before.has(drawing.id) && !ids.has(drawing.id),
+      drawing.finetuneId === finetuneId &&
+      drawing.createdAt > since &&
+      before.has(drawing.id) &&
+      !found.has(drawing.id),
   );
-  for (const { id } of gone) {
-    for (const source of sources) source.drop(id);
-    forget(id);
-  }
+  const ids = gone.map(({ id }) => id);
+  listed.value = new Set([...listed.value].filter((id) => !ids.includes(id)));
+  // With a filter it may only have another status by now.
+  if (filter.value === undefined) forget(...ids);
 }
 
 /** Keeps the gallery up to date while the page is visible. */
 export function keepFresh(): () => void {
   let turn = 0;
-  const again = (isDeep: boolean): void => void refresh(isDeep).catch(() => undefined);
+  let isReading = false;
+  const again = (isDeep: boolean): void => {
+    if (isReading) return;
+    isReading = true;
+    void refresh(isDeep)
+      .catch(() => undefined)
+      .finally(() => (isReading = false));
+  };
   const timer = setInterval(() => document.hidden || again(++turn % deepEvery === 0), refreshMs);
   const onVisible = (): void => void (document.hidden || again(true));
   document.addEventListener('visibilitychange', onVisible);
   const stop = onOtherTabs(() => again(true));
   return () => {
+    // What is being read now is nobody's any more.
+    generation++;
     clearInterval(timer);
     document.removeEventListener('visibilitychange', onVisible);
     stop();

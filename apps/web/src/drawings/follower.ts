@@ -6,11 +6,13 @@ import { client, session } from '../session/session';
 import type { Drawing } from './drawing';
 import { drawingOfGeneration, drawingOfPrompt, isOpen } from './drawing';
 import { Silence } from './silence';
-import { drawings, forget, progress, put, setProgress } from './store';
+import { drawings, forget, progress, put, putAsTold, setProgress } from './store';
 
 /** A browser opens six connections to a host, over all of its tabs, and everything else needs some too. */
 const maxStreams = 2;
 const pollMs = 1_500;
+/** Records that are read in each turn, so that a page with many open drawings leaves its key's rate limit to others. */
+const readsPerTurn = 2;
 const reconnectMs = 1_000;
 
 const streams = new Map<string, AbortController>();
@@ -44,7 +46,7 @@ async function follow(drawing: Drawing): Promise<void> {
   try {
     for await (const event of eventsOf(drawing, signal)) receive(drawing, event);
   } catch (error) {
-    if (error instanceof DarkroomError && error.status === 404) forget(drawing.id);
+    forgetIfGone(drawing)(error);
     // Otherwise it is followed anew below, if it is still open; the record has what was missed.
   }
   await read(drawing).catch(() => undefined);
@@ -84,7 +86,7 @@ function receive({ id, finetuneId }: Drawing, { event, data }: DrawingEvent): vo
 function beginAgain(id: string): void {
   const drawing = drawings.value.get(id);
   setProgress(id, { step: 0, isAgain: true });
-  if (drawing && isOpen(drawing)) put({ ...drawing, status: 'queued' });
+  if (drawing && isOpen(drawing)) putAsTold({ ...drawing, status: 'queued' });
 }
 
 /** A worker that was killed says nothing, so the page has to notice that. Away from the service it would hear nothing of any worker. */
@@ -104,10 +106,23 @@ async function read({ id, finetuneId }: Drawing): Promise<void> {
   put(drawingOfPrompt(await client().prompts.get(finetuneId, id), finetuneId));
 }
 
-/** Those that no stream follows. */
+let isPolling = false;
+/** Number of turns so far. */
+let turns = 0;
+
+/** Reads some of those that no stream follows: each turn the next few of them, one after the other. */
 async function pollOthers(): Promise<void> {
-  if (!session.value || !isReachable.value || document.hidden) return;
+  if (isPolling || !session.value || !isReachable.value || document.hidden) return;
   const others = [...drawings.value.values()].filter((drawing) => isOpen(drawing) && !streams.has(drawing.id));
-  // One after the other, so that they never fill the browser's connections.
-  for (const drawing of others) await read(drawing).catch(() => undefined);
+  const first = others.length <= readsPerTurn ? 0 : (turns++ * readsPerTurn) % others.length;
+  isPolling = true;
+  for (const drawing of others.slice(first, first + readsPerTurn)) await read(drawing).catch(forgetIfGone(drawing));
+  isPolling = false;
 }
+
+/** What a read that failed says: 404 is a record that was deleted. */
+const forgetIfGone =
+  ({ id }: Drawing) =>
+  (error: unknown): void => {
+    if (error instanceof DarkroomError && error.status === 404) forget(id);
+  };

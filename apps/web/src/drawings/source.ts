@@ -9,8 +9,9 @@ export const pageSize = 24;
 export class Source {
   /** Read and not yet shown. */
   private readonly ahead: Drawing[] = [];
-  /** Ids in the order of the list; the last is where the next page begins. */
-  private readonly read: string[] = [];
+  /** Ids of what was read. */
+  private readonly known = new Set<string>();
+  private pages?: AsyncGenerator<Drawing[], void, undefined>;
   private isComplete = false;
 
   constructor(
@@ -35,37 +36,45 @@ export class Source {
     return this.ahead.shift();
   }
 
+  /** Reads until something is there that it did not have, or the end. */
   async readOn(): Promise<void> {
-    const page = await this.page(this.read.at(-1));
-    this.isComplete = page.length < pageSize;
-    this.read.push(...page.map(({ id }) => id));
-    this.ahead.push(...page);
-  }
-
-  /** A list is continued after one of its elements, which must not be one that was deleted since. */
-  drop(id: string): void {
-    const index = this.read.indexOf(id);
-    if (index >= 0) this.read.splice(index, 1);
+    while (this.mustRead) {
+      const page = await this.nextPage();
+      this.isComplete = page === undefined;
+      const fresh = (page ?? []).filter(({ id }) => !this.known.has(id));
+      for (const { id } of fresh) this.known.add(id);
+      this.ahead.push(...fresh);
+    }
   }
 
   /** The newest, as they are now. */
-  newest(): Promise<Drawing[]> {
-    return this.page();
+  async newest(): Promise<Drawing[]> {
+    return (await this.open().next()).value ?? [];
   }
 
-  private async page(after?: string): Promise<Drawing[]> {
-    const query = {
-      limit: pageSize,
-      ...(after !== undefined && { after }),
-      ...(this.status !== undefined && { status: this.status }),
-    };
-    const { finetuneId } = this;
-    if (finetuneId === undefined) return (await client().generations.list(query)).map(drawingOfGeneration);
-    const prompts = await client().prompts.list(finetuneId, query);
-    // Only the list's own filter tells that a Prompt is being drawn or was canceled.
-    return prompts.map((prompt) => ({
-      ...drawingOfPrompt(prompt, finetuneId),
-      ...(this.status !== undefined && { status: this.status }),
-    }));
+  private async nextPage(): Promise<Drawing[] | undefined> {
+    this.pages ??= this.open();
+    try {
+      return (await this.pages.next()).value ?? undefined;
+    } catch (error) {
+      // A generator that has thrown is at its end. The next one begins at the beginning, also if what the list would go on after was deleted.
+      this.pages = undefined;
+      throw error;
+    }
+  }
+
+  private async *open(): AsyncGenerator<Drawing[], void, undefined> {
+    const { finetuneId, status } = this;
+    const query = { limit: pageSize, ...(status !== undefined && { status }) };
+    if (finetuneId === undefined) {
+      for await (const page of client().generations.pages(query)) yield page.map(drawingOfGeneration);
+      return;
+    }
+    for await (const page of client().prompts.pages(finetuneId, query))
+      // Only the list's own filter tells that a Prompt is being drawn or was canceled.
+      yield page.map((prompt) => ({
+        ...drawingOfPrompt(prompt, finetuneId),
+        ...(status !== undefined && { status }),
+      }));
   }
 }

@@ -1,13 +1,14 @@
-import { batch, signal } from '@preact/signals';
+import { batch } from '@preact/signals';
+import { sessionSignal } from '../session/session-signal';
 import type { Drawing, Progress } from './drawing';
 import { isOpen } from './drawing';
 
 /** Everything of the key that the page has seen, by id. */
-export const drawings = signal<ReadonlyMap<string, Drawing>>(new Map());
+export const drawings = sessionSignal<ReadonlyMap<string, Drawing>>(() => new Map());
 /** Of those that are being drawn, by id. */
-export const progress = signal<ReadonlyMap<string, Progress>>(new Map());
+export const progress = sessionSignal<ReadonlyMap<string, Progress>>(() => new Map());
 /** The newest that was made in this tab, which is shown large. */
-export const stageIds = signal<readonly string[]>([]);
+export const stageIds = sessionSignal<readonly string[]>(() => []);
 
 const channel = new BroadcastChannel('darkroom');
 /** Calls back when another tab has made or deleted something. */
@@ -34,6 +35,11 @@ export function put(...found: readonly Drawing[]): void {
   });
 }
 
+/** Shows a drawing as an event has told that it is now. */
+export function putAsTold(drawing: Drawing): void {
+  drawings.value = new Map(drawings.value).set(drawing.id, drawing);
+}
+
 /** A list does not say of a Prompt whether it is being drawn; an event did. */
 function merged(drawing: Drawing, known?: Drawing): Drawing {
   const isBehind = known?.status === 'processing' && drawing.status === 'queued' && drawing.finetuneId !== undefined;
@@ -50,14 +56,6 @@ export function forget(...ids: readonly string[]): void {
     drawings.value = next;
     progress.value = steps;
     stageIds.value = stageIds.value.filter((id) => next.has(id));
-  });
-}
-
-export function forgetAll(): void {
-  batch(() => {
-    drawings.value = new Map();
-    progress.value = new Map();
-    stageIds.value = [];
   });
 }
 

@@ -1,15 +1,16 @@
-import { signal } from '@preact/signals';
 import type { Finetune } from '../service/client';
 import { client } from '../session/session';
+import { forThisSession, sessionSignal } from '../session/session-signal';
 
 /** The Fine-Tunes of the key, newest first. */
-export const finetunes = signal<readonly Finetune[]>([]);
-export const areFinetunesLoaded = signal(false);
+export const finetunes = sessionSignal<readonly Finetune[]>(() => []);
+export const areFinetunesLoaded = sessionSignal(() => false);
 
-export async function loadFinetunes(): Promise<void> {
-  finetunes.value = await client().finetunes.list();
-  areFinetunesLoaded.value = true;
-}
+export const loadFinetunes = (): Promise<void> =>
+  forThisSession(client().finetunes.list(), (found) => {
+    finetunes.value = found;
+    areFinetunesLoaded.value = true;
+  });
 
 export const titleOf = ({ title, name }: Finetune): string => title ?? name;
 

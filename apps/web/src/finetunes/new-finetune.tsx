@@ -9,6 +9,7 @@ async function create(form: HTMLFormElement): Promise<void> {
   const text = (name: string): string => textIn(form, name);
   await client().finetunes.create({
     name: text('name'),
+    ...(text('token') !== '' && { token: text('token') }),
     ...(text('title') !== '' && { title: text('title') }),
     ...(text('model') !== '' && { model: text('model') }),
   });
@@ -31,6 +32,19 @@ export function NewFinetune() {
         />
         <p class="hint" id="finetune-name-hint">
           {texts.finetunes.nameHint}
+        </p>
+      </div>
+      <div>
+        <label for="finetune-token">{texts.finetunes.tokenField}</label>
+        <input
+          id="finetune-token"
+          name="token"
+          maxLength={200}
+          autocomplete="off"
+          aria-describedby="finetune-token-hint"
+        />
+        <p class="hint" id="finetune-token-hint">
+          {texts.finetunes.tokenHint}
         </p>
       </div>
       <div>

@@ -14,7 +14,7 @@ export function WeightsDrop({ finetune }: { finetune: Finetune }) {
   const [isOver, setOver] = useState(false);
   const input = useId();
   const upload = async (file: File | undefined): Promise<void> => {
-    if (!file || !session.value) return;
+    if (!file || !session.value || part !== undefined) return;
     setProblem('');
     if (!file.name.endsWith('.safetensors')) return setProblem(texts.finetunes.notSafetensors);
     setPart(0);

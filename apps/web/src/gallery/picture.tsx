@@ -5,8 +5,14 @@ import { IconButton } from '../ui/icon-button';
 import { DrawingFrame } from './drawing-frame';
 import { ProgressLine } from './progress-line';
 
-/** 0 is as large as fits; the others are multiples of it. */
-const zooms = [0, 1.5, 2, 3, 4, 6] as const;
+/** Multiples of the size that fits, which is the first. */
+const zooms = [1, 1.5, 2, 3, 4, 6] as const;
+
+/** CSS pixels of the picture where it just fits, and pixels that it has. */
+interface Width {
+  fitting: number;
+  own: number;
+}
 
 interface PictureProps {
   drawing: Drawing;
@@ -15,7 +21,14 @@ interface PictureProps {
 
 /** A picture that can be enlarged, by buttons or a double click, and moved by dragging or scrolling. */
 export function Picture({ drawing, index }: PictureProps) {
-  const [zoom, setZoom] = useState(0);
+  const [zoom, setZoomed] = useState(0);
+  const [{ fitting, own }, setWidth] = useState<Width>({ fitting: 1, own: 1 });
+  const image = useRef<HTMLImageElement>(null);
+  const setZoom = (next: number): void => {
+    if (zoom === 0 && image.current) setWidth({ fitting: image.current.clientWidth, own: image.current.naturalWidth });
+    setZoomed(next);
+  };
+  const width = fitting * zooms[zoom];
   const pane = useRef<HTMLDivElement>(null);
   const url = drawing.images[index];
   if (!url)
@@ -38,22 +51,25 @@ export function Picture({ drawing, index }: PictureProps) {
       >
         <img
           class="full"
+          ref={image}
           src={url}
           alt={drawing.prompt}
-          style={zoom > 0 ? { width: `${zooms[zoom] * 100}%`, maxWidth: 'none', maxHeight: 'none' } : undefined}
+          style={zoom > 0 ? { width: `${width}px`, maxWidth: 'none', maxHeight: 'none' } : undefined}
           draggable={false}
         />
       </div>
-      <Zoom zoom={zoom} onChange={setZoom} />
+      <Zoom zoom={zoom} percent={Math.round((width / own) * 100)} onChange={setZoom} />
     </>
   );
 }
 
-function Zoom({ zoom, onChange }: { zoom: number; onChange: (zoom: number) => void }) {
+/** @param percent how large the picture is shown, 100 being its own pixels */
+function Zoom(props: { zoom: number; percent: number; onChange: (zoom: number) => void }) {
+  const { zoom, percent, onChange } = props;
   return (
     <div class="zoom">
       <IconButton icon="minus" label={texts.viewer.zoomOut} disabled={zoom === 0} onClick={() => onChange(zoom - 1)} />
-      <output>{zoom === 0 ? texts.viewer.fit : `${zooms[zoom] * 100} %`}</output>
+      <output>{zoom === 0 ? texts.viewer.fit : `${percent} %`}</output>
       <IconButton
         icon="plus"
         label={texts.viewer.zoomIn}
@@ -74,7 +90,9 @@ function startDrag(event: PointerEvent, pane: HTMLElement | null): void {
   const end = (): void => {
     removeEventListener('pointermove', move);
     removeEventListener('pointerup', end);
+    removeEventListener('pointercancel', end);
   };
   addEventListener('pointermove', move);
   addEventListener('pointerup', end);
+  addEventListener('pointercancel', end);
 }

@@ -39,7 +39,7 @@ function curl(drawing: Drawing, body: unknown, url: string): string {
   return [
     `curl -s ${url}${pathOf(drawing)} \\`,
     '  -H "Authorization: Bearer $DARKROOM_API_KEY" \\',
-    "  -H 'Content-Type: application/json' \\",
+    "  -H 'Content-Type: application/json' -H 'Prefer: wait=60' \\",
     `  -d '${json}'`,
   ].join('\n');
 }
@@ -54,6 +54,7 @@ function typeScript(drawing: Drawing, body: unknown, url: string): string {
           `const { images } = await darkroom.prompts.wait('${drawing.finetuneId}', id);`,
         ];
   return [
+    '// The package is packages/client of the repository; DARKROOM_API_KEY is your key.',
     "import { createClient } from '@darkroom/client';",
     '',
     `const darkroom = createClient({ baseUrl: '${url}', apiKey: process.env.DARKROOM_API_KEY ?? '' });`,
@@ -73,6 +74,7 @@ function python(drawing: Drawing, body: unknown, url: string): string {
     '    headers={',
     '        "Authorization": f"Bearer {os.environ[\'DARKROOM_API_KEY\']}",',
     '        "Content-Type": "application/json",',
+    '        "Prefer": "wait=60",',
     '    },',
     ')',
     'print(json.load(urllib.request.urlopen(request)))',

@@ -1,6 +1,7 @@
-import { computed, signal } from '@preact/signals';
+import { computed } from '@preact/signals';
 import { shown } from '../drawings/feed';
 import { drawings } from '../drawings/store';
+import { sessionSignal } from '../session/session-signal';
 
 /** A picture of a drawing. */
 export interface Shot {
@@ -9,10 +10,10 @@ export interface Shot {
 }
 
 /** What is shown in full. */
-export const viewed = signal<Shot | undefined>();
+export const viewed = sessionSignal<Shot | undefined>(() => undefined);
 /** The first of two to compare, while the second is chosen. */
-export const compareWith = signal<Shot | undefined>();
-export const compared = signal<readonly [Shot, Shot] | undefined>();
+export const compareWith = sessionSignal<Shot | undefined>(() => undefined);
+export const compared = sessionSignal<readonly [Shot, Shot] | undefined>(() => undefined);
 
 /** Opens a picture, or takes it as the second to compare. */
 export function openViewer(id: string, index: number): void {

@@ -1,13 +1,14 @@
-import { computed, signal } from '@preact/signals';
+import { computed } from '@preact/signals';
 import type { Model } from '../service/client';
 import { isReachable } from '../service/reach';
 import { client, session } from '../session/session';
+import { forThisSession, sessionSignal } from '../session/session-signal';
 
 const refreshMs = 5_000;
 
 /** What is installed. */
-export const models = signal<readonly Model[]>([]);
-export const areModelsLoaded = signal(false);
+export const models = sessionSignal<readonly Model[]>(() => []);
+export const areModelsLoaded = sessionSignal(() => false);
 
 /** Whether models are there and no running worker can draw with any. */
 export const isWorkerAway = computed(() => models.value.length > 0 && models.value.every(({ device }) => device === null));
@@ -29,10 +30,11 @@ export const modelChoices = computed<ModelChoice[]>(() =>
 export const choiceOf = (name: string | undefined): ModelChoice | undefined =>
   modelChoices.value.find((choice) => choice.name === name);
 
-export async function loadModels(): Promise<void> {
-  models.value = await client().models.list();
-  areModelsLoaded.value = true;
-}
+export const loadModels = (): Promise<void> =>
+  forThisSession(client().models.list(), (found) => {
+    models.value = found;
+    areModelsLoaded.value = true;
+  });
 
 /** Notes when workers come and go. */
 export function watchModels(): () => void {

@@ -27,11 +27,18 @@ function changeIn(form: HTMLFormElement): KeyChange {
   };
 }
 
+/** Only what the form changes: somebody else may have changed the rest since it was shown. */
+function changed(wanted: KeyChange, apiKey: Key): KeyChange {
+  const isNew = ([name, value]: [string, unknown]): boolean =>
+    (typeof value === 'number' ? value : null) !== apiKey[name as keyof Key];
+  return Object.fromEntries(Object.entries(wanted).filter(isNew));
+}
+
 /** The limits of a key, which can be changed. */
 export function KeyLimits({ apiKey, onChanged }: KeyLimitsProps) {
   const { id, name } = apiKey;
   const save = async (form: HTMLFormElement): Promise<void> => {
-    await client().keys.update(id, changeIn(form));
+    await client().keys.update(id, changed(changeIn(form), apiKey));
     say(texts.keys.saved);
     onChanged();
   };

@@ -1,7 +1,6 @@
-import { useEffect } from 'preact/hooks';
 import { currentKey, isOperator, loadCurrentKey } from '../session/current-key';
 import { texts } from '../texts';
-import { attempt } from '../ui/notices';
+import { Pending, useLoad } from '../ui/pending';
 import { route } from '../ui/route';
 import { DeliveriesView } from './deliveries-view';
 import { FailuresView } from './failures-view';
@@ -26,9 +25,7 @@ export function OperatorPage() {
   const [, part] = route.value;
   const current = parts.find((name) => name === part) ?? 'live';
   const View = views[current];
-  useEffect(() => {
-    if (!currentKey.value) void attempt(loadCurrentKey);
-  }, []);
+  const load = useLoad(async () => void (currentKey.value ?? (await loadCurrentKey())));
   return (
     <div class="resource-page operator">
       <header>
@@ -36,7 +33,7 @@ export function OperatorPage() {
         {isOperator.value && <p class="lead">{texts.operator.lead}</p>}
       </header>
       {currentKey.value === undefined ? (
-        <p role="status">{texts.operator.loading}</p>
+        <Pending of={load} text={texts.operator.loading} />
       ) : isOperator.value ? (
         <>
           <Parts current={current} />

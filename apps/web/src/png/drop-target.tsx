@@ -1,14 +1,18 @@
 import { useEffect, useState } from 'preact/hooks';
 import { change } from '../draw/draft';
+import { schedulers } from '../draw/schedulers';
 import { choiceOf } from '../models/models';
 import { texts } from '../texts';
 import { say } from '../ui/notices';
 import { go } from '../ui/route';
 import { readPngParameters } from './png-parameters';
 
-/** Puts the settings of a picture into the form. */
+/** No picture of the service has more bytes: 4096 pixels square and uncompressed. */
+const largestBytes = 70_000_000;
+
+/** Puts the settings of a picture into the form, and says what of them is not there any more. */
 export async function restoreFrom(file: File): Promise<void> {
-  const found = readPngParameters(new Uint8Array(await file.arrayBuffer()));
+  const found = file.size > largestBytes ? undefined : readPngParameters(new Uint8Array(await file.arrayBuffer()));
   if (!found) return say(texts.draw.notOurs, true);
   change({
     prompt: found.prompt,
@@ -21,10 +25,12 @@ export async function restoreFrom(file: File): Promise<void> {
     count: 1,
     highResolution: found.highResolution,
     finetuneId: undefined,
+    scheduler: schedulers.find((name) => name === found.scheduler),
     ...(choiceOf(found.model) && { model: found.model }),
   });
   go('');
-  say(texts.draw.restored);
+  if (found.isOfFinetune) say(texts.draw.restoredWithoutFinetune);
+  else say(choiceOf(found.model) ? texts.draw.restored : texts.draw.restoredWithoutModel(found.model));
 }
 
 const hasFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes('Files') ?? false;

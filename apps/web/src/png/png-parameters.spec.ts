@@ -28,6 +28,8 @@ describe(readPngParameters.name, () => {
       cfg: 7.5,
       steps: 4,
       model: 'shapes',
+      scheduler: 'EulerDiscreteScheduler',
+      isOfFinetune: false,
       aspectRatio: 'landscape',
       highResolution: false,
     });
@@ -43,6 +45,10 @@ describe(readPngParameters.name, () => {
       withText('{"prompt": 5}'),
       withText(JSON.stringify(parameters), 'other'),
     ];
+    for (const change of [{ seed: -1e308 }, { cfg: 1e300 }, { steps: -5.5 }, { prompt: 'A'.repeat(2_001) }])
+      others.push(withText(JSON.stringify({ ...parameters, ...change })));
+    // A keyword without an end, longer than what may be spread over arguments.
+    others.push(withText('', 'parameters'.repeat(50_000)));
     for (const file of others) expect(readPngParameters(file)).toBeUndefined();
     for (let length = 0; length < 200; length++) expect(readPngParameters(whole.subarray(0, length))).toBeUndefined();
   });

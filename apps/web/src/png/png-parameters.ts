@@ -8,12 +8,18 @@ export interface PictureParameters {
   cfg: number;
   steps: number;
   model: string;
+  scheduler: string;
+  /** Whether a Fine-Tune has drawn it. */
+  isOfFinetune: boolean;
   aspectRatio: AspectRatio;
   highResolution: boolean;
 }
 
 const signature = [137, 80, 78, 71, 13, 10, 26, 10];
 const keyword = 'parameters';
+/** Bytes of a chunk with our text are fewer: a prompt and a negative prompt have 2,000 characters each at most. */
+const longestText = 100_000;
+const longestPrompt = 2_000;
 /** The long edge of a high-resolution picture. */
 const highResolutionEdge = 4096;
 
@@ -29,8 +35,9 @@ export function readPngParameters(file: Uint8Array): PictureParameters | undefin
     const length = view.getUint32(at);
     const type = String.fromCharCode(...file.subarray(at + 4, at + 8));
     if (type === 'iTXt') {
-      const text = textOf(file.subarray(at + 8, Math.min(at + 8 + length, file.length)));
-      if (text !== undefined) return parametersOf(text);
+      const text = length > longestText ? undefined : textOf(file.subarray(at + 8, at + 8 + length));
+      const found = text === undefined ? undefined : parametersOf(text);
+      if (found) return found;
     }
     at += 12 + length;
   }
@@ -39,8 +46,9 @@ export function readPngParameters(file: Uint8Array): PictureParameters | undefin
 
 /** The text of the chunk with our keyword: keyword, 0, two bytes for compression, language, 0, translated keyword, 0, text. */
 function textOf(data: Uint8Array): string | undefined {
-  const keywordEnd = data.indexOf(0);
-  if (String.fromCharCode(...data.subarray(0, keywordEnd)) !== keyword || data[keywordEnd + 1] !== 0) return undefined;
+  const keywordEnd = keyword.length;
+  const start = String.fromCharCode(...data.subarray(0, keywordEnd));
+  if (start !== keyword || data[keywordEnd] !== 0 || data[keywordEnd + 1] !== 0) return undefined;
   const languageEnd = data.indexOf(0, keywordEnd + 3);
   const translationEnd = data.indexOf(0, languageEnd + 1);
   return languageEnd < 0 || translationEnd < 0
@@ -51,8 +59,15 @@ function textOf(data: Uint8Array): string | undefined {
 function parametersOf(text: string): PictureParameters | undefined {
   const found = parsed(text);
   const { prompt, negative_prompt: negativePrompt, seed, cfg, steps, model, width, height } = found;
-  const numbers = [seed, cfg, steps, width, height];
-  if (typeof prompt !== 'string' || !numbers.every((value) => typeof value === 'number')) return undefined;
+  const isKnown =
+    isText(prompt) &&
+    (negativePrompt === null || negativePrompt === undefined || isText(negativePrompt)) &&
+    isWithin(seed, [0, 2 ** 32 - 1], Number.isInteger) &&
+    isWithin(cfg, [0, 100]) &&
+    isWithin(steps, [1, 1_000], Number.isInteger) &&
+    isWithin(width, [1, highResolutionEdge]) &&
+    isWithin(height, [1, highResolutionEdge]);
+  if (!isKnown) return undefined;
   const [w, h] = [Number(width), Number(height)];
   return {
     prompt,
@@ -61,9 +76,23 @@ function parametersOf(text: string): PictureParameters | undefined {
     cfg: Number(cfg),
     steps: Number(steps),
     model: typeof model === 'string' ? model : '',
+    scheduler: typeof found.scheduler === 'string' ? found.scheduler : '',
+    isOfFinetune: found.weights_hash !== undefined,
     aspectRatio: w === h ? 'square' : w < h ? 'portrait' : 'landscape',
     highResolution: Math.max(w, h) >= highResolutionEdge,
   };
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= longestPrompt;
+}
+
+function isWithin(
+  value: unknown,
+  [least, most]: [number, number],
+  isKind: (value: number) => boolean = Number.isFinite,
+) {
+  return typeof value === 'number' && isKind(value) && value >= least && value <= most;
 }
 
 function parsed(text: string): Record<string, unknown> {

@@ -10,14 +10,20 @@ export const isReachable = signal(true);
 export const reachingFetch: typeof fetch = async (input, init) => {
   try {
     const response = await fetch(input, init);
-    // A proxy answers so for a service that is gone; the service itself says 503 while its database is.
-    noteReachable(![502, 503, 504].includes(response.status));
+    const isAway = [502, 503, 504].includes(response.status);
+    // A proxy answers so for a service that is gone. The service itself says 503 while its database is gone, and for less: its health tells which.
+    if (isAway && isOfService(response)) void ask();
+    else noteReachable(!isAway);
     return response;
   } catch (error) {
     if (!(init?.signal?.aborted ?? false)) noteReachable(false);
     throw error;
   }
 };
+
+function isOfService({ headers }: Response): boolean {
+  return headers.get('content-type')?.startsWith('application/problem+json') ?? false;
+}
 
 let timer: ReturnType<typeof setTimeout> | undefined;
 

@@ -20,12 +20,22 @@ export function uploadWeights(
     request.setRequestHeader('Content-Type', 'application/octet-stream');
     request.upload.onprogress = ({ loaded, total }) => onProgress(total > 0 ? loaded / total : 0);
     request.onerror = () => reject(new DarkroomError('', 0));
+    request.onabort = request.onerror;
     request.onload = () => {
-      const answer: unknown = JSON.parse(request.responseText || '{}');
-      if (request.status < 300) return resolve(answer as Finetune);
-      const { detail, code } = answer as Partial<components['schemas']['Problem']>;
-      reject(new DarkroomError(detail ?? request.statusText, request.status, code));
+      const answer = jsonIn(request.responseText);
+      if (request.status < 300 && answer) return resolve(answer as Finetune);
+      const { detail, code } = (answer ?? {}) as Partial<components['schemas']['Problem']>;
+      reject(new DarkroomError(detail ?? `${request.status} ${request.statusText}`, request.status, code));
     };
     request.send(file);
   });
+}
+
+/** What an answer says; undefined for a proxy's page. */
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

@@ -11,12 +11,14 @@ export interface Session {
 }
 
 const storageName = 'darkroom.key';
-const codePattern = /^#code=([\w-]+)$/;
+const codePattern = /^#code=([\w-]*)/;
+/** What a browser waits for before it shows the form for a key. */
+const signInMs = 10_000;
 
 const current = signal<Session | undefined>();
 export const session = computed(() => current.value);
 /** Why the user has to sign in, if it is not the first time. */
-export const signInReason = signal<'revoked' | 'code' | undefined>();
+export const signInReason = signal<'revoked' | 'code' | 'away' | undefined>();
 
 /** Whether the key survives a reload of this tab. */
 export const isKept = signal(false);
@@ -35,30 +37,53 @@ export async function signIn(key: string, keep: boolean): Promise<void> {
   open(key, keep);
 }
 
-export function signOut(reason?: 'revoked'): void {
+/** Tells tabs that were opened from one another, and so have the same key, that the user has signed out. */
+const channel = new BroadcastChannel('darkroom.session');
+channel.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
+  if (current.peek() && data === nameOf(current.peek()!.key)) leave();
+});
+
+/** The part of a key that is no secret: dr_ and 12 characters. */
+const nameOf = (key: string): string => key.slice(0, 15);
+
+export function signOut(): void {
+  if (current.peek()) channel.postMessage(nameOf(current.peek()!.key));
+  leave();
+}
+
+function leave(reason?: 'revoked'): void {
   sessionStorage.removeItem(storageName);
   current.value = undefined;
   signInReason.value = reason;
 }
 
-/** Signs in with what the tab has: a code in the address, or the key of its session. */
+/** Signs in with what the tab has: a code in the address, which is newer, or the key of its session. */
 export async function resume(): Promise<void> {
   const code = takeCode();
   const stored = sessionStorage.getItem(storageName);
-  if (stored) return open(stored, true);
-  if (code === undefined) return;
+  if (code === undefined) return stored ? open(stored, true) : undefined;
   const answer = await reachingFetch(`${serviceUrl}/sign-in`, {
     method: 'POST',
     headers: { Authorization: `Code ${code}` },
+    signal: AbortSignal.timeout(signInMs),
   }).catch(() => undefined);
   if (!answer?.ok) {
-    signInReason.value = 'code';
+    // A key that the tab has still serves.
+    if (stored) return open(stored, true);
+    signInReason.value = answer ? 'code' : 'away';
+    // With the code in the address again a reload tries it once more.
+    if (!answer) history.replaceState(null, '', `#code=${code}`);
     return;
   }
   const { api_key: key } = (await answer.json()) as { api_key: string };
   // A code works once, so without this a reload would end the session.
   open(key, true);
 }
+
+/** Signs in with a code that is put into the address of a page that is open. */
+addEventListener('hashchange', () => {
+  if (codePattern.test(location.hash)) void resume();
+});
 
 /** Takes the code out of the address and so out of the browser's history. */
 export function takeCode(): string | undefined {
@@ -71,12 +96,12 @@ function open(key: string, keep: boolean): void {
   if (keep) sessionStorage.setItem(storageName, key);
   isKept.value = keep;
   signInReason.value = undefined;
-  current.value = { key, client: createClient({ baseUrl: serviceUrl, apiKey: key, fetch: checkedFetch, retries: 2 }) };
+  // A key that the service no longer accepts ends its session; an answer that comes late says nothing of the next one.
+  const checkedFetch: typeof fetch = async (input, init) => {
+    const response = await reachingFetch(input, init);
+    if (response.status === 401 && current.peek() === opened) leave('revoked');
+    return response;
+  };
+  const opened = { key, client: createClient({ baseUrl: serviceUrl, apiKey: key, fetch: checkedFetch, retries: 2 }) };
+  current.value = opened;
 }
-
-/** A key that the service no longer accepts ends the session. */
-const checkedFetch: typeof fetch = async (input, init) => {
-  const response = await reachingFetch(input, init);
-  if (response.status === 401 && current.value) signOut('revoked');
-  return response;
-};

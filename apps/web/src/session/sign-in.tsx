@@ -4,7 +4,7 @@ import { texts } from '../texts';
 import { explain } from '../ui/notices';
 import { signIn, signInReason } from './session';
 
-const reasons = { revoked: texts.signIn.revoked, code: texts.signIn.code };
+const reasons = { revoked: texts.signIn.revoked, code: texts.signIn.code, away: texts.signIn.away };
 
 export function SignIn() {
   const [error, setError] = useState('');

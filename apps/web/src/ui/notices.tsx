@@ -1,4 +1,4 @@
-import { signal } from '@preact/signals';
+import { sessionSignal } from '../session/session-signal';
 import { DarkroomError } from '../service/client';
 import { texts } from '../texts';
 
@@ -9,15 +9,17 @@ interface Notice {
 }
 
 const shownMs = 6_000;
+/** An error takes longer to read, and to act on. */
+const errorShownMs = 30_000;
 const most = 4;
-const notices = signal<readonly Notice[]>([]);
+const notices = sessionSignal<readonly Notice[]>(() => []);
 let lastId = 0;
 
 /** Says something at the edge of the page, and to screen readers. */
 export function say(text: string, isError = false): void {
   const id = ++lastId;
   notices.value = [...notices.value.filter((notice) => notice.text !== text), { id, text, isError }].slice(-most);
-  if (!isError) setTimeout(() => dismiss(id), shownMs);
+  setTimeout(() => dismiss(id), isError ? errorShownMs : shownMs);
 }
 
 function dismiss(id: number): void {

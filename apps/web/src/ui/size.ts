@@ -1,5 +1,5 @@
 const units = ['kB', 'MB', 'GB', 'TB'];
-const step = 1024;
+const step = 1000;
 
 /** Bytes in the largest unit of which there is one. */
 export function sizeOf(bytes: number): string {
