@@ -5,7 +5,7 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 COPY packages packages
 RUN npm ci --no-audit --no-fund
-COPY .swcrc ./
+COPY .swcrc openapi.json ./
 COPY scripts scripts
 COPY libs libs
 COPY apps apps

@@ -36,6 +36,7 @@ const pageSources = () => [
   ...[pageFolder, join(root, 'packages/client/src')].flatMap(walk).filter(isSource),
   // Pages are made of them.
   ...walk(docsFolder).filter((file) => file.endsWith('.md')),
+  join(root, 'openapi.json'),
 ];
 
 /** Changes whenever a source, the compiler's settings, or the installed packages change. It reads no file contents, only their status. */

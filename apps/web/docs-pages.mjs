@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import MarkdownIt from 'markdown-it';
 import anchors from 'markdown-it-anchor';
 import GithubSlugger from 'github-slugger';
+import { referencePages } from './reference/pages.mjs';
 
-const docsFolder = join(import.meta.dirname, '..', '..', 'docs');
-const styles = join(import.meta.dirname, 'src', 'styles');
-const sources = join(import.meta.dirname, 'src', 'docs');
+const root = join(import.meta.dirname, '..', '..');
+const docsFolder = join(root, 'docs');
 /** The page of all pages; its list says which there are, in which order. */
 const indexFile = 'README.md';
 /** What the search looks through; a module that is made here. */
@@ -28,17 +28,19 @@ export function groupsOf(folder = docsFolder) {
   return groups;
 }
 
+/** Gives each heading of a page an id: its own, where it has one, else that of GitHub. */
+function idsOf({ ids }) {
+  const slugger = new GithubSlugger();
+  return (text) => ids?.get(text.replaceAll('`', '')) ?? slugger.slug(text);
+}
+
 /**
  * Renders Markdown as GitHub does, with the same ids of headings. Links between the files become links between the pages; those to other
  * files, which are not served, become plain text.
  * @param base of the addresses of pages, such as `./`
  */
-function rendererOf(base) {
-  const slugger = new GithubSlugger();
-  const markdown = new MarkdownIt({ html: true }).use(anchors, {
-    slugify: (text) => slugger.slug(text),
-    tabIndex: false,
-  });
+function rendererOf(page, base) {
+  const markdown = new MarkdownIt({ html: true }).use(anchors, { slugify: idsOf(page), tabIndex: false });
   const { rules } = markdown.renderer;
   const { fence } = rules;
   // What scrolls sideways must be reachable by the keyboard.
@@ -56,7 +58,7 @@ function relink(tokens, base) {
   for (const token of tokens) {
     if (token.type === 'link_open') {
       const href = token.attrGet('href');
-      const [, file, fragment = ''] = /^([\w-]+\.md)(#.*)?$/.exec(href) ?? [];
+      const [, file, fragment = ''] = /^([\w/-]+\.md|\.\.\/openapi\.json)(#.*)?$/.exec(href) ?? [];
       plain = file === undefined && !/^(?:https?:|#)/.test(href);
       if (file !== undefined) token.attrSet('href', `${base}${withoutSuffix(file)}${fragment}`);
     }
@@ -67,16 +69,23 @@ function relink(tokens, base) {
 }
 
 /** The parts of a page, each from one heading to the next, as plain text. */
-function sectionsOf({ title, name }, text) {
-  const slugger = new GithubSlugger();
+function sectionsOf(page) {
+  const { title, name, text: markdown } = page;
+  const idOf = idsOf(page);
   const sections = [];
-  const tokens = new MarkdownIt({ html: true }).parse(text, {});
+  const tokens = new MarkdownIt({ html: true }).parse(markdown, {});
   tokens.forEach(({ type, content, children }, at) => {
     const isHeading = tokens[at - 1]?.type === 'heading_open';
     const words = children
       ? children.map((child) => (child.type === 'html_inline' ? '' : child.content)).join(' ')
       : content;
-    if (isHeading) sections.push({ page: title, heading: words, path: `${name}#${slugger.slug(content)}`, text: '' });
+    if (isHeading)
+      sections.push({
+        page: title,
+        heading: words.replace(/\s+/g, ' ').trim(),
+        path: `${name}#${idOf(content)}`,
+        text: '',
+      });
     else if (type === 'inline' || type === 'fence') {
       const section = sections.at(-1);
       if (section) section.text += ` ${words}`;
@@ -92,12 +101,19 @@ function sectionsOf({ title, name }, text) {
 function navigation(groups, base, current) {
   const link = ({ title, name }) =>
     `<li><a href="${base}${name}"${name === current ? ' aria-current="page"' : ''}>${escaped(title)}</a></li>`;
-  const group = ({ heading, pages }) => `<h2>${escaped(heading)}</h2><ul>${pages.map(link).join('')}</ul>`;
-  return `${groups.map(group).join('')}<h2>Reference</h2><ul><li><a href="${base}reference">API reference</a></li></ul>`;
+  return groups
+    .map(({ heading, pages }) => `<h2>${escaped(heading)}</h2><ul>${pages.map(link).join('')}</ul>`)
+    .join('');
 }
 
-function pageOf({ title, name, body, groups, root }) {
-  const base = `${root}docs/`;
+function htmlOf(page, groups) {
+  const { title, name, text } = page;
+  // `docs.html` has no name and lies at the top.
+  const top = name === '' ? './' : '../'.repeat(name.split('/').length);
+  const base = `${top}docs/`;
+  const isReference = name.startsWith('reference');
+  const here = ' aria-current="true"';
+  const body = rendererOf(page, base).render(text);
   return `<!doctype html>
 <html lang="en">
   <head>
@@ -111,8 +127,8 @@ function pageOf({ title, name, body, groups, root }) {
   <body class="docs" data-base="${base}">
     <a class="skip" href="#content">Skip to the text</a>
     <header class="header">
-      <a class="brand" href="${root}"><span class="lamp" aria-hidden="true"></span>Darkroom</a>
-      <nav aria-label="Service"><a href="${root}">Playground</a><a href="${root}docs" aria-current="true">Docs</a><a href="${base}reference">API reference</a></nav>
+      <a class="brand" href="${top}"><span class="lamp" aria-hidden="true"></span>Darkroom</a>
+      <nav aria-label="Service"><a href="${top}">Playground</a><a href="${top}docs"${isReference ? '' : here}>Docs</a><a href="${base}reference"${isReference ? here : ''}>API reference</a></nav>
       <form class="search" role="search"><input type="search" name="q" placeholder="Search" aria-label="Search the documentation" autocomplete="off" /></form>
     </header>
     <div class="columns">
@@ -124,36 +140,34 @@ function pageOf({ title, name, body, groups, root }) {
 `;
 }
 
-/** Makes a page of each file of `docs/`, in the look of the playground: `docs.html`, `docs/<name>.html`, and what the API reference loads. */
+/** Every page of the documentation in the groups of its list. Their names are their addresses below `docs/`. */
+function allGroups() {
+  const read = (...path) => readFileSync(join(...path), 'utf8');
+  const guides = groupsOf().map(({ heading, pages }) => ({
+    heading,
+    pages: pages.map((page) => ({ ...page, text: read(docsFolder, page.file) })),
+  }));
+  const reference = referencePages(JSON.parse(read(root, 'openapi.json')), read(docsFolder, 'errors.md'));
+  return [...guides, { heading: 'Reference', pages: reference }];
+}
+
+/** Makes a page of each file of `docs/` and of each part of `openapi.json`, in the look of the playground: `docs.html`, `docs/<name>.html`. */
 export function docsPages() {
   const folder = import.meta.dirname;
-  const groups = groupsOf();
+  const groups = allGroups();
   const pages = groups.flatMap((group) => group.pages);
+  const list = { title: 'Documentation', text: readFileSync(join(docsFolder, indexFile), 'utf8') };
   const files = new Map([
-    [join(folder, 'docs.html'), { title: 'Documentation', file: indexFile, root: './' }],
-    ...pages.map((page) => [join(folder, 'docs', `${page.name}.html`), { ...page, root: '../' }]),
+    [join(folder, 'docs.html'), htmlOf({ ...list, name: '' }, groups)],
+    ...pages.map((page) => [join(folder, 'docs', `${page.name}.html`), htmlOf(page, groups)]),
   ]);
-  const read = (file) => readFileSync(join(docsFolder, file), 'utf8');
   return {
     name: 'docs-pages',
     config: () => ({
       build: { rollupOptions: { input: [join(folder, 'index.html'), ...files.keys()] } },
     }),
     resolveId: (id) => (files.has(id) ? id : id === searchIndex ? `\0${searchIndex}` : undefined),
-    load(id) {
-      if (id === `\0${searchIndex}`)
-        return `export default ${JSON.stringify(pages.flatMap((page) => sectionsOf(page, read(page.file))))}`;
-      const page = files.get(id);
-      if (!page) return undefined;
-      const body = rendererOf(`${page.root}docs/`).render(read(page.file));
-      return pageOf({ ...page, body, groups });
-    },
-    generateBundle() {
-      const ofReference = (...paths) => paths.map((path) => readFileSync(path, 'utf8')).join('\n');
-      const css = ofReference(join(styles, 'tokens.css'), join(styles, 'shell.css'), join(sources, 'reference.css'));
-      this.emitFile({ type: 'asset', fileName: 'docs/reference.css', source: css });
-      const script = ofReference(join(sources, 'reference-header.js'));
-      this.emitFile({ type: 'asset', fileName: 'docs/reference.js', source: script });
-    },
+    load: (id) =>
+      id === `\0${searchIndex}` ? `export default ${JSON.stringify(pages.flatMap(sectionsOf))}` : files.get(id),
   };
 }

@@ -69,9 +69,11 @@ describeInBrowser('The page in a browser', () => {
     expect(await violations(page)).toEqual([]);
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/docs\/errors#/);
-    await page.goto(`${service.baseUrl}/docs/reference`);
-    await page.getByRole('link', { name: 'Playground' }).waitFor();
-    await page.locator('.opblock').first().waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.type('compute_seconds');
+    await page.getByRole('link', { name: 'Shared schemas: Schema Usage' }).click();
+    await page.waitForURL(/\/docs\/reference\/schemas#schema-Usage$/);
+    await page.getByText('compute_seconds').first().waitFor();
   });
 
   it('draws what the form says, shows it as it forms, and moves nothing meanwhile', async () => {

@@ -1,12 +1,10 @@
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import type { TestApi } from '../support/api';
 import { startTestApi } from '../support/api';
+import { guides, referencePages } from '../support/docs-pages';
 
-const files = readdirSync(join(__dirname, '..', '..', 'docs')).filter((name) => name.endsWith('.md'));
-const names = files.filter((name) => name !== 'README.md').map((name) => name.replace('.md', ''));
+const names = [...guides, ...referencePages];
 
-describe('The pages of docs/', () => {
+describe('The pages of the documentation', () => {
   let api: TestApi;
 
   beforeAll(async () => {
@@ -22,7 +20,8 @@ describe('The pages of docs/', () => {
     const { status, text } = await read('/docs');
     expect(status).toBe(200);
     const article = text.slice(text.indexOf('<article>'));
-    for (const name of names) expect(article).toContain(`href="./docs/${name}"`);
+    for (const name of guides) expect(article).toContain(`href="./docs/${name}"`);
+    for (const name of referencePages) expect(text).toContain(`href="./docs/${name}"`);
   });
 
   it.each(names)('have %s, which runs and loads only files of the service', async (name) => {
@@ -31,6 +30,7 @@ describe('The pages of docs/', () => {
     expect(headers.get('content-security-policy')).not.toMatch(/unsafe|https?:|\*/);
     expect(text).not.toMatch(/<script(?![^>]*src=)|<style|\son\w+=|style=/);
     expect(text).toMatch(/<h1[^>]*>/);
+    expect(text.length).toBeLessThan(400_000);
   });
 
   it('link to pages and headings that exist', async () => {
@@ -48,7 +48,13 @@ describe('The pages of docs/', () => {
     expect(dead).toEqual([]);
   });
 
-  it.each(['/docs/nowhere', '/docs/..%2findex', '/docs/errors.md'])('have no %s', async (path) => {
+  it.each([
+    '/docs/nowhere',
+    '/docs/..%2findex',
+    '/docs/errors.md',
+    '/docs/reference/nowhere',
+    '/docs/reference/..%2f..%2findex',
+  ])('have no %s', async (path) => {
     const { status, body } = await read(path);
     expect([status, body]).toEqual([404, expect.objectContaining({ code: 'RouteNotFound' })]);
   });

@@ -1,20 +1,14 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { OpenAPIObject } from '@nestjs/swagger';
-import { SwaggerModule } from '@nestjs/swagger';
 import type { Express } from 'express';
 import { boundReaders } from './bound-readers';
 import { createDocument } from './document';
 
-/** Path of the readable documentation, whose pages the page's module serves. */
-const docsPath = '/docs';
-/** Path of the reference, a Swagger UI. */
-export const referencePath = `${docsPath}/reference`;
-
-/** Readers of the documentation at a time: each may be anybody, and holds a file open. */
+/** Readers of the documentation at a time: each may be anybody. */
 export const maxReaders = 200;
 
 /**
- * Serves `/openapi.json` and `/docs/reference`, which need no key.
+ * Serves `/openapi.json`, which needs no key, and bounds the readers of `/docs`, whose pages the page's module serves.
  * @returns builds the document, so that the first request does not have to
  */
 export function serveDocs(app: NestExpressApplication, publicUrl: string): () => void {
@@ -26,14 +20,6 @@ export function serveDocs(app: NestExpressApplication, publicUrl: string): () =>
     text ??= Buffer.from(JSON.stringify(built()));
     response.type('application/json').send(text);
   });
-  app.use(docsPath, boundReaders(maxReaders));
-  SwaggerModule.setup(referencePath, app, built, {
-    raw: false,
-    customSiteTitle: 'Darkroom API',
-    // Built with the page, so that it has the same colours and the same header.
-    customCssUrl: './reference.css',
-    customJs: './reference.js',
-    swaggerOptions: { persistAuthorization: true, displayRequestDuration: true },
-  });
+  app.use('/docs', boundReaders(maxReaders));
   return built;
 }

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestHandler } from 'express';
 import helmet from 'helmet';
-import { referencePath } from '../docs/serve-docs';
 
 declare module 'express-serve-static-core' {
   interface Request {
@@ -19,7 +18,7 @@ export function responseHeaders(publicUrl: string): RequestHandler {
     const given = request.header('x-request-id');
     request.id = given && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : randomUUID();
     response.setHeader('X-Request-Id', request.id);
-    for (const [name, value] of securityHeaders(request.url)) response.setHeader(name, value);
+    for (const [name, value] of securityHeaders) response.setHeader(name, value);
     // Answers about a caller's records are kept by no cache, shared or the browser's own. Routes are found whatever the case of a path.
     if (/^\/v1(?:\/|$)/i.test(request.path)) response.setHeader('Cache-Control', 'private, no-store');
     next();
@@ -29,24 +28,15 @@ export function responseHeaders(publicUrl: string): RequestHandler {
 type HeaderList = readonly (readonly [name: string, value: string])[];
 
 /**
- * Headers that make a browser run and load only our own files. TLS is the proxy's business: only if `publicUrl` is https is a
- * browser told to use HTTPS, for this host alone.
+ * Headers that make a browser run and load only our own files; computed once, because they are the same for every request. TLS is the
+ * proxy's business: only if `publicUrl` is https is a browser told to use HTTPS, for this host alone.
  */
-function securityHeadersOf(publicUrl: string): (url: string) => HeaderList {
-  const isSecure = publicUrl.startsWith('https:');
-  const ofAll = headersWith("'self'", isSecure);
-  // Swagger UI has inline styles in its page; nothing else may.
-  const ofReference = headersWith("'unsafe-inline'", isSecure);
-  return (url) => (url === referencePath || url.startsWith(`${referencePath}/`) ? ofReference : ofAll);
-}
-
-/** Helmet's headers, computed once, because they are the same for every request. */
-function headersWith(styles: string, isSecure: boolean): HeaderList {
+function securityHeadersOf(publicUrl: string): HeaderList {
   const setHeaders = helmet({
     contentSecurityPolicy: {
-      directives: { 'style-src': ["'self'", styles], 'upgrade-insecure-requests': null },
+      directives: { 'style-src': ["'self'"], 'upgrade-insecure-requests': null },
     },
-    strictTransportSecurity: isSecure && { includeSubDomains: false },
+    strictTransportSecurity: publicUrl.startsWith('https:') && { includeSubDomains: false },
   });
   const headers: [string, string][] = [];
   const response = {

@@ -45,8 +45,14 @@ export class PageController {
 
   @Get('docs/:name')
   async docsPage(@Param('name') name: string, @Res() response: Response): Promise<void> {
-    if (!name.includes('.')) response.setHeader('Content-Security-Policy', contentSecurityPolicy);
-    await this.send(`docs/${name.includes('.') ? name : `${name}.html`}`, 'no-cache', response);
+    response.setHeader('Content-Security-Policy', contentSecurityPolicy);
+    await this.send(`docs/${name}.html`, 'no-cache', response);
+  }
+
+  /** The parts of the API reference. */
+  @Get('docs/reference/:name')
+  async referencePage(@Param('name') name: string, @Res() response: Response): Promise<void> {
+    await this.docsPage(`reference/${name}`, response);
   }
 
   /** Names of assets contain a hash of their content. */

@@ -8,6 +8,8 @@ const form = document.querySelector<HTMLFormElement>('form.search')!;
 const field = form.querySelector('input')!;
 const found = document.querySelector<HTMLElement>('.found')!;
 const article = document.querySelector<HTMLElement>('article')!;
+const contents = document.querySelector<HTMLElement>('.contents')!;
+const current = contents.querySelector<HTMLElement>('[aria-current]');
 const base = document.body.dataset.base!;
 
 /** Shows what is found in place of the page, and the page again when nothing is searched for. */
@@ -58,3 +60,6 @@ document.addEventListener('keydown', (event) => {
     void show();
   }
 });
+
+// The list of pages may be longer than the window.
+if (current) contents.scrollTop = current.offsetTop - contents.clientHeight / 2;
