@@ -21,7 +21,7 @@ async function hold(page: Page, path: string): Promise<() => void> {
   return open;
 }
 
-describeInBrowser.each(['dark', 'light'] as const)('The page, wide and at 360 pixels, in %s colours', (colorScheme) => {
+describeInBrowser('The page, wide and at 360 pixels', () => {
   let service: TestService;
   let browser: TestBrowser;
   let key: TestKey;
@@ -31,106 +31,109 @@ describeInBrowser.each(['dark', 'light'] as const)('The page, wide and at 360 pi
     service = await startTestService();
     browser = await TestBrowser.start(service.baseUrl);
   });
-  beforeEach(async () => {
-    key = await service.createKey();
-    page = await (await browser.context({ colorScheme })).newPage();
-  });
-  afterEach(() => expect(browser.problems.splice(0)).toEqual([]));
   afterAll(async () => {
     await browser.close();
     await service.close();
   });
 
-  const signIn = async (token = key.token): Promise<void> => {
-    await page.goto(service.baseUrl);
-    await page.getByLabel('API key').fill(token);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-  };
-  const expectSound = async (state: string) => expect([state, await faults(page)]).toEqual([state, []]);
-  const goTo = (name: string) => page.getByRole('link', { name, exact: true }).click();
+  describe.each(['dark', 'light'] as const)('in %s colours', (colorScheme) => {
+    beforeEach(async () => {
+      key = await service.createKey();
+      page = await (await browser.context({ colorScheme })).newPage();
+    });
+    afterEach(() => expect(browser.problems.splice(0)).toEqual([]));
 
-  it('has no fault where a key is wrong', async () => {
-    await signIn('dr_wrong');
-    await page.getByText('The service does not know this key').waitFor();
-    await expectSound('wrong key');
-  });
+    const signIn = async (token = key.token): Promise<void> => {
+      await page.goto(service.baseUrl);
+      await page.getByLabel('API key').fill(token);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+    };
+    const expectSound = async (state: string) => expect([state, await faults(page)]).toEqual([state, []]);
+    const goTo = (name: string) => page.getByRole('link', { name, exact: true }).click();
 
-  it('has no fault while it loads, and where there is nothing', async () => {
-    const letAll = await hold(page, '**/v1/**');
-    await page.goto(service.baseUrl);
-    await page.getByLabel('API key').fill(key.token);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByText('Signing in …').waitFor();
-    await expectSound('signing in');
-    letAll();
-    await page.getByText('Nothing here yet.').waitFor();
-    await expectSound('empty gallery');
-    const letPictures = await hold(page, '**/v1/sd/**');
-    await page.getByLabel('Show').selectOption('failed');
-    await page.getByText('Loading pictures …').waitFor();
-    await expectSound('gallery that loads');
-    letPictures();
-    await page.getByText('No picture has this status.').waitFor();
-    await expectSound('empty filter');
-    const letCollections = await hold(page, '**/v1/prompts/collections*');
-    await goTo('Collections');
-    await page.getByText('Loading …').waitFor();
-    await expectSound('collections that load');
-    letCollections();
-    await page.getByRole('heading', { name: 'Public' }).waitFor();
-    await expectSound('collections');
-    await goTo('Fine-Tunes');
-    await page.locator('.empty').waitFor();
-    await expectSound('no finetunes');
-  });
+    it('has no fault where a key is wrong', async () => {
+      await signIn('dr_wrong');
+      await page.getByText('The service does not know this key').waitFor();
+      await expectSound('wrong key');
+    });
 
-  it('has no fault where the service is away, and goes on when it is back', async () => {
-    await signIn();
-    await page.getByText('Nothing here yet.').waitFor();
-    await page.context().setOffline(true);
-    await page.getByText('The service does not answer. Trying again').waitFor();
-    await page.getByLabel('Show').selectOption('failed');
-    await page.getByText('The pictures could not be loaded.').waitFor();
-    await expectSound('gallery that failed');
-    for (const name of ['Collections', 'Fine-Tunes']) {
-      await goTo(name);
-      await page.getByText('This could not be read: The service does not answer.').waitFor();
-      await expectSound(`${name} that failed`);
-    }
-    await page.context().setOffline(false);
-    await page.getByText('This could not be read').waitFor({ state: 'detached' });
-    await goTo('Collections');
-    await page.getByRole('link', { name: 'Patterns' }).waitFor();
-    await goTo('Draw');
-    await page.getByText('No picture has this status.').waitFor();
-  });
+    it('has no fault while it loads, and where there is nothing', async () => {
+      const letAll = await hold(page, '**/v1/**');
+      await page.goto(service.baseUrl);
+      await page.getByLabel('API key').fill(key.token);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByText('Signing in …').waitFor();
+      await expectSound('signing in');
+      letAll();
+      await page.getByText('Nothing here yet.').waitFor();
+      await expectSound('empty gallery');
+      const letPictures = await hold(page, '**/v1/sd/**');
+      await page.getByLabel('Show').selectOption('failed');
+      await page.getByText('Loading pictures …').waitFor();
+      await expectSound('gallery that loads');
+      letPictures();
+      await page.getByText('No picture has this status.').waitFor();
+      await expectSound('empty filter');
+      const letCollections = await hold(page, '**/v1/prompts/collections*');
+      await goTo('Collections');
+      await page.getByText('Loading …').waitFor();
+      await expectSound('collections that load');
+      letCollections();
+      await page.getByRole('heading', { name: 'Public' }).waitFor();
+      await expectSound('collections');
+      await goTo('Fine-Tunes');
+      await page.locator('.empty').waitFor();
+      await expectSound('no finetunes');
+    });
 
-  it('has no fault while weights are uploaded, and where they are refused', async () => {
-    await signIn();
-    await goTo('Fine-Tunes');
-    await page.getByLabel('Name', { exact: true }).fill('robot');
-    await page.getByRole('button', { name: 'Create' }).click();
-    await page.getByRole('heading', { name: 'robot' }).waitFor();
-    const letWeights = await hold(page, '**/weights');
-    await dropFile(page, '.drop', 'x.safetensors', '', Buffer.from('this is no safetensors file'));
-    await page.locator('.drop progress').waitFor();
-    await expectSound('upload');
-    letWeights();
-    const problem = page.locator('.drop .problem').getByText(/safetensors/);
-    await problem.waitFor();
-    await expectSound('refused weights');
-  });
+    it('has no fault where the service is away, and goes on when it is back', async () => {
+      await signIn();
+      await page.getByText('Nothing here yet.').waitFor();
+      await page.context().setOffline(true);
+      await page.getByText('The service does not answer. Trying again').waitFor();
+      await page.getByLabel('Show').selectOption('failed');
+      await page.getByText('The pictures could not be loaded.').waitFor();
+      await expectSound('gallery that failed');
+      for (const name of ['Collections', 'Fine-Tunes']) {
+        await goTo(name);
+        await page.getByText('This could not be read: The service does not answer.').waitFor();
+        await expectSound(`${name} that failed`);
+      }
+      await page.context().setOffline(false);
+      await page.getByText('This could not be read').waitFor({ state: 'detached' });
+      await goTo('Collections');
+      await page.getByRole('link', { name: 'Patterns' }).waitFor();
+      await goTo('Draw');
+      await page.getByText('No picture has this status.').waitFor();
+    });
 
-  it('has documentation without a fault', async () => {
-    for (const path of looked) {
-      await page.goto(`${service.baseUrl}${path}`);
-      await expectSound(path);
-    }
-    // They are all made alike: half of them are looked at in each of the colours, and in one width each.
-    const isTurn = (place: number): boolean => place % 2 === ['dark', 'light'].indexOf(colorScheme);
-    for (const [turn, path] of others.filter((_, place) => isTurn(place)).entries()) {
-      await page.goto(`${service.baseUrl}${path}`);
-      expect([path, await faultsAt(page, turn % 2 === 0 ? 360 : 1280)]).toEqual([path, []]);
-    }
+    it('has no fault while weights are uploaded, and where they are refused', async () => {
+      await signIn();
+      await goTo('Fine-Tunes');
+      await page.getByLabel('Name', { exact: true }).fill('robot');
+      await page.getByRole('button', { name: 'Create' }).click();
+      await page.getByRole('heading', { name: 'robot' }).waitFor();
+      const letWeights = await hold(page, '**/weights');
+      await dropFile(page, '.drop', 'x.safetensors', '', Buffer.from('this is no safetensors file'));
+      await page.locator('.drop progress').waitFor();
+      await expectSound('upload');
+      letWeights();
+      const problem = page.locator('.drop .problem').getByText(/safetensors/);
+      await problem.waitFor();
+      await expectSound('refused weights');
+    });
+
+    it('has documentation without a fault', async () => {
+      for (const path of looked) {
+        await page.goto(`${service.baseUrl}${path}`);
+        await expectSound(path);
+      }
+      // They are all made alike: half of them are looked at in each of the colours, and in one width each.
+      const isTurn = (place: number): boolean => place % 2 === ['dark', 'light'].indexOf(colorScheme);
+      for (const [turn, path] of others.filter((_, place) => isTurn(place)).entries()) {
+        await page.goto(`${service.baseUrl}${path}`);
+        expect([path, await faultsAt(page, turn % 2 === 0 ? 360 : 1280)]).toEqual([path, []]);
+      }
+    });
   });
 });

@@ -67,11 +67,12 @@ describeInBrowser('The page in a browser', () => {
     const first = page.locator('.result a').first();
     await first.waitFor();
     expect(await violations(page)).toEqual([]);
-    await page.keyboard.press('Enter');
+    await page.getByRole('link', { name: 'Errors: 409 Conflict' }).click();
     await page.waitForURL(/\/docs\/errors#/);
     await page.keyboard.press('/');
     await page.keyboard.type('compute_seconds');
-    await page.getByRole('link', { name: 'Shared schemas: Schema Usage' }).click();
+    await page.getByRole('link', { name: 'Shared schemas: Schema Usage' }).waitFor();
+    await page.keyboard.press('Enter');
     await page.waitForURL(/\/docs\/reference\/schemas#schema-Usage$/);
     await page.getByText('compute_seconds').first().waitFor();
   });
