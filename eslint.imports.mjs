@@ -35,7 +35,7 @@ export const allowedInApi = {
   observability: ['auth', 'http', 'infrastructure', 'storage-use'],
   pictures: ['work'],
   thumbnails: ['infrastructure', 'pictures', 'work'],
-  images: ['auth', 'work'],
+  images: ['auth', 'http', 'work'],
   models: ['docs', 'work'],
   page: ['auth', 'http'],
   usage: ['auth', 'docs', 'http'],

@@ -212,7 +212,7 @@ describeInBrowser('The page in a browser', () => {
     await viewer.getByLabel('Make a Style').fill('Scene');
     await viewer.getByLabel('New Collection').fill('Scenes');
     await viewer.getByRole('button', { name: 'Create' }).click();
-    await page.getByText('The Styles were added.').waitFor();
+    await page.getByText('Added to the Collection.').waitFor();
     await page.keyboard.press('Escape');
     await page.getByRole('link', { name: 'Collections' }).click();
     await page.getByRole('heading', { name: 'Public' }).waitFor();
@@ -241,25 +241,30 @@ describeInBrowser('The page in a browser', () => {
     await page.getByText('The service does not know this key').waitFor();
   });
 
-  it('says that the api or the worker is gone, goes on by itself when it is back, and loses nothing', async () => {
+  it('leaves nothing of one key to the next that signs in, whatever answer comes late', async () => {
+    const other = await service.createKey();
+    await service.request('POST', '/v1/finetunes', { key, body: { name: 'secret', title: 'A secret Fine-Tune' } });
     const page = await browser.signedIn(key.token);
-    await draw(page, 'a patient star', 50);
-    await page.locator('.stage').getByTestId('preview').waitFor();
-    await api.kill('SIGKILL');
-    const gone = page.getByText('The service does not answer.');
-    await gone.waitFor();
-    api = await service.startApi();
-    await gone.waitFor({ state: 'detached' });
-    await tile(page, 'a patient star').waitFor();
-
-    await draw(page, 'a very patient star', 50);
-    await page.locator('.stage').getByTestId('preview').waitFor();
-    await service.workers[0].kill('SIGKILL');
-    const idle = page.getByText('No worker is running at the moment.');
-    await idle.waitFor();
-    service.workers[0] = await service.startWorker();
-    await idle.waitFor({ state: 'detached' });
-    await tile(page, 'a very patient star').waitFor();
+    const sent = `Bearer ${key.token}`;
+    await page.getByLabel('Prompt', { exact: true }).fill('a secret star');
+    await page.goto(`${service.baseUrl}/#/fine-tunes`);
+    await page.getByRole('heading', { name: 'A secret Fine-Tune' }).waitFor();
+    // What the first key asks for from now on is answered late, and with a refusal.
+    await page.route('**/v1/**', async (route) => {
+      if ((await route.request().headerValue('authorization')) !== sent) return route.continue();
+      await new Promise((resolve) => setTimeout(resolve, 3_000));
+      return route.fulfill({ status: 401, contentType: 'application/problem+json', body: '{}' });
+    });
+    const late = page.waitForResponse((response) => response.status() === 401);
+    await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('API key').fill(other.token);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('You have no Fine-Tunes yet.').waitFor();
+    await late;
+    await page.goto(`${service.baseUrl}/#/`);
+    expect(await page.getByLabel('Prompt', { exact: true }).inputValue()).toBe('');
+    expect(await page.locator('body').innerText()).not.toContain('secret');
   });
 
   it('signs in with a code, once, and keeps the code nowhere', async () => {

@@ -59,9 +59,21 @@ describe('The page', () => {
 
   it('answers 304 for what a browser has, and 404 for what is not there', async () => {
     const etag = (await api.request('GET', '/')).headers.get('etag') ?? '';
-    expect((await api.request('GET', '/', { headers: { 'if-none-match': etag } })).status).toBe(304);
+    for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*'])
+      expect((await api.request('GET', '/', { headers: { 'if-none-match': known } })).status).toBe(304);
     for (const name of ['index.html', '..%2findex.html', '..%2f..%2f..%2fpackage.json', '.stamp', '%00'])
       expect([name, (await api.request('GET', `/assets/${name}`)).status]).toEqual([name, 404]);
+  });
+
+  it('has one path for each page', async () => {
+    for (const [path, proper] of [
+      ['//', '/'],
+      ['/docs/', '/docs'],
+      ['/docs/limits/', '/docs/limits'],
+    ]) {
+      const { status, headers } = await api.request('GET', path);
+      expect([path, status, headers.get('location')]).toEqual([path, 301, proper]);
+    }
   });
 
   describe('A sign-in code', () => {

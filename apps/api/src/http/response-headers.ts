@@ -34,8 +34,9 @@ type HeaderList = readonly (readonly [name: string, value: string])[];
 function securityHeadersOf(publicUrl: string): HeaderList {
   const setHeaders = helmet({
     contentSecurityPolicy: {
-      directives: { 'style-src': ["'self'"], 'upgrade-insecure-requests': null },
+      directives: { 'style-src': ["'self'"], 'frame-ancestors': ["'none'"], 'upgrade-insecure-requests': null },
     },
+    xFrameOptions: { action: 'deny' },
     strictTransportSecurity: publicUrl.startsWith('https:') && { includeSubDomains: false },
   });
   const headers: [string, string][] = [];

@@ -4,6 +4,7 @@ import { Controller, Get, Param, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Public } from '../auth/api-key.guard';
+import { namesEtag } from '../http/names-etag';
 import type { StoredImage } from './images.service';
 import { ImagesService } from './images.service';
 import { PictureReaders } from './picture-readers';
@@ -39,7 +40,7 @@ export class ImagesController {
       'X-Content-Type-Options': 'nosniff',
     });
     const { req: request } = response;
-    if (names(request.headers['if-none-match'], etag)) {
+    if (namesEtag(request.headers['if-none-match'], etag)) {
       stream.destroy();
       response.removeHeader('Content-Length');
       response.status(304).end();
@@ -54,10 +55,4 @@ export class ImagesController {
     // A client that disconnects is not an error; the headers are already sent, so no error response is possible either.
     await pipeline(stream, response).catch(() => response.destroy());
   }
-}
-
-/** Whether an `If-None-Match` header names an ETag. Express heeds `Cache-Control: no-cache` as well, which every `fetch` sends with it. */
-function names(header: string | undefined, etag: string): boolean {
-  const named = (header ?? '').split(',').map((each) => each.trim().replace(/^W\//, ''));
-  return named.includes(etag) || named.includes('*');
 }

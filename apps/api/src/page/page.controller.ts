@@ -4,6 +4,7 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Public } from '../auth/api-key.guard';
 import { RouteNotFoundError } from '../http/http-errors';
+import { namesEtag } from '../http/names-etag';
 import type { PageFile } from './page-files';
 import { encodings, PageFiles } from './page-files';
 import { SignIn } from './sign-in';
@@ -32,21 +33,18 @@ export class PageController {
 
   @Get()
   async index(@Res() response: Response): Promise<void> {
-    response.setHeader('Content-Security-Policy', contentSecurityPolicy);
-    await this.send('index.html', 'no-cache', response);
+    await this.sendPage('index.html', response);
   }
 
   /** The documentation, which is built with the page. */
   @Get('docs')
   async docs(@Res() response: Response): Promise<void> {
-    response.setHeader('Content-Security-Policy', contentSecurityPolicy);
-    await this.send('docs.html', 'no-cache', response);
+    await this.sendPage('docs.html', response);
   }
 
   @Get('docs/:name')
   async docsPage(@Param('name') name: string, @Res() response: Response): Promise<void> {
-    response.setHeader('Content-Security-Policy', contentSecurityPolicy);
-    await this.send(`docs/${name}.html`, 'no-cache', response);
+    await this.sendPage(`docs/${name}.html`, response);
   }
 
   /** The parts of the API reference. */
@@ -74,6 +72,17 @@ export class PageController {
     return { api_key: await this.signIn.exchange(code) };
   }
 
+  /** Sends a page, at the one path to which its own links are relative: with a slash behind it they would lead astray. */
+  private async sendPage(path: string, response: Response): Promise<void> {
+    const asked = response.req.path;
+    let end = asked.length;
+    while (end > 1 && asked[end - 1] === '/') end--;
+    const proper = asked.slice(0, end);
+    if (asked !== proper) return response.redirect(301, proper);
+    response.setHeader('Content-Security-Policy', contentSecurityPolicy);
+    await this.send(path, 'no-cache', response);
+  }
+
   /** @throws RouteNotFoundError */
   private async send(path: string, cacheControl: string, response: Response): Promise<void> {
     const file = await this.files.find(path);
@@ -84,7 +93,7 @@ export class PageController {
       ETag: file.etag,
       Vary: 'Accept-Encoding',
     });
-    if (response.req.headers['if-none-match'] === file.etag) {
+    if (namesEtag(response.req.headers['if-none-match'], file.etag)) {
       response.status(304).end();
       return;
     }

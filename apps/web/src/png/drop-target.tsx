@@ -1,9 +1,9 @@
 import { useEffect, useState } from 'preact/hooks';
 import { change } from '../draw/draft';
 import { schedulers } from '../draw/schedulers';
-import { choiceOf } from '../models/models';
+import { areModelsLoaded, choiceOf, loadModels } from '../models/models';
 import { texts } from '../texts';
-import { say } from '../ui/notices';
+import { attempt, say } from '../ui/notices';
 import { go } from '../ui/route';
 import { readPngParameters } from './png-parameters';
 
@@ -14,6 +14,7 @@ const largestBytes = 70_000_000;
 export async function restoreFrom(file: File): Promise<void> {
   const found = file.size > largestBytes ? undefined : readPngParameters(new Uint8Array(await file.arrayBuffer()));
   if (!found) return say(texts.draw.notOurs, true);
+  if (!areModelsLoaded.value) await attempt(loadModels);
   change({
     prompt: found.prompt,
     negativePrompt: found.negativePrompt ?? '',
