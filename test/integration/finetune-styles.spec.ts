@@ -1,6 +1,7 @@
 import { ImageTask, newIdentifier, Style } from '@app/domain';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
+import { bundledDefaults } from '../support/bundled-defaults';
 import type { ProblemJson, PromptJson } from '../support/factories';
 import { makeFinetune, makePrompts } from '../support/factories';
 
@@ -130,12 +131,11 @@ describe('Styles applied to a Fine-Tune', () => {
       collectionId: collection.id,
       name: 'one',
       template: '{finetune} in {{brackets}}',
-      cfg: 7.5,
-      steps: 30,
       createdAt: new Date(),
     });
     const [made] = (await apply([{ id }])).body;
-    expect((await taskOf(made.id)).prompt).toBe('qrs star in {brackets}');
+    const { cfg, steps } = bundledDefaults;
+    expect(await taskOf(made.id)).toMatchObject({ prompt: 'qrs star in {brackets}', cfg, steps });
   });
 
   it('names each id that is not a Style of the caller and makes nothing', async () => {

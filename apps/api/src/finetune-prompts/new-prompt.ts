@@ -3,12 +3,12 @@ import type { AspectRatio, Finetune, Metadata } from '@app/domain';
 import type { ModelDefaults } from '@app/model-store';
 import { defaults, limits, newIdentifier, writeToken } from '@app/domain';
 
-/** A requested Prompt; undefined fields get their defaults. */
+/** A requested Prompt; undefined and null fields get their defaults. */
 export interface PromptOrder {
   prompt: string;
   negativePrompt?: string | null;
-  cfg?: number;
-  steps?: number;
+  cfg?: number | null;
+  steps?: number | null;
   seed?: number;
   highResolution?: boolean;
   aspectRatio?: AspectRatio;

@@ -32,6 +32,7 @@ import { SignInCodes1795760000000 } from './1795760000000-sign-in-codes';
 import { WorkerEngines1795770000000 } from './1795770000000-worker-engines';
 import { FailedTasks1795770010000 } from './1795770010000-failed-tasks';
 import { DeliveriesByTime1795770020000 } from './1795770020000-deliveries-by-time';
+import { StylesWithoutControls1795780000000 } from './1795780000000-styles-without-controls';
 
 /** Every migration in order; append new ones. An index on a table that may be large is made with `createIndexConcurrently`. */
 export const migrations = [
@@ -69,4 +70,5 @@ export const migrations = [
   WorkerEngines1795770000000,
   FailedTasks1795770010000,
   DeliveriesByTime1795770020000,
+  StylesWithoutControls1795780000000,
 ];

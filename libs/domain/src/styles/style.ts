@@ -39,11 +39,13 @@ export class Style {
   @Column('text', { name: 'negative_prompt', nullable: true })
   negativePrompt: string | null;
 
-  @Column('double precision', { name: 'cfg' })
-  cfg: number;
+  /** Null, as in every public Style: the default of the model that draws. */
+  @Column('double precision', { name: 'cfg', nullable: true })
+  cfg: number | null;
 
-  @Column('integer', { name: 'steps' })
-  steps: number;
+  /** As `cfg`. */
+  @Column('integer', { name: 'steps', nullable: true })
+  steps: number | null;
 
   /** The Prompt it was made from, whose first image becomes the thumbnail. Not a foreign key, because the Style outlives the Prompt. */
   @Column('varchar', { name: 'source_prompt_id', length: 24, nullable: true })

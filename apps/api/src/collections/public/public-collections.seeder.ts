@@ -77,13 +77,13 @@ async function upsert(manager: EntityManager, collections: readonly PublicCollec
     })),
   );
   await manager.query(
-    `INSERT INTO styles (id, collection_id, seq, name, template, negative_prompt, cfg, steps, thumbnail_token, thumbnail_key, created_at)
-     SELECT id, collection_id, seq, name, template, negative_prompt, cfg, steps, token, thumbnail_key, now()
+    `INSERT INTO styles (id, collection_id, seq, name, template, negative_prompt, thumbnail_token, thumbnail_key, created_at)
+     SELECT id, collection_id, seq, name, template, negative_prompt, token, thumbnail_key, now()
      FROM json_to_recordset($1) AS shipped (id text, collection_id text, seq int, name text, template text,
-       negative_prompt text, cfg float8, steps int, token text, thumbnail_key text)
+       negative_prompt text, token text, thumbnail_key text)
      ON CONFLICT (id) DO UPDATE SET collection_id = excluded.collection_id, seq = excluded.seq, name = excluded.name,
-       template = excluded.template, negative_prompt = excluded.negative_prompt, cfg = excluded.cfg,
-       steps = excluded.steps, thumbnail_token = excluded.thumbnail_token, thumbnail_key = excluded.thumbnail_key`,
+       template = excluded.template, negative_prompt = excluded.negative_prompt, cfg = NULL, steps = NULL,
+       thumbnail_token = excluded.thumbnail_token, thumbnail_key = excluded.thumbnail_key`,
     [JSON.stringify(styles)],
   );
 }

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** A Style that is part of the service. */
+/** A Style that is part of the service. It names no guidance and no steps, because they depend on the model. */
 interface PublicStyle {
   id: string;
   /** The token in the thumbnail's URL; other thumbnails' tokens are secret, this one is not. */
@@ -10,8 +10,6 @@ interface PublicStyle {
   /** Text with `stylePlaceholder`, for any object. */
   template: string;
   negative_prompt: string | null;
-  cfg: number;
-  steps: number;
   /** Inputs of scripts/draw-public-thumbnails.mjs for the bundled model. */
   thumbnail: { prompt: string; seed: number };
 }
