@@ -114,6 +114,19 @@ describe('npm start', () => {
       await expect(sharp(file).metadata()).resolves.toMatchObject({ format: 'png', width: 512, height: 512 });
     });
 
+    it('draws a sheet of eight pictures for npm run demo without a prompt', async () => {
+      const file = join(folder, 'sheet.webp');
+      const { stdout } = await promisify(execFile)(process.execPath, [demo, '--steps', '1', '--json', '--out', file], {
+        env: { PATH: process.env.PATH, DATA_DIR: dataDir },
+      });
+      const printed = JSON.parse(stdout) as { file: string; generations: { status: string; steps: number }[] };
+      expect(printed).toMatchObject({ file, seconds: expect.any(Number) as number });
+      expect(printed.generations).toHaveLength(8);
+      for (const one of printed.generations)
+        expect(one).toMatchObject({ model: 'shapes', status: 'succeeded', steps: 1 });
+      await expect(sharp(file).metadata()).resolves.toMatchObject({ format: 'webp', width: 1048, height: 520 });
+    });
+
     it('is backed up while it runs, and restored elsewhere', async () => {
       const command = (name: string, folderOfData: string, ...args: string[]) =>
         promisify(execFile)(process.execPath, [join(commands, `${name}.js`), ...args], {

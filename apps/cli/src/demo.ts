@@ -4,12 +4,14 @@ import { dirname, extname, join, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { loadConfig } from '@app/config';
 import { Command, InvalidArgumentError } from 'commander';
-import type { Generation, NewGeneration } from '../../../packages/client/src';
+import type { NewGeneration } from '../../../packages/client/src';
+import type { Drawn } from './draw';
+import { draw } from './draw';
 import { GenerationClient } from './generation-client';
-import { formatOf, pictureFile } from './picture-file';
+import { formatOf, pictureFile, unusedFile } from './picture-file';
 import { CliError, runProgram } from './run-program';
 import { useService } from './running-service';
-import { StepBar } from './step-bar';
+import { examples, writeSheet } from './sheet';
 
 interface DemoOptions {
   negative?: string;
@@ -25,28 +27,26 @@ interface DemoOptions {
 
 /** Folder of pictures without a name, in the one from which the command was called. */
 const picturesFolder = 'pictures';
+const sheetFile = 'what-it-draws.png';
 
-/** Draws one picture and saves it. When interrupted, it cancels the drawing and stops what it started. */
-async function demo(prompt: string, options: DemoOptions): Promise<void> {
+/** Draws one picture, or without a prompt a sheet of examples, and saves it. When interrupted, it cancels the drawing and stops what it started. */
+async function demo(prompt: string | undefined, options: DemoOptions): Promise<void> {
   const config = loadConfig(process.env);
   const interruption = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interruption.abort());
   const service = await useService(config, (line) => void process.stderr.write(`${line}\n`));
   try {
     interruption.signal.throwIfAborted();
-    const startedAt = performance.now();
     const client = new GenerationClient(service.url, service.token);
-    const { record, data } = await draw(client, bodyOf(prompt, options), interruption.signal);
-    const seconds = (performance.now() - startedAt) / 1000;
-    const extension = extname(new URL(record.images[0]).pathname).slice(1) || 'png';
-    const file = resolve(options.out ?? unusedName(prompt, record.seed, extension));
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, data);
-    process.stdout.write(
-      options.json
-        ? `${JSON.stringify({ file, seconds: Number(seconds.toFixed(3)), generation: record }, undefined, 2)}\n`
-        : `${file}\nDrawn in ${seconds.toFixed(1)} s by ${record.served_by} with seed ${record.seed}.\n`,
-    );
+    const startedAt = performance.now();
+    const secondsSince = (): number => (performance.now() - startedAt) / 1000;
+    if (prompt !== undefined) {
+      const [drawn] = await draw(client, [bodyOf(prompt, options)], interruption.signal);
+      savePicture(prompt, drawn, secondsSince(), options);
+    } else {
+      const drawn = await draw(client, examplesOf(options), interruption.signal);
+      await saveSheet(drawn, secondsSince(), options);
+    }
   } catch (error) {
     throw interruption.signal.aborted ? new CliError('Interrupted.') : error;
   } finally {
@@ -54,27 +54,40 @@ async function demo(prompt: string, options: DemoOptions): Promise<void> {
   }
 }
 
-async function draw(
-  client: GenerationClient,
-  body: NewGeneration,
-  signal: AbortSignal,
-): Promise<{ record: Generation; data: Uint8Array }> {
-  const bar = new StepBar(process.stderr);
-  let id: string | undefined;
-  try {
-    const created = await client.create(body);
-    id = created.id;
-    bar.say(`Waiting for the first of ${created.steps} steps …`);
-    const record = await client.follow(id, (step, total) => bar.show(step, total), signal);
-    if (record.status !== 'succeeded') throw new CliError(record.error ?? `The drawing was ${record.status}.`);
-    return { record, data: await client.download(record.images[0]) };
-  } catch (error) {
-    if (signal.aborted && id) await client.cancel(id).catch(() => undefined);
-    throw error;
-  } finally {
-    bar.end();
-  }
+function savePicture(prompt: string, { record, data }: Drawn, seconds: number, options: DemoOptions): void {
+  const extension = extname(new URL(record.images[0]).pathname).slice(1) || 'png';
+  const file = resolve(options.out ?? unusedName((isTaken) => pictureFile(prompt, record.seed, extension, isTaken)));
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, data);
+  process.stdout.write(
+    options.json
+      ? toJson({ file, seconds, generation: record })
+      : `${file}\nDrawn in ${seconds.toFixed(1)} s by ${record.served_by} with seed ${record.seed}.\n`,
+  );
 }
+
+async function saveSheet(drawn: readonly Drawn[], seconds: number, options: DemoOptions): Promise<void> {
+  const file = resolve(options.out ?? unusedName((isTaken) => unusedFile(sheetFile, isTaken)));
+  mkdirSync(dirname(file), { recursive: true });
+  await writeSheet(
+    file,
+    drawn.map(({ data }) => data),
+  );
+  const generations = drawn.map(({ record }) => record);
+  const prompts = generations.map(({ prompt }) => `  ${prompt}\n`).join('');
+  process.stdout.write(
+    options.json
+      ? toJson({ file, seconds, generations })
+      : `${file}\nDrawn in ${seconds.toFixed(1)} s by ${generations[0].served_by}:\n${prompts}`,
+  );
+}
+
+const toJson = (result: { file: string; seconds: number } & Record<string, unknown>): string =>
+  `${JSON.stringify({ ...result, seconds: Number(result.seconds.toFixed(3)) }, undefined, 2)}\n`;
+
+/** The examples, drawn by the bundled model unless the options say otherwise. */
+const examplesOf = (options: DemoOptions): NewGeneration[] =>
+  examples.map(({ prompt, seed }) => bodyOf(prompt, { model: 'shapes', seed, ...options, out: undefined }));
 
 const bodyOf = (prompt: string, { negative, aspectRatio, out, ...options }: DemoOptions): NewGeneration => ({
   prompt,
@@ -88,10 +101,11 @@ const bodyOf = (prompt: string, { negative, aspectRatio, out, ...options }: Demo
   ...(options.scheduler !== undefined && { scheduler: options.scheduler }),
 });
 
-const unusedName = (prompt: string, seed: number, extension: string): string =>
+/** Of a file in `picturesFolder`. */
+const unusedName = (name: (isTaken: (file: string) => boolean) => string): string =>
   join(
     picturesFolder,
-    pictureFile(prompt, seed, extension, (name) => existsSync(join(picturesFolder, name))),
+    name((file) => existsSync(join(picturesFolder, file))),
   );
 
 /** A file whose ending says what to save. */
@@ -108,8 +122,10 @@ function readNumber(text: string): number {
 }
 
 const program = new Command('demo')
-  .description('Draws one picture with the running service, or with one started for it, and saves it.')
-  .argument('<prompt>', 'what the picture shows')
+  .description(
+    'Draws one picture, or without a prompt a sheet of eight examples, with the running service or one started for it, and saves it.',
+  )
+  .argument('[prompt]', 'what the picture shows')
   .option('--negative <text>', 'what it must not show')
   .option('--seed <n>', 'the same seed draws the same picture', readNumber)
   .option('--steps <n>', 'steps of denoising', readNumber)

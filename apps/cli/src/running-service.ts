@@ -23,7 +23,7 @@ export interface RunningService {
 export async function useService(config: Config, say: (line: string) => void): Promise<RunningService> {
   const found = await findUrl(config.dataDir);
   if (found) return { url: found, token: readToken(config.dataDir), release: async () => undefined };
-  say('Starting Darkroom for this one picture; it is faster while "npm start" is running.');
+  say('Starting Darkroom for this; it is faster while "npm start" is running.');
   const launcher = startLauncher();
   const url = await Promise.race([
     once(launcher, 'message').then(([message]: { url: string }[]) => message.url),
