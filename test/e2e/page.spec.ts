@@ -149,7 +149,9 @@ describeInBrowser('The page in a browser', () => {
     await viewer.getByText(/^\d+ %$/).waitFor();
     await viewer.getByRole('button', { name: 'Compare' }).click();
     await tile(page, 'a red square').click();
-    expect(await page.getByRole('dialog').locator('.differs').count()).toBeGreaterThanOrEqual(4);
+    const differing = page.getByRole('dialog').locator('.differs');
+    await differing.first().waitFor();
+    expect(await differing.count()).toBeGreaterThanOrEqual(4);
     await page.keyboard.press('Escape');
 
     await tile(page, 'a red square').click();
