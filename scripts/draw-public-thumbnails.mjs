@@ -18,19 +18,21 @@ const drawnEdge = 512;
 const edge = 256;
 
 await buildIfNeeded();
-const { StableDiffusionPipeline } = createRequire(import.meta.url)(
-  join(root, 'dist', 'libs', 'diffusion', 'src', 'index.js'),
-);
-const pipeline = await StableDiffusionPipeline.load(join(root, 'models', 'shapes'), { device: 'cpu' });
+const diffusion = (file) => createRequire(import.meta.url)(join(root, 'dist', 'libs', 'diffusion', 'src', file));
+const { StableDiffusionPipeline } = diffusion('index.js');
+const { readModelDefaults } = diffusion('files.js');
+const model = join(root, 'models', 'shapes');
+const pipeline = await StableDiffusionPipeline.load(model, { device: 'cpu' });
+const { steps, cfg, scheduler } = await readModelDefaults(model);
 for (const { name, styles } of collections)
   for (const style of styles) {
     const { images } = await pipeline.generate({
       prompt: style.thumbnail.prompt,
       width: drawnEdge,
       height: drawnEdge,
-      numInferenceSteps: 25,
-      guidanceScale: 6,
-      scheduler: 'dpmpp_2m',
+      numInferenceSteps: steps,
+      guidanceScale: cfg,
+      scheduler,
       seeds: [style.thumbnail.seed],
     });
     const [{ data, width, height }] = images;

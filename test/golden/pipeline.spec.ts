@@ -22,8 +22,9 @@ interface PipelineCase {
 const tiny = (name: string) => join(__dirname, 'models/tiny', name);
 
 /**
- * Tolerances: final latents of float32 models within 1e-3 of diffusers', pictures at 45 dB or more; the float16 model's pictures
- * are compared with those of the same weights in float32, at 40 dB or more.
+ * Tolerances: final latents of the bundled model within 1e-4 of diffusers', pictures at 55 dB or more; of the tiny ones, whose random
+ * weights amplify rounding, 1e-3 and 45 dB. The float16 model's pictures are compared with those of the same weights in float32, at
+ * 40 dB or more.
  */
 interface Golden {
   name: string;
@@ -33,7 +34,7 @@ interface Golden {
   decibels: number;
 }
 const models: Golden[] = [
-  { name: 'shapes', folder: join(__dirname, '../../models/shapes'), golden: 'shapes', latents: 1e-3, decibels: 45 },
+  { name: 'shapes', folder: join(__dirname, '../../models/shapes'), golden: 'shapes', latents: 1e-4, decibels: 55 },
   { name: 'sd15-diffusers', folder: tiny('sd15-diffusers'), golden: 'sd15-diffusers', latents: 1e-3, decibels: 45 },
   { name: 'sd21-optimum', folder: tiny('sd21-optimum'), golden: 'sd21-optimum', latents: 1e-3, decibels: 45 },
   { name: 'sd15-fp16', folder: tiny('sd15-fp16'), golden: 'sd15-diffusers', latents: Infinity, decibels: 40 },

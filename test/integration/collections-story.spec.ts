@@ -1,6 +1,7 @@
 import { ThumbnailsService } from '../../apps/api/src/thumbnails/thumbnails.service';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
+import { bundledDefaults } from '../support/bundled-defaults';
 import type { PromptJson } from '../support/factories';
 import { drawTask, makeFinetune, makePrompts, storedKeys } from '../support/factories';
 import { until } from '../support/until';
@@ -58,7 +59,7 @@ describe('a Collection from Prompts of one Fine-Tune, applied to another', () =>
     );
     expect(made.map(({ body }) => [body.prompt, body.negative_prompt, body.cfg, body.steps])).toEqual([
       ['a qrs cat in the rain', 'sun', 9, 12],
-      ['a qrs cat at the sea', null, 7.5, 30],
+      ['a qrs cat at the sea', null, bundledDefaults.cfg, bundledDefaults.steps],
     ]);
 
     expect((await call('DELETE', `/prompts/collections/${collection.id}`)).status).toBe(200);

@@ -7,6 +7,7 @@ import { Client } from 'pg';
 import { itOnce } from '../support/back-ends';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
+import { bundledDefaults } from '../support/bundled-defaults';
 import type { ProblemJson, PromptJson } from '../support/factories';
 import { drawTask, failTask, makeFinetune, makePrompts, storedKeys } from '../support/factories';
 
@@ -57,8 +58,8 @@ describe('Prompts', () => {
       expect(rest).toEqual({
         prompt: 'a robot',
         negative_prompt: null,
-        cfg: '7.5',
-        steps: 30,
+        cfg: String(bundledDefaults.cfg),
+        steps: bundledDefaults.steps,
         high_resolution: false,
         aspect_ratio: 'square',
         images: [],

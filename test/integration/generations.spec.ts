@@ -2,6 +2,7 @@ import { ImageTask } from '@app/domain';
 import { describeOnce, itOnce } from '../support/back-ends';
 import type { Reply, TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
+import { bundledDefaults } from '../support/bundled-defaults';
 
 interface GenerationJson {
   id: string;
@@ -51,9 +52,7 @@ describe('Generations', () => {
         error: null,
         status: 'queued',
         images: [],
-        cfg: 7.5,
-        steps: 30,
-        scheduler: null,
+        ...bundledDefaults,
         high_resolution: false,
         output_format: 'png',
         prompt_weighting: false,

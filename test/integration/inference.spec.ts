@@ -12,6 +12,7 @@ import { createInference } from '../../apps/inference/src/create-inference';
 import { Engines } from '../../apps/inference/src/engine/engines';
 import { PictureStore } from '../../apps/inference/src/pictures/picture-store';
 import { itOnce } from '../support/back-ends';
+import { loadGoldenTable } from '../support/golden';
 import type { InferenceBench } from '../support/inference';
 import { createInferenceBench, dyingThreadFile, threadFile } from '../support/inference';
 import { psnr } from '../support/psnr';
@@ -216,16 +217,18 @@ describe('the inference worker', () => {
   });
 
   it('draws with the weights of a Fine-Tune, and records that', async () => {
+    const [golden] =
+      loadGoldenTable<Pick<ImageTask, 'prompt' | 'cfg' | 'steps' | 'seed' | 'scheduler'>[]>('lora/pipeline');
     const lora = await readFile(join(__dirname, '../golden/models/lora/zwx-robot-kohya.safetensors'));
     const finetuneId = await addFinetune('weights/robot.safetensors', lora);
     const { id } = await bench.addTask({
       finetuneId,
       model: 'bundled',
-      prompt: 'a red zwx robot on a white background',
-      cfg: 6,
-      steps: 20,
-      seed: 5,
-      scheduler: 'pndm',
+      prompt: golden.prompt,
+      cfg: golden.cfg,
+      steps: golden.steps,
+      seed: golden.seed,
+      scheduler: golden.scheduler,
     });
     const task = await bench.terminated(id);
     const hash = createHash('sha256').update(lora).digest('hex');

@@ -161,6 +161,7 @@ describe('models', () => {
     const file = join(modelsDir, 'shapes', 'scheduler', 'scheduler_config.json');
     const config = JSON.parse(await readFile(file, 'utf8')) as object;
     await writeFile(file, JSON.stringify({ ...config, _class_name: 'FooScheduler' }));
+    await writeFile(join(modelsDir, 'shapes', 'darkroom.json'), '{}');
     const draw = (scheduler?: string) =>
       api.request('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'x', ...(scheduler && { scheduler }) } });
     expect((await draw('euler')).status).toBe(201);
@@ -181,7 +182,7 @@ describe('models', () => {
   it('rejects pictures of a size that the graphs of a model do not take', async () => {
     const { api, key, modelsDir } = await start({ shapes });
     const file = join(modelsDir, 'shapes', 'unet', 'model.onnx');
-    const fixed = { sample: ['batch', 8, 16, 24], out_sample: ['batch', 8, 16, 24] };
+    const fixed = { sample: ['batch', 16, 16, 24], out_sample: ['batch', 16, 16, 24] };
     await writeFile(file, withShapes(await readFile(file), fixed));
     const draw = (aspect_ratio?: string) =>
       api.request('POST', '/v1/sd/text-to-image', {

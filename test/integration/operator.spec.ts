@@ -4,6 +4,7 @@ import type { FailureDto, KeyDeliveryDto, QueueDto, StorageDto, WorkerDto } from
 import { LiveWorkers } from '@app/image-tasks';
 import type { Reply, TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
+import { bundledDefaults } from '../support/bundled-defaults';
 import { drawTask, failTask } from '../support/factories';
 import { receiversOfSuite } from '../support/receiver';
 import { until } from '../support/until';
@@ -85,7 +86,7 @@ describe('What an operator sees', () => {
         key_name: 'shop',
         model: 'sd1.5',
         pictures: 1,
-        steps: 30,
+        steps: bundledDefaults.steps,
         attempt: 2,
         drawn_since: expect.stringMatching(/Z$/) as string,
       },

@@ -4,6 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import { ImageTask } from '@app/domain';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
+import { bundledDefaults } from '../support/bundled-defaults';
 import type { ProblemJson } from '../support/factories';
 import { makeFinetune } from '../support/factories';
 import { until } from '../support/until';
@@ -128,7 +129,7 @@ describe('Requests that the service does not take as they are', () => {
         body: { prompt: 'x', ...nothing, num_generations: null, high_resolution: null, output_format: null },
       });
       expect(status).toBe(201);
-      expect(body).toMatchObject({ cfg: 7.5, steps: 30, model: 'sd1.5', aspect_ratio: 'square', num_generations: 1 });
+      expect(body).toMatchObject({ ...bundledDefaults, model: 'sd1.5', aspect_ratio: 'square', num_generations: 1 });
     });
 
     it('in POST /v1/finetunes decides nothing about which of the two is meant', async () => {

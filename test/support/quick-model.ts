@@ -1,4 +1,4 @@
-import { cpSync, existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { encodeGraph, encodeNode, encodeWeights } from './picture-graph';
 
@@ -7,7 +7,6 @@ const root = [2, 3]
   .map((levels) => resolve(__dirname, ...Array.from({ length: levels }, () => '..')))
   .find((folder) => existsSync(join(folder, 'package.json')))!;
 
-const latentChannels = 8;
 const enlargement = 32;
 const colours = 3;
 
@@ -22,12 +21,13 @@ export function makeModelsFolder(folder: string): void {
   cpSync(bundled, unfinished, { recursive: true });
   const decoder = join(unfinished, 'vae_decoder', 'model.onnx');
   rmSync(decoder);
-  writeFileSync(decoder, encodeDecoder());
+  const config = readFileSync(join(unfinished, 'vae_decoder', 'config.json'), 'utf8');
+  writeFileSync(decoder, encodeDecoder((JSON.parse(config) as { latent_channels: number }).latent_channels));
   renameSync(unfinished, join(folder, 'shapes'));
 }
 
 /** Each latent becomes a square of one colour. */
-function encodeDecoder(): Buffer {
+function encodeDecoder(latentChannels: number): Buffer {
   const channels = colours * enlargement ** 2;
   // Of the channels that become one square, every third has the same colour.
   const weight = (index: number): number => {

@@ -3,13 +3,13 @@ import sharp from 'sharp';
 /** What the bundled model can do, with seeds that show it. */
 export const examples = [
   { prompt: 'a red circle on a blue background', seed: 1 },
-  { prompt: 'a glossy green star on a white background', seed: 1 },
-  { prompt: 'three black rings on a yellow background', seed: 1 },
+  { prompt: 'a glossy green star on a white background', seed: 2 },
+  { prompt: 'three black rings on a yellow background', seed: 2 },
   { prompt: 'an outlined pink heart on a black background', seed: 1 },
   { prompt: 'a big orange hexagon on a dotted cyan background', seed: 1 },
   { prompt: 'a yellow moon above a purple diamond on a white background', seed: 1 },
   { prompt: 'a white cross inside a red square on a striped gray background', seed: 1 },
-  { prompt: 'a small blue triangle on a gradient orange background', seed: 1 },
+  { prompt: 'a small blue triangle on a gradient orange background', seed: 2 },
 ] as const;
 
 /** Pixels. */

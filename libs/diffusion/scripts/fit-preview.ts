@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fitLatentRgbMap, StableDiffusionPipeline } from '../src';
 import type { PreviewSample } from '../src';
+import { readModelDefaults } from '../src/files';
 
 /** Default prompts: a wide range of colours, in words that every model knows. */
 const defaultPrompts = [
@@ -18,14 +19,16 @@ async function main([folder, ...prompts]: string[]): Promise<void> {
   if (!folder) throw new Error('Usage: fit-preview <model folder> [prompt ...]');
   const pipeline = await StableDiffusionPipeline.load(folder, { device: 'cpu' });
   const { nativeSize } = pipeline.facts;
+  const { steps = 20, cfg = 7.5, scheduler } = await readModelDefaults(folder);
   const samples: PreviewSample[] = [];
   for (const [seed, prompt] of (prompts.length > 0 ? prompts : defaultPrompts).entries()) {
     const trajectories = await pipeline.prepare({
       prompt,
       width: nativeSize,
       height: nativeSize,
-      numInferenceSteps: 20,
-      guidanceScale: 7.5,
+      numInferenceSteps: steps,
+      guidanceScale: cfg,
+      scheduler,
       seeds: [seed],
     });
     const [trajectory] = trajectories;
