@@ -15,8 +15,10 @@ const defaultPrompts = [
 ];
 
 /** Draws a few pictures and writes `preview.json`, the map from latents to colours, into the model's folder. */
-async function main([folder, ...prompts]: string[]): Promise<void> {
-  if (!folder) throw new Error('Usage: fit-preview <model folder> [prompt ...]');
+async function main(args: string[]): Promise<void> {
+  const products = args.includes('--products');
+  const [folder, ...prompts] = args.filter((arg) => arg !== '--products');
+  if (!folder) throw new Error('Usage: fit-preview [--products] <model folder> [prompt ...]');
   const pipeline = await StableDiffusionPipeline.load(folder, { device: 'cpu' });
   const { nativeSize } = pipeline.facts;
   const { steps = 20, cfg = 7.5, scheduler } = await readModelDefaults(folder);
@@ -37,7 +39,7 @@ async function main([folder, ...prompts]: string[]): Promise<void> {
     samples.push({ latents: trajectory.latents, shape: trajectory.shape, image });
   }
   await pipeline.release();
-  await writeFile(join(folder, 'preview.json'), `${JSON.stringify(fitLatentRgbMap(samples), null, 2)}\n`);
+  await writeFile(join(folder, 'preview.json'), `${JSON.stringify(fitLatentRgbMap(samples, { products }), null, 2)}\n`);
 }
 
 main(process.argv.slice(2)).catch((error: Error) => {

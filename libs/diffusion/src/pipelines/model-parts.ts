@@ -14,6 +14,7 @@ import { ClipTextEncoder } from '../text-encoder/clip-text-encoder';
 import type { ClipTokenizer } from '../tokenizer/clip-tokenizer';
 import { Unet } from '../unet/unet';
 import type { LatentRgbMap } from '../vae/latent-preview';
+import { withProducts } from '../vae/latent-preview';
 import { VaeDecoder } from '../vae/vae-decoder';
 import { nativeSize, settleFacts, settleSize, vaeScaling } from './model-facts';
 import type { ModelFacts } from './model-facts';
@@ -120,7 +121,8 @@ function checkScheduler({ path, schedulerJson }: ModelFolder): void {
 }
 
 function checkPreview({ path, preview }: ModelFolder, latentChannels: number): LatentRgbMap | undefined {
-  if (preview?.weights.some((row) => row.length !== latentChannels))
+  const lengths = [latentChannels, withProducts(latentChannels)];
+  if (preview?.weights.some((row) => !lengths.includes(row.length) || row.length !== preview.weights[0].length))
     throw new ModelFolderError(
       join(path, 'preview.json'),
       `does not have one weight for each of ${latentChannels} channels`,

@@ -1,6 +1,7 @@
 import type { LatentShape } from '../tensor/latent-shape';
 import type { RgbImage } from '../tensor/rgb-image';
 import type { LatentRgbMap } from './latent-preview';
+import { previewTerms, withProducts } from './latent-preview';
 
 /** Final latents and the picture that the VAE decoded from them. */
 export interface PreviewSample {
@@ -15,10 +16,12 @@ const ridge = 1e-6;
 /**
  * The map from latents to colours that fits the given pictures best, by least squares: every position of the latents against the
  * mean colour of its pixels.
+ * @param products whether the products of two channels count as well, which needs some thousand positions
  */
-export function fitLatentRgbMap(samples: readonly PreviewSample[]): LatentRgbMap {
+export function fitLatentRgbMap(samples: readonly PreviewSample[], { products = false } = {}): LatentRgbMap {
   const [channels] = samples[0].shape;
-  const terms = channels + 1;
+  const weights = products ? withProducts(channels) : channels;
+  const terms = weights + 1;
   // Normal equations: row i of `left` is the sum of x_i * x_j, row i of `right` the sum of x_i * colour; the last x is 1.
   const left = Array.from({ length: terms }, () => new Float64Array(terms));
   const right = Array.from({ length: terms }, () => new Float64Array(3));
@@ -26,10 +29,10 @@ export function fitLatentRgbMap(samples: readonly PreviewSample[]): LatentRgbMap
     const positions = shape[1] * shape[2];
     const colours = boxMeans(image, shape);
     for (let p = 0; p < positions; p++) {
-      const x = (i: number) => (i === channels ? 1 : latents[i * positions + p]);
+      const x = Float64Array.of(...previewTerms(latents, shape, p, weights), 1);
       for (let i = 0; i < terms; i++) {
-        for (let j = 0; j < terms; j++) left[i][j] += x(i) * x(j);
-        for (let colour = 0; colour < 3; colour++) right[i][colour] += x(i) * colours[p * 3 + colour];
+        for (let j = 0; j < terms; j++) left[i][j] += x[i] * x[j];
+        for (let colour = 0; colour < 3; colour++) right[i][colour] += x[i] * colours[p * 3 + colour];
       }
     }
   }
@@ -37,7 +40,7 @@ export function fitLatentRgbMap(samples: readonly PreviewSample[]): LatentRgbMap
   const solution = solve(left, right);
   const column = (colour: number) => solution.map((row) => Number(row[colour].toFixed(5)));
   const rows = [0, 1, 2].map(column);
-  return { weights: rows.map((row) => row.slice(0, channels)), bias: rows.map((row) => row[channels]) };
+  return { weights: rows.map((row) => row.slice(0, weights)), bias: rows.map((row) => row[weights]) };
 }
 
 /** Mean colour, 0..1, of the pixels of each position of the latents. */

@@ -21,6 +21,15 @@ describe(previewLatents.name, () => {
     });
   });
 
+  it('shows a colour where its mask is, by a weight for their product', () => {
+    // The products of two channels: 0 0, 0 1, 1 1.
+    const row = [0, 0, 0, 1, 0];
+    const latents = Float32Array.of(0.4, 0.4, 0, 1);
+    expect(previewLatents(latents, [2, 1, 2], { weights: [row, row, row], bias: [0, 0, 0] }).data).toEqual(
+      Uint8Array.of(0, 0, 0, 102, 102, 102),
+    );
+  });
+
   it('stretches the first three channels when there is no map', () => {
     const latents = Float32Array.of(-3, 3, 5, 5, 10, 0, 7, 7);
     expect([...previewLatents(latents, [4, 1, 2]).data]).toEqual([0, 128, 255, 255, 128, 0]);
@@ -54,5 +63,17 @@ describe(fitLatentRgbMap.name, () => {
       row.forEach((weight, channel) => expect(weight).toBeCloseTo(truth.weights[colour][channel], 2)),
     );
     fitted.bias.forEach((bias, colour) => expect(bias).toBeCloseTo(truth.bias[colour], 2));
+  });
+
+  it('finds that one channel is where the other shows', () => {
+    const shape: LatentShape = [2, 8, 8];
+    const latents = Float32Array.from({ length: 128 }, (_, i) => (i < 64 ? (i % 8) / 8 : i % 3 === 0 ? 1 : 0));
+    const row = [0, 0, 0, 1, 0];
+    const truth = { weights: [row, row, row], bias: [0, 0, 0] };
+    const sample = { latents, shape, image: previewLatents(latents, shape, truth) };
+    const drawn = previewLatents(latents, shape, fitLatentRgbMap([sample], { products: true }));
+    drawn.data.forEach((value, index) => expect(Math.abs(value - sample.image.data[index])).toBeLessThanOrEqual(1));
+    const linear = previewLatents(latents, shape, fitLatentRgbMap([sample]));
+    expect(linear.data.some((value, index) => Math.abs(value - sample.image.data[index]) > 20)).toBe(true);
   });
 });

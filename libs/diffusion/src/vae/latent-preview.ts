@@ -3,14 +3,35 @@ import { fromPlanes } from '../tensor/rgb-image';
 import type { RgbImage } from '../tensor/rgb-image';
 
 /**
- * A linear map from one position of the latents to the mean colour of its pixels, 0..1. It belongs to one model's VAE and is
- * stored beside it as `preview.json`.
+ * A map from one position of the latents to the mean colour of its pixels, 0..1. It belongs to one model's VAE and is stored
+ * beside it as `preview.json`.
  */
 export interface LatentRgbMap {
-  /** One row per colour (red, green, blue), one weight per latent channel. */
+  /**
+   * One row per colour (red, green, blue): one weight for each latent channel, and where a row goes on, one for each product of
+   * two channels. Products suit latents that are colours and masks: where a mask is, its colour shows.
+   */
   weights: number[][];
   /** One number per colour. */
   bias: number[];
+}
+
+/** Weights of a row with products. */
+export const withProducts = (channels: number): number => (channels * (channels + 3)) / 2;
+
+/** What the weights of one position are for: its channels, and if `count` says so, their products. */
+export function previewTerms(
+  latents: Float32Array,
+  [channels, height, width]: LatentShape,
+  position: number,
+  count: number,
+): Float64Array {
+  const terms = new Float64Array(count);
+  for (let channel = 0; channel < channels; channel++) terms[channel] = latents[channel * height * width + position];
+  let at = channels;
+  if (count > channels)
+    for (let i = 0; i < channels; i++) for (let j = i; j < channels; j++) terms[at++] = terms[i] * terms[j];
+  return terms;
 }
 
 /**
@@ -25,17 +46,21 @@ export function previewLatents(
 ): RgbImage {
   const size = height * width;
   const planes = new Float32Array(3 * size);
-  for (let colour = 0; colour < 3; colour++) {
-    const plane = planes.subarray(colour * size, (colour + 1) * size);
-    if (!map) plane.set(stretch(latents.subarray((colour % channels) * size, ((colour % channels) + 1) * size)));
-    else
-      for (let i = 0; i < size; i++) {
+  if (!map)
+    for (let colour = 0; colour < 3; colour++) {
+      const channel = colour % channels;
+      planes.set(stretch(latents.subarray(channel * size, (channel + 1) * size)), colour * size);
+    }
+  else
+    for (let position = 0; position < size; position++) {
+      const terms = previewTerms(latents, [channels, height, width], position, map.weights[0].length);
+      for (let colour = 0; colour < 3; colour++) {
+        const row = map.weights[colour];
         let value = map.bias[colour];
-        for (let channel = 0; channel < channels; channel++)
-          value += map.weights[colour][channel] * latents[channel * size + i];
-        plane[i] = value;
+        for (let i = 0; i < terms.length; i++) value += row[i] * terms[i];
+        planes[colour * size + position] = value;
       }
-  }
+    }
   return fromPlanes(planes, width, height, (value) => value * 255);
 }
 
