@@ -82,7 +82,7 @@ export const texts = {
     shapes: [
       'a red circle on a blue background',
       'a yellow star on a gradient purple background',
-      'a white cross inside a red circle',
+      'a cyan square left of a red triangle',
       'an orange diamond on a dotted cyan background',
       'a pink heart on a striped black background',
     ],
