@@ -205,7 +205,7 @@ describeInBrowser('The page of an operator', () => {
     await model.getByText('Ready').waitFor();
     await open(page, 'Storage');
     await page.getByRole('row', { name: 'web shop' }).waitFor();
-    expect(await figure(page, 'Pictures').textContent()).toMatch(/^[\d.]+ kB$/);
+    expect((await figure(page, 'Pictures').textContent())?.trim()).toMatch(/^[\d.]+ kB$/);
     await open(page, 'Failures');
     const row = page.getByRole('row', { name: id });
     await row.getByText('The model has no picture for it.').waitFor();
