@@ -1,6 +1,7 @@
 import { drawings } from '../drawings/store';
 import { texts } from '../texts';
 import { Dialog } from '../ui/dialog';
+import { Facts } from '../ui/facts';
 import { IconButton } from '../ui/icon-button';
 import { DrawingFrame } from './drawing-frame';
 import { factsOf } from './facts';
@@ -42,20 +43,7 @@ function Side({ shot, values, others }: { shot: Shot; values: Values; others: Va
   return (
     <section class="compare-side">
       <DrawingFrame drawing={drawing} index={shot.index} isLarge />
-      <dl class="facts">
-        {[...values].map(([name, value]) => {
-          const isOther = others.get(name) !== value;
-          return (
-            <div key={name} class={isOther ? 'differs' : ''}>
-              <dt>{name}</dt>
-              <dd>
-                {value}
-                {isOther && <span class="visually-hidden"> ({texts.compare.differs})</span>}
-              </dd>
-            </div>
-          );
-        })}
-      </dl>
+      <Facts facts={[...values].map(([name, value]) => ({ name, value, isOther: others.get(name) !== value }))} />
     </section>
   );
 }

@@ -2,15 +2,14 @@ import type { Drawing } from '../drawings/drawing';
 import { seedOf } from '../drawings/drawing';
 import { finetuneOf, titleOf } from '../finetunes/finetunes';
 import { texts } from '../texts';
+import type { Fact } from '../ui/facts';
 
-/** What is known about a picture, by a name to show. */
-interface Fact {
-  name: string;
-  value: string;
+interface PictureFact extends Fact {
   isLong?: boolean;
 }
 
-export function factsOf(drawing: Drawing, index: number): Fact[] {
+/** What is known about a picture. */
+export function factsOf(drawing: Drawing, index: number): PictureFact[] {
   const finetune = finetuneOf(drawing.finetuneId);
   const shape = texts.draw.aspects[drawing.aspectRatio];
   return [

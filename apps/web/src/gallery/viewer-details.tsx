@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import type { Drawing } from '../drawings/drawing';
 import { serviceUrl } from '../service/address';
 import { texts } from '../texts';
+import { Facts } from '../ui/facts';
 import { Segments } from '../ui/segments';
 import { copy } from './actions';
 import { factsOf } from './facts';
@@ -18,16 +19,7 @@ export function ViewerDetails({ drawing, index }: ViewerDetailsProps) {
     <>
       <h2 class="viewer-prompt">{drawing.prompt}</h2>
       {drawing.images.length > 1 && <p class="hint">{texts.viewer.image(index + 1, drawing.images.length)}</p>}
-      <dl class="facts">
-        {factsOf(drawing, index)
-          .filter(({ isLong }) => !isLong || drawing.negativePrompt !== null)
-          .map(({ name, value }) => (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>{value}</dd>
-            </div>
-          ))}
-      </dl>
+      <Facts facts={factsOf(drawing, index).filter(({ isLong }) => !isLong || drawing.negativePrompt !== null)} />
       <Code drawing={drawing} />
     </>
   );

@@ -1,6 +1,7 @@
 import { areModelsLoaded, models } from '../models/models';
 import type { Model } from '../service/client';
 import { texts } from '../texts';
+import { Facts } from '../ui/facts';
 import { sizeOf } from '../ui/size';
 
 /** What is installed, and what each model draws for; the page reads it again every few seconds anyway. */
@@ -43,14 +44,7 @@ function ModelCard({ model }: { model: Model }) {
         <h3>{name}</h3>
         <span class={`status is-${status}`}>{texts.installed.status[status]}</span>
       </div>
-      <dl class="facts">
-        {facts.map((fact) => (
-          <div key={fact.name}>
-            <dt>{fact.name}</dt>
-            <dd>{fact.value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts facts={facts} />
       {requires_cuda && <p class="hint">{texts.installed.needsCuda}</p>}
       {problem !== null && (
         <p class="problem">

@@ -1,5 +1,6 @@
 import type { Worker } from '../service/client';
 import { texts } from '../texts';
+import { Facts } from '../ui/facts';
 import { sizeOf } from '../ui/size';
 import { spanSince } from '../ui/span';
 
@@ -43,14 +44,7 @@ function DeviceFacts({ device }: { device: Device }) {
           {tasks > 0 ? texts.live.atWork(tasks) : texts.live.idle}
         </span>
       </div>
-      <dl class="facts">
-        {facts.map((fact) => (
-          <div key={fact.name}>
-            <dt>{fact.name}</dt>
-            <dd>{fact.value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts facts={facts} />
       <progress aria-label={`${texts.live.memory}: ${memory}`} max={memory_limit_bytes || 1} value={memory_bytes} />
     </div>
   );
