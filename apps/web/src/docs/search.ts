@@ -20,13 +20,23 @@ let index: Promise<MiniSearch<Section>> | undefined;
 
 /** The sections that have the words, or words that begin like them, or are written nearly like them; the best first. */
 export async function searchIn(query: string): Promise<Omit<Section, 'id'>[]> {
-  const found = (await (index ??= load())).search(query);
+  const found = (await (index ??= loadAgainAfterFailure())).search(query);
   return found.slice(0, most).map(({ page, heading, path, text, terms }) => ({
     page: String(page),
     heading: String(heading),
     path: String(path),
     text: around(String(text), terms),
   }));
+}
+
+/** A failed load is not kept, so that the next search tries again. */
+async function loadAgainAfterFailure(): Promise<MiniSearch<Section>> {
+  try {
+    return await load();
+  } catch (error) {
+    index = undefined;
+    throw error;
+  }
 }
 
 /** Words and texts are loaded with the first search only. */
