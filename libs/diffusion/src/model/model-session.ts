@@ -31,11 +31,22 @@ export interface ValueFacts {
   shape: readonly (number | string)[];
 }
 
+/** What a part of a model calls: a graph that is loaded here, or in another thread. */
+export interface GraphSession {
+  readonly file: string;
+  readonly inputs: readonly ValueFacts[];
+  readonly outputs: readonly ValueFacts[];
+  /** Runs the graph and returns one of its outputs. @throws OutOfMemoryError if it needs more than there is */
+  run(feeds: Record<string, Tensor>, output: string): Promise<Tensor>;
+  /** Frees the graph's memory, unless another model uses it. */
+  release(): Promise<void>;
+}
+
 // Errors reach the caller as exceptions, so they need not be written to stderr as well.
 env.logLevel = 'fatal';
 
 /** One loaded graph. Calls block their thread. */
-export class ModelSession {
+export class ModelSession implements GraphSession {
   /** Number of calls and the time inside ONNX Runtime, since the session was opened. */
   readonly spent = { runs: 0, runMs: 0 };
   readonly inputs: readonly ValueFacts[];
@@ -88,14 +99,6 @@ export class ModelSession {
     }
   }
 
-  /** The output with that name, or the first one, because names differ between exporters. @throws ModelFolderError if there is none */
-  output(name: string): ValueFacts {
-    const found = this.outputs.find((value) => value.name === name) ?? this.outputs[0];
-    if (!found) throw new ModelFolderError(this.file, 'has no output');
-    return found;
-  }
-
-  /** Runs the graph and returns one of its outputs. @throws OutOfMemoryError if it needs more than there is */
   async run(feeds: Record<string, Tensor>, output: string): Promise<Tensor> {
     const start = performance.now();
     const results = await this.session.run(feeds, [output]).catch((error: Error) => {
@@ -106,10 +109,16 @@ export class ModelSession {
     return results[output];
   }
 
-  /** Frees the graph's memory, unless another model uses it. */
   release(): Promise<void> {
     return this.releaseSession();
   }
+}
+
+/** The output with that name, or the first one, because names differ between exporters. @throws ModelFolderError if there is none */
+export function outputOf({ file, outputs }: GraphSession, name: string): ValueFacts {
+  const found = outputs.find((value) => value.name === name) ?? outputs[0];
+  if (!found) throw new ModelFolderError(file, 'has no output');
+  return found;
 }
 
 /** The element type of an input that we write, if its role allows it. */

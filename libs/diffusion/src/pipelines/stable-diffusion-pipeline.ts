@@ -1,6 +1,6 @@
 import { providerOf } from '../model/device';
 import type { Provider } from '../model/device';
-import type { LoadOptions } from '../model/model-session';
+import type { GraphSession, LoadOptions } from '../model/model-session';
 import { Generator } from '../random';
 import { createScheduler } from '../schedulers';
 import { alphasCumprod } from '../schedulers/noise-schedule';
@@ -15,14 +15,11 @@ import { AbortError } from './abort-error';
 import type { ModelFacts } from './model-facts';
 import { loadParts } from './model-parts';
 import type { ModelParts } from './model-parts';
-import { RowBatch } from './row-batch';
+import { Renderer } from './renderer';
 import { checkRequest } from './text-to-image-request';
 import type { GeneratedImages, GenerateHooks, TextToImageRequest } from './text-to-image-request';
 import type { PromptEmbedding } from './trajectory';
 import { Trajectory } from './trajectory';
-
-/** Sizes and prompt lengths whose inputs are kept for the next step. */
-const keptBatches = 4;
 
 /**
  * Text to image with any Stable Diffusion 1.x or 2.x ONNX folder. `generate` draws a request from start to end; `prepare`, `step` and
@@ -32,7 +29,7 @@ export class StableDiffusionPipeline {
   readonly facts: ModelFacts;
   readonly provider: Provider;
   readonly #alphas: Float32Array;
-  readonly #batches = new Map<string, RowBatch>();
+  readonly #renderer: Renderer;
 
   private constructor(
     private readonly parts: ModelParts,
@@ -41,6 +38,7 @@ export class StableDiffusionPipeline {
     this.facts = parts.facts;
     this.provider = providerOf(device);
     this.#alphas = alphasCumprod(readSchedulerConfig(parts.schedulerJson, { rescale_betas_zero_snr: false }));
+    this.#renderer = new Renderer(parts.unet, parts.vaeDecoder, parts.facts);
   }
 
   /**
@@ -79,24 +77,24 @@ export class StableDiffusionPipeline {
   }
 
   /** Pictures with the same group may share a call of the U-Net: one size, one prompt length and, where the graph has one timestep for all rows, one timestep. */
-  groupOf({ shape, prompt, timestep }: Pick<Trajectory, 'shape' | 'prompt' | 'timestep'>): string {
-    const place = [...shape, prompt.tokens].join('x');
-    return this.parts.unet.takesTimestepPerRow ? place : `${place} at ${timestep}`;
+  groupOf(picture: Pick<Trajectory, 'shape' | 'prompt' | 'timestep'>): string {
+    return this.#renderer.groupOf(picture);
   }
 
   /** Moves pictures of one group on by one call of the U-Net, whichever requests they belong to. */
-  async step(trajectories: readonly Trajectory[]): Promise<void> {
-    const [first] = trajectories;
-    const group = this.groupOf(first);
-    if (trajectories.some((trajectory) => trajectory.done || this.groupOf(trajectory) !== group))
-      throw new RangeError('Pictures share a step only while none is done, and with one size and prompt length.');
-    await this.#batchOf(first).step(trajectories);
+  step(trajectories: readonly Trajectory[]): Promise<void> {
+    return this.#renderer.step(trajectories);
   }
 
   /** The picture as it stands. @throws NotFiniteError if it is none */
-  async decode({ latents, shape }: Pick<Trajectory, 'latents' | 'shape'>): Promise<RgbImage> {
-    assertFinite(latents, 'U-Net');
-    return this.parts.vaeDecoder.decode(latents, shape);
+  decode(picture: Pick<Trajectory, 'latents' | 'shape'>): Promise<RgbImage> {
+    return this.#renderer.decode(picture);
+  }
+
+  /** Another renderer of this model's pictures. @param sessions its U-Net and its decoder, loaded elsewhere */
+  rendererOver(sessions: { unet: GraphSession; vaeDecoder: GraphSession }): Renderer {
+    const { unet, vaeDecoder } = this.parts;
+    return new Renderer(unet.over(sessions.unet), vaeDecoder.over(sessions.vaeDecoder), this.facts);
   }
 
   /**
@@ -135,17 +133,6 @@ export class StableDiffusionPipeline {
   /** Frees the model's memory; the pipeline is of no use afterwards. */
   async release(): Promise<void> {
     await Promise.all(Object.values(this.parts.sessions).map((session) => session.release()));
-  }
-
-  #batchOf({ shape, prompt: { tokens } }: Trajectory): RowBatch {
-    const key = [...shape, tokens].join('x');
-    const { unet, facts } = this.parts;
-    const batch = this.#batches.get(key) ?? new RowBatch(unet, shape, tokens, facts.hiddenWidth);
-    // The one that was used last stays for longest.
-    this.#batches.delete(key);
-    this.#batches.set(key, batch);
-    if (this.#batches.size > keptBatches) this.#batches.delete(this.#batches.keys().next().value!);
-    return batch;
   }
 
   /** Embeddings of negative prompt and prompt, of the prompt alone without guidance. */

@@ -4,7 +4,15 @@ import { decodeFloat16, encodeFloat16 } from './half';
 /** The element types of Stable Diffusion graphs' inputs and outputs. */
 export type ElementType = 'float32' | 'float16' | 'int32' | 'int64';
 
+/** Where a tensor's elements are; halves as their bits. */
 type Storage = Float32Array | Uint16Array | Int32Array | BigInt64Array;
+
+/** A tensor's content, which may be sent to another thread. */
+export interface TensorCopy {
+  type: ElementType;
+  dims: readonly number[];
+  data: Storage;
+}
 
 /**
  * A graph's input that is allocated once and written many times: `values` are float32, `tensor` has the graph's type. For float32
@@ -48,6 +56,18 @@ export class InputBuffer {
 function tensorOf(type: Tensor.Type, storage: Storage, dims: readonly number[]): Tensor {
   const tensor = new Tensor(type, storage, dims);
   return type === 'float16' ? Object.defineProperty(tensor, 'data', { value: storage }) : tensor;
+}
+
+/** A copy of its own: what is sent to another thread with its memory is gone here. */
+export function copyOfTensor({ type, dims, data }: Tensor): TensorCopy {
+  const view = data as Storage;
+  // Bits, whether or not the runtime has `Float16Array`.
+  const bits = type === 'float16' ? new Uint16Array(view.buffer, view.byteOffset, view.byteLength / 2) : view;
+  return { type: type as ElementType, dims, data: bits.slice() };
+}
+
+export function tensorFromCopy({ type, data, dims }: TensorCopy): Tensor {
+  return tensorOf(type, data, dims);
 }
 
 const storages = { float16: Uint16Array, int32: Int32Array, int64: BigInt64Array };

@@ -1,6 +1,6 @@
 import { ModelFolderError } from '../model/errors';
-import { elementType } from '../model/model-session';
-import type { ModelSession, ValueFacts } from '../model/model-session';
+import { elementType, outputOf } from '../model/model-session';
+import type { GraphSession, ValueFacts } from '../model/model-session';
 import { InputBuffer, toFloat32 } from '../tensor/input-buffer';
 import type { PromptChunk } from '../tokenizer/prompt-chunks';
 import { EmbeddingCache } from './embedding-cache';
@@ -17,7 +17,7 @@ export class ClipTextEncoder {
   readonly #cache = new EmbeddingCache(cachedRows);
 
   /** @throws ModelFolderError if the graph is not CLIP's text encoder */
-  constructor(private readonly session: ModelSession) {
+  constructor(private readonly session: GraphSession) {
     const { file, inputs } = session;
     if (inputs.length !== 1) {
       const names = inputs.map(({ name }) => name).join(', ');
@@ -25,7 +25,7 @@ export class ClipTextEncoder {
     }
     this.#ids = inputs[0];
     this.#idType = elementType(file, this.#ids, ['int32', 'int64']);
-    this.#output = session.output('last_hidden_state');
+    this.#output = outputOf(session, 'last_hidden_state');
     this.dtype = elementType(file, this.#output, ['float32', 'float16']);
   }
 

@@ -1,7 +1,7 @@
 import type { Tensor } from 'onnxruntime-node';
 import { ModelFolderError, OutOfMemoryError } from '../model/errors';
-import { elementType } from '../model/model-session';
-import type { ModelSession, ValueFacts } from '../model/model-session';
+import { elementType, outputOf } from '../model/model-session';
+import type { GraphSession, ValueFacts } from '../model/model-session';
 import { InputBuffer, toFloat32 } from '../tensor/input-buffer';
 import type { ElementType } from '../tensor/input-buffer';
 import type { LatentShape } from '../tensor/latent-shape';
@@ -44,7 +44,7 @@ export class Unet {
    * @throws ModelFolderError if the graph is not the U-Net of a Stable Diffusion 1.x or 2.x
    */
   constructor(
-    private readonly session: ModelSession,
+    private readonly session: GraphSession,
     guidanceWidth?: number,
   ) {
     const input = (name: string): ValueFacts => {
@@ -69,8 +69,15 @@ export class Unet {
     const [timesteps] = this.#timestep.shape;
     this.#takesTimestepPerRow =
       timesteps !== undefined && (typeof timesteps === 'string' || timesteps === this.fixedRows);
-    this.#output = session.output('out_sample');
+    this.#output = outputOf(session, 'out_sample');
     this.dtype = elementType(session.file, this.#output, floats);
+  }
+
+  /** The same U-Net, its graph loaded elsewhere. */
+  over(session: GraphSession): Unet {
+    const unet = new Unet(session, this.#guidanceWidth);
+    unet.#takesTimestepPerRow = this.#takesTimestepPerRow;
+    return unet;
   }
 
   /** Sizes of latents and embeddings in the graph; undefined if they are free. */

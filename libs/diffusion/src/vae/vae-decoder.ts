@@ -1,6 +1,6 @@
 import { ModelFolderError } from '../model/errors';
-import { elementType } from '../model/model-session';
-import type { ModelSession, ValueFacts } from '../model/model-session';
+import { elementType, outputOf } from '../model/model-session';
+import type { GraphSession, ValueFacts } from '../model/model-session';
 import { InputBuffer, toFloat32 } from '../tensor/input-buffer';
 import type { LatentShape } from '../tensor/latent-shape';
 import { assertFinite } from '../tensor/not-finite';
@@ -19,14 +19,19 @@ export class VaeDecoder {
    * @throws ModelFolderError if the graph is not a VAE decoder
    */
   constructor(
-    private readonly session: ModelSession,
+    private readonly session: GraphSession,
     private readonly scaling: { factor: number; shift: number },
   ) {
     if (session.inputs.length !== 1) throw new ModelFolderError(session.file, 'takes more than latents');
     this.#latents = session.inputs[0];
     this.#inputType = elementType(session.file, this.#latents, ['float32', 'float16']);
-    this.#output = session.output('sample');
+    this.#output = outputOf(session, 'sample');
     this.dtype = elementType(session.file, this.#output, ['float32', 'float16']);
+  }
+
+  /** The same decoder, its graph loaded elsewhere. */
+  over(session: GraphSession): VaeDecoder {
+    return new VaeDecoder(session, this.scaling);
   }
 
   /** Decodes latents [channels, height, width] to values in [-1, 1], [3, height, width] at the picture's size. */
