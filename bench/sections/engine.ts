@@ -11,7 +11,7 @@ const concurrent = 8;
 /** One round of the engine with all requests at once, and the same work by the bare graphs right after it. */
 interface Shared {
   ms: number;
-  /** Time of its turns: packing, U-Net, guidance, schedulers. */
+  /** Time of the engine for its calls: packing, U-Net, guidance, schedulers. */
   stepMs: number;
   bareUnetMs: number;
   bareDecodeMs: number;
@@ -65,8 +65,8 @@ async function shared(bench: BenchEngine, graphs: BareGraphs, round: number): Pr
   const requests = mixedRequests(concurrent, round);
   const ms = await msOf(() => Promise.all(requests.map((request) => bench.draw(request))));
   const result: Shared = { ms, stepMs: 0, bareUnetMs: 0, bareDecodeMs: 0, bareStepMs: await graphs.unetMs(2) };
-  for (const { rows, stepMs } of bench.steps) {
-    result.stepMs += stepMs;
+  for (const { rows, engineMs } of bench.steps) {
+    result.stepMs += engineMs;
     result.bareUnetMs += await graphs.unetMs(rows);
   }
   for (let i = 0; i < concurrent; i++) result.bareDecodeMs += await graphs.decodeMs();

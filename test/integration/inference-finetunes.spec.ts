@@ -96,7 +96,7 @@ describe(describePipeline, () => {
         guidanceScale: 1,
         seeds: [1],
       };
-      expect((await tunedPipeline.generate(request)).images).toHaveLength(1);
+      expect((await tunedPipeline.pipeline.generate(request)).images).toHaveLength(1);
       create.mockRestore();
     });
 

@@ -34,7 +34,8 @@ const request: DrawRequest = {
   promptWeighting: false,
 };
 
-describe('requests that one engine draws side by side', () => {
+/** With one thread all calls are made one after the other; with two, lanes make some of them. */
+describe.each([1, 2])('requests that one engine of %d threads draws side by side', (threads) => {
   let cacheDir: string;
   let engine: Engine;
   const steps: EngineStep[] = [];
@@ -52,7 +53,7 @@ describe('requests that one engine draws side by side', () => {
   function engineWith(change: Partial<ConstructorParameters<typeof Engine>[0]>): Engine {
     return new Engine({
       device: 'cpu',
-      intraOpNumThreads: 1,
+      intraOpNumThreads: threads,
       stallMs: 60_000,
       cacheDir,
       threadFile,

@@ -28,6 +28,12 @@ export const dyingThreadFile = join(__dirname, 'dying-engine-thread.cjs');
 /** An entry whose thread hangs for some seconds in the middle of its first drawing. */
 export const hangingThreadFile = join(__dirname, 'hanging-engine-thread.cjs');
 
+/** An entry with a lane that dies when a picture is decoded; it leaves a file that makes the next lanes work. */
+export const dyingLaneFile = join(__dirname, 'dying-lane-thread.cjs');
+
+/** An entry with a lane that hangs for some seconds when a picture is decoded. */
+export const hangingLaneFile = join(__dirname, 'hanging-lane-thread.cjs');
+
 /** An entry whose thread ends whenever it draws a prompt with the word "killer". */
 export const killerThreadFile = join(__dirname, 'killer-thread.cjs');
 

@@ -1,7 +1,7 @@
-import type { StableDiffusionPipeline } from '@app/diffusion';
 import { AbortError, OutOfMemoryError } from '@app/diffusion';
 import type { DrawCommand } from './drawing-in-progress';
 import { DrawingInProgress, isAborted, pipelineRequest } from './drawing-in-progress';
+import type { LoadedModel } from './loaded-model';
 import type { LoadingOptions } from './model-loading';
 import { describePipeline } from './model-loading';
 import type { ModelRegistry, ModelSpec } from './model-registry';
@@ -13,7 +13,7 @@ interface Waiting {
   /** The same drawing, if it began before and ran out of memory beside others. */
   previous?: DrawingInProgress;
   /** What its model takes; asked for once, because a Fine-Tune is merged for it. */
-  spec?: Promise<ModelSpec<StableDiffusionPipeline>>;
+  spec?: Promise<ModelSpec<LoadedModel>>;
   /** Whether that is known, or known to have failed. */
   isDescribed: boolean;
 }
@@ -135,10 +135,10 @@ export class Admission {
     try {
       // While it waited, its merged model may have made room on the disk for another.
       const describe = () => (command.model.weights ? this.describe(command) : this.specOf(entry));
-      const pipeline = await this.registry.get(command.model.key, describe);
+      const model = await this.registry.get(command.model.key, describe);
       const startedAt = performance.now();
-      const trajectories = await pipeline.prepare(pipelineRequest(command.request));
-      const drawing = new DrawingInProgress(command, pipeline, trajectories, previous);
+      const trajectories = await model.pipeline.prepare(pipelineRequest(command.request));
+      const drawing = new DrawingInProgress(command, model, trajectories, previous);
       drawing.computeMs += performance.now() - startedAt;
       this.host.begun(drawing);
     } finally {
@@ -155,7 +155,7 @@ export class Admission {
     return true;
   }
 
-  private specOf(entry: Waiting): Promise<ModelSpec<StableDiffusionPipeline>> {
+  private specOf(entry: Waiting): Promise<ModelSpec<LoadedModel>> {
     if (entry.spec) return entry.spec;
     const { command } = entry;
     const describe = () => this.describe(command);
@@ -165,7 +165,7 @@ export class Admission {
     return entry.spec;
   }
 
-  private describe(command: DrawCommand): Promise<ModelSpec<StableDiffusionPipeline>> {
+  private describe(command: DrawCommand): Promise<ModelSpec<LoadedModel>> {
     const throwIfAborted = (): void => {
       if (isAborted(command)) throw new AbortError();
       this.host.isMerging(command);

@@ -1,5 +1,6 @@
 import type { RgbImage, StableDiffusionPipeline, TextToImageRequest, Trajectory } from '@app/diffusion';
 import type { DrawingProgress, DrawRequest, EngineCommand } from './engine-protocol';
+import type { LoadedModel } from './loaded-model';
 import { seedOf } from './seed';
 import type { Candidate } from './turn';
 
@@ -16,8 +17,12 @@ export class DrawingInProgress implements Candidate {
   computeMs: number;
   /** How many of its first pictures were handed on when it was drawn before. */
   readonly handedOn: number;
-  /** Decoded, in order. Those that are handed on are gone. */
-  readonly decoded: RgbImage[] = [];
+  /** Pictures that a call or the decoder is at. */
+  readonly underWay = new Set<Trajectory>();
+  /** Decoded, each in its place. Those that are handed on are gone. */
+  private readonly images: (RgbImage | undefined)[];
+  /** How many of its first pictures are decoded. */
+  private inOrder = 0;
   private previewedAt = performance.now();
 
   /**
@@ -26,25 +31,25 @@ export class DrawingInProgress implements Candidate {
    */
   constructor(
     readonly command: DrawCommand,
-    readonly pipeline: StableDiffusionPipeline,
+    readonly model: LoadedModel,
     readonly trajectories: readonly Trajectory[],
     previous?: DrawingInProgress,
   ) {
     this.computeMs = previous?.computeMs ?? 0;
-    this.handedOn = Math.max(previous?.handedOn ?? 0, previous?.decoded.length ?? 0);
+    this.handedOn = Math.max(previous?.handedOn ?? 0, previous?.inOrder ?? 0);
+    this.images = trajectories.map(() => undefined);
   }
 
   get owner(): string {
     return this.command.owner;
   }
 
-  get isAborted(): boolean {
-    return isAborted(this.command);
+  get pipeline(): StableDiffusionPipeline {
+    return this.model.pipeline;
   }
 
-  /** Whether every picture has all its steps behind it. */
-  get isDenoised(): boolean {
-    return this.trajectories.every(({ done }) => done);
+  get isAborted(): boolean {
+    return isAborted(this.command);
   }
 
   get remainingWork(): number {
@@ -55,16 +60,30 @@ export class DrawingInProgress implements Candidate {
     return sum(this.trajectories, ({ rows, totalSteps }) => rows * totalSteps);
   }
 
+  /** Its pictures that are not decoded. */
+  get undecoded(): Trajectory[] {
+    return this.trajectories.filter((_, index) => !this.images[index]);
+  }
+
+  /** All its pictures, in order, once each is decoded. */
+  get decoded(): RgbImage[] {
+    return this.images.filter((image) => image !== undefined);
+  }
+
   get pictures(): { group: string; rows: number; trajectory: Trajectory }[] {
     return this.trajectories
-      .filter(({ done }) => !done)
+      .filter((trajectory) => !trajectory.done && !this.underWay.has(trajectory))
       .sort((a, b) => a.remainingSteps - b.remainingSteps)
       .map((trajectory) => ({
-        // Equal sizes of two models share nothing.
-        group: `${this.command.model.key} ${this.pipeline.groupOf(trajectory)}`,
+        group: this.groupOf(trajectory),
         rows: trajectory.rows,
         trajectory,
       }));
+  }
+
+  /** Pictures of one group may share a call; equal sizes of two models share nothing. */
+  groupOf(trajectory: Trajectory): string {
+    return `${this.command.model.key} ${this.pipeline.groupOf(trajectory)}`;
   }
 
   /** Steps that its pictures have behind them, in the mean. */
@@ -74,6 +93,15 @@ export class DrawingInProgress implements Candidate {
       step: Math.floor(sum(this.trajectories, ({ stepIndex }) => stepIndex) / length),
       total: this.trajectories[0].totalSteps,
     };
+  }
+
+  /** Takes a decoded picture. @returns those that are to be handed on now, because all before them are */
+  took(trajectory: Trajectory, image: RgbImage): { index: number; image: RgbImage }[] {
+    this.images[this.trajectories.indexOf(trajectory)] = image;
+    const from = this.inOrder;
+    while (this.images[this.inOrder]) this.inOrder++;
+    const next = this.images.slice(from, this.inOrder).map((each, i) => ({ index: from + i, image: each! }));
+    return next.filter(({ index }) => index >= this.handedOn);
   }
 
   /** Adds the time of this work to what the drawing took. */
@@ -88,10 +116,10 @@ export class DrawingInProgress implements Candidate {
 
   /** How long its preview has been due; below 0 where it is not. */
   previewDueMs(now: number): number {
-    return this.isDenoised ? -1 : now - this.previewedAt - previewIntervalMs;
+    return this.pictures.length === 0 ? -1 : now - this.previewedAt - previewIntervalMs;
   }
 
-  /** What its first picture that is not done will look like. @throws NotFiniteError */
+  /** What its first picture that is not done, nor under way, will look like. @throws NotFiniteError */
   preview(now: number): RgbImage {
     this.previewedAt = now;
     return this.pipeline.preview(this.pictures[0].trajectory);

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { AbortError, OutOfMemoryError, SharedSessions } from '@app/diffusion';
+import { AbortError, SharedSessions } from '@app/diffusion';
 import { Admission } from './admission';
 import { CallTimes } from './call-times';
 import type { DrawCommand, DrawingInProgress } from './drawing-in-progress';
@@ -7,19 +7,19 @@ import type { EngineReport } from './engine-protocol';
 import { Enlarging } from './enlarging';
 import { EngineShares } from './engine-shares';
 import { failureOf } from './failure';
+import { LanePlaces } from './lane-places';
+import { laneCount, Lanes } from './lanes';
 import type { LoadingOptions } from './model-loading';
 import { ModelRegistry } from './model-registry';
 import { OneAtATime } from './one-at-a-time';
-import { bytesPerRow } from './picture-memory';
+import { Pieces, timesGroup } from './pieces';
 import { RowLimits } from './row-limits';
-import type { Turn } from './turn';
 import { chooseTurn } from './turn';
 
-type DrawingTurn = Turn<DrawingInProgress>;
-
 /**
- * Draws every request of a device side by side: each turn admits what has room, chooses who goes next, advances them by one call of
- * the U-Net and hands on what is done. Between two turns commands come in.
+ * Draws every request of a device side by side: each turn admits what has room, and chooses the next piece of work, which is a picture
+ * to decode, or who goes next by a call of the U-Net. One picture has all threads of the device; several are drawn in lanes, if there
+ * are any, each of which is at a piece of its own. Between two turns commands come in.
  */
 export class EngineLoop {
   private readonly admission: Admission;
@@ -32,12 +32,17 @@ export class EngineLoop {
   private readonly rowLimits: RowLimits;
   private running: Promise<void> | undefined;
   private readonly callTimes = new CallTimes();
+  private readonly lanes: Lanes | undefined;
+  private readonly places = new LanePlaces(laneCount);
+  private readonly pieces: Pieces;
   private isClosed = false;
 
+  /** @param onLost told when a thread of this engine has ended by itself: it must end too */
   constructor(
-    private readonly options: LoadingOptions,
+    options: LoadingOptions,
     memoryBytes: number,
     private readonly report: (message: EngineReport) => void,
+    onLost: (error: Error) => void,
   ) {
     this.registry = new ModelRegistry(
       memoryBytes,
@@ -46,8 +51,11 @@ export class EngineLoop {
       (key) => report({ type: 'released', key }),
     );
     this.rowLimits = new RowLimits(options.device, () => this.registry.drawingBytes);
-    this.admission = new Admission({ ...options, sharedSessions: new SharedSessions() }, this.registry, {
-      isIdle: () => this.drawings.length === 0 && this.enlarging.modelsInUse.length === 0,
+    const { device, intraOpNumThreads: threads } = options;
+    this.lanes = Lanes.of(device, threads, memoryBytes, onLost);
+    const loading = { ...options, sharedSessions: new SharedSessions(), ...(this.lanes && { lanes: this.lanes }) };
+    this.admission = new Admission(loading, this.registry, {
+      isIdle: () => this.drawings.length === 0 && this.places.areIdle && this.enlarging.modelsInUse.length === 0,
       isAlone: () => this.drawings.some(({ command }) => command.alone),
       begun: (drawing) => this.begin(drawing),
       failed: (command, error) => this.fail(command, error),
@@ -58,11 +66,23 @@ export class EngineLoop {
       charge: (owner, ms) => this.shares.charge(owner, ms),
     });
     this.enlarging = new Enlarging(this.registry, options, this.device, report);
+    this.pieces = new Pieces({
+      ...{ registry: this.registry, rowLimits: this.rowLimits, callTimes: this.callTimes, shares: this.shares, report },
+      drawings: () => this.drawings,
+      isEnlarging: () => this.enlarging.modelsInUse.length > 0,
+      end: (drawing, error) => this.end(drawing, error),
+      drawAlone: (drawing) => {
+        this.remove(drawing);
+        this.admission.addAlone(drawing);
+      },
+      decoded: (drawing) => this.decoded(drawing),
+    });
   }
 
   /** Draws, and reports how it went; never throws. */
   add(command: DrawCommand): void {
     this.admission.add(command);
+    this.places.wake();
     this.running ??= this.run().finally(() => (this.running = undefined));
   }
 
@@ -70,8 +90,10 @@ export class EngineLoop {
   async close(): Promise<void> {
     this.isClosed = true;
     await this.running;
+    await this.places.idle();
     await this.enlarging.close();
     await this.registry.clear();
+    await this.lanes?.close();
   }
 
   private async run(): Promise<void> {
@@ -79,19 +101,45 @@ export class EngineLoop {
       await setImmediate();
       this.endAborted();
       await this.device.run(() => this.admission.admit());
-      if (this.drawings.length === 0) {
-        await this.admission.settled();
-        continue;
-      }
-      const turn = chooseTurn(this.drawings, {
+      if (this.drawings.length === 0) await (this.places.areIdle ? this.admission.settled() : this.places.change());
+      else if (this.areLanesOfUse()) await this.goOnInLane();
+      else if (this.places.areIdle) await this.device.run(() => this.nextPiece()?.() ?? Promise.resolve());
+      else await this.places.change();
+    }
+  }
+
+  /** Whether there is more than one picture for the lanes, and nothing that only all threads together can do. */
+  private areLanesOfUse(): boolean {
+    const pictures = this.drawings.reduce((sum, { undecoded }) => sum + undecoded.length, 0);
+    const isAlone = this.drawings.some(({ command }) => command.alone);
+    if (pictures < laneCount || isAlone || this.enlarging.modelsInUse.length > 0) return false;
+    // Each is asked, because that is how its lanes are loaded.
+    return this.drawings.filter(({ model }) => !model.inLanes).length === 0;
+  }
+
+  private async goOnInLane(): Promise<void> {
+    const lane = this.places.free;
+    const piece = lane === undefined ? undefined : this.nextPiece(lane);
+    if (lane === undefined || !piece) return this.places.change();
+    this.places.begin(lane, piece);
+  }
+
+  /** A picture to decode, else the pictures whose turn it is. @param lane by which; without one, by all threads */
+  private nextPiece(lane?: number): (() => Promise<void>) | undefined {
+    for (const drawing of this.drawings) {
+      const denoised = drawing.undecoded.find((trajectory) => trajectory.done && !drawing.underWay.has(trajectory));
+      if (denoised) return () => this.pieces.decode(drawing, denoised, lane);
+    }
+    const turn = chooseTurn(
+      this.drawings.filter(({ pictures }) => pictures.length > 0),
+      {
         engineMs: (owner) => this.shares.of(owner),
         rowMs: this.callTimes.rowMs,
-        maxRows: (group) => this.maxRows(group),
-        isSharingSooner: (group, rows) => this.callTimes.isSharingSooner(group, rows),
-      });
-      if (turn.length > 0) await this.device.run(() => this.step(turn));
-      await this.retire(turn);
-    }
+        maxRows: (group) => this.maxRows(group, lane),
+        isSharingSooner: (group, rows) => this.callTimes.isSharingSooner(timesGroup(group, lane), rows),
+      },
+    );
+    return turn.length > 0 ? () => this.pieces.step(turn, lane) : undefined;
   }
 
   private endAborted(): void {
@@ -108,111 +156,24 @@ export class EngineLoop {
     this.report({ type: 'started', id: command.id, promptChunks, scheduler });
   }
 
-  private maxRows(group: string): number {
-    const isMember = ({ pictures }: DrawingInProgress) => pictures.some((picture) => picture.group === group);
-    return this.rowLimits.of(group, this.drawings.find(isMember)!);
+  /** Each lane has its part of the memory, and of the pictures. */
+  private maxRows(group: string, lane: number | undefined): number {
+    const rowsIn = (drawing: DrawingInProgress) =>
+      drawing.undecoded.reduce((sum, each) => sum + (drawing.groupOf(each) === group ? each.rows : 0), 0);
+    const most = this.rowLimits.of(
+      group,
+      this.drawings.find((drawing) => rowsIn(drawing) > 0)!,
+    );
+    if (lane === undefined) return most;
+    const rows = this.drawings.reduce((sum, drawing) => sum + rowsIn(drawing), 0);
+    return Math.max(1, Math.min(Math.floor(most / laneCount), Math.ceil(rows / laneCount)));
   }
 
-  private async step(turn: readonly DrawingTurn[]): Promise<void> {
-    const [{ candidate: first, pictures: firstPictures }] = turn;
-    const trajectories = turn.flatMap(({ pictures }) => pictures.map(({ trajectory }) => trajectory));
-    const rows = trajectories.reduce((sum, trajectory) => sum + trajectory.rows, 0);
-    let startedAt: number;
-    try {
-      await this.registry.makeRoom(rows * bytesPerRow(first.pipeline.facts, first.command.request));
-      startedAt = performance.now();
-      await first.pipeline.step(trajectories);
-    } catch (error) {
-      return this.stepFailed(turn, rows, error);
-    }
-    const stepMs = performance.now() - startedAt;
-    this.callTimes.note(firstPictures[0].group, rows, stepMs);
-    for (const { candidate, pictures } of turn) {
-      const ms = (stepMs * pictures.reduce((sum, picture) => sum + picture.rows, 0)) / rows;
-      candidate.computeMs += ms;
-      candidate.isSuspect = false;
-      this.shares.charge(candidate.owner, ms);
-    }
-    const moved = new Set(turn.map(({ candidate }) => candidate));
-    for (const drawing of this.drawings) drawing.passedOver = moved.has(drawing) ? 0 : drawing.passedOver + 1;
-    this.report({ type: 'stepped', drawings: turn.length, pictures: trajectories.length, rows, stepMs });
-    this.tell(turn.map(({ candidate }) => candidate));
-  }
-
-  /**
-   * A call that ran out of memory is tried with half of its rows. One that failed otherwise is tried by each of its drawings alone,
-   * so that it fails nobody but the one whose fault it is.
-   */
-  private async stepFailed(turn: readonly DrawingTurn[], rows: number, error: unknown): Promise<void> {
-    const [{ candidate: first, pictures }] = turn;
-    const [{ group, rows: rowsOfPicture }] = pictures;
-    if (error instanceof OutOfMemoryError && this.rowLimits.halve(group, rows, rowsOfPicture)) return;
-    if (turn.length === 1) return void (await this.endUnlessRoom(first, error));
-    for (const { candidate } of turn) candidate.isSuspect = true;
-  }
-
-  /**
-   * Ends a drawing, unless it ran out of memory and more can be had: from idle models, else by drawing it anew with nothing beside it.
-   * @returns whether there is more memory now, so that what failed may be tried again
-   */
-  private async endUnlessRoom(drawing: DrawingInProgress, error: unknown): Promise<boolean> {
-    if (error instanceof OutOfMemoryError && (await this.registry.releaseIdle())) return true;
-    const hasOthers = this.drawings.length > 1 || this.enlarging.modelsInUse.length > 0;
-    if (!(error instanceof OutOfMemoryError) || !hasOthers) this.end(drawing, error);
-    else {
-      this.remove(drawing);
-      this.admission.addAlone(drawing);
-    }
-    return false;
-  }
-
-  /** Tells how far these are, with at most one preview a turn: of the drawing that has waited longest for one. */
-  private tell(drawings: readonly DrawingInProgress[]): void {
-    const now = performance.now();
-    const [due] = drawings
-      .filter((drawing) => drawing.previewDueMs(now) >= 0)
-      .sort((a, b) => b.previewDueMs(now) - a.previewDueMs(now));
-    for (const drawing of drawings)
-      try {
-        const preview = drawing === due && { preview: drawing.preview(now) };
-        this.report({ type: 'progress', id: drawing.command.id, ...drawing.progress, ...preview });
-      } catch (error) {
-        this.end(drawing, error);
-      }
-  }
-
-  /** Decodes the pictures that this turn finished, and hands them on. */
-  private async retire(turn: readonly DrawingTurn[]): Promise<void> {
-    for (const { candidate, pictures } of turn)
-      for (const { trajectory } of pictures.filter((picture) => picture.trajectory.done)) {
-        await setImmediate();
-        if (!this.drawings.includes(candidate) || candidate.isAborted) break;
-        await this.device.run(() => this.decode(candidate, trajectory));
-      }
-  }
-
-  private async decode(
-    drawing: DrawingInProgress,
-    trajectory: DrawingInProgress['trajectories'][number],
-  ): Promise<void> {
+  private decoded(drawing: DrawingInProgress): void {
     const { id, upscaler } = drawing.command;
-    const startedAt = performance.now();
-    try {
-      const picture = await drawing.timed(() => drawing.pipeline.decode(trajectory));
-      this.shares.charge(drawing.owner, performance.now() - startedAt);
-      const index = drawing.decoded.push(picture) - 1;
-      if (!upscaler && index >= drawing.handedOn) this.report({ type: 'picture', id, index, picture, upscaled: false });
-    } catch (error) {
-      if (await this.endUnlessRoom(drawing, error)) await this.decode(drawing, trajectory);
-      return;
-    }
-    if (drawing.decoded.length < drawing.trajectories.length) return;
-    if (!upscaler) {
-      this.report({ type: 'done', id, computeMs: drawing.computeMs });
-      return this.remove(drawing);
-    }
     this.remove(drawing);
-    this.enlarging.add(drawing, upscaler);
+    if (upscaler) this.enlarging.add(drawing, upscaler);
+    else this.report({ type: 'done', id, computeMs: drawing.computeMs });
   }
 
   private end(drawing: DrawingInProgress, error: unknown): void {

@@ -105,6 +105,8 @@ export interface EngineStep {
   pictures: number;
   rows: number;
   stepMs: number;
+  /** Time of the engine: where it makes several calls at once, each has its part. */
+  engineMs: number;
 }
 
 export interface ModelLoaded {

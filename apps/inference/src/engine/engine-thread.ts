@@ -17,7 +17,13 @@ async function main(port: NonNullable<typeof parentPort>, settings: EngineSettin
   if (!device) return;
   const { intraOpNumThreads, cacheDir, mergedCacheBytes } = settings;
   const memoryBytes = settings.memoryBytes ?? (await defaultMemoryBytes(device));
-  const loop = new EngineLoop({ device, intraOpNumThreads, cacheDir, mergedCacheBytes }, memoryBytes, report);
+  const lost = (error: Error): void => {
+    // Outside of every promise, so that it ends this thread.
+    process.nextTick(() => {
+      throw error;
+    });
+  };
+  const loop = new EngineLoop({ device, intraOpNumThreads, cacheDir, mergedCacheBytes }, memoryBytes, report, lost);
   port.on('message', (command: EngineCommand) => {
     if (command.type === 'draw') loop.add(command);
     else void loop.close().then(() => port.close());

@@ -1,8 +1,10 @@
 import { stat } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
-import type { Device, SharedSessions } from '@app/diffusion';
+import type { Device, GraphFile, SharedSessions } from '@app/diffusion';
 import { executionProviders, readModelFolder, StableDiffusionPipeline } from '@app/diffusion';
 import type { ModelSource, UpscalerSource } from './engine-protocol';
+import type { Lanes } from './lanes';
+import { LoadedModel } from './loaded-model';
 import { pruneMerged } from './merge-cache';
 import { mergedModel } from './merged-model';
 import type { ModelRegistry, ModelSpec } from './model-registry';
@@ -12,7 +14,7 @@ import { TiledUpscaler } from './tiled-upscaler';
  * Estimated memory of a loaded model: its weights, the copies in another order that the runtime's kernels need, and the sessions'
  * other needs. The bundled model, of 20 MB, takes 82 MB.
  */
-const memoryOf = (fileBytes: number): number => 1.5 * fileBytes + 50 * 2 ** 20;
+const memoryOfFiles = (fileBytes: number): number => 1.5 * fileBytes + 50 * 2 ** 20;
 
 export interface LoadingOptions {
   device: Device;
@@ -22,29 +24,40 @@ export interface LoadingOptions {
   mergedCacheBytes?: number;
   /** By which Fine-Tunes and their bases have the parts in common that a merge has not changed. */
   sharedSessions?: SharedSessions;
+  /** Where small models are loaded as well. */
+  lanes?: Lanes;
   /** Ends loading and merging at the next part. */
   signal?: Pick<AbortSignal, 'throwIfAborted'>;
 }
 
-/** How the pipeline of a model is loaded, a Fine-Tune's weights merged in. @throws what the diffusion library throws of folders and weights */
+/** How a model is loaded, a Fine-Tune's weights merged in. @throws what the diffusion library throws of folders and weights */
 export async function describePipeline(
   source: ModelSource,
-  { cacheDir, mergedCacheBytes, ...options }: LoadingOptions,
-): Promise<ModelSpec<StableDiffusionPipeline>> {
+  { cacheDir, mergedCacheBytes, lanes, ...options }: LoadingOptions,
+): Promise<ModelSpec<LoadedModel>> {
   const merges = join(cacheDir, 'finetunes');
   const folder = await mergedModel(source, merges, options.signal);
   // What cannot be removed now is tried again after the next merge; it is no reason not to draw.
   if (source.weights && mergedCacheBytes !== undefined)
     await pruneMerged(merges, mergedCacheBytes).catch(() => undefined);
   const { textEncoder, unet, vaeDecoder } = await readModelFolder(folder, options.device);
-  const files = [textEncoder, unet, vaeDecoder].flatMap(({ path, externalFiles }) => [
+  const optimizedModelDir = graphCache(cacheDir);
+  const load = () => StableDiffusionPipeline.load(folder, { ...options, optimizedModelDir });
+  const [bytes, laneBytes] = [await memoryOf(textEncoder, unet, vaeDecoder), await memoryOf(unet, vaeDecoder)];
+  const bytesWithLanes = lanes?.bytesWith(bytes, laneBytes);
+  if (!lanes || bytesWithLanes === undefined) return { bytes, load: async () => new LoadedModel(await load()) };
+  const open = () => lanes.open({ unet, vaeDecoder }, optimizedModelDir);
+  // Room for the lanes is kept from the start, so that nothing has to make room when they are needed.
+  return { bytes: bytesWithLanes, load: async () => new LoadedModel(await load(), open) };
+}
+
+/** Memory of sessions of these graphs. */
+async function memoryOf(...graphs: readonly GraphFile[]): Promise<number> {
+  const files = graphs.flatMap(({ path, externalFiles }) => [
     path,
     ...externalFiles.map((name) => join(dirname(path), name)),
   ]);
-  return {
-    bytes: memoryOf(await sizeOf(files)),
-    load: () => StableDiffusionPipeline.load(folder, { ...options, optimizedModelDir: graphCache(cacheDir) }),
-  };
+  return memoryOfFiles(await sizeOf(files));
 }
 
 /**
@@ -66,7 +79,7 @@ export function loadUpscaler(
   { device, intraOpNumThreads }: LoadingOptions,
 ): Promise<TiledUpscaler> {
   return registry.get(key, async () => ({
-    bytes: memoryOf(await sizeOf([file])),
+    bytes: memoryOfFiles(await sizeOf([file])),
     // Without its arena the runtime frees memory between two operators: a fifth slower, with half the memory.
     load: () =>
       TiledUpscaler.load(file, {

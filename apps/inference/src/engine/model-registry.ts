@@ -1,4 +1,5 @@
 import type { ModelLoaded } from './engine-protocol';
+import { OneAtATime } from './one-at-a-time';
 
 /** Anything with sessions to release. */
 export interface Releasable {
@@ -13,11 +14,13 @@ export interface ModelSpec<T extends Releasable> {
 
 /**
  * The loaded models of one device. Loads on first use and keeps what fits into a budget. The least recently used go first, but none
- * that is in use; a model is loaded, however large, if nothing else is in the way. Calls must not overlap.
+ * that is in use; a model is loaded, however large, if nothing else is in the way. One call waits for the other.
  */
 export class ModelRegistry {
   /** In order of use, because a map keeps insertion order. */
   private readonly loaded = new Map<string, { model: Releasable; bytes: number }>();
+
+  private readonly inOrder = new OneAtATime();
 
   /** @param inUse keys of the models that may not be released now */
   constructor(
@@ -45,34 +48,13 @@ export class ModelRegistry {
   }
 
   /** The model of this key, which must always have the same type. A model that fails to load is not kept. */
-  async get<T extends Releasable>(key: string, describe: () => Promise<ModelSpec<T>>): Promise<T> {
-    const found = this.loaded.get(key);
-    if (found) {
-      this.loaded.delete(key);
-      this.loaded.set(key, found);
-      return found.model as T;
-    }
-    const spec = await describe();
-    // Room is made first: two large models at once may be more than there is memory.
-    await this.makeRoom(spec.bytes);
-    const startedAt = performance.now();
-    const model = await spec.load();
-    this.loaded.set(key, { model, bytes: spec.bytes });
-    const loadMs = Math.round(performance.now() - startedAt);
-    this.onLoad({ key, loadMs, modelBytes: spec.bytes, totalBytes: this.bytes });
-    return model;
+  get<T extends Releasable>(key: string, describe: () => Promise<ModelSpec<T>>): Promise<T> {
+    return this.inOrder.run(() => this.find(key, describe));
   }
 
   /** Releases models that are not in use until so many bytes are free, or none is left to release. @returns how many it released */
-  async makeRoom(bytes: number): Promise<number> {
-    let released = 0;
-    const inUse = this.inUse();
-    for (const key of [...this.loaded.keys()].filter((each) => !inUse.has(each))) {
-      if (this.bytes + bytes <= this.budgetBytes) break;
-      await this.release(key);
-      released++;
-    }
-    return released;
+  makeRoom(bytes: number): Promise<number> {
+    return this.inOrder.run(() => this.releaseFor(bytes));
   }
 
   /** Releases every model that is not in use. @returns whether there was one */
@@ -81,8 +63,39 @@ export class ModelRegistry {
   }
 
   /** Releases every model. */
-  async clear(): Promise<void> {
-    for (const key of [...this.loaded.keys()]) await this.release(key);
+  clear(): Promise<void> {
+    return this.inOrder.run(async () => {
+      for (const key of [...this.loaded.keys()]) await this.release(key);
+    });
+  }
+
+  private async find<T extends Releasable>(key: string, describe: () => Promise<ModelSpec<T>>): Promise<T> {
+    const found = this.loaded.get(key);
+    if (found) {
+      this.loaded.delete(key);
+      this.loaded.set(key, found);
+      return found.model as T;
+    }
+    const spec = await describe();
+    // Room is made first: two large models at once may be more than there is memory.
+    await this.releaseFor(spec.bytes);
+    const startedAt = performance.now();
+    const model = await spec.load();
+    this.loaded.set(key, { model, bytes: spec.bytes });
+    const loadMs = Math.round(performance.now() - startedAt);
+    this.onLoad({ key, loadMs, modelBytes: spec.bytes, totalBytes: this.bytes });
+    return model;
+  }
+
+  private async releaseFor(bytes: number): Promise<number> {
+    let released = 0;
+    const inUse = this.inUse();
+    for (const key of [...this.loaded.keys()].filter((each) => !inUse.has(each))) {
+      if (this.bytes + bytes <= this.budgetBytes) break;
+      await this.release(key);
+      released++;
+    }
+    return released;
   }
 
   private async release(key: string): Promise<void> {

@@ -1,0 +1,53 @@
+/**
+ * So many pieces of work may begin beside one that is under way. What takes longer is taken to hang: the engine then says nothing any
+ * more, which is how it is noticed.
+ */
+const mostBeside = 300;
+
+/** Which lanes are at a piece of work. */
+export class LanePlaces {
+  /** For each lane that is busy, how many pieces have begun in others since. */
+  private readonly busy = new Map<number, number>();
+  private hasChanged = false;
+  private onChange = (): void => undefined;
+
+  constructor(private readonly count: number) {}
+
+  /** Whether no lane is at anything. */
+  get areIdle(): boolean {
+    return this.busy.size === 0;
+  }
+
+  /** A lane that may begin a piece of work. */
+  get free(): number | undefined {
+    if ([...this.busy.values()].some((beside) => beside >= mostBeside)) return undefined;
+    return Array.from({ length: this.count }, (_, lane) => lane).find((lane) => !this.busy.has(lane));
+  }
+
+  /** Begins a piece of work, and does not wait for it. @param work never rejects */
+  begin(lane: number, work: () => Promise<void>): void {
+    for (const [other, beside] of this.busy) this.busy.set(other, beside + 1);
+    this.busy.set(lane, 0);
+    void work().finally(() => {
+      this.busy.delete(lane);
+      this.wake();
+    });
+  }
+
+  /** Lets who waits look again. */
+  wake(): void {
+    this.hasChanged = true;
+    this.onChange();
+  }
+
+  /** Resolves when a lane has ended a piece of work, or at `wake`; at once if that was so since the last time. One may wait at a time. */
+  async change(): Promise<void> {
+    if (!this.hasChanged) await new Promise<void>((resolve) => (this.onChange = resolve));
+    this.hasChanged = false;
+  }
+
+  /** Resolves when no lane is at anything. */
+  async idle(): Promise<void> {
+    while (!this.areIdle) await this.change();
+  }
+}

@@ -1,0 +1,66 @@
+import type { Device, GraphFile, GraphSession } from '@app/diffusion';
+import { Lane } from './lane';
+
+/** Pieces of work that a processor does side by side: calls of half the threads each do more together than one after the other with all. */
+export const laneCount = 2;
+/** A model is loaded into lanes only if it takes no more than this part of the memory with them: their weights are copies. */
+const shareOfMemory = 1 / 4;
+
+/** The graphs that pictures are drawn with, once their texts are encoded. */
+export type DrawingGraphs<T> = Record<'unet' | 'vaeDecoder', T>;
+
+/** The lanes of an engine: threads with half of its processor threads each. They start when they are first needed. */
+export class Lanes {
+  private lanes: readonly Lane[] = [];
+
+  /** @param onLost told when a lane has ended by itself and the others have ended what they were at: the engine is of no use */
+  constructor(
+    private readonly threads: number,
+    private readonly memoryBytes: number,
+    private readonly onLost: (error: Error) => void,
+  ) {}
+
+  /** None on a GPU, which has no halves, nor for a single thread. */
+  static of(device: Device, threads: number, memoryBytes: number, onLost: (error: Error) => void): Lanes | undefined {
+    return device === 'cpu' && threads >= laneCount ? new Lanes(threads, memoryBytes, onLost) : undefined;
+  }
+
+  /** What a model takes with its copies in the lanes; undefined if that is too much for it to have them. */
+  bytesWith(modelBytes: number, laneBytes: number): number | undefined {
+    const bytes = modelBytes + laneCount * laneBytes;
+    return bytes <= this.memoryBytes * shareOfMemory ? bytes : undefined;
+  }
+
+  /** @returns the graphs in each lane @throws Error if one cannot be loaded; then none stays loaded */
+  async open(graphs: DrawingGraphs<GraphFile>, cacheOf: (graph: string) => Promise<string>) {
+    const opened: GraphSession[] = [];
+    const inLane = async (lane: Lane, index: number): Promise<DrawingGraphs<GraphSession>> => {
+      // Where they cannot be halved, one lane has one thread more.
+      const intraOpNumThreads = Math.floor((this.threads + index) / laneCount);
+      const open = async (graph: GraphFile): Promise<GraphSession> => {
+        const session = await lane.open({ graph, intraOpNumThreads, optimizedModelDir: await cacheOf(graph.path) });
+        opened.push(session);
+        return session;
+      };
+      return { unet: await open(graphs.unet), vaeDecoder: await open(graphs.vaeDecoder) };
+    };
+    if (this.lanes.length === 0)
+      this.lanes = Array.from({ length: laneCount }, () => new Lane((error) => void this.lost(error)));
+    const results = await Promise.allSettled(this.lanes.map(inLane));
+    const failed = results.find((result) => result.status === 'rejected');
+    if (!failed) return results.map((result) => (result as PromiseFulfilledResult<DrawingGraphs<GraphSession>>).value);
+    await Promise.all(opened.map((session) => session.release()));
+    throw failed.reason as Error;
+  }
+
+  /** Ends the threads when they have done what they were asked for. */
+  async close(): Promise<void> {
+    await Promise.all(this.lanes.map((lane) => lane.close()));
+  }
+
+  private async lost(error: Error): Promise<void> {
+    // A thread that is ended inside the runtime takes the process with it.
+    await this.close();
+    this.onLost(error);
+  }
+}

@@ -1,0 +1,34 @@
+import type { GraphSession, Renderer, StableDiffusionPipeline } from '@app/diffusion';
+import type { DrawingGraphs } from './lanes';
+import type { Releasable } from './model-registry';
+
+/** A model that can be drawn with: by all threads of the device, and if it is small by each of the engine's lanes. */
+export class LoadedModel implements Releasable {
+  private opening: Promise<readonly DrawingGraphs<GraphSession>[]> | undefined;
+  private renderers: readonly Renderer[] | undefined;
+
+  /** @param open loads its graphs into each lane */
+  constructor(
+    readonly pipeline: StableDiffusionPipeline,
+    private readonly open?: () => Promise<readonly DrawingGraphs<GraphSession>[]>,
+  ) {}
+
+  /** A renderer for each lane; undefined if there is none yet. The first question loads them. */
+  get inLanes(): readonly Renderer[] | undefined {
+    if (this.open && !this.opening) {
+      this.opening = this.open();
+      this.opening.then(
+        (graphs) => (this.renderers = graphs.map((each) => this.pipeline.rendererOver(each))),
+        // For want of memory, or because its files are gone: it is drawn without lanes.
+        () => undefined,
+      );
+    }
+    return this.renderers;
+  }
+
+  async release(): Promise<void> {
+    const lanes = (await this.opening?.catch(() => undefined)) ?? [];
+    await Promise.all(lanes.flatMap(({ unet, vaeDecoder }) => [unet.release(), vaeDecoder.release()]));
+    await this.pipeline.release();
+  }
+}

@@ -1,0 +1,160 @@
+import { OutOfMemoryError } from '@app/diffusion';
+import type { Renderer, Trajectory } from '@app/diffusion';
+import type { CallTimes } from './call-times';
+import type { DrawingInProgress } from './drawing-in-progress';
+import type { EngineReport } from './engine-protocol';
+import type { EngineShares } from './engine-shares';
+import { laneCount } from './lanes';
+import type { ModelRegistry } from './model-registry';
+import { bytesPerRow } from './picture-memory';
+import type { RowLimits } from './row-limits';
+import type { Turn } from './turn';
+
+type DrawingTurn = Turn<DrawingInProgress>;
+
+/** What the pieces of work have to know of the engine, and what they tell it. */
+export interface PiecesHost {
+  registry: ModelRegistry;
+  rowLimits: RowLimits;
+  callTimes: CallTimes;
+  shares: EngineShares;
+  report: (message: EngineReport) => void;
+  drawings: () => readonly DrawingInProgress[];
+  isEnlarging: () => boolean;
+  end: (drawing: DrawingInProgress, error: unknown) => void;
+  /** It is drawn anew with nothing beside it. */
+  drawAlone: (drawing: DrawingInProgress) => void;
+  /** Every picture of it is decoded. */
+  decoded: (drawing: DrawingInProgress) => void;
+}
+
+/** Calls of a lane take other times than those of all threads. */
+export const timesGroup = (group: string, lane: number | undefined): string =>
+  lane === undefined ? group : `${group} in a lane`;
+
+/** The part of the engine that a piece of work has. */
+const shareOf = (lane: number | undefined): number => (lane === undefined ? 1 : 1 / laneCount);
+
+/** The pieces of an engine's work: a call of the U-Net, and decoding a picture. Each reports how it went and never throws. */
+export class Pieces {
+  constructor(private readonly host: PiecesHost) {}
+
+  /** @param lane by which; without one, by all threads */
+  async step(turn: readonly DrawingTurn[], lane?: number): Promise<void> {
+    const { registry, callTimes, shares, report } = this.host;
+    const [{ candidate: first, pictures: firstPictures }] = turn;
+    const trajectories = turn.flatMap(({ pictures }) => pictures.map(({ trajectory }) => trajectory));
+    const rows = trajectories.reduce((sum, trajectory) => sum + trajectory.rows, 0);
+    const { group } = firstPictures[0];
+    let startedAt = performance.now();
+    try {
+      await this.underWay(turn, async () => {
+        await registry.makeRoom((rows / shareOf(lane)) * bytesPerRow(first.pipeline.facts, first.command.request));
+        startedAt = performance.now();
+        await rendererOf(first, lane).step(trajectories);
+      });
+    } catch (error) {
+      return this.stepFailed(turn, rows, error, lane);
+    }
+    const stepMs = performance.now() - startedAt;
+    const engineMs = stepMs * shareOf(lane);
+    callTimes.note(timesGroup(group, lane), rows, engineMs);
+    for (const { candidate, pictures } of turn) {
+      const ms = (engineMs * pictures.reduce((sum, picture) => sum + picture.rows, 0)) / rows;
+      candidate.computeMs += ms;
+      candidate.isSuspect = false;
+      shares.charge(candidate.owner, ms);
+    }
+    const moved = new Set(turn.map(({ candidate }) => candidate));
+    for (const drawing of this.host.drawings())
+      if (moved.has(drawing)) drawing.passedOver = 0;
+      else if (drawing.underWay.size === 0) drawing.passedOver++;
+    report({ type: 'stepped', drawings: turn.length, pictures: trajectories.length, rows, stepMs, engineMs });
+    this.tell(turn.map(({ candidate }) => candidate).filter((drawing) => this.isDrawn(drawing)));
+  }
+
+  /** Decodes a picture, and hands on those that are ready. @param lane by which; without one, by all threads */
+  async decode(drawing: DrawingInProgress, trajectory: Trajectory, lane?: number): Promise<void> {
+    const { shares, report, decoded } = this.host;
+    const { id, upscaler } = drawing.command;
+    const startedAt = performance.now();
+    drawing.underWay.add(trajectory);
+    try {
+      const picture = await rendererOf(drawing, lane).decode(trajectory);
+      if (!this.isDrawn(drawing)) return;
+      const engineMs = (performance.now() - startedAt) * shareOf(lane);
+      drawing.computeMs += engineMs;
+      shares.charge(drawing.owner, engineMs);
+      const next = drawing.took(trajectory, picture);
+      if (!upscaler)
+        for (const { index, image } of next) report({ type: 'picture', id, index, picture: image, upscaled: false });
+      if (drawing.undecoded.length === 0) decoded(drawing);
+    } catch (error) {
+      await this.endUnlessRoom(drawing, error, lane);
+    } finally {
+      drawing.underWay.delete(trajectory);
+    }
+  }
+
+  /** Nobody else moves these pictures on meanwhile. */
+  private async underWay(turn: readonly DrawingTurn[], work: () => Promise<void>): Promise<void> {
+    for (const { candidate, pictures } of turn)
+      for (const { trajectory } of pictures) candidate.underWay.add(trajectory);
+    try {
+      await work();
+    } finally {
+      for (const { candidate, pictures } of turn)
+        for (const { trajectory } of pictures) candidate.underWay.delete(trajectory);
+    }
+  }
+
+  /** Whether it is not given up, nor at its end. */
+  private isDrawn(drawing: DrawingInProgress): boolean {
+    return this.host.drawings().includes(drawing);
+  }
+
+  /**
+   * A call that ran out of memory is tried with half of its rows. One that failed otherwise is tried by each of its drawings alone,
+   * so that it fails nobody but the one whose fault it is.
+   */
+  private async stepFailed(turn: readonly DrawingTurn[], rows: number, error: unknown, lane?: number): Promise<void> {
+    const [{ candidate: first, pictures }] = turn;
+    const [{ group, rows: rowsOfPicture }] = pictures;
+    if (error instanceof OutOfMemoryError && this.host.rowLimits.halve(group, rows, rowsOfPicture)) return;
+    if (turn.length === 1) return this.endUnlessRoom(first, error, lane);
+    for (const { candidate } of turn) candidate.isSuspect = true;
+  }
+
+  /** Ends a drawing, unless it ran out of memory and more can be had: from idle models, else by drawing it anew with nothing beside it. */
+  private async endUnlessRoom(drawing: DrawingInProgress, error: unknown, lane?: number): Promise<void> {
+    const { registry, drawings, isEnlarging, end, drawAlone } = this.host;
+    if (!this.isDrawn(drawing)) return;
+    if (error instanceof OutOfMemoryError && (await registry.releaseIdle())) return;
+    const hasOthers = lane !== undefined || drawings().length > 1 || isEnlarging();
+    if (error instanceof OutOfMemoryError && hasOthers) drawAlone(drawing);
+    else end(drawing, error);
+  }
+
+  /** Tells how far these are, with at most one preview a turn: of the drawing that has waited longest for one. */
+  private tell(drawings: readonly DrawingInProgress[]): void {
+    const { report, end } = this.host;
+    const now = performance.now();
+    const [due] = drawings
+      .filter((drawing) => drawing.previewDueMs(now) >= 0)
+      .sort((a, b) => b.previewDueMs(now) - a.previewDueMs(now));
+    for (const drawing of drawings)
+      try {
+        const preview = drawing === due && { preview: drawing.preview(now) };
+        report({ type: 'progress', id: drawing.command.id, ...drawing.progress, ...preview });
+      } catch (error) {
+        end(drawing, error);
+      }
+  }
+}
+
+function rendererOf(
+  { pipeline, model }: DrawingInProgress,
+  lane: number | undefined,
+): Pick<Renderer, 'step' | 'decode'> {
+  return lane === undefined ? pipeline : model.inLanes![lane];
+}

@@ -1,0 +1,153 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Drawing } from '../../apps/inference/src/engine/engine';
+import { Engine } from '../../apps/inference/src/engine/engine';
+import { DrawingAbortedError, EngineLostError } from '../../apps/inference/src/engine/engine-errors';
+import type {
+  DrawRequest,
+  EngineStep,
+  ModelLoaded,
+  ModelSource,
+  RgbPicture,
+} from '../../apps/inference/src/engine/engine-protocol';
+import { dyingLaneFile, hangingLaneFile, threadFile } from '../support/inference';
+
+const folder = join(__dirname, '..', 'golden', 'models', 'tiny', 'sd15-diffusers');
+const tiny: ModelSource = { key: 'tiny', name: 'tiny', folder, hash: 'a'.repeat(64) };
+
+const request: DrawRequest = {
+  prompt: 'a red circle',
+  negativePrompt: 'green',
+  guidanceScale: 7.5,
+  numInferenceSteps: 20,
+  seed: 1,
+  numImages: 1,
+  scheduler: 'euler',
+  width: 64,
+  height: 64,
+  promptWeighting: false,
+};
+
+describe('an engine with two threads, which draws several pictures in lanes', () => {
+  let cacheDir: string;
+  let engine: Engine;
+  const steps: EngineStep[] = [];
+  const loaded: ModelLoaded[] = [];
+
+  beforeAll(async () => {
+    cacheDir = mkdtempSync(join(tmpdir(), 'darkroom-lanes-'));
+    engine = engineWith({});
+    await untilLanesAreUsed(engine);
+  });
+  beforeEach(() => void (steps.length = loaded.length = 0));
+  afterAll(async () => {
+    await engine.close();
+    rmSync(cacheDir, { recursive: true, force: true });
+  });
+
+  function engineWith(change: Partial<ConstructorParameters<typeof Engine>[0]>): Engine {
+    return new Engine({
+      device: 'cpu',
+      intraOpNumThreads: 2,
+      stallMs: 60_000,
+      cacheDir,
+      threadFile,
+      onStep: (step) => steps.push(step),
+      onLoaded: (each) => loaded.push(each),
+      ...change,
+    });
+  }
+
+  async function draw(values: Partial<DrawRequest>, rest: Partial<Drawing> = {}, by = engine): Promise<RgbPicture[]> {
+    const pictures: RgbPicture[] = [];
+    await by.draw({
+      owner: 'somebody',
+      model: tiny,
+      request: { ...request, ...values },
+      // In order, each once.
+      onPicture: (index, picture) => expect(pictures.push(picture)).toBe(index + 1),
+      ...rest,
+    });
+    return pictures;
+  }
+
+  const isInLane = ({ stepMs, engineMs }: EngineStep): boolean => engineMs < stepMs;
+
+  /** The lanes are loaded while the first pictures that could use them are drawn. */
+  async function untilLanesAreUsed(by: Engine): Promise<void> {
+    while (!steps.some(isInLane)) await draw({ numImages: 2, numInferenceSteps: 50 }, {}, by);
+  }
+
+  it('draws one picture with all threads, and several in lanes, each the same to the last bit', async () => {
+    const kinds = Array.from({ length: 6 }, (_, i) => ({
+      prompt: `picture ${i}`,
+      seed: i,
+      guidanceScale: i % 2 ? 1 : 7.5,
+      numInferenceSteps: 5 + 3 * i,
+      scheduler: ['euler', 'ddim', 'euler_a', 'dpmpp_2m', 'unipc', 'heun'][i],
+    }));
+    const alone: RgbPicture[][] = [];
+    for (const values of kinds) alone.push(await draw(values));
+    expect(steps.some(isInLane)).toBe(false);
+    expect(await Promise.all(kinds.map((values) => draw(values)))).toEqual(alone);
+    expect(steps.filter(isInLane).length).toBeGreaterThan(10);
+  });
+
+  it('hands the pictures of one request on in their order', async () => {
+    const alone: RgbPicture[] = [];
+    for (const seed of [1, 2, 3, 4, 5]) alone.push(...(await draw({ seed })));
+    expect(await draw({ numImages: 5 })).toEqual(alone);
+  });
+
+  it('lets go of what is given up while some of its pictures are decoded, and draws the others', async () => {
+    const stop = new AbortController();
+    // More pictures than the lanes are at together: when the first is decoded, there is much left.
+    const given = draw({ numImages: 16 }, { signal: stop.signal, onPicture: () => stop.abort() });
+    const other = draw({ seed: 2 });
+    await expect(given).rejects.toThrow(DrawingAbortedError);
+    expect(await other).toEqual(await draw({ seed: 2 }));
+  });
+
+  it('keeps room for the copies in the lanes, and has none where a model is not small against the memory', async () => {
+    const [wide, single, small] = [{}, { intraOpNumThreads: 1 }, { memoryBytes: 300 * 2 ** 20 }].map(engineWith);
+    for (const each of [wide, single, small]) await draw({ numImages: 4, numInferenceSteps: 2 }, {}, each);
+    const [inLanes, alone, without] = loaded.map(({ modelBytes }) => modelBytes);
+    expect(inLanes).toBeGreaterThan(2 * alone);
+    expect(without).toBe(alone);
+    await Promise.all([wide, single, small].map((each) => each.close()));
+  });
+
+  it('ends with a lane that dies while it decodes, and starts again', async () => {
+    const crashes: Error[] = [];
+    const dying = engineWith({ threadFile: dyingLaneFile, onCrash: (error) => crashes.push(error) });
+    const both = await lostByFault(dying);
+    for (const error of both) expect(error).toBeInstanceOf(EngineLostError);
+    expect(crashes.map(({ cause }) => String(cause))).toEqual([expect.stringContaining('A lane of the engine ended')]);
+    expect(await draw({ numImages: 3 }, {}, dying)).toEqual(await draw({ numImages: 3 }));
+    await dying.close();
+  });
+
+  it('counts as hung when one lane hangs, however much the other has to draw', async () => {
+    const stalls: Error[] = [];
+    const onStall = (error: Error): void => void stalls.push(error);
+    const hanging = engineWith({ threadFile: hangingLaneFile, stallMs: 1_000, onStall });
+    for (const error of await lostByFault(hanging)) expect(error).toBeInstanceOf(EngineLostError);
+    expect(stalls).toHaveLength(1);
+    await hanging.close(10_000);
+  });
+
+  /** What becomes of two drawings of an engine in which the first lane that decodes breaks. */
+  async function lostByFault(by: Engine): Promise<unknown[]> {
+    // Long enough for the lanes to be loaded, and without an end.
+    const long = draw({ numInferenceSteps: 999, numImages: 2, scheduler: 'ddim' }, {}, by);
+    const lost = long.catch((error: unknown) => error);
+    for (;;) {
+      const failed = await draw({ numInferenceSteps: 5 }, {}, by).then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+      if (failed) return [failed, await lost];
+    }
+  }
+});
