@@ -2,6 +2,7 @@ const { execFileSync } = require('node:child_process');
 const { chmodSync, mkdtempSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
+const { makeMemoryFolder } = require('./memory-folder.cjs');
 
 const root = join(__dirname, '..', '..');
 const template = 'template_darkroom';
@@ -10,10 +11,17 @@ const template = 'template_darkroom';
 module.exports = async function globalSetup() {
   execFileSync(process.execPath, [join(root, 'scripts', 'build.mjs'), '--if-needed'], { stdio: 'inherit' });
   const { EmbeddedPostgres, migrate } = require(join(root, 'dist', 'libs', 'database', 'src', 'index.js'));
-  const folder = mkdtempSync(join(tmpdir(), 'darkroom-test-'));
+  const folder = makeMemoryFolder() ?? mkdtempSync(join(tmpdir(), 'darkroom-test-'));
   // If the tests run as root, PostgreSQL's unprivileged user could not enter a temporary folder otherwise.
   chmodSync(folder, 0o711);
-  const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' };
+  const settings = {
+    fsync: 'off',
+    synchronous_commit: 'off',
+    full_page_writes: 'off',
+    max_connections: '300',
+    // A run would fill the gigabyte that it is by default.
+    max_wal_size: '256MB',
+  };
   const postgres = await EmbeddedPostgres.start(folder, { settings });
   globalThis.testPostgres = { postgres, folder };
   const { Client } = require('pg');
@@ -32,6 +40,7 @@ module.exports = async function globalSetup() {
     process.env.TEST_WITHOUT_REDIS = 'true';
   }
   // Spec files run in other processes, which inherit the environment.
+  process.env.TMPDIR = folder;
   process.env.TEST_DATABASE_URL = postgres.url;
   process.env.TEST_DATABASE_TEMPLATE = template;
   process.env.TEST_MODELS_DIR = models;

@@ -15,7 +15,7 @@ module.exports = class SharedLibrariesRuntime extends Runtime {
     super(...args);
     const { executor } = this;
     // Into the realm of the process, see `node-environment.cjs`.
-    executor.compile = (source, filename) => compileFunction(source, executor.injectedModuleParameters, { filename });
+    executor.compile = (source, filename) => compileOnce(source, filename, executor.injectedModuleParameters);
   }
 
   /** Jest would patch the `process` of its own realm; ours is the real one. */
@@ -26,6 +26,17 @@ module.exports = class SharedLibrariesRuntime extends Runtime {
     return requireIn(dirname(from))(name);
   }
 };
+
+const compiled = new Map();
+
+/** The function of a module's code. Each call of it makes the module anew, so it serves every spec file that loads the module. */
+function compileOnce(source, filename, parameters) {
+  const before = compiled.get(filename);
+  if (before?.source === source && before.parameters === parameters.join()) return before.made;
+  const made = compileFunction(source, parameters, { filename });
+  compiled.set(filename, { source, parameters: parameters.join(), made });
+  return made;
+}
 
 function isLibrary(name) {
   return name !== undefined && !ours.test(name) && !isAbsolute(name) && !isBuiltin(name);
