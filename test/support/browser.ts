@@ -1,29 +1,17 @@
-import { accessSync, constants } from 'node:fs';
-import { join } from 'node:path';
 import axe from 'axe-core';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { chromium } from 'playwright-core';
+import { isExecutable, programFile } from './program-file';
 
 /** Names under which Chromium is installed. */
 const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 
 /** The Chromium of this machine: `CHROMIUM`, or the first in `PATH`. */
-export const chromiumFile: string | undefined = [
-  ...(process.env.CHROMIUM ? [process.env.CHROMIUM] : []),
-  ...(process.env.PATH ?? '').split(':').flatMap((folder) => names.map((name) => join(folder, name))),
-].find(isExecutable);
+export const chromiumFile: string | undefined =
+  process.env.CHROMIUM && isExecutable(process.env.CHROMIUM) ? process.env.CHROMIUM : programFile(...names);
 
 /** `describe`, whose tests are skipped and counted where no browser is found. */
 export const describeInBrowser = chromiumFile === undefined ? describe.skip : describe;
-
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 /** A browser, and what its pages did that the page never may. */
 export class TestBrowser {

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { freePort } from './free-port';
+import { programFile } from './program-file';
 import { until } from './until';
 
 /** How to run a server: Debian's RDB checker is the same program, and acts as a server under that name. */
@@ -16,7 +17,7 @@ interface Program {
 
 const installer = 'apt-get';
 
-const isOnPath = (name: string): boolean => spawnSync(name, ['--version'], { stdio: 'ignore' }).error === undefined;
+const isOnPath = (name: string): boolean => programFile(name) !== undefined;
 
 function find(): Program | undefined {
   for (const file of ['redis-server', 'valkey-server']) if (isOnPath(file)) return { file, argv0: file };
