@@ -6,10 +6,10 @@ import ts from 'typescript';
  * Lists the statements of docs/contract.md that no test covers. Every list item and table row of the page is a statement and begins
  * with an anchor. test/contract-coverage.json names the tests of each anchor as `<spec file>: <title>`, where the title may begin
  * with the titles of the `describe`s around it, joined by ` > `. A test that does not exist, or is always skipped, covers nothing.
- * Other pages and tables than these two may be given as arguments.
+ * Other pages and tables than these two may be given as arguments: a page, its table, another page … The exit status is the number of pages with problems.
  */
 const root = dirname(import.meta.dirname);
-const [page = 'docs/contract.md', table = 'test/contract-coverage.json'] = process.argv.slice(2);
+const [page = 'docs/contract.md', table = 'test/contract-coverage.json', ...others] = process.argv.slice(2);
 const read = (file) => readFileSync(resolve(root, file), 'utf8');
 
 /** Statements in the page's order: the anchor, if there is one, and the text. */
@@ -62,20 +62,27 @@ function exists(name) {
   return known.get(file).some((each) => each === title || each.endsWith(` > ${title}`));
 }
 
-const rows = statements(read(page));
-const coverage = JSON.parse(read(table));
-const ids = rows.flatMap(({ id }) => id ?? []);
-const problems = [
-  ...rows.filter(({ id }) => !id).map(({ text }) => `no anchor: ${text.slice(0, 80)}`),
-  ...ids.filter((id, at) => ids.indexOf(id) !== at).map((id) => `anchor used twice: ${id}`),
-  ...ids.filter((id) => !coverage[id]?.length).map((id) => `no test: ${id}`),
-  ...Object.keys(coverage)
-    .filter((id) => !ids.includes(id))
-    .map((id) => `no statement: ${id}`),
-  ...Object.entries(coverage).flatMap(([id, tests]) =>
-    tests.filter((test) => !exists(test)).map((test) => `no such test: ${id}: ${test}`),
-  ),
-];
-for (const problem of problems) console.log(problem);
-console.log(`${ids.length} statements, ${problems.length} problems`);
-if (problems.length > 0 || ids.length === 0) process.exitCode = 1;
+/** Prints the problems of a page and their number. @returns whether there are none. */
+function isCovered(page, table) {
+  const rows = statements(read(page));
+  const coverage = JSON.parse(read(table));
+  const ids = rows.flatMap(({ id }) => id ?? []);
+  const problems = [
+    ...rows.filter(({ id }) => !id).map(({ text }) => `no anchor: ${text.slice(0, 80)}`),
+    ...ids.filter((id, at) => ids.indexOf(id) !== at).map((id) => `anchor used twice: ${id}`),
+    ...ids.filter((id) => !coverage[id]?.length).map((id) => `no test: ${id}`),
+    ...Object.keys(coverage)
+      .filter((id) => !ids.includes(id))
+      .map((id) => `no statement: ${id}`),
+    ...Object.entries(coverage).flatMap(([id, tests]) =>
+      tests.filter((test) => !exists(test)).map((test) => `no such test: ${id}: ${test}`),
+    ),
+  ];
+  for (const problem of problems) console.log(problem);
+  console.log(`${ids.length} statements, ${problems.length} problems`);
+  return problems.length === 0 && ids.length > 0;
+}
+
+const files = [page, table, ...others];
+const pages = files.flatMap((file, at) => (at % 2 === 0 ? [[file, files[at + 1]]] : []));
+process.exitCode = pages.filter(([each, its]) => !isCovered(each, its)).length;
