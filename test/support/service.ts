@@ -51,6 +51,8 @@ export async function startTestService({ env = {}, workers = 1 } = {}): Promise<
     MODELS_DIR: resolve(__dirname, '..', '..', 'models'),
     MODEL_FALLBACK: 'on',
     WEBHOOK_ALLOW_PRIVATE: 'true',
+    // Two threads would spin while they wait for each other, for twice the processor time.
+    INFERENCE_THREADS: '1',
     RATE_LIMIT_PER_MINUTE: '0',
     MAX_QUEUED_PER_KEY: '0',
     PORT: '0',
