@@ -82,18 +82,17 @@ describeInBrowser('The page in a browser', () => {
     await page.locator('.chip').first().click();
     await page.getByLabel('Steps', { exact: true }).fill('30');
     await page.getByLabel('Seed', { exact: true }).fill('7');
-    await page.keyboard.press('Control+Enter');
     const preview = page.locator('.stage').getByTestId('preview');
-    await preview.waitFor();
+    const step = page.locator('.stage').getByText(/^Step \d+ of 30$/);
+    // Both are there only while it is drawn, which may be over when one has been waited for.
+    const seen = Promise.all([preview.waitFor(), step.waitFor()]);
+    await page.keyboard.press('Control+Enter');
+    await seen;
     await page.evaluate(`
       globalThis.shifts = [];
       new PerformanceObserver((list) => shifts.push(...list.getEntries().map(({ value }) => value))).observe({ type: 'layout-shift' });
     `);
     expect(await preview.getAttribute('src')).toMatch(/^data:image\/jpeg;base64,/);
-    await page
-      .locator('.stage')
-      .getByText(/^Step \d+ of 30$/)
-      .waitFor();
     const picture = page.locator('.stage button img');
     await picture.waitFor();
     await until(
