@@ -173,6 +173,20 @@ describe('npm run keys', () => {
     expect(field(stdout, 'webhook secret')).not.toBe(before);
   });
 
+  it.each([['limit', '--rate', '60'], ['rotate'], ['rotate-webhook-secret']])(
+    'changes nothing of a revoked key: %s',
+    async (command, ...options) => {
+      const { id } = await camera();
+      await keys('revoke', id);
+      const before = await stored();
+      await expect(keys(command, id, ...options)).resolves.toMatchObject({
+        code: 1,
+        stderr: 'The key is revoked; make a new one.\n',
+      });
+      await expect(stored()).resolves.toEqual(before);
+    },
+  );
+
   it('says everything as JSON too', async () => {
     const json = async (...args: string[]) =>
       JSON.parse((await keys(...args, '--json')).stdout) as Record<string, unknown>;

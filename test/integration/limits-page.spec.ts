@@ -1,7 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadConfig } from '@app/config';
-import { defaults, highResolutionLongEdge, limits, maxProblemsListed, sandboxLimits, sizeOf } from '@app/domain';
+import {
+  defaults,
+  highResolutionLongEdge,
+  keyBounds,
+  limits,
+  maxProblemsListed,
+  sandboxLimits,
+  sizeOf,
+} from '@app/domain';
 import { maxReaders } from '../../apps/api/src/docs/serve-docs';
 import { uploadProgress } from '../../apps/api/src/finetunes/receive-file';
 import { bodyTimeoutMs } from '../../apps/api/src/http/json-body';
@@ -9,7 +17,6 @@ import { maxContainers, maxFields, maxMembers } from '../../apps/api/src/http/js
 import { leastTakenBytes, stallMs } from '../../apps/api/src/http/open-connections';
 import { lightBytes } from '../../apps/api/src/http/request.interceptor';
 import { replayHours } from '../../apps/api/src/idempotency/idempotency.interceptor';
-import { defaultGraceHours } from '../../apps/api/src/keys/keys.service';
 import { longRequestsPerKey } from '../../apps/api/src/long-requests/long-requests';
 import { servedPerKey, waitingPerKey } from '../../apps/api/src/long-requests/request-turns';
 import { OpenaiImages } from '../../apps/api/src/openai/openai-images';
@@ -40,7 +47,7 @@ const expected: Readonly<Record<string, readonly number[]>> = {
   // test/integration/idempotency.spec.ts sends one of 256 characters.
   'An `Idempotency-Key`': [1, 255],
   'How long its reply is kept': [replayHours],
-  'How long the old token of a rotated key is accepted': [defaultGraceHours],
+  'How long the old token of a rotated key is accepted': [keyBounds.graceHours.default],
   '`Prefer: wait`': [1, longestWaitSeconds],
   'How long `POST /v1/images/generations` waits for its pictures': [OpenaiImages.waitSeconds],
   '`prompt`, `negative_prompt`': [limits.promptLength],

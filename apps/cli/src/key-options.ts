@@ -1,5 +1,5 @@
 import type { ApiKeyScope } from '@app/domain';
-import { apiKeyScopes, limits } from '@app/domain';
+import { apiKeyScopes, graceEnd, keyBounds, limits } from '@app/domain';
 import { InvalidArgumentError } from 'commander';
 
 /** The name of a key. */
@@ -21,24 +21,21 @@ export function readScopes(text: string): ApiKeyScope[] {
 export function readCount(text: string): number | 'default' {
   if (text === 'default') return text;
   const count = Number(text);
-  if (/^\d+$/.test(text) && count <= 1_000_000) return count;
-  throw new InvalidArgumentError('It must be an integer from 0 to 1000000, or "default".');
+  if (/^\d+$/.test(text) && count <= keyBounds.maxCount) return count;
+  throw new InvalidArgumentError(`It must be an integer from 0 to ${keyBounds.maxCount}, or "default".`);
 }
 
 /** A number of days, or `keep`. */
 export function readDays(text: string): number | 'keep' {
   if (text === 'keep') return text;
   const days = Number(text);
-  if (/^\d+$/.test(text) && days >= 1 && days <= 36_500) return days;
-  throw new InvalidArgumentError('It must be an integer from 1 to 36500, or "keep".');
+  if (/^\d+$/.test(text) && days >= 1 && days <= keyBounds.maxRetentionDays) return days;
+  throw new InvalidArgumentError(`It must be an integer from 1 to ${keyBounds.maxRetentionDays}, or "keep".`);
 }
 
 /** The end of a grace period given in hours. */
 export function readGrace(text: string): Date {
   const hours = Number(text);
-  if (/^\d+(\.\d+)?$/.test(text) && hours <= 8760) return inHours(hours);
-  throw new InvalidArgumentError('It must be a number of hours from 0 to 8760.');
+  if (/^\d+(\.\d+)?$/.test(text) && hours <= keyBounds.graceHours.max) return graceEnd(hours);
+  throw new InvalidArgumentError(`It must be a number of hours from 0 to ${keyBounds.graceHours.max}.`);
 }
-
-/** The time that many hours from now. */
-export const inHours = (hours: number): Date => new Date(Date.now() + hours * 3_600_000);

@@ -2,12 +2,12 @@ import 'reflect-metadata';
 import { loadConfig } from '@app/config';
 import { createDataSource, newApiKey } from '@app/database';
 import type { ApiKeyScope } from '@app/domain';
-import { ApiKey, apiKeyScopes, keyFacts } from '@app/domain';
-import { announceKey, revokeKey } from '@app/image-tasks';
+import { ApiKey, apiKeyScopes, graceEnd, keyBounds, keyFacts } from '@app/domain';
+import { changeKey, revokeKey, rotateKey, rotateWebhookSecret } from '@app/image-tasks';
 import { Command, Option } from 'commander';
 import type { Repository } from 'typeorm';
 import { cancelWork } from './key-work';
-import { inHours, readCount, readDays, readGrace, readName, readScopes } from './key-options';
+import { readCount, readDays, readGrace, readName, readScopes } from './key-options';
 import { canceledText, formatTime, limitLines } from './key-texts';
 import { withDatabase } from './open-database';
 import { CliError, runProgram } from './run-program';
@@ -123,26 +123,20 @@ async function limit(
   { rate, queued, concurrent, storage, retention, ...output }: LimitOptions & Output,
 ): Promise<void> {
   const key = await withKeys(async (keys) => {
-    const found = await find(keys, name);
-    if (rate !== undefined) found.rateLimitPerMinute = stored(rate);
-    if (queued !== undefined) found.maxQueued = stored(queued);
-    if (concurrent !== undefined) found.maxConcurrent = stored(concurrent);
-    if (storage !== undefined) found.maxStorageMb = stored(storage);
-    if (retention !== undefined) found.retentionDays = stored(retention);
-    return keys.save(found);
+    const { id } = await find(keys, name);
+    return changeKey(keys.manager, id, {
+      ...(rate !== undefined && { rateLimitPerMinute: stored(rate) }),
+      ...(queued !== undefined && { maxQueued: stored(queued) }),
+      ...(concurrent !== undefined && { maxConcurrent: stored(concurrent) }),
+      ...(storage !== undefined && { maxStorageMb: stored(storage) }),
+      ...(retention !== undefined && { retentionDays: stored(retention) }),
+    });
   });
   report(output, keyFacts(key), ...limitLines(key));
 }
 
 async function rotate(name: string, { grace, ...output }: { grace: Date } & Output): Promise<void> {
-  const token = await withKeys(async (keys) => {
-    const key = await find(keys, name);
-    if (key.revokedAt) throw new CliError(`The key "${key.name}" is revoked.`);
-    const fresh = key.rotateSecret(grace);
-    await keys.save(key);
-    await announceKey(keys.manager, key.id);
-    return fresh;
-  });
+  const { token } = await withKeys(async (keys) => rotateKey(keys.manager, (await find(keys, name)).id, grace));
   report(
     output,
     { token, previous_token_expires_at: grace },
@@ -153,12 +147,8 @@ async function rotate(name: string, { grace, ...output }: { grace: Date } & Outp
   );
 }
 
-async function rotateWebhookSecret(name: string, { grace, ...output }: { grace: Date } & Output): Promise<void> {
-  const key = await withKeys(async (keys) => {
-    const found = await find(keys, name);
-    found.rotateWebhookSecret(grace);
-    return keys.save(found);
-  });
+async function rotateSigning(name: string, { grace, ...output }: { grace: Date } & Output): Promise<void> {
+  const key = await withKeys(async (keys) => rotateWebhookSecret(keys.manager, (await find(keys, name)).id, grace));
   report(
     output,
     { webhook_secret: key.webhookSecret, previous_webhook_secret_expires_at: grace },
@@ -223,7 +213,7 @@ program
   .action(limit);
 for (const [name, what, action] of [
   ['rotate', 'give a key a new secret', rotate],
-  ['rotate-webhook-secret', 'give a key a new secret for its webhooks', rotateWebhookSecret],
+  ['rotate-webhook-secret', 'give a key a new secret for its webhooks', rotateSigning],
 ] as const)
   program
     .command(name)
@@ -232,7 +222,7 @@ for (const [name, what, action] of [
     .addOption(
       new Option('--grace <hours>', 'how long the previous one stays valid')
         .argParser(readGrace)
-        .default(inHours(24), '24'),
+        .default(graceEnd(), `${keyBounds.graceHours.default}`),
     )
     .action(action);
 for (const command of program.commands) command.option('--json', 'as JSON');

@@ -1,5 +1,6 @@
 export * from './api-keys/api-key';
 export * from './api-keys/api-key-secret';
+export * from './api-keys/key-bounds';
 export * from './api-keys/key-facts';
 export * from './collections/collection';
 export * from './common/aspect-ratio';

@@ -1,3 +1,5 @@
+export { changeKey, rotateKey, rotateWebhookSecret } from './change-key';
+export type { KeySettings } from './change-key';
 export { changeChannel, keyChannel, progressChannel, stopChannel } from './channels';
 export type { StepMessage } from './channels';
 export { queuePositions } from './fair-queue';
@@ -7,7 +9,7 @@ export { ImageTaskLifeCycle } from './image-task-life-cycle';
 export type { NewTask } from './insert-tasks';
 export { devicesFor, LiveWorkers, workerBeatMs } from './live-workers';
 export type { WorkerAbilities } from './live-workers';
-export { announceKey, revokeKey } from './revoke-key';
+export { revokeKey } from './revoke-key';
 export type { Settlement } from './settlement';
 export { abandonedMs, deathsAfter, heartbeatTimeoutMs, leftUntil, maxAttempts, silenceFactor } from './silence';
 export { claimDueStatement } from './statements/claim-due';

@@ -1,5 +1,5 @@
 import { newApiKey } from '@app/database';
-import { ApiKey, ConflictError, isIdentifier, NotFoundError } from '@app/domain';
+import { ApiKey, ConflictError, graceEnd, isIdentifier, NotFoundError } from '@app/domain';
 import type {
   CreatedKeyDto,
   CreateKeyDto,
@@ -9,7 +9,8 @@ import type {
   UsageDto,
 } from '@app/domain/http';
 import { KeyDto } from '@app/domain/http';
-import { announceKey, revokeKey } from '@app/image-tasks';
+import type { KeySettings } from '@app/image-tasks';
+import { changeKey, revokeKey, rotateKey, rotateWebhookSecret } from '@app/image-tasks';
 import { afterCommit } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
@@ -19,9 +20,6 @@ import type { List } from '../infrastructure/list';
 import { listOf } from '../infrastructure/list';
 import type { UsageQuery } from '../usage/usage-query';
 import { UsageService } from '../usage/usage.service';
-
-export const defaultGraceHours = 24;
-const hourMs = 3_600_000;
 
 /** All API keys, for callers who may manage them. Their pictures and records stay their own. */
 @Injectable()
@@ -57,49 +55,33 @@ export class KeysService {
 
   /** Changes the name and the limits that the body has. @throws NotFoundError; ConflictError for a revoked key. */
   async update(id: string, dto: UpdateKeyDto): Promise<KeyDto> {
-    refuseRevoked(await this.find(id));
+    await this.find(id);
     const changes = { ...changesOf(dto), ...(dto.name !== undefined && { name: dto.name }) };
-    if (Object.keys(changes).length > 0) await this.keys.update({ id }, changes);
-    return KeyDto.from(await this.find(id));
+    return KeyDto.from(await changeKey(this.keys.manager, id, changes));
   }
 
   /**
    * Gives a key a new token; the previous one stays valid for a while.
    * @throws NotFoundError; ConflictError for a revoked key.
    */
-  async rotate(id: string, graceHours = defaultGraceHours): Promise<RotatedKeyDto> {
+  async rotate(id: string, graceHours?: number): Promise<RotatedKeyDto> {
     await this.find(id);
-    const until = new Date(Date.now() + graceHours * hourMs);
-    const rotated = await this.keys.manager.transaction(async (manager) => {
-      // Two rotations at the same time would both keep the same previous token.
-      const key = await manager.findOneOrFail(ApiKey, { where: { id }, lock: { mode: 'pessimistic_write' } });
-      refuseRevoked(key);
-      const token = key.rotateSecret(until);
-      const { secretHash, previousSecretHash, previousSecretExpiresAt } = key;
-      await manager.update(ApiKey, { id }, { secretHash, previousSecretHash, previousSecretExpiresAt });
-      await announceKey(manager, id);
-      return { ...KeyDto.from(key), token, previous_token_expires_at: until.toISOString() };
-    });
+    const until = graceEnd(graceHours);
+    const { key, token } = await rotateKey(this.keys.manager, id, until);
     await afterCommit(async () => this.callers.forgetAll());
-    return rotated;
+    return { ...KeyDto.from(key), token, previous_token_expires_at: until.toISOString() };
   }
 
   /**
    * Gives a key a new secret for its webhooks; the previous one also signs for a while.
    * @throws NotFoundError; ConflictError for a revoked key.
    */
-  async rotateWebhookSecret(id: string, graceHours = defaultGraceHours): Promise<RotatedWebhookSecretDto> {
+  async rotateWebhookSecret(id: string, graceHours?: number): Promise<RotatedWebhookSecretDto> {
     await this.find(id);
-    const until = new Date(Date.now() + graceHours * hourMs);
-    return this.keys.manager.transaction(async (manager) => {
-      const key = await manager.findOneOrFail(ApiKey, { where: { id }, lock: { mode: 'pessimistic_write' } });
-      refuseRevoked(key);
-      key.rotateWebhookSecret(until);
-      const { webhookSecret, previousWebhookSecret, previousWebhookSecretExpiresAt } = key;
-      await manager.update(ApiKey, { id }, { webhookSecret, previousWebhookSecret, previousWebhookSecretExpiresAt });
-      const expiresAt = until.toISOString();
-      return { ...KeyDto.from(key), webhook_secret: webhookSecret, previous_webhook_secret_expires_at: expiresAt };
-    });
+    const until = graceEnd(graceHours);
+    const key = await rotateWebhookSecret(this.keys.manager, id, until);
+    const expiresAt = until.toISOString();
+    return { ...KeyDto.from(key), webhook_secret: key.webhookSecret, previous_webhook_secret_expires_at: expiresAt };
   }
 
   /**
@@ -125,14 +107,8 @@ export class KeysService {
   }
 }
 
-function refuseRevoked({ revokedAt }: ApiKey): void {
-  if (revokedAt) throw new ConflictError('KeyRevoked', 'The key is revoked; make a new one.');
-}
-
-type Limits = Pick<ApiKey, 'rateLimitPerMinute' | 'maxQueued' | 'maxConcurrent' | 'maxStorageMb' | 'retentionDays'>;
-
 /** The columns of the limits that a body has. A word stands for null: the service's default, or for ever. */
-function changesOf(dto: UpdateKeyDto): Partial<Limits> {
+function changesOf(dto: UpdateKeyDto): Partial<KeySettings> {
   const given = {
     rateLimitPerMinute: dto.rate_limit_per_minute,
     maxQueued: dto.max_queued,

@@ -3,20 +3,16 @@ import { BooleanField, NumberField, TextField } from '../fields/fields';
 import { ArrayOfWordsField, CountOrWordField } from '../fields/fields-of-words';
 import type { ApiKeyScope } from './api-key';
 import { apiKeyScopes } from './api-key';
+import { keyBounds } from './key-bounds';
 
 type Limit = number | 'default';
-
-/** Largest count that a key's limits take. */
-const maxCount = 1_000_000;
-/** A hundred years. */
-const maxDays = 36_500;
 
 /** A limit of a key, as requests have it: a count, 0 for no limit, or `default` for the service's. */
 const LimitField = (description: string) =>
   CountOrWordField({
     description: `${description}; 0: no limit, "default": what the service has for all keys.`,
     min: 0,
-    max: maxCount,
+    max: keyBounds.maxCount,
     word: 'default',
   });
 
@@ -25,7 +21,7 @@ const RetentionField = () =>
   CountOrWordField({
     description: 'Days after which finished records of the key are deleted; "keep": never.',
     min: 1,
-    max: maxDays,
+    max: keyBounds.maxRetentionDays,
     word: 'keep',
   });
 
@@ -85,9 +81,9 @@ export class RotateKeyDto {
   @NumberField({
     description: 'For how many hours the previous token or secret stays valid.',
     min: 0,
-    max: 8760,
+    max: keyBounds.graceHours.max,
     optional: true,
-    default: 24,
+    default: keyBounds.graceHours.default,
   })
   grace_hours?: number;
 }
