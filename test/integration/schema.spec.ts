@@ -1,3 +1,4 @@
+import { migrations } from '../../libs/database/src/migrations';
 import type { TestDatabase } from '../support/database';
 import { createTestDatabase } from '../support/database';
 
@@ -17,6 +18,13 @@ describe('the schema', () => {
 
   it('matches the entities after all migrations', async () => {
     expect(await drift()).toEqual([]);
+  });
+
+  it('has its migrations listed in the order of their numbers, in which they run', () => {
+    const numbers = migrations.map(({ name }) => Number(/\d{13}$/.exec(name)?.[0]));
+    expect(numbers).not.toContain(NaN);
+    expect(numbers).toEqual([...numbers].sort((a, b) => a - b));
+    expect(new Set(numbers).size).toBe(numbers.length);
   });
 
   it('is reported if it differs', async () => {
