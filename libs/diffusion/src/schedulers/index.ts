@@ -107,16 +107,6 @@ const named: Readonly<Record<SchedulerName, SchedulerJson>> = {
   tcd: { _class_name: 'TCDScheduler' },
 };
 
-/** Names whose scheduler draws noise at each step, so that `step` needs a generator; DDIM needs it only with eta. */
-export const noisySchedulerNames: ReadonlySet<SchedulerName> = new Set<SchedulerName>([
-  'ddpm',
-  'euler_a',
-  'dpmpp_2m_sde_karras',
-  'lcm',
-  'dpmpp_sde',
-  'dpm2_a',
-]);
-
 /**
  * A scheduler for one image of a model. With a name it is that scheduler with the model's own training parameters (betas,
  * prediction type, offsets), as diffusers' `X.from_config(pipe.scheduler.config)`; without a name it is the model's own.
