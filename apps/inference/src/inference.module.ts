@@ -42,7 +42,7 @@ export interface InferenceOptions {
   now?: () => number;
 }
 
-/** The GPU worker: consumes the drawing queue, sweeps, and serves its health checks. */
+/** The worker: consumes the drawing queue, sweeps, and serves its health checks. */
 @Module({})
 export class InferenceModule implements BeforeApplicationShutdown, OnApplicationShutdown {
   static forRoot(options: InferenceOptions): DynamicModule {

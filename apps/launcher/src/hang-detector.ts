@@ -8,21 +8,21 @@ const repollMs = 4_000;
 /** If our own timer is late by this much, the machine was asleep or this process was suspended. */
 const lateMs = 3_000;
 
-/** The watch's inputs. */
-export interface HangDetectorOptions {
+/** The inputs of a detector. */
+export interface HangDetectorInputs {
   /** Whether the process answers. */
   ask: (url: string) => Promise<boolean>;
   /** Monotonic milliseconds, which stop while the machine sleeps. */
   now: () => number;
 }
 
-const real: HangDetectorOptions = {
+const real: HangDetectorInputs = {
   ask: (url) => isAlive(url, hangTimeoutMs),
   now: () => performance.now(),
 };
 
 /**
- * Detects that a process hangs: nothing answers at its address for `patienceMs`. It waits for the first answer, since a start may
+ * Detects that a process hangs: nothing answers at its address for `hangTimeoutMs`. It waits for the first answer, since a start may
  * take any time. After a suspension of this process, during which it could not hear an answer, the time limit starts again.
  */
 export class HangDetector {
@@ -36,7 +36,7 @@ export class HangDetector {
   constructor(
     private readonly url: string,
     private readonly onHang: () => void,
-    private readonly options: HangDetectorOptions = real,
+    private readonly options: HangDetectorInputs = real,
   ) {}
 
   start(): void {

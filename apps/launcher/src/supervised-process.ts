@@ -63,7 +63,7 @@ export class SupervisedProcess {
     this.isReady = true;
   }
 
-  /** Asks the process to finish its work and end; it is killed after the deadline, or when `hurry` aborts. */
+  /** Asks the process to finish its work and end; it is killed after the deadline, or when `forceStop` aborts. */
   async stop(deadlineMs: number, forceStop: AbortSignal): Promise<void> {
     this.stopping.abort();
     this.child?.kill('SIGTERM');

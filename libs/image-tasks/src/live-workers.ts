@@ -29,7 +29,7 @@ export class LiveWorkers {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Sends a heartbeat now and every `workerBeatMs`, until `leave` is called, and between two of them what its engines are at, if that
+   * Sends a heartbeat now and every `workerBeatMs`, until `leave` is called, and between two of them what its engines are doing, if that
    * has changed. A failed beat is reported and the next one still sent: a worker without heartbeats can still draw.
    * @param abilities asked for before each heartbeat
    */

@@ -71,7 +71,7 @@ export class ApiKeysService {
     this.known.delete(prefix);
   }
 
-  /** The same for the requests of all keys: one of them was revoked or rotated. */
+  /** Forgets what is kept of all keys: one of them was revoked or rotated. */
   forgetAll(): void {
     this.epoch++;
     this.known.clear();

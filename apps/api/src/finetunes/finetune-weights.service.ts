@@ -29,7 +29,7 @@ const abandonedMs = 3_600_000;
 
 /** A file that a caller sends. */
 export interface SentFile {
-  /** Has the caller begin, who may wait for that. @returns what comes. */
+  /** Tells the caller to start sending, and returns the stream. */
   begin: () => Readable;
   /** What the sender says of its size, if it does. */
   declaredBytes?: number;

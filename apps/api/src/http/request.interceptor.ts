@@ -25,8 +25,9 @@ const largeBodies = new LoopTime(pauseFactor);
 
 /**
  * Runs for every request between the guards and its route. It reads the body first, and then waits for the key's turn, so that no
- * slow sender occupies one. Query parameters and bodies that the route does not document are refused. Then it parses the body, large ones one after the other with pauses in between. Afterwards it notes
- * the records that the request made, and says where they are. One interceptor for all this, because each one costs time per request.
+ * slow sender occupies one. Query parameters and bodies that the route does not document are refused. Then it parses the body, large
+ * ones one after the other with pauses in between. Afterwards it notes the records that the request made, and says where they are.
+ * One interceptor for all this, because each one costs time per request.
  */
 @Injectable()
 export class RequestInterceptor implements NestInterceptor {

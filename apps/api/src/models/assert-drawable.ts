@@ -29,7 +29,7 @@ export function assertDrawable(model: InstalledModel, { aspectRatio, scheduler, 
   );
 }
 
-/** The same for an array of Prompts, which have no scheduler. */
+/** Checks that the models of an array of Prompts can be drawn; Prompts have no scheduler. */
 export function assertAllDrawable(model: InstalledModel, aspectRatios: readonly (AspectRatio | undefined)[]): void {
   aspectRatios.forEach((aspectRatio, index) => assertDrawable(model, { aspectRatio, pointer: `/${index}` }));
 }

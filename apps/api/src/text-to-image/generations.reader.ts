@@ -56,7 +56,7 @@ const findSeveral = `${columns}
 FROM unnest($1::varchar[], $2::varchar[]) AS asked (id, owner_id)
 JOIN generations generation ON generation.id = asked.id AND generation.owner_id = asked.owner_id
 ${task}`;
-/** The same for a single id: with an array PostgreSQL would plan again each time, because its length matters; this plan is reused. */
+/** Reads one record. With an array PostgreSQL would plan again each time, because its length matters; this plan is reused. */
 const findOne = `${columns}
 FROM generations generation ${task}
 WHERE generation.id = $1 AND generation.owner_id = $2`;

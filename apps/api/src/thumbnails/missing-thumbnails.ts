@@ -43,7 +43,10 @@ WITH RECURSIVE waiting (id) AS (
 )
 SELECT id FROM waiting LIMIT $2`;
 
-/** The same for the Prompts of each owner, with their state. Subqueries with a limit are index look-ups too. */
+/**
+ * The Prompts of each owner whose Styles have no thumbnail, with their state, each by one index look-up. Subqueries with a limit are
+ * index look-ups too.
+ */
 const nextSources = `
 SELECT owner.id AS "ownerId", source.id AS "promptId",
   (SELECT status FROM image_tasks WHERE id = source.id LIMIT 1) AS status,

@@ -15,7 +15,7 @@ export interface EngineReport {
   memoryBytes: number;
 }
 
-/** A running inference process: its devices, its models and what its engines are at. It sends heartbeats; a silent process counts as gone. */
+/** A running inference process: its devices, its models and what its engines are doing. It sends heartbeats; a silent process counts as gone. */
 @Entity('inference_workers')
 @Index('inference_workers_heartbeat_idx', ['heartbeatAt'])
 export class InferenceWorker {
