@@ -82,7 +82,8 @@ let watchers = [];
 
 /** Watches each folder separately: on Linux, Node's recursive watch loses a file that an editor has replaced. */
 function watchSources() {
-  const folders = ['apps', 'libs'].flatMap((name) => [
+  // The page is also built from the client, the documentation and the document.
+  const folders = ['apps', 'libs', 'packages/client/src', 'docs'].flatMap((name) => [
     join(root, name),
     ...readdirSync(join(root, name), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isDirectory())
@@ -90,6 +91,7 @@ function watchSources() {
   ]);
   for (const watcher of watchers) watcher.close();
   watchers = folders.map((folder) => watch(folder, () => void restart()));
+  watchers.push(watch(root, (_, name) => void (name === 'openapi.json' && restart())));
 }
 
 async function bringUpToDate() {
