@@ -1,6 +1,6 @@
 import type { ImageTask } from '@app/domain';
 import { Image, newIdentifier } from '@app/domain';
-import { maxAttempts } from '@app/image-tasks';
+import { fatalCount } from '@app/image-tasks';
 import { jobIdOf, queueConnection, queueNames } from '@app/queue';
 import { Worker } from 'bullmq';
 import { FailureService } from '../../apps/inference/src/drawing/failure.service';
@@ -101,7 +101,7 @@ describe('sweeping', () => {
     });
 
     it('fails a task that lost its worker in every attempt', async () => {
-      const lost = { status: 'processing', deaths: maxAttempts - 1, heartbeatAt: ago(241) } as const;
+      const lost = { status: 'processing', deaths: fatalCount - 1, heartbeatAt: ago(241) } as const;
       const { id } = await bench.addTask({ ...lost, drawnAlone: true });
       expect(await tasks.sweep()).toEqual({ requeued: 0, ended: 1 });
       const task = await bench.taskOf(id);
@@ -114,11 +114,11 @@ describe('sweeping', () => {
 
     it('does not count the death of a worker that a task was not drawn alone by', async () => {
       const lost = { status: 'processing', heartbeatAt: ago(241) } as const;
-      const { id } = await bench.addTask({ ...lost, deaths: maxAttempts - 1, ticket: 'gone' }, { withJob: false });
+      const { id } = await bench.addTask({ ...lost, deaths: fatalCount - 1, ticket: 'gone' }, { withJob: false });
       const { id: fresh } = await bench.addTask({ ...lost, ticket: 'gone too' }, { withJob: false });
       const { id: alone } = await bench.addTask({ ...lost, deaths: 2, drawnAlone: true }, { withJob: false });
       expect(await tasks.sweep()).toEqual({ requeued: 3, ended: 0 });
-      expect(await bench.taskOf(id)).toMatchObject({ status: 'queued', deaths: maxAttempts - 1, drawnAlone: false });
+      expect(await bench.taskOf(id)).toMatchObject({ status: 'queued', deaths: fatalCount - 1, drawnAlone: false });
       expect(await bench.taskOf(fresh)).toMatchObject({ status: 'queued', deaths: 1, drawnAlone: false });
       expect(await bench.taskOf(alone)).toMatchObject({ status: 'queued', deaths: 3, drawnAlone: false });
     });

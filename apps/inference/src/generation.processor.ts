@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ImageTask } from '@app/domain';
-import { ImageTaskLifeCycle, maxAttempts, strayAfterMs } from '@app/image-tasks';
+import { ImageTaskLifeCycle, fatalCount, strayAfterMs } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import type { JobData } from '@app/queue';
 import { ClockWatch, queueNames } from '@app/queue';
@@ -46,7 +46,7 @@ const tasksPerPlace = 4 / 3;
   // The first check marks a job without a lock, the next one takes it.
   stalledInterval: 1_500,
   // Higher than a task's attempts: a task that kills its workers is failed here, with a message to its owner.
-  maxStalledCount: 2 * maxAttempts,
+  maxStalledCount: 2 * fatalCount,
   runRetryDelay: 1_500,
   removeOnComplete: { count: 100 },
   removeOnFail: { count: 1_000 },
@@ -100,7 +100,7 @@ export class GenerationProcessor extends WorkerHost implements OnApplicationBoot
       }
       if (this.gate.isClosed) return await this.leaveToOthers(job, token, loan);
       const { claim, wanted, giveBack } = await this.claiming.run(() => this.claim(job.id ?? ''));
-      if (claim.kind === 'wait' && claim.forOthers) this.models.missed();
+      if (claim.kind === 'wait' && claim.forOthers) this.models.refreshSoon();
       // Another worker may have room for these owners or the models, and this one has as soon as a task of the owners is stored.
       if (claim.kind === 'wait' && (claim.forOthers || wanted.except.length > 0))
         return await this.leaveToOthers(job, token, loan);
@@ -130,7 +130,7 @@ export class GenerationProcessor extends WorkerHost implements OnApplicationBoot
     const isPlain = ++this.claims % plainClaim === 0;
     return {
       except: this.owners.full,
-      models: this.models.on(freeDevices),
+      models: this.models.drawableOn(freeDevices),
       loaded: isPlain ? [] : this.weights.drawnWith(loadedKeys),
       strays: performance.now() - this.startedAt > strayAfterMs,
     };
@@ -149,7 +149,7 @@ export class GenerationProcessor extends WorkerHost implements OnApplicationBoot
 
   private async finish(task: ImageTask, loan: EngineLoan, giveBack: () => void): Promise<void> {
     try {
-      if (task.deaths >= maxAttempts) await this.failures.failAfterWorkerDeaths(task);
+      if (task.deaths >= fatalCount) await this.failures.failAfterWorkerDeaths(task);
       else await this.drawings.run(task, loan, this.shutdown.signal);
     } finally {
       giveBack();

@@ -12,8 +12,9 @@ import { settle } from './settlement';
 import { leadMs } from './silence';
 
 /**
- * All status changes of an image task; each is one conditional update. A worker's writes carry the attempt of its claim and do
- * nothing once the row has another attempt, so a task gets one terminated status and one set of images.
+ * Every status change of an image task except its insertion. Each first makes sure, by its condition or by a lock, that the row is
+ * as the caller last saw it. A worker's writes carry the attempt of its claim and do nothing once the row has another attempt, so a
+ * task gets one terminated status and one set of images.
  */
 export class ImageTaskLifeCycle {
   /** @param maxConcurrent tasks of one key that may be drawn at once, for keys without a limit of their own; 0: no limit. */
@@ -46,10 +47,10 @@ export class ImageTaskLifeCycle {
   }
 
   /**
-   * Expects the task's own job in `ms`; that job may claim it up to `heartbeatTimeoutMs` early, because clocks differ. False as
-   * for `heartbeat`.
+   * Expects the task's own job in `ms`. The heartbeat is dated ahead, so that nobody takes the task before its job comes; that job may
+   * claim it up to `heartbeatTimeoutMs` early, because clocks differ. False as for `heartbeat`.
    */
-  leaveAlone(task: Attempt, ms: number): Promise<boolean> {
+  postpone(task: Attempt, ms: number): Promise<boolean> {
     const heartbeatAt = () => `now() + ${Math.round(ms) - leadMs} * interval '1 ms'`;
     return updateHeld(this.transactions, task, { heartbeatAt });
   }

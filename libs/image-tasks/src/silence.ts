@@ -6,9 +6,6 @@ export const heartbeatTimeoutMs = 10_000;
 /** Silence after which a sweeper makes a new job: the queue itself reassigns a dead process's job long before, so the job was lost. */
 export const abandonedMs = 3 * heartbeatTimeoutMs;
 
-/** Errors, or deaths of workers, after which a task fails. */
-export const maxAttempts = 5;
-
 /**
  * Factor of the silence after which a task is taken from its worker, in SQL: doubled with the second death, and so on. This keeps
  * a task that kills its workers away from the others, while a task that was only nearby is not failed for it.
@@ -21,10 +18,10 @@ export const silenceFactor = 'power(2, greatest(0, deaths - 1))';
  */
 export const deathsAfter = ({ deaths, drawnAlone }: Pick<ImageTask, 'deaths' | 'drawnAlone'>): number =>
   deaths === 0 || drawnAlone ? deaths + 1 : deaths;
-/** The same in SQL. */
+/** What `deathsAfter` computes, in SQL. */
 export const deathsAfterSilence = '(deaths + (deaths = 0 OR drawn_alone)::integer)';
 
-/** A task that was left alone is due this long after its heartbeat: its own job may claim it up to `heartbeatTimeoutMs` early, because clocks differ. */
+/** A postponed task is due this long after its heartbeat: its own job may claim it up to `heartbeatTimeoutMs` early, because clocks differ. */
 export const leadMs = 2 * heartbeatTimeoutMs;
-/** The time until which a task is left alone, in SQL. */
-export const leftUntil = `heartbeat_at + ${leadMs} * interval '1 ms'`;
+/** The time until which a task is postponed, in SQL. */
+export const postponedUntil = `heartbeat_at + ${leadMs} * interval '1 ms'`;

@@ -48,7 +48,7 @@ export class SandboxService {
     const waitMs = isPaced ? askedAt + delayMs - Date.now() : 0;
     if (waitMs > 0) {
       await this.lifeCycle.drawingStarted(task, { servedBy: sandboxName });
-      if (!(await this.lifeCycle.leaveAlone(task, waitMs))) return {};
+      if (!(await this.lifeCycle.postpone(task, waitMs))) return {};
       this.stepPublisher.add({ ...task, startAt: askedAt, endAt: askedAt + delayMs });
       return { waitMs };
     }

@@ -1,6 +1,6 @@
 import { ImageTask } from '@app/domain';
 import { JOB_BACK_END, RecurringService } from '@app/foundation';
-import { abandonedMs, ImageTaskLifeCycle, maxAttempts } from '@app/image-tasks';
+import { abandonedMs, ImageTaskLifeCycle, fatalCount } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
 import { isOpen, jobGraceMs, jobIdOf } from '@app/queue';
@@ -43,7 +43,7 @@ export class SandboxSweeper extends RecurringService {
     let moved = 0;
     for (const task of open) {
       if (signal?.aborted) break;
-      if (task.status === 'processing' && task.attempt >= maxAttempts) {
+      if (task.status === 'processing' && task.attempt >= fatalCount) {
         const error = 'The picture could not be made because of an internal error.';
         if (await this.lifeCycle.settle(task, { status: 'failed', error })) moved++;
       } else if (!isOpen(await this.jobs.presence('sandbox', jobIdOf(task.id, task.enqueued))))

@@ -1,5 +1,5 @@
 import type { ImageTask } from '@app/domain';
-import { leftUntil, progressChannel } from '@app/image-tasks';
+import { postponedUntil, progressChannel } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
@@ -68,7 +68,7 @@ export class StepPublisher implements OnApplicationBootstrap, BeforeApplicationS
 
   private async takeOver(): Promise<void> {
     const rows = await this.dataSource.query<(Omit<PacedTask, 'startAt' | 'endAt'> & { start: Date; end: Date })[]>(
-      `SELECT id, owner_id AS "ownerId", attempt, steps, created_at AS start, ${leftUntil} AS end
+      `SELECT id, owner_id AS "ownerId", attempt, steps, created_at AS start, ${postponedUntil} AS end
        FROM image_tasks WHERE sandbox AND status = 'processing' AND heartbeat_at > now() ORDER BY created_at LIMIT $1`,
       [tasksInAll],
     );

@@ -46,7 +46,7 @@ export class DrawingService {
   async run(task: ImageTask, loan: EngineLoan, shutdown: AbortSignal): Promise<void> {
     crashPoint('after-claim');
     const hold = new TaskHold(task, this.lifeCycle, this.stops, shutdown, this.logger);
-    // It, or one that was drawn beside it, took a worker down.
+    // A worker died while it drew this task or one beside it.
     const alone = task.deaths > 0;
     let leave = (): void => undefined;
     try {
@@ -66,11 +66,13 @@ export class DrawingService {
 
   /** From here until it is settled or given back, its worker draws nothing else. */
   private async markAlone(task: ImageTask, hold: TaskHold): Promise<void> {
-    if (!(await this.lifeCycle.drawnAlone(task))) {
-      hold.lose();
-      throw new DrawingAbortedError('The task is no longer this attempt’s.');
-    }
+    if (!(await this.lifeCycle.drawnAlone(task))) this.lost(hold);
     task.drawnAlone = true;
+  }
+
+  private lost(hold: TaskHold): never {
+    hold.lose();
+    throw new DrawingAbortedError('The task is no longer this attempt’s.');
   }
 
   private async draw(task: ImageTask, loan: EngineLoan, hold: TaskHold, onDrawn: () => void): Promise<void> {
@@ -125,10 +127,8 @@ export class DrawingService {
   ): Promise<void> {
     if (hold.signal.aborted) throw new DrawingAbortedError('The task was given up while its pictures were stored.');
     crashPoint('before-commit');
-    if (!(await withRetries(() => this.lifeCycle.settle(task, { status: 'succeeded', ...drawn })))) {
-      hold.lose();
-      throw new DrawingAbortedError('The task is no longer this attempt’s.');
-    }
+    const isSettled = await withRetries(() => this.lifeCycle.settle(task, { status: 'succeeded', ...drawn }));
+    if (!isSettled) this.lost(hold);
     crashPoint('after-commit');
     const { images, computeSeconds } = drawn;
     this.metrics.drawingEnded('succeeded', computeSeconds);

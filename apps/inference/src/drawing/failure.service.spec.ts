@@ -1,6 +1,6 @@
 import { ImageTask } from '@app/domain';
 import type { ImageTaskLifeCycle, Settlement } from '@app/image-tasks';
-import { maxAttempts } from '@app/image-tasks';
+import { fatalCount } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import { DrawingAbortedError, DrawingRefusedError, EngineBrokenError, EngineLostError } from '../engine/engine-errors';
 import { FailureService } from './failure.service';
@@ -55,16 +55,16 @@ describe(FailureService.name, () => {
   });
 
   it('waits longer before each further try', async () => {
-    for (let tries = 0; tries < maxAttempts - 1; tries++) await failures.handle(task({ failures: tries }), full, held);
+    for (let tries = 0; tries < fatalCount - 1; tries++) await failures.handle(task({ failures: tries }), full, held);
     const waits = [2_000, 4_000, 8_000, 16_000];
     expect(lifeCycle.calls).toEqual(waits.map((released) => ({ released, because: 'failed' })));
   });
 
   it('counts the loss of an engine against a task that was drawn alone, and against others only as a suspicion', async () => {
-    await failures.handle(task({ failures: maxAttempts - 1 }), lost, held);
-    await failures.handle(task({ deaths: maxAttempts - 1 }), lost, held);
-    await failures.handle(task({ deaths: maxAttempts - 2, drawnAlone: true }), lost, held);
-    await failures.handle(task({ deaths: maxAttempts - 1, drawnAlone: true }), lost, held);
+    await failures.handle(task({ failures: fatalCount - 1 }), lost, held);
+    await failures.handle(task({ deaths: fatalCount - 1 }), lost, held);
+    await failures.handle(task({ deaths: fatalCount - 2, drawnAlone: true }), lost, held);
+    await failures.handle(task({ deaths: fatalCount - 1, drawnAlone: true }), lost, held);
     expect(lifeCycle.calls).toEqual([
       { released: 2_000, because: 'died' },
       { released: 16_000, because: 'died' },
@@ -75,7 +75,7 @@ describe(FailureService.name, () => {
 
   it('reports the cause after the last try, without internals of the service', async () => {
     for (const error of [full, new EngineBrokenError('bad_alloc'), new Error('/srv/x.js:12 is undefined')])
-      await failures.handle(task({ failures: maxAttempts - 1 }), error, held);
+      await failures.handle(task({ failures: fatalCount - 1 }), error, held);
     expect(lifeCycle.calls).toEqual([
       { failed: 'The picture could not be stored: the storage is full.' },
       { failed: 'The picture could not be drawn: the engine broke in 5 tries.' },

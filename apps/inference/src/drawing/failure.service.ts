@@ -1,5 +1,5 @@
 import type { ImageTask } from '@app/domain';
-import { deathsAfter, ImageTaskLifeCycle, maxAttempts } from '@app/image-tasks';
+import { deathsAfter, ImageTaskLifeCycle, fatalCount } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import { StorageUnavailableError } from '@app/storage';
 import { Injectable } from '@nestjs/common';
@@ -8,8 +8,8 @@ import { withRetries } from './with-retries';
 import type { TaskHold } from './task-hold';
 import { TaskRefusedError } from './task-refused-error';
 
-/** Wait before the next attempt: 2, 4, 8, 16 seconds. */
-const backOffMs = (tries: number): number => 1_000 * 2 ** Math.min(tries, 6);
+/** Wait before the next attempt: 2, 4, 8, 16 seconds; `fatalCount` bounds the tries. */
+const backOffMs = (tries: number): number => 1_000 * 2 ** tries;
 
 /** Decides what happens to a task that was not drawn successfully. */
 @Injectable()
@@ -33,7 +33,7 @@ export class FailureService {
       // What an engine draws when it is lost need not be at fault; of the same count as deaths of the worker.
       const because = error instanceof EngineLostError ? 'died' : 'failed';
       const tries = because === 'died' ? deathsAfter(task) : task.failures + 1;
-      if (tries >= maxAttempts) {
+      if (tries >= fatalCount) {
         this.logger.error('failed for good', about, error);
         await this.fail(task, publicMessage(error));
       } else {
@@ -47,7 +47,7 @@ export class FailureService {
   /** Fails a task whose workers died one after the other while drawing it. */
   async failAfterWorkerDeaths(task: Pick<ImageTask, 'id' | 'attempt'>): Promise<void> {
     this.logger.error('failed for good: its workers died', { taskId: task.id, attempt: task.attempt });
-    await this.fail(task, `The picture could not be drawn: its worker ended unexpectedly in ${maxAttempts} tries.`);
+    await this.fail(task, `The picture could not be drawn: its worker ended unexpectedly in ${fatalCount} tries.`);
   }
 
   private async fail(task: Pick<ImageTask, 'id' | 'attempt'>, error: string): Promise<void> {
@@ -62,6 +62,6 @@ function publicMessage(error: unknown): string {
   if (error instanceof StorageUnavailableError)
     return 'The picture could not be stored: the storage could not be reached.';
   if (error instanceof EngineBrokenError)
-    return `The picture could not be drawn: the engine broke in ${maxAttempts} tries.`;
-  return `The picture could not be made in ${maxAttempts} tries because of an internal error.`;
+    return `The picture could not be drawn: the engine broke in ${fatalCount} tries.`;
+  return `The picture could not be made in ${fatalCount} tries because of an internal error.`;
 }

@@ -37,27 +37,27 @@ describe(WorkerModels.name, () => {
     const half = installed('half', { requiresCuda: true });
     const broken = installed('broken', { hash: undefined, problem: 'It has no U-Net.' });
     const models = await modelsOf([broken, half, installed('small')]);
-    expect(models.on(['cpu'])).toEqual(['small']);
-    expect(models.on(['cuda:0'])).toEqual(['half', 'small']);
-    expect(models.on(['cpu', 'cuda:1'])).toEqual(['half', 'small']);
-    expect(models.on([])).toEqual([]);
+    expect(models.drawableOn(['cpu'])).toEqual(['small']);
+    expect(models.drawableOn(['cuda:0'])).toEqual(['half', 'small']);
+    expect(models.drawableOn(['cpu', 'cuda:1'])).toEqual(['half', 'small']);
+    expect(models.drawableOn([])).toEqual([]);
   });
 
   it('has what the stand-in stands in for: what is not installed, where the operator allows it', async () => {
     const all = [installed('shapes'), installed('sd2.1', { hash: undefined, problem: 'It is cut.' })];
-    expect((await modelsOf(all)).on(['cpu'])).toEqual(['shapes', 'sd1.5']);
-    expect((await modelsOf(all, false)).on(['cpu'])).toEqual(['shapes']);
-    expect((await modelsOf([installed('small')])).on(['cpu'])).toEqual(['small']);
+    expect((await modelsOf(all)).drawableOn(['cpu'])).toEqual(['shapes', 'sd1.5']);
+    expect((await modelsOf(all, false)).drawableOn(['cpu'])).toEqual(['shapes']);
+    expect((await modelsOf([installed('small')])).drawableOn(['cpu'])).toEqual(['small']);
   });
 
   it('has a new model after it was missed', async () => {
     const models = await modelsOf([]);
     store.models = [installed('new')];
     // The folder was read a moment ago.
-    models.missed();
-    expect(models.on(['cpu'])).toEqual([]);
+    models.refreshSoon();
+    expect(models.drawableOn(['cpu'])).toEqual([]);
     await models.refresh();
-    expect(models.on(['cpu'])).toEqual(['new']);
+    expect(models.drawableOn(['cpu'])).toEqual(['new']);
   });
 });
 

@@ -5,8 +5,8 @@ import { standIn, stoodInFor } from '@app/model-store';
 import { RecurringService } from '@app/foundation';
 import type { JsonLogger } from '@app/observability';
 
-/** However often it is missed, the models folder is read at most so often. */
-const leastMs = 1_000;
+/** The models folder is read at most once in this time, however many claims miss a model. */
+const shortestIntervalMs = 1_000;
 
 /** The models that this worker can draw now, as the claim asks for them. */
 export class WorkerModels extends RecurringService {
@@ -25,7 +25,7 @@ export class WorkerModels extends RecurringService {
   }
 
   /** Names of what can be drawn on these devices, and of what the stand-in stands in for. */
-  on(devices: readonly string[]): string[] {
+  drawableOn(devices: readonly string[]): string[] {
     const hasCuda = devices.some((device) => device.startsWith('cuda:'));
     if (devices.length === 0) return [];
     return this.models.filter(({ requiresCuda }) => hasCuda || !requiresCuda).map(({ name }) => name);
@@ -37,8 +37,8 @@ export class WorkerModels extends RecurringService {
   }
 
   /** Something waits that is not among these models: a new one, perhaps. */
-  missed(): void {
-    if (performance.now() - this.refreshedAt < leastMs) return;
+  refreshSoon(): void {
+    if (performance.now() - this.refreshedAt < shortestIntervalMs) return;
     this.refresh().catch((error: Error) =>
       this.logger.warnSparingly('the models could not be listed', { reason: error.message }),
     );

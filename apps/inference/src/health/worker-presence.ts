@@ -22,7 +22,7 @@ export class WorkerPresence implements OnApplicationBootstrap, BeforeApplication
   async onApplicationBootstrap(): Promise<void> {
     const { devices } = this.engines;
     this.presence = await new LiveWorkers(this.dataSource).join(
-      () => ({ devices, models: this.models.on(devices), engines: this.engines.states.map(reportOf) }),
+      () => ({ devices, models: this.models.drawableOn(devices), engines: this.engines.states.map(reportOf) }),
       (error) => this.logger.warnSparingly('the worker could not send its heartbeat', { reason: String(error) }),
     );
   }

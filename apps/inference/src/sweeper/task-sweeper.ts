@@ -1,6 +1,6 @@
 import { ImageTask } from '@app/domain';
 import { JOB_BACK_END } from '@app/foundation';
-import { abandonedMs, deathsAfter, ImageTaskLifeCycle, maxAttempts, silenceFactor } from '@app/image-tasks';
+import { abandonedMs, deathsAfter, ImageTaskLifeCycle, fatalCount, silenceFactor } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
 import { jobGraceMs, jobIdOf } from '@app/queue';
@@ -30,7 +30,7 @@ export class TaskSweeper {
     const counts = { requeued: 0, ended: 0 };
     for (const task of await this.abandoned()) {
       if (signal?.aborted) return counts;
-      if (deathsAfter(task) >= maxAttempts) {
+      if (deathsAfter(task) >= fatalCount) {
         await this.failures.failAfterWorkerDeaths(task);
         counts.ended++;
         continue;
