@@ -80,7 +80,7 @@ describe('API keys', () => {
       expect(await statusOf('GET', '/v1/finetunes', { token })).toBe(200);
     });
 
-    it('of a revoked key lets nobody in', async () => {
+    it('does not let in either secret of a revoked key', async () => {
       const old = await api.createKey();
       const row = await rowOf(old);
       const token = row.rotateSecret(inHours(24));

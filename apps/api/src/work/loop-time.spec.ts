@@ -36,10 +36,12 @@ describe(LoopTime.name, () => {
   it('rests for longer than it has worked where it is told to, and keeps nobody who has been served waiting for that', async () => {
     const time = new LoopTime(20);
     const ended: number[] = [];
+    const startedAt = performance.now();
     const fiveMs = (): void => Array(5).fill(0).forEach(busy);
     const work = (): Promise<unknown> => time.forEach('a', [0], fiveMs).then(() => ended.push(performance.now()));
     await Promise.all([work(), work()]);
     expect(ended[1] - ended[0]).toBeGreaterThan(50);
+    expect(ended[0] - startedAt).toBeLessThan(ended[1] - ended[0]);
   });
 
   it('keeps the order, and fails with a piece that fails', async () => {
