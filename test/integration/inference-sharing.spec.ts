@@ -123,15 +123,6 @@ describe.each([1, 2])('requests that one engine of %d threads draws side by side
     expect(fourth).toEqual(await draw({ seed: 2 }, { model: optimum }));
   });
 
-  it('leave one alone that is to be drawn alone', async () => {
-    const before = draw({ seed: 2 });
-    const alone = draw({ numInferenceSteps: 5 }, { alone: true });
-    const behind = draw({ seed: 3 });
-    const pictures = await Promise.all([before, alone, behind]);
-    expect(steps.every(({ drawings }) => drawings === 1)).toBe(true);
-    expect(pictures[1]).toEqual(await draw({ numInferenceSteps: 5 }));
-  });
-
   it('take fewer rows a call where there is less memory, and are all drawn', async () => {
     const small = engineWith({ memoryBytes: 1 });
     const pictures = await Promise.all(eight.map((seed) => draw({ seed, numInferenceSteps: 3 }, {}, small)));

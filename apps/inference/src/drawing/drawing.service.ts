@@ -87,7 +87,6 @@ export class DrawingService {
       const engine = await loan.engineFor({ key: model.source.key, requiresCuda: model.requiresCuda });
       const { computeMs } = await engine.draw({
         owner: task.ownerId,
-        alone: task.drawnAlone,
         model: model.source,
         request: requestOf(task),
         signal: hold.signal,

@@ -34,7 +34,7 @@ export interface AdmissionHost {
 
 /**
  * The commands that wait, in their order. One whose model has no room beside those in use waits until it has, and who comes after
- * it waits with it, so that it is never overtaken for good. So does one that is to be drawn alone. Nobody waits for a Fine-Tune to be
+ * it waits with it, so that it is never overtaken for good. So does one that ran out of memory beside others. Nobody waits for a Fine-Tune to be
  * merged but who asked for it.
  */
 export class Admission {

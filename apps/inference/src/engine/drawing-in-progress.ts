@@ -4,7 +4,10 @@ import type { LoadedModel } from './loaded-model';
 import { seedOf } from './seed';
 import type { Candidate } from './turn';
 
-export type DrawCommand = Extract<EngineCommand, { type: 'draw' }>;
+export type DrawCommand = Extract<EngineCommand, { type: 'draw' }> & {
+  /** Whether no other may be drawn beside it: beside others it ran out of memory. */
+  alone?: boolean;
+};
 
 /** A preview costs a pass over the latents, so there are a few a second at most. */
 const previewIntervalMs = 400;

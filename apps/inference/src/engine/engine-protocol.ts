@@ -72,8 +72,6 @@ export type EngineCommand =
       id: number;
       /** Whose it is: owners have equal shares of the engine's time. */
       owner: string;
-      /** Whether no other may be drawn beside it: it may end the process. */
-      alone: boolean;
       model: ModelSource;
       request: DrawRequest;
       upscaler?: UpscalerSource;

@@ -25,8 +25,6 @@ const longestWatchIntervalMs = 10_000;
 export interface Drawing {
   /** Whose it is: owners have equal shares of the engine's time. */
   owner: string;
-  /** Whether no other may be drawn beside it; false unless given. */
-  alone?: boolean;
   model: ModelSource;
   request: DrawRequest;
   upscaler?: UpscalerSource;
@@ -104,13 +102,13 @@ export class Engine {
   async draw(drawing: Drawing): Promise<{ computeMs: number }> {
     // The process ends, and it is not this drawing's fault.
     if (this.stall) throw new DrawingAbortedError(this.stall.message);
-    const { owner, alone = false, model, request, upscaler, signal } = drawing;
+    const { owner, model, request, upscaler, signal } = drawing;
     const id = this.nextId++;
     const cancel = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
     const stop = (): void => void Atomics.store(new Int32Array(cancel), 0, 1);
     if (signal?.aborted) stop();
     signal?.addEventListener('abort', stop, { once: true });
-    const about = { id, owner, alone, model, request, ...(upscaler && { upscaler }) };
+    const about = { id, owner, model, request, ...(upscaler && { upscaler }) };
     const command: EngineCommand = { type: 'draw', ...about, cancel };
     try {
       return await new Promise((resolve, reject) => {
