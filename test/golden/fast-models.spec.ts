@@ -77,6 +77,22 @@ describe('a model that needs few steps', () => {
     expect((await draw(run, [9, run.seed])).latents[1]).toEqual(strong.latents[0]);
   });
 
+  it('draws with LCM-LoRA on a model of another scheduler what diffusers draws, if its defaults name lcm', async () => {
+    const [run, index] = runs.map((each, i) => [each, i] as const).find(([{ model }]) => model === 'lcm-lora')!;
+    const folder = join(scratch, 'lora-on-pndm');
+    await cp(folderOf['lcm-lora']!, folder, { recursive: true });
+    await cp(join(tiny('sd15-diffusers'), 'scheduler'), join(folder, 'scheduler'), { recursive: true });
+    const pipeline = await StableDiffusionPipeline.load(folder, cpu);
+    expect(pipeline.facts.scheduler).toBe('pndm');
+    const { prompt, size, steps, cfg, seed } = run;
+    const request = { prompt, width: size, height: size, numInferenceSteps: steps, guidanceScale: cfg, seeds: [seed] };
+    const { latents } = await pipeline.generate({ ...request, scheduler: 'lcm' });
+    await pipeline.release();
+    const expected = golden.float32(`${index}.latents`);
+    const error = largestDifference(latents[0], expected) / Math.max(...expected.map(Math.abs));
+    expect(error).toBeLessThanOrEqual(tolerance);
+  });
+
   it('is refused if nothing tells the width of its guidance', async () => {
     const file = join(scratch, 'lcm/unet/model.onnx');
     const [graph, config] = await Promise.all([readFile(file), readFile(join(scratch, 'lcm/unet/config.json'))]);

@@ -118,6 +118,22 @@ describe('an engine with two threads, which draws several pictures in lanes', ()
     await Promise.all([wide, single, small].map((each) => each.close()));
   });
 
+  it('draws with all threads what has no room in each lane, the same to the last bit', async () => {
+    const narrow = engineWith({ memoryBytes: 640 * 2 ** 20 });
+    await untilLanesAreUsed(narrow);
+    steps.length = 0;
+    // Two such pictures and their decoding are estimated to take 590 MiB, one of them half of it; 480 are left beside the model.
+    const large = { width: 576, height: 576, numImages: 2, numInferenceSteps: 2 };
+    const pictures = await draw(large, {}, narrow);
+    expect(steps.some(isInLane)).toBe(false);
+    await draw({ numImages: 2 }, {}, narrow);
+    expect(steps.some(isInLane)).toBe(true);
+    steps.length = 0;
+    expect(await draw(large)).toEqual(pictures);
+    expect(steps.every(isInLane)).toBe(true);
+    await narrow.close();
+  });
+
   it('ends with a lane that dies while it decodes, and starts again', async () => {
     const crashes: Error[] = [];
     const dying = engineWith({ threadFile: dyingLaneFile, onCrash: (error) => crashes.push(error) });

@@ -1,10 +1,15 @@
+import { execFile } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import type { ModelFacts } from '@app/diffusion';
+import { Arena } from '../../apps/inference/src/engine/arena';
 import type { Drawing } from '../../apps/inference/src/engine/engine';
 import { Engine } from '../../apps/inference/src/engine/engine';
 import { EngineBrokenError } from '../../apps/inference/src/engine/engine-errors';
 import type { DrawRequest, EngineStep, ModelSource, RgbPicture } from '../../apps/inference/src/engine/engine-protocol';
+import { bytesPerRow, decodeBytes } from '../../apps/inference/src/engine/picture-memory';
 import { threadFile } from '../support/inference';
 import { failingAtRows } from '../support/onnx';
 
@@ -88,5 +93,37 @@ describe('an engine whose memory does not suffice', () => {
 
   it('still draws afterwards', async () => {
     expect(await draw({})).toHaveLength(1);
+  });
+});
+
+/** Printed by measure-memory.cjs. */
+interface Measured {
+  facts: ModelFacts;
+  calls: number[];
+  decoded: number;
+}
+
+// Elsewhere the system does not tell what a process has touched.
+(process.platform === 'linux' ? describe : describe.skip)('the estimated memory of the bundled model', () => {
+  const script = join(__dirname, '..', 'support', 'measure-memory.cjs');
+  const shapes = resolve(__dirname, '..', '..', 'models', 'shapes');
+  const rows = [2, 4, 8, 16];
+
+  it.each([
+    { width: 512, height: 512 },
+    { width: 512, height: 768 },
+  ])('covers what was measured at $width x $height, and not many times over', async ({ width, height }) => {
+    const values = [script, shapes, ...[width, height, ...rows].map(String)];
+    const { stdout } = await promisify(execFile)(process.execPath, values);
+    const { facts, calls, decoded } = JSON.parse(stdout) as Measured;
+    const arena = new Arena();
+    for (const [index, count] of rows.entries()) {
+      arena.note(count * bytesPerRow(facts, { width, height }));
+      expect(calls[index]).toBeLessThan(arena.bytes);
+    }
+    expect(arena.bytes).toBeLessThan(6 * calls.at(-1)!);
+    const decoding = decodeBytes(facts, { width, height });
+    expect(decoded).toBeLessThan(decoding);
+    expect(decoding).toBeLessThan(6 * decoded);
   });
 });

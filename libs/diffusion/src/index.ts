@@ -15,6 +15,8 @@ export { OnnxModel, OnnxModelError } from './onnx/onnx-model';
 export { identityModel } from './onnx/small-graph';
 export { AbortError } from './pipelines/abort-error';
 export type { ModelFacts } from './pipelines/model-facts';
+export { modelWidths } from './pipelines/model-widths';
+export type { ModelWidths } from './pipelines/model-widths';
 export type { Renderer } from './pipelines/renderer';
 export { StableDiffusionPipeline } from './pipelines/stable-diffusion-pipeline';
 export type { GeneratedImages, GenerateHooks, TextToImageRequest } from './pipelines/text-to-image-request';

@@ -1,11 +1,11 @@
 import { AbortError, OutOfMemoryError } from '@app/diffusion';
 import type { DrawCommand } from './drawing-in-progress';
 import { DrawingInProgress, isAborted, pipelineRequest } from './drawing-in-progress';
-import type { LoadedModel } from './loaded-model';
-import type { LoadingOptions } from './model-loading';
+import type { LoadingOptions, DrawingModelSpec } from './model-loading';
 import { describePipeline } from './model-loading';
-import type { ModelRegistry, ModelSpec } from './model-registry';
+import type { ModelRegistry } from './model-registry';
 import { OneAtATime } from './one-at-a-time';
+import { bytesPerRow, decodeBytes } from './picture-memory';
 
 /** A command that is not being drawn yet. */
 interface Waiting {
@@ -13,7 +13,7 @@ interface Waiting {
   /** The same drawing, if it began before and ran out of memory beside others. */
   previous?: DrawingInProgress;
   /** What its model takes; asked for once, because a Fine-Tune is merged for it. */
-  spec?: Promise<ModelSpec<LoadedModel>>;
+  spec?: Promise<DrawingModelSpec>;
   /** Whether that is known, or known to have failed. */
   isDescribed: boolean;
 }
@@ -125,8 +125,12 @@ export class Admission {
   }
 
   private async hasRoom(entry: Waiting): Promise<boolean> {
-    if (this.host.isIdle() || this.registry.has(entry.command.model.key)) return true;
-    return (await this.specOf(entry)).bytes <= this.registry.drawingBytes;
+    const { model, request } = entry.command;
+    if (this.host.isIdle() || this.registry.has(model.key)) return true;
+    const spec = await this.specOf(entry);
+    // The least that it is drawn with: one picture at a time, with guidance.
+    const drawing = 2 * bytesPerRow(spec, request) + decodeBytes(spec, request);
+    return spec.bytes + drawing <= this.registry.drawingBytes;
   }
 
   private async begin(entry: Waiting): Promise<void> {
@@ -155,7 +159,7 @@ export class Admission {
     return true;
   }
 
-  private specOf(entry: Waiting): Promise<ModelSpec<LoadedModel>> {
+  private specOf(entry: Waiting): Promise<DrawingModelSpec> {
     if (entry.spec) return entry.spec;
     const { command } = entry;
     const describe = () => this.describe(command);
@@ -165,7 +169,7 @@ export class Admission {
     return entry.spec;
   }
 
-  private describe(command: DrawCommand): Promise<ModelSpec<LoadedModel>> {
+  private describe(command: DrawCommand): Promise<DrawingModelSpec> {
     const throwIfAborted = (): void => {
       if (isAborted(command)) throw new AbortError();
       this.host.isMerging(command);

@@ -19,6 +19,12 @@ describe(CallTimes.name, () => {
     expect(measured([2, 10], [4, 16], [2, 10], [4, 16]).isSharingSooner('square', 2)).toBe(false);
   });
 
+  it('knows where a row of twice as many takes clearly less time, once both are measured', () => {
+    expect(measured([16, 100], [32, 150]).isCheaperPerRow('square', 32)).toBe(false);
+    expect(measured([16, 100], [32, 150], [16, 100], [32, 150]).isCheaperPerRow('square', 32)).toBe(true);
+    expect(measured([16, 100], [32, 190], [16, 100], [32, 190]).isCheaperPerRow('square', 32)).toBe(false);
+  });
+
   it('does not count the first call of so many rows', () => {
     expect(measured([2, 10], [4, 500], [2, 10], [4, 14]).isSharingSooner('square', 2)).toBe(true);
   });

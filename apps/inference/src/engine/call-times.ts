@@ -47,6 +47,12 @@ export class CallTimes {
     return one === undefined || both === undefined || both < 1.5 * one;
   }
 
+  /** Whether a row of a call of so many takes clearly less time than one of half as many; false until both are measured. */
+  isCheaperPerRow(group: string, rows: number): boolean {
+    const [half, all] = [this.msOf(group, rows / 2), this.msOf(group, rows)];
+    return half !== undefined && all !== undefined && all < 0.9 * 2 * half;
+  }
+
   private msOf(group: string, rows: number): number | undefined {
     const times = this.groups.get(group);
     const measured = times?.byRows.get(rows);

@@ -7,8 +7,8 @@ import type { EngineReport } from './engine-protocol';
 import { Enlarging } from './enlarging';
 import { EngineShares } from './engine-shares';
 import { failureOf } from './failure';
-import { LanePlaces } from './lane-places';
-import { laneCount, Lanes } from './lanes';
+import { laneCount, LanePlaces } from './lane-places';
+import { Lanes } from './lanes';
 import type { LoadingOptions } from './model-loading';
 import { ModelRegistry } from './model-registry';
 import { OneAtATime } from './one-at-a-time';
@@ -50,7 +50,10 @@ export class EngineLoop {
       (loaded) => report({ type: 'loaded', ...loaded }),
       (key) => report({ type: 'released', key }),
     );
-    this.rowLimits = new RowLimits(options.device, () => this.registry.drawingBytes);
+    this.rowLimits = new RowLimits(options.device, {
+      callBytes: (key, decoding, lane) => this.registry.callBytes(key, decoding, lane),
+      isCheaperPerRow: (group, count) => this.callTimes.isCheaperPerRow(group, count),
+    });
     const { device, intraOpNumThreads: threads } = options;
     this.lanes = Lanes.of(device, threads, memoryBytes, onLost);
     const loading = { ...options, sharedSessions: new SharedSessions(), ...(this.lanes && { lanes: this.lanes }) };
@@ -108,13 +111,14 @@ export class EngineLoop {
     }
   }
 
-  /** Whether there is more than one picture for the lanes, and nothing that only all threads together can do. */
+  /** Whether there is more than one picture for the lanes, room for one of each drawing in each, and nothing that only all threads together can do. */
   private areLanesOfUse(): boolean {
     const pictures = this.drawings.reduce((sum, { undecoded }) => sum + undecoded.length, 0);
     const isAlone = this.drawings.some(({ command }) => command.alone);
     if (pictures < laneCount || isAlone || this.enlarging.modelsInUse.length > 0) return false;
     // Each is asked, because that is how its lanes are loaded.
-    return this.drawings.filter(({ model }) => !model.inLanes).length === 0;
+    if (this.drawings.filter(({ model }) => !model.inLanes).length > 0) return false;
+    return this.drawings.every((drawing) => this.pieces.hasRoomInLanes(drawing));
   }
 
   private async goOnInLane(): Promise<void> {
@@ -156,17 +160,15 @@ export class EngineLoop {
     this.report({ type: 'started', id: command.id, promptChunks, scheduler });
   }
 
-  /** Each lane has its part of the memory, and of the pictures. */
+  /** Each lane has its part of the pictures. */
   private maxRows(group: string, lane: number | undefined): number {
     const rowsIn = (drawing: DrawingInProgress) =>
       drawing.undecoded.reduce((sum, each) => sum + (drawing.groupOf(each) === group ? each.rows : 0), 0);
-    const most = this.rowLimits.of(
-      group,
-      this.drawings.find((drawing) => rowsIn(drawing) > 0)!,
-    );
+    const member = this.drawings.find((drawing) => rowsIn(drawing) > 0)!;
+    const most = this.rowLimits.of(group, member, lane);
     if (lane === undefined) return most;
     const rows = this.drawings.reduce((sum, drawing) => sum + rowsIn(drawing), 0);
-    return Math.max(1, Math.min(Math.floor(most / laneCount), Math.ceil(rows / laneCount)));
+    return Math.min(most, Math.ceil(rows / laneCount));
   }
 
   private decoded(drawing: DrawingInProgress): void {

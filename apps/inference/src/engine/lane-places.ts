@@ -1,3 +1,6 @@
+/** Pieces of work that a processor does side by side: calls of half the threads each do more together than one after the other with all. */
+export const laneCount = 2;
+
 /**
  * So many pieces of work may begin beside one that is under way. What takes longer is taken to hang: the engine then says nothing any
  * more, which is how it is noticed.

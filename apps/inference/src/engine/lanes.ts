@@ -1,8 +1,7 @@
 import type { Device, GraphFile, GraphSession } from '@app/diffusion';
 import { Lane } from './lane';
+import { laneCount } from './lane-places';
 
-/** Pieces of work that a processor does side by side: calls of half the threads each do more together than one after the other with all. */
-export const laneCount = 2;
 /** A model is loaded into lanes only if it takes no more than this part of the memory with them: their weights are copies. */
 const shareOfMemory = 1 / 4;
 

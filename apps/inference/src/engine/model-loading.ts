@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
-import type { Device, GraphFile, SharedSessions } from '@app/diffusion';
-import { executionProviders, readModelFolder, StableDiffusionPipeline } from '@app/diffusion';
+import type { Device, GraphFile, ModelWidths, SharedSessions } from '@app/diffusion';
+import { executionProviders, modelWidths, readModelFolder, StableDiffusionPipeline } from '@app/diffusion';
 import type { ModelSource, UpscalerSource } from './engine-protocol';
 import type { Lanes } from './lanes';
 import { LoadedModel } from './loaded-model';
@@ -30,25 +30,31 @@ export interface LoadingOptions {
   signal?: Pick<AbortSignal, 'throwIfAborted'>;
 }
 
+/** A model that draws, and what the memory of its calls depends on. */
+export interface DrawingModelSpec extends ModelSpec<LoadedModel> {
+  widths: ModelWidths;
+}
+
 /** How a model is loaded, a Fine-Tune's weights merged in. @throws what the diffusion library throws of folders and weights */
 export async function describePipeline(
   source: ModelSource,
   { cacheDir, mergedCacheBytes, lanes, ...options }: LoadingOptions,
-): Promise<ModelSpec<LoadedModel>> {
+): Promise<DrawingModelSpec> {
   const merges = join(cacheDir, 'finetunes');
   const folder = await mergedModel(source, merges, options.signal);
   // What cannot be removed now is tried again after the next merge; it is no reason not to draw.
   if (source.weights && mergedCacheBytes !== undefined)
     await pruneMerged(merges, mergedCacheBytes).catch(() => undefined);
-  const { textEncoder, unet, vaeDecoder } = await readModelFolder(folder, options.device);
+  const { textEncoder, unet, vaeDecoder, configs } = await readModelFolder(folder, options.device);
+  const widths = modelWidths(configs);
   const optimizedModelDir = graphCache(cacheDir);
   const load = () => StableDiffusionPipeline.load(folder, { ...options, optimizedModelDir });
   const [bytes, laneBytes] = [await memoryOf(textEncoder, unet, vaeDecoder), await memoryOf(unet, vaeDecoder)];
   const bytesWithLanes = lanes?.bytesWith(bytes, laneBytes);
-  if (!lanes || bytesWithLanes === undefined) return { bytes, load: async () => new LoadedModel(await load()) };
+  if (!lanes || bytesWithLanes === undefined) return { bytes, widths, load: async () => new LoadedModel(await load()) };
   const open = () => lanes.open({ unet, vaeDecoder }, optimizedModelDir);
   // Room for the lanes is kept from the start, so that nothing has to make room when they are needed.
-  return { bytes: bytesWithLanes, load: async () => new LoadedModel(await load(), open) };
+  return { bytes: bytesWithLanes, widths, load: async () => new LoadedModel(await load(), open) };
 }
 
 /** Memory of sessions of these graphs. */

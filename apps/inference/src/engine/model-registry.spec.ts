@@ -63,11 +63,61 @@ describe(ModelRegistry.name, () => {
   it('makes room for drawing by releasing what is idle, and no more than that takes', async () => {
     const [a, b, c] = [await get('a', 30), await get('b', 30), await get('c', 30)];
     inUse.add('c');
-    expect(await registry.makeRoom(30)).toBe(1);
+    await registry.reserve('c', { unet: 30, vaeDecoder: 0 });
     expect(released).toEqual(['a']);
-    expect(await registry.makeRoom(1000)).toBe(1);
+    expect([await registry.releaseIdle(), await registry.releaseIdle()]).toEqual([true, false]);
     expect(released).toEqual(['a', 'b']);
     expect([a.released, b.released, c.released]).toEqual([true, true, false]);
+  });
+
+  it('counts what calls have taken until the model is released, idle or not', async () => {
+    await get('a', 10);
+    await registry.reserve('a', { unet: 20, vaeDecoder: 30 });
+    await registry.reserve('a', { unet: 20, vaeDecoder: 5 });
+    expect(registry.bytes).toBe(60);
+    await get('b', 40);
+    expect(released).toEqual([]);
+    inUse.add('b');
+    await registry.reserve('b', { unet: 1, vaeDecoder: 0 });
+    expect([released, registry.bytes]).toEqual([['a'], 41]);
+  });
+
+  it('lets a call take what an earlier one took, or what is left beside models in use and a decoding', async () => {
+    await get('a', 10);
+    await get('b', 20);
+    inUse.add('a').add('b');
+    expect(registry.callBytes('a', 30)).toBe(40);
+    await registry.reserve('a', { unet: 35, vaeDecoder: 30 });
+    expect(registry.drawingBytes).toBe(5);
+    expect([registry.callBytes('a', 30), registry.callBytes('b', 0)]).toEqual([35, 5]);
+  });
+
+  it('reserves for one lane what each other takes at the same time, beside what calls of all threads have left', async () => {
+    await get('a', 10);
+    inUse.add('a');
+    expect(registry.callBytes('a', 15, 0)).toBe(30);
+    const hasRoom = (unet: number, vaeDecoder: number) => registry.hasRoomInLanes('a', { unet, vaeDecoder });
+    expect([hasRoom(30, 15), hasRoom(31, 15)]).toEqual([true, false]);
+    await registry.reserve('a', { unet: 20, vaeDecoder: 15 }, 0);
+    await registry.reserve('a', { unet: 20, vaeDecoder: 15 }, 1);
+    expect(registry.bytes).toBe(80);
+    expect(registry.callBytes('a', 15)).toBe(5);
+    await registry.reserve('a', { unet: 3, vaeDecoder: 15 });
+    expect(registry.bytes).toBe(98);
+    expect(registry.callBytes('a', 15, 1)).toBe(20);
+    // What lanes have drawn before takes nothing more.
+    expect([hasRoom(20, 15), hasRoom(5, 16)]).toEqual([true, false]);
+  });
+
+  it('lets who needs nothing more go on while a model is loaded', async () => {
+    await get('a', 10);
+    await registry.reserve('a', { unet: 20, vaeDecoder: 15 }, 0);
+    let finish!: (model: FakeModel) => void;
+    const loading = new Promise<FakeModel>((resolve) => (finish = resolve));
+    const loaded = registry.get('b', async () => ({ bytes: 10, load: () => loading }));
+    await registry.reserve('a', { unet: 20, vaeDecoder: 15 }, 1);
+    finish(new FakeModel());
+    await loaded;
   });
 
   it('does not keep what failed to load', async () => {

@@ -1,4 +1,7 @@
+import type { DrawingCalls } from './arena';
+import { DrawingArenas } from './arena';
 import type { ModelLoaded } from './engine-protocol';
+import { laneCount } from './lane-places';
 import { OneAtATime } from './one-at-a-time';
 
 /** Anything with sessions to release. */
@@ -12,13 +15,21 @@ export interface ModelSpec<T extends Releasable> {
   load(): Promise<T>;
 }
 
+interface Loaded {
+  model: Releasable;
+  /** Of the model itself, with its copies in the lanes. */
+  bytes: number;
+  /** Of its calls, by all threads and in the lanes. */
+  arenas: Record<'whole' | 'lanes', DrawingArenas>;
+}
+
 /**
  * The loaded models of one device. Loads on first use and keeps what fits into a budget. The least recently used go first, but none
  * that is in use; a model is loaded, however large, if nothing else is in the way. One call waits for the other.
  */
 export class ModelRegistry {
   /** In order of use, because a map keeps insertion order. */
-  private readonly loaded = new Map<string, { model: Releasable; bytes: number }>();
+  private readonly loaded = new Map<string, Loaded>();
 
   private readonly inOrder = new OneAtATime();
 
@@ -30,16 +41,44 @@ export class ModelRegistry {
     private readonly onRelease: (key: string) => void,
   ) {}
 
-  /** Estimate of what all loaded models take. */
+  /** Estimate of what all loaded models take, with what their arenas hold. */
   get bytes(): number {
-    return [...this.loaded.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+    return sumOf(this.loaded.values());
   }
 
   /** Bytes that are left for drawing when every model that is not in use makes room. */
   get drawingBytes(): number {
     const inUse = this.inUse();
     const used = [...this.loaded].filter(([key]) => inUse.has(key));
-    return this.budgetBytes - used.reduce((sum, [, { bytes }]) => sum + bytes, 0);
+    return this.budgetBytes - sumOf(used.map(([, entry]) => entry));
+  }
+
+  /**
+   * Bytes that one call of a loaded model's U-Net may take: what it has taken before, else what is left for drawing.
+   * @param decoding bytes that decoding one picture takes, for which there has to be room as well
+   * @param lane by which; without one, by all threads
+   */
+  callBytes(key: string, decoding: number, lane?: number): number {
+    return arenasOf(this.loaded.get(key)!, lane).callBytes(this.drawingBytes, decoding);
+  }
+
+  /** Whether each lane may make these calls of a loaded model at the same time, when every idle model makes room. */
+  hasRoomInLanes(key: string, calls: DrawingCalls): boolean {
+    return this.loaded.get(key)!.arenas.lanes.growth(calls) <= Math.max(0, this.drawingBytes);
+  }
+
+  /**
+   * Makes room for calls of a loaded model, which keeps it until it is released. What one lane reserves, each other has as well.
+   * @param lane by which; without one, by all threads
+   */
+  async reserve(key: string, calls: DrawingCalls, lane?: number): Promise<void> {
+    const arenas = arenasOf(this.loaded.get(key)!, lane);
+    // Who needs nothing more does not wait for a model that is being loaded.
+    if (arenas.growth(calls) === 0) return;
+    await this.inOrder.run(async () => {
+      await this.releaseFor(arenas.growth(calls));
+      arenas.note(calls);
+    });
   }
 
   /** Whether a model of this key is loaded; asking does not count as a use. */
@@ -52,14 +91,9 @@ export class ModelRegistry {
     return this.inOrder.run(() => this.find(key, describe));
   }
 
-  /** Releases models that are not in use until so many bytes are free, or none is left to release. @returns how many it released */
-  makeRoom(bytes: number): Promise<number> {
-    return this.inOrder.run(() => this.releaseFor(bytes));
-  }
-
   /** Releases every model that is not in use. @returns whether there was one */
   async releaseIdle(): Promise<boolean> {
-    return (await this.makeRoom(Infinity)) > 0;
+    return (await this.inOrder.run(() => this.releaseFor(Infinity))) > 0;
   }
 
   /** Releases every model. */
@@ -81,12 +115,14 @@ export class ModelRegistry {
     await this.releaseFor(spec.bytes);
     const startedAt = performance.now();
     const model = await spec.load();
-    this.loaded.set(key, { model, bytes: spec.bytes });
+    const arenas = { whole: new DrawingArenas(1), lanes: new DrawingArenas(laneCount) };
+    this.loaded.set(key, { model, bytes: spec.bytes, arenas });
     const loadMs = Math.round(performance.now() - startedAt);
     this.onLoad({ key, loadMs, modelBytes: spec.bytes, totalBytes: this.bytes });
     return model;
   }
 
+  /** Releases models that are not in use until so many bytes are free, or none is left to release. @returns how many it released */
   private async releaseFor(bytes: number): Promise<number> {
     let released = 0;
     const inUse = this.inUse();
@@ -104,4 +140,12 @@ export class ModelRegistry {
     this.onRelease(key);
     await model.release();
   }
+}
+
+function sumOf(loaded: Iterable<Loaded>): number {
+  return [...loaded].reduce((sum, { bytes, arenas }) => sum + bytes + arenas.whole.bytes + arenas.lanes.bytes, 0);
+}
+
+function arenasOf({ arenas }: Loaded, lane: number | undefined): DrawingArenas {
+  return lane === undefined ? arenas.whole : arenas.lanes;
 }

@@ -1,21 +1,53 @@
-import { bytesPerRow } from './picture-memory';
+import { modelWidths } from '@app/diffusion';
+import { bytesPerRow, decodeBytes } from './picture-memory';
+
+const square = { width: 512, height: 512 };
+const gigabytes = (bytes: number): number => bytes / 2 ** 30;
+const megabytes = (bytes: number): number => bytes / 2 ** 20;
+/** Folders without configurations are taken to be Stable Diffusion 1.x. */
+const stable = { widths: modelWidths({ unet: {}, vaeDecoder: {} }) };
+/** As the bundled model's configurations say. */
+const small = {
+  widths: modelWidths({
+    unet: {
+      block_out_channels: [64, 128, 160],
+      down_block_types: ['DownBlock2D', 'CrossAttnDownBlock2D', 'DownBlock2D'],
+      attention_head_dim: 4,
+    },
+    vaeDecoder: { block_out_channels: [16, 24, 32, 64, 96, 128] },
+  }),
+};
+const half = { ...stable, dtypes: { unet: 'float16', vaeDecoder: 'float16' } as const };
 
 describe(bytesPerRow.name, () => {
-  const float32 = { textEncoder: 'float32', unet: 'float32', vaeDecoder: 'float32' } as const;
-  const square = { width: 512, height: 512 };
+  it('expects a gigabyte of Stable Diffusion 1.x, of which 1.04 was measured, and megabytes of a small model', () => {
+    expect(gigabytes(bytesPerRow(stable, square))).toBeGreaterThan(1.04);
+    expect(gigabytes(bytesPerRow(stable, square))).toBeLessThan(1.5);
+    expect(megabytes(bytesPerRow(small, square))).toBeLessThan(4);
+  });
 
-  it('expects gigabytes of a factor of 8 and megabytes of a factor of 32', () => {
-    const large = bytesPerRow({ vaeScaleFactor: 8, dtypes: float32 }, square);
-    const small = bytesPerRow({ vaeScaleFactor: 32, dtypes: float32 }, square);
-    expect(large / 2 ** 30).toBeGreaterThan(0.5);
-    expect(large / 2 ** 30).toBeLessThan(2);
-    expect(small / 2 ** 20).toBeLessThan(32);
+  it('counts the heads of the largest level that has attention', () => {
+    const heads = (attention_head_dim: unknown) => modelWidths({ unet: { attention_head_dim }, vaeDecoder: {} });
+    expect(heads([5, 10, 20, 20]).attention).toEqual({ heads: 5, level: 0 });
+    expect(heads(8).attention).toEqual({ heads: 8, level: 0 });
+    expect(small.widths.attention).toEqual({ heads: 4, level: 1 });
   });
 
   it('halves with float16', () => {
-    const half = { ...float32, unet: 'float16' } as const;
-    expect(bytesPerRow({ vaeScaleFactor: 8, dtypes: half }, square)).toBe(
-      bytesPerRow({ vaeScaleFactor: 8, dtypes: float32 }, square) / 2,
-    );
+    expect(bytesPerRow(half, square)).toBe(bytesPerRow(stable, square) / 2);
+  });
+});
+
+describe(decodeBytes.name, () => {
+  it('expects more than the 0.97 gigabytes that were measured of Stable Diffusion 1.x, and little of a small model', () => {
+    expect(gigabytes(decodeBytes(stable, square))).toBeGreaterThan(0.97);
+    expect(gigabytes(decodeBytes(stable, square))).toBeLessThan(4);
+    expect(megabytes(decodeBytes(small, square))).toBeGreaterThan(238);
+    expect(megabytes(decodeBytes(small, square))).toBeLessThan(300);
+  });
+
+  it('grows with the picture, and halves with float16', () => {
+    expect(decodeBytes(stable, { width: 512, height: 768 })).toBe(1.5 * decodeBytes(stable, square));
+    expect(decodeBytes(half, square)).toBe(decodeBytes(stable, square) / 2);
   });
 });

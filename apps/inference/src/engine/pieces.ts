@@ -1,12 +1,13 @@
 import { OutOfMemoryError } from '@app/diffusion';
 import type { Renderer, Trajectory } from '@app/diffusion';
+import type { DrawingCalls } from './arena';
 import type { CallTimes } from './call-times';
 import type { DrawingInProgress } from './drawing-in-progress';
 import type { EngineReport } from './engine-protocol';
 import type { EngineShares } from './engine-shares';
-import { laneCount } from './lanes';
+import { laneCount } from './lane-places';
 import type { ModelRegistry } from './model-registry';
-import { bytesPerRow } from './picture-memory';
+import { bytesPerRow, decodeBytes } from './picture-memory';
 import type { RowLimits } from './row-limits';
 import type { Turn } from './turn';
 
@@ -41,7 +42,7 @@ export class Pieces {
 
   /** @param lane by which; without one, by all threads */
   async step(turn: readonly DrawingTurn[], lane?: number): Promise<void> {
-    const { registry, callTimes, shares, report } = this.host;
+    const { callTimes, shares, report } = this.host;
     const [{ candidate: first, pictures: firstPictures }] = turn;
     const trajectories = turn.flatMap(({ pictures }) => pictures.map(({ trajectory }) => trajectory));
     const rows = trajectories.reduce((sum, trajectory) => sum + trajectory.rows, 0);
@@ -49,7 +50,7 @@ export class Pieces {
     let startedAt = performance.now();
     try {
       await this.underWay(turn, async () => {
-        await registry.makeRoom((rows / shareOf(lane)) * bytesPerRow(first.pipeline.facts, first.command.request));
+        await this.reserve(first, rows, lane);
         startedAt = performance.now();
         await rendererOf(first, lane).step(trajectories);
       });
@@ -77,9 +78,10 @@ export class Pieces {
   async decode(drawing: DrawingInProgress, trajectory: Trajectory, lane?: number): Promise<void> {
     const { shares, report, decoded } = this.host;
     const { id, upscaler } = drawing.command;
-    const startedAt = performance.now();
     drawing.underWay.add(trajectory);
     try {
+      await this.reserve(drawing, 0, lane);
+      const startedAt = performance.now();
       const picture = await rendererOf(drawing, lane).decode(trajectory);
       if (!this.isDrawn(drawing)) return;
       const engineMs = (performance.now() - startedAt) * shareOf(lane);
@@ -94,6 +96,17 @@ export class Pieces {
     } finally {
       drawing.underWay.delete(trajectory);
     }
+  }
+
+  /** Whether each lane has room for one of its pictures: for a call of the U-Net, and for decoding. */
+  hasRoomInLanes(drawing: DrawingInProgress): boolean {
+    const [{ rows }] = drawing.trajectories;
+    return this.host.registry.hasRoomInLanes(drawing.command.model.key, callsOf(drawing, rows));
+  }
+
+  /** Makes room for a call of so many rows, and for decoding a picture. */
+  private reserve(drawing: DrawingInProgress, rows: number, lane?: number): Promise<void> {
+    return this.host.registry.reserve(drawing.command.model.key, callsOf(drawing, rows), lane);
   }
 
   /** Nobody else moves these pictures on meanwhile. */
@@ -150,6 +163,10 @@ export class Pieces {
         end(drawing, error);
       }
   }
+}
+
+function callsOf({ pipeline: { facts }, command: { request } }: DrawingInProgress, rows: number): DrawingCalls {
+  return { unet: rows * bytesPerRow(facts, request), vaeDecoder: decodeBytes(facts, request) };
 }
 
 function rendererOf(

@@ -1,27 +1,43 @@
 import type { DrawingInProgress } from './drawing-in-progress';
-import { bytesPerRow } from './picture-memory';
+import { laneCount } from './lane-places';
+import { bytesPerRow, decodeBytes } from './picture-memory';
 
-/** Rows of one call of the U-Net. On the CPU a call of more takes no less time for each. */
+/** Rows of one call of the U-Net. On the CPU a call of more takes no less time for each; on a GPU twice as many may, if these did. */
 const maxRows = { cpu: 16, gpu: 32 };
+
+type Drawn = Pick<DrawingInProgress, 'pipeline' | 'command'>;
+
+/** What the limits depend on beside the device. */
+export interface RowLimitFacts {
+  /**
+   * Bytes that a call of a model's U-Net may take, by a lane or by all threads, when every idle model makes room and one picture has to
+   * be decoded as well. In lanes each has so many.
+   */
+  callBytes: (key: string, decoding: number, lane?: number) => number;
+  /** Whether a row of a call of so many takes clearly less time than one of half as many, as measured. */
+  isCheaperPerRow: (group: string, rows: number) => boolean;
+}
 
 /** How many rows one call of the U-Net may have, for each group of pictures: as many as memory allows, and what earlier calls have shown. */
 export class RowLimits {
-  private readonly max: number;
   /** Rows of the groups of which a larger call ran out of memory. */
   private readonly learnt = new Map<string, number>();
 
-  /** @param drawingBytes bytes that are left for drawing when every idle model makes room */
   constructor(
-    device: string,
-    private readonly drawingBytes: () => number,
-  ) {
-    this.max = maxRows[device === 'cpu' ? 'cpu' : 'gpu'];
-  }
+    private readonly device: string,
+    private readonly facts: RowLimitFacts,
+  ) {}
 
-  /** Never less than one, so that a picture is tried in any case. @param drawing one with pictures of this group */
-  of(group: string, { pipeline, command }: DrawingInProgress): number {
-    const fitting = Math.floor(this.drawingBytes() / bytesPerRow(pipeline.facts, command.request));
-    return Math.max(1, Math.min(this.max, this.learnt.get(group) ?? Infinity, fitting));
+  /**
+   * Never less than one, so that a picture is tried in any case.
+   * @param drawing one with pictures of this group
+   * @param lane by which the call is made; without one, by all threads
+   */
+  of(group: string, { pipeline: { facts }, command: { model, request } }: Drawn, lane?: number): number {
+    const bytes = this.facts.callBytes(model.key, decodeBytes(facts, request), lane);
+    const fitting = Math.floor(bytes / bytesPerRow(facts, request));
+    const most = lane === undefined ? this.most(group) : Math.floor(this.most(group) / laneCount);
+    return Math.max(1, Math.min(most, this.learnt.get(group) ?? Infinity, fitting));
   }
 
   /**
@@ -32,5 +48,10 @@ export class RowLimits {
     if (rows <= rowsOfPicture) return false;
     this.learnt.set(group, Math.max(rowsOfPicture, Math.floor(rows / 2)));
     return true;
+  }
+
+  private most(group: string): number {
+    if (this.device === 'cpu') return maxRows.cpu;
+    return this.facts.isCheaperPerRow(group, maxRows.gpu) ? 2 * maxRows.gpu : maxRows.gpu;
   }
 }

@@ -8,6 +8,8 @@ import { readSchedulerConfig } from '../schedulers/scheduler-config';
 import type { PredictionType } from '../schedulers/scheduler-config';
 import type { ClipTextEncoder } from '../text-encoder/clip-text-encoder';
 import type { Unet } from '../unet/unet';
+import { modelWidths } from './model-widths';
+import type { ModelWidths } from './model-widths';
 
 type Float = 'float32' | 'float16';
 
@@ -29,6 +31,8 @@ export interface ModelFacts {
   fixedSize: { width?: number; height?: number };
   /** Rows of tokens that a prompt may take, where the U-Net was exported for one number only. */
   fixedChunks: number | undefined;
+  /** What the memory of a call depends on. */
+  widths: ModelWidths;
   /** Element type of each part's output. */
   dtypes: { textEncoder: Float; unet: Float; vaeDecoder: Float };
 }
@@ -64,6 +68,7 @@ export function settleFacts(
     predictionType: readSchedulerConfig(folder.schedulerJson, {}).predictionType,
     scheduler: schedulerNameOf(folder.schedulerJson) ?? String(folder.schedulerJson._class_name),
     hiddenWidth,
+    widths: modelWidths(configs),
     maxTokens: tokenizer.maxLength,
     fixedChunks: unet.facts.tokens && Math.max(1, Math.floor(unet.facts.tokens / tokenizer.maxLength)),
     sampleSize: unet.facts.height ?? positive(configs.unet.sample_size),

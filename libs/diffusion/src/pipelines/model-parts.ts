@@ -89,6 +89,7 @@ async function joinParts(folder: ModelFolder, sessions: ModelParts['sessions']):
   return {
     facts: {
       ...facts,
+      widths: { ...facts.widths, scale: vaeScaleFactor },
       vaeScaleFactor,
       nativeSize: nativeSize(sampleSize, vaeScaleFactor),
       fixedSize: {

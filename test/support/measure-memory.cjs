@@ -1,0 +1,35 @@
+/**
+ * Draws with a model folder in a process of its own, and prints as JSON by how many bytes its memory has grown since the model was
+ * loaded: after calls of the U-Net with these numbers of rows, two of each, and after two pictures were decoded.
+ * node measure-memory.cjs FOLDER WIDTH HEIGHT ROWS…
+ */
+const { readFileSync } = require('node:fs');
+const { join } = require('node:path');
+const { StableDiffusionPipeline } = require(join(__dirname, '../../dist/libs/diffusion/src'));
+
+const anonymousBytes = () => 1024 * Number(/RssAnon:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1]);
+
+async function main([folder, width, height, ...rows]) {
+  const pipeline = await StableDiffusionPipeline.load(folder, { device: 'cpu', intraOpNumThreads: 2 });
+  const size = { width: Number(width), height: Number(height) };
+  const before = anonymousBytes();
+  const calls = [];
+  let trajectories;
+  for (const count of rows.map(Number)) {
+    trajectories = await pipeline.prepare({
+      ...size,
+      prompt: 'a red circle',
+      numInferenceSteps: 3,
+      guidanceScale: 7.5,
+      seeds: Array.from({ length: count / 2 }, (_, seed) => seed),
+    });
+    for (let call = 0; call < 2; call++) await pipeline.step(trajectories);
+    calls.push(anonymousBytes() - before);
+  }
+  const drawn = anonymousBytes();
+  for (let call = 0; call < 2; call++) await pipeline.decode(trajectories[0]);
+  process.stdout.write(JSON.stringify({ facts: pipeline.facts, calls, decoded: anonymousBytes() - drawn }));
+  await pipeline.release();
+}
+
+void main(process.argv.slice(2));
