@@ -4,6 +4,7 @@ import { dirname, join, relative, sep } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { pathToFileURL } from 'node:url';
 import { buildPage } from './build-page.mjs';
+import { bundleLibraries, requireBundles } from './bundle-libraries.mjs';
 
 export const root = dirname(import.meta.dirname);
 const dist = join(root, 'dist');
@@ -14,6 +15,8 @@ const skipped = new Set(['node_modules', 'dist', 'test']);
 const pageFolder = join(root, 'apps', 'web');
 const builtPage = join(dist, 'apps', 'web');
 const pageStamp = join(builtPage, '.stamp');
+const bundlesFolder = join(dist, 'libraries');
+const bundlesStamp = join(bundlesFolder, '.stamp');
 
 /** Every file below a folder, as sorted absolute paths. */
 function walk(folder) {
@@ -51,13 +54,17 @@ function fingerprint(files) {
 
 /** Whether `dist` was built from the current sources. */
 export function isBuilt() {
-  return read(stamp) === fingerprint(sources()) && isPageBuilt();
+  return read(stamp) === fingerprint(sources()) && areLibrariesBundled() && isPageBuilt();
 }
 
 /** Apart, because it takes longer than all else, and its sources seldom change together with the others. */
 function isPageBuilt() {
   return read(pageStamp) === fingerprint(pageSources());
 }
+
+const librariesPrint = () =>
+  fingerprint([join(import.meta.dirname, 'bundle-libraries.mjs'), join(root, 'package.json')]);
+const areLibrariesBundled = () => read(bundlesStamp) === librariesPrint();
 
 /** The fingerprint of the sources of `dist`. */
 export function builtFrom() {
@@ -96,7 +103,8 @@ export async function build() {
       if (!file.endsWith('.ts')) return write(output, readFileSync(file));
       outputs.add(`${output}.map`);
       try {
-        const { code, map } = await transformFile(file, { ...options, filename: file });
+        const { code: compiled, map } = await transformFile(file, { ...options, filename: file });
+        const code = requireBundles(compiled, relative(dirname(output), bundlesFolder).replaceAll(sep, '/'));
         write(output, `${code}\n//# sourceMappingURL=${output.slice(dirname(output).length + 1)}.map\n`);
         write(`${output}.map`, map);
       } catch (error) {
@@ -106,10 +114,27 @@ export async function build() {
   );
   if (problems.length > 0) throw new Error(`The build failed.\n${problems.join('\n')}`);
   for (const file of walk(dist))
-    if (!outputs.has(file) && !file.endsWith('.part') && !file.startsWith(builtPage)) rmSync(file);
+    if (
+      !outputs.has(file) &&
+      !file.endsWith('.part') &&
+      ![builtPage, bundlesFolder].some((part) => file.startsWith(part))
+    )
+      rmSync(file);
+  await bundleLibrariesIfNeeded();
   await buildPageIfNeeded();
   write(stamp, print);
   return files.length;
+}
+
+async function bundleLibrariesIfNeeded() {
+  if (areLibrariesBundled()) return;
+  const print = librariesPrint();
+  const bundles = await bundleLibraries(bundlesFolder);
+  mkdirSync(bundlesFolder, { recursive: true });
+  for (const { fileName, code } of bundles) write(join(bundlesFolder, fileName), code);
+  write(bundlesStamp, print);
+  const outputs = new Set([bundlesStamp, ...bundles.map(({ fileName }) => join(bundlesFolder, fileName))]);
+  for (const file of walk(bundlesFolder)) if (!outputs.has(file)) rmSync(file);
 }
 
 async function buildPageIfNeeded() {

