@@ -44,6 +44,10 @@ describe.each(models)('StableDiffusionPipeline on the CPU, $name', (golden) => {
   drawsGoldens(golden, cpu);
 });
 
+describe('StableDiffusionPipeline on two threads', () => {
+  drawsGoldens({ ...models[1], name: `${models[1].name} on two threads` }, { ...cpu, intraOpNumThreads: 2 });
+});
+
 /** On CUDA, convolutions use TF32, which has the ten-bit mantissa of float16, so float16's tolerance applies to all models there. */
 (hasCuda() ? describe : describe.skip).each(models)('StableDiffusionPipeline on CUDA, $name', (golden) => {
   drawsGoldens({ ...golden, name: `${golden.name} on CUDA`, latents: Infinity, decibels: 40 }, { device: 'cuda:0' });

@@ -1,4 +1,4 @@
 import type { LoadOptions } from '@app/diffusion';
 
-/** Load options of tests: two threads, as on a small machine, which sleep while they wait so that others can work. */
-export const cpu: LoadOptions = { device: 'cpu', intraOpNumThreads: 2, allowSpinning: false };
+/** Load options of tests: one thread each, because the cores have other spec files to run, and threads cost time to divide the work. */
+export const cpu: LoadOptions = { device: 'cpu', intraOpNumThreads: 1, allowSpinning: false };
