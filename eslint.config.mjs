@@ -65,7 +65,7 @@ const edge = [
   'apps/api/src/*.ts',
   'apps/api/src/{http,docs}/**/*.ts',
   'apps/api/src/**/*.{controller,guard,interceptor,filter,middleware}.ts',
-  'apps/api/src/**/*-{body,query}.ts',
+  'apps/api/src/**/*-{answer,body,query}.ts',
 ];
 const sharp = { name: 'sharp', message: 'Pictures are drawn, decoded and encoded in the picture process.' };
 const ofHttp = 'Only controllers, guards, interceptors, filters, middleware and http/ know of requests and answers.';

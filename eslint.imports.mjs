@@ -51,7 +51,7 @@ export const allowedInApi = {
     ...['styles', 'thumbnails', 'work'],
   ],
   webhooks: ['auth', 'docs', 'finetune-prompts', 'infrastructure', 'text-to-image', 'work'],
-  events: ['auth', 'docs', 'finetune-prompts', 'infrastructure', 'long-requests', 'text-to-image'],
+  events: ['auth', 'docs', 'finetune-prompts', 'http', 'infrastructure', 'long-requests', 'text-to-image'],
   keys: ['auth', 'docs', 'http', 'infrastructure', 'usage'],
   operator: ['auth', 'docs', 'http', 'infrastructure', 'models', 'storage-use', 'webhooks'],
   openai: ['auth', 'docs', 'http', 'infrastructure', 'text-to-image', 'work'],

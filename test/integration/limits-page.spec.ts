@@ -15,11 +15,11 @@ import { uploadProgress } from '../../apps/api/src/finetunes/receive-file';
 import { bodyTimeoutMs } from '../../apps/api/src/http/json-body';
 import { maxContainers, maxFields, maxMembers } from '../../apps/api/src/http/json-scan';
 import { leastTakenBytes, stallMs } from '../../apps/api/src/http/open-connections';
-import { lightBytes } from '../../apps/api/src/http/request.interceptor';
+import { lightBytes } from '../../apps/api/src/http/weighs';
 import { replayHours } from '../../apps/api/src/idempotency/idempotency.interceptor';
 import { longRequestsPerKey } from '../../apps/api/src/long-requests/long-requests';
 import { servedPerKey, waitingPerKey } from '../../apps/api/src/long-requests/request-turns';
-import { OpenaiImages } from '../../apps/api/src/openai/openai-images';
+import { OpenaiAnswer } from '../../apps/api/src/openai/openai-answer';
 import { uploadsPerKey } from '../../apps/api/src/storage-use/uploads.service';
 import { longestWaitSeconds } from '../../apps/api/src/waiting/preferred-wait';
 import { hostConcurrency } from '../../apps/api/src/webhooks/receiver-gate';
@@ -49,7 +49,7 @@ const expected: Readonly<Record<string, readonly number[]>> = {
   'How long its reply is kept': [replayHours],
   'How long the old token of a rotated key is accepted': [keyBounds.graceHours.default],
   '`Prefer: wait`': [1, longestWaitSeconds],
-  'How long `POST /v1/images/generations` waits for its pictures': [OpenaiImages.waitSeconds],
+  'How long `POST /v1/images/generations` waits for its pictures': [OpenaiAnswer.waitSeconds],
   '`prompt`, `negative_prompt`': [limits.promptLength],
   // 75 is CLIP's window of 77 without its first and last token.
   'The same, in tokens': [limits.promptChunks, 75],

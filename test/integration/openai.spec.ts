@@ -1,6 +1,6 @@
 import OpenAI from 'openai';
 import sharp from 'sharp';
-import { OpenaiImages } from '../../apps/api/src/openai/openai-images';
+import { OpenaiAnswer } from '../../apps/api/src/openai/openai-answer';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { drawTask, failTask } from '../support/factories';
@@ -27,7 +27,7 @@ describe('POST /v1/images/generations', () => {
     key = await api.createKey({ rateLimitPerMinute: 0 });
   });
   afterEach(() => {
-    OpenaiImages.waitSeconds = 600;
+    OpenaiAnswer.waitSeconds = 600;
   });
   afterAll(() => api.close());
 
@@ -134,7 +134,7 @@ describe('POST /v1/images/generations', () => {
     });
 
     it('for one that takes too long, and names it', async () => {
-      OpenaiImages.waitSeconds = 1;
+      OpenaiAnswer.waitSeconds = 1;
       const { status, headers, body } = await raw({ prompt: 'x' });
       const [{ id }] = (await generations(key)).body;
       expect(headers.get('x-generation-id')).toBe(id);

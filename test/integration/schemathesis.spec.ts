@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { OpenaiImages } from '../../apps/api/src/openai/openai-images';
+import { OpenaiAnswer } from '../../apps/api/src/openai/openai-answer';
 import type { TestApi } from '../support/api';
 import { startTestApi } from '../support/api';
 import type { Receiver } from '../support/receiver';
@@ -28,7 +28,7 @@ describeWherePossible('schemathesis', () => {
   beforeAll(async () => {
     [api, receiver] = [await startTestApi(), await startReceiver()];
     // Nothing draws here, and nobody waits for it.
-    OpenaiImages.waitSeconds = 0.05;
+    OpenaiAnswer.waitSeconds = 0.05;
   });
 
   afterAll(async () => {

@@ -7,6 +7,7 @@ import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBody } from '../http/body';
 import { SendsList } from '../http/list.interceptor';
 import { LocatedAt } from '../http/located-at';
+import { Weighs } from '../http/weighs';
 import type { List } from '../infrastructure/list';
 import { CollectionsService } from './collections.service';
 import { IsPublicQuery } from './scope-query';
@@ -47,6 +48,7 @@ export class CollectionsController {
   }
 
   @Get(':id')
+  @Weighs('light')
   @ApiFinds('getCollection', 'Retrieve a Collection', {
     reply: CollectionDto,
     description: "Yours or a public one. Its thumbnail is its first Style's; its Styles have a route of their own.",

@@ -3,6 +3,7 @@ import { Controller, Get, Param } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { OwnerId } from '../auth/api-key.guard';
 import { ApiFinds } from '../docs/operation';
+import { Weighs } from '../http/weighs';
 import { FinetunePromptsService } from '../finetune-prompts/finetune-prompts.service';
 import { LastSteps } from './last-steps';
 import { QueuePositions } from './queue-positions';
@@ -18,6 +19,7 @@ export class PromptStatusController {
   ) {}
 
   @Get()
+  @Weighs('light')
   @ApiFinds('getPromptStatus', 'Retrieve the status of a Prompt', {
     reply: PromptStatusDto,
     description:

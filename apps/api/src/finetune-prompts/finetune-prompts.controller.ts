@@ -15,6 +15,7 @@ import { ApiCreates, ApiFinds, ApiLists, ApiRemoves, ApiTaskFilters } from '../d
 import { ValidBodyArray } from '../http/body';
 import { FilterQuery } from '../http/filter-query';
 import { SendsList } from '../http/list.interceptor';
+import { Weighs } from '../http/weighs';
 import type { List } from '../infrastructure/list';
 import type { TaskFilter } from '../infrastructure/task-filter';
 import { FinetunePromptsService } from './finetune-prompts.service';
@@ -46,6 +47,7 @@ export class FinetunePromptsController {
 
   @Post('styles')
   @ChecksKeyItself()
+  @Weighs('heavy')
   @ApiCreates('applyStyles', 'Draw a Fine-Tune in Styles', {
     description: 'One Prompt for each Style; a Collection applies all of its Styles in their order.',
     body: ApplyStyleDto,
@@ -80,6 +82,7 @@ export class FinetunePromptsController {
   }
 
   @Get('prompts/:prompt_id')
+  @Weighs('light')
   @ApiFinds('getPrompt', 'Retrieve a Prompt', {
     reply: PromptDto,
     description:

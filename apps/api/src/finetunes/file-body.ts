@@ -1,3 +1,4 @@
+import { DomainError } from '@app/domain';
 import type { ExecutionContext } from '@nestjs/common';
 import { createParamDecorator } from '@nestjs/common';
 import type { Request, Response } from 'express';
@@ -9,19 +10,27 @@ export const FileBody = createParamDecorator((_: unknown, context: ExecutionCont
   const http = context.switchToHttp();
   const [request, answer] = [http.getRequest<Request>(), http.getResponse<Response>()];
   const length = request.headers['content-length'];
-  const wrapping = wrappingOf(request);
   return {
+    assertBare: () => {
+      const wrapping = wrappingOf(request);
+      if (wrapping)
+        throw new DomainError(
+          'unsupportedType',
+          'UnsupportedMediaType',
+          `The body must be the file itself, not ${wrapping}.`,
+        );
+    },
     begin: () => {
       sendContinue(request, answer);
       return request;
     },
     ...(length !== undefined && { declaredBytes: Number(length) }),
-    ...(wrapping && { wrapping }),
     answer,
   };
 });
 
-function wrappingOf(request: Request): SentFile['wrapping'] {
+/** What came instead of the bare file. */
+function wrappingOf(request: Request): 'a form that has it' | 'compressed' | undefined {
   if (request.is('multipart')) return 'a form that has it';
   return (request.headers['content-encoding'] ?? 'identity') === 'identity' ? undefined : 'compressed';
 }

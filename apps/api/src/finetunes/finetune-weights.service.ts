@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { Config } from '@app/config';
 import type { FinetuneWeightsKind } from '@app/domain';
-import { BodyTooLargeError, DomainError, Finetune, limits, NotFoundError, UnprocessableError } from '@app/domain';
+import { BodyTooLargeError, Finetune, limits, NotFoundError, UnprocessableError } from '@app/domain';
 import type { FinetuneDto } from '@app/domain/http';
 import { CONFIG, IMAGE_STORAGE } from '@app/foundation';
 import { addStored } from '@app/image-tasks';
@@ -33,8 +33,8 @@ export interface SentFile {
   begin: () => Readable;
   /** What the sender says of its size, if it does. */
   declaredBytes?: number;
-  /** What came instead of the bare file. */
-  wrapping?: 'a form that has it' | 'compressed';
+  /** @throws DomainError for something else that has the file inside. */
+  assertBare: () => void;
   /** Its being closed tells that the caller is not there any more. */
   answer: Writable;
 }
@@ -83,17 +83,12 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
   /**
    * Takes a file as the weights of a Fine-Tune, in place of those it had. Whatever fails leaves it as it was.
    * @param scale by which a LoRA is added to the model.
-   * @throws NotFoundError, UnprocessableError, and what `UploadsService.admit` and `receiveFile` throw
+   * @throws NotFoundError, UnprocessableError, and what `assertBare`, `UploadsService.admit` and `receiveFile` throw
    */
   async replace(ownerId: string, id: string, file: SentFile, scale: number): Promise<FinetuneDto> {
     const { model, weightsBytes } = await this.finetunes.load(ownerId, id);
-    const { wrapping, declaredBytes, answer } = file;
-    if (wrapping)
-      throw new DomainError(
-        'unsupportedType',
-        'UnsupportedMediaType',
-        `The body must be the file itself, not ${wrapping}.`,
-      );
+    const { declaredBytes, answer } = file;
+    file.assertBare();
     const base = await this.models.served(model);
     if ((declaredBytes ?? 0) > limits.weightsBytes) throw new BodyTooLargeError(limits.weightsBytes);
     const room = { replacedBytes: weightsBytes ?? 0, ...(declaredBytes && { declaredBytes }) };

@@ -18,6 +18,8 @@ import { AnswersWhenDone } from '../http/answers-when-done';
 import { ValidBody } from '../http/body';
 import { SendsList } from '../http/list.interceptor';
 import { LocatedAt } from '../http/located-at';
+import { TakesFile } from '../http/takes-file';
+import { Weighs } from '../http/weighs';
 import type { List } from '../infrastructure/list';
 import { TextToImageService } from '../text-to-image/text-to-image.service';
 import { FinetuneOrGenerationBody } from './finetune-body';
@@ -72,6 +74,7 @@ export class FinetunesController {
   }
 
   @Get(':id')
+  @Weighs('light')
   @ApiFinds('getFinetune', 'Retrieve a Fine-Tune', {
     reply: FinetuneDto,
     description: 'With its weights, and whether they still fit the model that draws it.',
@@ -95,6 +98,7 @@ export class FinetunesController {
   }
 
   @Put(':id/weights')
+  @TakesFile()
   @ApiUploads('putFinetuneWeights', 'Upload the weights of a Fine-Tune', {
     description:
       'A safetensors file: a LoRA (diffusers or kohya names) or a textual inversion embedding. It is checked against the model and replaces what was there.',

@@ -28,7 +28,7 @@ export class JsonBody {
    */
   static isIn(request: Request): boolean {
     const { method, headers } = request;
-    if (!methodsWithBody.has(method) || isBinary(request)) return false;
+    if (!methodsWithBody.has(method)) return false;
     if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0) return false;
     if (!request.is(['json', '+json'])) throw new UnsupportedMediaTypeError(headers['content-type']);
     const charset = /;\s*charset\s*=\s*"?([^;"\s]*)/i.exec(headers['content-type'] ?? '')?.[1].toLowerCase() ?? utf8;
@@ -96,11 +96,6 @@ function parseJson(text: string): unknown {
 /** Sends `100 Continue` to a sender that expects it. */
 export function sendContinue(request: Request, response: Response): void {
   if (/^100-continue$/i.test(request.headers.expect ?? '') && !response.headersSent) response.writeContinue();
-}
-
-/** An upload of weights is streamed by its own route, which also matches other cases and a trailing slash. */
-function isBinary(request: Request): boolean {
-  return request.method === 'PUT' && (request.route as { path: string }).path.endsWith('/weights');
 }
 
 function toDomain(error: unknown, { headers }: Request): Error {

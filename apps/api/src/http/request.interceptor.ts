@@ -12,9 +12,9 @@ import { refuseBody, refuseUnknownParameters } from './documented-input';
 import { JsonBody } from './json-body';
 import { locationOf } from './located-at';
 import { idsIn } from './record-ids';
+import { takesFile } from './takes-file';
+import { lightBytes, weightOf } from './weighs';
 
-/** A body that is larger than this, or has no length, is heavy. */
-export const lightBytes = 16 * 1024;
 /** A body of this size is parsed in a fraction of a millisecond, whatever its content. */
 const tinyBytes = 1024;
 /** After parsing a large body, the event loop is left to others for this many times as long; its checks take as long as its parsing. */
@@ -42,14 +42,16 @@ export class RequestInterceptor implements NestInterceptor {
     const [request, response] = [http.getRequest<Request>(), http.getResponse<Response>()];
     const { apiKey, method } = request;
     if (!apiKey) return next.handle();
-    refuseUnknownParameters(context.getHandler(), request);
-    const weight = weightOf(request);
-    const bytes = JsonBody.isIn(request) ? await this.read(apiKey.id, request, response, weight) : undefined;
+    const route = context.getHandler();
+    refuseUnknownParameters(route, request);
+    const weight = weightOf(route, request);
+    const bytes =
+      !takesFile(route) && JsonBody.isIn(request) ? await this.read(apiKey.id, request, response, weight) : undefined;
     await this.turns.take(apiKey.id, response, weight);
     if (bytes)
       try {
         request.body = await parsed(apiKey.id, bytes);
-        refuseBody(context.getHandler(), request);
+        refuseBody(route, request);
       } catch (error) {
         this.turns.end(response);
         throw error;
@@ -59,7 +61,7 @@ export class RequestInterceptor implements NestInterceptor {
     return answer.pipe(
       tap((body) => {
         request.createdIds = idsIn(body);
-        const location = locationOf(context.getHandler(), body);
+        const location = locationOf(route, body);
         if (location !== undefined) response.setHeader('Location', `${this.config.publicUrl}${location}`);
       }),
     );
@@ -84,13 +86,4 @@ async function parsed(ownerId: string, bytes: Buffer): Promise<unknown> {
   let body: unknown;
   await time.forEach(ownerId, [bytes], () => (body = JsonBody.parse(bytes)));
   return body;
-}
-
-function weightOf({ method, headers, route }: Request): RequestWeight {
-  const { path } = route as { path: string };
-  if (method === 'GET') return path.endsWith('/:id') || path.endsWith('/status') ? 'light' : 'heavy';
-  // One Collection stands for up to a thousand Prompts, in the request and in its response.
-  if (path.endsWith('/styles')) return 'heavy';
-  const isSmall = headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= lightBytes;
-  return isSmall ? 'light' : 'heavy';
 }

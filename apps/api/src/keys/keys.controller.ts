@@ -17,6 +17,7 @@ import { ValidBody } from '../http/body';
 import { SendsList } from '../http/list.interceptor';
 import { LocatedAt } from '../http/located-at';
 import { AnswersSecrets } from '../http/secrets';
+import { Weighs } from '../http/weighs';
 import type { List } from '../infrastructure/list';
 import { KeysService } from './keys.service';
 
@@ -52,6 +53,7 @@ export class KeysController {
   }
 
   @Get(':id')
+  @Weighs('light')
   @ApiFinds('getKey', 'Get an API key', {
     reply: KeyDto,
     description: 'Without its token and secret. A revoked one can be read too. It needs the scope `admin`.',

@@ -8,7 +8,7 @@ import { ApiOpenai } from '../docs/openai';
 import { AnswersWhenDone } from '../http/answers-when-done';
 import { ValidBody } from '../http/body';
 import { TextToImageService } from '../text-to-image/text-to-image.service';
-import { OpenaiImages } from './openai-images';
+import { OpenaiAnswer } from './openai-answer';
 
 /** Pictures from a prompt in the shape of OpenAI's API, for its clients. */
 @ApiTags('OpenAI')
@@ -19,7 +19,7 @@ export class OpenaiController {
   @Post()
   @HttpCode(200)
   @ChecksKeyItself()
-  @AnswersWhenDone(OpenaiImages)
+  @AnswersWhenDone(OpenaiAnswer)
   @ApiOpenai()
   create(@Caller() caller: CallerKey, @ValidBody(CreateImagesDto) dto: CreateImagesDto): Promise<GenerationDto> {
     const { prompt, model, n, size, user } = dto;

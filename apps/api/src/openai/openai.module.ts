@@ -3,12 +3,12 @@ import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { TextToImageModule } from '../text-to-image/text-to-image.module';
 import { OpenaiController } from './openai.controller';
-import { OpenaiImages } from './openai-images';
+import { OpenaiAnswer } from './openai-answer';
 
 /** Pictures in the shape of OpenAI's API. */
 @Module({
   imports: [TypeOrmModule.forFeature([Image]), TextToImageModule],
   controllers: [OpenaiController],
-  providers: [OpenaiImages],
+  providers: [OpenaiAnswer],
 })
 export class OpenaiModule {}

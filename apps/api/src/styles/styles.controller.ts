@@ -6,6 +6,7 @@ import { OwnerId } from '../auth/api-key.guard';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBodyArray } from '../http/body';
 import { SendsList } from '../http/list.interceptor';
+import { Weighs } from '../http/weighs';
 import type { List } from '../infrastructure/list';
 import { StylesService } from './styles.service';
 
@@ -16,6 +17,7 @@ export class StylesController {
   constructor(private readonly styles: StylesService) {}
 
   @Post()
+  @Weighs('heavy')
   @ApiCreates('createStyles', 'Add Styles made from your Prompts to a Collection', {
     description:
       "Each keeps its Prompt's text, with a place for the name of the Fine-Tune it will be applied to, and its controls. It outlives the Prompt.",
@@ -45,6 +47,7 @@ export class StylesController {
   }
 
   @Get(':style_id')
+  @Weighs('light')
   @ApiFinds('getStyle', 'Retrieve a Style', {
     reply: StyleDto,
     description: "Its thumbnail is its Prompt's first picture; null until there is one.",

@@ -10,6 +10,7 @@ import { ValidBody } from '../http/body';
 import { FilterQuery } from '../http/filter-query';
 import { SendsList } from '../http/list.interceptor';
 import { LocatedAt } from '../http/located-at';
+import { Weighs } from '../http/weighs';
 import type { List } from '../infrastructure/list';
 import type { TaskFilter } from '../infrastructure/task-filter';
 import { TextToImageService } from './text-to-image.service';
@@ -52,6 +53,7 @@ export class TextToImageController {
   }
 
   @Get(':id')
+  @Weighs('light')
   @ApiFinds('getGeneration', 'Retrieve a Generation', {
     reply: GenerationDto,
     description: 'Its `images` are empty until its status is `succeeded`. Their URLs need no key.',

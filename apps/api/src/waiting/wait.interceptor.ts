@@ -1,14 +1,14 @@
 import { isTerminated, NotFoundError, TooManyError } from '@app/domain';
 import type { GenerationDto } from '@app/domain/http';
 import { JsonLogger } from '@app/observability';
-import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
+import type { CallHandler, ExecutionContext, NestInterceptor, Type } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import type { Request, Response } from 'express';
 import type { Observable } from 'rxjs';
 import { concatMap } from 'rxjs';
+import type { WaitedAnswer } from '../http/answers-when-done';
 import { waitRuleOf } from '../http/answers-when-done';
-import type { DonePresenter } from '../infrastructure/done-presenter';
 import { KeptReplies } from '../idempotency/kept-replies';
 import { LongRequests } from '../long-requests/long-requests';
 import { RequestTurns } from '../long-requests/request-turns';
@@ -21,6 +21,12 @@ const mostInAll = 1_000;
 
 /** Names the Generation in an answer whose body has no place for it. */
 export const generationIdHeader = 'X-Generation-Id';
+
+/** A request and its response. */
+interface Exchange {
+  request: Request;
+  response: Response;
+}
 
 /** Too many answers of all keys wait already. */
 class TooManyWaitingError extends TooManyError {
@@ -53,40 +59,45 @@ export class WaitInterceptor implements NestInterceptor {
     const rule = waitRuleOf(context.getHandler());
     if (rule === undefined) return next.handle();
     const http = context.switchToHttp();
-    const [request, response] = [http.getRequest<Request>(), http.getResponse<Response>()];
-    const ownerId = request.apiKey?.id ?? '';
-    if (rule === 'as preferred') {
-      const seconds = preferredWait(request.headers.prefer);
-      if (seconds === undefined) return next.handle();
-      return next.handle().pipe(
-        concatMap(async (record: object) => {
-          const ended = isGeneration(record) && this.holdIfPossible(ownerId, response);
-          if (!ended) return record;
-          response.setHeader('Preference-Applied', `wait=${seconds}`);
-          try {
-            const waited = await this.wait(ownerId, record, seconds, response, ended);
-            if (waited && !response.closed) await this.keep(ownerId, request, waited);
-            return waited ?? record;
-          } catch (error) {
-            // The Generation is stored: an error would make its caller request another one.
-            this.logger.debug('the record could not be read after the wait', { reason: (error as Error).message });
-            return record;
-          }
-        }),
-      );
-    }
-    const presenter = this.modules.get<DonePresenter>(rule, { strict: false });
+    const exchange = { request: http.getRequest<Request>(), response: http.getResponse<Response>() };
+    return rule === 'as preferred' ? this.whenPreferred(exchange, next) : this.always(exchange, next, rule);
+  }
+
+  private whenPreferred({ request, response }: Exchange, next: CallHandler): Observable<unknown> {
+    const ownerId = ownerOf(request);
+    const seconds = preferredWait(request.headers.prefer);
+    if (seconds === undefined) return next.handle();
+    return next.handle().pipe(
+      concatMap(async (record: object) => {
+        const ended = isGeneration(record) && this.holdIfPossible(ownerId, response);
+        if (!ended) return record;
+        response.setHeader('Preference-Applied', `wait=${seconds}`);
+        try {
+          const waited = await this.wait(ownerId, record, seconds, response, ended);
+          if (waited && !response.closed) await this.keep(ownerId, request, waited);
+          return waited ?? record;
+        } catch (error) {
+          // The Generation is stored: an error would make its caller request another one.
+          this.logger.debug('the record could not be read after the wait', { reason: (error as Error).message });
+          return record;
+        }
+      }),
+    );
+  }
+
+  private always({ request, response }: Exchange, next: CallHandler, rule: Type<WaitedAnswer>): Observable<unknown> {
+    const ownerId = ownerOf(request);
+    const answer = this.modules.get<WaitedAnswer>(rule, { strict: false });
     const ended = this.hold(ownerId, response);
     return next.handle().pipe(
       concatMap(async (record: GenerationDto) => {
         response.setHeader(generationIdHeader, record.id);
-        const waited = await this.wait(ownerId, record, presenter.waitSeconds, response, ended);
-        return presenter.present(waited ?? record, {
+        const waited = await this.wait(ownerId, record, answer.waitSeconds, response, ended);
+        return answer.present(waited ?? record, {
           ownerId,
-          body: request.body,
+          responseFormat: (request.body as { response_format?: unknown }).response_format,
           isDeleted: waited === undefined,
-          isGone: response.closed,
-          isRepeatable: request.headers['idempotency-key'] !== undefined,
+          isAbandoned: response.closed && request.headers['idempotency-key'] === undefined,
         });
       }),
     );
@@ -153,6 +164,8 @@ export class WaitInterceptor implements NestInterceptor {
     }
   }
 }
+
+const ownerOf = ({ apiKey }: Request): string => apiKey?.id ?? '';
 
 /** The same route answers with a Fine-Tune where the body has no prompt. */
 function isGeneration(record: object): record is GenerationDto {

@@ -1,12 +1,12 @@
 import { buffer } from 'node:stream/consumers';
 import { ConflictError, Image, isTerminated, NotFoundError, UnprocessableError } from '@app/domain';
-import type { CreateImagesDto, GenerationDto, ImageDto, ImagesDto } from '@app/domain/http';
+import type { GenerationDto, ImageDto, ImagesDto } from '@app/domain/http';
 import { IMAGE_STORAGE } from '@app/foundation';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
-import type { DonePresenter, WaitedRequest } from '../infrastructure/done-presenter';
+import type { EndedWait, WaitedAnswer } from '../http/answers-when-done';
 import { TextToImageService } from '../text-to-image/text-to-image.service';
 import { FairTurns } from '../work/fair-turns';
 
@@ -17,7 +17,7 @@ const turns = { concurrency: 4, keyConcurrency: 1, perKey: 20, total: Infinity }
 
 /** Makes OpenAI's answer of a Generation that was waited for. */
 @Injectable()
-export class OpenaiImages implements DonePresenter {
+export class OpenaiAnswer implements WaitedAnswer {
   /** Shorter in tests. */
   static waitSeconds = waitSeconds;
 
@@ -30,17 +30,16 @@ export class OpenaiImages implements DonePresenter {
   ) {}
 
   get waitSeconds(): number {
-    return OpenaiImages.waitSeconds;
+    return OpenaiAnswer.waitSeconds;
   }
 
   /** @throws UnprocessableError for a Generation without pictures */
-  async present(generation: GenerationDto, request: WaitedRequest): Promise<ImagesDto> {
+  async present(generation: GenerationDto, wait: EndedWait): Promise<ImagesDto> {
     const { id, status, images, error, completed_at: completedAt } = generation;
-    if (request.isDeleted)
+    if (wait.isDeleted)
       throw new UnprocessableError('GenerationFailed', `The Generation ${id} was deleted before it was finished.`);
     if (!isTerminated(status)) {
-      // A caller who has gone never learns the Generation's id, unless it can repeat the request.
-      if (request.isGone && !request.isRepeatable) await this.cancel(request.ownerId, id);
+      if (wait.isAbandoned) await this.cancel(wait.ownerId, id);
       throw new UnprocessableError(
         'GenerationUnfinished',
         `The pictures are not finished yet. GET /v1/sd/text-to-image/${id} has them when they are.`,
@@ -48,10 +47,9 @@ export class OpenaiImages implements DonePresenter {
     }
     if (status !== 'succeeded' || completedAt === null)
       throw new UnprocessableError('GenerationFailed', error ?? `The Generation ${id} was ${status}.`);
-    const { response_format: format } = request.body as CreateImagesDto;
     const data =
-      format === 'b64_json'
-        ? await this.turns.run(request.ownerId, () => this.read(id))
+      wait.responseFormat === 'b64_json'
+        ? await this.turns.run(wait.ownerId, () => this.read(id))
         : images.map((url) => ({ url }));
     return { created: Math.floor(Date.parse(completedAt) / 1000), data };
   }
