@@ -1,7 +1,7 @@
 import type { InstalledModel, ModelDefaults, VerifyReport } from '@app/model-store';
 import type { ProgressOutput } from './progress-line';
 import { ConfigError, loadConfig } from '@app/config';
-import { formatBytes, ModelStore, ModelStoreError, shortHash, standIn } from '@app/model-store';
+import { demoModel, formatBytes, ModelStore, ModelStoreError, shortHash } from '@app/model-store';
 import { Command, CommanderError } from 'commander';
 import { knownModels } from './known-models';
 import { ProgressLine } from './progress-line';
@@ -38,7 +38,7 @@ export async function runModels(args: readonly string[], context: CommandContext
   }
 }
 
-const bundledQuestion = `${standIn} comes with Darkroom and stands in for models that are not installed. Remove it?`;
+const bundledQuestion = `${demoModel} comes with Darkroom and stands in for models that are not installed. Remove it?`;
 
 /** What the subcommands work with. */
 interface Session {
@@ -141,7 +141,7 @@ function defineRemove(models: Command, { store, print, exitWith, ask }: Session)
     .option('--force', 'do not ask before the bundled model is removed')
     .option('--json', 'as JSON')
     .action(async (name: string, { force, json }: { force?: true; json?: true }) => {
-      if (name === standIn && !force && !(await ask?.(bundledQuestion))) {
+      if (name === demoModel && !force && !(await ask?.(bundledQuestion))) {
         print(json ? JSON.stringify({ removed: [] }) : `${name} stays. With --force it is removed without a question.`);
         return exitWith(exitCodes.failed);
       }

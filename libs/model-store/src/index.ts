@@ -6,4 +6,5 @@ export type { InstalledModel } from './model-store';
 export type { ModelDefaults } from '@app/diffusion/files';
 export { ModelStoreError } from './model-store-error';
 export type { VerifyReport } from './verify-model';
-export { standIn, standInFor, stoodInFor } from './stand-in';
+export { demoModel, findServing, replacedByDemo } from './demo-model';
+export { weightsName } from './weights-name';

@@ -10,7 +10,7 @@ import { explainDiskErrors } from './disk-space';
 import { checkDefaults, writeDefaults } from './given-defaults';
 import { HubClient } from './hub/hub-client';
 import { downloadModel } from './hub/hub-download';
-import { lockModel } from './lock-model';
+import { withModelLock } from './lock-model';
 import { ModelCatalog } from './model-catalog';
 import { besideParts, checkModelName, isModelName } from './model-files';
 import type { FixedSize } from './model-layout';
@@ -138,7 +138,7 @@ export class ModelStore {
     const source = await parseModelSource(pathOrRepository, revision);
     const folder = join(this.modelsDir, name);
     const part = join(this.modelsDir, `.${name}.part`);
-    await this.withLock(name, signal, async (stop) => {
+    await withModelLock(this.modelsDir, name, signal, async (stop) => {
       if (await exists(folder))
         throw new ModelStoreError('ModelExists', `${name} is installed already; remove it first to replace it.`);
       const { origin, files } = await this.fetch(source, part, onProgress, stop);
@@ -175,7 +175,7 @@ export class ModelStore {
     const folder = join(this.modelsDir, name);
     const part = join(this.modelsDir, `.${name}.part`);
     if (!(await exists(folder)) && !(await exists(part))) throw notInstalled(name);
-    await this.withLock(name, undefined, async () => {
+    await withModelLock(this.modelsDir, name, undefined, async () => {
       const gone = join(this.modelsDir, `.${name}.removed`);
       await rm(gone, { recursive: true, force: true });
       // A link to a folder elsewhere is only unlinked.
@@ -212,30 +212,6 @@ export class ModelStore {
     const folder = join(this.modelsDir, checkModelName(name));
     if ((await stat(folder).catch(() => undefined))?.isDirectory()) return { folder };
     throw notInstalled(name);
-  }
-
-  /** Runs `work` while no other process may change this model. Its signal also aborts when the lock is lost. */
-  private async withLock(
-    name: string,
-    signal: AbortSignal | undefined,
-    work: (signal: AbortSignal) => Promise<void>,
-  ): Promise<void> {
-    await explainDiskErrors(mkdir(this.modelsDir, { recursive: true }));
-    const stop = new AbortController();
-    const follow = (): void =>
-      stop.abort(new ModelStoreError('Aborted', 'It was broken off; what has arrived is kept.'));
-    if (signal?.aborted) follow();
-    signal?.addEventListener('abort', follow, { once: true });
-    const lost = new ModelStoreError('ModelLocked', `Another process has taken over the changing of ${name}.`);
-    const lock = await lockModel(this.modelsDir, name, () => stop.abort(lost));
-    try {
-      await work(stop.signal);
-    } catch (error) {
-      throw stop.signal.aborted && !(error instanceof ModelStoreError) ? stop.signal.reason : error;
-    } finally {
-      signal?.removeEventListener('abort', follow);
-      lock.release();
-    }
   }
 }
 

@@ -6,6 +6,7 @@ import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { In, Repository } from 'typeorm';
+import { ChangedTasks } from '../infrastructure/changed-tasks';
 import { Notifications } from '../infrastructure/notifications';
 import { Drain } from '../infrastructure/drain';
 import type { EventStream } from './event-stream';
@@ -13,11 +14,7 @@ import { endFrame, frame, stepFrames } from './frames';
 import { inSlices } from './in-slices';
 import { QueuePositions } from './queue-positions';
 
-/** The rows are read this often in case a notification was missed. */
-const rereadMs = 3_000;
 const heartbeatMs = 15_000;
-/** Rows that one statement reads. */
-const readAtOnce = 500;
 
 /** A task that a stream follows. */
 export interface FollowedTask {
@@ -39,22 +36,26 @@ type TaskState = Pick<ImageTask, 'id' | 'status' | 'attempt' | 'sandbox'>;
 @Injectable()
 export class TaskFeed implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly tasks = new Map<string, Followed>();
-  private readonly changed = new Set<string>();
-  private readonly timers: NodeJS.Timeout[] = [];
-  private reading = false;
+  private readonly changed: ChangedTasks;
+  private heartbeat?: NodeJS.Timeout;
 
   constructor(
     @InjectRepository(ImageTask) private readonly rows: Repository<ImageTask>,
     private readonly positions: QueuePositions,
     private readonly drain: Drain,
-    private readonly logger: JsonLogger,
+    logger: JsonLogger,
     notifications: Notifications,
   ) {
+    this.changed = new ChangedTasks({
+      watched: () => this.tasks.keys(),
+      readRows: (ids) => this.readRows(ids),
+      failed: ({ message }) => logger.debug('followed tasks could not be read', { reason: message }),
+    });
     // A stream that ends is opened again by its client at another process; one that stays open would keep this process alive.
     drain.onBegin(() => this.each((stream) => stream.end()));
     notifications.on(changeChannel, (id) => {
       this.positions.moved();
-      if (this.tasks.has(id)) this.read([id]);
+      if (this.tasks.has(id)) this.changed.add([id]);
     });
     notifications.on(progressChannel, (payload) => this.step(payload));
     positions.onPosition((id, position) => {
@@ -64,14 +65,13 @@ export class TaskFeed implements OnApplicationBootstrap, BeforeApplicationShutdo
   }
 
   onApplicationBootstrap(): void {
-    this.timers.push(
-      setInterval(() => this.read(this.tasks.keys()), rereadMs).unref(),
-      setInterval(() => void this.each((stream) => stream.beat()), heartbeatMs).unref(),
-    );
+    this.changed.start();
+    this.heartbeat = setInterval(() => void this.each((stream) => stream.beat()), heartbeatMs).unref();
   }
 
   beforeApplicationShutdown(): void {
-    for (const timer of this.timers) clearInterval(timer);
+    this.changed.stop();
+    clearInterval(this.heartbeat);
     this.positions.stop();
   }
 
@@ -81,7 +81,7 @@ export class TaskFeed implements OnApplicationBootstrap, BeforeApplicationShutdo
     followed.streams.add(stream);
     this.tasks.set(task.id, followed);
     if (this.drain.isDraining) stream.end();
-    this.read([task.id]);
+    this.changed.add([task.id]);
     return () => {
       followed.streams.delete(stream);
       if (followed.streams.size === 0 && this.tasks.get(task.id) === followed) this.forget(task.id);
@@ -103,31 +103,13 @@ export class TaskFeed implements OnApplicationBootstrap, BeforeApplicationShutdo
     for (const stream of followed.streams) stream.step(frames);
   }
 
-  /** Reads rows, together with all that change during another read. */
-  private read(ids: Iterable<string>): void {
-    for (const id of ids) this.changed.add(id);
-    if (this.reading) return;
-    this.reading = true;
-    void this.readChanged()
-      // The next reading of all rows finds what this one missed.
-      .catch((error: Error) => this.logger.debug('followed tasks could not be read', { reason: error.message }))
-      .finally(() => {
-        this.reading = false;
-        if (this.changed.size > 0) this.read([]);
-      });
-  }
-
-  private async readChanged(): Promise<void> {
-    while (this.changed.size > 0) {
-      const ids = [...this.changed].slice(0, readAtOnce);
-      for (const id of ids) this.changed.delete(id);
-      const select = { id: true, status: true, attempt: true, sandbox: true } as const;
-      const found = await this.rows.find({ select, where: { id: In(ids) } });
-      const states = new Map<string, TaskState>(found.map((row) => [row.id, row]));
-      for (const id of ids) {
-        const followed = this.tasks.get(id);
-        if (followed) await this.tell(followed, states.get(id));
-      }
+  private async readRows(ids: readonly string[]): Promise<void> {
+    const select = { id: true, status: true, attempt: true, sandbox: true } as const;
+    const found = await this.rows.find({ select, where: { id: In(ids) } });
+    const states = new Map<string, TaskState>(found.map((row) => [row.id, row]));
+    for (const id of ids) {
+      const followed = this.tasks.get(id);
+      if (followed) await this.tell(followed, states.get(id));
     }
   }
 

@@ -8,12 +8,13 @@ import { BodyTooLargeError, Finetune, limits, NotFoundError, UnprocessableError 
 import type { FinetuneDto } from '@app/domain/http';
 import { CONFIG, IMAGE_STORAGE } from '@app/foundation';
 import { addStored } from '@app/image-tasks';
+import { weightsName } from '@app/model-store';
 import type { ImageStorage } from '@app/storage';
 import type { OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { findOwned } from '../auth/find-owned';
-import { ModelsService, weightsName } from '../models/models.service';
+import { ModelsService } from '../models/models.service';
 import { StoredFiles } from '../storage-use/stored-files';
 import { DiskSpace } from '../storage-use/disk-space';
 import type { AdmittedUpload } from '../storage-use/uploads.service';

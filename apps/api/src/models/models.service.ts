@@ -5,7 +5,7 @@ import type { ModelDto } from '@app/domain/http';
 import { CONFIG } from '@app/foundation';
 import { devicesFor, LiveWorkers } from '@app/image-tasks';
 import type { InstalledModel } from '@app/model-store';
-import { ModelStore, shortHash, standIn, standInFor, stoodInFor } from '@app/model-store';
+import { demoModel, findServing, ModelStore, replacedByDemo, shortHash, weightsName } from '@app/model-store';
 import { JsonLogger } from '@app/observability';
 import type { OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
@@ -13,11 +13,6 @@ import { readModelFacts } from './model-facts';
 
 /** A model that was found complete is not checked again for this long, so that not every request reads its folder. */
 const knownMs = 1_000;
-
-/** `<model>@<hash>`, as in `served_by`. */
-export function weightsName({ name, hash = '' }: Pick<InstalledModel, 'name' | 'hash'>): string {
-  return `${name}@${shortHash(hash)}`;
-}
 
 /** The models of this installation. */
 @Injectable()
@@ -37,8 +32,8 @@ export class ModelsService implements OnApplicationBootstrap {
     this.store
       .list()
       .then((models) => {
-        const installed = models.flatMap(({ name, hash }) => (hash ? [`${name}@${shortHash(hash)}`] : []));
-        this.logger.log('models', { installed, shapesStandsInFor: this.standsInFor(standIn, models) });
+        const installed = models.filter(({ hash }) => hash !== undefined).map(weightsName);
+        this.logger.log('models', { installed, shapesStandsInFor: this.replacedBy(demoModel, models) });
       })
       .catch((error: Error) => this.logger.warn('the models folder cannot be read', { reason: error.message }));
   }
@@ -59,7 +54,7 @@ export class ModelsService implements OnApplicationBootstrap {
           bytes: model.bytes,
           defaults: { cfg: defaults.cfg, steps: defaults.steps, scheduler: null, ...model.defaults },
           requires_cuda: model.requiresCuda,
-          stands_in_for: this.standsInFor(model.name, models),
+          stands_in_for: this.replacedBy(model.name, models),
           problem: model.problem ?? null,
         };
       }),
@@ -74,7 +69,7 @@ export class ModelsService implements OnApplicationBootstrap {
   async served(name: string, pointer?: string): Promise<InstalledModel> {
     const known = this.known.get(name);
     if (known && performance.now() - known.foundAt < knownMs) return known.model;
-    const model = (await this.store.find(name)) ?? (await this.findStandIn(name));
+    const model = await findServing(this.store, name, this.config.modelFallback);
     const refuse = (code: ErrorCode<'unprocessable'>, message: string) =>
       new UnprocessableError(
         code,
@@ -105,11 +100,7 @@ export class ModelsService implements OnApplicationBootstrap {
     await this.served(name, '/model');
   }
 
-  private findStandIn(name: string): Promise<InstalledModel | undefined> | undefined {
-    return this.config.modelFallback && standInFor.includes(name) ? this.store.find(standIn) : undefined;
-  }
-
-  private standsInFor(name: string, models: readonly InstalledModel[]): string[] {
-    return this.config.modelFallback && name === standIn ? stoodInFor(models) : [];
+  private replacedBy(name: string, models: readonly InstalledModel[]): string[] {
+    return this.config.modelFallback && name === demoModel ? replacedByDemo(models) : [];
   }
 }

@@ -5,29 +5,30 @@ import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { In, Not, Repository } from 'typeorm';
+import { ChangedTasks } from '../infrastructure/changed-tasks';
 import { Drain } from '../infrastructure/drain';
 import { Notifications } from '../infrastructure/notifications';
 
-/** The rows are read this often in case a notification was missed. */
-const rereadMs = 3_000;
-
-/** Tells requests of this process when a task has terminated: one statement reads all tasks that may have. */
+/** Tells requests of this process when a task has terminated: one statement reads many tasks that may have. */
 @Injectable()
 export class Terminations implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly waiting = new Map<string, Set<() => void>>();
-  private readonly changed = new Set<string>();
-  private isReading = false;
+  private readonly changed: ChangedTasks;
   private isEnding = false;
-  private timer?: NodeJS.Timeout;
 
   constructor(
     @InjectRepository(ImageTask) private readonly tasks: Repository<ImageTask>,
-    private readonly logger: JsonLogger,
+    logger: JsonLogger,
     notifications: Notifications,
     drain: Drain,
   ) {
+    this.changed = new ChangedTasks({
+      watched: () => this.waiting.keys(),
+      readRows: (ids) => this.readRows(ids),
+      failed: ({ message }) => logger.debug('tasks that are waited for could not be read', { reason: message }),
+    });
     notifications.on(changeChannel, (id) => {
-      if (this.waiting.has(id)) this.read([id]);
+      if (this.waiting.has(id)) this.changed.add([id]);
     });
     // Whoever waits gets its answer now, and may ask another process.
     drain.onBegin(() => {
@@ -37,11 +38,11 @@ export class Terminations implements OnApplicationBootstrap, BeforeApplicationSh
   }
 
   onApplicationBootstrap(): void {
-    this.timer = setInterval(() => this.read(this.waiting.keys()), rereadMs).unref();
+    this.changed.start();
   }
 
   beforeApplicationShutdown(): void {
-    clearInterval(this.timer);
+    this.changed.stop();
   }
 
   /** Resolves when a task has terminated or is gone, when `signal` aborts, when the process begins to end, and at the latest after `ms`. */
@@ -60,7 +61,7 @@ export class Terminations implements OnApplicationBootstrap, BeforeApplicationSh
       signal.addEventListener('abort', end);
       this.waiting.set(taskId, own.add(end));
       // It may have terminated before anybody waited.
-      this.read([taskId]);
+      this.changed.add([taskId]);
     });
   }
 
@@ -68,25 +69,7 @@ export class Terminations implements OnApplicationBootstrap, BeforeApplicationSh
     for (const end of [...(this.waiting.get(taskId) ?? [])]) end();
   }
 
-  /** Reads rows, together with all that change during another read. */
-  private read(ids: Iterable<string>): void {
-    for (const id of ids) this.changed.add(id);
-    if (this.isReading || this.changed.size === 0) return;
-    this.isReading = true;
-    void this.readChanged()
-      // The next reading of all rows finds what this one missed.
-      .catch((error: Error) =>
-        this.logger.debug('tasks that are waited for could not be read', { reason: error.message }),
-      )
-      .finally(() => {
-        this.isReading = false;
-        this.read([]);
-      });
-  }
-
-  private async readChanged(): Promise<void> {
-    const ids = [...this.changed];
-    this.changed.clear();
+  private async readRows(ids: readonly string[]): Promise<void> {
     const open = await this.tasks.find({
       select: { id: true },
       where: { id: In(ids), status: Not(In([...terminatedStatuses])) },

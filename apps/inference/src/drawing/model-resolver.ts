@@ -3,7 +3,7 @@ import type { ImageTask } from '@app/domain';
 import { Finetune } from '@app/domain';
 import { CONFIG, IMAGE_STORAGE } from '@app/foundation';
 import type { InstalledModel } from '@app/model-store';
-import { ModelStore, shortHash, standIn, standInFor } from '@app/model-store';
+import { findServing, ModelStore, shortHash, weightsName } from '@app/model-store';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
@@ -39,15 +39,13 @@ export class ModelResolver {
     const weights = task.finetuneId ? await this.weightsOf(task.finetuneId) : undefined;
     const source = weights ? { ...base, key: `${base.key}+${keyOf(weights)}`, weights } : base;
     this.known.remember(task, source.key);
-    const servedBy = `${name}@${shortHash(hash)}`;
+    const servedBy = weightsName({ name, hash });
     return { source, servedBy: weights ? `${servedBy}+${shortHash(weights.hash)}` : servedBy, requiresCuda };
   }
 
   private async installed(name: string): Promise<InstalledModel> {
-    const wanted = await this.models.find(name);
-    if (wanted) return wanted;
-    const other = this.config.modelFallback && standInFor.includes(name) ? await this.models.find(standIn) : undefined;
-    if (other) return other;
+    const model = await findServing(this.models, name, this.config.modelFallback);
+    if (model) return model;
     throw new TaskRefusedError(`The model ${name} is not installed.`);
   }
 

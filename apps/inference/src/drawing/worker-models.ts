@@ -1,7 +1,7 @@
 import type { Config } from '@app/config';
 import { workerBeatMs } from '@app/image-tasks';
 import type { InstalledModel, ModelStore } from '@app/model-store';
-import { standIn, stoodInFor } from '@app/model-store';
+import { demoModel, replacedByDemo } from '@app/model-store';
 import { RecurringService } from '@app/foundation';
 import type { JsonLogger } from '@app/observability';
 
@@ -24,7 +24,7 @@ export class WorkerModels extends RecurringService {
     this.repeat({ intervalMs: workerBeatMs, failure, work: () => this.refresh() });
   }
 
-  /** Names of what can be drawn on these devices, and of what the stand-in stands in for. */
+  /** Names of what can be drawn on these devices, and of what the demonstration model stands in for. */
   drawableOn(devices: readonly string[]): string[] {
     const hasCuda = devices.some((device) => device.startsWith('cuda:'));
     if (devices.length === 0) return [];
@@ -47,8 +47,8 @@ export class WorkerModels extends RecurringService {
   private async read(): Promise<void> {
     const installed = await this.store.list();
     const sound = installed.filter(({ hash }) => hash !== undefined);
-    const names = this.config.modelFallback ? stoodInFor(installed) : [];
-    const { requiresCuda = false } = sound.find(({ name }) => name === standIn) ?? {};
+    const names = this.config.modelFallback ? replacedByDemo(installed) : [];
+    const { requiresCuda = false } = sound.find(({ name }) => name === demoModel) ?? {};
     this.models = [...sound, ...names.map((name) => ({ name, requiresCuda }))];
     this.refreshedAt = performance.now();
   }

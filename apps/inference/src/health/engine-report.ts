@@ -1,6 +1,6 @@
 import type { Device } from '@app/diffusion';
 import type { EngineReport } from '@app/domain';
-import { shortHash } from '@app/model-store';
+import { shortHash, weightsName } from '@app/model-store';
 import type { EngineState } from '../engine/engine-state';
 
 /** What a worker says of an engine. The key of a model tells its weights in full; people compare the beginnings of hashes. */
@@ -13,5 +13,5 @@ function nameOf(key: string): string {
   const [base, weights] = key.split('+');
   const [name, hash] = base.split('@');
   const [kind, rest] = weights?.split(':') ?? [];
-  return `${name}@${shortHash(hash)}${rest === undefined ? '' : `+${kind}:${shortHash(rest)}`}`;
+  return `${weightsName({ name, hash })}${rest === undefined ? '' : `+${kind}:${shortHash(rest)}`}`;
 }
