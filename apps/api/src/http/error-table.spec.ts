@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { errorTable } from '@app/domain';
 
 const root = join(__dirname, '../../../..');
-const text = ['apps/api/src', 'libs/domain/src', 'libs/diffusion/src/finetune']
+const text = ['apps/api/src', 'libs/domain/src', 'libs/diffusion/src/finetune', 'libs/image-tasks/src']
   .flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
       .filter((file) => /(?<!spec)\.ts$/.test(file) && !file.endsWith('error-table.ts'))
