@@ -1,3 +1,4 @@
+export { attemptFolder, attemptOf } from './attempt-folder';
 export { changeKey, rotateKey, rotateWebhookSecret } from './change-key';
 export type { KeySettings } from './change-key';
 export { changeChannel, keyChannel, progressChannel, stopChannel } from './channels';

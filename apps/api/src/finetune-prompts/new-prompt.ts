@@ -1,7 +1,7 @@
-import { randomInt } from 'node:crypto';
 import type { AspectRatio, Finetune, Metadata } from '@app/domain';
 import type { ModelDefaults } from '@app/model-store';
-import { defaults, limits, newIdentifier, writeToken } from '@app/domain';
+import { newIdentifier, writeToken } from '@app/domain';
+import { resolvedOrder } from '../models/resolved-order';
 
 /** A requested Prompt; undefined and null fields get their defaults. */
 export interface PromptOrder {
@@ -37,15 +37,8 @@ export function newPrompt(finetune: Finetune, order: PromptOrder, createdAt: Dat
       finetuneId,
       prompt: writeToken(order.prompt, finetune),
       negativePrompt: order.negativePrompt ?? null,
-      cfg: order.cfg ?? own.cfg ?? defaults.cfg,
-      steps: order.steps ?? own.steps ?? defaults.steps,
-      seed: order.seed ?? randomInt(0, limits.seed + 1),
-      scheduler: own.scheduler ?? null,
       model,
-      aspectRatio: order.aspectRatio ?? defaults.aspectRatio,
-      highResolution: order.highResolution ?? defaults.highResolution,
-      outputFormat: 'png',
-      promptWeighting: false,
+      ...resolvedOrder(order, own),
       numImages: 1,
       status: 'queued',
       error: null,

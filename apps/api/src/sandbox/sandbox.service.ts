@@ -1,7 +1,7 @@
 import type { Image, Metadata } from '@app/domain';
 import { FinetunePrompt, Generation, ImageTask, limits, newIdentifier, readSandboxOrder } from '@app/domain';
 import { IMAGE_STORAGE } from '@app/foundation';
-import { heartbeatTimeoutMs, ImageTaskLifeCycle, progressChannel } from '@app/image-tasks';
+import { attemptFolder, heartbeatTimeoutMs, ImageTaskLifeCycle, progressChannel } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
@@ -60,7 +60,7 @@ export class SandboxService {
 
   /** @param step the first that was not published before. */
   private async draw(task: ImageTask, step: number): Promise<void> {
-    const folder = `${task.id}/${task.attempt}`;
+    const folder = attemptFolder(task);
     const images: Omit<Image, 'task' | 'taskId'>[] = [];
     let isOurs = await this.lifeCycle.drawingStarted(task, { servedBy: sandboxName });
     // Pictures of other keys get their turns between two of these.

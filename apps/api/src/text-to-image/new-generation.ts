@@ -1,9 +1,9 @@
-import { randomInt } from 'node:crypto';
-import { defaults, limits, newIdentifier } from '@app/domain';
+import { defaults, newIdentifier } from '@app/domain';
 import type { CreateGenerationDto, GenerationRecord } from '@app/domain/http';
 import type { NewTask } from '@app/image-tasks';
 import type { ModelDefaults } from '@app/model-store';
 import type { Admission } from '../admission/admission.service';
+import { resolvedOrder } from '../models/resolved-order';
 
 /**
  * The row of a new Generation's task, with every default resolved and the seed chosen.
@@ -22,15 +22,17 @@ export function newGeneration(
     finetuneId: null,
     prompt: dto.prompt,
     negativePrompt: dto.negative_prompt ?? null,
-    cfg: dto.cfg ?? own.cfg ?? defaults.cfg,
-    steps: dto.steps ?? own.steps ?? defaults.steps,
-    seed: dto.seed ?? randomInt(0, limits.seed + 1),
-    scheduler: dto.scheduler ?? own.scheduler ?? null,
     model: dto.model ?? defaults.model,
-    aspectRatio: dto.aspect_ratio ?? defaults.aspectRatio,
-    highResolution: dto.high_resolution ?? defaults.highResolution,
-    outputFormat: dto.output_format ?? 'png',
-    promptWeighting: dto.prompt_weighting ?? false,
+    ...resolvedOrder(
+      {
+        ...dto,
+        aspectRatio: dto.aspect_ratio,
+        highResolution: dto.high_resolution,
+        outputFormat: dto.output_format,
+        promptWeighting: dto.prompt_weighting,
+      },
+      own,
+    ),
     numImages: dto.num_generations ?? defaults.numGenerations,
     promptChunks: null,
     createdAt: new Date(),

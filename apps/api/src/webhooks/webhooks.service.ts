@@ -55,25 +55,10 @@ export class WebhooksService {
     const delivery = await this.deliveries.findOneBy({ id: deliveryId, status: 'pending' });
     if (!delivery || jobIdOf(delivery.id, delivery.enqueued) !== jobId) return {};
     const entry = this.gate.enter({ host: new URL(delivery.url).host, ownerId: delivery.ownerId, asked });
-    if ('waitMs' in entry) {
-      const now = Date.now();
-      const { waitMs } = entry;
-      const owedSince = delivery.askedAt ?? delivery.createdAt;
-      const isHopeless = now - owedSince.getTime() > longestWaitMs;
-      await this.deliveries.update(
-        { id: delivery.id, enqueued: delivery.enqueued, status: 'pending' },
-        isHopeless
-          ? { status: 'failed', nextAttemptAt: null, completedAt: new Date(now) }
-          : { nextAttemptAt: new Date(now + waitMs) },
-      );
-      return isHopeless ? {} : { waitMs };
-    }
+    if ('waitMs' in entry) return this.postpone(delivery, entry.waitMs);
     let answer: ReceiverAnswer = 'not asked';
     try {
-      const { ownerId, taskId } = delivery;
-      const record =
-        (await this.textToImage.findForDelivery(ownerId, taskId)) ??
-        (await this.prompts.findForDelivery(ownerId, taskId));
+      const record = await this.recordOf(delivery);
       const owner = await this.apiKeys.findOneBy({ id: delivery.ownerId });
       if (!record || !owner) return {};
       const startedAt = new Date();
@@ -91,6 +76,26 @@ export class WebhooksService {
     } finally {
       entry.leave(answer);
     }
+  }
+
+  /** Lets a delivery wait for a slot of its receiver, or fail if it has waited for too long. */
+  private async postpone(delivery: WebhookDelivery, waitMs: number): Promise<{ waitMs?: number }> {
+    const now = Date.now();
+    const owedSince = delivery.askedAt ?? delivery.createdAt;
+    const isHopeless = now - owedSince.getTime() > longestWaitMs;
+    await this.deliveries.update(
+      { id: delivery.id, enqueued: delivery.enqueued, status: 'pending' },
+      isHopeless
+        ? { status: 'failed', nextAttemptAt: null, completedAt: new Date(now) }
+        : { nextAttemptAt: new Date(now + waitMs) },
+    );
+    return isHopeless ? {} : { waitMs };
+  }
+
+  /** The record as GET returns it; undefined when it was deleted. */
+  private async recordOf({ ownerId, taskId }: WebhookDelivery): Promise<object | undefined> {
+    const generation = await this.textToImage.findForDelivery(ownerId, taskId);
+    return generation ?? this.prompts.findForDelivery(ownerId, taskId);
   }
 
   private async recordAttempt(claimed: WebhookDelivery, startedAt: Date, receipt: Receipt): Promise<void> {

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import type { Image, ImageTask } from '@app/domain';
 import { highResolutionLongEdge, newIdentifier } from '@app/domain';
 import { IMAGE_STORAGE } from '@app/foundation';
+import { attemptFolder } from '@app/image-tasks';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import type { RgbPicture } from '../engine/engine-protocol';
@@ -25,19 +26,15 @@ export class PictureStore {
   ): Promise<StoredPicture> {
     const size = task.highResolution ? enlargedSize(picture) : picture;
     const { parts, extension, ...file } = await encodePicture(picture, task.outputFormat, parameters, size);
-    const storageKey = `${prefixOf(task)}/${index}.${extension}`;
+    const storageKey = `${attemptFolder(task)}/${index}.${extension}`;
     await this.storage.write(storageKey, Readable.from(parts));
     return { id: newIdentifier(), token: newIdentifier(), index, storageKey, ...file };
   }
 
   /** Removes every file of an attempt. */
   async discard(task: Pick<ImageTask, 'id' | 'attempt'>): Promise<void> {
-    await this.storage.removeAll(prefixOf(task));
+    await this.storage.removeAll(attemptFolder(task));
   }
-}
-
-function prefixOf({ id, attempt }: Pick<ImageTask, 'id' | 'attempt'>): string {
-  return `${id}/${attempt}`;
 }
 
 /** The size with the same aspect ratio whose long edge is that of high resolution. */

@@ -1,5 +1,6 @@
 import { Image, ImageTask } from '@app/domain';
 import { IMAGE_STORAGE } from '@app/foundation';
+import { attemptFolder, attemptOf } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import { databaseNow } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
@@ -10,14 +11,6 @@ import { DataSource, In } from 'typeorm';
 const graceMs = 10 * 60_000;
 /** Folders per query for their rows. */
 const batch = 500;
-
-/** `<task id>/<attempt>/…`: pictures. Thumbnails, weights and all else have other names and are not touched. */
-const pictureKey = /^(?<id>[\w-]{24})\/(?<attempt>\d+)\//;
-
-interface AttemptFolder {
-  taskId: string;
-  attempt: number;
-}
 
 /** Removes the pictures of failed attempts and of deleted tasks. */
 @Injectable()
@@ -34,13 +27,13 @@ export class FileSweeper {
    */
   async sweep(at?: number, signal?: AbortSignal): Promise<number> {
     const now = at ?? (await databaseNow(this.dataSource));
-    const folders = new Map<string, AttemptFolder>();
+    const folders = new Map<string, string>();
     let removed = 0;
     for await (const { key, modifiedAt } of this.storage.list()) {
       if (signal?.aborted) return removed;
-      const { id, attempt } = pictureKey.exec(key)?.groups ?? {};
-      if (!id || now - modifiedAt.getTime() < graceMs) continue;
-      folders.set(`${id}/${attempt}`, { taskId: id, attempt: Number(attempt) });
+      const attempt = attemptOf(key);
+      if (!attempt || now - modifiedAt.getTime() < graceMs) continue;
+      folders.set(attemptFolder(attempt), attempt.id);
       if (folders.size < batch) continue;
       removed += await this.removeOrphans(folders);
       folders.clear();
@@ -50,9 +43,10 @@ export class FileSweeper {
     return removed;
   }
 
-  private async removeOrphans(folders: ReadonlyMap<string, AttemptFolder>): Promise<number> {
-    if (folders.size === 0) return 0;
-    const ids = [...new Set([...folders.values()].map(({ taskId }) => taskId))];
+  /** @param taskIds by folder */
+  private async removeOrphans(taskIds: ReadonlyMap<string, string>): Promise<number> {
+    if (taskIds.size === 0) return 0;
+    const ids = [...new Set(taskIds.values())];
     const { manager } = this.dataSource;
     // In this order: a picture that was just being drawn has its rows by now.
     const tasks = await manager.find(ImageTask, {
@@ -63,9 +57,9 @@ export class FileSweeper {
     const kept = new Set([
       ...images.map(({ storageKey }) => storageKey.split('/', 2).join('/')),
       // A task being drawn has files before it has rows, however long it takes.
-      ...tasks.map(({ id, attempt }) => `${id}/${attempt}`),
+      ...tasks.map(attemptFolder),
     ]);
-    const orphans = [...folders.keys()].filter((folder) => !kept.has(folder));
+    const orphans = [...taskIds.keys()].filter((folder) => !kept.has(folder));
     for (const folder of orphans) await this.storage.removeAll(folder);
     return orphans.length;
   }

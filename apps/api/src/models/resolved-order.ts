@@ -1,0 +1,33 @@
+import { randomInt } from 'node:crypto';
+import type { AspectRatio, ImageTask } from '@app/domain';
+import { defaults, limits } from '@app/domain';
+import type { ModelDefaults } from '@app/model-store';
+
+/** What a request may leave to defaults, as undefined or null. */
+interface DrawingOrder {
+  cfg?: number | null | undefined;
+  steps?: number | null | undefined;
+  seed?: number | null | undefined;
+  scheduler?: ImageTask['scheduler'] | undefined;
+  aspectRatio?: AspectRatio | null | undefined;
+  highResolution?: boolean | null | undefined;
+  outputFormat?: ImageTask['outputFormat'] | null | undefined;
+  promptWeighting?: boolean | null | undefined;
+}
+
+/**
+ * How a task is drawn, with every default resolved and the seed chosen.
+ * @param own defaults of the model that will draw it
+ */
+export function resolvedOrder(order: DrawingOrder, own: ModelDefaults) {
+  return {
+    cfg: order.cfg ?? own.cfg ?? defaults.cfg,
+    steps: order.steps ?? own.steps ?? defaults.steps,
+    seed: order.seed ?? randomInt(0, limits.seed + 1),
+    scheduler: order.scheduler ?? own.scheduler ?? null,
+    aspectRatio: order.aspectRatio ?? defaults.aspectRatio,
+    highResolution: order.highResolution ?? defaults.highResolution,
+    outputFormat: order.outputFormat ?? 'png',
+    promptWeighting: order.promptWeighting ?? false,
+  };
+}
