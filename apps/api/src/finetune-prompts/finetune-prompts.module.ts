@@ -9,6 +9,7 @@ import { StorageUseModule } from '../storage-use/storage-use.module';
 import { ThumbnailsModule } from '../thumbnails/thumbnails.module';
 import { FinetunePromptsController } from './finetune-prompts.controller';
 import { FinetunePromptsService } from './finetune-prompts.service';
+import { PromptBatches } from './prompt-batches.service';
 
 /** Prompts of Fine-Tunes. */
 @Module({
@@ -22,7 +23,7 @@ import { FinetunePromptsService } from './finetune-prompts.service';
     ThumbnailsModule,
   ],
   controllers: [FinetunePromptsController],
-  providers: [FinetunePromptsService],
+  providers: [FinetunePromptsService, PromptBatches],
   exports: [FinetunePromptsService],
 })
 export class FinetunePromptsModule {}

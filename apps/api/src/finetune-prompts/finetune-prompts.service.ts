@@ -1,24 +1,20 @@
 import type { Config } from '@app/config';
-import type { Finetune, ImageTask } from '@app/domain';
-import { assertReceiverAllowed, FinetunePrompt, NotFoundError, UnprocessableError } from '@app/domain';
+import type { ImageTask } from '@app/domain';
+import { assertReceiverAllowed, FinetunePrompt } from '@app/domain';
 import type { ApplyStyleDto, CreatePromptDto, PartialPromptDto } from '@app/domain/http';
-import { CreatedPromptDto, PromptDto, staleNote, TerminatedPromptDto } from '@app/domain/http';
+import { CreatedPromptDto, PromptDto, TerminatedPromptDto } from '@app/domain/http';
 import { CONFIG } from '@app/foundation';
 import { ImageTaskLifeCycle } from '@app/image-tasks';
 import { Transactions } from '@app/queue';
-import type { InstalledModel } from '@app/model-store';
-import { weightsName } from '@app/model-store';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
-import type { NewOrder } from '../admission/admission.service';
 import { AdmissionService } from '../admission/admission.service';
 import type { CallerKey } from '../auth/caller-key';
 import { findOwned } from '../auth/find-owned';
 import { FinetunesService } from '../finetunes/finetunes.service';
 import { assertAllDrawable } from '../models/assert-drawable';
 import { ModelsService } from '../models/models.service';
-import { PromptLengths } from '../models/prompt-lengths.service';
 import { ImageUrls } from '../images/image-urls';
 import type { List } from '../infrastructure/list';
 import { listOf } from '../infrastructure/list';
@@ -27,8 +23,8 @@ import { filterTasks } from '../infrastructure/task-filter';
 import { StoredFiles } from '../storage-use/stored-files';
 import { stylesToApply } from '../styles/applied-styles';
 import { ThumbnailsService } from '../thumbnails/thumbnails.service';
-import type { NewPrompt } from './new-prompt';
 import { newPrompt } from './new-prompt';
+import { PromptBatches } from './prompt-batches.service';
 import { fillIn, refuseWithoutName } from './prompt-texts';
 
 /** The Prompts of a caller's Fine-Tunes. */
@@ -42,7 +38,7 @@ export class FinetunePromptsService {
     private readonly lifeCycle: ImageTaskLifeCycle,
     private readonly admissions: AdmissionService,
     private readonly models: ModelsService,
-    private readonly lengths: PromptLengths,
+    private readonly batches: PromptBatches,
     private readonly urls: ImageUrls,
     private readonly files: StoredFiles,
     @Inject(CONFIG) private readonly config: Config,
@@ -81,8 +77,11 @@ export class FinetunePromptsService {
         served.defaults,
       ),
     );
-    const orders = dtos.map(({ metadata }, index) => ({ metadata, pointer: `/${index}/metadata` }));
-    await this.insert(caller, finetune, served, prompts, orders, (index, field) => `/${index}/${field}`);
+    await this.batches.insert({
+      ...{ caller, finetune, served, prompts },
+      orders: dtos.map(({ metadata }, index) => ({ metadata, pointer: `/${index}/metadata` })),
+      pointerTo: (index, field) => `/${index}/${field}`,
+    });
     return prompts.map((prompt) => CreatedPromptDto.from(prompt));
   }
 
@@ -126,7 +125,8 @@ export class FinetunePromptsService {
       })),
     );
     const [prompts, orders] = [made.map(({ prompt }) => prompt), made.map(({ order }) => order)];
-    await this.insert(caller, finetune, served, prompts, orders, (index) => made[index].pointer);
+    const pointerTo = (index: number): string => made[index].pointer;
+    await this.batches.insert({ caller, finetune, served, prompts, orders, pointerTo });
     // The DTO contains exactly what was sent: an omitted field does not exist. A webhook is not part of the record.
     return made.map(({ dto: { id: _styleId, webhook: _webhook, ...sent }, prompt: { id } }) => ({
       id,
@@ -170,13 +170,6 @@ export class FinetunePromptsService {
     return (await this.load(ownerId, finetuneId, id)).task;
   }
 
-  /** @throws UnprocessableError for a webhook at a literal private address. */
-  private assertReceiversAllowed(dtos: readonly { webhook?: string | null }[]): void {
-    dtos.forEach(({ webhook }, index) =>
-      assertReceiverAllowed(webhook, this.config.webhookAllowPrivate, `/${index}/webhook`),
-    );
-  }
-
   /** The record as GET returns it, for a webhook; undefined when it was deleted. */
   async findForDelivery(ownerId: string, id: string): Promise<PromptDto | undefined> {
     const prompt = await this.prompts.findOne({ where: { id, ownerId }, relations: { task: true } });
@@ -204,39 +197,12 @@ export class FinetunePromptsService {
     return findOwned(this.prompts.manager, FinetunePrompt, ownerId, id, options);
   }
 
-  /**
-   * Inserts the rows, tasks and jobs of all of them together.
-   * @param pointerTo the field of the body with a text.
-   */
-  private async insert(
-    caller: CallerKey,
-    finetune: Finetune,
-    served: InstalledModel,
-    prompts: readonly NewPrompt[],
-    orders: readonly NewOrder[],
-    pointerTo: (index: number, field: string) => string,
-  ): Promise<void> {
-    if (finetune.isStale(weightsName(served))) throw new UnprocessableError('FineTuneStale', staleNote(finetune));
-    if (prompts.length === 0) return;
-    const texts = prompts.map(({ task }) => task);
-    const chunks = await this.lengths.check(caller.id, served, texts, pointerTo, finetune);
-    const admissions = this.admissions.admit(caller, orders);
-    const tasks = prompts.map(({ task, prompt, metadata, webhook }, index) => ({
-      ...task,
-      ...admissions[index],
-      promptChunks: chunks[index],
-      finetunePrompt: { prompt, metadata, webhook },
-    }));
-    await this.admissions.insert(caller, tasks).catch((error: unknown) => {
-      throw isOfRemovedFinetune(error) ? new NotFoundError('FineTune') : error;
-    });
+  /** @throws UnprocessableError for a webhook at a literal private address. */
+  private assertReceiversAllowed(dtos: readonly { webhook?: string | null }[]): void {
+    dtos.forEach(({ webhook }, index) =>
+      assertReceiverAllowed(webhook, this.config.webhookAllowPrivate, `/${index}/webhook`),
+    );
   }
-}
-
-/** The Fine-Tune existed when the request began. */
-function isOfRemovedFinetune(error: unknown): boolean {
-  const { code, constraint } = error as { code?: string; constraint?: string };
-  return code === '23503' && constraint === 'finetune_prompts_finetune_id_fkey';
 }
 
 /** A list of one means the same as its element. */
