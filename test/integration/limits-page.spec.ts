@@ -23,7 +23,7 @@ import { OpenaiAnswer } from '../../apps/api/src/openai/openai-answer';
 import { uploadsPerKey } from '../../apps/api/src/storage-use/uploads.service';
 import { longestWaitSeconds } from '../../apps/api/src/waiting/preferred-wait';
 import { hostConcurrency } from '../../apps/api/src/webhooks/receiver-gate';
-import { maxTries } from '../../apps/api/src/webhooks/retry-schedule';
+import { maxAttempts } from '../../apps/api/src/webhooks/retry-schedule';
 import { receiverTimeoutMs } from '../../apps/api/src/webhooks/webhook-sender';
 
 const page = readFileSync(join(__dirname, '..', '..', 'docs', 'limits.md'), 'utf8');
@@ -84,7 +84,7 @@ const expected: Readonly<Record<string, readonly number[]>> = {
   'The progress of an upload': [kibibytes(uploadProgress.bytes), seconds(uploadProgress.windowMs)],
   'What a reader of an answer takes': [kibibytes(leastTakenBytes), seconds(stallMs)],
   'Time in which a receiver answers': [seconds(receiverTimeoutMs)],
-  'Attempts of a delivery': [maxTries],
+  'Attempts of a delivery': [maxAttempts],
   'Attempts at a time for one host': [hostConcurrency],
   'Attempts that the log of a delivery shows': [limits.shownAttempts],
 };
@@ -177,7 +177,7 @@ describe('openapi.json', () => {
     expect(streams.length).toBeGreaterThan(0);
     for (const { description } of streams)
       expect(description).toContain(`A key may have ${longRequestsPerKey['event stream']} streams open`);
-    expect(maxTries).toBe(10);
+    expect(maxAttempts).toBe(10);
     for (const { post } of Object.values(document.webhooks)) {
       expect(post.description).toContain(`within ${seconds(receiverTimeoutMs)} s`);
       expect(post.description).toContain('ten times in all');

@@ -16,7 +16,7 @@ import { StopListener } from './drawing/stop-listener';
 import { Upscalers } from './drawing/upscalers';
 import { WorkerModels } from './drawing/worker-models';
 import { Engines } from './engine/engines';
-import { GenerationProcessor } from './generation.processor';
+import { DrawingProcessor } from './drawing.processor';
 import { HealthServer } from './health/health-server';
 import { healthServer } from './health/health-server.provider';
 import { WorkerPresence } from './health/worker-presence';
@@ -74,7 +74,7 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
         DrawingService,
         FailureService,
         FileSweeper,
-        GenerationProcessor,
+        DrawingProcessor,
         InferenceMetrics,
         KnownWeights,
         ModelResolver,

@@ -5,7 +5,7 @@ import type { Response } from 'express';
 import { OwnerId } from '../auth/api-key.guard';
 import { ApiStreams } from '../docs/stream';
 import { FinetunePromptsService } from '../finetune-prompts/finetune-prompts.service';
-import { TextToImageService } from '../text-to-image/text-to-image.service';
+import { GenerationsService } from '../text-to-image/generations.service';
 import { SendsEvents } from './events.interceptor';
 import type { FollowedTask } from './task-feed';
 
@@ -14,7 +14,7 @@ import type { FollowedTask } from './task-feed';
 @Controller('v1')
 export class EventsController {
   constructor(
-    private readonly textToImage: TextToImageService,
+    private readonly generations: GenerationsService,
     private readonly prompts: FinetunePromptsService,
   ) {}
 
@@ -22,7 +22,7 @@ export class EventsController {
   @ApiStreams('streamGenerationEvents', 'Follow a Generation', GenerationDto)
   @SendsEvents()
   ofGeneration(@OwnerId() ownerId: string, @Param('id') id: string, @Res() _: Response): FollowedTask {
-    return { id, readRecord: () => this.textToImage.findOne(ownerId, id) };
+    return { id, readRecord: () => this.generations.findOne(ownerId, id) };
   }
 
   @Get('finetunes/:id/prompts/:prompt_id/events')

@@ -21,7 +21,7 @@ import { LocatedAt } from '../http/located-at';
 import { TakesFile } from '../http/takes-file';
 import { Weighs } from '../http/weighs';
 import type { List } from '../infrastructure/list';
-import { TextToImageService } from '../text-to-image/text-to-image.service';
+import { GenerationsService } from '../text-to-image/generations.service';
 import { FinetuneOrGenerationBody } from './finetune-body';
 import type { SentFile } from './finetune-weights.service';
 import { FinetuneWeightsService } from './finetune-weights.service';
@@ -36,7 +36,7 @@ export class FinetunesController {
   constructor(
     private readonly finetunes: FinetunesService,
     private readonly weights: FinetuneWeightsService,
-    private readonly textToImage: TextToImageService,
+    private readonly generations: GenerationsService,
   ) {}
 
   @Post()
@@ -60,7 +60,7 @@ export class FinetunesController {
   ): Promise<FinetuneDto | GenerationDto> {
     return dto instanceof CreateFinetuneDto
       ? this.finetunes.create(caller.id, dto)
-      : this.textToImage.create(caller, dto);
+      : this.generations.create(caller, dto);
   }
 
   @Get()

@@ -53,8 +53,8 @@ class ListInterceptor implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler<List>): Observable<void> {
     const http = context.switchToHttp();
     const [request, response] = [http.getRequest<Request>(), http.getResponse<Response>()];
-    const asked = { ownerId: callerOf(context).id, request, response, page: pageOf(request) };
-    return next.handle().pipe(concatMap((list) => this.send(asked, list)));
+    const listRequest = { ownerId: callerOf(context).id, request, response, page: pageOf(request) };
+    return next.handle().pipe(concatMap((list) => this.send(listRequest, list)));
   }
 
   /**

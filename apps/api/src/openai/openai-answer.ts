@@ -7,7 +7,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import type { EndedWait, WaitedAnswer } from '../http/answers-when-done';
-import { TextToImageService } from '../text-to-image/text-to-image.service';
+import { GenerationsService } from '../text-to-image/generations.service';
 import { FairTurns } from '../work/fair-turns';
 
 /** As long as OpenAI's own clients wait by default. */
@@ -24,7 +24,7 @@ export class OpenaiAnswer implements WaitedAnswer {
   private readonly turns = new FairTurns(turns);
 
   constructor(
-    private readonly textToImage: TextToImageService,
+    private readonly generations: GenerationsService,
     @InjectRepository(Image) private readonly images: Repository<Image>,
     @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
   ) {}
@@ -55,7 +55,7 @@ export class OpenaiAnswer implements WaitedAnswer {
   }
 
   private async cancel(ownerId: string, id: string): Promise<void> {
-    await this.textToImage.cancel(ownerId, id).catch((error: unknown) => {
+    await this.generations.cancel(ownerId, id).catch((error: unknown) => {
       if (!(error instanceof ConflictError || error instanceof NotFoundError)) throw error;
     });
   }

@@ -7,14 +7,14 @@ import type { CallerKey } from '../auth/caller-key';
 import { ApiOpenai } from '../docs/openai';
 import { AnswersWhenDone } from '../http/answers-when-done';
 import { ValidBody } from '../http/body';
-import { TextToImageService } from '../text-to-image/text-to-image.service';
+import { GenerationsService } from '../text-to-image/generations.service';
 import { OpenaiAnswer } from './openai-answer';
 
 /** Pictures from a prompt in the shape of OpenAI's API, for its clients. */
 @ApiTags('OpenAI')
 @Controller('v1/images/generations')
 export class OpenaiController {
-  constructor(private readonly textToImage: TextToImageService) {}
+  constructor(private readonly generations: GenerationsService) {}
 
   @Post()
   @HttpCode(200)
@@ -23,7 +23,7 @@ export class OpenaiController {
   @ApiOpenai()
   create(@Caller() caller: CallerKey, @ValidBody(CreateImagesDto) dto: CreateImagesDto): Promise<GenerationDto> {
     const { prompt, model, n, size, user } = dto;
-    return this.textToImage.create(caller, {
+    return this.generations.create(caller, {
       prompt,
       ...(model !== undefined && { model }),
       ...(n !== undefined && { num_generations: n }),

@@ -34,10 +34,10 @@ export class SandboxService {
   }
 
   /**
-   * @param askedAt when its job was made, in milliseconds since the epoch.
+   * @param enqueuedAtMs when its job was made, in milliseconds since the epoch.
    * @returns `waitMs` when the task must take longer, or another process holds it: the same job must come again after that.
    */
-  async settle(taskId: string, askedAt: number): Promise<{ waitMs?: number }> {
+  async settle(taskId: string, enqueuedAtMs: number): Promise<{ waitMs?: number }> {
     const claim = await this.lifeCycle.claim(taskId);
     if (claim.kind === 'held') return { waitMs: heartbeatTimeoutMs / 2 };
     if (claim.kind === 'settled') return {};
@@ -45,11 +45,11 @@ export class SandboxService {
     const { fail, delayMs } = readSandboxOrder(await this.metadataOf(task)).order;
     // A job that the sweeper made replaces one that has already waited.
     const isPaced = delayMs > 0 && task.enqueued === 1;
-    const waitMs = isPaced ? askedAt + delayMs - Date.now() : 0;
+    const waitMs = isPaced ? enqueuedAtMs + delayMs - Date.now() : 0;
     if (waitMs > 0) {
       await this.lifeCycle.drawingStarted(task, { servedBy: sandboxName });
       if (!(await this.lifeCycle.postpone(task, waitMs))) return {};
-      this.stepPublisher.add({ ...task, startAt: askedAt, endAt: askedAt + delayMs });
+      this.stepPublisher.add({ ...task, startAt: enqueuedAtMs, endAt: enqueuedAtMs + delayMs });
       return { waitMs };
     }
     if (fail === undefined) await this.draw(task, isPaced ? task.steps : 1);

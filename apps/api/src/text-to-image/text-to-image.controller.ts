@@ -13,13 +13,13 @@ import { LocatedAt } from '../http/located-at';
 import { Weighs } from '../http/weighs';
 import type { List } from '../infrastructure/list';
 import type { TaskFilter } from '../infrastructure/task-filter';
-import { TextToImageService } from './text-to-image.service';
+import { GenerationsService } from './generations.service';
 
 /** Pictures from a prompt. */
 @ApiTags('Text to image')
 @Controller('v1/sd/text-to-image')
 export class TextToImageController {
-  constructor(private readonly textToImage: TextToImageService) {}
+  constructor(private readonly generations: GenerationsService) {}
 
   @Post()
   @ChecksKeyItself()
@@ -38,7 +38,7 @@ export class TextToImageController {
     @Caller() caller: CallerKey,
     @ValidBody(CreateGenerationDto) dto: CreateGenerationDto,
   ): Promise<GenerationDto> {
-    return this.textToImage.create(caller, dto);
+    return this.generations.create(caller, dto);
   }
 
   @Get()
@@ -49,7 +49,7 @@ export class TextToImageController {
   @ApiTaskFilters()
   @SendsList()
   findAll(@OwnerId() ownerId: string, @FilterQuery() filter: TaskFilter, @Res() _: Response): List {
-    return this.textToImage.list(ownerId, filter);
+    return this.generations.list(ownerId, filter);
   }
 
   @Get(':id')
@@ -59,7 +59,7 @@ export class TextToImageController {
     description: 'Its `images` are empty until its status is `succeeded`. Their URLs need no key.',
   })
   findOne(@OwnerId() ownerId: string, @Param('id') id: string): Promise<GenerationDto> {
-    return this.textToImage.findOne(ownerId, id);
+    return this.generations.findOne(ownerId, id);
   }
 
   @Post(':id/cancel')
@@ -71,7 +71,7 @@ export class TextToImageController {
     errors: [404, 409],
   })
   cancel(@OwnerId() ownerId: string, @Param('id') id: string): Promise<GenerationDto> {
-    return this.textToImage.cancel(ownerId, id);
+    return this.generations.cancel(ownerId, id);
   }
 
   @Delete(':id')
@@ -79,7 +79,7 @@ export class TextToImageController {
     description: 'One that has not finished is canceled first. The URLs of its pictures answer 404 from then on.',
   })
   async remove(@OwnerId() ownerId: string, @Param('id') id: string): Promise<DeletedDto> {
-    await this.textToImage.remove(ownerId, id);
+    await this.generations.remove(ownerId, id);
     return DeletedDto.of('Generation', id);
   }
 }

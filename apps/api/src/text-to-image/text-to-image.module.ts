@@ -7,13 +7,13 @@ import { ModelsModule } from '../models/models.module';
 import { StorageUseModule } from '../storage-use/storage-use.module';
 import { GenerationsReader } from './generations.reader';
 import { TextToImageController } from './text-to-image.controller';
-import { TextToImageService } from './text-to-image.service';
+import { GenerationsService } from './generations.service';
 
 /** Generations: pictures from a prompt. */
 @Module({
   imports: [TypeOrmModule.forFeature([Generation]), ImagesModule, StorageUseModule, ModelsModule, AdmissionModule],
   controllers: [TextToImageController],
-  providers: [TextToImageService, GenerationsReader],
-  exports: [TextToImageService],
+  providers: [GenerationsService, GenerationsReader],
+  exports: [GenerationsService],
 })
 export class TextToImageModule {}

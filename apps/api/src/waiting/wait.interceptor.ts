@@ -12,7 +12,7 @@ import { waitRuleOf } from '../http/answers-when-done';
 import { KeptReplies } from '../idempotency/kept-replies';
 import { LongRequests } from '../long-requests/long-requests';
 import { RequestTurns } from '../long-requests/request-turns';
-import { TextToImageService } from '../text-to-image/text-to-image.service';
+import { GenerationsService } from '../text-to-image/generations.service';
 import { preferredWait } from './preferred-wait';
 import { Terminations } from './terminations';
 
@@ -45,7 +45,7 @@ export class WaitInterceptor implements NestInterceptor {
   private count = 0;
 
   constructor(
-    private readonly generations: TextToImageService,
+    private readonly generations: GenerationsService,
     private readonly terminations: Terminations,
     private readonly longRequests: LongRequests,
     private readonly turns: RequestTurns,

@@ -7,20 +7,20 @@ import { InjectRepository } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { Repository } from 'typeorm';
 import { findOwned } from '../auth/find-owned';
-import { TextToImageService } from '../text-to-image/text-to-image.service';
+import { GenerationsService } from '../text-to-image/generations.service';
 
 /** The webhook log of a caller's Generations. */
 @Injectable()
 export class DeliveriesService {
   constructor(
     @InjectRepository(WebhookDelivery) private readonly deliveries: Repository<WebhookDelivery>,
-    private readonly textToImage: TextToImageService,
+    private readonly generations: GenerationsService,
     private readonly transactions: Transactions,
   ) {}
 
   /** Newest first; empty if no delivery is pending or done. @throws NotFoundError also for another caller's Generation. */
   async findAll(ownerId: string, generationId: string): Promise<WebhookDeliveryDto[]> {
-    await this.textToImage.findOne(ownerId, generationId);
+    await this.generations.findOne(ownerId, generationId);
     // In one snapshot: otherwise an attempt that ends between the two reads would appear beside the previous status.
     return this.deliveries.manager.transaction('REPEATABLE READ', async (manager) => {
       const found = await manager.find(WebhookDelivery, {
@@ -38,7 +38,7 @@ export class DeliveriesService {
    * @throws NotFoundError
    */
   async redeliver(ownerId: string, generationId: string, id: string): Promise<WebhookDeliveryDto> {
-    await this.textToImage.findOne(ownerId, generationId);
+    await this.generations.findOne(ownerId, generationId);
     return this.transactions.run(async (transaction) => {
       const { manager } = transaction;
       const options = { within: { taskId: generationId }, lock: 'pessimistic_write' } as const;

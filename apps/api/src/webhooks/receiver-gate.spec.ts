@@ -1,11 +1,11 @@
-import type { GateEntry, ReceiverAnswer, Try } from './receiver-gate';
+import type { GateEntry, ReceiverAnswer, PlannedAttempt } from './receiver-gate';
 import { failuresToOpen, hostConcurrency, ownerConcurrency, ReceiverGate } from './receiver-gate';
 
 const place = (admission: GateEntry): ((answer: ReceiverAnswer) => void) => {
   if (!('leave' in admission)) throw new Error(`It was sent away for ${admission.waitMs} ms.`);
   return admission.leave;
 };
-const to = (host: string, ownerId = 'owner'): Try => ({ host, ownerId });
+const to = (host: string, ownerId = 'owner'): PlannedAttempt => ({ host, ownerId });
 const waitOf = (admission: GateEntry): number | undefined => ('waitMs' in admission ? admission.waitMs : undefined);
 
 describe(ReceiverGate.name, () => {
@@ -91,6 +91,6 @@ describe(ReceiverGate.name, () => {
   it('tries a host that is left alone when a person asks for it', () => {
     const gate = new ReceiverGate();
     fail(gate, failuresToOpen);
-    expect(waitOf(gate.enter({ ...to('dead'), asked: true }))).toBeUndefined();
+    expect(waitOf(gate.enter({ ...to('dead'), isRedelivery: true }))).toBeUndefined();
   });
 });

@@ -55,12 +55,12 @@ export type ReceiverAnswer = 'answered' | 'failed' | 'not asked';
 export type GateEntry = { leave: (answer: ReceiverAnswer) => void } | { waitMs: number };
 
 /** One attempt that needs a slot. */
-export interface Try {
+export interface PlannedAttempt {
   host: string;
   /** The owner of the webhook. */
   ownerId: string;
   /** Whether a person requested this attempt: then even a blocked host is tried. */
-  asked?: boolean;
+  isRedelivery?: boolean;
 }
 
 /**
@@ -73,10 +73,10 @@ export class ReceiverGate {
   private readonly hosts = new Map<string, Host>();
   private readonly owners = new Map<string, Places>();
 
-  enter({ host, ownerId, asked = false }: Try, now = Date.now()): GateEntry {
+  enter({ host, ownerId, isRedelivery = false }: PlannedAttempt, now = Date.now()): GateEntry {
     const hostPlaces = this.hostOf(host, now);
     const shut = hostPlaces.failures >= failuresToOpen;
-    if (shut && !asked) {
+    if (shut && !isRedelivery) {
       if (now < hostPlaces.shutUntil) return { waitMs: hostPlaces.shutUntil - now };
       if (hostPlaces.running > 0) return { waitMs: firstWaitMs };
     }

@@ -1,19 +1,19 @@
-import { maxTries, nextWaitMs, retryAfterMs } from './retry-schedule';
+import { maxAttempts, nextWaitMs, retryAfterMs } from './retry-schedule';
 
 const hour = 3_600_000;
 
 describe(nextWaitMs.name, () => {
   it('spreads ten tries over about three days', () => {
-    const waits = Array.from({ length: maxTries - 1 }, (_, index) => nextWaitMs(index + 1, 0, 0.5) ?? Number.NaN);
+    const waits = Array.from({ length: maxAttempts - 1 }, (_, index) => nextWaitMs(index + 1, 0, 0.5) ?? Number.NaN);
     const total = waits.reduce((sum, wait) => sum + wait, 0);
-    expect(maxTries).toBe(10);
+    expect(maxAttempts).toBe(10);
     expect(total).toBeGreaterThan(70 * hour);
     expect(total).toBeLessThan(74 * hour);
     expect(waits).toEqual([...waits].sort((a, b) => a - b));
   });
 
   it('gives up after the last', () => {
-    expect(nextWaitMs(maxTries)).toBeUndefined();
+    expect(nextWaitMs(maxAttempts)).toBeUndefined();
   });
 
   it('moves a wait by a tenth either way', () => {

@@ -19,7 +19,7 @@ const waitsMs = [
 const jitter = 0.1;
 
 /** Attempts of a delivery in total. */
-export const maxTries = waitsMs.length + 1;
+export const maxAttempts = waitsMs.length + 1;
 
 /**
  * The wait after attempt number `made` (from 1) failed; undefined if it was the last.

@@ -8,10 +8,10 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import { FinetunePromptsService } from '../finetune-prompts/finetune-prompts.service';
-import { TextToImageService } from '../text-to-image/text-to-image.service';
+import { GenerationsService } from '../text-to-image/generations.service';
 import type { ReceiverAnswer } from './receiver-gate';
 import { ReceiverGate } from './receiver-gate';
-import { maxTries, nextWaitMs } from './retry-schedule';
+import { maxAttempts, nextWaitMs } from './retry-schedule';
 import type { Receipt } from './webhook-sender';
 import { WebhookSender } from './webhook-sender';
 
@@ -23,13 +23,13 @@ const longestWaitMs = 4 * 24 * 3_600_000;
 /** Makes the attempts of deliveries and keeps their log. */
 @Injectable()
 export class WebhooksService {
-  private readonly tries;
+  private readonly attempts;
   private readonly seconds;
 
   constructor(
     @InjectRepository(WebhookDelivery) private readonly deliveries: Repository<WebhookDelivery>,
     @InjectRepository(ApiKey) private readonly apiKeys: Repository<ApiKey>,
-    private readonly textToImage: TextToImageService,
+    private readonly generations: GenerationsService,
     private readonly prompts: FinetunePromptsService,
     private readonly sender: WebhookSender,
     private readonly gate: ReceiverGate,
@@ -37,7 +37,7 @@ export class WebhooksService {
     private readonly logger: JsonLogger,
     metrics: Metrics,
   ) {
-    this.tries = metrics.counter('webhook_tries_total', {
+    this.attempts = metrics.counter('webhook_tries_total', {
       help: 'Tries by what they made of their delivery; pending: it is tried again.',
       labels: ['outcome'],
     });
@@ -51,10 +51,10 @@ export class WebhooksService {
    * Makes one attempt of a pending delivery. One that was settled, deleted or given another job meanwhile is left alone.
    * @returns `waitMs` if the receiver has no free slot: the same job must come again after that.
    */
-  async attempt({ deliveryId, asked }: JobData['webhooks'], jobId: string): Promise<{ waitMs?: number }> {
+  async attempt({ deliveryId, asked: isRedelivery }: JobData['webhooks'], jobId: string): Promise<{ waitMs?: number }> {
     const delivery = await this.deliveries.findOneBy({ id: deliveryId, status: 'pending' });
     if (!delivery || jobIdOf(delivery.id, delivery.enqueued) !== jobId) return {};
-    const entry = this.gate.enter({ host: new URL(delivery.url).host, ownerId: delivery.ownerId, asked });
+    const entry = this.gate.enter({ host: new URL(delivery.url).host, ownerId: delivery.ownerId, isRedelivery });
     if ('waitMs' in entry) return this.postpone(delivery, entry.waitMs);
     let answer: ReceiverAnswer = 'not asked';
     try {
@@ -94,7 +94,7 @@ export class WebhooksService {
 
   /** The record as GET returns it; undefined when it was deleted. */
   private async recordOf({ ownerId, taskId }: WebhookDelivery): Promise<object | undefined> {
-    const generation = await this.textToImage.findForDelivery(ownerId, taskId);
+    const generation = await this.generations.findForDelivery(ownerId, taskId);
     return generation ?? this.prompts.findForDelivery(ownerId, taskId);
   }
 
@@ -135,12 +135,12 @@ export class WebhooksService {
       return { attemptCount, status };
     });
     if (!made) return;
-    this.tries.inc({ outcome: made.status });
+    this.attempts.inc({ outcome: made.status });
     this.seconds.observe(durationMs / 1000);
     this.logger.log('webhook attempted', {
       deliveryId: claimed.id,
       taskId: claimed.taskId,
-      try: `${made.attemptCount} of ${maxTries}`,
+      try: `${made.attemptCount} of ${maxAttempts}`,
       status: made.status,
       statusCode,
       durationMs,

@@ -51,7 +51,7 @@ const tasksPerPlace = 4 / 3;
   removeOnComplete: { count: 100 },
   removeOnFail: { count: 1_000 },
 })
-export class GenerationProcessor extends WorkerHost implements OnApplicationBootstrap, BeforeApplicationShutdown {
+export class DrawingProcessor extends WorkerHost implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly shutdown = new AbortController();
   private readonly stopping = new AbortController();
   private removeConsumer = (): unknown => undefined;
@@ -109,7 +109,7 @@ export class GenerationProcessor extends WorkerHost implements OnApplicationBoot
         throw new DelayedError();
       }
       if (claim.kind === 'none') return;
-      await this.finish(claim.task, loan, giveBack);
+      await this.drawOrFail(claim.task, loan, giveBack);
     } finally {
       loan.giveBack();
     }
@@ -147,7 +147,7 @@ export class GenerationProcessor extends WorkerHost implements OnApplicationBoot
     throw new WaitingError();
   }
 
-  private async finish(task: ImageTask, loan: EngineLoan, giveBack: () => void): Promise<void> {
+  private async drawOrFail(task: ImageTask, loan: EngineLoan, giveBack: () => void): Promise<void> {
     try {
       if (task.deaths >= fatalCount) await this.failures.failAfterWorkerDeaths(task);
       else await this.drawings.run(task, loan, this.shutdown.signal);

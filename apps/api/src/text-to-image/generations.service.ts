@@ -26,7 +26,7 @@ import { asInserted, newGeneration } from './new-generation';
 
 /** A caller's Generations. */
 @Injectable()
-export class TextToImageService {
+export class GenerationsService {
   constructor(
     @InjectRepository(Generation) private readonly generations: Repository<Generation>,
     private readonly transactions: Transactions,
