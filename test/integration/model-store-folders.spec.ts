@@ -1,0 +1,113 @@
+import { cp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ModelStore } from '@app/model-store';
+import { eachWithModelStore, tinyModels, hubModel, hubWeights } from '../support/model-store-site';
+
+describe('ModelStore', () => {
+  let folder: string;
+  let store: ModelStore;
+  const { inModels, left, wantedHash } = eachWithModelStore((site) => ({ folder, store } = site));
+
+  describe('add from a folder', () => {
+    it.each(['sd15-diffusers', 'sd21-optimum', 'sd15-fp16'])('installs %s', async (name) => {
+      const model = await store.add(join(tinyModels, name), { as: name });
+      expect(model).toMatchObject({ name, source: join(tinyModels, name), requiresCuda: false });
+      expect(model.problem).toBeUndefined();
+      expect(model.bytes).toBeGreaterThan(1_000_000);
+      await expect(store.add(join(tinyModels, name), { as: name })).rejects.toMatchObject({ code: 'ModelExists' });
+    });
+
+    it('copies what links point to', async () => {
+      await cp(hubModel, join(folder, 'linked'), { recursive: true });
+      await rename(join(folder, 'linked', hubWeights), join(folder, 'blob'));
+      await symlink(join(folder, 'blob'), join(folder, 'linked', hubWeights));
+      await store.add(join(folder, 'linked'), { as: 'x' });
+      await rm(join(folder, 'blob'));
+      expect(await store.verify('x')).toMatchObject({ ok: true, hash: await wantedHash() });
+    });
+
+    it('says that a model fused for CUDA needs CUDA, unless the plain graph is beside it', async () => {
+      const fused = join(folder, 'fused');
+      await cp(hubModel, fused, { recursive: true });
+      const graph = await readFile(join(fused, 'unet/model.onnx'));
+      const other = Buffer.from(
+        withOperator(graph, 'Sigmoid', 'BiasAdd').toString('latin1').replaceAll('weights.pb', 'fusedwt.pb'),
+        'latin1',
+      );
+      await writeFile(join(fused, 'unet/model.onnx'), other);
+      await cp(join(fused, hubWeights), join(fused, 'unet/fusedwt.pb'));
+      expect(await store.add(fused, { as: 'fused' })).toMatchObject({ requiresCuda: true });
+
+      await rename(join(fused, 'unet/model.onnx'), join(fused, 'unet/model_cuda.onnx'));
+      expect(await store.add(fused, { as: 'fused-only' })).toMatchObject({ requiresCuda: true });
+
+      await writeFile(join(fused, 'unet/model.onnx'), graph);
+      expect(await store.add(fused, { as: 'both' })).toMatchObject({ requiresCuda: false });
+      const files = ['config.json', 'fusedwt.pb', 'model.onnx', 'model_cuda.onnx', 'weights.pb'];
+      expect((await readdir(inModels('both', 'unet'))).sort()).toEqual(files);
+    });
+
+    it('knows that attention with packed inputs needs CUDA, and plain attention does not', async () => {
+      const fused = join(folder, 'fused');
+      await cp(hubModel, fused, { recursive: true });
+      await writeFile(join(fused, 'unet/model.onnx'), attentionGraph('qkv'));
+      expect(await store.add(fused, { as: 'packed' })).toMatchObject({ requiresCuda: true });
+      await writeFile(join(fused, 'unet/model.onnx'), attentionGraph('query', 'key', 'value'));
+      expect(await store.add(fused, { as: 'plain' })).toMatchObject({ requiresCuda: false });
+    });
+
+    it('leaves out data that no graph refers to', async () => {
+      await cp(hubModel, join(folder, 'padded'), { recursive: true });
+      await writeFile(join(folder, 'padded/unet/leftover.pb'), 'nobody asks for this');
+      expect(await store.add(join(folder, 'padded'), { as: 'x' })).toMatchObject({ hash: await wantedHash() });
+      expect((await readdir(inModels('x', 'unet'))).sort()).toEqual(['config.json', 'model.onnx', 'weights.pb']);
+    });
+
+    it.each([
+      ['unet/weights.pb', undefined, 'unet/weights.pb is missing'],
+      ['unet/weights.pb', 'short', 'unet/weights.pb is cut short'],
+      ['vae_decoder/model.onnx', 'nothing', 'vae_decoder/model.onnx is no whole ONNX model'],
+      ['scheduler/scheduler_config.json', '[]', 'scheduler/scheduler_config.json'],
+      ['scheduler/scheduler_config.json', undefined, 'scheduler/scheduler_config.json is missing'],
+      ['model_index.json', '{"_class_name": "FluxPipeline"}', 'describes a FluxPipeline'],
+    ])('rejects a folder whose %s is %s', async (path, content, message) => {
+      const broken = join(folder, 'broken');
+      await cp(hubModel, broken, { recursive: true });
+      if (content === undefined) await rm(join(broken, path));
+      else await writeFile(join(broken, path), content);
+      await expect(store.add(broken, { as: 'x' })).rejects.toMatchObject({
+        code: 'InvalidModel',
+        message: expect.stringContaining(message) as string,
+      });
+      expect(await left()).toEqual([]);
+    });
+
+    it('rejects invalid names and sources', async () => {
+      for (const name of ['', '..', 'A', '.x', 'a/b', 'a'.repeat(65)])
+        await expect(store.add(hubModel, { as: name })).rejects.toMatchObject({ code: 'InvalidModelName' });
+      for (const source of ['./nowhere', 'nowhere', 'a/b/c', 'a/b@', 'a/b@../c', __filename])
+        await expect(store.add(source, { as: 'x' })).rejects.toMatchObject({ code: 'InvalidSource' });
+    });
+  });
+});
+
+/** Renames the operator of one node; both names have the same length, so the file stays valid. */
+function withOperator(graph: Buffer, from: string, to: string): Buffer {
+  const field = (name: string): Buffer => Buffer.from([0x22, name.length, ...Buffer.from(name)]);
+  const at = graph.indexOf(field(from));
+  if (at < 0) throw new Error(`The graph has no ${from}.`);
+  return Buffer.concat([graph.subarray(0, at), field(to), graph.subarray(at + field(from).length)]);
+}
+
+/** An ONNX model with one node. Its fields: ModelProto.graph 7, GraphProto.node 1, NodeProto.input 1, output 2, op_type 4, domain 7. */
+function attentionGraph(...inputs: string[]): Buffer {
+  const field = (number: number, value: string | Buffer): Buffer =>
+    Buffer.concat([Buffer.from([number * 8 + 2, value.length]), Buffer.from(value as string)]);
+  const node = Buffer.concat([
+    ...inputs.map((input) => field(1, input)),
+    field(2, 'out'),
+    field(4, 'MultiHeadAttention'),
+    field(7, 'com.microsoft'),
+  ]);
+  return field(7, field(1, node));
+}

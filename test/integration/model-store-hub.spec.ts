@@ -1,0 +1,255 @@
+import type { ModelProgress } from '@app/model-store';
+import { readFile } from 'node:fs/promises';
+import type { ModelStore } from '@app/model-store';
+import { HubServer } from '../support/hub-server';
+import { eachWithModelStore, hubWeights } from '../support/model-store-site';
+
+describe('ModelStore', () => {
+  let hub: HubServer;
+  let store: ModelStore;
+  const { storeWith, inModels, left, wantedHash } = eachWithModelStore((site) => ({ hub, store } = site));
+
+  describe('add from the hub', () => {
+    it('installs a complete repository under its name and leaves nothing beside it', async () => {
+      const model = await store.add(hub.repository, { as: 'sd1.5' });
+      expect(model).toMatchObject({
+        name: 'sd1.5',
+        folder: inModels('sd1.5'),
+        source: `${hub.repository}@${hub.commit}`,
+        requiresCuda: false,
+        hash: await wantedHash(),
+      });
+      expect(model.problem).toBeUndefined();
+      expect(await left()).toEqual(['.sd1.5.darkroom-model.json', 'sd1.5']);
+      expect(await readFile(inModels('sd1.5', hubWeights))).toEqual(hub.content(hubWeights));
+      expect(await store.list()).toEqual([model]);
+    });
+
+    it('downloads only what is needed', async () => {
+      const unwanted = [
+        'README.md',
+        'unet/diffusion_pytorch_model.safetensors',
+        'unet/model_fp16.onnx',
+        'unet/model_fp16.onnx_data',
+        'safety_checker/model.onnx',
+        'vae_encoder/model.onnx',
+        'text_encoder/flax_model.msgpack',
+      ];
+      for (const path of unwanted) hub.publish(path, `not wanted: ${path}`);
+      const model = await store.add(hub.repository, { as: 'sd1.5' });
+      const fetched = new Set(hub.requests.map(({ file }) => file));
+      expect(unwanted.filter((path) => fetched.has(path))).toEqual([]);
+      expect(model.hash).toBe(await wantedHash());
+    });
+
+    it('sends the token to the hub but never to a host that it redirects to', async () => {
+      await store.add(hub.repository, { as: 'sd1.5' });
+      const tokens = (host: string): unknown[] =>
+        hub.requests.filter((request) => request.host === host).map(({ headers }) => headers.authorization);
+      expect(new Set(tokens('hub'))).toEqual(new Set(['Bearer hf_secret']));
+      expect(tokens('store').length).toBeGreaterThan(3);
+      expect(new Set(tokens('store'))).toEqual(new Set([undefined]));
+    });
+
+    it('accepts a revision and rejects one that does not exist', async () => {
+      await store.add(`${hub.repository}@refs/pr/1`, { as: 'one' });
+      await expect(store.add(`${hub.repository}@nowhere`, { as: 'two' })).rejects.toMatchObject({
+        code: 'HubRefused',
+        message: expect.stringContaining(`${hub.repository}@nowhere is not at`) as string,
+      });
+    });
+
+    it('resumes after a broken connection', async () => {
+      hub.fail(hubWeights, { dropAfter: 300_000 });
+      hub.fail(hubWeights, { dropAfter: 200_000 });
+      const model = await store.add(hub.repository, { as: 'sd1.5' });
+      const [first, second, third, ...more] = hub.requestsFor(hubWeights).map(({ headers }) => headers);
+      expect(first.range).toBeUndefined();
+      expect(begin(second.range)).toBeGreaterThan(0);
+      expect(begin(third.range)).toBeGreaterThan(begin(second.range));
+      expect(second['if-range']).toMatch(/^"[0-9a-f]{64}"$/);
+      expect(more).toEqual([]);
+      expect(model.hash).toBe(await wantedHash());
+    });
+
+    it('resumes an interrupted download in a second run', async () => {
+      hub.fail(hubWeights, { dropAfter: 400_000 });
+      const first = storeWith({ retries: 0 }).add(hub.repository, { as: 'sd1.5' });
+      await expect(first).rejects.toMatchObject({ code: 'HubUnreachable' });
+      expect(await left()).toEqual(['.sd1.5.part']);
+      const model = await storeWith().add(hub.repository, { as: 'sd1.5' });
+      expect(model.hash).toBe(await wantedHash());
+      const [, resumed] = hub.requestsFor(hubWeights).map(({ headers }) => headers);
+      expect(begin(resumed.range)).toBeGreaterThan(0);
+      expect(resumed['if-range']).toBeDefined();
+      expect(await left()).toEqual(['.sd1.5.darkroom-model.json', 'sd1.5']);
+    });
+
+    it('starts over in a second run when the repository has changed', async () => {
+      hub.fail(hubWeights, { dropAfter: 400_000 });
+      const first = storeWith({ retries: 0 }).add(hub.repository, { as: 'sd1.5' });
+      await expect(first).rejects.toMatchObject({ code: 'HubUnreachable' });
+      const changed = Buffer.from(hub.content(hubWeights));
+      changed[0] ^= 1;
+      hub.publish(hubWeights, changed);
+      await store.add(hub.repository, { as: 'sd1.5' });
+      expect(hub.requestsFor(hubWeights).at(-1)!.headers.range).toBeUndefined();
+      expect(await readFile(inModels('sd1.5', hubWeights))).toEqual(changed);
+    });
+
+    it.each([
+      ['sends the whole file where a range was asked for', 2, { ignoreRange: true }],
+      ['answers with another range', 3, { status: 206, headers: { 'content-range': 'bytes 0-998911/998912' } }],
+      ['answers with a range of another file', 3, { status: 206, headers: { 'content-range': 'bytes 0-9/10' } }],
+      ['has another file by now', 3, { status: 206, headers: { etag: '"another"' } }],
+      ['finds the range impossible', 3, { status: 416 }],
+      ['resumes with wrong bytes', 3, { corrupt: true }],
+    ])('is not misled by a server that %s', async (_, requests, lie) => {
+      hub.fail(hubWeights, { dropAfter: 300_000 });
+      hub.fail(hubWeights, lie);
+      const model = await store.add(hub.repository, { as: 'sd1.5' });
+      const ranges = hub.requestsFor(hubWeights).map(({ headers }) => headers.range);
+      expect(ranges).toStrictEqual([undefined, expect.any(String), undefined].slice(0, requests));
+      expect(model.hash).toBe(await wantedHash());
+    });
+
+    it('is not misled by a longer, a shorter or another text file', async () => {
+      hub.fail('model_index.json', {
+        content: Buffer.from('{"much": "longer than the file that was listed"}'.repeat(50)),
+      });
+      hub.fail('tokenizer/vocab.json', { content: Buffer.from('{}') });
+      hub.fail('tokenizer/merges.txt', { corrupt: true });
+      expect((await store.add(hub.repository, { as: 'sd1.5' })).hash).toBe(await wantedHash());
+    });
+
+    it('closes a silent connection and tries again', async () => {
+      hub.fail(hubWeights, { stallAfter: 100_000 });
+      const model = await storeWith({ idleTimeoutMs: 1_000 }).add(hub.repository, { as: 'sd1.5' });
+      // On a busy machine a working connection may be silent for this long, too.
+      expect(hub.requestsFor(hubWeights).length).toBeGreaterThan(1);
+      expect(model.hash).toBe(await wantedHash());
+    });
+
+    it('rejects a file that stays corrupt and installs nothing', async () => {
+      hub.fail(hubWeights, { corrupt: true }, 100);
+      await expect(store.add(hub.repository, { as: 'sd1.5' })).rejects.toMatchObject({
+        code: 'CorruptFile',
+        message: `${hubWeights} of ${hub.repository} arrived 2 times with the wrong checksum.`,
+      });
+      expect(hub.requestsFor(hubWeights)).toHaveLength(2);
+      expect(await store.find('sd1.5')).toBeUndefined();
+    });
+
+    it.each([
+      [401, {}, 'does not exist or the token in HF_TOKEN is refused'],
+      [403, { 'x-error-code': 'GatedRepo' }, 'accept its licence'],
+      [404, {}, 'check the name and the revision'],
+    ])('explains %i at once', async (status, headers, text) => {
+      hub.fail('listing', { status, headers }, 100);
+      await expect(store.add(hub.repository, { as: 'sd1.5' })).rejects.toMatchObject({
+        code: 'HubRefused',
+        message: expect.stringContaining(text) as string,
+      });
+      expect(hub.requests).toHaveLength(1);
+    });
+
+    it('waits and retries when the hub is busy', async () => {
+      hub.fail('listing', { status: 429, headers: { 'retry-after': '0' } });
+      hub.fail(hubWeights, { status: 503 }, 2);
+      hub.fail('model_index.json', { status: 500 });
+      expect((await store.add(hub.repository, { as: 'sd1.5' })).hash).toBe(await wantedHash());
+      expect(hub.requestsFor('listing')).toHaveLength(2);
+      expect(hub.requestsFor(hubWeights)).toHaveLength(3);
+    });
+
+    it('asks the hub again when the signed address of its storage has expired', async () => {
+      hub.fail(hubWeights, { status: 403 });
+      expect((await store.add(hub.repository, { as: 'sd1.5' })).hash).toBe(await wantedHash());
+    });
+
+    it('gives up after the last retry, and keeps what was downloaded', async () => {
+      hub.fail(hubWeights, { status: 503 }, 100);
+      await expect(storeWith({ retries: 2 }).add(hub.repository, { as: 'sd1.5' })).rejects.toMatchObject({
+        code: 'HubUnreachable',
+        message: expect.stringMatching(
+          /^unet\/weights.pb of someone\/tiny could not be downloaded: .* answers 503\.$/,
+        ) as string,
+      });
+      expect(hub.requestsFor(hubWeights)).toHaveLength(3);
+      expect(await left()).toEqual(['.sd1.5.part']);
+    });
+
+    it('says which host cannot be reached', async () => {
+      const gone = await HubServer.start();
+      const { url } = gone;
+      await gone.close();
+      await expect(storeWith({ endpoint: url, retries: 1 }).add('a/b', { as: 'x' })).rejects.toMatchObject({
+        code: 'HubUnreachable',
+        message: expect.stringContaining(`${new URL(url).host} cannot be reached (ECONNREFUSED)`) as string,
+      });
+    });
+
+    it('checks the disk space first', async () => {
+      hub.publish('unet/model.onnx_data', 'tiny', 10 ** 15);
+      await expect(store.add(hub.repository, { as: 'sd1.5' })).rejects.toMatchObject({
+        code: 'NoSpace',
+        message: expect.stringMatching(/^The model needs 1.00 PB more and the disk of .* has .* free\.$/) as string,
+      });
+      expect(hub.requests.map(({ file }) => file)).toEqual(['listing']);
+    });
+
+    it.each([
+      '../outside.json',
+      'unet/../../outside.json',
+      '/etc/outside.json',
+      'unet\\..\\outside.json',
+      'unet//x.json',
+    ])('rejects a listing that names %s', async (path) => {
+      hub.publish(path, 'outside');
+      await expect(store.add(hub.repository, { as: 'sd1.5' })).rejects.toMatchObject({
+        code: 'HubRefused',
+        message: expect.stringContaining(JSON.stringify(path)) as string,
+      });
+      expect(hub.requests.map(({ file }) => file)).toEqual(['listing']);
+    });
+
+    it('rejects a repository without ONNX files before it downloads anything', async () => {
+      const other = await HubServer.start('someone/pytorch');
+      for (const path of [
+        'model_index.json',
+        'scheduler/scheduler_config.json',
+        'tokenizer/vocab.json',
+        'tokenizer/merges.txt',
+      ])
+        other.publish(path, '{}');
+      other.publish('unet/diffusion_pytorch_model.safetensors', 'weights');
+      await expect(storeWith({ endpoint: other.url }).add(other.repository, { as: 'x' })).rejects.toMatchObject({
+        code: 'InvalidModel',
+        message: 'someone/pytorch@main is no model to draw with: text_encoder/ holds no .onnx graph.',
+      });
+      expect(other.requests.map(({ file }) => file)).toEqual(['listing']);
+      await other.close();
+      expect(await left()).toEqual([]);
+    });
+
+    it('rejects a complete download with an invalid graph, and leaves nothing', async () => {
+      hub.publish('unet/model.onnx', 'no graph at all');
+      await expect(store.add(hub.repository, { as: 'x' })).rejects.toMatchObject({
+        code: 'InvalidModel',
+        message: expect.stringContaining('unet/model.onnx') as string,
+      });
+      expect(await left()).toEqual([]);
+    });
+
+    it('reports bytes that never exceed the total, and the end', async () => {
+      const reports: ModelProgress[] = [];
+      hub.fail(hubWeights, { dropAfter: 300_000 });
+      await store.add(hub.repository, { as: 'sd1.5', onProgress: (progress) => reports.push(progress) });
+      const last = reports.at(-1)!;
+      expect(last).toMatchObject({ phase: 'download', doneFiles: last.totalFiles, doneBytes: last.totalBytes });
+      expect(reports.filter(({ doneBytes, totalBytes }) => doneBytes > totalBytes)).toEqual([]);
+    });
+  });
+});
+
+const begin = (range: string | undefined): number => Number(/^bytes=(\d+)-$/.exec(range ?? '')?.[1]);

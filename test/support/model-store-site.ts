@@ -1,0 +1,52 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ModelStore } from '@app/model-store';
+import { HubServer } from './hub-server';
+
+/** Models of a few kilobytes. */
+export const tinyModels = join(__dirname, '../golden/models/tiny');
+/** The one that the hub serves. */
+export const hubModel = join(tinyModels, 'sd15-diffusers');
+/** A file of it. */
+export const hubWeights = 'unet/weights.pb';
+
+/** What each test has of its own. */
+interface Site {
+  folder: string;
+  hub: HubServer;
+  store: ModelStore;
+}
+
+/** Gives each test of a spec an empty folder, a hub with one model, and a store of both. */
+export function eachWithModelStore(begin: (site: Site) => void) {
+  let folder: string;
+  let hub: HubServer;
+  const storeWith = (options: object = {}): ModelStore =>
+    new ModelStore(join(folder, 'models'), { endpoint: hub.url, token: 'hf_secret', retryDelayMs: 1, ...options });
+  const inModels = (...path: string[]): string => join(folder, 'models', ...path);
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'darkroom-models-'));
+    hub = await HubServer.start();
+    hub.publishFolder(hubModel);
+    begin({ folder, hub, store: storeWith() });
+  });
+
+  afterEach(async () => {
+    await hub.close();
+    await rm(folder, { recursive: true });
+  });
+
+  return {
+    storeWith,
+    inModels,
+    /** What the models folder has. */
+    left: async (): Promise<string[]> => (await readdir(inModels())).sort(),
+    /** The expected hash of the model that the hub serves, computed without the hub. */
+    wantedHash: async (): Promise<string> => {
+      const other = new ModelStore(join(folder, 'other'));
+      return (await other.add(hubModel, { as: 'wanted' })).hash!;
+    },
+  };
+}
