@@ -14,7 +14,7 @@ import { maxReaders } from '../../apps/api/src/docs/serve-docs';
 import { uploadProgress } from '../../apps/api/src/finetunes/receive-file';
 import { bodyTimeoutMs } from '../../apps/api/src/http/json-body';
 import { maxContainers, maxFields, maxMembers } from '../../apps/api/src/http/json-scan';
-import { leastTakenBytes, stallMs } from '../../apps/api/src/http/open-connections';
+import { minTakenBytes, stallMs } from '../../apps/api/src/http/open-connections';
 import { lightBytes } from '../../apps/api/src/http/weighs';
 import { replayHours } from '../../apps/api/src/idempotency/idempotency.interceptor';
 import { longRequestsPerKey } from '../../apps/api/src/long-requests/long-requests';
@@ -82,7 +82,7 @@ const expected: Readonly<Record<string, readonly number[]>> = {
   'Uploads of weights': [uploadsPerKey],
   'Weights of a Fine-Tune': [limits.weightsBytes, 1],
   'The progress of an upload': [kibibytes(uploadProgress.bytes), seconds(uploadProgress.windowMs)],
-  'What a reader of an answer takes': [kibibytes(leastTakenBytes), seconds(stallMs)],
+  'What a reader of an answer takes': [kibibytes(minTakenBytes), seconds(stallMs)],
   'Time in which a receiver answers': [seconds(receiverTimeoutMs)],
   'Attempts of a delivery': [maxAttempts],
   'Attempts at a time for one host': [hostConcurrency],
@@ -135,7 +135,7 @@ const documented: Readonly<Record<string, readonly number[]>> = {
     kibibytes(uploadProgress.bytes),
     seconds(uploadProgress.windowMs),
   ],
-  'A reader of an answer': [kibibytes(leastTakenBytes), seconds(stallMs)],
+  'A reader of an answer': [kibibytes(minTakenBytes), seconds(stallMs)],
   'Requests of a key that are served at a time, at each api process': [
     servedPerKey.light,
     servedPerKey.heavy,

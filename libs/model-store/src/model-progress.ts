@@ -15,7 +15,7 @@ export interface ModelProgress {
 
 const windowMs = 10_000;
 /** A speed measured over less time than this is noise. */
-const leastMs = 500;
+const minIntervalMs = 500;
 const reportMs = 100;
 
 /** Adds up the bytes of many files and reports at most ten times a second, and at the end. */
@@ -58,7 +58,7 @@ export class ProgressMeter {
     this.samples.push({ at, moved: this.moved });
     while (this.samples.length > 2 && at - this.samples[0].at > windowMs) this.samples.shift();
     const first = this.samples[0];
-    const bytesPerSecond = at - first.at >= leastMs ? ((this.moved - first.moved) * 1000) / (at - first.at) : 0;
+    const bytesPerSecond = at - first.at >= minIntervalMs ? ((this.moved - first.moved) * 1000) / (at - first.at) : 0;
     this.onProgress({
       phase: this.phase,
       file,

@@ -7,7 +7,7 @@ import { discardRest } from './unread-body';
 /** A response of which the client reads nothing for this long is closed. Node itself only notices slow readers. */
 export const stallMs = 30_000;
 /** Bytes that a reader who has an answer waiting takes in that time, like the sender of an upload. */
-export const leastTakenBytes = 64 * 1024;
+export const minTakenBytes = 64 * 1024;
 /**
  * More listeners than Node expects wait for the end of a response: its log line, its turn, its long request, the connection's
  * next request.
@@ -114,7 +114,7 @@ export class OpenConnections implements DrainedServer {
       const taken = socket.bytesWritten - socket.writableLength;
       const known = this.readers.get(socket);
       if (socket.writableLength === 0) this.readers.delete(socket);
-      else if (!known || taken - known.taken >= leastTakenBytes) this.readers.set(socket, { taken, at: now });
+      else if (!known || taken - known.taken >= minTakenBytes) this.readers.set(socket, { taken, at: now });
       else if (now - known.at >= stalledMs) socket.destroy();
     }
   }

@@ -7,7 +7,7 @@ const roundSize = 200;
 const roundOwners = 200;
 /** Prompts per round, of all owners together, and of each owner at least. */
 const roundLooks = 2000;
-const leastLooks = 10;
+const minLooks = 10;
 /** Styles per round that are marked as never getting a thumbnail. */
 const roundLosses = 1000;
 
@@ -109,7 +109,7 @@ export class MissingThumbnails {
   async next(manager: EntityManager): Promise<Drawable[]> {
     const owners = await this.nextOwners(manager);
     if (owners.length === 0) return [];
-    const looks = Math.max(leastLooks, Math.floor(roundLooks / owners.length));
+    const looks = Math.max(minLooks, Math.floor(roundLooks / owners.length));
     const places = owners.map((id) => this.places.get(id) ?? '');
     const sources = await manager.query<LookedAt[]>(nextSources, [owners, places, looks]);
     const byOwner = byOwnerOf(sources);

@@ -24,7 +24,7 @@ const claimMs = 5 * 60_000;
 /** Styles of a drawn Prompt that get their thumbnails before the sweeper's turn. */
 const styleBatch = 100;
 /** Prompts whose picture is still to come that this process remembers; the sweeper finds the others. */
-const mostAwaited = 10_000;
+const maxAwaited = 10_000;
 /** Thumbnails of all callers at a time, who each make one after the other: while the file of one is fetched or stored, the other is drawn. */
 const concurrency = 2;
 /** Drawn Prompts at a time, in all and of one key, whose Styles are read and get their thumbnails. */
@@ -171,7 +171,7 @@ export class ThumbnailsService {
     );
     for (const { ownerId, promptId } of sources) this.awaited.set(promptId, ownerId);
     for (const [oldest] of this.awaited) {
-      if (this.awaited.size <= mostAwaited) return;
+      if (this.awaited.size <= maxAwaited) return;
       this.awaited.delete(oldest);
     }
   }

@@ -17,7 +17,7 @@ import { preferredWait } from './preferred-wait';
 import { Terminations } from './terminations';
 
 /** Answers of all keys together that may wait at each api process. */
-const mostInAll = 1_000;
+const maxInAll = 1_000;
 
 /** Names the Generation in an answer whose body has no place for it. */
 export const generationIdHeader = 'X-Generation-Id';
@@ -128,7 +128,7 @@ export class WaitInterceptor implements NestInterceptor {
    */
   private hold(ownerId: string, response: Response): AbortSignal {
     if (response.closed) return AbortSignal.abort();
-    if (this.count >= mostInAll) throw new TooManyWaitingError();
+    if (this.count >= maxInAll) throw new TooManyWaitingError();
     const ended = new AbortController();
     this.longRequests.count(ownerId, response, 'waiting answer', () => {
       // The caller gets the record as it is; its next request is refused.

@@ -8,7 +8,7 @@ import { submitting } from '../ui/submitting';
 import { loadCollections } from './collections';
 
 /** Pictures to choose from. */
-const mostPictures = 24;
+const maxPictures = 24;
 
 /** Makes a Collection from pictures of Fine-Tunes. */
 export function NewCollection() {
@@ -49,7 +49,7 @@ function Picks({ picked, onToggle }: { picked: readonly string[]; onToggle: (id:
   return (
     <fieldset class="picks">
       <legend>{texts.collections.pick}</legend>
-      {pictures.slice(0, mostPictures).map(({ id, prompt, images }) => (
+      {pictures.slice(0, maxPictures).map(({ id, prompt, images }) => (
         <label key={id}>
           <input type="checkbox" class="visually-hidden" checked={picked.includes(id)} onChange={() => onToggle(id)} />
           <img src={images[0]} alt={prompt} loading="lazy" />

@@ -9,7 +9,7 @@ import { SeedField } from './seed-field';
 
 const aspects: readonly AspectRatio[] = ['square', 'portrait', 'landscape'];
 /** Pictures of one request. */
-const mostPictures = 8;
+const maxPictures = 8;
 
 /** On a narrow screen the picture comes first, and the settings are folded. */
 const hasRoom = matchMedia('(width >= 900px)').matches;
@@ -40,7 +40,7 @@ export function Settings() {
       <SliderField
         id="count"
         label={texts.draw.count}
-        {...{ min: 1, max: mostPictures, step: 1 }}
+        {...{ min: 1, max: maxPictures, step: 1 }}
         value={draft.value.count}
         onChange={(value) => change({ count: value ?? 1 })}
       />

@@ -1,7 +1,7 @@
 import type { Draft } from './draft';
 import { change, draft, drawnBy, finetuneId, newSeed } from './draft';
 import type { Drawing } from '../drawings/drawing';
-import { drawingOfGeneration, drawingOfPrompt } from '../drawings/drawing';
+import { drawingOfGeneration, drawingOfPrompt, seedOf } from '../drawings/drawing';
 import { showNew } from '../drawings/feed';
 import { stageIds } from '../drawings/store';
 import type { NewGeneration, NewPrompt } from '../service/client';
@@ -59,7 +59,7 @@ function generationBody(wanted: Draft): NewGeneration {
 }
 
 function promptBody(wanted: Draft, index: number): NewPrompt {
-  return { ...fieldsInCommon(wanted), seed: (wanted.seed + index) % 2 ** 32 };
+  return { ...fieldsInCommon(wanted), seed: seedOf(wanted, index) };
 }
 
 function fieldsInCommon({ prompt, negativePrompt, aspectRatio, cfg, steps, highResolution }: Draft) {
