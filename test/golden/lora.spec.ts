@@ -6,6 +6,7 @@ import { inspectWeights, mergeLora, OnnxModel, OnnxModelError, StableDiffusionPi
 import type { MergeLoraOptions, SchedulerName, TextToImageRequest } from '@app/diffusion';
 import { withLora, withTextualInversion } from '../../libs/diffusion/src/finetune/weights-file';
 import { cpu } from '../support/cpu';
+import { makeFolderBesideModels } from '../support/folder-beside-models';
 import { largestDifference, loadGolden, loadGoldenTable, recordGolden } from '../support/golden';
 import { encodeOnnx } from '../support/onnx';
 import { psnr } from '../support/psnr';
@@ -142,10 +143,7 @@ describe('mergeLora', () => {
     });
 
     it('writes only the changed weights, and links the rest', async () => {
-      // Hard links need one file system: this folder is beside the model, not among the temporary files.
-      const cache = join(__dirname, '../../.cache');
-      await mkdir(cache, { recursive: true });
-      const folder = (beside = await mkdtemp(join(cache, 'lora-')));
+      const folder = (beside = await makeFolderBesideModels('lora'));
       await mergeLora({ baseFolder: shapes, lora: robot('kohya'), scale: 1, folder });
       const [graph, base, original] = await Promise.all(
         [join(folder, 'unet/model.onnx'), join(folder, 'unet/base.weights'), join(shapes, 'unet/model.onnx')].map(

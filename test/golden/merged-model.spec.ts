@@ -1,10 +1,10 @@
 import { existsSync, statSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { WeightsError } from '@app/diffusion';
 import { pruneMerged } from '../../apps/inference/src/engine/merge-cache';
 import { mergedModel } from '../../apps/inference/src/engine/merged-model';
+import { makeFolderBesideModels } from '../support/folder-beside-models';
 import { encodeSafetensors } from '../support/safetensors';
 
 const shapes = join(__dirname, '../../models/shapes');
@@ -16,7 +16,7 @@ let folder: string;
 let cacheDir: string;
 let lora: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'darkroom-merged-'));
+  folder = await makeFolderBesideModels('merged');
   cacheDir = join(folder, 'cache');
   lora = join(folder, 'lora.safetensors');
   const values = Array.from({ length: 32 }, (_, i) => Math.sin(i));
@@ -34,9 +34,6 @@ const merge = (changes: { base?: string; baseHash?: string; file?: string; hash?
   const weights = { kind: 'lora' as const, file, hash, scale, token: 'zwx' };
   return mergedModel({ folder: base, hash: baseHash, weights }, cacheDir);
 };
-
-/** What the cache holds besides copies of bases, which are there only where the base is on another file system. */
-const merges = async () => (await readdir(cacheDir)).filter((name) => name !== 'bases').sort();
 
 describe(mergedModel.name, () => {
   it('is the model itself where there are no weights', async () => {
@@ -64,7 +61,7 @@ describe(mergedModel.name, () => {
 
   it('leaves nothing of a failed merge', async () => {
     await expect(merge({ file: robot })).rejects.toThrow(WeightsError);
-    expect(await merges()).toEqual([]);
+    expect(await readdir(cacheDir)).toEqual([]);
   });
 
   it('removes the rest of a merge whose process died, but not what another is writing', async () => {
@@ -72,11 +69,11 @@ describe(mergedModel.name, () => {
     for (const path of [dead, alive]) await mkdir(join(path, 'unet'), { recursive: true });
     await utimes(dead, 0, 0);
     const merged = await merge();
-    expect(await merges()).toEqual(['.tmp-alive', basename(merged)]);
+    expect((await readdir(cacheDir)).sort()).toEqual(['.tmp-alive', basename(merged)]);
   });
 
   const otherDevice = '/dev/shm';
-  const hasOtherDevice = existsSync(otherDevice) && statSync(otherDevice).dev !== statSync(tmpdir()).dev;
+  const hasOtherDevice = existsSync(otherDevice) && statSync(otherDevice).dev !== statSync(__dirname).dev;
   (hasOtherDevice ? it : it.skip)('copies a base on another device once for all merges', async () => {
     const away = await mkdtemp(join(otherDevice, 'darkroom-base-'));
     try {
