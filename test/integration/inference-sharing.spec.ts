@@ -114,6 +114,30 @@ describe.each([1, 2])('requests that one engine of %d threads draws side by side
     expect(ended.indexOf('modest')).toBeLessThan(ended.length - 1);
   });
 
+  it('have that part also where one owner’s pictures need little but decoding', async () => {
+    const many = { numInferenceSteps: 1, numImages: 8, guidanceScale: 1 };
+    const greedy = Array.from({ length: 12 }, (_, i): Named => [
+      `greedy ${i}`,
+      draw({ ...many, seed: i }, { owner: 'greedy' }),
+    ]);
+    const ended = await order([...greedy, ['modest', draw({ numInferenceSteps: 30 }, { owner: 'modest' })]]);
+    expect(ended.indexOf('modest')).toBeLessThan(ended.length - 2);
+  });
+
+  it('go on beside short ones of the same owner, however many come', async () => {
+    const most = 300;
+    let shortOnes = 0;
+    let isDone = false;
+    const long = draw({ numInferenceSteps: 30 }).then(() => (isDone = true));
+    const stream = async (): Promise<void> => {
+      while (!isDone && shortOnes < most)
+        await draw({ seed: shortOnes++, numInferenceSteps: 3, guidanceScale: 1, width: 128 });
+    };
+    await Promise.all([stream(), stream(), stream()]);
+    expect(shortOnes).toBeLessThan(most);
+    await long;
+  });
+
   it('are drawn with several models at once without mixing them up', async () => {
     const both = [draw({}), draw({}, { model: optimum }), draw({ seed: 2 }), draw({ seed: 2 }, { model: optimum })];
     const [first, second, third, fourth] = await Promise.all(both);

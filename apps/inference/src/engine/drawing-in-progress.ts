@@ -68,6 +68,11 @@ export class DrawingInProgress implements Candidate {
     return this.trajectories.filter((_, index) => !this.images[index]);
   }
 
+  /** A picture that only has to be decoded, and nobody is at it. */
+  get toDecode(): Trajectory | undefined {
+    return this.undecoded.find((trajectory) => trajectory.done && !this.underWay.has(trajectory));
+  }
+
   /** All its pictures, in order, once each is decoded. */
   get decoded(): RgbImage[] {
     return this.images.filter((image) => image !== undefined);

@@ -14,7 +14,7 @@ import { ModelRegistry } from './model-registry';
 import { OneAtATime } from './one-at-a-time';
 import { Pieces, timesGroup } from './pieces';
 import { RowLimits } from './row-limits';
-import { chooseTurn } from './turn';
+import { chooseTurn, notAhead } from './turn';
 
 /**
  * Draws every request of a device side by side: each turn admits what has room, and chooses the next piece of work, which is a picture
@@ -128,21 +128,20 @@ export class EngineLoop {
     this.places.begin(lane, piece);
   }
 
-  /** A picture to decode, else the pictures whose turn it is. @param lane by which; without one, by all threads */
+  /** A picture to decode, else the pictures whose turn it is; only of owners who are not ahead. @param lane by which; without one, by all threads */
   private nextPiece(lane?: number): (() => Promise<void>) | undefined {
-    for (const drawing of this.drawings) {
-      const denoised = drawing.undecoded.find((trajectory) => trajectory.done && !drawing.underWay.has(trajectory));
-      if (denoised) return () => this.pieces.decode(drawing, denoised, lane);
-    }
-    const turn = chooseTurn(
-      this.drawings.filter(({ pictures }) => pictures.length > 0),
-      {
-        engineMs: (owner) => this.shares.of(owner),
-        rowMs: this.callTimes.rowMs,
-        maxRows: (group) => this.maxRows(group, lane),
-        isSharingSooner: (group, rows) => this.callTimes.isSharingSooner(timesGroup(group, lane), rows),
-      },
+    const shares = { engineMs: (owner: string) => this.shares.of(owner), rowMs: this.callTimes.rowMs };
+    const inTurn = notAhead(
+      this.drawings.filter((drawing) => drawing.pictures.length > 0 || drawing.toDecode),
+      shares,
     );
+    const denoised = inTurn.find(({ toDecode }) => toDecode);
+    if (denoised) return () => this.pieces.decode(denoised, denoised.toDecode!, lane);
+    const turn = chooseTurn(inTurn, {
+      ...shares,
+      maxRows: (group) => this.maxRows(group, lane),
+      isSharingSooner: (group, rows) => this.callTimes.isSharingSooner(timesGroup(group, lane), rows),
+    });
     return turn.length > 0 ? () => this.pieces.step(turn, lane) : undefined;
   }
 

@@ -10,6 +10,7 @@ import type { ModelRegistry } from './model-registry';
 import { bytesPerRow, decodeBytes } from './picture-memory';
 import type { RowLimits } from './row-limits';
 import type { Turn } from './turn';
+import { passedOverAfter } from './turn';
 
 type DrawingTurn = Turn<DrawingInProgress>;
 
@@ -68,8 +69,8 @@ export class Pieces {
     }
     const moved = new Set(turn.map(({ candidate }) => candidate));
     for (const drawing of this.host.drawings())
-      if (moved.has(drawing)) drawing.passedOver = 0;
-      else if (drawing.underWay.size === 0) drawing.passedOver++;
+      if (moved.has(drawing) || drawing.underWay.size === 0)
+        drawing.passedOver = passedOverAfter(drawing, moved.has(drawing));
     report({ type: 'stepped', drawings: turn.length, pictures: trajectories.length, rows, stepMs, engineMs });
     this.tell(turn.map(({ candidate }) => candidate).filter((drawing) => this.isDrawn(drawing)));
   }

@@ -1,5 +1,5 @@
 import type { Candidate } from './turn';
-import { chooseTurn } from './turn';
+import { chooseTurn, notAhead, passedOverAfter } from './turn';
 
 interface Named extends Candidate {
   name: string;
@@ -111,5 +111,38 @@ describe(chooseTurn.name, () => {
   it('draws alone whoever shared a call that failed', () => {
     const suspects = many(3, 20, { isSuspect: true });
     expect(turnOf([...suspects, drawing('innocent', 2)])).toEqual(['0x1']);
+  });
+});
+
+describe(notAhead.name, () => {
+  it('leaves out an owner who has had more of the engine’s time than about three pictures take', () => {
+    const [greedy, modest] = [{ owner: 'greedy' }, { owner: 'modest' }];
+    const had = (ms: number) => ({ engineMs: (owner: string) => (owner === 'greedy' ? ms : 0), rowMs });
+    expect(notAhead([greedy, modest], had(601))).toEqual([modest]);
+    expect(notAhead([greedy, modest], had(599))).toEqual([greedy, modest]);
+    expect(notAhead([greedy], had(601))).toEqual([greedy]);
+  });
+});
+
+describe(passedOverAfter.name, () => {
+  it('gives a drawing that has waited long every fourth turn, however many short ones come', () => {
+    const long = drawing('long', 25);
+    const turns: string[] = [];
+    for (let i = 0; i < 130; i++) {
+      const short = drawing(`short ${i}`, 3, { pictures: [{ group: 'wide', rows: 2 }], owner: 'long' });
+      const [{ candidate }] = chooseTurn([long, short], {
+        ...{ engineMs: () => 0, rowMs, maxRows: () => 16, isSharingSooner: () => false },
+      });
+      turns.push(candidate === long ? 'long' : 'short');
+      long.passedOver = passedOverAfter(long, candidate === long);
+    }
+    expect(turns.indexOf('long')).toBe(30);
+    expect(turns.filter((turn) => turn === 'long')).toHaveLength(25);
+  });
+
+  it('is no more than the wait that counts, and no less than none', () => {
+    expect(passedOverAfter({ passedOver: 200 }, true)).toBe(27);
+    expect(passedOverAfter({ passedOver: 1 }, true)).toBe(0);
+    expect(passedOverAfter({ passedOver: 1 }, false)).toBe(2);
   });
 });

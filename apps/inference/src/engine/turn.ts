@@ -4,7 +4,7 @@ export interface Candidate {
   /** Rows of the U-Net that it still needs, over all its pictures and steps, and how many it needed at the start. */
   remainingWork: number;
   totalWork: number;
-  /** Turns since it last moved. */
+  /** How often others went before it, less what its own turns have made up for. */
   passedOver: number;
   /** Set after a failed call that it shared: the next one shows whose fault it was. */
   isSuspect: boolean;
@@ -23,21 +23,38 @@ export interface Turn<C extends Candidate> {
  * pictures, because who finishes one picture before beginning the next makes everybody's mean wait shorter.
  */
 const aheadRows = 120;
-/** A drawing that is passed over so often in a row is part of the next turn of its owner. */
+/** A drawing that is passed over so often is part of the next turn of its owner. */
 const mostPassedOver = 30;
+/** How many times of being passed over a turn makes up for: a drawing that has waited long has every fourth turn from then on, however many shorter ones come. */
+const madeUpByTurn = 3;
 /** A drawing that has so many times as much left as the leader lets the leader go first: a shared call would take the leader longer. */
 const shortFactor = 3;
 
-/** What the choice depends on beside the candidates. */
-export interface TurnFacts {
+/** What owners have had of the engine. */
+export interface ShareFacts {
   /** Time that each owner's drawings have had, counted from the same start. */
   engineMs: (owner: string) => number;
   /** What a row of a call takes. */
   rowMs: number;
+}
+
+/** What the choice depends on beside the candidates. */
+export interface TurnFacts extends ShareFacts {
   /** Rows of one call; a picture that has more is drawn alone. */
   maxRows: (group: string) => number;
   /** Whether pictures of so many rows are done sooner in the mean if they share calls than one after the other. */
   isSharingSooner: (group: string, rows: number) => boolean;
+}
+
+/** Those whose owner is not ahead of the others: at least one, if there is any. */
+export function notAhead<C extends { owner: string }>(candidates: readonly C[], { engineMs, rowMs }: ShareFacts): C[] {
+  const least = Math.min(...candidates.map(({ owner }) => engineMs(owner)));
+  return candidates.filter(({ owner }) => engineMs(owner) <= least + aheadRows * rowMs);
+}
+
+/** How often a drawing counts as passed over after a turn. */
+export function passedOverAfter({ passedOver }: Pick<Candidate, 'passedOver'>, hasMoved: boolean): number {
+  return hasMoved ? Math.max(0, Math.min(passedOver, mostPassedOver) - madeUpByTurn) : passedOver + 1;
 }
 
 /**
@@ -48,11 +65,9 @@ export interface TurnFacts {
  */
 export function chooseTurn<C extends Candidate>(
   candidates: readonly C[],
-  { engineMs, rowMs, maxRows, isSharingSooner }: TurnFacts,
+  { maxRows, isSharingSooner, ...shares }: TurnFacts,
 ): Turn<C>[] {
-  const least = Math.min(...candidates.map(({ owner }) => engineMs(owner)));
-  const eligible = candidates.filter(({ owner }) => engineMs(owner) <= least + aheadRows * rowMs);
-  const byWork = [...eligible].sort((a, b) => a.remainingWork - b.remainingWork);
+  const byWork = notAhead(candidates, shares).sort((a, b) => a.remainingWork - b.remainingWork);
   const isOverdue = ({ passedOver }: C): boolean => passedOver >= mostPassedOver;
   const overdue = byWork.filter(isOverdue).sort((a, b) => b.passedOver - a.passedOver);
   const ordered = [...overdue, ...byWork.filter((candidate) => !isOverdue(candidate))];
