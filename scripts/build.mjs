@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join, relative, sep } from 'node:path';
+import { basename, dirname, join, relative, sep } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { pathToFileURL } from 'node:url';
 import { buildPage } from './build-page.mjs';
@@ -16,7 +16,10 @@ const pageFolder = join(root, 'apps', 'web');
 const builtPage = join(dist, 'apps', 'web');
 const pageStamp = join(builtPage, '.stamp');
 const bundlesFolder = join(dist, 'libraries');
+/** Names the newest folder in it. */
 const bundlesStamp = join(bundlesFolder, '.stamp');
+/** What the bundles of libraries follow from, beside the installed packages. */
+const bundleSources = [join(import.meta.dirname, 'bundle-libraries.mjs'), join(root, 'package.json')];
 
 /** Every file below a folder, as sorted absolute paths. */
 function walk(folder) {
@@ -34,6 +37,7 @@ const sources = () =>
   sourceFolders
     .flatMap((folder) => walk(join(root, folder)))
     .filter((file) => isSource(file) && !file.startsWith(pageFolder + sep));
+const sourcesPrint = () => fingerprint([...sources(), ...bundleSources]);
 const docsFolder = join(root, 'docs');
 const pageSources = () => [
   ...[pageFolder, join(root, 'packages/client/src')].flatMap(walk).filter(isSource),
@@ -54,7 +58,7 @@ function fingerprint(files) {
 
 /** Whether `dist` was built from the current sources. */
 export function isBuilt() {
-  return read(stamp) === fingerprint(sources()) && areLibrariesBundled() && isPageBuilt();
+  return read(stamp) === sourcesPrint() && isBundled(librariesFolder()) && isPageBuilt();
 }
 
 /** Apart, because it takes longer than all else, and its sources seldom change together with the others. */
@@ -62,9 +66,9 @@ function isPageBuilt() {
   return read(pageStamp) === fingerprint(pageSources());
 }
 
-const librariesPrint = () =>
-  fingerprint([join(import.meta.dirname, 'bundle-libraries.mjs'), join(root, 'package.json')]);
-const areLibrariesBundled = () => read(bundlesStamp) === librariesPrint();
+/** Each state of the libraries has a folder of its own, so a running process, which loads some of them late, never mixes two. */
+const librariesFolder = () => join(bundlesFolder, fingerprint(bundleSources).slice(0, 12));
+const isBundled = (folder) => existsSync(join(folder, '.stamp'));
 
 /** The fingerprint of the sources of `dist`. */
 export function builtFrom() {
@@ -92,7 +96,8 @@ export async function build() {
   const { transformFile } = await import('@swc/core');
   const options = { swcrc: true, cwd: root, sourceMaps: true, jsc: { rewriteRelativeImportExtensions: true } };
   const files = sources();
-  const print = fingerprint(files);
+  const print = sourcesPrint();
+  const libraries = await bundleLibrariesIfNeeded();
   const outputs = new Set([stamp]);
   const problems = [];
   await Promise.all(
@@ -104,7 +109,7 @@ export async function build() {
       outputs.add(`${output}.map`);
       try {
         const { code: compiled, map } = await transformFile(file, { ...options, filename: file });
-        const code = requireBundles(compiled, relative(dirname(output), bundlesFolder).replaceAll(sep, '/'));
+        const code = requireBundles(compiled, relative(dirname(output), libraries).replaceAll(sep, '/'));
         write(output, `${code}\n//# sourceMappingURL=${output.slice(dirname(output).length + 1)}.map\n`);
         write(`${output}.map`, map);
       } catch (error) {
@@ -120,21 +125,26 @@ export async function build() {
       ![builtPage, bundlesFolder].some((part) => file.startsWith(part))
     )
       rmSync(file);
-  await bundleLibrariesIfNeeded();
   await buildPageIfNeeded();
   write(stamp, print);
   return files.length;
 }
 
+/** @returns the folder of the bundles. */
 async function bundleLibrariesIfNeeded() {
-  if (areLibrariesBundled()) return;
-  const print = librariesPrint();
-  const bundles = await bundleLibraries(bundlesFolder);
-  mkdirSync(bundlesFolder, { recursive: true });
-  for (const { fileName, code } of bundles) write(join(bundlesFolder, fileName), code);
-  write(bundlesStamp, print);
-  const outputs = new Set([bundlesStamp, ...bundles.map(({ fileName }) => join(bundlesFolder, fileName))]);
-  for (const file of walk(bundlesFolder)) if (!outputs.has(file)) rmSync(file);
+  const folder = librariesFolder();
+  if (isBundled(folder)) return folder;
+  const bundles = await bundleLibraries(folder);
+  mkdirSync(folder, { recursive: true });
+  for (const { fileName, code } of bundles) write(join(folder, fileName), code);
+  const before = read(bundlesStamp);
+  write(join(folder, '.stamp'), '');
+  write(bundlesStamp, basename(folder));
+  // A running process may still load from the folder of the last build.
+  const kept = [before, basename(folder), basename(bundlesStamp)];
+  for (const name of readdirSync(bundlesFolder))
+    if (!kept.includes(name)) rmSync(join(bundlesFolder, name), { recursive: true, force: true });
+  return folder;
 }
 
 async function buildPageIfNeeded() {

@@ -3,11 +3,12 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 const root = resolve(__dirname, '..', '..');
+const bundles = `dist/libraries/${readFileSync(join(root, 'dist/libraries/.stamp'), 'utf8')}`;
 const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
   dependencies: Record<string, string>;
 };
 const bundled = Object.keys(dependencies).filter((name) =>
-  existsSync(join(root, 'dist/libraries', `${name.replace('@', '').replace('/', '-')}.js`)),
+  existsSync(join(root, bundles, `${name.replace('@', '').replace('/', '-')}.js`)),
 );
 
 /** The files that a process has loaded once it has loaded one of ours. */
@@ -23,7 +24,7 @@ describe('the bundles of libraries', () => {
       const loaded = loadedWith(file).map((path) => path.replaceAll('\\', '/'));
       const copies = loaded.filter((path) => bundled.some((name) => path.includes(`/node_modules/${name}/`)));
       expect(copies).toEqual([]);
-      expect(loaded.filter((path) => path.includes('/dist/libraries/typeorm'))).toHaveLength(1);
+      expect(loaded.filter((path) => path.includes(`/${bundles}/typeorm`))).toHaveLength(1);
     },
   );
 
@@ -34,7 +35,7 @@ describe('the bundles of libraries', () => {
 
   it('find the files of their packages', () => {
     // A transport is a thread, whose program is a file of pino's.
-    const program = `const pino = require('./dist/libraries/pino.js');
+    const program = `const pino = require('./${bundles}/pino.js');
       pino(pino.transport({ target: 'pino/file' })).info('from the thread');`;
     expect(execFileSync(process.execPath, ['-e', program], { cwd: root, encoding: 'utf8' })).toContain(
       'from the thread',
