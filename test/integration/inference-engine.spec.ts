@@ -13,6 +13,7 @@ import type {
 } from '../../apps/inference/src/engine/engine-protocol';
 import { threadFile } from '../support/inference';
 import { psnr } from '../support/psnr';
+import { shareGraphs } from '../support/shared-graphs';
 
 const root = join(__dirname, '..', '..');
 const shapes: ModelSource = {
@@ -49,6 +50,7 @@ describe(Engine.name, () => {
 
   beforeAll(() => {
     cacheDir = mkdtempSync(join(tmpdir(), 'darkroom-engine-'));
+    shareGraphs(cacheDir);
     engine = new Engine(settings());
   });
 

@@ -12,6 +12,7 @@ import type {
   RgbPicture,
 } from '../../apps/inference/src/engine/engine-protocol';
 import { dyingLaneFile, hangingLaneFile, threadFile } from '../support/inference';
+import { shareGraphs } from '../support/shared-graphs';
 
 const folder = join(__dirname, '..', 'golden', 'models', 'tiny', 'sd15-diffusers');
 const tiny: ModelSource = { key: 'tiny', name: 'tiny', folder, hash: 'a'.repeat(64) };
@@ -37,6 +38,7 @@ describe('an engine with two threads, which draws several pictures in lanes', ()
 
   beforeAll(async () => {
     cacheDir = mkdtempSync(join(tmpdir(), 'darkroom-lanes-'));
+    shareGraphs(cacheDir);
     engine = engineWith({});
     await untilLanesAreUsed(engine);
   });

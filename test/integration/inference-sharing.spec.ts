@@ -12,6 +12,7 @@ import type {
   RgbPicture,
 } from '../../apps/inference/src/engine/engine-protocol';
 import { threadFile } from '../support/inference';
+import { shareGraphs } from '../support/shared-graphs';
 
 const models = join(__dirname, '..', 'golden', 'models', 'tiny');
 const source = (name: string): ModelSource => ({ key: name, name, folder: join(models, name), hash: 'a'.repeat(64) });
@@ -42,6 +43,7 @@ describe.each([1, 2])('requests that one engine of %d threads draws side by side
 
   beforeAll(() => {
     cacheDir = mkdtempSync(join(tmpdir(), 'darkroom-sharing-'));
+    shareGraphs(cacheDir);
     engine = engineWith({});
   });
   beforeEach(() => void (steps.length = 0));

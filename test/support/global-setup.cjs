@@ -1,5 +1,5 @@
 const { execFileSync } = require('node:child_process');
-const { chmodSync, mkdtempSync } = require('node:fs');
+const { chmodSync, mkdirSync, mkdtempSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { makeMemoryFolder } = require('./memory-folder.cjs');
@@ -44,6 +44,8 @@ module.exports = async function globalSetup() {
   process.env.TEST_DATABASE_URL = postgres.url;
   process.env.TEST_DATABASE_TEMPLATE = template;
   process.env.TEST_MODELS_DIR = models;
+  process.env.TEST_GRAPHS_DIR = join(folder, 'graphs');
+  mkdirSync(process.env.TEST_GRAPHS_DIR);
   // Otherwise the S3 client would warn about the Node version in every file.
   process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true';
 };

@@ -15,6 +15,7 @@ import type { RunningBackEnds } from './back-ends';
 import { startBackEnds } from './back-ends';
 import { createTestDatabase } from './database';
 import { newTask } from './new-task';
+import { shareGraphs } from './shared-graphs';
 import { until } from './until';
 
 const root = resolve(__dirname, '..', '..');
@@ -67,6 +68,7 @@ export interface InferenceBench {
 export async function createInferenceBench(environment: Record<string, string> = {}): Promise<InferenceBench> {
   const database = await createTestDatabase();
   const dataDir = await mkdtemp(join(tmpdir(), 'darkroom-inference-'));
+  shareGraphs(join(dataDir, 'cache'));
   const backEnds = await startBackEnds(database, dataDir);
   const config = configOf(dataDir, { ...backEnds.env, ...environment });
   const logged: LoggedLine[] = [];

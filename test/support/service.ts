@@ -10,6 +10,7 @@ import { insertKey, request } from './api';
 import type { RunningBackEnds } from './back-ends';
 import { startBackEnds } from './back-ends';
 import { createTestDatabase } from './database';
+import { shareGraphs } from './shared-graphs';
 import { until } from './until';
 
 const dist = resolve(__dirname, '..', '..', 'dist', 'apps');
@@ -42,7 +43,7 @@ export interface TestService {
 /** @param env for both apps; `workers` (1) workers are started at once. */
 export async function startTestService({ env = {}, workers = 1 } = {}): Promise<TestService> {
   const database = await createTestDatabase();
-  const dataDir = await mkdtemp(join(tmpdir(), 'darkroom-service-'));
+  const dataDir = await makeDataFolder(join(tmpdir(), 'darkroom-service-'));
   const backEnds = await startBackEnds(database, dataDir);
   const shared = {
     PATH: process.env.PATH ?? '',
@@ -63,7 +64,7 @@ export async function startTestService({ env = {}, workers = 1 } = {}): Promise<
   const started: ServiceProcess[] = [];
   const start = async (app: string, pattern: RegExp, more: Record<string, string> = {}): Promise<ServiceProcess> => {
     // Machines that share a remote store share no disk.
-    const own = backEnds.env.STORAGE === 's3' ? { DATA_DIR: await mkdtemp(join(dataDir, `${app}-`)) } : {};
+    const own = backEnds.env.STORAGE === 's3' ? { DATA_DIR: await makeDataFolder(`${dataDir}/${app}-`) } : {};
     const child = await startProcess(join(dist, app, 'src', 'main.js'), { ...shared, ...own, ...more }, pattern);
     started.push(child);
     return child;
@@ -89,6 +90,12 @@ export async function startTestService({ env = {}, workers = 1 } = {}): Promise<
       await rm(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+async function makeDataFolder(prefix: string): Promise<string> {
+  const folder = await mkdtemp(prefix);
+  shareGraphs(join(folder, 'cache'));
+  return folder;
 }
 
 async function startProcess(file: string, env: Record<string, string>, ready: RegExp): Promise<ServiceProcess> {
