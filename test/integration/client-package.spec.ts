@@ -22,6 +22,8 @@ const prints: readonly RegExp[] = [
   /^one Generation\n400 ValidationFailed \/cfg\n$/,
 ];
 
+const isBuilt = () => ['cjs', 'esm'].every((kind) => existsSync(join(clientFolder, 'dist', kind, 'index.js')));
+
 const programs = [...readFileSync(join(clientFolder, 'README.md'), 'utf8').matchAll(/^```ts\n(.*?)^```$/gms)].map(
   ([, source]) => source,
 );
@@ -41,11 +43,19 @@ describe('The tarball of @darkroom/client, installed in an empty folder', () => 
   let key: TestKey;
   let folder: string;
   let files: string[];
+  /** How often the compiled client was looked for while it was packed, and how often it was not there. */
+  const looks = { all: 0, missed: 0 };
 
   beforeAll(async () => {
     api = await startTestApi();
     key = await api.createKey({ sandbox: true });
-    ({ folder, files } = await installPackedClient());
+    // Packing builds it again.
+    if (!isBuilt()) await run(process.execPath, [join(clientFolder, 'build.mjs')]);
+    const watch = setInterval(() => {
+      looks.all++;
+      if (!isBuilt()) looks.missed++;
+    }, 5);
+    ({ folder, files } = await installPackedClient().finally(() => clearInterval(watch)));
   });
 
   afterAll(async () => {
@@ -75,7 +85,7 @@ describe('The tarball of @darkroom/client, installed in an empty folder', () => 
     }).code;
   const compile = (name: string, names: string[], compilerOptions: object) => {
     const config = join(folder, `${name}.json`);
-    const options = { strict: true, noEmit: true, target: 'es2023', skipLibCheck: false, ...compilerOptions };
+    const options = { strict: true, noEmit: true, target: 'es2023', skipDefaultLibCheck: true, ...compilerOptions };
     writeFileSync(config, JSON.stringify({ compilerOptions: options, files: names }));
     return run(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', config]).catch(
       ({ stdout }: { stdout: string }) => ({ stdout }),
@@ -89,16 +99,9 @@ describe('The tarball of @darkroom/client, installed in an empty folder', () => 
     expect(readFileSync(join(clientFolder, 'LICENSE'), 'utf8')).toBe(readFileSync(join(root, 'LICENSE'), 'utf8'));
   });
 
-  it('is there all the time while it is built again', async () => {
-    const entries = ['cjs', 'esm'].map((kind) => join(clientFolder, 'dist', kind, 'index.js'));
-    let looked = 0;
-    let missed = 0;
-    const watch = setInterval(() => {
-      looked++;
-      if (!entries.every((entry) => existsSync(entry))) missed++;
-    }, 5);
-    await run(process.execPath, [join(clientFolder, 'build.mjs')]).finally(() => clearInterval(watch));
-    expect([looked > 10, missed]).toEqual([true, 0]);
+  it('is there all the time while it is built again', () => {
+    expect(looks.all).toBeGreaterThan(10);
+    expect(looks.missed).toBe(0);
   });
 
   it('compiles the programs of its README, as ES modules and as CommonJS', async () => {
