@@ -15,7 +15,8 @@ it('a failing batch writes no prompt to the log of the embedded server', async (
   chmodSync(folder, 0o711);
   const postgres = await EmbeddedPostgres.start(folder);
   const other = new Client({ connectionString: postgres.url });
-  const fail = (error: unknown): void => expect(error).toBeUndefined();
+  const errors: unknown[] = [];
+  const fail = (error: unknown): void => void errors.push(error);
   try {
     await migrate(postgres.url);
     await other.connect();
@@ -30,6 +31,8 @@ it('a failing batch writes no prompt to the log of the embedded server', async (
     await other.query('SELECT pg_advisory_unlock_all()');
     expect(await written).toMatchObject({ admitted: true });
     expect(log()).not.toContain('a secret star');
+    // A closed pool does not wait for the server to end its connections, which the end of the server may do first.
+    expect(errors).toEqual([]);
     await intake.close();
     await jobs.close();
     await dataSource.destroy();
