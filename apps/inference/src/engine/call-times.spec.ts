@@ -43,4 +43,14 @@ describe(CallTimes.name, () => {
     expect(times.isSharingSooner('square', 2)).toBe(false);
     expect(times.rowMs).toBeCloseTo(19 / 4, 1);
   });
+
+  it('tells decoding in rows of a call, once both are known', () => {
+    const times = new CallTimes();
+    times.noteDecoding(300);
+    expect(times.decodeRows).toBe(0);
+    for (let i = 0; i < 2; i++) times.note('square', 2, 40);
+    expect(times.decodeRows).toBe(15);
+    times.noteDecoding(700);
+    expect(times.decodeRows).toBe(20);
+  });
 });

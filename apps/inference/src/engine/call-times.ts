@@ -13,14 +13,24 @@ interface Measured {
   at: number;
 }
 
-/** What calls of the U-Net take, by their group of pictures and their rows, as measured of late. */
+/** What calls of the U-Net take, by their group of pictures and their rows, and what decoding takes, as measured of late. */
 export class CallTimes {
   private readonly groups = new Map<string, { calls: number; byRows: Map<number, Measured> }>();
   private lastRowMs = 0;
+  private lastDecodeMs = 0;
 
   /** What a row of a call takes at present, whatever its group; 0 until that is known. */
   get rowMs(): number {
     return this.lastRowMs;
+  }
+
+  /** Rows of a call that take as long as decoding a picture at present; 0 until that is known. */
+  get decodeRows(): number {
+    return this.lastRowMs === 0 ? 0 : this.lastDecodeMs / this.lastRowMs;
+  }
+
+  noteDecoding(ms: number): void {
+    this.lastDecodeMs = averaged(this.lastDecodeMs || undefined, ms);
   }
 
   note(group: string, rows: number, ms: number): void {

@@ -14,7 +14,7 @@ import { ModelRegistry } from './model-registry';
 import { OneAtATime } from './one-at-a-time';
 import { Pieces, timesGroup } from './pieces';
 import { RowLimits } from './row-limits';
-import { chooseTurn, notAhead } from './turn';
+import { chooseTurn, inOrder, notAhead } from './turn';
 
 /**
  * Draws every request of a device side by side: each turn admits what has room, and chooses the next piece of work, which is a picture
@@ -128,17 +128,17 @@ export class EngineLoop {
     this.places.begin(lane, piece);
   }
 
-  /** A picture to decode, else the pictures whose turn it is; only of owners who are not ahead. @param lane by which; without one, by all threads */
+  /** A call of the U-Net with the pictures whose turn it is, or decoding one; only of owners who are not ahead. @param lane by which; without one, by all threads */
   private nextPiece(lane?: number): (() => Promise<void>) | undefined {
-    const shares = { engineMs: (owner: string) => this.shares.of(owner), rowMs: this.callTimes.rowMs };
-    const inTurn = notAhead(
-      this.drawings.filter((drawing) => drawing.pictures.length > 0 || drawing.toDecode),
-      shares,
-    );
-    const denoised = inTurn.find(({ toDecode }) => toDecode);
-    if (denoised) return () => this.pieces.decode(denoised, denoised.toDecode!, lane);
-    const turn = chooseTurn(inTurn, {
-      ...shares,
+    const { rowMs, decodeRows } = this.callTimes;
+    const facts = { engineMs: (owner: string) => this.shares.of(owner), rowMs, decodeRows };
+    const waiting = this.drawings.filter((drawing) => drawing.pictures.length > 0 || drawing.toDecode);
+    const inTurn = inOrder(notAhead(waiting, facts), facts);
+    const [first] = inTurn;
+    if (first?.toDecode) return () => this.pieces.decode(first, first.toDecode!, lane);
+    const denoising = inTurn.filter(({ pictures }) => pictures.length > 0);
+    const turn = chooseTurn(denoising, {
+      ...facts,
       maxRows: (group) => this.maxRows(group, lane),
       isSharingSooner: (group, rows) => this.callTimes.isSharingSooner(timesGroup(group, lane), rows),
     });

@@ -67,17 +67,14 @@ export class Pieces {
       candidate.isSuspect = false;
       shares.charge(candidate.owner, ms);
     }
-    const moved = new Set(turn.map(({ candidate }) => candidate));
-    for (const drawing of this.host.drawings())
-      if (moved.has(drawing) || drawing.underWay.size === 0)
-        drawing.passedOver = passedOverAfter(drawing, moved.has(drawing));
+    this.notePassedOver(turn.map(({ candidate }) => candidate));
     report({ type: 'stepped', drawings: turn.length, pictures: trajectories.length, rows, stepMs, engineMs });
     this.tell(turn.map(({ candidate }) => candidate).filter((drawing) => this.isDrawn(drawing)));
   }
 
   /** Decodes a picture, and hands on those that are ready. @param lane by which; without one, by all threads */
   async decode(drawing: DrawingInProgress, trajectory: Trajectory, lane?: number): Promise<void> {
-    const { shares, report, decoded } = this.host;
+    const { callTimes, shares, report, decoded } = this.host;
     const { id, upscaler } = drawing.command;
     drawing.underWay.add(trajectory);
     try {
@@ -87,7 +84,9 @@ export class Pieces {
       if (!this.isDrawn(drawing)) return;
       const engineMs = (performance.now() - startedAt) * shareOf(lane);
       drawing.computeMs += engineMs;
+      callTimes.noteDecoding(engineMs);
       shares.charge(drawing.owner, engineMs);
+      this.notePassedOver([drawing]);
       const next = drawing.took(trajectory, picture);
       if (!upscaler)
         for (const { index, image } of next) report({ type: 'picture', id, index, picture: image, upscaled: false });
@@ -97,6 +96,12 @@ export class Pieces {
     } finally {
       drawing.underWay.delete(trajectory);
     }
+  }
+
+  private notePassedOver(moved: readonly DrawingInProgress[]): void {
+    for (const drawing of this.host.drawings())
+      if (moved.includes(drawing) || drawing.underWay.size === 0)
+        drawing.passedOver = passedOverAfter(drawing, moved.includes(drawing));
   }
 
   /** Whether each lane has room for one of its pictures: for a call of the U-Net, and for decoding. */

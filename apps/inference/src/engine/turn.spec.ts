@@ -1,5 +1,5 @@
 import type { Candidate } from './turn';
-import { chooseTurn, notAhead, passedOverAfter } from './turn';
+import { chooseTurn, inOrder, notAhead, passedOverAfter } from './turn';
 
 interface Named extends Candidate {
   name: string;
@@ -13,6 +13,8 @@ function drawing(name: string, left: number, change: Partial<Candidate> & { coun
     owner: name,
     remainingWork: 2 * left * count,
     totalWork: 2 * left * count,
+    trajectories: Array.from({ length: count }),
+    undecoded: Array.from({ length: count }),
     passedOver: 0,
     isSuspect: false,
     pictures: Array.from({ length: count }, () => ({ group: 'square', rows: 2 })),
@@ -34,6 +36,7 @@ function turnOf(
   const turn = chooseTurn(candidates, {
     engineMs: (owner) => engineMs[owner] ?? 0,
     rowMs,
+    decodeRows: 0,
     maxRows: () => maxRows,
     isSharingSooner: () => isSharingSooner,
   });
@@ -47,7 +50,7 @@ describe(chooseTurn.name, () => {
 
   it('lets all go but the one that has most left to do, while a call has room for more', () => {
     expect(turnOf([drawing('long', 30), drawing('short', 10)])).toEqual(['shortx1']);
-    expect(turnOf([drawing('c', 30), drawing('a', 10), drawing('b', 20)])).toEqual(['ax1', 'bx1']);
+    expect(turnOf([drawing('c', 15), drawing('a', 10), drawing('b', 14)])).toEqual(['ax1', 'bx1']);
     expect(turnOf([...many(6, 20), drawing('long', 30)])).toHaveLength(6);
   });
 
@@ -76,7 +79,7 @@ describe(chooseTurn.name, () => {
 
   it('draws a short one alone before many long ones', () => {
     expect(turnOf([...many(8, 50), drawing('short', 4)])).toEqual(['shortx1']);
-    expect(turnOf([...many(8, 10), drawing('short', 4)])).toHaveLength(8);
+    expect(turnOf([...many(8, 6), drawing('short', 4)])).toHaveLength(8);
   });
 
   it('takes along what was passed over often enough, and begins with it', () => {
@@ -124,6 +127,16 @@ describe(notAhead.name, () => {
   });
 });
 
+describe(inOrder.name, () => {
+  it('begins with who was passed over too often, then goes by what is left to do, decoding included', () => {
+    const many = drawing('many', 4, { count: 4 });
+    const [late, one] = [drawing('late', 50, { passedOver: 30 }), drawing('one', 20)];
+    const names = (decodeRows: number) => inOrder([late, one, many], { decodeRows }).map(({ name }) => name);
+    expect(names(0)).toEqual(['late', 'many', 'one']);
+    expect(names(15)).toEqual(['late', 'one', 'many']);
+  });
+});
+
 describe(passedOverAfter.name, () => {
   it('gives a drawing that has waited long every fourth turn, however many short ones come', () => {
     const long = drawing('long', 25);
@@ -131,7 +144,7 @@ describe(passedOverAfter.name, () => {
     for (let i = 0; i < 130; i++) {
       const short = drawing(`short ${i}`, 3, { pictures: [{ group: 'wide', rows: 2 }], owner: 'long' });
       const [{ candidate }] = chooseTurn([long, short], {
-        ...{ engineMs: () => 0, rowMs, maxRows: () => 16, isSharingSooner: () => false },
+        ...{ engineMs: () => 0, rowMs, decodeRows: 0, maxRows: () => 16, isSharingSooner: () => false },
       });
       turns.push(candidate === long ? 'long' : 'short');
       long.passedOver = passedOverAfter(long, candidate === long);

@@ -4,6 +4,9 @@ export interface Candidate {
   /** Rows of the U-Net that it still needs, over all its pictures and steps, and how many it needed at the start. */
   remainingWork: number;
   totalWork: number;
+  /** All its pictures, and those that still have to be decoded. */
+  trajectories: readonly unknown[];
+  undecoded: readonly unknown[];
   /** How often others went before it, less what its own turns have made up for. */
   passedOver: number;
   /** Set after a failed call that it shared: the next one shows whose fault it was. */
@@ -28,7 +31,7 @@ const mostPassedOver = 30;
 /** How many times of being passed over a turn makes up for: a drawing that has waited long has every fourth turn from then on, however many shorter ones come. */
 const madeUpByTurn = 3;
 /** A drawing that has so many times as much left as the leader lets the leader go first: a shared call would take the leader longer. */
-const shortFactor = 3;
+const shortFactor = 1.5;
 
 /** What owners have had of the engine. */
 export interface ShareFacts {
@@ -38,8 +41,13 @@ export interface ShareFacts {
   rowMs: number;
 }
 
+/** Rows of a call that take as long as decoding a picture. */
+export interface DecodingFacts {
+  decodeRows: number;
+}
+
 /** What the choice depends on beside the candidates. */
-export interface TurnFacts extends ShareFacts {
+export interface TurnFacts extends ShareFacts, DecodingFacts {
   /** Rows of one call; a picture that has more is drawn alone. */
   maxRows: (group: string) => number;
   /** Whether pictures of so many rows are done sooner in the mean if they share calls than one after the other. */
@@ -50,6 +58,18 @@ export interface TurnFacts extends ShareFacts {
 export function notAhead<C extends { owner: string }>(candidates: readonly C[], { engineMs, rowMs }: ShareFacts): C[] {
   const least = Math.min(...candidates.map(({ owner }) => engineMs(owner)));
   return candidates.filter(({ owner }) => engineMs(owner) <= least + aheadRows * rowMs);
+}
+
+const isOverdue = ({ passedOver }: Candidate): boolean => passedOver >= mostPassedOver;
+
+const workOf = ({ remainingWork, undecoded }: Candidate, decodeRows: number): number =>
+  remainingWork + undecoded.length * decodeRows;
+
+/** Who goes first: who was passed over too often, then who has least left to do. */
+export function inOrder<C extends Candidate>(candidates: readonly C[], { decodeRows }: DecodingFacts): C[] {
+  const byWork = [...candidates].sort((a, b) => workOf(a, decodeRows) - workOf(b, decodeRows));
+  const overdue = byWork.filter(isOverdue).sort((a, b) => b.passedOver - a.passedOver);
+  return [...overdue, ...byWork.filter((candidate) => !isOverdue(candidate))];
 }
 
 /** How often a drawing counts as passed over after a turn. */
@@ -65,21 +85,20 @@ export function passedOverAfter({ passedOver }: Pick<Candidate, 'passedOver'>, h
  */
 export function chooseTurn<C extends Candidate>(
   candidates: readonly C[],
-  { maxRows, isSharingSooner, ...shares }: TurnFacts,
+  { maxRows, isSharingSooner, ...facts }: TurnFacts,
 ): Turn<C>[] {
-  const byWork = notAhead(candidates, shares).sort((a, b) => a.remainingWork - b.remainingWork);
-  const isOverdue = ({ passedOver }: C): boolean => passedOver >= mostPassedOver;
-  const overdue = byWork.filter(isOverdue).sort((a, b) => b.passedOver - a.passedOver);
-  const ordered = [...overdue, ...byWork.filter((candidate) => !isOverdue(candidate))];
+  const ordered = inOrder(notAhead(candidates, facts), facts);
   const leader = ordered.find(({ isSuspect }) => isSuspect) ?? ordered[0];
   if (!leader) return [];
   const [{ group, rows }] = leader.pictures;
   const most = maxRows(group);
   if (leader.isSuspect) return fill([leader], group, most);
 
+  const { decodeRows } = facts;
+  const longest = shortFactor * (leader.totalWork + leader.trajectories.length * decodeRows);
   const sharing = [leader, ...ordered.filter((candidate) => candidate !== leader && !candidate.isSuspect)]
     .filter(({ pictures }) => pictures.some((picture) => picture.group === group))
-    .filter((candidate) => isOverdue(candidate) || candidate.remainingWork <= shortFactor * leader.totalWork);
+    .filter((candidate) => isOverdue(candidate) || workOf(candidate, decodeRows) <= longest);
   const isFull = sharing.reduce((sum, candidate) => sum + rowsIn(candidate, group), 0) >= most;
   const sooner = Math.max(1, sharing.filter(isOverdue).length, sharing.length - 1);
   return fill(isFull || isSharingSooner(group, rows) ? sharing : sharing.slice(0, sooner), group, most);
