@@ -25,12 +25,15 @@ const scaleOut = [
   'integration/events',
   'integration/finetune-prompts',
   'integration/finetune-weights',
+  'integration/finetune-weights-sending',
   'integration/generations',
   'integration/idempotency',
   'integration/inference',
   'integration/inference-health',
+  'integration/inference-stops',
   'integration/inference-sweeper',
   'integration/observability',
+  'integration/prompt-removal',
   'integration/retention',
   'integration/sandbox',
   'integration/shutdown',
@@ -40,7 +43,10 @@ const scaleOut = [
   'e2e/story',
 ];
 
-/** unit: milliseconds, no I/O. golden: arrays recorded from diffusers. integration: real PostgreSQL and queue. e2e: both apps as processes. scale-out: some of these two again, on Redis and S3. */
+/**
+ * unit: milliseconds, no I/O. golden: arrays recorded from diffusers. integration: real PostgreSQL and queue. e2e: both apps as
+ * processes. scale-out: some of these two again, on Redis and S3.
+ */
 export default {
   projects: [
     project('unit', ['<rootDir>/{apps,libs,packages}/**/*.spec.ts']),

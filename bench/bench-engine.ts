@@ -41,10 +41,8 @@ export class BenchEngine {
     const name = basename(resolve(model));
     this.model = { key: name, name, folder: resolve(model), hash: '0'.repeat(64) };
     this.engine = new Engine({
-      device: 'cpu',
-      intraOpNumThreads: threads,
+      settings: { device: 'cpu', intraOpNumThreads: threads, cacheDir },
       stallMs,
-      cacheDir,
       onStep: (step) => this.steps.push(step),
     });
   }

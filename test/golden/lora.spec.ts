@@ -1,14 +1,12 @@
-import { cp, mkdir, mkdtemp, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
-import { inspectWeights, mergeLora, OnnxModel, OnnxModelError, StableDiffusionPipeline } from '@app/diffusion';
+import { mergeLora, OnnxModel, OnnxModelError, StableDiffusionPipeline } from '@app/diffusion';
 import type { MergeLoraOptions, SchedulerName, TextToImageRequest } from '@app/diffusion';
-import { withLora, withTextualInversion } from '../../libs/diffusion/src/finetune/weights-file';
 import { cpu } from '../support/cpu';
 import { makeFolderBesideModels } from '../support/folder-beside-models';
 import { largestDifference, loadGolden, loadGoldenTable, recordGolden } from '../support/golden';
-import { encodeOnnx } from '../support/onnx';
 import { psnr } from '../support/psnr';
 import { encodeSafetensors } from '../support/safetensors';
 import type { TensorToWrite } from '../support/safetensors';
@@ -267,71 +265,6 @@ describe('mergeLora', () => {
       ];
       expect(largestDifference(none.latents[0], base.latents[0])).toBeLessThan(1e-6);
       expect(largestDifference(full.latents[0], base.latents[0])).toBeGreaterThan(1e-3);
-    });
-  });
-});
-
-describe('inspectWeights', () => {
-  it.each(['diffusers', 'kohya'])("accepts a LoRA in %s' keys for its own base", async (format) => {
-    await expect(inspectWeights(robot(format), shapes)).resolves.toEqual({
-      kind: 'lora',
-      format,
-      modules: 79,
-      rank: [8],
-    });
-  });
-
-  it.each(['sd15-diffusers', 'sd21-optimum', 'sd15-fp16'])('rejects it for %s, naming key and shapes', async (name) => {
-    await expect(inspectWeights(robot('diffusers'), tiny(name))).rejects.toMatchObject({
-      code: 'WeightsDoNotFitModel',
-      message: expect.stringMatching(
-        /^The key "\S+" is for a weight of shape \[.*\]; the base model's is \[.*\]\.$/,
-      ) as string,
-    });
-  });
-
-  it('rejects a layer that the base does not have', async () => {
-    const path = join(scratch, 'lora.safetensors');
-    const key = 'unet.down_blocks.9.attentions.0.proj_in';
-    const factor = { shape: [1, 1], values: [1] };
-    await writeFile(path, encodeSafetensors({ [`${key}.lora_A.weight`]: factor, [`${key}.lora_B.weight`]: factor }));
-    await expect(inspectWeights(path, shapes)).rejects.toMatchObject({
-      code: 'WeightsDoNotFitModel',
-      message: `The key "${key}.lora_A.weight" is for a layer that the base model's unet does not have.`,
-    });
-  });
-
-  it('rejects a base whose layers have no names', async () => {
-    const nodes = [{ op: 'MatMul', name: 'MatMul_17', inputs: ['x', '3071'], outputs: ['y'] }];
-    const weight = { name: '3071', dims: [2, 2], dataType: 1, raw: new Uint8Array(16) };
-    for (const part of ['unet', 'text_encoder']) {
-      await mkdir(join(scratch, part));
-      await writeFile(join(scratch, part, 'model.onnx'), encodeOnnx({ nodes, initializers: [weight] }));
-    }
-    await expect(inspectWeights(robot('kohya'), scratch)).rejects.toThrow(/exported without its layers' names/);
-  });
-
-  it('rejects a picture', async () => {
-    await expect(inspectWeights(join(__dirname, 'data/lora/0.png'), shapes)).rejects.toMatchObject({
-      name: 'WeightsError',
-      code: 'WeightsMalformed',
-    });
-  });
-});
-
-describe(withLora.name, () => {
-  it('returns every layer with its rank and alpha', async () => {
-    const { modules } = await withLora(robot('kohya'), (lora) => lora);
-    expect(modules.size).toBe(79);
-    for (const { rank, alpha } of modules.values()) expect({ rank, alpha }).toEqual({ rank: 8, alpha: 4 });
-  });
-
-  it('rejects a textual inversion', async () => {
-    const path = join(scratch, 'embedding.safetensors');
-    await writeFile(path, encodeSafetensors({ emb_params: { shape: [1, 2], values: [0, 1] } }));
-    await expect(withLora(path, () => undefined)).rejects.toMatchObject({ code: 'WeightsKindUnsupported' });
-    await expect(withTextualInversion(robot('kohya'), () => undefined)).rejects.toMatchObject({
-      code: 'WeightsKindUnsupported',
     });
   });
 });

@@ -1,11 +1,12 @@
 import type { ImageTask } from '@app/domain';
 import { newIdentifier } from '@app/domain';
 import type { Wanted } from '@app/image-tasks';
-import { claimDueStatement, heartbeatTimeoutMs, strayAfterMs, weightsOf } from '@app/image-tasks';
+import { claimDueStatement, heartbeatTimeoutMs, strayAfterMs, weightsLabel } from '@app/image-tasks';
 import type { InferenceBench } from '../support/inference';
 import { createInferenceBench } from '../support/inference';
 import { newTask } from '../support/new-task';
 import { rowsReadBy } from '../support/rows-read';
+import { typicalMs } from '../support/typical-ms';
 
 describe('the claim of a worker', () => {
   let bench: InferenceBench;
@@ -131,7 +132,7 @@ describe('the claim of a worker', () => {
   });
 
   describe('by what is loaded', () => {
-    const loaded = [weightsOf('shapes', null)];
+    const loaded = [weightsLabel('shapes', null)];
 
     /** Ends a task that took so long. */
     const settle = (task: ImageTask, computeSeconds: number) =>
@@ -152,7 +153,7 @@ describe('the claim of a worker', () => {
       expect(await claim({ loaded: [] })).toMatchObject({ ownerId: other });
       await behind(other, 100);
       expect(await claim({ loaded })).toMatchObject({ ownerId: same });
-      expect(await claim({ loaded: [weightsOf('shapes', finetuneId)] })).toMatchObject({ ownerId: other });
+      expect(await claim({ loaded: [weightsLabel('shapes', finetuneId)] })).toMatchObject({ ownerId: other });
       await behind(other, 100);
       await behind(same, 106);
       expect(await claim({ loaded })).toMatchObject({ ownerId: other });
@@ -175,5 +176,47 @@ describe('the claim of a worker', () => {
       expect(first[0]).toBeLessThanOrEqual(owners.length * 6);
       expect(served.get(lone)).toBeGreaterThanOrEqual(150 / 5 - 6);
     });
+  });
+
+  it('claims by index among 30,000 queued tasks', async () => {
+    const owner = newIdentifier();
+    await queue(owner, {}, 11);
+    await queue(newIdentifier(), {}, 11);
+    const amongFewMs = await typicalMs(20, () => claim({}));
+    await query(
+      `INSERT INTO image_tasks (id, kind, owner_id, prompt, cfg, steps, seed, model, aspect_ratio, high_resolution,
+         num_images, status, created_at)
+       SELECT lpad(n::text, 24, '0'), 'generation', $1, 'a star', 7.5, 30, 1, 'shapes', 'square', false,
+         1, 'queued', now() + n * interval '1 ms' FROM generate_series(1, 30000) n`,
+      [owner],
+    );
+    await query('ANALYZE image_tasks');
+    // The statistics do not reflect those that have ended since.
+    await query(
+      `UPDATE image_tasks SET status = 'succeeded' WHERE id IN (SELECT lpad(n::text, 24, '0') FROM generate_series(1, 1000) n)`,
+    );
+    const explained = async (): Promise<string> => {
+      const plan = await bench.dataSource.query<{ 'QUERY PLAN': string }[]>(
+        `EXPLAIN (ANALYZE, BUFFERS) ${claimDueStatement}`,
+        ['explained', 0, 'channel', heartbeatTimeoutMs, [], null, false, []],
+      );
+      return plan.map((line) => line['QUERY PLAN']).join('\n');
+    };
+    /** Pages of 8 kB that the plan reads; the table has more than a thousand. */
+    const pagesOf = (text: string): number => {
+      const [, hit = 0, read = 0] = /Buffers: shared(?: hit=(\d+))?(?: read=(\d+))?/.exec(text) ?? [];
+      return Number(hit) + Number(read);
+    };
+    const look = async (): Promise<void> => {
+      const text = await explained();
+      expect(text).not.toMatch(/Seq Scan on image_tasks/);
+      expect(text.match(/using image_tasks_queued_model_idx/g)).toHaveLength(3);
+      expect(pagesOf(text)).toBeGreaterThan(0);
+      expect(pagesOf(text)).toBeLessThan(500);
+    };
+    await look();
+    expect(await typicalMs(100, () => claim({}))).toBeLessThan(10 * amongFewMs + 20);
+    // Dead rows of earlier claims do not make the next more expensive.
+    await look();
   });
 });

@@ -5,6 +5,7 @@ import type { ImageStorage } from '@app/storage';
 import sharp from 'sharp';
 import type { Reply, TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
+import type { ProblemJson } from '../support/factories';
 import { insertFinetune, insertPicture, insertPrompt } from '../support/prompt-rows';
 import { until } from '../support/until';
 
@@ -12,11 +13,6 @@ interface Resource {
   id: string;
   name: string;
   thumbnail: string | null;
-}
-
-interface Problem {
-  code: string;
-  errors?: { pointer: string; message: string }[];
 }
 
 const base = '/v1/prompts/collections';
@@ -150,7 +146,7 @@ describe('Collections and Styles', () => {
       ['a Style with 2.5 steps', { name: 'x', styles: [{ ...good, steps: 2.5 }] }, '/styles/0/steps'],
       ['a Style with an unknown field', { name: 'x', styles: [{ ...good, seed: 1 }] }, '/styles/0/seed'],
     ])('rejects %s with 400', async (_, body, pointer) => {
-      const reply = await call<Problem>('POST', '', body);
+      const reply = await call<ProblemJson>('POST', '', body);
       expect(reply.status).toBe(400);
       expect(reply.headers.get('content-type')).toMatch(/^application\/problem\+json/);
       expect(reply.body.code).toBe('ValidationFailed');
@@ -179,7 +175,7 @@ describe('Collections and Styles', () => {
         { id: 'no identifier', name: 'd' },
       ]);
       expect(reply.status).toBe(422);
-      const problem = reply.body as unknown as Problem;
+      const problem = reply.body as unknown as ProblemJson;
       expect(problem.code).toBe('PromptNotFound');
       expect(problem.errors).toEqual(
         [1, 2, 3].map((n) => ({
@@ -210,7 +206,7 @@ describe('Collections and Styles', () => {
     it.each(['?limit=0', '?limit=101', '?limit=x', '?after=x', `?after=${newIdentifier()}`])(
       'rejects %s',
       async (query) => {
-        expect((await call<Problem>('GET', query)).status).toBe(400);
+        expect((await call<ProblemJson>('GET', query)).status).toBe(400);
       },
     );
   });
@@ -240,7 +236,7 @@ describe('Collections and Styles', () => {
       const { id } = await prompt();
       const path = `/${collection.id}/styles`;
       const nowhere = newIdentifier();
-      const unknown = await call<Problem>('POST', path, [
+      const unknown = await call<ProblemJson>('POST', path, [
         { id, name: 'a' },
         { id: nowhere, name: 'b' },
       ]);
@@ -248,13 +244,13 @@ describe('Collections and Styles', () => {
         422,
         [{ pointer: '/1/id', message: `is no Prompt of yours: "${nowhere}"` }],
       ]);
-      const invalid = await call<Problem>('POST', path, [
+      const invalid = await call<ProblemJson>('POST', path, [
         { id, name: 'a' },
         { id, name: 'b', cfg: 21 },
       ]);
       expect([invalid.status, invalid.body.errors?.[0].pointer]).toEqual([400, '/1/cfg']);
       for (const body of [[], {}, Array(101).fill({ id, name: 'a' })])
-        expect((await call<Problem>('POST', path, body)).status).toBe(400);
+        expect((await call<ProblemJson>('POST', path, body)).status).toBe(400);
       expect((await call<Resource[]>('GET', path)).body).toEqual([]);
     });
   });
@@ -273,7 +269,7 @@ describe('Collections and Styles', () => {
       const reply = await call<{ delete: string }>('DELETE', path);
       expect(reply.status).toBe(200);
       expect(reply.body).toEqual({ delete: `Style ${earlier.id} has been deleted successfully.` });
-      expect((await call<Problem>('DELETE', path)).body.code).toBe('StyleNotFound');
+      expect((await call<ProblemJson>('DELETE', path)).body.code).toBe('StyleNotFound');
       expect((await call('GET', `/${collection.id}`)).body.thumbnail).toBe(later.thumbnail);
       expect(await thumbnailsOf([earlier.id, later.id])).toEqual([`thumbnails/${later.id}.png`]);
       expect((await fetch(`${api.baseUrl}${pathOf(earlier.thumbnail!)}`)).status).toBe(404);
@@ -295,7 +291,7 @@ describe('Collections and Styles', () => {
         ['GET', '/styles'],
         ['GET', `/styles/${ids[0]}`],
       ])
-        expect((await call<Problem>(method, `/${collection.id}${path}`)).body.code).toBe('CollectionNotFound');
+        expect((await call<ProblemJson>(method, `/${collection.id}${path}`)).body.code).toBe('CollectionNotFound');
       expect((await create([{ id: source.id, name: 'again' }])).status).toBe(201);
     });
   });

@@ -1,66 +1,35 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { InferenceWorker, newIdentifier } from '@app/domain';
-import type { Reply, RequestOptions, TestApi, TestKey } from '../support/api';
-import { startTestApi } from '../support/api';
-import { failTask } from '../support/factories';
-import type { Receiver } from '../support/receiver';
-import { startReceiver } from '../support/receiver';
-import type { World } from '../support/world';
-import { allRows, makeWorld, operations, pathOf } from '../support/world';
+import type { RequestOptions } from '../support/api';
+import { ContractCaller, operationOf, problemKeys, upload } from '../support/contract-caller';
+import type { ProblemReply } from '../support/contract-caller';
+import { allRows, operations } from '../support/world';
 import type { BodyRow } from './contract-table';
 import { queries } from './contract-queries';
 import { replies } from './contract-replies';
 import { bodies } from './contract-table';
 
-interface ProblemJson {
-  status: number;
-  code: string;
-  instance: string;
-  errors?: { pointer?: string; parameter?: string; message: string }[];
-}
-
-type Problem = Reply<ProblemJson>;
-
-const operationOf = (id: string) => operations.find((operation) => operation.id === id)!;
-const weights = readFileSync(join(__dirname, '..', 'golden', 'models', 'lora', 'zwx-robot-diffusers.safetensors'));
-const upload: RequestOptions = { raw: weights, headers: { 'content-type': 'application/octet-stream' } };
 /** All but the one with the errors of OpenAI's API. */
 const ours = operations.filter(({ id }) => id !== 'createImages');
-const problemKeys = ['code', 'detail', 'instance', 'status', 'title', 'type'];
 
 describe('The contract', () => {
-  let api: TestApi;
-  let receiver: Receiver;
-  let key: TestKey;
-  let sandbox: TestKey;
-  let world: World;
+  let caller: ContractCaller;
 
   beforeAll(async () => {
-    [api, receiver] = [await startTestApi(), await startReceiver()];
-    key = await api.createKey({ scopes: ['admin'] });
-    sandbox = await api.createKey({ sandbox: true });
-    world = await makeWorld(api, key, receiver);
+    caller = await ContractCaller.start();
   });
+  afterAll(() => caller.close());
 
-  afterAll(async () => {
-    await api.close();
-    await receiver.close();
-  });
-
-  /** Replaces `{style}` and the like by ids. */
-  const filled = <T>(value: T, ids = world): T =>
-    JSON.parse(JSON.stringify(value).replace(/\{(\w+)\}/g, (whole, name: keyof World) => ids[name] ?? whole)) as T;
-  const send = <T = ProblemJson>(id: string, options: RequestOptions, query = '', ids = world): Promise<Reply<T>> =>
-    api.request<T>(operationOf(id).method, pathOf(operationOf(id), ids) + query, { key, ...options });
   const around = ({ within }: BodyRow, elements: unknown[]) =>
     within ? { ...within.rest, [within.field]: elements } : elements;
   /** A body with one changed element; in an array it is the second of two. */
-  const sendElement = (row: BodyRow, element: unknown): Promise<Problem> =>
-    send(row.operation, { body: row.shape === 'array' ? around(row, [filled(row.valid), element]) : element });
+  const sendElement = (row: BodyRow, element: unknown): Promise<ProblemReply> =>
+    caller.send(row.operation, {
+      body: row.shape === 'array' ? around(row, [caller.filled(row.valid), element]) : element,
+    });
   const at = ({ shape, within }: BodyRow, pointer: string) =>
     shape === 'array' ? `${within ? `/${within.field}` : ''}/1${pointer}` : pointer;
-  const expectRefusal = (reply: Problem, code: string, pointers: string[]) => {
+  const expectRefusal = (reply: ProblemReply, code: string, pointers: string[]) => {
     expect([reply.status, reply.body.code, reply.body.errors?.map(({ pointer }) => pointer)]).toEqual([
       400,
       code,
@@ -78,7 +47,7 @@ describe('The contract', () => {
   describe.each(named)('%s', (_, row) => {
     let before: object;
     const counts = async () =>
-      Object.fromEntries(Object.entries(await allRows(api)).map(([table, rows]) => [table, rows.length]));
+      Object.fromEntries(Object.entries(await allRows(caller.api)).map(([table, rows]) => [table, rows.length]));
 
     describe('rejects, and stores nothing', () => {
       beforeAll(async () => {
@@ -95,40 +64,45 @@ describe('The contract', () => {
         const code = (isMissing && missingCode) || 'ValidationFailed';
         // The last element of an array is the bad one.
         const element = label.endsWith('among them') ? `/${(value as unknown[]).length - 1}` : '';
-        const reply = await sendElement(row, { ...filled(row.valid), [name]: value });
+        const reply = await sendElement(row, { ...caller.filled(row.valid), [name]: value });
         expectRefusal(reply, code, [at(row, `/${name}${element}`)]);
       });
 
       const required = row.fields.filter((field) => field.required);
       if (required.length > 0)
         it.each(required.map((field) => [field.name, field] as const))('%s when it is missing', async (name, field) => {
-          const { [name]: _value, ...rest } = filled(row.valid);
+          const { [name]: _value, ...rest } = caller.filled(row.valid);
           expectRefusal(await sendElement(row, rest), field.missingCode ?? 'ValidationFailed', [at(row, `/${name}`)]);
         });
 
       it.each(['unknown', 'a/b~c', 'Prompt', 'toString', ''])('an unknown field "%s"', async (name) => {
         const pointer = at(row, `/${name.replace('~', '~0').replace('/', '~1')}`);
-        expectRefusal(await sendElement(row, { ...filled(row.valid), [name]: 1 }), 'ValidationFailed', [pointer]);
+        expectRefusal(await sendElement(row, { ...caller.filled(row.valid), [name]: 1 }), 'ValidationFailed', [
+          pointer,
+        ]);
       });
 
       it.each(['__proto__', 'constructor', 'prototype'])('a field named %s', async (name) => {
         const mark = { mark: 1 };
-        const body = row.shape === 'array' ? around(row, [filled(row.valid), mark]) : mark;
-        const element = JSON.stringify(filled(row.valid)).replace('{', `{"${name}":{},`);
+        const body = row.shape === 'array' ? around(row, [caller.filled(row.valid), mark]) : mark;
+        const element = JSON.stringify(caller.filled(row.valid)).replace('{', `{"${name}":{},`);
         const raw = JSON.stringify(body).replace(JSON.stringify(mark), element);
-        const reply: Problem = await send(row.operation, { raw, headers: { 'content-type': 'application/json' } });
+        const reply: ProblemReply = await caller.send(row.operation, {
+          raw,
+          headers: { 'content-type': 'application/json' },
+        });
         expectRefusal(reply, 'ValidationFailed', [at(row, `/${name}`)]);
       });
 
       it('a hundred unknown fields, of which it lists twenty and counts the others', async () => {
         const unknown = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`unknown${i}`, i]));
-        const { status, body } = await sendElement(row, { ...filled(row.valid), ...unknown });
+        const { status, body } = await sendElement(row, { ...caller.filled(row.valid), ...unknown });
         expect([status, body.errors?.length, body.errors?.at(-1)]).toEqual([400, 21, { message: 'and 80 more' }]);
       });
 
       it('everything that is wrong at once', async () => {
         const [name, , value] = bad[0];
-        const reply = await sendElement(row, { ...filled(row.valid), [name]: value, unknown: 1 });
+        const reply = await sendElement(row, { ...caller.filled(row.valid), [name]: value, unknown: 1 });
         expect([reply.status, reply.body.errors?.map(({ pointer }) => pointer).sort()]).toEqual([
           400,
           [at(row, `/${name}`), at(row, '/unknown')].sort(),
@@ -155,7 +129,7 @@ describe('The contract', () => {
         ...(row.shape === 'array' ? [['an empty array', []] as [string, unknown]] : []),
         ...(row.shape === 'array' ? [['101 elements', Array(101).fill(row.valid)] as [string, unknown]] : []),
       ])('%s in its place', async (_label, body) => {
-        expectRefusal(await send(row.operation, { body: filled(body) }), 'ValidationFailed', ['']);
+        expectRefusal(await caller.send(row.operation, { body: caller.filled(body) }), 'ValidationFailed', ['']);
       });
 
       it.each<[string, RequestOptions, number, string]>([
@@ -176,7 +150,7 @@ describe('The contract', () => {
           'BodyTooLarge',
         ],
       ])('%s', async (_label, options, status, code) => {
-        const reply: Problem = await send(row.operation, options);
+        const reply: ProblemReply = await caller.send(row.operation, options);
         expect([reply.status, reply.body.code]).toEqual([status, code]);
       });
     });
@@ -188,7 +162,7 @@ describe('The contract', () => {
         ),
       );
       it.each(good)('%s: %s', async (name, _label, value) => {
-        const reply = await sendElement(row, { ...filled(row.valid), [name]: filled(value) });
+        const reply = await sendElement(row, { ...caller.filled(row.valid), [name]: caller.filled(value) });
         // A well-formed id of nothing, and a scale without weights, are tested elsewhere.
         const impossible = name === 'id' || name === 'scale';
         expect([reply.status, reply.body.code]).toEqual(
@@ -198,14 +172,16 @@ describe('The contract', () => {
 
       it('only what is required', async () => {
         const needed = row.fields.filter(({ required }) => required).map(({ name }) => name);
-        const least = Object.fromEntries(Object.entries(filled(row.valid)).filter(([name]) => needed.includes(name)));
+        const least = Object.fromEntries(
+          Object.entries(caller.filled(row.valid)).filter(([name]) => needed.includes(name)),
+        );
         expect((await sendElement(row, least)).status).toBe(replies[row.operation].status);
       });
 
       if (row.shape === 'array' && !row.within)
         it('100 elements, and answers in the same order', async () => {
-          const body = Array(100).fill(filled(row.valid));
-          const reply = await send<unknown[]>(row.operation, { body });
+          const body = Array(100).fill(caller.filled(row.valid));
+          const reply = await caller.send<unknown[]>(row.operation, { body });
           expect([reply.status, reply.body.length]).toEqual([201, 100]);
         });
     });
@@ -233,11 +209,11 @@ describe('The contract', () => {
     const options = operation === 'putFinetuneWeights' ? upload : {};
     if (row.good.length > 0)
       it.each(row.good)('accepts "%s"', async (value) => {
-        expect((await send(operation, options, `?${name}=${value}`)).status).toBe(200);
+        expect((await caller.send(operation, options, `?${name}=${value}`)).status).toBe(200);
       });
 
     it.each(row.bad)('rejects "%s"', async (value) => {
-      const { status, body } = await send(operation, options, `?${name}=${value}`);
+      const { status, body } = await caller.send(operation, options, `?${name}=${value}`);
       expect([status, body.code, body.errors]).toEqual([
         400,
         'ValidationFailed',
@@ -249,7 +225,7 @@ describe('The contract', () => {
   it.each(ours.map(({ id, method, path }) => [`${method} ${path}`, id] as const))(
     '%s refuses a query parameter that it does not know',
     async (_label, id) => {
-      const { status, body } = await send(id, {}, '?page=2');
+      const { status, body } = await caller.send(id, {}, '?page=2');
       expect([status, body.code, body.errors]).toEqual([
         400,
         'ValidationFailed',
@@ -257,86 +233,6 @@ describe('The contract', () => {
       ]);
     },
   );
-
-  describe('replies', () => {
-    /** A request that succeeds. */
-    const optionsOf = (id: string, valid: unknown): RequestOptions => {
-      if (id === 'putFinetuneWeights') return upload;
-      if (id === 'createImages') return { key: sandbox, body: { prompt: 'a robot' } };
-      if (id === 'createKey') return { body: { name: 'shop' } };
-      if (['updateKey', 'rotateKey', 'rotateWebhookSecret'].includes(id)) return { body: {} };
-      return valid ? { body: valid } : {};
-    };
-
-    /** Makes such a request possible, and returns what sends it. */
-    const request = async (id: string) => {
-      const fresh = await makeWorld(api, key, receiver);
-      if (id === 'cancelGeneration') {
-        const { body } = await send<{ id: string }>('createGeneration', { body: { prompt: 'a robot' } });
-        fresh.generation = body.id;
-      }
-      if (id === 'listKeyUsage') fresh.apiKey = key.id;
-      if (id === 'listFailures') {
-        const { body } = await send<{ id: string }>('createGeneration', { body: { prompt: 'a robot' } });
-        await failTask(api, body.id, 'It could not be drawn.');
-      }
-      if (id === 'listWorkers')
-        await api.dataSource.manager.insert(InferenceWorker, {
-          id: newIdentifier(),
-          devices: ['cpu'],
-          startedAt: new Date(),
-          heartbeatAt: new Date(),
-        });
-      const body = bodies.find(({ operation, within }) => operation === id && !within);
-      const valid = body && filled(body.shape === 'array' ? [body.valid] : body.valid, fresh);
-      const options = optionsOf(id, valid);
-      return (headers = {}) => send<object>(id, { ...options, headers: { ...options.headers, ...headers } }, '', fresh);
-    };
-
-    it('has a row for every operation', () => {
-      expect(Object.keys(replies).sort()).toEqual(operations.map(({ id }) => id).sort());
-    });
-
-    it.each(operations.map(({ id, method, path }) => [`${method} ${path}`, id] as const))(
-      '%s has these keys and no others',
-      async (_label, id) => {
-        const row = replies[id];
-        const reply = await (await request(id))();
-        expect([reply.status, reply.headers.get('content-type')?.split(';')[0]]).toEqual([
-          row.status,
-          row.contentType ?? 'application/json',
-        ]);
-        expect(reply.headers.get('x-request-id')).toMatch(/^\S+$/);
-        if (row.contentType) return;
-        expect(Array.isArray(reply.body)).toBe(row.isArray ?? false);
-        const elements = [reply.body].flat();
-        expect(elements.length).toBeGreaterThan(0);
-        for (const element of elements) expect(Object.keys(element).sort()).toEqual([...row.keys].sort());
-      },
-    );
-
-    const posts = operations.filter(({ method }) => method === 'POST');
-    it.each(posts.map(({ id, path }) => [path, id] as const))(
-      'POST %s is executed once for an Idempotency-Key',
-      async (_label, id) => {
-        const repeat = await request(id);
-        const [first, second] = [await repeat({ 'idempotency-key': id }), await repeat({ 'idempotency-key': id })];
-        expect([first.status, second.status]).toEqual([replies[id].status, replies[id].status]);
-        expect([first, second].map(({ headers }) => headers.get('idempotency-replayed'))).toEqual([null, 'true']);
-      },
-    );
-
-    it.each(operations.map(({ id, method, path }) => [`${method} ${path}`, id] as const))(
-      '%s needs a key, and checks it before anything else',
-      async (_label, id) => {
-        const { method } = operationOf(id);
-        const options = { key: undefined, ...(method === 'POST' && { raw: '{', headers: { 'content-type': 'x/y' } }) };
-        const reply = await send(id, options, '?limit=x');
-        expect([reply.status, reply.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="darkroom"']);
-        if (id !== 'createImages') expect(Object.keys(reply.body).sort()).toEqual(problemKeys);
-      },
-    );
-  });
 });
 
 interface SchemaJson {

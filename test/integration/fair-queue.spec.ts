@@ -1,10 +1,9 @@
 import { ImageTask, newIdentifier } from '@app/domain';
-import { claimDueStatement, heartbeatTimeoutMs, ImageTaskLifeCycle, queuePositions } from '@app/image-tasks';
+import { ImageTaskLifeCycle, queuePositions } from '@app/image-tasks';
 import { jobIdOf } from '@app/queue';
 import type { InferenceBench } from '../support/inference';
 import { createInferenceBench } from '../support/inference';
 import { newTask } from '../support/new-task';
-import { typicalMs } from '../support/typical-ms';
 
 describe('the fair claim', () => {
   let bench: InferenceBench;
@@ -257,48 +256,6 @@ describe('the fair claim', () => {
     expect(await bench.jobs.presence('images', jobIdOf(task.id, 2))).toBe('delayed');
     await bench.dataSource.query(`UPDATE image_tasks SET not_before = now()`);
     expect(await claim()).toMatchObject({ id: task.id, attempt: 2 });
-  });
-
-  it('claims by index among 30,000 queued tasks', async () => {
-    const owner = newIdentifier();
-    await queue(owner, 11);
-    await queue(newIdentifier(), 11);
-    const amongFewMs = await typicalMs(20, () => claim());
-    await bench.dataSource.query(
-      `INSERT INTO image_tasks (id, kind, owner_id, prompt, cfg, steps, seed, model, aspect_ratio, high_resolution,
-         num_images, status, created_at)
-       SELECT lpad(n::text, 24, '0'), 'generation', $1, 'a star', 7.5, 30, 1, 'shapes', 'square', false,
-         1, 'queued', now() + n * interval '1 ms' FROM generate_series(1, 30000) n`,
-      [owner],
-    );
-    await bench.dataSource.query('ANALYZE image_tasks');
-    // The statistics do not reflect those that have ended since.
-    await bench.dataSource.query(
-      `UPDATE image_tasks SET status = 'succeeded' WHERE id IN (SELECT lpad(n::text, 24, '0') FROM generate_series(1, 1000) n)`,
-    );
-    const explained = async (): Promise<string> => {
-      const plan = await bench.dataSource.query<{ 'QUERY PLAN': string }[]>(
-        `EXPLAIN (ANALYZE, BUFFERS) ${claimDueStatement}`,
-        ['explained', 0, 'channel', heartbeatTimeoutMs, [], null, false, []],
-      );
-      return plan.map((line) => line['QUERY PLAN']).join('\n');
-    };
-    /** Pages of 8 kB that the plan reads; the table has more than a thousand. */
-    const pagesOf = (text: string): number => {
-      const [, hit = 0, read = 0] = /Buffers: shared(?: hit=(\d+))?(?: read=(\d+))?/.exec(text) ?? [];
-      return Number(hit) + Number(read);
-    };
-    const look = async (): Promise<void> => {
-      const text = await explained();
-      expect(text).not.toMatch(/Seq Scan on image_tasks/);
-      expect(text.match(/using image_tasks_queued_model_idx/g)).toHaveLength(3);
-      expect(pagesOf(text)).toBeGreaterThan(0);
-      expect(pagesOf(text)).toBeLessThan(500);
-    };
-    await look();
-    expect(await typicalMs(100, () => claim())).toBeLessThan(10 * amongFewMs + 20);
-    // Dead rows of earlier claims do not make the next more expensive.
-    await look();
   });
 });
 

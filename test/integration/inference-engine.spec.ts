@@ -1,14 +1,15 @@
 import { cpSync, mkdtempSync, rmSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Drawing } from '../../apps/inference/src/engine/engine';
+import type { Drawing, EngineOptions } from '../../apps/inference/src/engine/engine';
 import { Engine } from '../../apps/inference/src/engine/engine';
 import { DrawingAbortedError, DrawingRefusedError } from '../../apps/inference/src/engine/engine-errors';
 import type {
   DrawingProgress,
+  DrawnModel,
   DrawRequest,
+  EngineSettings,
   ModelLoaded,
-  ModelSource,
   RgbPicture,
 } from '../../apps/inference/src/engine/engine-protocol';
 import { threadFile } from '../support/inference';
@@ -16,7 +17,7 @@ import { psnr } from '../support/psnr';
 import { shareGraphs } from '../support/shared-graphs';
 
 const root = join(__dirname, '..', '..');
-const shapes: ModelSource = {
+const shapes: DrawnModel = {
   key: 'shapes',
   name: 'shapes',
   folder: join(root, 'models', 'shapes'),
@@ -39,11 +40,9 @@ describe(Engine.name, () => {
   let cacheDir: string;
   let engine: Engine;
   const loaded: ModelLoaded[] = [];
-  const settings = (): ConstructorParameters<typeof Engine>[0] => ({
-    device: 'cpu',
-    intraOpNumThreads: 1,
+  const options = (change: Partial<EngineSettings> = {}): EngineOptions => ({
+    settings: { device: 'cpu', intraOpNumThreads: 1, cacheDir, ...change },
     stallMs: 60_000,
-    cacheDir,
     threadFile,
     onLoaded: (report) => loaded.push(report),
   });
@@ -51,7 +50,7 @@ describe(Engine.name, () => {
   beforeAll(() => {
     cacheDir = mkdtempSync(join(tmpdir(), 'darkroom-engine-'));
     shareGraphs(cacheDir);
-    engine = new Engine(settings());
+    engine = new Engine(options());
   });
 
   afterAll(async () => {
@@ -76,7 +75,7 @@ describe(Engine.name, () => {
   }
 
   it('does not start on a device that was asked for and is not there, and says why', async () => {
-    const missing = new Engine({ ...settings(), device: 'cuda:99' });
+    const missing = new Engine(options({ device: 'cuda:99' }));
     await expect(missing.start()).rejects.toThrow(/^The device cuda:99 cannot be used: [^\n]+$/);
     await missing.close();
   });
@@ -156,7 +155,7 @@ describe(Engine.name, () => {
   it('releases the least recently used model when memory is short', async () => {
     const released: string[] = [];
     const onReleased = (key: string): void => void released.push(key);
-    const small = new Engine({ ...settings(), memoryBytes: 40 * 2 ** 20, onReleased });
+    const small = new Engine({ ...options({ memoryBytes: 40 * 2 ** 20 }), onReleased });
     await draw({ numInferenceSteps: 1 }, {}, small);
     await draw({ numInferenceSteps: 1 }, { model: { ...shapes, key: 'shapes again' } }, small);
     expect(released).toEqual(['shapes']);

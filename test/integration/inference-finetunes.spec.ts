@@ -5,17 +5,17 @@ import { SharedSessions } from '@app/diffusion';
 import { InferenceSession } from 'onnxruntime-node';
 import type { LoadingOptions } from '../../apps/inference/src/engine/model-loading';
 import { describePipeline } from '../../apps/inference/src/engine/model-loading';
-import type { ModelSource } from '../../apps/inference/src/engine/engine-protocol';
+import type { DrawnModel } from '../../apps/inference/src/engine/engine-protocol';
 import { ModelRegistry } from '../../apps/inference/src/engine/model-registry';
 
 const root = join(__dirname, '..', '..');
-const shapes: ModelSource = {
+const shapes: DrawnModel = {
   key: 'shapes',
   name: 'shapes',
   folder: join(root, 'models', 'shapes'),
   hash: 'a'.repeat(64),
 };
-const robot: ModelSource = {
+const robot: DrawnModel = {
   ...shapes,
   key: 'robot',
   weights: {
@@ -45,7 +45,7 @@ describe(describePipeline, () => {
     await rm(cacheDir, { recursive: true });
   });
 
-  const load = (source: ModelSource, rest: Partial<LoadingOptions> = {}) =>
+  const load = (source: DrawnModel, rest: Partial<LoadingOptions> = {}) =>
     registry.get(source.key, () =>
       describePipeline(source, { device: 'cpu', intraOpNumThreads: 1, cacheDir, ...rest }),
     );
@@ -60,8 +60,8 @@ describe(describePipeline, () => {
   };
 
   describe('with the model on the device of the cache, where files are linked', () => {
-    let base: ModelSource;
-    let tuned: ModelSource;
+    let base: DrawnModel;
+    let tuned: DrawnModel;
     const graphs = async () => (await readdir(join(cacheDir, 'graphs'))).sort();
 
     beforeEach(async () => {

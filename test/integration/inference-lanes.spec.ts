@@ -1,21 +1,21 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Drawing } from '../../apps/inference/src/engine/engine';
+import type { Drawing, EngineOptions } from '../../apps/inference/src/engine/engine';
 import { Engine } from '../../apps/inference/src/engine/engine';
 import { DrawingAbortedError, EngineLostError } from '../../apps/inference/src/engine/engine-errors';
 import type {
   DrawRequest,
   EngineStep,
   ModelLoaded,
-  ModelSource,
+  DrawnModel,
   RgbPicture,
 } from '../../apps/inference/src/engine/engine-protocol';
 import { dyingLaneFile, hangingLaneFile, threadFile } from '../support/inference';
 import { shareGraphs } from '../support/shared-graphs';
 
 const folder = join(__dirname, '..', 'golden', 'models', 'tiny', 'sd15-diffusers');
-const tiny: ModelSource = { key: 'tiny', name: 'tiny', folder, hash: 'a'.repeat(64) };
+const tiny: DrawnModel = { key: 'tiny', name: 'tiny', folder, hash: 'a'.repeat(64) };
 
 const request: DrawRequest = {
   prompt: 'a red circle',
@@ -48,16 +48,14 @@ describe('an engine with two threads, which draws several pictures in lanes', ()
     rmSync(cacheDir, { recursive: true, force: true });
   });
 
-  function engineWith(change: Partial<ConstructorParameters<typeof Engine>[0]>): Engine {
+  function engineWith({ memoryBytes, ...rest }: Partial<EngineOptions> & { memoryBytes?: number }): Engine {
     return new Engine({
-      device: 'cpu',
-      intraOpNumThreads: 2,
+      settings: { device: 'cpu', intraOpNumThreads: 2, memoryBytes, cacheDir },
       stallMs: 60_000,
-      cacheDir,
       threadFile,
       onStep: (step) => steps.push(step),
       onLoaded: (each) => loaded.push(each),
-      ...change,
+      ...rest,
     });
   }
 

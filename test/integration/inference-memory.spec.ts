@@ -8,13 +8,13 @@ import { Arena } from '../../apps/inference/src/engine/arena';
 import type { Drawing } from '../../apps/inference/src/engine/engine';
 import { Engine } from '../../apps/inference/src/engine/engine';
 import { EngineBrokenError } from '../../apps/inference/src/engine/engine-errors';
-import type { DrawRequest, EngineStep, ModelSource, RgbPicture } from '../../apps/inference/src/engine/engine-protocol';
+import type { DrawRequest, EngineStep, DrawnModel, RgbPicture } from '../../apps/inference/src/engine/engine-protocol';
 import { bytesPerRow, decodeBytes } from '../../apps/inference/src/engine/picture-memory';
 import { threadFile } from '../support/inference';
 import { failingAtRows } from '../support/onnx';
 
 const plainFolder = join(__dirname, '..', 'golden', 'models', 'tiny', 'sd15-diffusers');
-const source = (name: string, folder: string): ModelSource => ({ key: name, name, folder, hash: name.padEnd(64, '0') });
+const source = (name: string, folder: string): DrawnModel => ({ key: name, name, folder, hash: name.padEnd(64, '0') });
 const plain = source('plain', plainFolder);
 
 const request: DrawRequest = {
@@ -38,10 +38,8 @@ describe('an engine whose memory does not suffice', () => {
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'darkroom-memory-'));
     engine = new Engine({
-      device: 'cpu',
-      intraOpNumThreads: 1,
+      settings: { device: 'cpu', intraOpNumThreads: 1, cacheDir: join(folder, 'cache') },
       stallMs: 60_000,
-      cacheDir: join(folder, 'cache'),
       threadFile,
       onStep: (step) => steps.push(step),
     });
@@ -53,7 +51,7 @@ describe('an engine whose memory does not suffice', () => {
   });
 
   /** The plain model, whose calls of so many rows run out of memory. */
-  function modelFailingAt(rows: number, exponent: number): ModelSource {
+  function modelFailingAt(rows: number, exponent: number): DrawnModel {
     const copy = join(folder, `failing-at-${rows}`);
     cpSync(plainFolder, copy, { recursive: true });
     const unet = join(copy, 'unet', 'model.onnx');

@@ -1,21 +1,21 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Drawing } from '../../apps/inference/src/engine/engine';
+import type { Drawing, EngineOptions } from '../../apps/inference/src/engine/engine';
 import { Engine } from '../../apps/inference/src/engine/engine';
 import { DrawingAbortedError, DrawingRefusedError } from '../../apps/inference/src/engine/engine-errors';
 import type {
   DrawingProgress,
   DrawRequest,
   EngineStep,
-  ModelSource,
+  DrawnModel,
   RgbPicture,
 } from '../../apps/inference/src/engine/engine-protocol';
 import { threadFile } from '../support/inference';
 import { shareGraphs } from '../support/shared-graphs';
 
 const models = join(__dirname, '..', 'golden', 'models', 'tiny');
-const source = (name: string): ModelSource => ({ key: name, name, folder: join(models, name), hash: 'a'.repeat(64) });
+const source = (name: string): DrawnModel => ({ key: name, name, folder: join(models, name), hash: 'a'.repeat(64) });
 const diffusers = source('sd15-diffusers');
 const optimum = source('sd21-optimum');
 
@@ -52,15 +52,13 @@ describe.each([1, 2])('requests that one engine of %d threads draws side by side
     rmSync(cacheDir, { recursive: true, force: true });
   });
 
-  function engineWith(change: Partial<ConstructorParameters<typeof Engine>[0]>): Engine {
+  function engineWith({ memoryBytes, ...rest }: Partial<EngineOptions> & { memoryBytes?: number }): Engine {
     return new Engine({
-      device: 'cpu',
-      intraOpNumThreads: threads,
+      settings: { device: 'cpu', intraOpNumThreads: threads, memoryBytes, cacheDir },
       stallMs: 60_000,
-      cacheDir,
       threadFile,
       onStep: (step) => steps.push(step),
-      ...change,
+      ...rest,
     });
   }
 

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ImageTask } from '@app/domain';
 import { Finetune, newIdentifier } from '@app/domain';
-import { heartbeatTimeoutMs, progressChannel, stopChannel, strayAfterMs } from '@app/image-tasks';
+import { heartbeatTimeoutMs, progressChannel, strayAfterMs } from '@app/image-tasks';
 import { jobIdOf } from '@app/queue';
 import type { INestApplicationContext } from '@nestjs/common';
 import { Client } from 'pg';
@@ -47,15 +47,6 @@ describe('the inference worker', () => {
     await bench.close();
   });
 
-  /** A task that takes far longer than the test's action on it. */
-  const long = { steps: 50, numImages: 8 };
-  const stepOf = (task: ImageTask, step = 1, attempt = 1): Promise<Step> =>
-    until(
-      async () => steps.find((told) => told.id === task.id && told.attempt === attempt && told.step >= step),
-      `step ${step} is told`,
-    );
-  const said = (task: ImageTask, msg: RegExp): Promise<object> =>
-    until(async () => bench.logged.find((line) => line.taskId === task.id && msg.test(line.msg)), `${msg} is logged`);
   const filesOf = ({ id }: ImageTask): Promise<string[]> => bench.backEnds.storage.contents(id);
 
   async function addFinetune(weightsKey: string, content: Buffer): Promise<string> {
@@ -251,36 +242,6 @@ describe('the inference worker', () => {
     expect(task.error).not.toContain(bench.config.dataDir);
   });
 
-  it('stops within a step when the task is canceled, and leaves no file', async () => {
-    const task = await bench.addTask(long);
-    await stepOf(task, 3);
-    await bench.transactions.run((transaction) => bench.lifeCycle.cancel(transaction, task.id));
-    await said(task, /given up/);
-    expect(await bench.taskOf(task.id)).toMatchObject({ status: 'canceled', images: [] });
-    const last = steps.filter(({ id }) => id === task.id).at(-1)!;
-    expect(last.step).toBeLessThan(last.total / 2);
-    expect(await filesOf(task)).toEqual([]);
-  });
-
-  it('stops when the task is deleted', async () => {
-    const task = await bench.addTask(long);
-    await stepOf(task);
-    await bench.transactions.run((transaction) => bench.lifeCycle.remove(transaction, task.id));
-    await said(task, /given up/);
-    expect(await filesOf(task)).toEqual([]);
-  });
-
-  itOnce('discards its pictures when another worker has taken the task', async () => {
-    const task = await bench.addTask({ steps: 50 });
-    await stepOf(task);
-    await bench.dataSource.query('UPDATE image_tasks SET attempt = attempt + 1, heartbeat_at = now() WHERE id = $1', [
-      task.id,
-    ]);
-    await said(task, /given up/);
-    expect(await bench.taskOf(task.id)).toMatchObject({ status: 'processing', attempt: 2, images: [] });
-    expect(await filesOf(task)).toEqual([]);
-  });
-
   it('leaves a task alone that another worker holds, and claims it once that worker is silent', async () => {
     const id = newIdentifier();
     const heartbeatAt = new Date(Date.now() - 7_000);
@@ -288,28 +249,6 @@ describe('the inference worker', () => {
     const drawn = await bench.terminated(task.id);
     expect(drawn).toMatchObject({ status: 'succeeded', attempt: 2 });
     expect(drawn.completedAt!.getTime() - task.heartbeatAt!.getTime()).toBeGreaterThan(10_000);
-  });
-
-  itOnce('receives cancellations again after its connection dropped', async () => {
-    await bench.dataSource.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-       WHERE datname = current_database() AND application_name = 'darkroom-listen'`,
-    );
-    await until(
-      async () =>
-        (
-          await bench.dataSource.query<unknown[]>(
-            `SELECT 1 FROM pg_stat_activity
-             WHERE datname = current_database() AND application_name = 'darkroom-listen' AND query = 'LISTEN ${stopChannel}'`,
-          )
-        ).length > 0,
-      'the worker listens again',
-    );
-    const task = await bench.addTask(long);
-    await stepOf(task);
-    await bench.transactions.run((transaction) => bench.lifeCycle.cancel(transaction, task.id));
-    await said(task, /given up/);
-    expect(await filesOf(task)).toEqual([]);
   });
 });
 

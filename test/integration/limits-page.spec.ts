@@ -17,8 +17,8 @@ import { maxContainers, maxFields, maxMembers } from '../../apps/api/src/http/js
 import { minTakenBytes, stallMs } from '../../apps/api/src/http/open-connections';
 import { lightBytes } from '../../apps/api/src/http/weighs';
 import { replayHours } from '../../apps/api/src/idempotency/idempotency.interceptor';
-import { longRequestsPerKey } from '../../apps/api/src/long-requests/long-requests';
-import { servedPerKey, waitingPerKey } from '../../apps/api/src/long-requests/request-turns';
+import { longRequestsPerKey } from '../../apps/api/src/open-requests/long-requests';
+import { servedPerKey, waitingPerKey } from '../../apps/api/src/open-requests/request-turns';
 import { OpenaiAnswer } from '../../apps/api/src/openai/openai-answer';
 import { uploadsPerKey } from '../../apps/api/src/storage-use/uploads.service';
 import { longestWaitSeconds } from '../../apps/api/src/waiting/preferred-wait';
@@ -122,7 +122,7 @@ const document = JSON.parse(readFileSync(join(__dirname, '..', '..', 'openapi.js
   webhooks: Record<string, { post: Operation }>;
 };
 
-/** The same of the table in the document. */
+/** The numbers of the table in the document, by what it bounds. */
 const documented: Readonly<Record<string, readonly number[]>> = {
   'A JSON body': [limits.bodyBytes, seconds(bodyTimeoutMs), maxContainers, maxFields, maxMembers],
   'A prompt': [limits.promptLength, limits.promptChunks, 75],

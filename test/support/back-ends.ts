@@ -16,7 +16,7 @@ const leftOut = Object.assign(() => undefined, { each: () => leftOut }) as unkno
 /** `it` of a test whose outcome does not depend on the queue or the storage: `scale-out` leaves it out, where it would say the same again. */
 export const itOnce = isScaledOut() ? leftOut : it;
 
-/** The same of a group of tests. */
+/** `describe` of such tests. */
 export const describeOnce = isScaledOut() ? (leftOut as unknown as typeof describe) : describe;
 
 /** The job queue of a test: in its PostgreSQL, or in a Redis of its own. */

@@ -92,7 +92,7 @@ export async function faults(page: Page): Promise<string[]> {
   return [...(await faultsAt(page, 360)), ...(await faultsAt(page, 1280))];
 }
 
-/** The same on a screen of one width. */
+/** What is wrong with a page as it is now, on a screen of one width. */
 export async function faultsAt(page: Page, width: number): Promise<string[]> {
   await page.setViewportSize({ width, height: 800 });
   return [...(await tooWide(page)), ...(await violations(page))];

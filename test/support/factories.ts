@@ -37,6 +37,7 @@ export interface ProblemJson {
   status: number;
   code: string;
   detail: string;
+  instance: string;
   errors?: { pointer?: string; parameter?: string; message: string }[];
 }
 

@@ -25,7 +25,7 @@ export class Caller {
     private readonly ledger: Ledger,
   ) {}
 
-  /** The same caller at another process. */
+  /** This caller at another process. */
   to(url: string): Caller {
     return new Caller(url, this.token, this.ledger);
   }

@@ -16,7 +16,7 @@ import { IdempotencyModule } from './idempotency/idempotency.module';
 import { ImagesModule } from './images/images.module';
 import { InfrastructureModule } from './infrastructure/infrastructure.module';
 import { KeysModule } from './keys/keys.module';
-import { LongRequestsModule } from './long-requests/long-requests.module';
+import { OpenRequestsModule } from './open-requests/open-requests.module';
 import { ModelsModule } from './models/models.module';
 import { OperatorModule } from './operator/operator.module';
 import { PageModule } from './page/page.module';
@@ -44,7 +44,7 @@ import { WebhooksModule } from './webhooks/webhooks.module';
     WebhooksModule,
     UsageModule,
     EventsModule,
-    LongRequestsModule,
+    OpenRequestsModule,
     ModelsModule,
     ObservabilityModule,
     RetentionModule,

@@ -1,7 +1,7 @@
 /** A schema as Markdown: its type, its limits, a table of its fields, and an example. */
 
 /** Values of an enum that are listed where it is used; more stand at the schema alone. */
-const mostListed = 20;
+const maxListed = 20;
 /** The rules that say from where to where, and of what. */
 const ranges = [
   ['minimum', 'maximum', ''],
@@ -52,7 +52,7 @@ export function limitsOf(schema, document) {
 function limitsIn(schema, document) {
   if (schema.$ref) {
     const { enum: values = [] } = document.components.schemas[nameOf(schema)];
-    return values.length > 0 && values.length <= mostListed ? [values.map(code).join(', ')] : [];
+    return values.length > 0 && values.length <= maxListed ? [values.map(code).join(', ')] : [];
   }
   const { const: only, enum: values, pattern, uniqueItems, propertyNames, default: usual, items } = schema;
   const isOther = (variant) => variant.type !== 'null';

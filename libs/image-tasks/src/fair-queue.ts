@@ -17,7 +17,7 @@ export interface Wanted {
   except?: readonly string[];
   /** Models that it can draw; undefined: any. */
   models?: readonly string[];
-  /** What it has loaded, as `weightsOf` names it: owners who need just this go first, within bounds. */
+  /** What it has loaded, as `weightsLabel` names it: owners who need just this go first, within bounds. */
   loaded?: readonly string[];
   /** Whether it takes tasks that no worker can draw, to fail them. */
   strays?: boolean;

@@ -16,7 +16,7 @@ export type { Settlement } from './settlement';
 export { abandonedMs, deathsAfter, heartbeatTimeoutMs, postponedUntil, silenceFactor } from './silence';
 export { claimDueStatement } from './statements/claim-due';
 export { strayAfterMs } from './statements/offers';
-export { weightsOf } from './statements/queue-heads';
+export { weightsLabel } from './statements/queue-heads';
 export { recountStored } from './storage-recount';
 export { addStored } from './storage-use';
 export { TaskIntake } from './task-intake';

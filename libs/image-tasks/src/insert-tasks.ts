@@ -3,7 +3,7 @@ import type { JobBackEnd, StatementClient } from '@app/queue';
 import { jobIdOf } from '@app/queue';
 
 /** The parameters of a drawing, with every default resolved. */
-type Drawing = Pick<
+type DrawingParameters = Pick<
   ImageTask,
   | 'id'
   | 'kind'
@@ -26,7 +26,7 @@ type Drawing = Pick<
 >;
 
 /** A new task and the record that owns it; only tests omit the record. */
-export interface NewTask extends Drawing {
+export interface NewTask extends DrawingParameters {
   sandbox: boolean;
   /** Wait before a sandbox task is settled. */
   delayMs?: number;
@@ -76,7 +76,7 @@ export async function insertTasks(
 type RefusedRow = Refusal & { request: number };
 
 /** Fields of the database type `new_task` that are columns of a task. */
-const columns: Readonly<Record<keyof Drawing | 'sandbox', string>> = {
+const columns: Readonly<Record<keyof DrawingParameters | 'sandbox', string>> = {
   id: 'id',
   kind: 'kind',
   ownerId: 'owner_id',

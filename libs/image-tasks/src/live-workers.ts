@@ -17,11 +17,11 @@ export interface WorkerAbilities {
   devices: readonly string[];
   /** Names of the models that it can draw now. */
   models: readonly string[];
-  /** What its engines are at. */
+  /** What its engines are doing. */
   engines?: readonly EngineReport[];
 }
 
-/** The same of a live process; `models` is null of an older version, which does not say. */
+/** What a live process says that it can do; `models` is null of an older version, which does not say. */
 export type LiveWorker = Pick<InferenceWorker, 'devices' | 'models'>;
 
 /** Which inference processes are up and what they can draw. The database's clock decides, so the machines' clocks need not agree. */

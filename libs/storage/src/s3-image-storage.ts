@@ -217,7 +217,7 @@ function nothing(): void {
   // Nothing is said.
 }
 
-/** The same rules as for keys in the file system. */
+/** Keys follow the rules of those in the file system. */
 function assertKey(key: string): void {
   if (key === '' || key.startsWith('/') || key.split('/').some((part) => part === '..' || part === ''))
     throw new Error(`"${key}" is no key inside the storage.`);

@@ -91,7 +91,7 @@ function generationsOf({ get, post, remove, pages, events }: Verbs) {
     create: (body: NewGeneration, more?: RequestOptions) => post<Generation>(generationsPath, body, more),
     list: (query?: QueryOf<'listGenerations'>, more?: RequestOptions) =>
       get<Generation[]>(generationsPath, query, more),
-    /** The same list as arrays of up to `limit` (100), each its own request. */
+    /** The list of Generations as arrays of up to `limit` (100), each its own request. */
     pages: (query?: QueryOf<'listGenerations'>, more?: RequestOptions) =>
       pages<Generation, QueryOf<'listGenerations'>>(generationsPath, query, more),
     get: (id: string, more?: RequestOptions) => get<Generation>(pathOf(generationsPath, id), {}, more),

@@ -4,7 +4,7 @@ import type { Request, Response } from 'express';
 import type { Observable } from 'rxjs';
 import { concatMap } from 'rxjs';
 import { callerOf } from '../auth/api-key.guard';
-import { LongRequests } from '../long-requests/long-requests';
+import { LongRequests } from '../open-requests/long-requests';
 import { EventStream } from './event-stream';
 import { endedAttempt } from './frames';
 import type { FollowedTask } from './task-feed';

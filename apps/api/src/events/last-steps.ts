@@ -4,7 +4,7 @@ import { Injectable } from '@nestjs/common';
 import { Notifications } from '../infrastructure/notifications';
 
 /** Tasks whose last step is remembered: far more than are drawn at a time. The one that was heard of first is forgotten first. */
-const most = 5_000;
+const maxTasks = 5_000;
 
 /** The last step of each task that is being drawn. Nothing depends on it: a process knows what it has heard since it started. */
 @Injectable()
@@ -14,7 +14,7 @@ export class LastSteps {
   constructor(notifications: Notifications) {
     notifications.on(progressChannel, (payload) => {
       const { id, step } = JSON.parse(payload) as StepMessage;
-      if (this.steps.size >= most && !this.steps.has(id)) {
+      if (this.steps.size >= maxTasks && !this.steps.has(id)) {
         const [oldest] = this.steps.keys();
         this.steps.delete(oldest);
       }

@@ -67,11 +67,8 @@ export class FinetunePromptsService {
           negativePrompt: dto.negative_prompt,
           cfg: dto.cfg,
           steps: dto.steps,
-          seed: dto.seed,
-          highResolution: dto.high_resolution,
           aspectRatio: dto.aspect_ratio,
-          metadata: dto.metadata,
-          webhook: dto.webhook,
+          ...fieldsInCommon(dto),
         },
         createdAt,
         served.defaults,
@@ -113,11 +110,8 @@ export class FinetunePromptsService {
             negativePrompt: style.negativePrompt,
             cfg: style.cfg,
             steps: style.steps,
-            seed: dto.seed,
-            highResolution: dto.high_resolution,
             aspectRatio: aspectRatioOf(dto),
-            metadata: dto.metadata,
-            webhook: dto.webhook,
+            ...fieldsInCommon(dto),
           },
           createdAt,
           served.defaults,
@@ -203,6 +197,11 @@ export class FinetunePromptsService {
       assertReceiverAllowed(webhook, this.config.webhookAllowPrivate, `/${index}/webhook`),
     );
   }
+}
+
+/** What a Prompt takes from either body as it is. */
+function fieldsInCommon({ seed, high_resolution: highResolution, metadata, webhook }: CreatePromptDto | ApplyStyleDto) {
+  return { seed, highResolution, metadata, webhook };
 }
 
 /** A list of one means the same as its element. */

@@ -33,7 +33,8 @@ export class PromptBatches {
 
   /**
    * Inserts the rows, tasks and jobs of all of them together.
-   * @throws UnprocessableError for weights that no longer fit, or a text that is too long; NotFoundError for a Fine-Tune deleted meanwhile; what `AdmissionService` throws
+   * @throws UnprocessableError for weights that no longer fit, or a text that is too long
+   * @throws NotFoundError for a Fine-Tune deleted meanwhile; what `AdmissionService` throws
    */
   async insert({ caller, finetune, served, prompts, orders, pointerTo }: PromptBatch): Promise<void> {
     if (finetune.isStale(weightsName(served))) throw new UnprocessableError('FineTuneStale', staleNote(finetune));

@@ -9,7 +9,7 @@ import { concatMap } from 'rxjs';
 import { callerOf } from '../auth/api-key.guard';
 import { Cursors } from '../infrastructure/cursors';
 import type { List, ListElement } from '../infrastructure/list';
-import { LongRequests } from '../long-requests/long-requests';
+import { LongRequests } from '../open-requests/long-requests';
 import { SerialTurns } from '../work/serial-turns';
 import type { Page } from './page';
 import { badAfter, linkNext, pageOf } from './page';

@@ -8,7 +8,7 @@ import { from, lastValueFrom } from 'rxjs';
 import type { EntityManager } from 'typeorm';
 import { idsIn } from '../http/record-ids';
 import { withoutSecrets } from '../http/secrets';
-import { requestsPerKey } from '../long-requests/request-turns';
+import { requestsPerKey } from '../open-requests/request-turns';
 import { FairTurns } from '../work/fair-turns';
 import { fingerprintOf } from './fingerprint';
 

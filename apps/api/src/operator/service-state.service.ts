@@ -9,7 +9,7 @@ import { DiskSpace } from '../storage-use/disk-space';
 import { uploadLifeSql } from '../storage-use/storage-quota';
 
 /** Elements of each list: more than an operator reads, and few enough to be sent every second. */
-const most = 100;
+const maxRows = 100;
 
 const countsStatement = `
 SELECT (SELECT count(*)::integer FROM image_tasks WHERE status = 'queued' AND NOT sandbox) AS queued,
@@ -20,7 +20,7 @@ const waitingStatement = `
 SELECT waiting.*, coalesce(caller.name, '') AS key_name FROM (
   SELECT owner_id AS key_id, model, count(*)::integer AS queued, min(created_at) AS oldest_at
   FROM image_tasks WHERE status = 'queued' AND NOT sandbox
-  GROUP BY owner_id, model ORDER BY min(created_at) LIMIT ${most}
+  GROUP BY owner_id, model ORDER BY min(created_at) LIMIT ${maxRows}
 ) waiting LEFT JOIN api_keys caller ON caller.id = waiting.key_id
 ORDER BY waiting.oldest_at, waiting.key_id, waiting.model`;
 
@@ -29,7 +29,7 @@ SELECT task.id, task.kind, task.owner_id AS key_id, coalesce(caller.name, '') AS
   task.steps, task.attempt, task.started_at AS drawn_since
 FROM image_tasks task LEFT JOIN api_keys caller ON caller.id = task.owner_id
 WHERE task.status = 'processing' AND NOT task.sandbox
-ORDER BY task.started_at DESC, task.id DESC LIMIT ${most}`;
+ORDER BY task.started_at DESC, task.id DESC LIMIT ${maxRows}`;
 
 /** Large numbers come as text. */
 const storageStatement = `
@@ -47,7 +47,7 @@ SELECT coalesce(sum(picture_bytes), 0) AS picture_bytes, coalesce(sum(weight_byt
 
 const storedByKeyStatement = `
 SELECT * FROM (${storageStatement}) stored WHERE picture_bytes + weight_bytes + upload_bytes > 0
-ORDER BY picture_bytes + weight_bytes + upload_bytes DESC, key_id LIMIT ${most}`;
+ORDER BY picture_bytes + weight_bytes + upload_bytes DESC, key_id LIMIT ${maxRows}`;
 
 type Sizes = Record<'picture_bytes' | 'weight_bytes' | 'upload_bytes', string>;
 type KeySizes = Sizes & Pick<KeyStorageDto, 'key_id' | 'key_name'> & { max_storage_mb: number | null };
@@ -77,7 +77,7 @@ export class ServiceStateService {
 
   /** The running workers, the newest first. */
   async liveWorkers(): Promise<WorkerDto[]> {
-    return (await this.workers.reports(most)).map((worker) => WorkerDto.from(worker));
+    return (await this.workers.reports(maxRows)).map((worker) => WorkerDto.from(worker));
   }
 
   async storage(): Promise<StorageDto> {

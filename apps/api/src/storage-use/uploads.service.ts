@@ -3,7 +3,7 @@ import { limits, newIdentifier, TooManyError, UnauthorizedError, Upload } from '
 import { JsonLogger } from '@app/observability';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { LongRequests } from '../long-requests/long-requests';
+import { LongRequests } from '../open-requests/long-requests';
 import { StorageQuota, uploadLifeSql } from './storage-quota';
 
 /** Parallel uploads of a key: enough for any client, but too few to hold many connections or much of the disk. */

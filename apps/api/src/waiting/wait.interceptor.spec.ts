@@ -7,8 +7,8 @@ import type { CallHandler, ExecutionContext } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host';
 import { firstValueFrom, from, of } from 'rxjs';
 import { AnswersWhenDone } from '../http/answers-when-done';
-import { LongRequests, longRequestsPerKey } from '../long-requests/long-requests';
-import { RequestTurns, servedPerKey } from '../long-requests/request-turns';
+import { LongRequests, longRequestsPerKey } from '../open-requests/long-requests';
+import { RequestTurns, servedPerKey } from '../open-requests/request-turns';
 import { WaitInterceptor } from './wait.interceptor';
 
 const waitSeconds = 60;

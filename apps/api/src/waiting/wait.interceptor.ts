@@ -10,8 +10,8 @@ import { concatMap } from 'rxjs';
 import type { WaitedAnswer } from '../http/answers-when-done';
 import { waitRuleOf } from '../http/answers-when-done';
 import { KeptReplies } from '../idempotency/kept-replies';
-import { LongRequests } from '../long-requests/long-requests';
-import { RequestTurns } from '../long-requests/request-turns';
+import { LongRequests } from '../open-requests/long-requests';
+import { RequestTurns } from '../open-requests/request-turns';
 import { GenerationsService } from '../text-to-image/generations.service';
 import { preferredWait } from './preferred-wait';
 import { Terminations } from './terminations';
@@ -167,7 +167,7 @@ export class WaitInterceptor implements NestInterceptor {
 
 const ownerOf = ({ apiKey }: Request): string => apiKey?.id ?? '';
 
-/** The same route answers with a Fine-Tune where the body has no prompt. */
+/** The route of Generations answers with a Fine-Tune where the body has no prompt. */
 function isGeneration(record: object): record is GenerationDto {
   return 'num_generations' in record;
 }

@@ -47,7 +47,7 @@ export class DeliveriesService {
     });
   }
 
-  /** The same with a delivery of any key. @throws NotFoundError */
+  /** Sends a delivery of any key again. @throws NotFoundError */
   async redeliverAny(id: string): Promise<void> {
     await this.transactions.run(async (transaction) => {
       const lock = { mode: 'pessimistic_write' } as const;

@@ -1,6 +1,9 @@
 const width = 8;
 
-/** Does something with each element, for a few of them at a time. After an error no further one is begun. @throws the first error, when nothing is being done any more */
+/**
+ * Does something with each element, for a few of them at a time. After an error no further one is begun.
+ * @throws the first error, when nothing is being done any more
+ */
 export async function inParallel<T>(
   elements: AsyncIterable<T> | Iterable<T>,
   work: (element: T) => Promise<void>,

@@ -1,9 +1,9 @@
-import { weightsOf } from '@app/image-tasks';
+import { weightsLabel } from '@app/image-tasks';
 import type { ImageTask } from '@app/domain';
 import { Injectable } from '@nestjs/common';
 
 /** Names that are remembered; far more than are loaded at once. */
-const most = 1_000;
+const maxNames = 1_000;
 
 /** Remembers which key an engine has for a task's model and Fine-Tune, so that a claim can prefer what is loaded. */
 @Injectable()
@@ -12,10 +12,10 @@ export class KnownWeights {
   private readonly keys = new Map<string, string>();
 
   remember({ model, finetuneId }: Pick<ImageTask, 'model' | 'finetuneId'>, key: string): void {
-    const name = weightsOf(model, finetuneId);
+    const name = weightsLabel(model, finetuneId);
     this.keys.delete(name);
     this.keys.set(name, key);
-    if (this.keys.size > most) this.keys.delete(this.keys.keys().next().value!);
+    if (this.keys.size > maxNames) this.keys.delete(this.keys.keys().next().value!);
   }
 
   /** The models and Fine-Tunes that are drawn with these keys, as a claim names them. */

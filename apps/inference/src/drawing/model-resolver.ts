@@ -7,13 +7,13 @@ import { findServing, ModelStore, shortHash, weightsName } from '@app/model-stor
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import type { FinetuneWeights, ModelSource } from '../engine/engine-protocol';
+import type { FinetuneWeights, DrawnModel } from '../engine/engine-protocol';
 import { KnownWeights } from './known-weights';
 import { TaskRefusedError } from './task-refused-error';
 
 /** The weights of a task, and how its record names them. */
 export interface ResolvedModel {
-  source: ModelSource;
+  source: DrawnModel;
   /** `<model>@<hash>`, followed by `+<hash>` of a Fine-Tune's weights. */
   servedBy: string;
   /** Whether no CPU can draw it. */

@@ -10,7 +10,7 @@ import { bytesPerRow, decodeBytes } from './picture-memory';
 /** A command that is not being drawn yet. */
 interface Waiting {
   command: DrawCommand;
-  /** The same drawing, if it began before and ran out of memory beside others. */
+  /** The drawing itself, if it began before and ran out of memory beside others. */
   previous?: DrawingInProgress;
   /** What its model takes; asked for once, because a Fine-Tune is merged for it. */
   spec?: Promise<DrawingModelSpec>;
@@ -34,8 +34,8 @@ export interface AdmissionHost {
 
 /**
  * The commands that wait, in their order. One whose model has no room beside those in use waits until it has, and who comes after
- * it waits with it, so that it is never overtaken for good. So does one that ran out of memory beside others. Nobody waits for a Fine-Tune to be
- * merged but who asked for it.
+ * it waits with it, so that it is never overtaken for good. So does one that ran out of memory beside others. Only the requester
+ * waits while a Fine-Tune is merged.
  */
 export class Admission {
   private readonly waiting: Waiting[] = [];

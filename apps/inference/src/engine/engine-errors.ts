@@ -1,4 +1,4 @@
-import type { EngineReport } from './engine-protocol';
+import type { EngineMessage } from './engine-protocol';
 
 /** The drawing was aborted by its signal, or could not begin because the process ends. */
 export class DrawingAbortedError extends Error {
@@ -21,7 +21,7 @@ export class EngineLostError extends EngineBrokenError {
 }
 
 /** The failure that an engine's thread reported, as an error. */
-export function failureError({ failure, message, stack }: Extract<EngineReport, { type: 'failed' }>): Error {
+export function failureError({ failure, message, stack }: Extract<EngineMessage, { type: 'failed' }>): Error {
   if (failure === 'aborted') return new DrawingAbortedError(message);
   if (failure === 'refused') return new DrawingRefusedError(message);
   const error = new EngineBrokenError(message);

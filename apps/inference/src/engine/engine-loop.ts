@@ -3,7 +3,7 @@ import { AbortError, SharedSessions } from '@app/diffusion';
 import { Admission } from './admission';
 import { CallTimes } from './call-times';
 import type { DrawCommand, DrawingInProgress } from './drawing-in-progress';
-import type { EngineReport } from './engine-protocol';
+import type { EngineMessage } from './engine-protocol';
 import { Enlarging } from './enlarging';
 import { EngineShares } from './engine-shares';
 import { failureOf } from './failure';
@@ -41,7 +41,7 @@ export class EngineLoop {
   constructor(
     options: LoadingOptions,
     memoryBytes: number,
-    private readonly report: (message: EngineReport) => void,
+    private readonly report: (message: EngineMessage) => void,
     onLost: (error: Error) => void,
   ) {
     this.registry = new ModelRegistry(

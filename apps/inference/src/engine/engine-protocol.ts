@@ -13,7 +13,7 @@ export interface FinetuneWeights {
 }
 
 /** The weights of a drawing, and where they are. Equal `key`s draw equal pictures. */
-export interface ModelSource {
+export interface DrawnModel {
   key: string;
   name: string;
   folder: string;
@@ -72,7 +72,7 @@ export type EngineCommand =
       id: number;
       /** Whose it is: owners have equal shares of the engine's time. */
       owner: string;
-      model: ModelSource;
+      model: DrawnModel;
       request: DrawRequest;
       upscaler?: UpscalerSource;
       /** One Int32; anything but 0 stops the drawing at its next step. */
@@ -116,7 +116,7 @@ export interface ModelLoaded {
 }
 
 /** Messages from an engine thread. */
-export type EngineReport =
+export type EngineMessage =
   | { type: 'ready'; device: Device; /** Bytes that models and drawing may take. */ memoryBytes: number }
   /** The device that was asked for cannot be used: the thread ends. */
   | { type: 'unavailable'; reason: string }

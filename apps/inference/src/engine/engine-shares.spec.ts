@@ -1,7 +1,7 @@
 import { EngineShares } from './engine-shares';
 
 describe(EngineShares.name, () => {
-  it('lets a newcomer start where the one stands who has had least', () => {
+  it('lets a newcomer start level with the owner who has had least', () => {
     const shares = new EngineShares();
     for (const owner of ['first', 'second']) shares.enter(owner);
     shares.charge('first', 900);

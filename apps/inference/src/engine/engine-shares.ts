@@ -1,6 +1,6 @@
 /**
  * Time of the engine that each owner's drawings have had, counted so that owners who draw at the same time can be compared: who
- * enters starts where the one stands who has had least (start-time fair queuing; Goyal, Vin, Cheng 1996).
+ * enters starts level with the owner who has had least (start-time fair queuing; Goyal, Vin, Cheng 1996).
  */
 export class EngineShares {
   private readonly ms = new Map<string, number>();

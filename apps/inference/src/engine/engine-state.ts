@@ -1,6 +1,6 @@
-import type { EngineReport } from './engine-protocol';
+import type { EngineMessage } from './engine-protocol';
 
-/** What an engine has loaded and what it is at, as far as its thread has said. */
+/** What an engine has loaded and what it is doing, as far as its thread has said. */
 export interface EngineState {
   /** Tasks that it draws side by side. */
   tasks: number;
@@ -24,7 +24,7 @@ export class EngineStateReader {
     return new Set(this.loaded.keys());
   }
 
-  note(report: EngineReport): void {
+  note(report: EngineMessage): void {
     if (report.type === 'ready') this.memoryBytes = report.memoryBytes;
     else if (report.type === 'loaded') this.loaded.set(report.key, report.modelBytes);
     else if (report.type === 'released') this.loaded.delete(report.key);

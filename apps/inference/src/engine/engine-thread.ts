@@ -1,11 +1,11 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { chooseDevice, defaultMemoryBytes, DeviceUnavailableError } from './device';
 import { EngineLoop } from './engine-loop';
-import type { EngineCommand, EngineReport, EngineSettings } from './engine-protocol';
+import type { EngineCommand, EngineMessage, EngineSettings } from './engine-protocol';
 
 /** Entry of an engine thread: owns every session of one device and draws what it is told to, side by side. */
 async function main(port: NonNullable<typeof parentPort>, settings: EngineSettings): Promise<void> {
-  const report = (message: EngineReport): void => {
+  const report = (message: EngineMessage): void => {
     // The pixels are transferred, not copied.
     const moved = message.type === 'picture' ? [message.picture.data.buffer as ArrayBuffer] : [];
     port.postMessage(message, moved);

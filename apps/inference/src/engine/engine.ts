@@ -8,11 +8,11 @@ import type {
   DrawingStarted,
   DrawRequest,
   EngineCommand,
-  EngineReport,
+  EngineMessage,
   EngineSettings,
   EngineStep,
   ModelLoaded,
-  ModelSource,
+  DrawnModel,
   RgbPicture,
   UpscalerSource,
 } from './engine-protocol';
@@ -25,7 +25,7 @@ const longestWatchIntervalMs = 10_000;
 export interface Drawing {
   /** Whose it is: owners have equal shares of the engine's time. */
   owner: string;
-  model: ModelSource;
+  model: DrawnModel;
   request: DrawRequest;
   upscaler?: UpscalerSource;
   onStarted?: (started: DrawingStarted) => void;
@@ -35,7 +35,8 @@ export interface Drawing {
   signal?: AbortSignal;
 }
 
-export interface EngineOptions extends EngineSettings {
+export interface EngineOptions {
+  settings: EngineSettings;
   /** Compiled entry of the thread; tests name the one in `dist`. */
   threadFile?: string;
   onLoaded?: (loaded: ModelLoaded) => void;
@@ -82,7 +83,7 @@ export class Engine {
     return this.reader.loadedKeys;
   }
 
-  /** What it has loaded and what it is at, as far as it has said. */
+  /** What it has loaded and what it is doing, as far as it has said. */
   get state(): EngineState {
     return this.reader.state(this.pending.size);
   }
@@ -173,20 +174,11 @@ export class Engine {
   }
 
   private startThread(): Promise<RunningThread> {
-    const {
-      threadFile,
-      onLoaded: _onLoaded,
-      onReleased: _onReleased,
-      onStep: _onStep,
-      onCrash,
-      stallMs: _stallMs,
-      onStall: _onStall,
-      ...workerData
-    } = this.options;
+    const { settings, threadFile, onCrash } = this.options;
     return new Promise((resolve, reject) => {
-      const worker = new Worker(threadFile ?? join(__dirname, 'engine-thread.js'), { workerData });
+      const worker = new Worker(threadFile ?? join(__dirname, 'engine-thread.js'), { workerData: settings });
       let cause: unknown;
-      worker.on('message', (report: EngineReport) => {
+      worker.on('message', (report: EngineMessage) => {
         this.reader.note(report);
         if (report.type === 'ready') resolve({ worker, device: report.device });
         else if (report.type === 'unavailable') {
@@ -206,7 +198,7 @@ export class Engine {
     });
   }
 
-  private handleReport(report: Exclude<EngineReport, { type: 'ready' | 'unavailable' }>): void {
+  private handleReport(report: Exclude<EngineMessage, { type: 'ready' | 'unavailable' }>): void {
     this.reportedAt = performance.now();
     if (report.type === 'loaded') return this.options.onLoaded?.(report);
     if (report.type === 'released') return this.options.onReleased?.(report.key);

@@ -5,7 +5,7 @@ import type { Device } from '@app/diffusion';
 import { Engine } from './engine';
 import type { Loan } from './engine-places';
 import { EnginePlaces } from './engine-places';
-import type { EngineStep, ModelLoaded } from './engine-protocol';
+import type { EngineSettings, EngineStep, ModelLoaded } from './engine-protocol';
 import type { EngineState } from './engine-state';
 
 /** The settings of the engines. */
@@ -47,7 +47,7 @@ export class Engines {
     return this.engines.some((engine) => engine.isStalled);
   }
 
-  /** What each engine has loaded and what it is at. */
+  /** What each engine has loaded and what it is doing. */
   get states(): (EngineState & { device: Device })[] {
     return this.engines.map((engine, index) => ({ device: this.devices[index], ...engine.state }));
   }
@@ -62,12 +62,7 @@ export class Engines {
     const engines = new Map<Device, Engine>();
     for (const device of wanted) {
       const engine: Engine = new Engine({
-        device,
-        // Rows of one call share the cores; there is at most one engine on the CPU.
-        intraOpNumThreads: config.inferenceThreads,
-        ...(config.inferenceMemoryMb && { memoryBytes: config.inferenceMemoryMb * 2 ** 20 }),
-        cacheDir: join(config.dataDir, 'cache'),
-        mergedCacheBytes: config.mergedCacheMb * 2 ** 20,
+        settings: settingsOf(config, device),
         ...(threadFile && { threadFile }),
         onLoaded: (loaded) => {
           const { key, loadMs, modelBytes, totalBytes } = loaded;
@@ -104,6 +99,17 @@ export class Engines {
   async close(): Promise<void> {
     await Promise.all(this.engines.map((engine) => engine.close()));
   }
+}
+
+function settingsOf(config: EnginesConfig, device: Device | 'auto'): EngineSettings {
+  return {
+    device,
+    // Rows of one call share the cores; there is at most one engine on the CPU.
+    intraOpNumThreads: config.inferenceThreads,
+    ...(config.inferenceMemoryMb && { memoryBytes: config.inferenceMemoryMb * 2 ** 20 }),
+    cacheDir: join(config.dataDir, 'cache'),
+    mergedCacheBytes: config.mergedCacheMb * 2 ** 20,
+  };
 }
 
 function megabytes(bytes: { modelBytes: number; totalBytes: number }) {

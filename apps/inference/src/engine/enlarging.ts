@@ -1,6 +1,6 @@
 import { AbortError } from '@app/diffusion';
 import type { DrawingInProgress } from './drawing-in-progress';
-import type { EngineReport, UpscalerSource } from './engine-protocol';
+import type { EngineMessage, UpscalerSource } from './engine-protocol';
 import { failureOf } from './failure';
 import type { LoadingOptions } from './model-loading';
 import { loadUpscaler } from './model-loading';
@@ -18,7 +18,7 @@ export class Enlarging {
     private readonly registry: ModelRegistry,
     private readonly options: LoadingOptions,
     private readonly device: OneAtATime,
-    private readonly report: (message: EngineReport) => void,
+    private readonly report: (message: EngineMessage) => void,
   ) {}
 
   /** Keys of the upscalers that are in use or are about to be. */

@@ -1,10 +1,10 @@
 import { AbortError, ModelFolderError, NotFiniteError, WeightsError } from '@app/diffusion';
-import type { ModelSource } from './engine-protocol';
+import type { DrawnModel } from './engine-protocol';
 import { failureOf } from './failure';
 import { UpscalerError } from './tiled-upscaler';
 
 const folder = '/srv/models/sd1.5';
-const model: ModelSource = { key: 'sd1.5', name: 'sd1.5', folder, hash: 'a' };
+const model: DrawnModel = { key: 'sd1.5', name: 'sd1.5', folder, hash: 'a' };
 const upscaler = { key: 'u', name: 'real.onnx', file: '/srv/models/upscalers/real.onnx', maxLongEdge: 4096 };
 
 describe(failureOf.name, () => {

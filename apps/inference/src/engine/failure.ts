@@ -7,7 +7,7 @@ import {
   SafetensorsError,
   WeightsError,
 } from '@app/diffusion';
-import type { DrawFailure, ModelSource, UpscalerSource } from './engine-protocol';
+import type { DrawFailure, DrawnModel, UpscalerSource } from './engine-protocol';
 import { UpscalerError } from './tiled-upscaler';
 
 /** How a drawing failed, in the engine thread's report. */
@@ -21,7 +21,7 @@ export interface Failure {
 /** Classifies an error: if the model, the weights or the request cause it, a retry would fail too; for anything else it may succeed. */
 export function failureOf(
   error: unknown,
-  { model, upscaler }: { model: ModelSource; upscaler?: UpscalerSource },
+  { model, upscaler }: { model: DrawnModel; upscaler?: UpscalerSource },
 ): Failure {
   const refused = (message: string): Failure => ({ failure: 'refused', message });
   if (error instanceof AbortError) return { failure: 'aborted', message: error.message };
@@ -39,7 +39,7 @@ export function failureOf(
 }
 
 /** Messages of a model folder name its files by absolute path; the path inside the folder is enough. */
-function withoutPaths(message: string, { folder, weights }: ModelSource): string {
+function withoutPaths(message: string, { folder, weights }: DrawnModel): string {
   const relative = message.replaceAll(`${folder}${sep}`, '').replaceAll(folder, 'the folder');
   const named = weights ? relative.replaceAll(weights.file, 'the file') : relative;
   // A merged model is in the cache, under a name that means nothing to the caller.

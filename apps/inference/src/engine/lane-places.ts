@@ -5,7 +5,7 @@ export const laneCount = 2;
  * So many pieces of work may begin beside one that is under way. What takes longer is taken to hang: the engine then says nothing any
  * more, which is how it is noticed.
  */
-const mostBeside = 300;
+const maxBeside = 300;
 
 /** Which lanes are at a piece of work. */
 export class LanePlaces {
@@ -23,7 +23,7 @@ export class LanePlaces {
 
   /** A lane that may begin a piece of work. */
   get free(): number | undefined {
-    if ([...this.busy.values()].some((beside) => beside >= mostBeside)) return undefined;
+    if ([...this.busy.values()].some((beside) => beside >= maxBeside)) return undefined;
     return Array.from({ length: this.count }, (_, lane) => lane).find((lane) => !this.busy.has(lane));
   }
 

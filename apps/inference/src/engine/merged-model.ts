@@ -1,5 +1,5 @@
 import { mergeLora, mergeTextualInversion } from '@app/diffusion';
-import type { ModelSource } from './engine-protocol';
+import type { DrawnModel } from './engine-protocol';
 import { cachedMerge, placeCachedCopy } from './merge-cache';
 
 /**
@@ -9,7 +9,7 @@ import { cachedMerge, placeCachedCopy } from './merge-cache';
  * @throws WeightsError, OnnxModelError or RangeError if they cannot be merged
  */
 export async function mergedModel(
-  { folder: baseFolder, hash: baseHash, weights }: Pick<ModelSource, 'folder' | 'hash' | 'weights'>,
+  { folder: baseFolder, hash: baseHash, weights }: Pick<DrawnModel, 'folder' | 'hash' | 'weights'>,
   cacheDir: string,
   signal?: Pick<AbortSignal, 'throwIfAborted'>,
 ): Promise<string> {

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import type { Device, GraphFile, ModelWidths, SharedSessions } from '@app/diffusion';
 import { executionProviders, modelWidths, readModelFolder, StableDiffusionPipeline } from '@app/diffusion';
-import type { ModelSource, UpscalerSource } from './engine-protocol';
+import type { DrawnModel, UpscalerSource } from './engine-protocol';
 import type { Lanes } from './lanes';
 import { LoadedModel } from './loaded-model';
 import { pruneMerged } from './merge-cache';
@@ -37,7 +37,7 @@ export interface DrawingModelSpec extends ModelSpec<LoadedModel> {
 
 /** How a model is loaded, a Fine-Tune's weights merged in. @throws what the diffusion library throws of folders and weights */
 export async function describePipeline(
-  source: ModelSource,
+  source: DrawnModel,
   { cacheDir, mergedCacheBytes, lanes, ...options }: LoadingOptions,
 ): Promise<DrawingModelSpec> {
   const merges = join(cacheDir, 'finetunes');

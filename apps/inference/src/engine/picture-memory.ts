@@ -30,7 +30,7 @@ export function bytesPerRow({ widths, dtypes }: Drawn, size: Size): number {
   return (2 * attention.heads * attended ** 2 + liveMaps * channels * positions) * bytesOf(dtypes?.unet);
 }
 
-/** The same of decoding a picture: the VAE’s attention has one head, at the size of the latents. */
+/** Bytes that decoding a picture takes: the VAE’s attention has one head, at the size of the latents. */
 export function decodeBytes({ widths, dtypes }: Drawn, size: Size): number {
   const maps = decodedMaps * widths.decoderChannels * size.width * size.height;
   return Math.max(maps, 2 * positionsOf(widths, size) ** 2) * bytesOf(dtypes?.vaeDecoder);

@@ -3,7 +3,7 @@ import type { Renderer, Trajectory } from '@app/diffusion';
 import type { DrawingCalls } from './arena';
 import type { CallTimes } from './call-times';
 import type { DrawingInProgress } from './drawing-in-progress';
-import type { EngineReport } from './engine-protocol';
+import type { EngineMessage } from './engine-protocol';
 import type { EngineShares } from './engine-shares';
 import { laneCount } from './lane-places';
 import type { ModelRegistry } from './model-registry';
@@ -20,7 +20,7 @@ export interface PiecesHost {
   rowLimits: RowLimits;
   callTimes: CallTimes;
   shares: EngineShares;
-  report: (message: EngineReport) => void;
+  report: (message: EngineMessage) => void;
   drawings: () => readonly DrawingInProgress[];
   isEnlarging: () => boolean;
   end: (drawing: DrawingInProgress, error: unknown) => void;

@@ -12,7 +12,7 @@ export interface Section {
 }
 
 /** Results that are shown. */
-const most = 20;
+const maxResults = 20;
 /** Characters of a section's text that a result shows. */
 const shownLength = 180;
 
@@ -21,7 +21,7 @@ let index: Promise<MiniSearch<Section>> | undefined;
 /** The sections that have the words, or words that begin like them, or are written nearly like them; the best first. */
 export async function searchIn(query: string): Promise<Omit<Section, 'id'>[]> {
   const found = (await (index ??= loadAgainAfterFailure())).search(query);
-  return found.slice(0, most).map(({ page, heading, path, text, terms }) => ({
+  return found.slice(0, maxResults).map(({ page, heading, path, text, terms }) => ({
     page: String(page),
     heading: String(heading),
     path: String(path),

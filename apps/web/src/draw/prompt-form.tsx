@@ -90,7 +90,7 @@ function LacksName() {
   );
 }
 
-/** The same as dropping a picture, for who does not drag. */
+/** Takes the settings of a chosen picture, as dropping it does. */
 function FromPng() {
   const input = useRef<HTMLInputElement>(null);
   return (

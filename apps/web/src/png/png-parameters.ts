@@ -87,12 +87,8 @@ function isText(value: unknown): value is string {
   return typeof value === 'string' && value.length <= longestPrompt;
 }
 
-function isWithin(
-  value: unknown,
-  [least, most]: [number, number],
-  isKind: (value: number) => boolean = Number.isFinite,
-) {
-  return typeof value === 'number' && isKind(value) && value >= least && value <= most;
+function isWithin(value: unknown, [min, max]: [number, number], isKind: (value: number) => boolean = Number.isFinite) {
+  return typeof value === 'number' && isKind(value) && value >= min && value <= max;
 }
 
 function parsed(text: string): Record<string, unknown> {

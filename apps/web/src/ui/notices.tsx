@@ -11,14 +11,14 @@ interface Notice {
 const shownMs = 6_000;
 /** An error takes longer to read, and to act on. */
 const errorShownMs = 30_000;
-const most = 4;
+const maxNotices = 4;
 const notices = sessionSignal<readonly Notice[]>(() => []);
 let lastId = 0;
 
 /** Says something at the edge of the page, and to screen readers. */
 export function say(text: string, isError = false): void {
   const id = ++lastId;
-  notices.value = [...notices.value.filter((notice) => notice.text !== text), { id, text, isError }].slice(-most);
+  notices.value = [...notices.value.filter((notice) => notice.text !== text), { id, text, isError }].slice(-maxNotices);
   setTimeout(() => dismiss(id), isError ? errorShownMs : shownMs);
 }
 

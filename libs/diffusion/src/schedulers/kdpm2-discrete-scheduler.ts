@@ -95,7 +95,7 @@ export class Kdpm2DiscreteScheduler extends BaseScheduler {
 }
 
 /**
- * The same with fresh noise at the end of each step.
+ * KDPM2 with fresh noise at the end of each step.
  * Source: Katherine Crowson's k-diffusion, sample_dpm_2_ancestral; diffusers' KDPM2AncestralDiscreteScheduler.
  */
 export class Kdpm2AncestralDiscreteScheduler extends Kdpm2DiscreteScheduler {

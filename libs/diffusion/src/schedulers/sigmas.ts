@@ -22,7 +22,7 @@ export function sigmaSchedule(config: SchedulerConfig, alphas: Float32Array, ste
 }
 
 /**
- * The same before it is rounded to float32, without the end of the run.
+ * The schedule of the k-diffusion family before it is rounded to float32, without the end of the run.
  * @param levels noise levels of the training timesteps
  * @param rounded rounds timesteps before their noise levels are interpolated
  */

@@ -89,7 +89,7 @@ export class ClipTokenizer {
     return this.#addedTokens !== undefined;
   }
 
-  /** The same tokenizer with one more word, which stands for that many vectors, as `mergeTextualInversion` makes it. */
+  /** This tokenizer with one more word, which stands for that many vectors, as `mergeTextualInversion` makes it. */
   withWord(word: string, vectors: number): ClipTokenizer {
     const known = wordsWith(this.added, word.toLowerCase(), vectors, this.vocabularySize);
     const { bos, eos, pad, maxLength, vocabularySize } = this;

@@ -73,7 +73,7 @@ export class Unet {
     this.dtype = elementType(session.file, this.#output, floats);
   }
 
-  /** The same U-Net, its graph loaded elsewhere. */
+  /** This U-Net with its graph loaded elsewhere. */
   over(session: GraphSession): Unet {
     const unet = new Unet(session, this.#guidanceWidth);
     unet.#takesTimestepPerRow = this.#takesTimestepPerRow;

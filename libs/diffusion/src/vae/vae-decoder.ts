@@ -29,7 +29,7 @@ export class VaeDecoder {
     this.dtype = elementType(session.file, this.#output, ['float32', 'float16']);
   }
 
-  /** The same decoder, its graph loaded elsewhere. */
+  /** This decoder with its graph loaded elsewhere. */
   over(session: GraphSession): VaeDecoder {
     return new VaeDecoder(session, this.scaling);
   }

@@ -1,6 +1,6 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** What one engine of a worker has loaded and what it is at. */
+/** What one engine of a worker has loaded and what it is doing. */
 export interface EngineReport {
   /** `cpu`, `webgpu` or `cuda:<n>`. */
   device: string;

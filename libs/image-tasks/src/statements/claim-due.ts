@@ -16,7 +16,7 @@ const affinitySeconds = 5;
  * One statement, so that a worker that freezes holds no lock. Rows locked by another claim are skipped. A key's limit is its
  * number of slots, and a unique index allows one task per slot.
  * Parameters: the ticket, the limit of keys without their own (0: none), the channel of changes, the milliseconds of silence,
- * owners whose tasks are not wanted; those of `isOffered`; each model and Fine-Tune that is loaded, as `weightsOf` names it.
+ * owners whose tasks are not wanted; those of `isOffered`; each model and Fine-Tune that is loaded, as `weightsLabel` names it.
  */
 export const claimDueStatement = `
 WITH RECURSIVE ${queueHeads},

@@ -1,5 +1,5 @@
 /** The name of a task's weights for a claim: its model and its Fine-Tune. */
-export const weightsOf = (model: string, finetuneId: string | null): string => `${model} ${finetuneId ?? ''}`;
+export const weightsLabel = (model: string, finetuneId: string | null): string => `${model} ${finetuneId ?? ''}`;
 
 const columns = `owner_id, model, created_at, model || ' ' || coalesce(finetune_id, '') AS weights`;
 

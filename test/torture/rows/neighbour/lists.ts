@@ -81,7 +81,7 @@ async function readList(first: FirstKey, rows: number): Promise<{ status: number
   return { status, ...(records !== rows && { problem: `a list of ${rows} had ${records} records` }) };
 }
 
-/** The same, while the service may still have to notice that earlier lists were aborted. */
+/** Reads a complete list, while the service may still have to notice that earlier lists were aborted. */
 async function readAlone(first: FirstKey, rows: number): Promise<string | undefined> {
   for (const deadline = Date.now() + 60_000; ; await delay(250)) {
     const { status, problem } = await readList(first, rows);

@@ -12,4 +12,4 @@ import { RequestTurns } from './request-turns';
   providers: [LongRequests, RequestTurns, RevokedKeys],
   exports: [LongRequests, RequestTurns],
 })
-export class LongRequestsModule {}
+export class OpenRequestsModule {}

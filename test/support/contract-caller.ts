@@ -1,0 +1,60 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Reply, RequestOptions, TestApi, TestKey } from './api';
+import { startTestApi } from './api';
+import type { ProblemJson } from './factories';
+import type { Receiver } from './receiver';
+import { startReceiver } from './receiver';
+import type { Operation, World } from './world';
+import { makeWorld, operations, pathOf } from './world';
+
+/** An error response. */
+export type ProblemReply = Reply<ProblemJson>;
+
+/** Keys of every error response. */
+export const problemKeys = ['code', 'detail', 'instance', 'status', 'title', 'type'];
+
+const weights = readFileSync(join(__dirname, '..', 'golden', 'models', 'lora', 'zwx-robot-diffusers.safetensors'));
+
+/** The body of an upload of weights that fit. */
+export const upload: RequestOptions = { raw: weights, headers: { 'content-type': 'application/octet-stream' } };
+
+/** The operation of the committed document with an id. */
+export const operationOf = (id: string): Operation => operations.find((operation) => operation.id === id)!;
+
+/** Sends requests by the names that the document gives them, with a key that owns one resource of each kind. */
+export class ContractCaller {
+  private constructor(
+    readonly api: TestApi,
+    readonly key: TestKey,
+    private readonly receiver: Receiver,
+    private readonly world: World,
+  ) {}
+
+  static async start(): Promise<ContractCaller> {
+    const [api, receiver] = [await startTestApi(), await startReceiver()];
+    const key = await api.createKey({ scopes: ['admin'] });
+    return new ContractCaller(api, key, receiver, await makeWorld(api, key, receiver));
+  }
+
+  /** Other resources of the same key, for a request that changes them. */
+  makeWorld(): Promise<World> {
+    return makeWorld(this.api, this.key, this.receiver);
+  }
+
+  /** Replaces `{style}` and the like by ids. */
+  filled<T>(value: T, ids = this.world): T {
+    const text = JSON.stringify(value).replace(/\{(\w+)\}/g, (whole, name: keyof World) => ids[name] ?? whole);
+    return JSON.parse(text) as T;
+  }
+
+  send<T = ProblemJson>(id: string, options: RequestOptions, query = '', ids = this.world): Promise<Reply<T>> {
+    const operation = operationOf(id);
+    return this.api.request<T>(operation.method, pathOf(operation, ids) + query, { key: this.key, ...options });
+  }
+
+  async close(): Promise<void> {
+    await this.api.close();
+    await this.receiver.close();
+  }
+}
