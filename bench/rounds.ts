@@ -11,20 +11,22 @@ export function quantile(values: readonly number[], share: number): number {
   return below + (above - below) * (place - Math.floor(place));
 }
 
-/** Something to measure, once a round; round 0 warms up. */
+/** Something to measure, once a round; round 0 warms up, if there is one. */
 type Side = (round: number) => Promise<unknown>;
 
 /**
  * Measures each side once a round, in the opposite order every other round, so that a machine that slows down affects all of them.
+ * @param options whether to begin with a round 0
  * @returns what each side gave in each round, without round 0
  */
 export async function interleave<S extends Record<string, Side>>(
   sides: S,
   rounds: number,
+  { warmUp = true } = {},
 ): Promise<{ [K in keyof S]: Awaited<ReturnType<S[K]>>[] }> {
   const names = Object.keys(sides);
   const results: Record<string, unknown[]> = Object.fromEntries(names.map((name) => [name, []]));
-  for (let round = 0; round <= rounds; round++)
+  for (let round = warmUp ? 0 : 1; round <= rounds; round++)
     for (const name of round % 2 === 0 ? names : [...names].reverse()) {
       const result = await sides[name](round);
       if (round > 0) results[name].push(result);
