@@ -25,7 +25,7 @@ export class EngineLoop {
   private readonly admission: Admission;
   private drawings: DrawingInProgress[] = [];
   private readonly shares = new EngineShares();
-  /** By which each piece of the device's work is done, denoising and enlarging by turns. */
+  /** Runs denoising and enlarging by turns, one piece at a time. */
   private readonly device = new OneAtATime();
   private readonly registry: ModelRegistry;
   private readonly enlarging: Enlarging;
@@ -131,14 +131,14 @@ export class EngineLoop {
   /** A call of the U-Net with the pictures whose turn it is, or decoding one; only of owners who are not ahead. @param lane by which; without one, by all threads */
   private nextPiece(lane?: number): (() => Promise<void>) | undefined {
     const { rowMs, decodeRows } = this.callTimes;
-    const facts = { engineMs: (owner: string) => this.shares.of(owner), rowMs, decodeRows };
     const waiting = this.drawings.filter((drawing) => drawing.pictures.length > 0 || drawing.toDecode);
-    const inTurn = inOrder(notAhead(waiting, facts), facts);
+    const entitled = notAhead(waiting, { engineMs: (owner) => this.shares.of(owner), rowMs });
+    const inTurn = inOrder(entitled, { decodeRows });
     const [first] = inTurn;
     if (first?.toDecode) return () => this.pieces.decode(first, first.toDecode!, lane);
     const denoising = inTurn.filter(({ pictures }) => pictures.length > 0);
     const turn = chooseTurn(denoising, {
-      ...facts,
+      decodeRows,
       maxRows: (group) => this.maxRows(group, lane),
       isSharingSooner: (group, rows) => this.callTimes.isSharingSooner(timesGroup(group, lane), rows),
     });

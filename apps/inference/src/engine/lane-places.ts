@@ -2,8 +2,8 @@
 export const laneCount = 2;
 
 /**
- * So many pieces of work may begin beside one that is under way. What takes longer is taken to hang: the engine then says nothing any
- * more, which is how it is noticed.
+ * How many pieces of work may begin beside one that is under way. A piece that lasts longer counts as hanging: the engine then begins
+ * no more, falls silent, and is replaced.
  */
 const maxBeside = 300;
 

@@ -33,9 +33,8 @@ function turnOf(
   maxRows = 16,
   isSharingSooner = false,
 ): string[] {
-  const turn = chooseTurn(candidates, {
-    engineMs: (owner) => engineMs[owner] ?? 0,
-    rowMs,
+  const inTurn = notAhead(candidates, { engineMs: (owner) => engineMs[owner] ?? 0, rowMs });
+  const turn = chooseTurn(inOrder(inTurn, { decodeRows: 0 }), {
     decodeRows: 0,
     maxRows: () => maxRows,
     isSharingSooner: () => isSharingSooner,
@@ -143,8 +142,8 @@ describe(passedOverAfter.name, () => {
     const turns: string[] = [];
     for (let i = 0; i < 130; i++) {
       const short = drawing(`short ${i}`, 3, { pictures: [{ group: 'wide', rows: 2 }], owner: 'long' });
-      const [{ candidate }] = chooseTurn([long, short], {
-        ...{ engineMs: () => 0, rowMs, decodeRows: 0, maxRows: () => 16, isSharingSooner: () => false },
+      const [{ candidate }] = chooseTurn(inOrder([long, short], { decodeRows: 0 }), {
+        ...{ decodeRows: 0, maxRows: () => 16, isSharingSooner: () => false },
       });
       turns.push(candidate === long ? 'long' : 'short');
       long.passedOver = passedOverAfter(long, candidate === long);

@@ -47,7 +47,7 @@ export interface DecodingFacts {
 }
 
 /** What the choice depends on beside the candidates. */
-export interface TurnFacts extends ShareFacts, DecodingFacts {
+export interface TurnFacts extends DecodingFacts {
   /** Rows of one call; a picture that has more is drawn alone. */
   maxRows: (group: string) => number;
   /** Whether pictures of so many rows are done sooner in the mean if they share calls than one after the other. */
@@ -80,21 +80,20 @@ export function passedOverAfter({ passedOver }: Pick<Candidate, 'passedOver'>, h
 /**
  * Chooses what the next call of the U-Net advances. A call of many rows takes less time for each of them, and keeps each waiting
  * for longer. Where the time is much less, all go together. Where it is not, and while there is room for more, all go but the one
- * that has most left to do: that makes the mean of all waits short. Once a call would be full, it is filled. Owners have equal shares of the engine's time, however many drawings each has.
+ * that has most left to do: that makes the mean of all waits short. Once a call would be full, it is filled.
+ * @param ordered those with pictures to denoise, as `inOrder` puts them
  * @returns the drawings and pictures that share the next call
  */
 export function chooseTurn<C extends Candidate>(
-  candidates: readonly C[],
-  { maxRows, isSharingSooner, ...facts }: TurnFacts,
+  ordered: readonly C[],
+  { maxRows, isSharingSooner, decodeRows }: TurnFacts,
 ): Turn<C>[] {
-  const ordered = inOrder(notAhead(candidates, facts), facts);
   const leader = ordered.find(({ isSuspect }) => isSuspect) ?? ordered[0];
   if (!leader) return [];
   const [{ group, rows }] = leader.pictures;
   const most = maxRows(group);
   if (leader.isSuspect) return fill([leader], group, most);
 
-  const { decodeRows } = facts;
   const longest = shortFactor * (leader.totalWork + leader.trajectories.length * decodeRows);
   const sharing = [leader, ...ordered.filter((candidate) => candidate !== leader && !candidate.isSuspect)]
     .filter(({ pictures }) => pictures.some((picture) => picture.group === group))
