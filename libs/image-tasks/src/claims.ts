@@ -1,9 +1,22 @@
 import { ImageTask } from '@app/domain';
 import type { Transactions } from '@app/queue';
+import type { EntityManager } from 'typeorm';
 import { announce, changeChannel } from './channels';
-import type { Wanted } from './fair-queue';
-import { claimNext, countWaiting, findOwn } from './fair-queue';
 import { deathsAfterSilence, heartbeatTimeoutMs, silenceFactor } from './silence';
+import { claimDueStatement } from './statements/claim-due';
+import { countWaitingStatement, ownStatement } from './statements/offers';
+
+/** What a worker wants to draw now. */
+export interface Wanted {
+  /** Owners whose queued tasks are not wanted. */
+  except?: readonly string[];
+  /** Models that it can draw; undefined: any. */
+  models?: readonly string[];
+  /** What it has loaded, as `weightsLabel` names it: owners who need just this go first, within bounds. */
+  loaded?: readonly string[];
+  /** Whether it takes tasks that no worker can draw, to fail them. */
+  strays?: boolean;
+}
 
 /** Result of claiming one task. */
 export type Claim = { kind: 'claimed'; task: ImageTask } | { kind: 'settled' } | { kind: 'held' };
@@ -22,6 +35,10 @@ const heldRetryMs = heartbeatTimeoutMs / 5;
  * its limit return 20 times a second in total, however many there are, within these bounds.
  */
 const waitingRetryMs = { each: 50, least: 500, most: 30_000 };
+
+/** How often a claim is retried when another worker took its slot at the same moment. */
+const claimTries = 5;
+const uniqueViolation = '23505';
 
 export async function claimDue(
   transactions: Transactions,
@@ -70,4 +87,54 @@ export function claimOne(transactions: Transactions, taskId: string): Promise<Cl
     }
     return task?.status === 'processing' ? { kind: 'held' } : { kind: 'settled' };
   });
+}
+
+/** @returns the id of the claimed task; undefined if none is due. */
+async function claimNext(
+  database: EntityManager,
+  ticket: string,
+  {
+    maxConcurrent,
+    silenceMs,
+    except = [],
+    models,
+    strays = false,
+    loaded = [],
+  }: Wanted & { maxConcurrent: number; silenceMs: number },
+): Promise<string | undefined> {
+  for (let left = claimTries; ; left--)
+    try {
+      const parameters = [ticket, maxConcurrent, changeChannel, silenceMs, except, models ?? null, strays, loaded];
+      const [claimed] = await database.query<{ id: string }[]>(claimDueStatement, parameters);
+      return claimed?.id;
+    } catch (error) {
+      if ((error as { code?: string }).code !== uniqueViolation || left === 0) throw error;
+    }
+}
+
+/** The task that a ticket claimed before and that has not ended, and whether it is offered to this worker. */
+async function findOwn(
+  database: EntityManager,
+  ticket: string,
+  { models, strays = false }: Pick<Wanted, 'models' | 'strays'>,
+): Promise<{ id: string; offered: boolean } | undefined> {
+  const [own] = await database.query<{ id: string; offered: boolean }[]>(ownStatement, [
+    ticket,
+    models ?? null,
+    strays,
+  ]);
+  return own;
+}
+
+/** Tasks that wait and that this worker may not take now. */
+interface Waiting {
+  /** Counted up to `most`. */
+  count: number;
+  /** Whether some are of models that it cannot draw. */
+  forOthers: boolean;
+}
+
+async function countWaiting(database: EntityManager, most: number, models?: readonly string[]): Promise<Waiting> {
+  const [waiting] = await database.query<Waiting[]>(countWaitingStatement, [most, models ?? null]);
+  return waiting;
 }

@@ -1,8 +1,7 @@
 import type { JobTransaction, Transactions } from '@app/queue';
 import { cancelAll, cancelBatch, cancelOne } from './cancellation';
-import type { Claim, DueClaim } from './claims';
+import type { Claim, DueClaim, Wanted } from './claims';
 import { claimDue, claimOne } from './claims';
-import type { Wanted } from './fair-queue';
 import type { Attempt } from './locked-task';
 import type { FoundTask, Release } from './moves';
 import { release, requeue, updateHeld } from './moves';

@@ -5,7 +5,7 @@ export { changeChannel, keyChannel, progressChannel, stopChannel } from './chann
 export type { StepMessage } from './channels';
 export { fatalCount } from './fatal-count';
 export { queuePositions } from './fair-queue';
-export type { Wanted } from './fair-queue';
+export type { Wanted } from './claims';
 export { forgetReplies } from './forget-replies';
 export { ImageTaskLifeCycle } from './image-task-life-cycle';
 export type { NewTask } from './insert-tasks';

@@ -1,19 +1,31 @@
 import type { Config } from '@app/config';
-import { assertReceiverAllowed, ConflictError, defaults, Generation, isIdentifier, NotFoundError } from '@app/domain';
-import type { CreateGenerationDto } from '@app/domain/http';
+import {
+  assertReceiverAllowed,
+  ConflictError,
+  defaults,
+  Generation,
+  isIdentifier,
+  newIdentifier,
+  NotFoundError,
+} from '@app/domain';
+import type { CreateGenerationDto, GenerationRecord } from '@app/domain/http';
 import { GenerationDto } from '@app/domain/http';
 import { CONFIG } from '@app/foundation';
+import type { NewTask } from '@app/image-tasks';
 import { ImageTaskLifeCycle } from '@app/image-tasks';
+import type { ModelDefaults } from '@app/model-store';
 import { crashPoint } from '@app/process';
 import { Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
+import type { Admission } from '../admission/admission.service';
 import { AdmissionService } from '../admission/admission.service';
 import type { CallerKey } from '../auth/caller-key';
 import { assertDrawable } from '../models/assert-drawable';
 import { ModelsService } from '../models/models.service';
 import { PromptLengths } from '../models/prompt-lengths.service';
+import { resolvedOrder } from '../models/resolved-order';
 import { ImageUrls } from '../images/image-urls';
 import type { List } from '../infrastructure/list';
 import { listOf } from '../infrastructure/list';
@@ -22,7 +34,6 @@ import { filterTasks } from '../infrastructure/task-filter';
 import { StoredFiles } from '../storage-use/stored-files';
 import type { FoundGeneration } from './generations.reader';
 import { GenerationsReader } from './generations.reader';
-import { asInserted, newGeneration } from './new-generation';
 
 /** A caller's Generations. */
 @Injectable()
@@ -107,4 +118,48 @@ export class GenerationsService {
     if (!found) throw new NotFoundError('Generation');
     return found;
   }
+}
+
+/**
+ * The row of a new Generation's task, with every default resolved and the seed chosen.
+ * @param own defaults of the model that will draw it
+ */
+function newGeneration(
+  ownerId: string,
+  dto: CreateGenerationDto,
+  admission: Admission,
+  own: ModelDefaults,
+): NewGeneration {
+  return {
+    id: newIdentifier(),
+    kind: 'generation',
+    ownerId,
+    finetuneId: null,
+    prompt: dto.prompt,
+    negativePrompt: dto.negative_prompt ?? null,
+    model: dto.model ?? defaults.model,
+    ...resolvedOrder(
+      {
+        ...dto,
+        aspectRatio: dto.aspect_ratio,
+        highResolution: dto.high_resolution,
+        outputFormat: dto.output_format,
+        promptWeighting: dto.prompt_weighting,
+      },
+      own,
+    ),
+    numImages: dto.num_generations ?? defaults.numGenerations,
+    promptChunks: null,
+    createdAt: new Date(),
+    ...admission,
+    generation: { webhook: dto.webhook ?? null, metadata: dto.metadata ?? null },
+  };
+}
+
+type NewGeneration = NewTask & Required<Pick<NewTask, 'generation'>>;
+
+/** The row as a query would return it right after the insert. */
+function asInserted({ generation, ...task }: NewGeneration): GenerationRecord {
+  const untouched = { upscaler: null, servedBy: null, error: null, completedAt: null };
+  return { id: task.id, ...generation, task: { ...task, ...untouched, status: 'queued' } };
 }
