@@ -4,10 +4,10 @@ import type { ErrorCode } from './error-table';
 export const errorMeanings: Readonly<Record<ErrorCode, string>> = {
   ValidationFailed: 'A field or a parameter is missing or has a wrong value; `errors` says which. Correct it.',
   MalformedBody:
-    'The body is no JSON that can be read: not UTF-8, cut short, nested too deeply, or with a name twice in one object.',
+    'The body cannot be read: JSON that is not UTF-8, is cut short or has a syntax error, or a file that is empty or breaks off.',
   PromptMissing: 'The prompt is missing, null or empty.',
   FineTuneNameMissing: 'The name of the Fine-Tune is missing, null or empty.',
-  FineTuneImagesMissing: '`images_url` is missing, null or empty.',
+  FineTuneImagesMissing: '`images_url` is an empty list.',
   FineTuneImagesNotEnough: '`images_url` has fewer pictures than a Fine-Tune needs.',
   IdempotencyKeyInvalid: 'The Idempotency-Key is empty, too long or has other than visible ASCII characters.',
   BadRequest:
@@ -31,7 +31,7 @@ export const errorMeanings: Readonly<Record<ErrorCode, string>> = {
   IdempotencyKeyInUse: 'The first request with this Idempotency-Key is still running. Repeat it after `Retry-After`.',
   KeyInUse: 'A key cannot revoke itself. Use another key of the scope `admin`, or the command.',
   KeyRevoked: 'The key was revoked, and cannot be changed any more. Make a new key.',
-  BodyTooLarge: 'The body has more bytes, fields or objects than this path takes.',
+  BodyTooLarge: 'The body has more bytes than this path takes.',
   UnsupportedMediaType:
     'The body has another type than this path takes, or is compressed. Send `application/json`, or the type that `detail` names.',
   ModelNotInstalled: 'No model of this name is installed. `GET /v1/models` lists those that are.',
