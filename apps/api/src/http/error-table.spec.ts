@@ -7,7 +7,8 @@ const root = join(__dirname, '../../../..');
 const text = ['apps/api/src', 'libs/domain/src', 'libs/diffusion/src/finetune', 'libs/image-tasks/src']
   .flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-      .filter((file) => /(?<!spec)\.ts$/.test(file) && !file.endsWith('error-table.ts'))
+      // The documents name codes in examples, and give none.
+      .filter((file) => /(?<!spec)\.ts$/.test(file) && !file.endsWith('error-table.ts') && !file.startsWith('docs/'))
       .map((file) => readFileSync(join(root, folder, file), 'utf8')),
   )
   .join('\n');
