@@ -1,5 +1,6 @@
 import type { WebhookDeliveryDto } from '@app/domain/http';
 import { newIdentifier, WebhookDelivery } from '@app/domain';
+import { DeliveriesSweeper } from '../../apps/api/src/webhooks/deliveries.sweeper';
 import { failuresToOpen, hostConcurrency } from '../../apps/api/src/webhooks/receiver-gate';
 import { itOnce } from '../support/back-ends';
 import type { TestApi, TestKey } from '../support/api';
@@ -253,5 +254,20 @@ describe('The webhook log', () => {
     await redeliver(id, skipped.id);
     const tried = await deliveryOf(id, ({ attempts }) => attempts.length === 1);
     expect(tried.attempts[0].status_code).toBe(500);
+
+    // A redelivery that was requested and lost its job: the sweeper's job tries the receiver too.
+    const { enqueued } = await api.dataSource.manager.findOneByOrFail(WebhookDelivery, { id: skipped.id });
+    const past = new Date(Date.now() - 60_000);
+    await api.dataSource.manager.update(
+      WebhookDelivery,
+      { id: skipped.id },
+      { enqueued: enqueued + 1, askedAt: new Date(), nextAttemptAt: past },
+    );
+    await api.app.get(DeliveriesSweeper).sweep();
+    const swept = await until(async () => {
+      const row = await api.dataSource.manager.findOneByOrFail(WebhookDelivery, { id: skipped.id });
+      return (row.nextAttemptAt?.getTime() ?? 0) > past.getTime() && row;
+    }, 'the delivery is attempted or put off');
+    expect(swept.attemptCount).toBe(2);
   });
 });

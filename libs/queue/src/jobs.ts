@@ -5,11 +5,7 @@ export interface JobData {
   /** Settles a sandbox key's task; for the api processes. */
   sandbox: { taskId: string };
   /** Makes one attempt of a webhook delivery; for the api processes. */
-  webhooks: {
-    deliveryId: string;
-    /** Somebody requested this attempt. */
-    asked?: boolean;
-  };
+  webhooks: { deliveryId: string };
 }
 
 export type QueueName = keyof JobData;

@@ -66,7 +66,7 @@ async function tryAgain(transaction: JobTransaction, { id, enqueued: before }: W
     { id },
     { status: 'pending', enqueued, nextAttemptAt: new Date(), askedAt: new Date(), completedAt: null },
   );
-  await transaction.enqueue('webhooks', { id: jobIdOf(id, enqueued), data: { deliveryId: id, asked: true } });
+  await transaction.enqueue('webhooks', { id: jobIdOf(id, enqueued), data: { deliveryId: id } });
 }
 
 /** With its last attempts only: a caller may request any number of them. */

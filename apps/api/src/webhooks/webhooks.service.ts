@@ -6,7 +6,7 @@ import type { JobData } from '@app/queue';
 import { jobIdOf, Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { Repository } from 'typeorm';
+import { MoreThanOrEqual, Repository } from 'typeorm';
 import { FinetunePromptsService } from '../finetune-prompts/finetune-prompts.service';
 import { GenerationsService } from '../text-to-image/generations.service';
 import type { ReceiverAnswer } from './receiver-gate';
@@ -51,9 +51,10 @@ export class WebhooksService {
    * Makes one attempt of a pending delivery. One that was settled, deleted or given another job meanwhile is left alone.
    * @returns `waitMs` if the receiver has no free slot: the same job must come again after that.
    */
-  async attempt({ deliveryId, asked: isRedelivery }: JobData['webhooks'], jobId: string): Promise<{ waitMs?: number }> {
+  async attempt({ deliveryId }: JobData['webhooks'], jobId: string): Promise<{ waitMs?: number }> {
     const delivery = await this.deliveries.findOneBy({ id: deliveryId, status: 'pending' });
     if (!delivery || jobIdOf(delivery.id, delivery.enqueued) !== jobId) return {};
+    const isRedelivery = await this.isRequested(delivery);
     const entry = this.gate.enter({ host: new URL(delivery.url).host, ownerId: delivery.ownerId, isRedelivery });
     if ('waitMs' in entry) return this.postpone(delivery, entry.waitMs);
     let answer: ReceiverAnswer = 'not asked';
@@ -76,6 +77,13 @@ export class WebhooksService {
     } finally {
       entry.leave(answer);
     }
+  }
+
+  /** Whether somebody requested the next attempt: the row says so, because a job may be lost and made again. */
+  private async isRequested({ id, askedAt }: WebhookDelivery): Promise<boolean> {
+    if (!askedAt) return false;
+    const attempts = this.deliveries.manager.getRepository(WebhookAttempt);
+    return !(await attempts.existsBy({ deliveryId: id, startedAt: MoreThanOrEqual(askedAt) }));
   }
 
   /** Lets a delivery wait for a slot of its receiver, or fail if it has waited for too long. */
