@@ -44,7 +44,7 @@ const scaleOut = [
 ];
 
 /**
- * unit: milliseconds, no I/O. golden: arrays recorded from diffusers. integration: real PostgreSQL and queue. e2e: both apps as
+ * unit: milliseconds, no database and no app. golden: arrays recorded from diffusers. integration: real PostgreSQL and queue. e2e: both apps as
  * processes. scale-out: some of these two again, on Redis and S3.
  */
 export default {

@@ -38,7 +38,7 @@ export class WebhooksService {
     metrics: Metrics,
   ) {
     this.attempts = metrics.counter('webhook_tries_total', {
-      help: 'Tries by what they made of their delivery; pending: it is tried again.',
+      help: 'Webhook attempts by the status of their delivery afterwards; pending: another attempt follows.',
       labels: ['outcome'],
     });
     this.seconds = metrics.histogram('webhook_try_seconds', {
