@@ -4,6 +4,7 @@ import type { AspectRatio, Drawing } from '../drawings/drawing';
 import { areFinetunesLoaded, finetuneOf } from '../finetunes/finetunes';
 import { choiceOf, modelChoices } from '../models/models';
 import { sessionSignal } from '../session/session-signal';
+import { seemsToLack } from './name-hint';
 
 export type Scheduler = components['schemas']['Scheduler'];
 
@@ -58,10 +59,10 @@ export const defaults = computed(() => {
   return { cfg, steps };
 });
 
-/** Whether the prompt has the Fine-Tune's name, without which the service refuses it. */
+/** Whether the prompt seems to lack the Fine-Tune's name, without which the service refuses it. */
 export const lacksName = computed(() => {
   const name = drawnWith.value?.name;
-  return name !== undefined && !draft.value.prompt.toLowerCase().includes(name.toLowerCase());
+  return name !== undefined && seemsToLack(draft.value.prompt, name);
 });
 
 /** Fills the form with what a drawing was made of. */

@@ -15,7 +15,7 @@ export function PromptForm() {
   const { prompt, negativePrompt } = draft.value;
   const submit = async (event: Event): Promise<void> => {
     event.preventDefault();
-    if (isSending || prompt.trim() === '' || lacksName.value) return;
+    if (isSending || prompt.trim() === '') return;
     setSending(true);
     await attempt(startDrawing);
     setSending(false);
@@ -68,7 +68,7 @@ function Submit({ isSending }: { isSending: boolean }) {
   return (
     <>
       {hasNoModel && <p class="problem">{texts.draw.noModel}</p>}
-      <button class="button is-primary is-wide" disabled={isSending || isEmpty || lacksName.value || hasNoModel}>
+      <button class="button is-primary is-wide" disabled={isSending || isEmpty || hasNoModel}>
         {isSending ? texts.draw.submitting : texts.draw.submit}
         <kbd aria-hidden="true">{texts.draw.shortcut}</kbd>
       </button>

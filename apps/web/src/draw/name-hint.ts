@@ -1,0 +1,12 @@
+/** Form in which spelling differences that the service ignores are gone: case, Unicode form, spaces or hyphens. */
+const plain = (text: string): string =>
+  text
+    .normalize('NFC')
+    .toLowerCase()
+    .replace(/[\s-]+/g, ' ')
+    .trim();
+
+/** Whether a prompt seems to lack a Fine-Tune's name. Only a hint: the service, which compares whole words, decides. */
+export function seemsToLack(prompt: string, name: string): boolean {
+  return !plain(prompt).includes(plain(name));
+}
