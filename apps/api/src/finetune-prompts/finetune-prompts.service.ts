@@ -68,7 +68,7 @@ export class FinetunePromptsService {
           cfg: dto.cfg,
           steps: dto.steps,
           aspectRatio: dto.aspect_ratio,
-          ...fieldsInCommon(dto),
+          ...fieldsOfBothBodies(dto),
         },
         createdAt,
         served.defaults,
@@ -111,7 +111,7 @@ export class FinetunePromptsService {
             cfg: style.cfg,
             steps: style.steps,
             aspectRatio: aspectRatioOf(dto),
-            ...fieldsInCommon(dto),
+            ...fieldsOfBothBodies(dto),
           },
           createdAt,
           served.defaults,
@@ -200,7 +200,12 @@ export class FinetunePromptsService {
 }
 
 /** What a Prompt takes from either body as it is. */
-function fieldsInCommon({ seed, high_resolution: highResolution, metadata, webhook }: CreatePromptDto | ApplyStyleDto) {
+function fieldsOfBothBodies({
+  seed,
+  high_resolution: highResolution,
+  metadata,
+  webhook,
+}: CreatePromptDto | ApplyStyleDto) {
   return { seed, highResolution, metadata, webhook };
 }
 

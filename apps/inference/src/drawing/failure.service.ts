@@ -30,7 +30,7 @@ export class FailureService {
       await withRetries(() => this.lifeCycle.release(task));
       this.logger.log('given back, because the process ends', about);
     } else {
-      // What an engine draws when it is lost need not be at fault; of the same count as deaths of the worker.
+      // A lost engine may be another task's fault, so it counts as a death of the worker and not as this task's failure.
       const because = error instanceof EngineLostError ? 'died' : 'failed';
       const tries = because === 'died' ? deathsAfter(task) : task.failures + 1;
       if (tries >= fatalCount) {

@@ -50,7 +50,7 @@ async function drawPrompts(finetuneId: string, wanted: Draft): Promise<Drawing[]
 
 function generationBody(wanted: Draft): NewGeneration {
   return {
-    ...fieldsInCommon(wanted),
+    ...sharedFields(wanted),
     seed: wanted.seed,
     ...(wanted.count > 1 && { num_generations: wanted.count }),
     ...(wanted.model !== undefined && { model: wanted.model }),
@@ -59,10 +59,10 @@ function generationBody(wanted: Draft): NewGeneration {
 }
 
 function promptBody(wanted: Draft, index: number): NewPrompt {
-  return { ...fieldsInCommon(wanted), seed: seedOf(wanted, index) };
+  return { ...sharedFields(wanted), seed: seedOf(wanted, index) };
 }
 
-function fieldsInCommon({ prompt, negativePrompt, aspectRatio, cfg, steps, highResolution }: Draft) {
+function sharedFields({ prompt, negativePrompt, aspectRatio, cfg, steps, highResolution }: Draft) {
   return {
     prompt,
     aspect_ratio: aspectRatio,

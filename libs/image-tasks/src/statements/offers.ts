@@ -2,7 +2,7 @@ import { silentMs, workerBeatMs } from '../live-workers';
 import { queueHeads } from './queue-heads';
 
 /**
- * For so long no worker must have had a model before its tasks are offered to any, and a task must have waited: a worker that
+ * A task is offered to every worker only if it has waited this long and no worker has had its model for this long: a worker that
  * restarts, and one that is about to find a new model, must not cost a picture.
  */
 export const strayAfterMs = 15_000;
