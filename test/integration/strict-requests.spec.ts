@@ -43,7 +43,7 @@ describe('Requests that the service does not take as they are', () => {
 
     it.each([
       ['no host', 'GET /v1/models HTTP/1.1\r\n\r\n', 400],
-      ['a wish that nobody knows', `${post}Expect: tea\r\n\r\n`, 417],
+      ['an unknown Expect header', `${post}Expect: tea\r\n\r\n`, 417],
     ])('answers %s in its turn, and carries out nothing behind it', async (_, text, status) => {
       const before = await drawings();
       const answers = (await sent(`${models()}${text}${drawing()}`)).split(/(?=HTTP\/1\.1 )/);
@@ -53,7 +53,7 @@ describe('Requests that the service does not take as they are', () => {
 
     it.each([
       ['what is no HTTP', 'GARBAGE\r\n\r\n'],
-      ['a wish for a proxy', 'CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n'],
+      ['a CONNECT request', 'CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n'],
     ])('writes nothing of %s into an answer that is open', async (_, text) => {
       const waiting = drawing().replace('\r\nContent-Type', '\r\nPrefer: wait=60\r\nContent-Type');
       const before = await drawings();
@@ -81,8 +81,8 @@ describe('Requests that the service does not take as they are', () => {
       ['a header with a control character', `${post}X-A: a\u0001b\r\n\r\n`, 400],
       ['two lengths', `${post}Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n`, 400],
       ['no host', 'GET /v1/models HTTP/1.1\r\n\r\n', 400],
-      ['a wish that nobody knows', `${post}Expect: tea\r\n\r\n`, 417],
-      ['a wish for a proxy', 'CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n', 501],
+      ['an unknown Expect header', `${post}Expect: tea\r\n\r\n`, 417],
+      ['a CONNECT request', 'CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n', 501],
       ['headers that are too large', `${post}X-A: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
     ])('answers %s with a problem', async (_, text, status) => {
       const [head, body] = (await sent(text)).split('\r\n\r\n');
