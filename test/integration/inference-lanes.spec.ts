@@ -48,9 +48,13 @@ describe('an engine with two threads, which draws several pictures in lanes', ()
     rmSync(cacheDir, { recursive: true, force: true });
   });
 
-  function engineWith({ memoryBytes, ...rest }: Partial<EngineOptions> & { memoryBytes?: number }): Engine {
+  function engineWith({
+    memoryBytes,
+    intraOpNumThreads = 2,
+    ...rest
+  }: Partial<EngineOptions> & { memoryBytes?: number; intraOpNumThreads?: number }): Engine {
     return new Engine({
-      settings: { device: 'cpu', intraOpNumThreads: 2, memoryBytes, cacheDir },
+      settings: { device: 'cpu', intraOpNumThreads, memoryBytes, cacheDir },
       stallMs: 60_000,
       threadFile,
       onStep: (step) => steps.push(step),

@@ -116,7 +116,7 @@ describe.each([1, 2])('requests that one engine of %d threads draws side by side
 
   it('have that part also where one owner’s pictures need little but decoding', async () => {
     const many = { numInferenceSteps: 1, numImages: 8, guidanceScale: 1 };
-    const greedy = Array.from({ length: 12 }, (_, i): Named => [
+    const greedy = Array.from({ length: 30 }, (_, i): Named => [
       `greedy ${i}`,
       draw({ ...many, seed: i }, { owner: 'greedy' }),
     ]);
