@@ -1,9 +1,9 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { open, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { readModelFolder, StableDiffusionPipeline } from '@app/diffusion';
 import { BenchEngine } from '../bench-engine';
 import { dist } from '../child';
@@ -11,11 +11,13 @@ import { interleave, msOf } from '../rounds';
 import type { BenchOptions, Section } from '../section';
 import { figure, ratios } from '../section';
 
+const pieceBytes = 16 * 1024 * 1024;
+
 export const start: Section = {
   name: 'start',
   title: 'Start',
   about:
-    'Loading the model without and with its optimised graphs in the cache, divided by the time of reading its graphs’ files; and from the start of a process with an engine ' +
+    'Loading the model without and with its optimised graphs in the cache, divided by the time of reading all files of its graphs; and from the start of a process with an engine ' +
     'to its first picture of one step, divided by such a picture of an engine that runs.',
   rounds: 7,
   async measure(options) {
@@ -47,9 +49,17 @@ export const start: Section = {
   },
 };
 
+/** Reads each graph and the files beside it, where the weights of a large one are; in pieces, because a file may have more bytes than a buffer. */
 async function readGraphs({ model }: BenchOptions): Promise<void> {
   const { textEncoder, unet, vaeDecoder } = await readModelFolder(model, 'cpu');
-  for (const { path } of [textEncoder, unet, vaeDecoder]) await readFile(path);
+  const piece = Buffer.alloc(pieceBytes);
+  for (const folder of new Set([textEncoder, unet, vaeDecoder].map(({ path }) => dirname(path))))
+    for (const entry of await readdir(folder, { withFileTypes: true })) {
+      if (entry.isDirectory()) continue;
+      const file = await open(join(folder, entry.name));
+      while ((await file.read(piece)).bytesRead > 0);
+      await file.close();
+    }
 }
 
 async function load({ model, threads }: BenchOptions, optimizedModelDir: string): Promise<number> {
