@@ -44,13 +44,32 @@ describe(CallTimes.name, () => {
     expect(times.rowMs).toBeCloseTo(19 / 4, 1);
   });
 
+  it('is changed by a quarter by one call during which the machine stalled', () => {
+    const times = measured([2, 10], [4, 14], [2, 10], [4, 14]);
+    const before = times.rowMs;
+    times.noteDecoding(100);
+    times.note('square', 2, 20_000);
+    times.noteDecoding(20_000);
+    expect(times.rowMs).toBeCloseTo(1.25 * before);
+    expect(times.decodeRows).toBeCloseTo(125 / times.rowMs);
+    expect(times.isSharingSooner('square', 2)).toBe(true);
+    times.note('square', 4, 20_000);
+    expect(times.isSharingSooner('square', 2)).toBe(true);
+  });
+
+  it('learns within a few calls that all have become slower', () => {
+    const times = measured([2, 10], [2, 10]);
+    for (let i = 0; i < 20; i++) times.note('square', 2, 100);
+    expect(times.rowMs).toBeGreaterThan(48);
+  });
+
   it('tells decoding in rows of a call, once both are known', () => {
     const times = new CallTimes();
     times.noteDecoding(300);
     expect(times.decodeRows).toBe(0);
     for (let i = 0; i < 2; i++) times.note('square', 2, 40);
     expect(times.decodeRows).toBe(15);
-    times.noteDecoding(700);
-    expect(times.decodeRows).toBe(20);
+    times.noteDecoding(500);
+    expect(times.decodeRows).toBe(17.5);
   });
 });

@@ -1,5 +1,11 @@
 /** The weight of a new measurement in the moving average. */
 const weight = 0.25;
+/**
+ * A measurement counts as at most so many times the average. When the machine stalls, one call takes as long as hundreds, and the
+ * average would be wrong for dozens of calls; so one call raises it by a quarter, and what has really become slower is still learnt
+ * within a few calls.
+ */
+const mostOfAverage = 2;
 /** A measurement is forgotten when so many other calls of the group have come since, so that one bad measurement does not stick. */
 const keptCalls = 300;
 /** Groups are as many as there are models, sizes and prompt lengths; those that were used longest ago are forgotten. */
@@ -71,5 +77,5 @@ export class CallTimes {
 }
 
 function averaged(before: number | undefined, ms: number): number {
-  return before === undefined ? ms : before + (ms - before) * weight;
+  return before === undefined ? ms : before + (Math.min(ms, mostOfAverage * before) - before) * weight;
 }
