@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { schedulerNames } from '@app/domain';
 import type { SchedulerJson } from '../../libs/diffusion/src/schedulers';
-import { schedulerNameOf } from '../../libs/diffusion/src/schedulers';
+import { schedulerClassNames, schedulerNameOf } from '../../libs/diffusion/src/schedulers';
 
 const page = readFileSync(join(__dirname, '..', '..', 'docs', 'coming-from.md'), 'utf8');
 const section = page.slice(page.indexOf('\n## Schedulers\n'));
@@ -24,6 +24,13 @@ function configOf(className: string, settings: readonly string[]): SchedulerJson
 describe('The table of schedulers in docs/coming-from.md', () => {
   it('has each word that a request may have, and no others', () => {
     expect(rows.map(([name]) => name)).toEqual(schedulerNames);
+  });
+
+  it('has each class that a model may name as its own', () => {
+    const classes = section.split('\n').flatMap((line) => quoted(line.split('|')[2] ?? ''));
+    expect([...new Set(classes)].filter((name) => name.endsWith('Scheduler')).sort()).toEqual(
+      [...schedulerClassNames].sort(),
+    );
   });
 
   it.each(rows)('calls %s what GET /v1/models calls it: %s', (name, className, settings) => {

@@ -75,11 +75,18 @@ describe('models command', () => {
     await run(`add ${join(folder, 'models/fast')} --as faster --steps 2`);
     const [, faster] = JSON.parse((await run('list --json')).stdout) as { defaults: object }[];
     expect(faster.defaults).toEqual({ steps: 2, cfg: 1, scheduler: 'lcm' });
-    expect(await run(`add ${diffusers} --as slow --steps 400`)).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: 'What was given has steps that are no integer from 1 to 50.\n',
-    });
+    for (const [option, value, reason] of [
+      ['--steps <n>', '400', 'It must be an integer from 1 to 50.'],
+      ['--cfg <n>', 'none', 'It must be a number from 1 to 20.'],
+      ['--scheduler <name>', 'karras', 'Allowed choices are ddim, ddpm, '],
+    ] as const)
+      expect(await run(`add ${diffusers} --as slow ${option.split(' ')[0]} ${value}`)).toEqual({
+        code: 2,
+        stdout: '',
+        stderr: expect.stringContaining(
+          `error: option '${option}' argument '${value}' is invalid. ${reason}`,
+        ) as string,
+      });
   });
 
   it('asks before it removes the bundled model, and does nothing where nobody can answer', async () => {

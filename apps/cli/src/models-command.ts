@@ -3,6 +3,7 @@ import type { ProgressOutput } from './progress-line';
 import { ConfigError, loadConfig } from '@app/config';
 import { demoModel, formatBytes, ModelStore, ModelStoreError, shortHash } from '@app/model-store';
 import { Command, CommanderError } from 'commander';
+import { defaultOptions } from './default-options';
 import { knownModels } from './known-models';
 import { ProgressLine } from './progress-line';
 
@@ -74,21 +75,19 @@ function defineList(models: Command, { modelsDir, store, print }: Session): void
     .action(async ({ json }: { json?: true }) => {
       const installed = await store.list();
       if (json) print(JSON.stringify(installed, undefined, 2));
-      else if (installed.length === 0) print(`No models are installed in ${modelsDir}.`);
+      else if (installed.length === 0)
+        print(`No models are installed in ${modelsDir}. If they are elsewhere, set MODELS_DIR.`);
       else print(table(installed));
     });
 }
 
 function defineAdd(models: Command, { store, progress, watched, print }: Session): void {
-  models
+  const add = models
     .command('add')
     .description('install a model from a folder, or from a repository of the Hugging Face hub')
     .argument('<source>', 'a folder, or owner/name or owner/name@revision')
     .requiredOption('--as <name>', 'name to install under, such as sd1.5 or sd2.1')
     .option('--revision <revision>', 'branch, tag or commit of the repository')
-    .option('--steps <n>', 'steps where a request does not say: 1 to 8 for most distilled models', Number)
-    .option('--cfg <n>', 'guidance where a request does not say: 1 for a model that takes none', Number)
-    .option('--scheduler <name>', 'scheduler where a request does not say, such as lcm')
     .option('--json', 'as JSON')
     .addHelpText('after', knownModels)
     .action(async (source: string, options: { as: string; revision?: string; json?: true } & ModelDefaults) => {
@@ -101,6 +100,7 @@ function defineAdd(models: Command, { store, progress, watched, print }: Session
       if (model.requiresCuda)
         print('Its graphs are fused for CUDA: it needs a CUDA device, the CPU cannot draw with it.');
     });
+  for (const option of defaultOptions) add.addOption(option);
 }
 
 function defineVerify(models: Command, { store, progress, watched, print, exitWith }: Session): void {

@@ -9,5 +9,6 @@ export {
 } from './model/model-defaults';
 export type { ModelDefaults } from './model/model-defaults';
 export { readModelFolder } from './model/model-folder';
+export { schedulerNames } from './schedulers';
 export { ClipTokenizer } from './tokenizer/clip-tokenizer';
 export { countChunks } from './tokenizer/prompt-chunks';

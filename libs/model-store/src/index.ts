@@ -3,6 +3,7 @@ export { formatBytes } from './disk-space';
 export type { ModelProgress } from './model-progress';
 export { ModelStore } from './model-store';
 export type { InstalledModel } from './model-store';
+export { defaultsRange, schedulerNames } from '@app/diffusion/files';
 export type { ModelDefaults } from '@app/diffusion/files';
 export { ModelStoreError } from './model-store-error';
 export type { VerifyReport } from './verify-model';

@@ -11,7 +11,7 @@ import type { WeightSite } from './weight-sites';
  * Upper bound of a layer's rank, unless the shorter side of its weight is longer: a higher rank adds nothing. Published LoRAs
  * have ranks up to 1,024, whatever the layer.
  */
-const MAX_RANK = 1024;
+export const MAX_RANK = 1024;
 
 /** Most multiplications of a merge: four times those of a LoRA of rank 128 on every layer of SD 1.5; about ten seconds on two cores. */
 const MAX_MULTIPLICATIONS = 5e11;
