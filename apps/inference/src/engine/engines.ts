@@ -1,4 +1,5 @@
 import type { JsonLogger } from '@app/observability';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from '@app/config';
 import type { Device } from '@app/diffusion';
@@ -59,10 +60,11 @@ export class Engines {
     { threadFile, onLoaded, onStep, onStall }: EnginesOptions = {},
   ): Promise<Engines> {
     const wanted = config.devices === 'auto' ? (['auto'] as const) : config.devices;
+    const threads = threadsOf(config, logger);
     const engines = new Map<Device, Engine>();
     for (const device of wanted) {
       const engine: Engine = new Engine({
-        settings: settingsOf(config, device),
+        settings: settingsOf(config, device, threads),
         ...(threadFile && { threadFile }),
         onLoaded: (loaded) => {
           const { key, loadMs, modelBytes, totalBytes } = loaded;
@@ -82,7 +84,7 @@ export class Engines {
     }
     logger.log(`drawing on ${[...engines.keys()].join(', ')}`, {
       wanted: config.devices,
-      threads: config.inferenceThreads,
+      threads,
     });
     return new Engines(engines);
   }
@@ -101,11 +103,24 @@ export class Engines {
   }
 }
 
-function settingsOf(config: EnginesConfig, device: Device | 'auto'): EngineSettings {
+/**
+ * Threads of the engines, at most one a core: more only take turns. Too many are a warning and no error, because machines of several
+ * sizes often share one environment, and an api that reads it draws nothing.
+ */
+function threadsOf({ inferenceThreads }: EnginesConfig, logger: JsonLogger): number {
+  const cores = availableParallelism();
+  if (inferenceThreads > cores)
+    logger.warn(
+      `INFERENCE_THREADS is ${inferenceThreads}, and this machine has ${cores} cores: ${cores} threads are used`,
+    );
+  return Math.min(inferenceThreads, cores);
+}
+
+function settingsOf(config: EnginesConfig, device: Device | 'auto', threads: number): EngineSettings {
   return {
     device,
     // Rows of one call share the cores; there is at most one engine on the CPU.
-    intraOpNumThreads: config.inferenceThreads,
+    intraOpNumThreads: threads,
     ...(config.inferenceMemoryMb && { memoryBytes: config.inferenceMemoryMb * 2 ** 20 }),
     cacheDir: join(config.dataDir, 'cache'),
     mergedCacheBytes: config.mergedCacheMb * 2 ** 20,
