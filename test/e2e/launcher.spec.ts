@@ -274,6 +274,19 @@ describe('npm start', () => {
       await expect(refusal({ MODELS_DIR: empty })).resolves.toContain(`There is no model in ${empty}`);
     });
 
+    it('when the device is not there, at once', async () => {
+      const launcher = launch({ DEVICE: 'cuda:99' });
+      await expect(launcher.ended).resolves.toBe(1);
+      const { output } = launcher;
+      expect(output.match(/cuda:99/g)).toHaveLength(1);
+      expect(output).toMatch(
+        /^inference: The inference process could not start: DEVICE names cuda:99, which cannot be used here: [^\n]+\. docs\/gpu-host\.md says [^\n]+$/m,
+      );
+      expect(output).toMatch(/^The inference does not start with these settings; its log is .*inference\.log\.\n$/m);
+      expect(output).not.toMatch(/restarted|ONNX Runtime says|onnxruntime/);
+      expect(readFileSync(join(dataDir, 'logs', 'inference.log'), 'utf8').match(/cuda:99/g)).toHaveLength(1);
+    });
+
     it('when HOST is not an address of this machine', async () => {
       await expect(refusal({ HOST: '192.0.2.1' })).resolves.toContain('HOST is "192.0.2.1"');
     });

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
+import { misconfiguredExitCode } from '@app/process';
 import type { LogFile } from './log-file';
 import { HangDetector, hangTimeoutMs } from './hang-detector';
 import { readLogLine } from './log-line';
@@ -15,6 +16,9 @@ const stableMs = 60_000;
 /** After this many crashes before the process was ready, a restart does not help. */
 const maxCrashesBeforeReady = 3;
 const pollMs = 50;
+
+const endedWith = (code: number | string | null | undefined): string => `exit code ${code}`;
+const misconfigured = endedWith(misconfiguredExitCode);
 
 /** A process of the service, and how to reach it. */
 export interface ProcessDescription {
@@ -47,7 +51,7 @@ export class SupervisedProcess {
 
   /**
    * Starts the process and resolves when it can do its work.
-   * @throws StartError when it repeatedly ends before.
+   * @throws StartError when it repeatedly ends before, or says by its exit code that a restart does not help.
    */
   async start(): Promise<void> {
     this.running = this.keepRunning();
@@ -84,6 +88,10 @@ export class SupervisedProcess {
       const startedAt = Date.now();
       const reason = await this.runOnce();
       if (this.stopping.signal.aborted) return;
+      if (!this.isReady && reason === misconfigured) {
+        this.failure = new StartError(`The ${name} does not start with these settings; its log is ${this.log.path}.`);
+        return;
+      }
       crashes = Date.now() - startedAt > stableMs ? 1 : crashes + 1;
       if (!this.isReady && crashes >= maxCrashesBeforeReady) {
         this.failure = new StartError(`The ${name} does not start (${reason}); its log is ${this.log.path}.`);
@@ -110,7 +118,7 @@ export class SupervisedProcess {
     const { stdout, stderr } = child as ChildProcessWithoutNullStreams;
     this.child = child;
     const ended = once(child, 'close').then(
-      ([code, signal]: (number | string | null)[]) => String(signal ?? `exit code ${code}`),
+      ([code, signal]: (number | string | null)[]) => String(signal ?? endedWith(code)),
       (error: Error) => error.message,
     );
     this.ended = ended;

@@ -15,6 +15,9 @@ const framework: ReadonlySet<string> = new Set([
   'RoutesResolver',
 ]);
 
+/** The context in which Nest logs why it could not start; `main` says that to the user. */
+const startFailure = 'ExceptionHandler';
+
 /** JSON log lines on standard output, for Nest and for our own services. */
 export class JsonLogger implements LoggerService {
   private readonly pino: pino.Logger;
@@ -31,7 +34,7 @@ export class JsonLogger implements LoggerService {
   }
 
   error(message: unknown, ...rest: unknown[]): void {
-    this.write('error', message, rest);
+    this.write(rest.at(-1) === startFailure ? 'debug' : 'error', message, rest);
   }
 
   warn(message: unknown, ...rest: unknown[]): void {

@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import type { Device } from '@app/diffusion';
 import { executionProviders, gpuIndex, identityModel, providerOf } from '@app/diffusion';
 import { InferenceSession } from 'onnxruntime-node';
+import { problemOfDevice } from './device-problem';
 
 /** Assumed memory of a GPU that does not report it. */
 const unknownGpuBytes = 8 * 2 ** 30;
@@ -22,7 +23,9 @@ export async function chooseDevice(wanted: Device | 'auto'): Promise<Device> {
   if (wanted !== 'auto') {
     const reason = await problemOf(wanted);
     if (reason === undefined) return wanted;
-    throw new DeviceUnavailableError(`The device ${wanted} cannot be used: ${reason}`);
+    throw new DeviceUnavailableError(
+      `DEVICE names ${wanted}, which cannot be used here: ${reason}. docs/gpu-host.md says what a GPU needs; with DEVICE=auto the processor draws where there is none.`,
+    );
   }
   if ((await problemOf('cuda:0')) === undefined) return 'cuda:0';
   // A software device of Vulkan is slower than the CPU's own provider.
@@ -43,7 +46,7 @@ export async function defaultMemoryBytes(device: Device): Promise<number> {
   return (megabytes > 0 ? megabytes * 2 ** 20 : unknownGpuBytes) * 0.85;
 }
 
-/** Why nothing can be drawn on a device, in one line; undefined if it works. */
+/** Why nothing can be drawn on a device, as the end of a sentence; undefined if it works. */
 async function problemOf(device: Device): Promise<string | undefined> {
   if (device === 'cpu') return undefined;
   try {
@@ -54,7 +57,7 @@ async function problemOf(device: Device): Promise<string | undefined> {
     await session.release();
     return undefined;
   } catch (error) {
-    return (error as Error).message.split('\n')[0];
+    return problemOfDevice(device, (error as Error).message);
   }
 }
 
