@@ -4,7 +4,7 @@ import type { ImageTask } from '@app/domain';
 import { ImageTaskLifeCycle, fatalCount, strayAfterMs } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import type { JobData } from '@app/queue';
-import { ClockWatch, queueNames } from '@app/queue';
+import { ClockWatch, lockLost, lostLock, queueNames } from '@app/queue';
 import { OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullmq';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Inject } from '@nestjs/common';
@@ -171,11 +171,18 @@ export class DrawingProcessor extends WorkerHost implements OnApplicationBootstr
 
   @OnWorkerEvent('error')
   onError(error: Error): void {
-    this.logger.warnSparingly('the drawing queue failed', { reason: error.message });
+    const lost = lostLock(error);
+    if (lost !== undefined) this.logger.logSparingly(lockLost, { reason: lost });
+    else this.logger.warnSparingly('the drawing queue failed', { reason: error.message });
   }
 
   @OnWorkerEvent('failed')
   onFailed(job: Job<JobData['images']> | undefined, error: Error): void {
-    this.logger.error('a job failed, the sweeper will add another', { taskId: job?.data.taskId }, error);
+    if (lostLock(error) !== undefined) return this.onError(error);
+    this.logger.error(
+      'a job failed; its task is not lost, the sweeper adds another',
+      { taskId: job?.data.taskId },
+      error,
+    );
   }
 }

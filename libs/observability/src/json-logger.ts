@@ -43,9 +43,12 @@ export class JsonLogger implements LoggerService {
 
   /** For warnings that may come a thousand times a second during an outage: repetitions are counted and logged as one line. */
   warnSparingly(message: string, fields: LogFields & { reason: string }): void {
-    this.repetitions.write(`${message} ${fields.reason}`, (repeated) =>
-      this.warn(message, { ...fields, ...(repeated > 0 && { repeated }) }),
-    );
+    this.writeSparingly('warn', message, fields);
+  }
+
+  /** The same for what is no fault. */
+  logSparingly(message: string, fields: LogFields & { reason: string }): void {
+    this.writeSparingly('info', message, fields);
   }
 
   debug(message: unknown, ...rest: unknown[]): void {
@@ -58,6 +61,12 @@ export class JsonLogger implements LoggerService {
 
   fatal(message: unknown, ...rest: unknown[]): void {
     this.write('fatal', message, rest);
+  }
+
+  private writeSparingly(level: pino.Level, message: string, fields: LogFields & { reason: string }): void {
+    this.repetitions.write(`${message} ${fields.reason}`, (repeated) =>
+      this.write(level, message, [{ ...fields, ...(repeated > 0 && { repeated }) }]),
+    );
   }
 
   /** Nest passes its context as the last string; our code passes one object of fields. */

@@ -8,6 +8,7 @@ export type { ClockWatchOptions } from './clock-watch';
 export { queueConnection } from './job-back-end';
 export type { JobBackEnd, JobPresence, QueueConnection } from './job-back-end';
 export * from './jobs';
+export { lockLost, lostLock } from './lost-lock';
 export { QueryBatcher } from './query-batcher';
 export { afterCommit, Transactions } from './transactions';
 export type { JobTransaction, StatementClient } from './transactions';

@@ -1,5 +1,6 @@
 import type { JsonLogger } from '@app/observability';
 import type { ClockWatch, JobData } from '@app/queue';
+import { lockLost, lostLock } from '@app/queue';
 import { OnWorkerEvent, WorkerHost } from '@nestjs/bullmq';
 import type { OnApplicationBootstrap } from '@nestjs/common';
 import type { Job } from 'bullmq';
@@ -52,11 +53,14 @@ export abstract class QueueProcessor<Data extends JobData[keyof JobData]>
 
   @OnWorkerEvent('error')
   onError(error: Error): void {
-    this.logger.warnSparingly(this.sentences.connectionFailed, { reason: error.message });
+    const lost = lostLock(error);
+    if (lost !== undefined) this.logger.logSparingly(lockLost, { reason: lost });
+    else this.logger.warnSparingly(this.sentences.connectionFailed, { reason: error.message });
   }
 
   @OnWorkerEvent('failed')
   onFailed(job: Job<Data> | undefined, error: Error): void {
+    if (lostLock(error) !== undefined) return this.onError(error);
     this.logger.error(this.sentences.jobFailed, { ...job?.data }, error);
   }
 
