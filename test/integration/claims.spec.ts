@@ -1,7 +1,7 @@
 import type { ImageTask } from '@app/domain';
 import { newIdentifier } from '@app/domain';
 import type { Wanted } from '@app/image-tasks';
-import { claimDueStatement, heartbeatTimeoutMs, strayAfterMs, weightsLabel } from '@app/image-tasks';
+import { claimDueStatement, fatalCount, heartbeatTimeoutMs, strayAfterMs, weightsLabel } from '@app/image-tasks';
 import type { InferenceBench } from '../support/inference';
 import { createInferenceBench } from '../support/inference';
 import { newTask } from '../support/new-task';
@@ -43,6 +43,21 @@ describe('the claim of a worker', () => {
     );
   const silence = () =>
     query(`UPDATE image_tasks SET heartbeat_at = now() - interval '11 s' WHERE status = 'processing'`);
+
+  it.each([
+    ['one that was near a death', { deaths: 1 }, [9, 11]],
+    ['one with which three workers died', { deaths: 3, drawnAlone: true }, [39, 41]],
+    ['one that waited for its last try', { deaths: fatalCount - 1 }, [79, 81]],
+    ['one whose last try ended with its worker', { deaths: fatalCount - 1, drawnAlone: true }, [19, 21]],
+  ] as const)('takes a task from its silent worker: %s', async (_, values, [early, due]) => {
+    const { id } = await bench.addTask({ ...values, status: 'processing', ticket: 'gone' }, { withJob: false });
+    const silent = (seconds: number) =>
+      query(`UPDATE image_tasks SET heartbeat_at = now() - $1 * interval '1 s'`, [seconds]);
+    await silent(early);
+    expect(await claim({})).toBeUndefined();
+    await silent(due);
+    expect(await claim({})).toMatchObject({ id });
+  });
 
   describe('by model', () => {
     it('is offered what it can draw, and is told of what waits for others', async () => {

@@ -98,8 +98,10 @@ export class DrawingProcessor extends WorkerHost implements OnApplicationBootstr
         await job.moveToWait(token);
         throw new WaitingError();
       }
-      if (this.gate.isClosed) return await this.leaveToOthers(job, token, loan);
-      const { claim, wanted, giveBack } = await this.claiming.run(() => this.claim(job.id ?? ''));
+      // Asked when it is this claim's turn: the one before may have got a task that is drawn alone.
+      const claimed = await this.claiming.run(async () => (this.gate.isClosed ? undefined : this.claim(job.id ?? '')));
+      if (!claimed) return await this.leaveToOthers(job, token, loan);
+      const { claim, wanted, giveBack } = claimed;
       if (claim.kind === 'wait' && claim.forOthers) this.models.refreshSoon();
       // Another worker may have room for these owners or the models, and this one has as soon as a task of the owners is stored.
       if (claim.kind === 'wait' && (claim.forOthers || wanted.except.length > 0))

@@ -1,0 +1,47 @@
+import { newIdentifier } from '@app/domain';
+import { createInference } from '../../apps/inference/src/create-inference';
+import { createInferenceBench, threadFile } from '../support/inference';
+import { until } from '../support/until';
+
+/** Tasks that wait at any time, each of another owner. */
+const waiting = 30;
+
+it('a task that may have ended its worker is tried alone before any other begins, although others keep coming', async () => {
+  const bench = await createInferenceBench();
+  const worker = await createInference({ ...bench, threadFile });
+  const countOf = async (condition: string, ...values: unknown[]): Promise<number> => {
+    const sql = `SELECT count(*)::integer AS count FROM image_tasks WHERE ${condition}`;
+    const [{ count }] = await bench.dataSource.query<{ count: number }[]>(sql, values);
+    return count;
+  };
+  let isOver = false;
+  const keepComing = async (): Promise<void> => {
+    while (!isOver) {
+      const missing = waiting - (await countOf(`status = 'queued'`));
+      for (let i = 0; i < missing; i++) await bench.addTask({ ownerId: newIdentifier(), steps: 4 });
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  };
+  const coming = keepComing();
+  try {
+    await until(async () => (await countOf(`status = 'succeeded'`)) > waiting, 'others are drawn all the time');
+    const heartbeatAt = new Date(Date.now() - 3_600_000);
+    const lost = { status: 'processing', deaths: 1, attempt: 1, ticket: 'gone', heartbeatAt, steps: 4 } as const;
+    const [{ now: dueAt }] = await bench.dataSource.query<{ now: Date }[]>('SELECT now()');
+    const suspect = await bench.addTask(lost, { withJob: false });
+    const { status, startedAt, completedAt } = await bench.terminated(suspect.id);
+    expect(status).toBe('succeeded');
+    const begunBetween = (from: Date, to: Date) =>
+      countOf('id <> $1 AND started_at > $2 AND started_at < $3', suspect.id, from, to);
+    // The claim that was under way could not know of it, nor could one that began in the same moment.
+    expect(await begunBetween(dueAt, startedAt!)).toBeLessThanOrEqual(1);
+    expect(await begunBetween(startedAt!, completedAt!)).toBeLessThanOrEqual(1);
+    const after = await countOf(`status = 'succeeded'`);
+    await until(async () => (await countOf(`status = 'succeeded'`)) > after + 1, 'the others go on');
+  } finally {
+    isOver = true;
+    await coming;
+    await worker.close();
+    await bench.close();
+  }
+});
