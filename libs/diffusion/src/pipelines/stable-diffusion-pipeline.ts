@@ -42,11 +42,13 @@ export class StableDiffusionPipeline {
   }
 
   /**
+   * Loads a model; on the CPU unless `options` say otherwise.
    * @throws ModelFolderError if the folder is not a model that can be drawn with
    * @throws ProviderUnavailableError if the device has no execution provider here
    */
-  static async load(folder: string, options: LoadOptions): Promise<StableDiffusionPipeline> {
-    return new StableDiffusionPipeline(await loadParts(folder, options), options);
+  static async load(folder: string, options: Partial<LoadOptions> = {}): Promise<StableDiffusionPipeline> {
+    const loaded: LoadOptions = { ...options, device: options.device ?? 'cpu' };
+    return new StableDiffusionPipeline(await loadParts(folder, loaded), loaded);
   }
 
   /** Calls of each part and milliseconds inside them, since the model was loaded. */
