@@ -1,4 +1,4 @@
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestApi, TestKey } from '../support/api';
@@ -71,6 +71,33 @@ describe('A Fine-Tune', () => {
       expect((await patch({ title: 'x' }, reader)).status).toBe(403);
       expect((await find()).title).toBe('Mine');
     });
+  });
+
+  it('becomes stale when its base model is removed, and ready when that is back', async () => {
+    await upload();
+    const folder = join(models, 'shapes');
+    await rename(folder, `${folder}-away`);
+    try {
+      const stale = await until(async () => {
+        const found = await find();
+        return found.status === 'stale' && found;
+      }, 'the removal is noticed');
+      expect(stale.note).toMatch(/^The model shapes is not installed any more/);
+      const refused = await api.request<ProblemJson>('POST', `/v1/finetunes/${id}/prompts`, {
+        key,
+        body: [{ prompt: 'a robot' }],
+      });
+      expect([refused.status, refused.body.code]).toEqual([422, 'ModelNotInstalled']);
+      expect(refused.body.detail).toMatch(/^The model "shapes" is not installed/);
+    } finally {
+      await rename(`${folder}-away`, folder);
+    }
+    const ready = await until(async () => {
+      const found = await find();
+      return found.status === 'ready' && found;
+    }, 'the model is found again');
+    expect(ready.note).toBeNull();
+    await makePrompts(api, key, id);
   });
 
   it('becomes stale when its base model is replaced, and ready when the weights are sent again', async () => {

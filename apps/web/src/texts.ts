@@ -193,7 +193,12 @@ export const texts = {
     delete: 'Delete',
     confirmDelete: 'Delete it with all of its pictures?',
     deleted: 'The Fine-Tune was deleted.',
-    status: { registered: 'No weights yet', ready: 'Ready', stale: 'The model was replaced', failed: 'Failed' },
+    status: {
+      registered: 'No weights yet',
+      ready: 'Ready',
+      stale: 'The model was replaced or removed',
+      failed: 'Failed',
+    },
     kind: (kind: string, size: string) => `${kind === 'lora' ? 'LoRA' : 'Textual inversion'}, ${size}`,
     token: 'Called by',
     notSafetensors: 'Weights are a file that ends in .safetensors.',

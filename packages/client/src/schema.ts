@@ -1020,7 +1020,7 @@ export interface components {
             problem: string | null;
         };
         /**
-         * @description registered: drawn by the model alone; ready: its weights are there; stale: they are, but the model was replaced since they were checked.
+         * @description registered: drawn by the model alone; ready: its weights are there; stale: they are, but the model was replaced or removed since they were checked.
          * @enum {string}
          */
         FinetuneStatus: "registered";
@@ -1067,7 +1067,7 @@ export interface components {
             /** @example sd1.5 */
             model: string;
             /**
-             * @description registered: drawn by the model alone; ready: its weights are there; stale: they are, but the model was replaced since they were checked. (enum property replaced by openapi-typescript)
+             * @description registered: drawn by the model alone; ready: its weights are there; stale: they are, but the model was replaced or removed since they were checked. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             status: "registered";
@@ -1153,7 +1153,7 @@ export interface components {
             token: string;
             /** @example sd1.5 */
             model: string;
-            /** @description registered: drawn by the model alone; ready: its weights are there; stale: they are, but the model was replaced since they were checked. */
+            /** @description registered: drawn by the model alone; ready: its weights are there; stale: they are, but the model was replaced or removed since they were checked. */
             status: components["schemas"]["FinetuneStatus"];
             /** @description What was uploaded; null before that. */
             weights: components["schemas"]["FinetuneWeights"] | null;

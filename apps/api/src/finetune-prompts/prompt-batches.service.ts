@@ -37,7 +37,8 @@ export class PromptBatches {
    * @throws NotFoundError for a Fine-Tune deleted meanwhile; what `AdmissionService` throws
    */
   async insert({ caller, finetune, served, prompts, orders, pointerTo }: PromptBatch): Promise<void> {
-    if (finetune.isStale(weightsName(served))) throw new UnprocessableError('FineTuneStale', staleNote(finetune));
+    const base = weightsName(served);
+    if (finetune.isStale(base)) throw new UnprocessableError('FineTuneStale', staleNote(finetune, base));
     if (prompts.length === 0) return;
     const texts = prompts.map(({ task }) => task);
     const chunks = await this.lengths.check(caller.id, served, texts, pointerTo, finetune);

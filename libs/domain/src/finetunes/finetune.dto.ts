@@ -46,7 +46,7 @@ export class FinetuneDto {
     enum: [...finetuneStatuses, 'stale'],
     enumName: 'FinetuneStatus',
     description:
-      'registered: drawn by the model alone; ready: its weights are there; stale: they are, but the model was replaced since they were checked.',
+      'registered: drawn by the model alone; ready: its weights are there; stale: they are, but the model was replaced or removed since they were checked.',
   })
   status: FinetuneStatus | 'stale';
 
@@ -82,7 +82,7 @@ export class FinetuneDto {
       weights: weightsOf(finetune),
       metadata: finetune.metadata,
       error_message: finetune.errorMessage,
-      note: isStale ? staleNote(finetune) : finetune.weightsHash === null ? noWeightsNote(finetune.id) : null,
+      note: isStale ? staleNote(finetune, base) : finetune.weightsHash === null ? noWeightsNote(finetune.id) : null,
       created_at: finetune.createdAt.toISOString(),
     };
   }
@@ -105,7 +105,12 @@ function noWeightsNote(id: string): string {
   return `It has no weights, so the model alone draws its Prompts. PUT /v1/finetunes/${id}/weights takes weights that were trained elsewhere.`;
 }
 
-/** What is said of a Fine-Tune whose base model was replaced. */
-export function staleNote({ id, model, weightsBase }: Pick<Finetune, 'id' | 'model' | 'weightsBase'>): string {
+/** What is said of a Fine-Tune whose base model was replaced, or is gone. @param base `<model>@<hash>` that draws now, if there is one. */
+export function staleNote(
+  { id, model, weightsBase }: Pick<Finetune, 'id' | 'model' | 'weightsBase'>,
+  base: string | undefined,
+): string {
+  if (base === undefined)
+    return `The model ${model} is not installed any more, or cannot be drawn with, so Prompts are refused. The weights were checked against ${weightsBase}; when that is back, they are ready again.`;
   return `The model ${model} was replaced since the weights were checked against ${weightsBase}. PUT /v1/finetunes/${id}/weights checks them, or others, against the present one.`;
 }

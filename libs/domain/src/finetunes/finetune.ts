@@ -71,8 +71,8 @@ export class Finetune {
   @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
   createdAt: Date;
 
-  /** Whether its base model was replaced since its weights were checked. @param base `<model>@<hash>` that draws now, if there is one. */
+  /** Whether its base model was replaced or removed since its weights were checked. @param base `<model>@<hash>` that draws now, if there is one. */
   isStale(base: string | undefined): boolean {
-    return this.weightsBase !== null && base !== undefined && this.weightsBase !== base;
+    return this.weightsBase !== null && this.weightsBase !== base;
   }
 }
