@@ -1195,7 +1195,7 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             /**
-             * @description By how much its LoRA changes the model. It needs weights.
+             * @description By how much its LoRA changes the model. It needs weights. Prompts that were accepted before keep the scale of then.
              * @example 0.8
              */
             scale?: number | null;

@@ -11,6 +11,8 @@ import type { FinetuneWeights, DrawnModel } from '../engine/engine-protocol';
 import { KnownWeights } from './known-weights';
 import { TaskRefusedError } from './task-refused-error';
 
+type ResolvedTask = Pick<ImageTask, 'model' | 'finetuneId' | 'weightsHash' | 'weightsScale'>;
+
 /** The weights of a task, and how its record names them. */
 export interface ResolvedModel {
   source: DrawnModel;
@@ -32,11 +34,11 @@ export class ModelResolver {
   ) {}
 
   /** @throws TaskRefusedError when no installed weights may draw it */
-  async resolve(task: Pick<ImageTask, 'model' | 'finetuneId'>): Promise<ResolvedModel> {
+  async resolve(task: ResolvedTask): Promise<ResolvedModel> {
     const { name, folder, hash, problem, requiresCuda } = await this.installed(task.model);
     if (hash === undefined) throw new TaskRefusedError(`The model ${name} cannot be drawn with: ${problem}`);
     const base = { key: `${name}@${hash}`, name, folder, hash };
-    const weights = task.finetuneId ? await this.weightsOf(task.finetuneId) : undefined;
+    const weights = task.finetuneId ? await this.weightsOf(task, task.finetuneId) : undefined;
     const source = weights ? { ...base, key: `${base.key}+${keyOf(weights)}`, weights } : base;
     this.known.remember(task, source.key);
     const servedBy = weightsName({ name, hash });
@@ -49,14 +51,15 @@ export class ModelResolver {
     throw new TaskRefusedError(`The model ${name} is not installed.`);
   }
 
-  /** A Fine-Tune without weights is drawn with its base model alone. */
-  private async weightsOf(finetuneId: string): Promise<FinetuneWeights | undefined> {
+  /** A Fine-Tune without weights is drawn with its base model alone; its weights have the scale that they had when the task was accepted. */
+  private async weightsOf(accepted: ResolvedTask, finetuneId: string): Promise<FinetuneWeights | undefined> {
     const finetune = await this.dataSource.manager.findOneBy(Finetune, { id: finetuneId });
     if (!finetune) throw new TaskRefusedError('The Fine-Tune has been deleted.');
     const { weightsKind, weightsHash, weightsKey, weightsScale, token } = finetune;
     if (!weightsKind || !weightsHash || !weightsKey) return undefined;
     const file = await this.storage.localPath(weightsKey);
-    return { kind: weightsKind, file, hash: weightsHash, scale: weightsScale, token };
+    const scale = accepted.weightsHash === weightsHash ? (accepted.weightsScale ?? weightsScale) : weightsScale;
+    return { kind: weightsKind, file, hash: weightsHash, scale, token };
   }
 }
 

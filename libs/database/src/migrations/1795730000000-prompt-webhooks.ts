@@ -4,6 +4,11 @@ import { insertTasksByModel, replacing } from './1795710010000-claims-that-know'
 const inserted = 'INSERT INTO finetune_prompts (id, owner_id, finetune_id, prompt, metadata)';
 const selected = 'SELECT id, owner_id, finetune_id, prompt_as_sent, metadata FROM';
 
+/** `insert_tasks` as it was, except that it stores the webhooks of Prompts. */
+export const insertTasksWithWebhooks = insertTasksByModel
+  .replace(inserted, inserted.replace('metadata', 'metadata, webhook'))
+  .replace(selected, selected.replace('metadata', 'metadata, webhook'));
+
 /**
  * Prompts have webhooks: `insert_tasks` stores them too. It is the same in all other respects, and processes of the older version send no
  * webhook for a Prompt.
@@ -13,10 +18,7 @@ export class PromptWebhooks1795730000000 implements MigrationInterface {
 
   public async up(queryRunner: QueryRunner): Promise<void> {
     await queryRunner.query(`ALTER TABLE "finetune_prompts" ADD "webhook" character varying(2048)`);
-    const withWebhooks = insertTasksByModel
-      .replace(inserted, inserted.replace('metadata', 'metadata, webhook'))
-      .replace(selected, selected.replace('metadata', 'metadata, webhook'));
-    await queryRunner.query(replacing(withWebhooks));
+    await queryRunner.query(replacing(insertTasksWithWebhooks));
     // Checked by the next migration, without a lock that others would wait for.
     await queryRunner.query(`ALTER TABLE "webhook_deliveries" DROP CONSTRAINT "webhook_deliveries_generation_id_fkey"`);
     await queryRunner.query(`

@@ -33,6 +33,7 @@ import { WorkerEngines1795770000000 } from './1795770000000-worker-engines';
 import { FailedTasks1795770010000 } from './1795770010000-failed-tasks';
 import { DeliveriesByTime1795770020000 } from './1795770020000-deliveries-by-time';
 import { StylesWithoutControls1795780000000 } from './1795780000000-styles-without-controls';
+import { AcceptedScale1795790000000 } from './1795790000000-accepted-scale';
 
 /** Every migration in order; append new ones. An index on a table that may be large is made with `createIndexConcurrently`. */
 export const migrations = [
@@ -71,4 +72,5 @@ export const migrations = [
   FailedTasks1795770010000,
   DeliveriesByTime1795770020000,
   StylesWithoutControls1795780000000,
+  AcceptedScale1795790000000,
 ];

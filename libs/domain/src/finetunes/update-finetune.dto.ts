@@ -18,7 +18,8 @@ export class UpdateFinetuneDto {
   metadata?: Metadata;
 
   @NumberField({
-    description: 'By how much its LoRA changes the model. It needs weights.',
+    description:
+      'By how much its LoRA changes the model. It needs weights. Prompts that were accepted before keep the scale of then.',
     ...limits.weightsScale,
     optional: true,
     example: 0.8,

@@ -76,6 +76,14 @@ export class ImageTask {
   @Column('boolean', { name: 'prompt_weighting', default: false })
   promptWeighting: boolean;
 
+  /** Of the Fine-Tune's weights when the task was accepted; null without weights, and for tasks from before it was stored. */
+  @Column('varchar', { name: 'weights_hash', length: 64, nullable: true })
+  weightsHash: string | null;
+
+  /** The scale that these weights had then. */
+  @Column('double precision', { name: 'weights_scale', nullable: true })
+  weightsScale: number | null;
+
   @Column('integer', { name: 'num_images' })
   numImages: number;
 

@@ -1,0 +1,62 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Finetune, newIdentifier } from '@app/domain';
+import { createInference } from '../../apps/inference/src/create-inference';
+import type { InferenceBench } from '../support/inference';
+import { createInferenceBench, threadFile } from '../support/inference';
+import { newTask } from '../support/new-task';
+import { bytesOf } from '../support/stored-objects';
+
+const lora = join(__dirname, '../golden/models/lora/zwx-robot-kohya.safetensors');
+
+describe("the scale of a Fine-Tune's weights", () => {
+  let bench: InferenceBench;
+  const ownerId = newIdentifier();
+  const finetuneId = newIdentifier();
+
+  beforeAll(async () => {
+    bench = await createInferenceBench();
+    const content = await readFile(lora);
+    const weightsKey = 'weights/robot.safetensors';
+    await bench.storage.write(weightsKey, content);
+    const weightsHash = createHash('sha256').update(content).digest('hex');
+    const weights = { weightsKind: 'lora', weightsHash, weightsKey, weightsScale: 0.5 } as const;
+    const rest = { name: 'robot', token: 'zwx', model: 'bundled', status: 'ready', createdAt: new Date() } as const;
+    await bench.dataSource.manager.insert(Finetune, { id: finetuneId, ownerId, ...weights, ...rest });
+  });
+  afterAll(() => bench.close());
+
+  const accept = async (): Promise<string> => {
+    const task = newTask(ownerId, { finetuneId, model: 'bundled', steps: 1, seed: 7 });
+    await bench.intake.insert({ ownerId, maxQueued: 0, tasks: [task] });
+    return task.id;
+  };
+  const change = (values: Partial<Finetune>) =>
+    bench.dataSource.manager.update(Finetune, { id: finetuneId }, values as never);
+  const drawnWith = async (id: string): Promise<number> => {
+    const { status, images } = await bench.terminated(id);
+    expect(status).toBe('succeeded');
+    const file = (await bytesOf(bench.storage, images[0].storageKey)).toString('latin1');
+    return Number(/"weights_scale":([\d.]+)/.exec(file)?.[1]);
+  };
+
+  it('is for a task what it was when the task was accepted, unless the weights themselves were replaced', async () => {
+    const early = await accept();
+    await change({ weightsScale: 1.5 });
+    const late = await accept();
+    const unknown = await bench.addTask({ ownerId, finetuneId, model: 'bundled', steps: 1 });
+    const other = await accept();
+    await bench.dataSource.query(
+      `UPDATE image_tasks SET weights_hash = 'of other weights', weights_scale = 2 WHERE id = $1`,
+      [other],
+    );
+    const worker = await createInference({ ...bench, threadFile });
+    try {
+      const scales = await Promise.all([early, late, unknown.id, other].map(drawnWith));
+      expect(scales).toEqual([0.5, 1.5, 1.5, 1.5]);
+    } finally {
+      await worker.close();
+    }
+  });
+});
