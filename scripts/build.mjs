@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, sep } from 'node:path';
@@ -19,7 +20,10 @@ const bundlesFolder = join(dist, 'libraries');
 /** Names the newest folder in it. */
 const bundlesStamp = join(bundlesFolder, '.stamp');
 /** What the bundles of libraries follow from, beside the installed packages. */
-const bundleSources = [join(import.meta.dirname, 'bundle-libraries.mjs'), join(root, 'package.json')];
+const bundleSources = [
+  ...['bundle-libraries.mjs', 'load-bundle.cjs'].map((name) => join(import.meta.dirname, name)),
+  join(root, 'package.json'),
+];
 
 /** Every file below a folder, as sorted absolute paths. */
 function walk(folder) {
@@ -58,7 +62,7 @@ function fingerprint(files) {
 
 /** Whether `dist` was built from the current sources. */
 export function isBuilt() {
-  return read(stamp) === sourcesPrint() && isBundled(librariesFolder()) && isPageBuilt();
+  return read(stamp) === sourcesPrint() && isCached(librariesFolder()) && isPageBuilt();
 }
 
 /** Apart, because it takes longer than all else, and its sources seldom change together with the others. */
@@ -69,6 +73,8 @@ function isPageBuilt() {
 /** Each state of the libraries has a folder of its own, so a running process, which loads some of them late, never mixes two. */
 const librariesFolder = () => join(bundlesFolder, fingerprint(bundleSources).slice(0, 12));
 const isBundled = (folder) => existsSync(join(folder, '.stamp'));
+/** Another version of Node compiles anew. */
+const isCached = (folder) => read(join(folder, '.cached')) === process.version;
 
 /** The fingerprint of the sources of `dist`. */
 export function builtFrom() {
@@ -126,6 +132,7 @@ export async function build() {
     )
       rmSync(file);
   await buildPageIfNeeded();
+  cacheBundlesIfNeeded(libraries);
   write(stamp, print);
   return files.length;
 }
@@ -145,6 +152,13 @@ async function bundleLibrariesIfNeeded() {
   for (const name of readdirSync(bundlesFolder))
     if (!kept.includes(name)) rmSync(join(bundlesFolder, name), { recursive: true, force: true });
   return folder;
+}
+
+/** What V8 compiles of the bundles is written by a process that loads them as the service does; processes start without it too. */
+function cacheBundlesIfNeeded(folder) {
+  if (isCached(folder)) return;
+  execFileSync(process.execPath, [join(import.meta.dirname, 'cache-bundles.mjs'), dist, folder], { stdio: 'inherit' });
+  write(join(folder, '.cached'), process.version);
 }
 
 async function buildPageIfNeeded() {

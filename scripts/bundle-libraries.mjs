@@ -56,9 +56,17 @@ export async function bundleLibraries(folder) {
     entryFileNames: '[name]',
     chunkFileNames: 'shared-[name]-[hash].js',
     keepNames: true,
+    // What V8 takes from its cache cannot call `import`, see load-bundle.cjs.
+    dynamicImportInCjs: false,
   });
   await bundle.close();
-  return output;
+  return [
+    { fileName: 'load-bundle.cjs', code: readFileSync(join(import.meta.dirname, 'load-bundle.cjs'), 'utf8') },
+    ...output.flatMap(({ fileName, code }) => [
+      { fileName: `${fileName}.code`, code },
+      { fileName, code: `require('./load-bundle.cjs').loadBundle(${JSON.stringify(fileName)}, module, require);\n` },
+    ]),
+  ];
 }
 
 const entryPrefix = 'library:';

