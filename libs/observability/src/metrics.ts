@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Histogram, register, Registry } from 'prom-client';
 
 /** From a quick response to a slow upload, in seconds. */
 export const requestBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -14,9 +14,12 @@ interface Description<L extends string> {
 export class Metrics {
   private readonly registry = new Registry();
 
-  /** Includes memory, processor and event loop of the process. */
+  /**
+   * Memory, processor and event loop of the process are measured once, in prom-client's own registry, however many apps a process starts: nothing ends
+   * what measures them.
+   */
   constructor() {
-    collectDefaultMetrics({ register: this.registry });
+    if (register.getMetricsAsArray().length === 0) collectDefaultMetrics();
   }
 
   readonly contentType = this.registry.contentType;
@@ -50,7 +53,7 @@ export class Metrics {
     });
   }
 
-  text(): Promise<string> {
-    return this.registry.metrics();
+  async text(): Promise<string> {
+    return `${await register.metrics()}\n${await this.registry.metrics()}`;
   }
 }
