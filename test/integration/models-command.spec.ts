@@ -1,4 +1,4 @@
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runModels } from '../../apps/cli/src/models-command';
@@ -120,6 +120,58 @@ describe('models command', () => {
     expect((await run('list')).stdout).toContain('cannot be used: unet/weights.pb is missing');
   });
 
+  const scheduler = 'scheduler/scheduler_config.json';
+  const edit = (file: string, change: object) => async (model: string) => {
+    const path = join(model, file);
+    await writeFile(path, JSON.stringify({ ...(JSON.parse(await readFile(path, 'utf8')) as object), ...change }));
+  };
+  const rewrite = (file: string, change: (graph: Buffer) => Buffer) => async (model: string) =>
+    writeFile(join(model, file), change(await readFile(join(model, file))));
+
+  it.each<[what: string, change: (model: string) => Promise<unknown>, sentence: string]>([
+    [
+      'the text encoder of a wider model',
+      (model) => cp('models/shapes/text_encoder', join(model, 'text_encoder'), { recursive: true }),
+      'text_encoder/model.onnx gives embeddings 128 wide, and the U-Net takes 32.',
+    ],
+    [
+      'an operator that nobody knows',
+      rewrite('unet/model.onnx', (graph) => replaced(graph, 'Sigmoid', 'Sigmoyd')),
+      'unet/model.onnx was refused by ONNX Runtime: ',
+    ],
+    [
+      'an input of another name',
+      rewrite('unet/model.onnx', (graph) => replaced(graph, 'encoder_hidden_states', 'encoder_hidden_stateZ')),
+      'unet/model.onnx has no input encoder_hidden_states.',
+    ],
+    [
+      'a beta_schedule that does not exist',
+      edit(scheduler, { beta_schedule: 'steep' }),
+      'scheduler/scheduler_config.json cannot be used: beta_schedule must be "linear" or "scaled_linear" or "squaredcos_cap_v2", but is "steep".',
+    ],
+    [
+      'a prediction_type that does not exist',
+      edit(scheduler, { prediction_type: 'flow' }),
+      'scheduler/scheduler_config.json cannot be used: prediction_type must be "epsilon" or "sample" or "v_prediction", but is "flow".',
+    ],
+    [
+      'a beta_start that is no number',
+      edit(scheduler, { beta_start: 'low' }),
+      'scheduler/scheduler_config.json cannot be used: beta_start must be a number from 1e-7 to 0.999, but is "low".',
+    ],
+  ])('refuses a model that cannot be drawn with, and leaves nothing behind: %s', async (_, change, sentence) => {
+    const model = join(folder, 'model');
+    await cp(diffusers, model, { recursive: true });
+    await change(model);
+    const { code, stdout, stderr } = await run(`add ${model} --as x`);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr.replaceAll(/^ *\d+ %.*\n/gm, '')).toMatch(/^[^\n]+\.\n$/);
+    expect(stderr).toContain(`${model} is no model to draw with: ${sentence}`);
+    expect(await readdir(join(folder, 'models'))).toEqual([]);
+    // A machine with too little memory to try it may leave that out.
+    expect(await run(`add ${model} --as x --no-trial`)).toMatchObject({ code: 0 });
+  });
+
   it.each([
     ['', 2, 'Usage: models'],
     ['paint', 2, "unknown command 'paint'"],
@@ -163,3 +215,8 @@ describe('models command', () => {
     expect(stdout).toMatch(/julienkay\/stable-diffusion-2-1 +float32 +5\.0 GB +CreativeML Open RAIL\+\+-M/);
   });
 });
+
+/** Another text of the same length in every place, so that the file stays valid. */
+function replaced(graph: Buffer, from: string, to: string): Buffer {
+  return Buffer.from(graph.toString('latin1').replaceAll(from, to), 'latin1');
+}

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { InferenceWorker } from '@app/domain';
 import { LiveWorkers } from '@app/image-tasks';
+import { ModelStore } from '@app/model-store';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { createTestDatabase } from '../support/database';
@@ -117,6 +118,32 @@ describe('models', () => {
     expect(whole).toMatchObject({ name: 'shapes', stands_in_for: ['sd2.1'], problem: null });
     const reply = await api.request('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'x' } });
     expect([reply.status, reply.body.code]).toEqual([422, 'ModelBroken']);
+  });
+
+  it('lists a model that a worker has refused as broken, until its files change or another worker can draw it', async () => {
+    const { api, key, modelsDir } = await start({ shapes }, { MODEL_FALLBACK: 'off' });
+    const { hash = '' } = (await new ModelStore(modelsDir).find('shapes'))!;
+    const problem = 'unet/model.onnx was refused by ONNX Runtime: it is odd.';
+    const broken = [{ name: 'shapes', hash, problem }];
+    const fail = (error: unknown) => {
+      throw error;
+    };
+    const workers = new LiveWorkers(api.dataSource);
+    const refusing = await workers.join(() => ({ devices: ['cpu'], models: [], broken }), fail);
+    const outcome = async () => {
+      const body = { prompt: 'x', model: 'shapes' };
+      const { status, body: reply } = await api.request('POST', '/v1/sd/text-to-image', { key, body });
+      return [(await list(api, key))[0].problem, status, reply.code];
+    };
+    expect(await outcome()).toEqual([problem, 422, 'ModelBroken']);
+    const able = await workers.join(() => ({ devices: ['cuda:0'], models: ['shapes'] }), fail);
+    expect(await outcome()).toEqual([null, 201, undefined]);
+    await able.leave();
+    await until(async () => (await outcome())[1] === 422, 'the model is no longer taken to be sound');
+    const config = join(modelsDir, 'shapes', 'unet', 'config.json');
+    await writeFile(config, `${await readFile(config, 'utf8')}\n`);
+    expect(await outcome()).toEqual([null, 201, undefined]);
+    await refusing.leave();
   });
 
   it('draws with the defaults of the model where a request names none, and lists them', async () => {

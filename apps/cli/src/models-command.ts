@@ -6,6 +6,7 @@ import { Command, CommanderError } from 'commander';
 import { defaultOptions } from './default-options';
 import { knownModels } from './known-models';
 import { ProgressLine } from './progress-line';
+import { tryModel } from './try-model';
 
 /** Inputs and outputs of the command. */
 export interface CommandContext {
@@ -81,6 +82,9 @@ function defineList(models: Command, { modelsDir, store, print }: Session): void
     });
 }
 
+/** What the command line of `add` says. */
+type AddArguments = { as: string; revision?: string; trial: boolean; json?: true } & ModelDefaults;
+
 function defineAdd(models: Command, { store, progress, watched, print }: Session): void {
   const add = models
     .command('add')
@@ -88,17 +92,26 @@ function defineAdd(models: Command, { store, progress, watched, print }: Session
     .argument('<source>', 'a folder, or owner/name or owner/name@revision')
     .requiredOption('--as <name>', 'name to install under, such as sd1.5 or sd2.1')
     .option('--revision <revision>', 'branch, tag or commit of the repository')
+    .option('--no-trial', 'do not load it on this machine first, which takes as much memory as drawing with it')
     .option('--json', 'as JSON')
     .addHelpText('after', knownModels)
-    .action(async (source: string, options: { as: string; revision?: string; json?: true } & ModelDefaults) => {
-      const { as, revision, json, ...given } = options;
+    .action(async (source: string, options: AddArguments) => {
+      const { as, revision, trial, json, ...given } = options;
       const defaults = Object.keys(given).length > 0 ? { defaults: given } : {};
-      const adding = store.add(source, { as, ...(revision && { revision }), ...defaults, ...watched });
+      let untried: string | undefined;
+      const tryOut = async (folder: string, stop: AbortSignal): Promise<void> => {
+        untried = await tryModel(folder, stop);
+      };
+      const adding = store.add(source, {
+        ...{ as, ...(revision && { revision }), ...defaults, ...watched },
+        ...(trial && { tryOut }),
+      });
       const model = await adding.finally(() => progress.end());
       if (json) return void print(JSON.stringify(model, undefined, 2));
       print(`${as} is installed from ${model.source}: ${formatBytes(model.bytes)}, hash ${shortHash(model.hash!)}.`);
       if (model.requiresCuda)
         print('Its graphs are fused for CUDA: it needs a CUDA device, the CPU cannot draw with it.');
+      if (untried !== undefined) print(untried);
     });
   for (const option of defaultOptions) add.addOption(option);
 }

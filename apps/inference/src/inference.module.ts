@@ -6,6 +6,7 @@ import { Metrics } from '@app/observability';
 import { BullModule } from '@nestjs/bullmq';
 import type { BeforeApplicationShutdown, DynamicModule, OnApplicationShutdown } from '@nestjs/common';
 import { Module } from '@nestjs/common';
+import { BrokenModels } from './drawing/broken-models';
 import { DrawingGate } from './drawing/drawing-gate';
 import { DrawingService } from './drawing/drawing.service';
 import { FailureService } from './drawing/failure.service';
@@ -67,9 +68,14 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
           inject: [InferenceMetrics],
           useFactory: (metrics: InferenceMetrics) => startEngines(options, metrics),
         },
-        { provide: WorkerModels, inject: [ModelStore], useFactory: (store: ModelStore) => listModels(options, store) },
+        {
+          provide: WorkerModels,
+          inject: [ModelStore, BrokenModels],
+          useFactory: (store: ModelStore, broken: BrokenModels) => listModels(options, store, broken),
+        },
         { provide: StopListener, useFactory: () => listenForStops(options) },
         healthServer,
+        BrokenModels,
         DrawingGate,
         DrawingService,
         FailureService,
@@ -106,8 +112,12 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
   }
 }
 
-async function listModels({ config, logger }: InferenceOptions, store: ModelStore): Promise<WorkerModels> {
-  const models = new WorkerModels(store, config, logger);
+async function listModels(
+  { config, logger }: InferenceOptions,
+  store: ModelStore,
+  broken: BrokenModels,
+): Promise<WorkerModels> {
+  const models = new WorkerModels(store, config, logger, broken);
   // The first listing reads every graph, so it happens now and not while pictures are drawn.
   await models
     .refresh()

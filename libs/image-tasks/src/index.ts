@@ -9,7 +9,7 @@ export type { Wanted } from './claims';
 export { forgetReplies } from './forget-replies';
 export { ImageTaskLifeCycle } from './image-task-life-cycle';
 export type { NewTask } from './insert-tasks';
-export { devicesFor, LiveWorkers, workerBeatMs } from './live-workers';
+export { devicesFor, LiveWorkers, problemFor, workerBeatMs } from './live-workers';
 export type { WorkerAbilities } from './live-workers';
 export { revokeKey } from './revoke-key';
 export type { Settlement } from './settlement';

@@ -1,11 +1,11 @@
-import type { EngineReport } from '@app/domain';
+import type { BrokenModel, EngineReport } from '@app/domain';
 import { InferenceWorker, newIdentifier } from '@app/domain';
 import type { DataSource } from 'typeorm';
 
 /** Interval between the heartbeats of an inference process. */
 export const workerBeatMs = 5_000;
 
-/** How soon a change of its engines is written between two heartbeats. */
+/** How soon a change of its engines or its models is written between two heartbeats. */
 const reportMs = 1_000;
 
 /** A process that is silent for this long counts as gone. */
@@ -19,10 +19,12 @@ export interface WorkerAbilities {
   models: readonly string[];
   /** What its engines are doing. */
   engines?: readonly EngineReport[];
+  /** What its engines have refused to draw with. */
+  broken?: readonly BrokenModel[];
 }
 
 /** What a live process says that it can do; `models` is null of an older version, which does not say. */
-export type LiveWorker = Pick<InferenceWorker, 'devices' | 'models'>;
+export type LiveWorker = Pick<InferenceWorker, 'devices' | 'models' | 'broken'>;
 
 /** Which inference processes are up and what they can draw. The database's clock decides, so the machines' clocks need not agree. */
 export class LiveWorkers {
@@ -39,11 +41,12 @@ export class LiveWorkers {
     let writing: Promise<void> = Promise.resolve();
     const write = (isBeat: boolean): void => {
       const now = abilities();
-      const engines = JSON.stringify(now.engines ?? null);
-      if (!isBeat && engines === written) return;
-      written = engines;
+      const { models, engines = null, broken = null } = now;
+      const state = JSON.stringify({ models, engines, broken });
+      if (!isBeat && state === written) return;
+      written = state;
       // One after the other, so that an older state is never written last.
-      writing = writing.then(() => (isBeat ? this.beat(id, now) : this.report(id, engines))).catch(onError);
+      writing = writing.then(() => (isBeat ? this.beat(id, now) : this.report(id, now))).catch(onError);
     };
     write(true);
     await writing;
@@ -62,7 +65,7 @@ export class LiveWorkers {
   /** All live processes. */
   all(): Promise<LiveWorker[]> {
     return this.dataSource.query(
-      `SELECT devices, models FROM inference_workers WHERE heartbeat_at > now() - $1 * interval '1 ms'`,
+      `SELECT devices, models, broken FROM inference_workers WHERE heartbeat_at > now() - $1 * interval '1 ms'`,
       [silentMs],
     );
   }
@@ -77,12 +80,13 @@ export class LiveWorkers {
       .getMany();
   }
 
-  private async beat(id: string, { devices, models, engines }: WorkerAbilities): Promise<void> {
+  private async beat(id: string, { devices, models, engines, broken }: WorkerAbilities): Promise<void> {
     await this.dataSource.query(
-      `INSERT INTO inference_workers (id, devices, models, engines, started_at, heartbeat_at) VALUES ($1, $2, $3, $4, now(), now())
+      `INSERT INTO inference_workers (id, devices, models, engines, broken, started_at, heartbeat_at)
+       VALUES ($1, $2, $3, $4, $5, now(), now())
        ON CONFLICT (id) DO UPDATE SET devices = excluded.devices, models = excluded.models, engines = excluded.engines,
-         heartbeat_at = excluded.heartbeat_at`,
-      [id, devices, models, JSON.stringify(engines ?? null)],
+         broken = excluded.broken, heartbeat_at = excluded.heartbeat_at`,
+      [id, devices, models, JSON.stringify(engines ?? null), JSON.stringify(broken ?? null)],
     );
     // In one order, so that two workers do not wait for each other.
     await this.dataSource.query(
@@ -94,8 +98,13 @@ export class LiveWorkers {
     await this.dataSource.query(`DELETE FROM drawable_models WHERE drawable_at < now() - interval '1 day'`);
   }
 
-  private async report(id: string, engines: string): Promise<void> {
-    await this.dataSource.query('UPDATE inference_workers SET engines = $2 WHERE id = $1', [id, engines]);
+  private async report(id: string, { models, engines, broken }: WorkerAbilities): Promise<void> {
+    await this.dataSource.query('UPDATE inference_workers SET models = $2, engines = $3, broken = $4 WHERE id = $1', [
+      id,
+      models,
+      JSON.stringify(engines ?? null),
+      JSON.stringify(broken ?? null),
+    ]);
   }
 }
 
@@ -107,6 +116,16 @@ export function devicesFor(
   const able = workers.filter(({ models }) => models?.includes(name) ?? true).flatMap(({ devices }) => devices);
   const devices = new Set(able.filter((device) => !requiresCuda || device.startsWith('cuda:')));
   return [...devices].sort((a, b) => indexOf(a) - indexOf(b));
+}
+
+/** Why a model cannot be drawn with, if a live process has refused its files and none is left that can draw it. */
+export function problemFor(
+  { name, hash }: { name: string; hash: string | undefined },
+  workers: readonly LiveWorker[],
+): string | undefined {
+  if (workers.some(({ models }) => models?.includes(name) ?? true)) return undefined;
+  const refused = workers.flatMap(({ broken }) => broken ?? []);
+  return refused.find((model) => model.name === name && model.hash === hash)?.problem;
 }
 
 function indexOf(device: string): number {

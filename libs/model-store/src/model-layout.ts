@@ -1,8 +1,8 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
-import { ModelFolderError, readModelFolder } from '@app/diffusion/files';
+import { readModelFolder } from '@app/diffusion/files';
 import { besideParts, graphParts, isSafePath, selectModelFiles } from './model-files';
-import { ModelStoreError } from './model-store-error';
+import { explainRefusal, ModelStoreError } from './model-store-error';
 
 /** The content of a model folder, determined without loading its weights. */
 export interface ModelLayout {
@@ -77,21 +77,16 @@ async function readGraphs(
   folder: string,
   device: Parameters<typeof readModelFolder>[1],
 ): Promise<{ externalFiles: string[]; cudaOperator: string | undefined; fixedLatents: FixedSize }[]> {
-  try {
-    const { textEncoder, unet, vaeDecoder } = await readModelFolder(folder, device);
-    return [textEncoder, unet, vaeDecoder].map(({ path, externalFiles, cudaOperator, fixedLatents }) => {
-      const graph = relative(folder, path).replaceAll(sep, '/');
-      const outside = externalFiles.find((name) => !isSafePath(name));
-      if (outside !== undefined)
-        throw new ModelStoreError('InvalidModel', `${graph} keeps weights outside its folder, in ${outside}.`);
-      return {
-        externalFiles: externalFiles.map((name) => `${dirname(graph)}/${name}`),
-        cudaOperator,
-        fixedLatents,
-      };
-    });
-  } catch (error) {
-    if (!(error instanceof ModelFolderError)) throw error;
-    throw new ModelStoreError('InvalidModel', error.message.replaceAll(`${folder}${sep}`, ''), { cause: error });
-  }
+  const { textEncoder, unet, vaeDecoder } = await explainRefusal(folder, () => readModelFolder(folder, device));
+  return [textEncoder, unet, vaeDecoder].map(({ path, externalFiles, cudaOperator, fixedLatents }) => {
+    const graph = relative(folder, path).replaceAll(sep, '/');
+    const outside = externalFiles.find((name) => !isSafePath(name));
+    if (outside !== undefined)
+      throw new ModelStoreError('InvalidModel', `${graph} keeps weights outside its folder, in ${outside}.`);
+    return {
+      externalFiles: externalFiles.map((name) => `${dirname(graph)}/${name}`),
+      cudaOperator,
+      fixedLatents,
+    };
+  });
 }

@@ -1,3 +1,6 @@
+import { sep } from 'node:path';
+import { ModelFolderError } from '@app/diffusion/files';
+
 /** What went wrong, for code that reacts to it; the message is one sentence for a person. */
 type ModelStoreErrorCode =
   | 'InvalidModelName'
@@ -23,6 +26,16 @@ export class ModelStoreError extends Error {
   ) {
     super(message, options);
     this.name = 'ModelStoreError';
+  }
+}
+
+/** What `work` returns. @throws ModelStoreError `InvalidModel`, with paths inside the folder, for what the diffusion library refuses */
+export async function explainRefusal<T>(folder: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof ModelFolderError)) throw error;
+    throw new ModelStoreError('InvalidModel', error.message.replaceAll(`${folder}${sep}`, ''), { cause: error });
   }
 }
 

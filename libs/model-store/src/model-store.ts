@@ -17,7 +17,7 @@ import type { FixedSize } from './model-layout';
 import { listFolder, readLayout } from './model-layout';
 import { manifestPath } from './model-manifest';
 import { parseModelSource } from './model-source';
-import { ModelStoreError, systemCode } from './model-store-error';
+import { explainRefusal, ModelStoreError, systemCode } from './model-store-error';
 import { verifyModel } from './verify-model';
 import type { VerifyReport } from './verify-model';
 
@@ -53,6 +53,8 @@ interface AddOptions {
   defaults?: ModelDefaults;
   /** Branch, tag or commit of a repository; `main` when none is given. */
   revision?: string;
+  /** Draws with the complete folder before it is installed; models that only CUDA can draw are not tried. @throws ModelFolderError */
+  tryOut?: (folder: string, signal: AbortSignal) => Promise<void>;
   onProgress?: (progress: ModelProgress) => void;
   signal?: AbortSignal;
 }
@@ -131,7 +133,7 @@ export class ModelStore {
    */
   async add(
     pathOrRepository: string,
-    { as: name, revision, defaults, onProgress, signal }: AddOptions,
+    { as: name, revision, defaults, tryOut, onProgress, signal }: AddOptions,
   ): Promise<InstalledModel> {
     checkModelName(name);
     checkDefaults(defaults);
@@ -146,6 +148,7 @@ export class ModelStore {
       const layout = await readLayout(part);
       const wanted = new Set([...layout.files, ...besideParts]);
       for (const path of await listFolder(part)) if (!wanted.has(path)) await rm(join(part, path));
+      if (tryOut && layout.cudaOnly.length === 0) await explainRefusal(part, () => tryOut(part, stop));
       const digests = new Map(layout.files.map((path) => [path, files.get(path)!]));
       stop.throwIfAborted();
       await explainDiskErrors(rename(part, folder));

@@ -3,7 +3,7 @@ import type { ErrorCode } from '@app/domain';
 import { defaults, UnprocessableError } from '@app/domain';
 import type { ModelDto } from '@app/domain/http';
 import { CONFIG } from '@app/foundation';
-import { devicesFor, LiveWorkers } from '@app/image-tasks';
+import { devicesFor, LiveWorkers, problemFor } from '@app/image-tasks';
 import type { InstalledModel } from '@app/model-store';
 import { demoModel, findServing, ModelStore, replacedByDemo, shortHash, weightsName } from '@app/model-store';
 import { JsonLogger } from '@app/observability';
@@ -55,7 +55,7 @@ export class ModelsService implements OnApplicationBootstrap {
           defaults: { cfg: defaults.cfg, steps: defaults.steps, scheduler: null, ...model.defaults },
           requires_cuda: model.requiresCuda,
           stands_in_for: this.replacedBy(model.name, models),
-          problem: model.problem ?? null,
+          problem: model.problem ?? problemFor(model, workers) ?? null,
         };
       }),
     );
@@ -69,7 +69,10 @@ export class ModelsService implements OnApplicationBootstrap {
   async served(name: string, pointer?: string): Promise<InstalledModel> {
     const known = this.known.get(name);
     if (known && performance.now() - known.foundAt < knownMs) return known.model;
-    const model = await findServing(this.store, name, this.config.modelFallback);
+    const [model, workers] = await Promise.all([
+      findServing(this.store, name, this.config.modelFallback),
+      this.workers.all(),
+    ]);
     const refuse = (code: ErrorCode<'unprocessable'>, message: string) =>
       new UnprocessableError(
         code,
@@ -77,7 +80,8 @@ export class ModelsService implements OnApplicationBootstrap {
         pointer === undefined ? undefined : [{ pointer, message: `names "${name}", which ${message}` }],
       );
     if (!model) throw refuse('ModelNotInstalled', 'is not installed');
-    if (model.problem !== undefined) throw refuse('ModelBroken', 'is installed, but cannot be drawn with');
+    if ((model.problem ?? problemFor(model, workers)) !== undefined)
+      throw refuse('ModelBroken', 'is installed, but cannot be drawn with');
     this.known.set(name, { model, foundAt: performance.now() });
     return model;
   }

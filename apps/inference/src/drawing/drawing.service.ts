@@ -112,6 +112,7 @@ export class DrawingService {
       await noted;
       await this.succeed(task, { images, computeSeconds: computeMs / 1000, upscaler: enlargedBy }, hold);
     } catch (error) {
+      this.models.note(error, model);
       await Promise.allSettled([saved, noted]);
       await this.discard(task);
       throw error;

@@ -8,6 +8,8 @@ import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { FinetuneWeights, DrawnModel } from '../engine/engine-protocol';
+import { ModelBrokenError } from '../engine/engine-errors';
+import { BrokenModels } from './broken-models';
 import { KnownWeights } from './known-weights';
 import { TaskRefusedError } from './task-refused-error';
 
@@ -30,19 +32,27 @@ export class ModelResolver {
     @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
     private readonly models: ModelStore,
     private readonly known: KnownWeights,
+    private readonly broken: BrokenModels,
     private readonly dataSource: DataSource,
   ) {}
 
   /** @throws TaskRefusedError when no installed weights may draw it */
   async resolve(task: ResolvedTask): Promise<ResolvedModel> {
-    const { name, folder, hash, problem, requiresCuda } = await this.installed(task.model);
-    if (hash === undefined) throw new TaskRefusedError(`The model ${name} cannot be drawn with: ${problem}`);
+    const { name, folder, hash, problem: unreadable, requiresCuda } = await this.installed(task.model);
+    const problem = hash === undefined ? unreadable : this.broken.problemOf({ name, hash });
+    if (hash === undefined || problem !== undefined)
+      throw new TaskRefusedError(`The model ${name} cannot be drawn with: ${problem}`);
     const base = { key: `${name}@${hash}`, name, folder, hash };
     const weights = task.finetuneId ? await this.weightsOf(task, task.finetuneId) : undefined;
     const source = weights ? { ...base, key: `${base.key}+${keyOf(weights)}`, weights } : base;
     this.known.remember(task, source.key);
     const servedBy = weightsName({ name, hash });
     return { source, servedBy: weights ? `${servedBy}+${shortHash(weights.hash)}` : servedBy, requiresCuda };
+  }
+
+  /** Remembers a model that an engine has refused, so that it is not loaded for every task. */
+  note(error: unknown, { source: { name, hash } }: ResolvedModel): void {
+    if (error instanceof ModelBrokenError) this.broken.add({ name, hash, problem: error.problem });
   }
 
   private async installed(name: string): Promise<InstalledModel> {

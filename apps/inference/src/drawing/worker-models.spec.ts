@@ -1,5 +1,6 @@
 import type { InstalledModel } from '@app/model-store';
 import { JsonLogger } from '@app/observability';
+import { BrokenModels } from './broken-models';
 import { KnownWeights } from './known-weights';
 import { WorkerModels } from './worker-models';
 
@@ -26,9 +27,10 @@ class FakeStore {
 
 describe(WorkerModels.name, () => {
   const store = new FakeStore();
+  const broken = new BrokenModels();
   const modelsOf = async (models: InstalledModel[], modelFallback = true): Promise<WorkerModels> => {
     store.models = models;
-    const worker = new WorkerModels(store, { modelFallback }, new JsonLogger('test', 'silent'));
+    const worker = new WorkerModels(store, { modelFallback }, new JsonLogger('test', 'silent'), broken);
     await worker.refresh();
     return worker;
   };
@@ -48,6 +50,14 @@ describe(WorkerModels.name, () => {
     expect((await modelsOf(all)).drawableOn(['cpu'])).toEqual(['shapes', 'sd1.5']);
     expect((await modelsOf(all, false)).drawableOn(['cpu'])).toEqual(['shapes']);
     expect((await modelsOf([installed('small')])).drawableOn(['cpu'])).toEqual(['small']);
+  });
+
+  it('has no model that an engine has refused, nor what it stands in for, until its files have changed', async () => {
+    const shapes = installed('shapes');
+    const models = await modelsOf([shapes, installed('small')]);
+    broken.add({ name: 'shapes', hash: shapes.hash!, problem: 'It is odd.' });
+    expect(models.drawableOn(['cpu'])).toEqual(['small']);
+    expect((await modelsOf([{ ...shapes, hash: 'b' }])).drawableOn(['cpu'])).toEqual(['shapes', 'sd1.5', 'sd2.1']);
   });
 
   it('has a new model after it was missed', async () => {

@@ -1,16 +1,23 @@
 import type { Config } from '@app/config';
 import { workerBeatMs } from '@app/image-tasks';
-import type { InstalledModel, ModelStore } from '@app/model-store';
+import type { ModelStore } from '@app/model-store';
 import { demoModel, replacedByDemo } from '@app/model-store';
 import { RecurringService } from '@app/foundation';
 import type { JsonLogger } from '@app/observability';
+import type { BrokenModels } from './broken-models';
 
 /** The models folder is read at most once in this time, however many claims miss a model. */
 const shortestIntervalMs = 1_000;
 
+/** A name that can be drawn, and the installed model that draws it. */
+interface DrawableModel {
+  name: string;
+  weights: { name: string; hash: string; requiresCuda: boolean };
+}
+
 /** The models that this worker can draw now, as the claim asks for them. */
 export class WorkerModels extends RecurringService {
-  private models: readonly Pick<InstalledModel, 'name' | 'requiresCuda'>[] = [];
+  private models: readonly DrawableModel[] = [];
   private refreshedAt = -Infinity;
   private refreshing?: Promise<void>;
 
@@ -18,6 +25,7 @@ export class WorkerModels extends RecurringService {
     private readonly store: Pick<ModelStore, 'list'>,
     private readonly config: Pick<Config, 'modelFallback'>,
     logger: JsonLogger,
+    private readonly broken: Pick<BrokenModels, 'problemOf'>,
   ) {
     super(logger);
     const failure = 'the models could not be listed';
@@ -28,7 +36,9 @@ export class WorkerModels extends RecurringService {
   drawableOn(devices: readonly string[]): string[] {
     const hasCuda = devices.some((device) => device.startsWith('cuda:'));
     if (devices.length === 0) return [];
-    return this.models.filter(({ requiresCuda }) => hasCuda || !requiresCuda).map(({ name }) => name);
+    const isDrawable = ({ weights }: DrawableModel): boolean =>
+      (hasCuda || !weights.requiresCuda) && this.broken.problemOf(weights) === undefined;
+    return this.models.filter(isDrawable).map(({ name }) => name);
   }
 
   /** Reads the models folder again. A call during another's reading gets that one's result. */
@@ -46,10 +56,12 @@ export class WorkerModels extends RecurringService {
 
   private async read(): Promise<void> {
     const installed = await this.store.list();
-    const sound = installed.filter(({ hash }) => hash !== undefined);
+    const sound = installed.flatMap(({ name, hash, requiresCuda }) =>
+      hash === undefined ? [] : [{ name, weights: { name, hash, requiresCuda } }],
+    );
+    const demo = sound.find(({ name }) => name === demoModel);
     const names = this.config.modelFallback ? replacedByDemo(installed) : [];
-    const { requiresCuda = false } = sound.find(({ name }) => name === demoModel) ?? {};
-    this.models = [...sound, ...names.map((name) => ({ name, requiresCuda }))];
+    this.models = [...sound, ...(demo ? names.map((name) => ({ ...demo, name })) : [])];
     this.refreshedAt = performance.now();
   }
 }

@@ -7,7 +7,20 @@ export class DrawingAbortedError extends Error {
 
 /** The drawing would fail every time; the message is one plain sentence for the caller. */
 export class DrawingRefusedError extends Error {
-  override readonly name = 'DrawingRefusedError';
+  override readonly name: string = 'DrawingRefusedError';
+}
+
+/** Every drawing with this installed model would fail. */
+export class ModelBrokenError extends DrawingRefusedError {
+  override readonly name = 'ModelBrokenError';
+
+  /** @param problem what is wrong with the model's folder, in one sentence */
+  constructor(
+    message: string,
+    readonly problem: string,
+  ) {
+    super(message);
+  }
 }
 
 /** The engine broke or its thread ended; a retry of the drawing may succeed. */
@@ -21,8 +34,9 @@ export class EngineLostError extends EngineBrokenError {
 }
 
 /** The failure that an engine's thread reported, as an error. */
-export function failureError({ failure, message, stack }: Extract<EngineMessage, { type: 'failed' }>): Error {
+export function failureError({ failure, message, problem, stack }: Extract<EngineMessage, { type: 'failed' }>): Error {
   if (failure === 'aborted') return new DrawingAbortedError(message);
+  if (failure === 'refused' && problem !== undefined) return new ModelBrokenError(message, problem);
   if (failure === 'refused') return new DrawingRefusedError(message);
   const error = new EngineBrokenError(message);
   if (stack) error.stack = stack;

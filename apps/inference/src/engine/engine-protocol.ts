@@ -83,6 +83,16 @@ export type EngineCommand =
 /** Why a drawing failed. `refused`: it would fail again; its message may be shown to the caller. */
 export type DrawFailure = 'aborted' | 'refused' | 'broken';
 
+/** How a drawing failed. */
+export interface Failure {
+  failure: DrawFailure;
+  /** One plain sentence without a path of this machine, suitable for the caller. */
+  message: string;
+  /** What is wrong with the installed model, in one sentence, if no drawing with it can succeed. */
+  problem?: string;
+  stack?: string;
+}
+
 export interface DrawingStarted {
   promptChunks: number;
   /** The scheduler in use: by the API's name, or by diffusers' class name if it has none. */
@@ -130,4 +140,4 @@ export type EngineMessage =
   | { type: 'busy'; id: number }
   | { type: 'picture'; id: number; index: number; picture: RgbPicture; upscaled: boolean }
   | { type: 'done'; id: number; computeMs: number }
-  | { type: 'failed'; id: number; failure: DrawFailure; message: string; stack?: string };
+  | ({ type: 'failed'; id: number } & Failure);

@@ -13,14 +13,18 @@ describe(failureOf.name, () => {
     expect(failureOf(error, { model })).toEqual({
       failure: 'refused',
       message: 'The model sd1.5 cannot be drawn with: unet/model.onnx is cut short.',
+      problem: 'unet/model.onnx is cut short.',
     });
   });
 
   it('names no path of the cache if a merged model is at fault', () => {
     const error = new ModelFolderError('/var/darkroom/cache/finetunes/lora-ab/unet/model.onnx', 'is missing');
-    expect(failureOf(error, { model }).message).toBe(
-      'The model sd1.5 cannot be drawn with: unet/model.onnx is missing.',
-    );
+    const weights = { kind: 'lora', file: '/srv/robot', hash: 'b', scale: 1, token: 'zwx' } as const;
+    // The model itself may be sound.
+    expect(failureOf(error, { model: { ...model, weights } })).toEqual({
+      failure: 'refused',
+      message: 'The model sd1.5 cannot be drawn with: unet/model.onnx is missing.',
+    });
   });
 
   it('refuses weights that do not fit, and invalid upscalers', () => {

@@ -7,16 +7,8 @@ import {
   SafetensorsError,
   WeightsError,
 } from '@app/diffusion';
-import type { DrawFailure, DrawnModel, UpscalerSource } from './engine-protocol';
+import type { DrawnModel, Failure, UpscalerSource } from './engine-protocol';
 import { UpscalerError } from './tiled-upscaler';
-
-/** How a drawing failed, in the engine thread's report. */
-export interface Failure {
-  failure: DrawFailure;
-  /** One plain sentence without a path of this machine, suitable for the caller. */
-  message: string;
-  stack?: string;
-}
 
 /** Classifies an error: if the model, the weights or the request cause it, a retry would fail too; for anything else it may succeed. */
 export function failureOf(
@@ -25,8 +17,14 @@ export function failureOf(
 ): Failure {
   const refused = (message: string): Failure => ({ failure: 'refused', message });
   if (error instanceof AbortError) return { failure: 'aborted', message: error.message };
-  if (error instanceof ModelFolderError)
-    return refused(`The model ${model.name} cannot be drawn with: ${withoutPaths(error.message, model)}`);
+  if (error instanceof ModelFolderError) {
+    const problem = withoutPaths(error.message, model);
+    // A folder that was merged from weights may be broken by them.
+    return {
+      ...refused(`The model ${model.name} cannot be drawn with: ${problem}`),
+      ...(!model.weights && { problem }),
+    };
+  }
   if (error instanceof WeightsError || error instanceof SafetensorsError || error instanceof OnnxModelError)
     return refused(`The weights of the Fine-Tune cannot be used: ${withoutPaths(error.message, model)}`);
   if (error instanceof NotFiniteError) return refused(error.message);

@@ -3,6 +3,7 @@ import { JsonLogger } from '@app/observability';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { BrokenModels } from '../drawing/broken-models';
 import { WorkerModels } from '../drawing/worker-models';
 import { Engines } from '../engine/engines';
 import { reportOf } from './engine-report';
@@ -16,13 +17,19 @@ export class WorkerPresence implements OnApplicationBootstrap, BeforeApplication
     private readonly dataSource: DataSource,
     private readonly engines: Engines,
     private readonly models: WorkerModels,
+    private readonly broken: BrokenModels,
     private readonly logger: JsonLogger,
   ) {}
 
   async onApplicationBootstrap(): Promise<void> {
     const { devices } = this.engines;
     this.presence = await new LiveWorkers(this.dataSource).join(
-      () => ({ devices, models: this.models.drawableOn(devices), engines: this.engines.states.map(reportOf) }),
+      () => ({
+        devices,
+        models: this.models.drawableOn(devices),
+        engines: this.engines.states.map(reportOf),
+        broken: this.broken.list(),
+      }),
       (error) => this.logger.warnSparingly('the worker could not send its heartbeat', { reason: String(error) }),
     );
   }

@@ -34,6 +34,7 @@ import { FailedTasks1795770010000 } from './1795770010000-failed-tasks';
 import { DeliveriesByTime1795770020000 } from './1795770020000-deliveries-by-time';
 import { StylesWithoutControls1795780000000 } from './1795780000000-styles-without-controls';
 import { AcceptedScale1795790000000 } from './1795790000000-accepted-scale';
+import { BrokenModels1795800000000 } from './1795800000000-broken-models';
 
 /** Every migration in order; append new ones. An index on a table that may be large is made with `createIndexConcurrently`. */
 export const migrations = [
@@ -73,4 +74,5 @@ export const migrations = [
   DeliveriesByTime1795770020000,
   StylesWithoutControls1795780000000,
   AcceptedScale1795790000000,
+  BrokenModels1795800000000,
 ];

@@ -15,6 +15,15 @@ export interface EngineReport {
   memoryBytes: number;
 }
 
+/** An installed model that an engine has refused to draw with. */
+export interface BrokenModel {
+  name: string;
+  /** Content hash of the files that were refused, sha256 in hexadecimal. */
+  hash: string;
+  /** What is wrong with it, in one sentence. */
+  problem: string;
+}
+
 /** A running inference process: its devices, its models and what its engines are doing. It sends heartbeats; a silent process counts as gone. */
 @Entity('inference_workers')
 @Index('inference_workers_heartbeat_idx', ['heartbeatAt'])
@@ -33,6 +42,10 @@ export class InferenceWorker {
   /** Its engines, one a device; null: an older version, which does not say. */
   @Column('json', { name: 'engines', nullable: true })
   engines: EngineReport[] | null;
+
+  /** The models that its engines have refused; null: an older version, which does not say. */
+  @Column('json', { name: 'broken', nullable: true })
+  broken: BrokenModel[] | null;
 
   @Column({ type: 'timestamptz', name: 'started_at', precision: 3 })
   startedAt: Date;
