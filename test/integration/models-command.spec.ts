@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runModels } from '../../apps/cli/src/models-command';
 import { HubServer } from '../support/hub-server';
+import { withShapes } from '../support/onnx';
 
 const diffusers = join(__dirname, '../golden/models/tiny/sd15-diffusers');
 
@@ -170,6 +171,27 @@ describe('models command', () => {
     expect(await readdir(join(folder, 'models'))).toEqual([]);
     // A machine with too little memory to try it may leave that out.
     expect(await run(`add ${model} --as x --no-trial`)).toMatchObject({ code: 0 });
+  });
+
+  it.each<[what: string, change: (model: string) => Promise<unknown>, sentence: string]>([
+    [
+      'a size that no request can ask for',
+      rewrite('unet/model.onnx', (graph) =>
+        withShapes(graph, { sample: ['batch', 4, 8, 8], out_sample: ['batch', 4, 8, 8] }),
+      ),
+      'No request can be drawn with it: its graphs take 64 x 64 pixels only, and requests are for 512 x 512, 512 x 768, 768 x 512. Export it without a fixed size.',
+    ],
+    [
+      'one length of prompts',
+      rewrite('unet/model.onnx', (graph) => withShapes(graph, { encoder_hidden_states: ['batch', 77, 32] })),
+      'Prompts longer than 75 tokens are refused: its U-Net was exported for that length.',
+    ],
+  ])('says what is to be known of a model that it installs: %s', async (_, change, sentence) => {
+    const model = join(folder, 'model');
+    await cp(diffusers, model, { recursive: true });
+    await change(model);
+    const { code, stdout } = await run(`add ${model} --as x`);
+    expect([code, stdout.split('\n').slice(1)]).toEqual([0, [sentence, '']]);
   });
 
   it.each([

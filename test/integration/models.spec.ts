@@ -32,6 +32,8 @@ describe('models', () => {
   const list = async (api: TestApi, key: TestKey) =>
     (await api.request<Record<string, unknown>[]>('GET', '/v1/models', { key })).body;
   const shapes = join('models', 'shapes');
+  const redeclare = async (file: string, shapes: Parameters<typeof withShapes>[1]) =>
+    writeFile(file, withShapes(await readFile(file), shapes));
   const tiny = (name: string) => join('test', 'golden', 'models', 'tiny', name);
 
   it('lists installed models, with facts from their files, and stand-ins', async () => {
@@ -224,6 +226,53 @@ describe('models', () => {
       'The model "shapes" draws 768 x 512 pixels only, and 512 x 512 were asked for.',
       [{ pointer: '/aspect_ratio', message: 'is 512 x 512 pixels; this model draws 768 x 512' }],
     ]);
+    expect((await list(api, key))[0].native_size).toBe(512);
+  });
+
+  it.each<[what: string, size: number, change: (model: string) => Promise<unknown>]>([
+    [
+      'the size that its graphs were exported for',
+      64,
+      (model) =>
+        redeclare(join(model, 'unet/model.onnx'), { sample: ['batch', 4, 8, 8], out_sample: ['batch', 4, 8, 8] }),
+    ],
+    [
+      'the size that its VAE was exported for',
+      128,
+      (model) => redeclare(join(model, 'vae_decoder/model.onnx'), { latent_sample: ['batch', 4, 16, 16] }),
+    ],
+    [
+      "that of its U-Net's configuration, although its VAE has none",
+      768,
+      (model) =>
+        Promise.all([
+          writeFile(join(model, 'unet/config.json'), '{"sample_size": 96}'),
+          rm(join(model, 'vae_decoder/config.json')),
+        ]),
+    ],
+  ])('shows as native size %s', async (_, size, change) => {
+    const { api, key, modelsDir } = await start({ tiny: tiny('sd15-diffusers') });
+    await change(join(modelsDir, 'tiny'));
+    expect((await list(api, key))[0]).toMatchObject({ problem: null, native_size: size });
+  });
+
+  it('rejects prompts of more chunks than the graphs of a model take, if they are used', async () => {
+    const { api, key, modelsDir } = await start({ tiny: tiny('sd15-diffusers') });
+    await redeclare(join(modelsDir, 'tiny/unet/model.onnx'), { encoder_hidden_states: ['batch', 77, 32] });
+    const long = 'a red circle '.repeat(40);
+    const draw = async (values: object) => {
+      const body = { model: 'tiny', prompt: 'x', ...values };
+      const { status, body: reply } = await api.request('POST', '/v1/sd/text-to-image', { key, body });
+      return [status, reply.code, reply.errors];
+    };
+    const message = expect.stringMatching(/^would take \d+ chunks of tokens; at most 1 can be drawn$/) as string;
+    expect(await draw({ prompt: long })).toEqual([422, 'PromptTooLong', [{ pointer: '/prompt', message }]]);
+    expect(await draw({ negative_prompt: long })).toEqual([
+      422,
+      'PromptTooLong',
+      [{ pointer: '/negative_prompt', message }],
+    ]);
+    expect(await draw({ negative_prompt: long, cfg: 1 })).toEqual([201, undefined, undefined]);
   });
 
   it('rejects a stand-in that the operator does not allow', async () => {

@@ -5,6 +5,7 @@ import { demoModel, formatBytes, ModelStore, ModelStoreError, shortHash } from '
 import { Command, CommanderError } from 'commander';
 import { defaultOptions } from './default-options';
 import { knownModels } from './known-models';
+import { notesOn } from './model-notes';
 import { ProgressLine } from './progress-line';
 import { tryModel } from './try-model';
 
@@ -112,6 +113,7 @@ function defineAdd(models: Command, { store, progress, watched, print }: Session
       if (model.requiresCuda)
         print('Its graphs are fused for CUDA: it needs a CUDA device, the CPU cannot draw with it.');
       if (untried !== undefined) print(untried);
+      for (const note of notesOn(model)) print(note);
     });
   for (const option of defaultOptions) add.addOption(option);
 }

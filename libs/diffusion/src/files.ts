@@ -1,5 +1,6 @@
 /** Reads a model's files without loading a runtime, for processes that do not draw. */
 export { ModelFolderError } from './model/errors';
+export type { GraphFile } from './model/graph-file';
 export {
   defaultsFile,
   defaultsRange,

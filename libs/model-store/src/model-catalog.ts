@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { contentHash, hashFile } from './content-hash';
 import { selectModelFiles } from './model-files';
-import type { FixedSize, ModelLayout } from './model-layout';
+import type { FixedShape, ModelLayout } from './model-layout';
 import { listFolder, readLayout } from './model-layout';
 import { readManifest, writeManifest } from './model-manifest';
 
@@ -13,7 +13,7 @@ export interface FolderContent {
   hash: string;
   bytes: number;
   cudaOnly: string[];
-  fixedSize: FixedSize;
+  fixed: FixedShape;
   /** Relative path -> sha256 of every file that pictures depend on. */
   files: ReadonlyMap<string, string>;
 }
@@ -43,7 +43,7 @@ export class ModelCatalog {
   async record(
     name: string,
     digests: ReadonlyMap<string, string>,
-    { cudaOnly, fixedSize }: Pick<ModelLayout, 'cudaOnly' | 'fixedSize'>,
+    { cudaOnly, fixed }: Pick<ModelLayout, 'cudaOnly' | 'fixed'>,
     installed?: ModelManifest['installed'],
   ): Promise<FolderContent> {
     const files = await this.stats(name);
@@ -51,7 +51,7 @@ export class ModelCatalog {
       const sha256 = digests.get(path);
       if (sha256) file.sha256 = sha256;
     }
-    const seen = { files, cudaOnly, fixedSize };
+    const seen = { files, cudaOnly, fixed };
     const manifest: ModelManifest = { format: 1, ...(installed && { installed }), seen };
     if (await writeManifest(this.modelsDir, name, manifest)) this.memory.delete(name);
     else this.memory.set(name, manifest);
@@ -67,7 +67,7 @@ export class ModelCatalog {
     const before = manifest.seen?.files ?? {};
     const unchanged = (path: string): boolean =>
       before[path]?.size === now[path].size && before[path]?.mtimeMs === now[path].mtimeMs;
-    if (manifest.seen?.fixedSize && sameKeys(before, now) && Object.keys(now).every(unchanged))
+    if (manifest.seen?.fixed && sameKeys(before, now) && Object.keys(now).every(unchanged))
       return contentOf(manifest.seen);
     const folder = join(this.modelsDir, name);
     const layout = await readLayout(folder);
@@ -91,14 +91,14 @@ export class ModelCatalog {
   }
 }
 
-function contentOf({ files, cudaOnly, fixedSize = {} }: SeenFolder): FolderContent {
+function contentOf({ files, cudaOnly, fixed = {} }: SeenFolder): FolderContent {
   const relevant = Object.entries(files).filter(([, file]) => file.sha256 !== undefined);
   const digests = new Map(relevant.map(([path, file]) => [path, file.sha256!]));
   return {
     hash: contentHash(digests),
     bytes: relevant.reduce((sum, [, file]) => sum + file.size, 0),
     cudaOnly,
-    fixedSize,
+    fixed,
     files: digests,
   };
 }

@@ -1,5 +1,6 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
+import type { GraphFile } from '@app/diffusion/files';
 import { readModelFolder } from '@app/diffusion/files';
 import { besideParts, graphParts, isSafePath, selectModelFiles } from './model-files';
 import { explainRefusal, ModelStoreError } from './model-store-error';
@@ -10,8 +11,7 @@ export interface ModelLayout {
   files: string[];
   /** Operators that only CUDA supports, in graphs without a plain variant; empty when the CPU can run the model. */
   cudaOnly: string[];
-  /** Pixels of the only pictures it draws, where its graphs were exported for one size. */
-  fixedSize: FixedSize;
+  fixed: FixedShape;
 }
 
 /** Every file below a folder, relative, with forward slashes; symbolic links are followed. */
@@ -47,38 +47,51 @@ export async function readLayout(folder: string): Promise<ModelLayout> {
   return {
     files: files.filter((path) => !besideParts.includes(path) && (!isData(path) || data.has(path))).sort(),
     cudaOnly: [...new Set(needed)].sort(),
-    fixedSize: hasPlain ? await fixedSize(folder, plain) : {},
+    fixed: hasPlain ? await fixedShape(folder, plain) : {},
   };
 }
 
-/** Pixels of a picture, where a graph was exported for one size only. */
-export interface FixedSize {
+/** What the graphs of a model were exported for, where they take nothing else. */
+export interface FixedShape {
+  /** Pixels of a picture. */
   width?: number;
   height?: number;
+  /** Rows of tokens of a prompt. */
+  chunks?: number;
 }
 
 /** Each block of the VAE but the last doubles the edge; every Stable Diffusion 1.x and 2.x has four. */
 const defaultBlocks = 4;
 
-/** The latents' size in pixels, as the pipeline measures it by decoding. */
-async function fixedSize(folder: string, graphs: readonly { fixedLatents: FixedSize }[]): Promise<FixedSize> {
-  const latents = graphs.reduce<FixedSize>((sizes, { fixedLatents }) => ({ ...sizes, ...fixedLatents }), {});
+/** The latents' size is in pixels, as the pipeline measures it by decoding. */
+async function fixedShape(folder: string, graphs: readonly ReadGraph[]): Promise<FixedShape> {
+  const latents = graphs.reduce<ReadGraph['fixedLatents']>(
+    (sizes, { fixedLatents }) => ({ ...sizes, ...fixedLatents }),
+    {},
+  );
+  const chunks = graphs.find(({ fixedChunks }) => fixedChunks !== undefined)?.fixedChunks;
   const text = await readFile(join(folder, 'vae_decoder', 'config.json'), 'utf8').catch(() => '{}');
   const { block_out_channels: blocks } = JSON.parse(text) as { block_out_channels?: unknown };
   const factor = 2 ** ((Array.isArray(blocks) ? blocks.length : defaultBlocks) - 1);
   return {
     ...(latents.width !== undefined && { width: latents.width * factor }),
     ...(latents.height !== undefined && { height: latents.height * factor }),
+    ...(chunks !== undefined && { chunks }),
   };
 }
 
+interface ReadGraph extends Pick<GraphFile, 'cudaOperator' | 'fixedLatents'> {
+  /** Relative to the model. */
+  externalFiles: string[];
+  fixedChunks: number | undefined;
+}
+
 /** The graphs that the pipeline would load on this device, and their external data, relative to the model. */
-async function readGraphs(
-  folder: string,
-  device: Parameters<typeof readModelFolder>[1],
-): Promise<{ externalFiles: string[]; cudaOperator: string | undefined; fixedLatents: FixedSize }[]> {
-  const { textEncoder, unet, vaeDecoder } = await explainRefusal(folder, () => readModelFolder(folder, device));
-  return [textEncoder, unet, vaeDecoder].map(({ path, externalFiles, cudaOperator, fixedLatents }) => {
+async function readGraphs(folder: string, device: Parameters<typeof readModelFolder>[1]): Promise<ReadGraph[]> {
+  const { textEncoder, unet, vaeDecoder, tokenizer } = await explainRefusal(folder, () =>
+    readModelFolder(folder, device),
+  );
+  return [textEncoder, unet, vaeDecoder].map(({ path, externalFiles, fixedTokens, cudaOperator, fixedLatents }) => {
     const graph = relative(folder, path).replaceAll(sep, '/');
     const outside = externalFiles.find((name) => !isSafePath(name));
     if (outside !== undefined)
@@ -87,6 +100,7 @@ async function readGraphs(
       externalFiles: externalFiles.map((name) => `${dirname(graph)}/${name}`),
       cudaOperator,
       fixedLatents,
+      fixedChunks: fixedTokens && Math.max(1, Math.floor(fixedTokens / tokenizer.maxLength)),
     };
   });
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { FixedSize } from './model-layout';
+import type { FixedShape } from './model-layout';
 import { systemCode } from './model-store-error';
 
 /** A file as it was last read. It is not read again while size and modification time stay the same. */
@@ -18,7 +18,7 @@ export interface SeenFolder {
   /** Operators of its graphs that only CUDA supports. */
   cudaOnly: string[];
   /** Absent in manifests of earlier versions. */
-  fixedSize?: FixedSize;
+  fixed?: FixedShape;
 }
 
 /** The stored knowledge about a model, in `.<name>.darkroom-model.json` beside its folder. */

@@ -13,7 +13,7 @@ import { downloadModel } from './hub/hub-download';
 import { withModelLock } from './lock-model';
 import { ModelCatalog } from './model-catalog';
 import { besideParts, checkModelName, isModelName } from './model-files';
-import type { FixedSize } from './model-layout';
+import type { FixedShape } from './model-layout';
 import { listFolder, readLayout } from './model-layout';
 import { manifestPath } from './model-manifest';
 import { parseModelSource } from './model-source';
@@ -36,8 +36,7 @@ export interface InstalledModel {
   addedAt: string;
   /** Whether its graphs have operators without a CPU kernel. */
   requiresCuda: boolean;
-  /** Pixels of the only pictures it draws, where its graphs were exported for one size. */
-  fixedSize: FixedSize;
+  fixed: FixedShape;
   /** What it is drawn with where a request does not say. */
   defaults: ModelDefaults;
   /** Why its own scheduler cannot draw, in one sentence; requests for another one are not concerned. */
@@ -98,7 +97,7 @@ export class ModelStore {
     const { installed } = await this.catalog.manifest(name);
     const model = { name, folder, source: installed?.source, addedAt: installed?.addedAt ?? found.mtime.toISOString() };
     try {
-      const { hash, bytes, cudaOnly, fixedSize } = await this.catalog.content(name);
+      const { hash, bytes, cudaOnly, fixed } = await this.catalog.content(name);
       const [defaults, schedulerProblem] = await Promise.all([readModelDefaults(folder), problemOfScheduler(folder)]);
       const requiresCuda = cudaOnly.length > 0;
       return {
@@ -106,13 +105,13 @@ export class ModelStore {
         hash,
         bytes,
         requiresCuda,
-        fixedSize,
+        fixed,
         defaults,
         ...(schedulerProblem !== undefined && { schedulerProblem }),
       };
     } catch (error) {
       const problem = (error as Error).message.replaceAll(`${folder}${sep}`, '');
-      return { ...model, hash: undefined, bytes: 0, requiresCuda: false, fixedSize: {}, defaults: {}, problem };
+      return { ...model, hash: undefined, bytes: 0, requiresCuda: false, fixed: {}, defaults: {}, problem };
     }
   }
 

@@ -989,7 +989,7 @@ export interface components {
              */
             scheduler: string | null;
             /**
-             * @description Edge in pixels of the square pictures it was trained on.
+             * @description Edge in pixels of the square pictures it was trained on; of a graph that was exported for one size, its height.
              * @example 512
              */
             native_size: number | null;

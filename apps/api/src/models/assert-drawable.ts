@@ -20,7 +20,7 @@ export function assertDrawable(model: InstalledModel, { aspectRatio, scheduler, 
       scheduler && [{ pointer: `${pointer}/scheduler`, message: 'is needed for this model' }],
     );
   const { width, height } = sizeOf[aspectRatio ?? defaults.aspectRatio];
-  const { width: onlyWidth = width, height: onlyHeight = height } = model.fixedSize;
+  const { width: onlyWidth = width, height: onlyHeight = height } = model.fixed;
   if (width === onlyWidth && height === onlyHeight) return;
   throw new UnprocessableError(
     'SizeUnsupported',

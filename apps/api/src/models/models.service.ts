@@ -43,7 +43,7 @@ export class ModelsService implements OnApplicationBootstrap {
     const [models, workers] = await Promise.all([this.store.list(), this.workers.all()]);
     return Promise.all(
       models.map(async (model) => {
-        const { scheduler, nativeSize } = await readModelFacts(model.folder);
+        const { scheduler, nativeSize } = await readModelFacts(model);
         const devices = devicesFor(model, workers);
         return {
           name: model.name,

@@ -38,24 +38,26 @@ export class PromptLengths {
    */
   async check(
     ownerId: string,
-    model: Pick<InstalledModel, 'folder' | 'hash'>,
+    model: Pick<InstalledModel, 'folder' | 'hash' | 'fixed'>,
     tasks: readonly TaskTexts[],
     pointerTo: (index: number, field: 'prompt' | 'negative_prompt') => string,
     finetune?: TaughtWord,
   ): Promise<number[]> {
     const counted = await this.countAll(ownerId, model, tasks, addedWord(finetune));
     const problems = new FieldProblems();
+    const { chunks: ofModel = Infinity } = model.fixed;
+    const most = (field: string, task: TaskTexts): number =>
+      Math.min(limits.promptChunks, field === 'prompt' || isGuided(task) ? ofModel : Infinity);
     const longest = tasks.map((task, index) => {
       const [prompt, negative] = textsOf(task).map((text) => counted.get(keyOf(text)) ?? 1);
       for (const [field, chunks] of [['prompt', prompt], ['negative_prompt', negative]] as const)
-        if (chunks > limits.promptChunks)
+        if (chunks > most(field, task))
           problems.add(
             pointerTo(index, field),
             undefined,
-            `would take ${chunks} chunks of tokens; at most ${limits.promptChunks} can be drawn`,
+            `would take ${chunks} chunks of tokens; at most ${most(field, task)} can be drawn`,
           );
-      // Without guidance the negative prompt is not used.
-      return task.cfg > 1 ? Math.max(prompt, negative) : prompt;
+      return isGuided(task) ? Math.max(prompt, negative) : prompt;
     });
     if (problems.count > 0) throw new UnprocessableError('PromptTooLong', problems.sentence(), problems.list());
     return longest;
@@ -83,6 +85,9 @@ export class PromptLengths {
     return counted;
   }
 }
+
+/** Without guidance the negative prompt is not used. */
+const isGuided = ({ cfg }: TaskTexts): boolean => cfg > 1;
 
 interface Text {
   text: string;

@@ -12,7 +12,7 @@ const installed = (name: string, values: Partial<InstalledModel> = {}): Installe
   source: undefined,
   addedAt: '',
   requiresCuda: false,
-  fixedSize: {},
+  fixed: {},
   defaults: {},
   ...values,
 });

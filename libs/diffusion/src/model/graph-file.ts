@@ -38,6 +38,8 @@ export interface GraphFile {
   inputChannels: number | undefined;
   /** Height and width of its latents, where it was exported for one size only. */
   fixedLatents: { height?: number; width?: number };
+  /** Tokens of a prompt, where it was exported for one number only. */
+  fixedTokens: number | undefined;
 }
 
 /**
@@ -75,6 +77,7 @@ export async function readGraphFile(path: string): Promise<GraphFile> {
     cudaOperator: model.nodes.map(cudaOnly).find((operator) => operator !== undefined),
     inputChannels: convolvedChannels(model),
     fixedLatents: fixedLatents(model),
+    fixedTokens: model.inputShapes.get('encoder_hidden_states')?.[1],
   };
 }
 

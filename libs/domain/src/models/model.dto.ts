@@ -22,7 +22,7 @@ export class ModelDto {
   @ApiProperty({ type: String, nullable: true, description: "diffusers' name of its own sampling method.", example: 'PNDMScheduler' })
   scheduler: string | null;
 
-  @ApiProperty({ type: 'integer', nullable: true, description: 'Edge in pixels of the square pictures it was trained on.', example: 512 })
+  @ApiProperty({ type: 'integer', nullable: true, description: 'Edge in pixels of the square pictures it was trained on; of a graph that was exported for one size, its height.', example: 512 })
   native_size: number | null;
 
   @ApiProperty({
