@@ -62,12 +62,22 @@ describe(selectModelFiles.name, () => {
   });
 
   it.each([
-    ['model_index.json', 'model_index.json is missing.'],
     ['scheduler/scheduler_config.json', 'scheduler/scheduler_config.json is missing.'],
-    ['tokenizer/merges.txt', 'tokenizer/vocab.json and tokenizer/merges.txt are missing.'],
+    [
+      'tokenizer/merges.txt',
+      'tokenizer/merges.txt is missing, and there is no tokenizer/tokenizer.json in place of both.',
+    ],
+    [
+      'tokenizer/vocab.json',
+      'tokenizer/vocab.json is missing, and there is no tokenizer/tokenizer.json in place of both.',
+    ],
     ['unet/model.onnx', 'unet/ holds no .onnx graph.'],
   ])('names %s when it is missing', (path, message) => {
     expect(() => selectModelFiles([...base, ...graphs].filter((other) => other !== path))).toThrow(message);
+  });
+
+  it('needs no model_index.json', () => {
+    expect(selectModelFiles([...base.slice(1), ...graphs])).toHaveLength(6);
   });
 
   it('does not guess between two graphs', () => {

@@ -47,7 +47,7 @@ export interface ModelFile {
 }
 
 /**
- * Selects the files of an installed model out of everything in a repository or folder: model_index.json, preview.json, darkroom.json, the
+ * Selects the files of an installed model out of everything in a repository or folder: model_index.json if there is one, preview.json, darkroom.json, the
  * files of the scheduler and the tokenizer, and for each part its config, one plain graph with its external data, and a graph fused for
  * CUDA if there is one. Weights of other frameworks, other precisions, the safety checker and the VAE encoder are left out.
  * @param paths paths relative to the model's root, with forward slashes.
@@ -60,11 +60,15 @@ export function selectModelFiles(paths: readonly string[]): ModelFile[] {
     if (!all.has(path)) throw new ModelStoreError('InvalidModel', `${path} is missing.`);
     files.push({ from: path, to: path });
   };
-  take('model_index.json');
+  if (all.has('model_index.json')) take('model_index.json');
   take('scheduler/scheduler_config.json');
   for (const path of paths) if (/^tokenizer\/[^/.][^/]*\.(json|txt)$/.test(path)) files.push({ from: path, to: path });
-  if (!all.has('tokenizer/tokenizer.json') && !(all.has('tokenizer/vocab.json') && all.has('tokenizer/merges.txt')))
-    throw new ModelStoreError('InvalidModel', 'tokenizer/vocab.json and tokenizer/merges.txt are missing.');
+  const missing = ['tokenizer/vocab.json', 'tokenizer/merges.txt'].filter((path) => !all.has(path));
+  if (missing.length > 0 && !all.has('tokenizer/tokenizer.json')) {
+    const are = missing.length > 1 ? 'are' : 'is';
+    const message = `${missing.join(' and ')} ${are} missing, and there is no tokenizer/tokenizer.json in place of both.`;
+    throw new ModelStoreError('InvalidModel', message);
+  }
   for (const path of besideParts) if (all.has(path)) take(path);
   for (const part of graphParts) {
     const inside = paths
