@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { migrations } from '../../libs/database/src/migrations';
 import type { TestDatabase } from '../support/database';
 import { createTestDatabase } from '../support/database';
@@ -25,6 +26,14 @@ describe('the schema', () => {
     expect(numbers).not.toContain(NaN);
     expect(numbers).toEqual([...numbers].sort((a, b) => a - b));
     expect(new Set(numbers).size).toBe(numbers.length);
+  });
+
+  it('has the function insert_tasks as libs/database/src/functions shows it', async () => {
+    const definition = (): Promise<unknown> =>
+      database.dataSource.query("SELECT pg_get_functiondef('insert_tasks'::regproc) AS text");
+    const migrated = await definition();
+    await database.dataSource.query(await readFile('libs/database/src/functions/insert-tasks.sql', 'utf8'));
+    expect(await definition()).toEqual(migrated);
   });
 
   it('is reported if it differs', async () => {

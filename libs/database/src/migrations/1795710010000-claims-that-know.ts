@@ -1,5 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { insertTasks } from './1795680000000-insert-tasks';
+import { replaced } from './replaced';
 
 /** What the claim of a task depends on: the models of each worker, and whether a task was drawn alone when its worker died. */
 export class ClaimsThatKnow1795710010000 implements MigrationInterface {
@@ -35,7 +36,7 @@ const newOrder = 'owner_id, model, created_at, id';
 
 /** `insert_tasks` as it was, except that it goes from owner to owner along the index of this order. */
 function alongIndex(order: string): string {
-  return insertTasks.replaceAll(`ORDER BY ${oldOrder} LIMIT 1`, `ORDER BY ${order} LIMIT 1`);
+  return replaced(insertTasks, `ORDER BY ${oldOrder} LIMIT 1`, `ORDER BY ${order} LIMIT 1`);
 }
 
 /** The function as this migration leaves it. */
@@ -43,4 +44,4 @@ export const insertTasksByModel = alongIndex(newOrder);
 
 /** A statement that puts a function in the place of the one of the same name. */
 export const replacing = (definition: string): string =>
-  definition.replace('CREATE FUNCTION', 'CREATE OR REPLACE FUNCTION');
+  replaced(definition, 'CREATE FUNCTION', 'CREATE OR REPLACE FUNCTION');

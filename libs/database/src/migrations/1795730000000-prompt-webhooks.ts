@@ -1,13 +1,15 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { insertTasksByModel, replacing } from './1795710010000-claims-that-know';
+import { replaced } from './replaced';
 
 const inserted = 'INSERT INTO finetune_prompts (id, owner_id, finetune_id, prompt, metadata)';
 const selected = 'SELECT id, owner_id, finetune_id, prompt_as_sent, metadata FROM';
 
 /** `insert_tasks` as it was, except that it stores the webhooks of Prompts. */
-export const insertTasksWithWebhooks = insertTasksByModel
-  .replace(inserted, inserted.replace('metadata', 'metadata, webhook'))
-  .replace(selected, selected.replace('metadata', 'metadata, webhook'));
+export const insertTasksWithWebhooks = [inserted, selected].reduce(
+  (statement, part) => replaced(statement, part, part.replace('metadata', 'metadata, webhook')),
+  insertTasksByModel,
+);
 
 /**
  * Prompts have webhooks: `insert_tasks` stores them too. It is the same in all other respects, and processes of the older version send no

@@ -1,6 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { replacing } from './1795710010000-claims-that-know';
 import { insertTasksWithWebhooks } from './1795730000000-prompt-webhooks';
+import { replaced } from './replaced';
 
 const ofFinetune = (column: string): string => `(SELECT ${column} FROM finetunes WHERE finetunes.id = finetune_id)`;
 
@@ -15,12 +16,13 @@ export class AcceptedScale1795790000000 implements MigrationInterface {
     await queryRunner.query(
       `ALTER TABLE "image_tasks" ADD "weights_hash" character varying(64), ADD "weights_scale" double precision`,
     );
-    const withScale = insertTasksWithWebhooks
-      .replace('created_at, status\n', 'created_at, status, weights_hash, weights_scale\n')
-      .replace(
-        `created_at, 'queued'\n`,
-        `created_at, 'queued', ${ofFinetune('weights_hash')}, ${ofFinetune('weights_scale')}\n`,
-      );
+    const columns = replaced(
+      insertTasksWithWebhooks,
+      'created_at, status\n',
+      'created_at, status, weights_hash, weights_scale\n',
+    );
+    const values = [`created_at, 'queued'`, ofFinetune('weights_hash'), ofFinetune('weights_scale')].join(', ');
+    const withScale = replaced(columns, `created_at, 'queued'\n`, `${values}\n`);
     await queryRunner.query(replacing(withScale));
   }
 
