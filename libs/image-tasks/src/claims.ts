@@ -2,7 +2,8 @@ import { ImageTask } from '@app/domain';
 import type { Transactions } from '@app/queue';
 import type { EntityManager } from 'typeorm';
 import { announce, changeChannel } from './channels';
-import { deathsAfterSilence, heartbeatTimeoutMs, silenceFactor } from './silence';
+import { deathsAfterSilence } from './deaths';
+import { heartbeatTimeoutMs, silenceFactor } from './silence';
 import { claimDueStatement } from './statements/claim-due';
 import { countWaitingStatement, ownStatement } from './statements/offers';
 

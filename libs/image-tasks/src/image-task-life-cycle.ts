@@ -8,7 +8,7 @@ import { release, requeue, updateHeld } from './moves';
 import { removeAll, removeOne } from './removal';
 import type { Settlement } from './settlement';
 import { settle } from './settlement';
-import { leadMs } from './silence';
+import { leadMs } from './postponing';
 
 /**
  * Every status change of an image task except its insertion. Each first makes sure, by its condition or by a lock, that the row is

@@ -6,7 +6,7 @@ import { announce, changeChannel } from './channels';
 import { correctCharge } from './fair-queue';
 import type { Attempt } from './locked-task';
 import { lockAttempt, lockTask } from './locked-task';
-import { deathsAfter } from './silence';
+import { deathsAfter } from './deaths';
 
 /** A task as a sweeper found it. */
 export type FoundTask = Pick<ImageTask, 'id' | 'attempt' | 'enqueued' | 'status'>;

@@ -1,5 +1,4 @@
-import type { ImageTask } from '@app/domain';
-import { fatalCount } from './fatal-count';
+import { fatalCount } from './deaths';
 
 /** A worker without a heartbeat for this long has lost its task. */
 export const heartbeatTimeoutMs = 10_000;
@@ -13,17 +12,3 @@ export const abandonedMs = 3 * heartbeatTimeoutMs;
  * this was is not drawn again, so it needs to be kept away from nobody: that its worker has died only has to be sure.
  */
 export const silenceFactor = `(CASE WHEN deaths >= ${fatalCount - 1} AND drawn_alone THEN 2 ELSE power(2, greatest(0, deaths - 1)) END)`;
-
-/**
- * A task's deaths after its worker has fallen silent once more. The first is a suspicion, because any task that was there may have
- * caused it; from then on the task is drawn alone, and what happens before or after that is not its fault.
- */
-export const deathsAfter = ({ deaths, drawnAlone }: Pick<ImageTask, 'deaths' | 'drawnAlone'>): number =>
-  deaths === 0 || drawnAlone ? deaths + 1 : deaths;
-/** What `deathsAfter` computes, in SQL. */
-export const deathsAfterSilence = '(deaths + (deaths = 0 OR drawn_alone)::integer)';
-
-/** A postponed task is due this long after its heartbeat: its own job may claim it up to `heartbeatTimeoutMs` early, because clocks differ. */
-export const leadMs = 2 * heartbeatTimeoutMs;
-/** The time until which a task is postponed, in SQL. */
-export const postponedUntil = `heartbeat_at + ${leadMs} * interval '1 ms'`;

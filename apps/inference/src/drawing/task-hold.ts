@@ -1,10 +1,11 @@
 import type { ImageTask } from '@app/domain';
 import type { ImageTaskLifeCycle } from '@app/image-tasks';
+import { heartbeatTimeoutMs } from '@app/image-tasks';
 import type { JsonLogger } from '@app/observability';
 import type { StopListener } from './stop-listener';
 
 /** Interval of a worker's heartbeats; the worker loses the task after five missed ones. */
-const heartbeatIntervalMs = 2_000;
+const heartbeatIntervalMs = heartbeatTimeoutMs / 5;
 
 /** A claimed task while it is drawn: sends heartbeats, and knows when the task is lost or must be given back. */
 export class TaskHold {

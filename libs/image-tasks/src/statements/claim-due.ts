@@ -1,4 +1,5 @@
-import { deathsAfterSilence, silenceFactor } from '../silence';
+import { deathsAfterSilence } from '../deaths';
+import { silenceFactor } from '../silence';
 import { isOffered } from './offers';
 import { queueHeads } from './queue-heads';
 import { taskCost } from './task-cost';
