@@ -1,48 +1,13 @@
 import type { ApiKeyScope } from '@app/domain';
 import { ForbiddenError, UnauthorizedError } from '@app/domain';
 import type { CanActivate, ExecutionContext } from '@nestjs/common';
-import { createParamDecorator, Injectable, SetMetadata } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { Request, Response } from 'express';
 import { ApiKeysService } from './api-keys.service';
-import type { CallerKey } from './caller-key';
+import { checksKeyItself, isPublic, neededScope } from './caller';
 import type { Rate } from './rate-limiter';
 import { RateLimiter } from './rate-limiter';
-
-declare module 'express-serve-static-core' {
-  interface Request {
-    /** The caller, on every route that is not public. */
-    apiKey?: CallerKey;
-  }
-}
-
-const isPublic = 'isPublic';
-
-/** Lets everyone in: health checks, documents, pictures. */
-export const Public = () => SetMetadata(isPublic, true);
-
-const checksKeyItself = 'checksKeyItself';
-
-/** For a route that writes nothing for a revoked key, because its statement checks the key as well. */
-export const ChecksKeyItself = () => SetMetadata(checksKeyItself, true);
-
-const neededScope = 'neededScope';
-
-/** For a route that needs more than the scope of its method. */
-export const NeedsScope = (scope: ApiKeyScope) => SetMetadata(neededScope, scope);
-
-/** The caller's key, for routes that need more than its id. */
-export const Caller = createParamDecorator((_: unknown, context: ExecutionContext): CallerKey => callerOf(context));
-
-/** The caller's id, which owns what the request makes and finds. */
-export const OwnerId = createParamDecorator((_: unknown, context: ExecutionContext): string => callerOf(context).id);
-
-/** @throws UnauthorizedError on a public route, which has none. */
-export function callerOf(context: ExecutionContext): CallerKey {
-  const { apiKey } = context.switchToHttp().getRequest<Request>();
-  if (!apiKey) throw new UnauthorizedError();
-  return apiKey;
-}
 
 /** Methods that change nothing; the scope `read` is enough for them. */
 const readMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);

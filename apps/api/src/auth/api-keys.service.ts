@@ -46,7 +46,7 @@ export class ApiKeysService {
           ? { name: 'api-key', text: `${text} = $1`, values: asked }
           : { name: 'api-keys', text: `${text} = ANY($1)`, values: [asked] };
       const found = await transactions.query<ApiKey & StorageRow>(statement);
-      const byPrefix = new Map(found.map((row) => [row.prefix, callerOf(row)]));
+      const byPrefix = new Map(found.map((row) => [row.prefix, keyOfRow(row)]));
       return prefixes.map((prefix) => byPrefix.get(prefix));
     });
   }
@@ -106,7 +106,7 @@ export class ApiKeysService {
   }
 }
 
-function callerOf({
+function keyOfRow({
   max_storage_mb,
   picture_bytes,
   weight_bytes,

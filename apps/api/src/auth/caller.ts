@@ -1,0 +1,40 @@
+import type { ApiKeyScope } from '@app/domain';
+import { UnauthorizedError } from '@app/domain';
+import type { ExecutionContext } from '@nestjs/common';
+import { createParamDecorator, SetMetadata } from '@nestjs/common';
+import type { CallerKey } from './caller-key';
+
+declare module 'express-serve-static-core' {
+  interface Request {
+    /** The caller, on every route that is not public. */
+    apiKey?: CallerKey;
+  }
+}
+
+export const isPublic = 'isPublic';
+
+/** Lets everyone in: health checks, documents, pictures. */
+export const Public = () => SetMetadata(isPublic, true);
+
+export const checksKeyItself = 'checksKeyItself';
+
+/** For a route that writes nothing for a revoked key, because its statement checks the key as well. */
+export const ChecksKeyItself = () => SetMetadata(checksKeyItself, true);
+
+export const neededScope = 'neededScope';
+
+/** For a route that needs more than the scope of its method. */
+export const NeedsScope = (scope: ApiKeyScope) => SetMetadata(neededScope, scope);
+
+/** The caller's key, for routes that need more than its id. */
+export const Caller = createParamDecorator((_: unknown, context: ExecutionContext): CallerKey => callerOf(context));
+
+/** The caller's id, which owns what the request makes and finds. */
+export const OwnerId = createParamDecorator((_: unknown, context: ExecutionContext): string => callerOf(context).id);
+
+/** @throws UnauthorizedError on a public route, which has none. */
+export function callerOf(context: ExecutionContext): CallerKey {
+  const { apiKey } = context.switchToHttp().getRequest<{ apiKey?: CallerKey }>();
+  if (!apiKey) throw new UnauthorizedError();
+  return apiKey;
+}
