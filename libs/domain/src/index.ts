@@ -8,6 +8,7 @@ export * from './common/identifier';
 export * from './common/limits';
 export * from './common/metadata';
 export * from './common/schedulers';
+export * from './common/seed';
 export * from './cursors/cursor-key';
 export * from './entities';
 export * from './errors/body-errors';

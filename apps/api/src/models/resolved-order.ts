@@ -17,17 +17,17 @@ interface DrawingOrder {
 
 /**
  * How a task is drawn, with every default resolved and the seed chosen.
- * @param own defaults of the model that will draw it
+ * @param modelDefaults those of the model that will draw it
  */
-export function resolvedOrder(order: DrawingOrder, own: ModelDefaults) {
+export function resolvedOrder(order: DrawingOrder, modelDefaults: ModelDefaults) {
   return {
-    cfg: order.cfg ?? own.cfg ?? defaults.cfg,
-    steps: order.steps ?? own.steps ?? defaults.steps,
+    cfg: order.cfg ?? modelDefaults.cfg ?? defaults.cfg,
+    steps: order.steps ?? modelDefaults.steps ?? defaults.steps,
     seed: order.seed ?? randomInt(0, limits.seed + 1),
-    scheduler: order.scheduler ?? own.scheduler ?? null,
+    scheduler: order.scheduler ?? modelDefaults.scheduler ?? null,
     aspectRatio: order.aspectRatio ?? defaults.aspectRatio,
     highResolution: order.highResolution ?? defaults.highResolution,
-    outputFormat: order.outputFormat ?? 'png',
-    promptWeighting: order.promptWeighting ?? false,
+    outputFormat: order.outputFormat ?? defaults.outputFormat,
+    promptWeighting: order.promptWeighting ?? defaults.promptWeighting,
   };
 }

@@ -1,5 +1,5 @@
 import type { Image, Metadata } from '@app/domain';
-import { FinetunePrompt, Generation, ImageTask, limits, newIdentifier, readSandboxOrder } from '@app/domain';
+import { FinetunePrompt, Generation, ImageTask, newIdentifier, readSandboxOrder, seedOf } from '@app/domain';
 import { IMAGE_STORAGE } from '@app/foundation';
 import { attemptFolder, heartbeatTimeoutMs, ImageTaskLifeCycle, progressChannel } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
@@ -68,7 +68,7 @@ export class SandboxService {
     try {
       await this.publishSteps(task, step);
       for (let index = 0; index < task.numImages && isOurs; index++) {
-        const picture = await this.pictures.drawSandbox(task, (task.seed + index) % (limits.seed + 1));
+        const picture = await this.pictures.drawSandbox(task, seedOf(task.seed, index));
         const { file, extension, ...facts } = picture;
         const storageKey = `${folder}/${index}.${extension}`;
         await this.storage.write(storageKey, file);

@@ -1,6 +1,7 @@
 import { computed } from '@preact/signals';
 import type { components } from '../service/client';
 import type { AspectRatio, Drawing } from '../drawings/drawing';
+import { serviceDefaults } from '../drawings/service-rules';
 import { areFinetunesLoaded, finetuneOf } from '../finetunes/finetunes';
 import { choiceOf, modelChoices } from '../models/models';
 import { sessionSignal } from '../session/session-signal';
@@ -55,7 +56,7 @@ export const drawnBy = computed(() => choiceOf(drawnWith.value?.model ?? draft.v
 
 /** The values for what the draft leaves to the model; the service's own where the model has none, as docs/contract.md says. */
 export const defaults = computed(() => {
-  const { cfg = 7.5, steps = 30 } = drawnBy.value?.served.defaults ?? {};
+  const { cfg = serviceDefaults.cfg, steps = serviceDefaults.steps } = drawnBy.value?.served.defaults ?? {};
   return { cfg, steps };
 });
 

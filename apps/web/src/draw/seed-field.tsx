@@ -1,8 +1,7 @@
+import { largestSeed } from '../drawings/service-rules';
 import { texts } from '../texts';
 import { IconButton } from '../ui/icon-button';
 import { change, draft, newSeed } from './draft';
-
-const largestSeed = 2 ** 32 - 1;
 
 export function SeedField() {
   const { seed, isSeedLocked } = draft.value;

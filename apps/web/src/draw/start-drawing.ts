@@ -1,8 +1,9 @@
 import type { Draft } from './draft';
 import { change, draft, drawnBy, finetuneId, newSeed } from './draft';
 import type { Drawing } from '../drawings/drawing';
-import { drawingOfGeneration, drawingOfPrompt, seedOf } from '../drawings/drawing';
+import { drawingOfGeneration, drawingOfPrompt } from '../drawings/drawing';
 import { showNew } from '../drawings/feed';
+import { seedOf } from '../drawings/service-rules';
 import { stageIds } from '../drawings/store';
 import type { NewGeneration, NewPrompt } from '../service/client';
 import { client } from '../session/session';

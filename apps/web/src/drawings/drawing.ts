@@ -85,7 +85,4 @@ function fieldsInCommon(record: Generation | Prompt) {
 
 export const isOpen = ({ status }: Pick<Drawing, 'status'>): boolean => status === 'queued' || status === 'processing';
 
-/** Picture i of a drawing has this seed; seeds wrap. */
-export const seedOf = ({ seed }: Pick<Drawing, 'seed'>, index: number): number => (seed + index) % 2 ** 32;
-
 export const aspectClass = ({ aspectRatio }: Pick<Drawing, 'aspectRatio'>): string => `is-${aspectRatio}`;

@@ -1,8 +1,9 @@
 import { reuse } from '../draw/draft';
 import { vary } from '../draw/start-drawing';
 import type { Drawing } from '../drawings/drawing';
-import { drawingOfGeneration, seedOf } from '../drawings/drawing';
+import { drawingOfGeneration } from '../drawings/drawing';
 import { drop } from '../drawings/feed';
+import { seedOf } from '../drawings/service-rules';
 import { put, tellOtherTabs } from '../drawings/store';
 import { DarkroomError } from '../service/client';
 import { client } from '../session/session';

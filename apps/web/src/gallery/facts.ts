@@ -1,5 +1,5 @@
 import type { Drawing } from '../drawings/drawing';
-import { seedOf } from '../drawings/drawing';
+import { seedOf } from '../drawings/service-rules';
 import { finetuneOf, titleOf } from '../finetunes/finetunes';
 import { texts } from '../texts';
 import type { Fact } from '../ui/facts';

@@ -1,4 +1,5 @@
 import type { AspectRatio } from '../drawings/drawing';
+import { largestSeed } from '../drawings/service-rules';
 
 /** What a picture of the service says about itself. */
 export interface PictureParameters {
@@ -62,7 +63,7 @@ function parametersOf(text: string): PictureParameters | undefined {
   const isKnown =
     isText(prompt) &&
     (negativePrompt === null || negativePrompt === undefined || isText(negativePrompt)) &&
-    isWithin(seed, [0, 2 ** 32 - 1], Number.isInteger) &&
+    isWithin(seed, [0, largestSeed], Number.isInteger) &&
     isWithin(cfg, [0, 100]) &&
     isWithin(steps, [1, 1_000], Number.isInteger) &&
     isWithin(width, [1, highResolutionEdge]) &&

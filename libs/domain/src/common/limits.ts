@@ -34,6 +34,8 @@ export const defaults = {
   steps: 30,
   aspectRatio: 'square',
   highResolution: false,
+  outputFormat: 'png',
+  promptWeighting: false,
   numGenerations: 1,
   model: 'sd1.5',
   token: 'zwx',

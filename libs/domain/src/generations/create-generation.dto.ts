@@ -76,14 +76,14 @@ export class CreateGenerationDto {
     values: outputFormats,
     name: 'OutputFormat',
     optional: true,
-    default: 'png',
+    default: defaults.outputFormat,
   })
   output_format?: OutputFormat;
 
   @BooleanField({
     description: 'Whether `(word:1.3)` and `[word]` in the texts weigh words.',
     optional: true,
-    default: false,
+    default: defaults.promptWeighting,
   })
   prompt_weighting?: boolean;
 }

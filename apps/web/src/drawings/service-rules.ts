@@ -1,0 +1,10 @@
+/** What the page knows of the service's rules without asking; `service-rules.spec.ts` compares it with the service. */
+
+/** The largest seed; after it they wrap around. */
+export const largestSeed = 2 ** 32 - 1;
+
+/** The seed of picture i of a drawing. */
+export const seedOf = ({ seed }: { seed: number }, index: number): number => (seed + index) % (largestSeed + 1);
+
+/** The service's own values for a model that has none. */
+export const serviceDefaults = { cfg: 7.5, steps: 30 };
