@@ -24,8 +24,8 @@ export interface NewOrder {
   pointer: string;
 }
 
-/** The effect of the key: no engine draws a `sandbox` task, and its job starts after `delayMs`. */
-export type Admission = Pick<NewTask, 'sandbox' | 'delayMs'>;
+/** What the key decides about a task: no engine draws a `sandbox` task, and its job starts after `delayMs`. */
+export type TaskTerms = Pick<NewTask, 'sandbox' | 'delayMs'>;
 
 /** The key has reached its limit of waiting tasks. */
 class QueueFullError extends TooManyError {
@@ -53,7 +53,7 @@ export class AdmissionService {
    * @returns one for each order.
    * @throws UnprocessableError for a key whose storage is full; InvalidError for an order that a sandbox cannot follow.
    */
-  admit({ storage, sandbox }: CallerKey, orders: readonly NewOrder[]): Admission[] {
+  admit({ storage, sandbox }: CallerKey, orders: readonly NewOrder[]): TaskTerms[] {
     this.quota.assertRoom(storage);
     if (!sandbox) return orders.map(() => ({ sandbox }));
     const problems = new FieldProblems();

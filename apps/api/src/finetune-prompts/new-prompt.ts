@@ -18,9 +18,9 @@ export interface PromptOrder {
 
 /**
  * The row of a new Prompt and its task, with every default resolved and the seed chosen.
- * @param own defaults of the model that will draw it
+ * @param modelDefaults those of the model that will draw it
  */
-export function newPrompt(finetune: Finetune, order: PromptOrder, createdAt: Date, own: ModelDefaults) {
+export function newPrompt(finetune: Finetune, order: PromptOrder, createdAt: Date, modelDefaults: ModelDefaults) {
   const id = newIdentifier();
   const { ownerId, id: finetuneId, model } = finetune;
   return {
@@ -38,7 +38,7 @@ export function newPrompt(finetune: Finetune, order: PromptOrder, createdAt: Dat
       prompt: writeToken(order.prompt, finetune),
       negativePrompt: order.negativePrompt ?? null,
       model,
-      ...resolvedOrder(order, own),
+      ...resolvedOrder(order, modelDefaults),
       numImages: 1,
       status: 'queued',
       error: null,

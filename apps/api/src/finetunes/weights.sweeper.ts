@@ -10,7 +10,7 @@ import { weightsFolder } from './finetunes.service';
 const intervalMs = 3_600_000;
 
 /** A newer file may belong to an upload that is about to write its row. */
-const strayAfterMs = 3_600_000;
+const strayFileAfterMs = 3_600_000;
 const batchSize = 500;
 
 /** Removes weights without a Fine-Tune, which a crash between a file and its row leaves behind. */
@@ -38,7 +38,7 @@ export class WeightsSweeper extends RecurringService {
     const old: string[] = [];
     const sizes = new Map<string, number>();
     for await (const { key, bytes, modifiedAt } of this.storage.list(weightsFolder)) {
-      if (now - modifiedAt.getTime() > strayAfterMs) old.push(key);
+      if (now - modifiedAt.getTime() > strayFileAfterMs) old.push(key);
       sizes.set(key, bytes);
     }
     await this.measure(sizes);

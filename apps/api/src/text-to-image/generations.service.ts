@@ -19,7 +19,7 @@ import { Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
-import type { Admission } from '../admission/admission.service';
+import type { TaskTerms } from '../admission/admission.service';
 import { AdmissionService } from '../admission/admission.service';
 import type { CallerKey } from '../auth/caller-key';
 import { assertDrawable } from '../models/assert-drawable';
@@ -122,13 +122,13 @@ export class GenerationsService {
 
 /**
  * The row of a new Generation's task, with every default resolved and the seed chosen.
- * @param own defaults of the model that will draw it
+ * @param modelDefaults those of the model that will draw it
  */
 function newGeneration(
   ownerId: string,
   dto: CreateGenerationDto,
-  admission: Admission,
-  own: ModelDefaults,
+  terms: TaskTerms,
+  modelDefaults: ModelDefaults,
 ): NewGeneration {
   return {
     id: newIdentifier(),
@@ -146,12 +146,12 @@ function newGeneration(
         outputFormat: dto.output_format,
         promptWeighting: dto.prompt_weighting,
       },
-      own,
+      modelDefaults,
     ),
     numImages: dto.num_generations ?? defaults.numGenerations,
     promptChunks: null,
     createdAt: new Date(),
-    ...admission,
+    ...terms,
     generation: { webhook: dto.webhook ?? null, metadata: dto.metadata ?? null },
   };
 }

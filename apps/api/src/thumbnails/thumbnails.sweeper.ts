@@ -13,7 +13,7 @@ const missingEveryMs = 3000;
 const straysEveryMs = 3_600_000;
 
 /** A newer object may belong to a row that is about to be written. */
-const strayAfterMs = 3_600_000;
+const strayFileAfterMs = 3_600_000;
 /** Advisory lock that lets one process at a time remove strays: "STRA" in ASCII. */
 const strayLock = 0x53545241;
 const batchSize = 500;
@@ -57,7 +57,7 @@ export class ThumbnailsSweeper extends RecurringService {
     };
     for await (const { key, modifiedAt } of this.storage.list(thumbnailFolder)) {
       if (signal?.aborted) return removed;
-      if (now - modifiedAt.getTime() > strayAfterMs) old.push(key);
+      if (now - modifiedAt.getTime() > strayFileAfterMs) old.push(key);
       if (old.length === batchSize) await removeThose();
     }
     await removeThose();
