@@ -148,7 +148,7 @@ export class WebhooksService {
     this.logger.log('webhook attempted', {
       deliveryId: claimed.id,
       taskId: claimed.taskId,
-      try: `${made.attemptCount} of ${maxAttempts}`,
+      attempt: `${made.attemptCount} of ${maxAttempts}`,
       status: made.status,
       statusCode,
       durationMs,
