@@ -1,3 +1,4 @@
+import { schedulerNames } from '@app/domain';
 import type { Kind } from './contract-values';
 import { aspectRatio, flag, integer, metadata, number, objects, text, urls, word, words } from './contract-values';
 
@@ -60,10 +61,7 @@ export const bodies: readonly BodyRow[] = [
       { name: 'webhook', kind: urls.one },
       { name: 'model', kind: modelName },
       { name: 'num_generations', kind: integer(1, 8) },
-      {
-        name: 'scheduler',
-        kind: words('ddim', 'ddpm', 'pndm', 'lms', 'euler', 'euler_a', 'heun', 'dpmpp_2m', 'unipc', 'lcm'),
-      },
+      { name: 'scheduler', kind: words(...schedulerNames) },
       { name: 'output_format', kind: words('png', 'jpeg', 'webp') },
       { name: 'prompt_weighting', kind: flag },
     ],

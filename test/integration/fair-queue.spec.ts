@@ -77,7 +77,7 @@ describe('the fair claim', () => {
     expect(owners.length).toBeLessThanOrEqual(2);
   });
 
-  it('does the same while estimates are far too high and tasks are being drawn', async () => {
+  it('draws the few tasks of a caller soon while estimates are far too high', async () => {
     const [many, one] = inOrder(2);
     await queue(many, 100, { steps: 50, numImages: 8, highResolution: true });
     const drawing = [await claim(), await claim(), await claim()];

@@ -91,7 +91,7 @@ describe('Messages of errors', () => {
       refusal('POST', '/v1/sd/text-to-image', { body: { prompt: 'x', webhook: url } });
 
     it.each(['https://bücher.example/hook', 'https://例え.テスト:8443/x?y=1', 'http://xn--bcher-kva.example/'])(
-      'are none for the host of %s',
+      'accepts the host of %s',
       async (url) => expect((await webhook(url)).status).toBe(201),
     );
 

@@ -177,7 +177,7 @@ describe('Webhooks', () => {
       });
     });
 
-    it('does not deliver there either, if the Generation was made while it was allowed', async () => {
+    it('refuses private literals at delivery too', async () => {
       const sender = strict.app.get(WebhookSender);
       for (const host of literals)
         for (const scheme of ['http', 'https']) {
