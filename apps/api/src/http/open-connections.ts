@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Server as NetServer } from 'node:net';
 import type { DrainedServer } from '../infrastructure/drain';
-import { discardRest } from './unread-body';
+import { discardRest } from './discard-rest';
 
 /** A response of which the client reads nothing for this long is closed. Node itself only notices slow readers. */
 export const stallMs = 30_000;
