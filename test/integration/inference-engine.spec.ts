@@ -76,7 +76,7 @@ describe(Engine.name, () => {
 
   it('does not start on a device that was asked for and is not there, and says why', async () => {
     const missing = new Engine(options({ device: 'cuda:99' }));
-    await expect(missing.start()).rejects.toThrow(/^The device cuda:99 cannot be used: [^\n]+$/);
+    await expect(missing.start()).rejects.toThrow(/^DEVICE names cuda:99, which cannot be used here: [^\n]+$/);
     await missing.close();
   });
 
