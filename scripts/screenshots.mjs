@@ -57,9 +57,9 @@ async function fill(page) {
 }
 
 async function ofDrawing(page) {
-  await draw(page, 'a red star on a gradient orange background', { steps: '50', seed: '11' });
+  await draw(page, 'a red star on a gradient orange background', { steps: '100', seed: '11' });
   await page.locator('.stage [data-testid=preview]').waitFor();
-  await page.locator('.stage .progress-text', { hasText: /^Step (?:1\d|2\d)/ }).waitFor({ timeout: 60_000 });
+  await page.locator('.stage .progress-text', { hasText: /^Step [1-6]\d / }).waitFor({ timeout: 60_000 });
   await shoot(page, 'drawing');
   await finished(page, 'a red star on a gradient orange background');
 }
@@ -79,7 +79,7 @@ async function ofPages(page, theme) {
 /** The operator's half, while something is drawn; the page is that of a key with the scope `admin`. */
 async function ofOperator(page, theme) {
   const prompt = `a grid of dots (${theme})`;
-  await draw(page, prompt, { steps: '50', seed: '21' });
+  await draw(page, prompt, { steps: '100', seed: '21' });
   await page.goto(`${page.url().split('#')[0]}#/operate`);
   await page
     .locator('.device')

@@ -85,7 +85,7 @@ const damages: Damage[] = [
   [
     'the VAE of another model, whatever its config says',
     'vae_decoder/model.onnx',
-    /takes latents of 16 channels, and the U-Net gives 4/,
+    /takes latents of 22 channels, and the U-Net gives 4/,
     ({ at }) => cp(join(models.shapes, 'vae_decoder/model.onnx'), at('vae_decoder/model.onnx')),
   ],
 ];
@@ -122,7 +122,7 @@ describe('StableDiffusionPipeline.load', () => {
       'shapes',
       models.shapes,
       {
-        latentChannels: 16,
+        latentChannels: 22,
         vaeScaleFactor: 32,
         predictionType: 'v_prediction',
         scheduler: 'pndm',

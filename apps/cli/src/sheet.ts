@@ -3,13 +3,13 @@ import sharp from 'sharp';
 /** What the bundled model can do, with seeds that show it. */
 export const examples = [
   { prompt: 'a red circle on a blue background', seed: 1 },
-  { prompt: 'a glossy green star on a white background', seed: 12 },
-  { prompt: 'three glossy purple circles on a gradient orange background', seed: 4 },
+  { prompt: 'a glossy green star on a white background', seed: 7 },
+  { prompt: 'three glossy purple circles on a gradient orange background', seed: 1 },
   { prompt: 'an outlined pink heart on a black background', seed: 1 },
   { prompt: 'a big orange hexagon on a dotted cyan background', seed: 1 },
-  { prompt: 'a yellow moon above a purple diamond on a white background', seed: 8 },
-  { prompt: 'a white cross on a striped red background', seed: 4 },
-  { prompt: 'a cyan square left of a red triangle on a gray background', seed: 6 },
+  { prompt: 'a yellow moon above a purple diamond on a white background', seed: 11 },
+  { prompt: 'a white cross on a striped red background', seed: 1 },
+  { prompt: 'a cyan square left of a red triangle on a gray background', seed: 4 },
 ] as const;
 
 /** Pixels. */
