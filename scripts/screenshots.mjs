@@ -27,6 +27,12 @@ mkdirSync(folder, { recursive: true });
 async function shoot(page, name) {
   // Pictures and fonts are there, and nothing moves any more.
   await page.waitForFunction(() => [...document.images].every((image) => image.complete));
+  await page.evaluate(() => Promise.all([...document.images].map((image) => image.decode().catch(() => {}))));
+  await page.waitForFunction(() =>
+    document
+      .getAnimations()
+      .every(({ playState, effect }) => playState !== 'running' || effect.getTiming().iterations === Infinity),
+  );
   const png = await page.screenshot();
   await sharp(png)
     .webp({ quality: 82, effort: 6 })
@@ -34,10 +40,11 @@ async function shoot(page, name) {
   console.log(`${name}.webp`);
 }
 
-async function draw(page, prompt, { steps = '25', seed = '6' } = {}) {
+async function draw(page, prompt, { steps = '25', seed = '6', pictures = '1' } = {}) {
   await page.locator('#prompt').fill(prompt);
   await page.locator('#steps').fill(steps);
   await page.locator('#seed').fill(seed);
+  await page.locator('#count').fill(pictures);
   await page.locator('#scheduler').selectOption('dpmpp_2m');
   await page.locator('.prompt-form .is-primary').click();
 }
@@ -57,7 +64,7 @@ async function fill(page) {
 }
 
 async function ofDrawing(page) {
-  await draw(page, 'a red star on a gradient orange background', { steps: '100', seed: '11' });
+  await draw(page, 'a red star on a gradient orange background', { steps: '50', seed: '11', pictures: '2' });
   await page.locator('.stage [data-testid=preview]').waitFor();
   await page.locator('.stage .progress-text', { hasText: /^Step [1-6]\d / }).waitFor({ timeout: 60_000 });
   await shoot(page, 'drawing');
@@ -78,8 +85,8 @@ async function ofPages(page, theme) {
 
 /** The operator's half, while something is drawn; the page is that of a key with the scope `admin`. */
 async function ofOperator(page, theme) {
-  const prompt = `a grid of dots (${theme})`;
-  await draw(page, prompt, { steps: '100', seed: '21' });
+  const prompt = `a glossy ${theme === 'dark' ? 'blue star' : 'purple heart'} on a gradient white background`;
+  await draw(page, prompt, { steps: '50', seed: '21', pictures: '4' });
   await page.goto(`${page.url().split('#')[0]}#/operate`);
   await page
     .locator('.device')
