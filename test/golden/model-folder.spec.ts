@@ -36,10 +36,36 @@ const damages: Damage[] = [
   ['external data cut short', 'unet/weights.pb', /is cut short/, ({ cut }) => cut('unet/weights.pb', 500_000)],
   ['an empty graph', graph, /no whole ONNX model/, ({ cut }) => cut(graph, 0)],
   ['a graph cut short', graph, /no whole ONNX model/, ({ cut }) => cut(graph, 200_000)],
-  ['a pointer in place of a graph', graph, /no whole ONNX model/, ({ write }) => write(graph, lfsPointer)],
+  ['a pointer in place of a graph', graph, /only a pointer of Git LFS/, ({ write }) => write(graph, lfsPointer)],
+  [
+    'a pointer in place of weights',
+    'unet/weights.pb',
+    /only a pointer of Git LFS/,
+    ({ write }) => write('unet/weights.pb', lfsPointer),
+  ],
+  [
+    'a pointer in place of a vocabulary',
+    'tokenizer/vocab.json',
+    /only a pointer of Git LFS/,
+    ({ write }) => write('tokenizer/vocab.json', lfsPointer),
+  ],
   ['a missing vocabulary', 'tokenizer/vocab.json', /is missing/, ({ remove }) => remove('tokenizer/vocab.json')],
   ['missing merges', 'tokenizer/merges.txt', /is missing/, ({ remove }) => remove('tokenizer/merges.txt')],
-  ['a foreign vocabulary', 'tokenizer', /no token/, ({ write }) => write('tokenizer/vocab.json', '{"a": 0}')],
+  [
+    'merges of another vocabulary',
+    'tokenizer/merges.txt',
+    /does not fit vocab.json, which has no token "foreign"/,
+    ({ write }) => write('tokenizer/merges.txt', '#version: 0.2\nfor eign\n'),
+  ],
+  [
+    'a foreign vocabulary',
+    'tokenizer',
+    /no token/,
+    async ({ write }) => {
+      await write('tokenizer/vocab.json', '{"a": 0}');
+      await write('tokenizer/merges.txt', '');
+    },
+  ],
   ['a missing scheduler', scheduler, /is missing/, ({ remove }) => remove('scheduler')],
   ['a scheduler that is not JSON', scheduler, /not valid JSON/, ({ write }) => write(scheduler, '{')],
   ['wrong defaults', 'darkroom.json', /has steps that/, ({ write }) => write('darkroom.json', '{"steps": "few"}')],

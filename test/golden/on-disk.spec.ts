@@ -116,7 +116,7 @@ const rows: Row[] = [
   {
     what: 'a scheduler of a class that nobody knows',
     change: (folder) => edit(join(folder, scheduler), { _class_name: 'FooScheduler' }),
-    sentence: 'The scheduler class "FooScheduler" is not supported; name another scheduler.',
+    sentence: 'The scheduler class "FooScheduler" is not supported.',
   },
   {
     what: 'that folder, asked for another scheduler',

@@ -82,6 +82,19 @@ describe('ModelStore', () => {
       expect(await left()).toEqual([]);
     });
 
+    it.each([
+      ['model.safetensors', 'is a checkpoint of PyTorch, and no folder with ONNX graphs: convert it first'],
+      ['model.onnx', 'is one graph: name the folder with all parts of the model.'],
+      ['model.zip', 'is a file, and no folder with a model.'],
+    ])('says what %s is in place of a folder', async (name, message) => {
+      const file = join(folder, name);
+      await writeFile(file, '');
+      await expect(store.add(file, { as: 'x' })).rejects.toMatchObject({
+        code: 'InvalidSource',
+        message: expect.stringContaining(`${file} ${message}`) as string,
+      });
+    });
+
     it('rejects invalid names and sources', async () => {
       for (const name of ['', '..', 'A', '.x', 'a/b', 'a'.repeat(65)])
         await expect(store.add(hubModel, { as: name })).rejects.toMatchObject({ code: 'InvalidModelName' });

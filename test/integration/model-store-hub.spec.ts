@@ -225,7 +225,8 @@ describe('ModelStore', () => {
       other.publish('unet/diffusion_pytorch_model.safetensors', 'weights');
       await expect(storeWith({ endpoint: other.url }).add(other.repository, { as: 'x' })).rejects.toMatchObject({
         code: 'InvalidModel',
-        message: 'someone/pytorch@main is no model to draw with: text_encoder/ holds no .onnx graph.',
+        message:
+          'someone/pytorch@main is no model to draw with: it holds weights of PyTorch (unet/diffusion_pytorch_model.safetensors) and no ONNX graphs: convert it first, with "optimum-cli export onnx --model <folder> <new folder>" for example.',
       });
       expect(other.requests.map(({ file }) => file)).toEqual(['listing']);
       await other.close();

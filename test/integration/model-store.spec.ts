@@ -114,7 +114,7 @@ describe('ModelStore', () => {
       await mkdir(inModels('bad'));
       const [bad, good, ...others] = await store.list();
       expect(others).toEqual([]);
-      expect(bad).toMatchObject({ name: 'bad', problem: 'scheduler/scheduler_config.json is missing.' });
+      expect(bad).toMatchObject({ name: 'bad', problem: 'it is empty.' });
       expect(good).toMatchObject({ name: 'good' });
       expect(good.problem).toBeUndefined();
     });

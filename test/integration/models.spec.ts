@@ -185,29 +185,6 @@ describe('models', () => {
     });
   });
 
-  it('rejects only requests that need a scheduler that is not supported', async () => {
-    const { api, key, modelsDir } = await start({ shapes });
-    const file = join(modelsDir, 'shapes', 'scheduler', 'scheduler_config.json');
-    const config = JSON.parse(await readFile(file, 'utf8')) as object;
-    await writeFile(file, JSON.stringify({ ...config, _class_name: 'FooScheduler' }));
-    await writeFile(join(modelsDir, 'shapes', 'darkroom.json'), '{}');
-    const draw = (scheduler?: string) =>
-      api.request('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'x', ...(scheduler && { scheduler }) } });
-    expect((await draw('euler')).status).toBe(201);
-    const { status, body } = await draw();
-    expect([status, body.code, body.detail, body.errors]).toEqual([
-      422,
-      'SchedulerUnsupported',
-      'The model "shapes" cannot draw with its own scheduler: The scheduler class "FooScheduler" is not supported; name another scheduler.',
-      [{ pointer: '/scheduler', message: 'is needed for this model' }],
-    ]);
-    // With a default of its own the model needs no other.
-    await cp(join(modelsDir, 'shapes'), join(modelsDir, 'mended'), { recursive: true });
-    await writeFile(join(modelsDir, 'mended', 'darkroom.json'), '{"scheduler": "ddim"}');
-    const mended = await api.request('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'x', model: 'mended' } });
-    expect(mended.body).toMatchObject({ status: 'queued', scheduler: 'ddim' });
-  });
-
   it('rejects pictures of a size that the graphs of a model do not take', async () => {
     const { api, key, modelsDir } = await start({ shapes });
     const file = join(modelsDir, 'shapes', 'unet', 'model.onnx');

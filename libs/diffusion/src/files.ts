@@ -1,15 +1,11 @@
 /** Reads a model's files without loading a runtime, for processes that do not draw. */
 export { ModelFolderError } from './model/errors';
 export type { GraphFile } from './model/graph-file';
-export {
-  defaultsFile,
-  defaultsRange,
-  problemOfDefaults,
-  problemOfScheduler,
-  readModelDefaults,
-} from './model/model-defaults';
+export { defaultsFile, defaultsRange, problemOfDefaults, readModelDefaults } from './model/model-defaults';
 export type { ModelDefaults } from './model/model-defaults';
 export { readModelFolder } from './model/model-folder';
+export { problemsOfSchedulers } from './model/model-scheduler';
+export type { SchedulerProblems } from './model/model-scheduler';
 export { schedulerNames } from './schedulers';
 export { ClipTokenizer } from './tokenizer/clip-tokenizer';
 export { countChunks } from './tokenizer/prompt-chunks';

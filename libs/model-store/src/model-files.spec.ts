@@ -80,6 +80,42 @@ describe(selectModelFiles.name, () => {
     expect(selectModelFiles([...base.slice(1), ...graphs])).toHaveLength(6);
   });
 
+  it('takes a model that lies in one folder below, with what that lacks from the root', () => {
+    const below = graphs.map((path) => `onnx/${path}`);
+    const root = [...base, 'unet/config.json', 'unet/diffusion_pytorch_model.safetensors'];
+    expect(selectModelFiles([...root, ...below, 'onnx/scheduler/scheduler_config.json'])).toEqual(
+      [
+        ...['model_index.json', 'tokenizer/vocab.json', 'tokenizer/merges.txt'].map((path) => ({
+          from: path,
+          to: path,
+        })),
+        ...[...graphs, 'scheduler/scheduler_config.json'].map((path) => ({ from: `onnx/${path}`, to: path })),
+      ].sort((a, b) => (a.to < b.to ? -1 : 1)),
+    );
+  });
+
+  it.each<[what: string, paths: string[], message: string]>([
+    ['an empty folder', [], 'it is empty.'],
+    [
+      'two models',
+      [...graphs.map((path) => `b/${path}`), ...graphs.map((path) => `a/${path}`)],
+      'it holds several models, in a/ and b/: name one of them.',
+    ],
+    [
+      'a repository in the cache of the hub',
+      ['refs/main', ...graphs.map((path) => `snapshots/0a1b/${path}`)],
+      "it is a repository in the hub's cache: name the folder snapshots/0a1b in it.",
+    ],
+    [
+      'weights of PyTorch',
+      [...base, 'unet/diffusion_pytorch_model.safetensors'],
+      'it holds weights of PyTorch (unet/diffusion_pytorch_model.safetensors) and no ONNX graphs: convert it first, with "optimum-cli export onnx',
+    ],
+    ['a checkpoint', ['v1-5.ckpt'], 'it holds weights of PyTorch (v1-5.ckpt) and no ONNX graphs: convert it first,'],
+  ])('says what is there in place of a model: %s', (_, paths, message) => {
+    expect(() => selectModelFiles(paths)).toThrow(message);
+  });
+
   it('does not guess between two graphs', () => {
     const paths = [...base, ...graphs.slice(0, 2), 'vae_decoder/a.onnx', 'vae_decoder/b.onnx'];
     expect(() => selectModelFiles(paths)).toThrow('vae_decoder/ holds a.onnx, b.onnx, and none of them is model.onnx.');

@@ -1,8 +1,6 @@
 import { defaultsFile } from '@app/diffusion/files';
+import { graphParts, placeInModel } from './model-root';
 import { ModelStoreError } from './model-store-error';
-
-/** The parts of a text-to-image model that have a graph. */
-export const graphParts = ['text_encoder', 'unet', 'vae_decoder'] as const;
 
 const modelNamePattern = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 
@@ -50,33 +48,34 @@ export interface ModelFile {
  * Selects the files of an installed model out of everything in a repository or folder: model_index.json if there is one, preview.json, darkroom.json, the
  * files of the scheduler and the tokenizer, and for each part its config, one plain graph with its external data, and a graph fused for
  * CUDA if there is one. Weights of other frameworks, other precisions, the safety checker and the VAE encoder are left out.
- * @param paths paths relative to the model's root, with forward slashes.
- * @throws ModelStoreError `InvalidModel` naming the first missing file.
+ * @param source paths relative to the folder or repository, with forward slashes.
+ * @throws ModelStoreError `InvalidModel` naming the first missing file, or what is there in place of a model.
  */
-export function selectModelFiles(paths: readonly string[]): ModelFile[] {
-  const all = new Set(paths);
+export function selectModelFiles(source: readonly string[]): ModelFile[] {
+  const placed = placeInModel(source);
+  const paths = [...placed.keys()];
   const files: ModelFile[] = [];
   const take = (path: string): void => {
-    if (!all.has(path)) throw new ModelStoreError('InvalidModel', `${path} is missing.`);
+    if (!placed.has(path)) throw new ModelStoreError('InvalidModel', `${path} is missing.`);
     files.push({ from: path, to: path });
   };
-  if (all.has('model_index.json')) take('model_index.json');
+  if (placed.has('model_index.json')) take('model_index.json');
   take('scheduler/scheduler_config.json');
   for (const path of paths) if (/^tokenizer\/[^/.][^/]*\.(json|txt)$/.test(path)) files.push({ from: path, to: path });
-  const missing = ['tokenizer/vocab.json', 'tokenizer/merges.txt'].filter((path) => !all.has(path));
-  if (missing.length > 0 && !all.has('tokenizer/tokenizer.json')) {
+  const missing = ['tokenizer/vocab.json', 'tokenizer/merges.txt'].filter((path) => !placed.has(path));
+  if (missing.length > 0 && !placed.has('tokenizer/tokenizer.json')) {
     const are = missing.length > 1 ? 'are' : 'is';
     const message = `${missing.join(' and ')} ${are} missing, and there is no tokenizer/tokenizer.json in place of both.`;
     throw new ModelStoreError('InvalidModel', message);
   }
-  for (const path of besideParts) if (all.has(path)) take(path);
+  for (const path of besideParts) if (placed.has(path)) take(path);
   for (const part of graphParts) {
     const inside = paths
       .filter((path) => path.startsWith(`${part}/`) && !foreignWeights.test(path) && !/(^|\/)\./.test(path))
       .map((path) => path.slice(part.length + 1));
     files.push(...selectPart(part, inside).map(({ from, to }) => ({ from: `${part}/${from}`, to: `${part}/${to}` })));
   }
-  return files.sort((a, b) => (a.to < b.to ? -1 : 1));
+  return files.map(({ from, to }) => ({ from: placed.get(from)!, to })).sort((a, b) => (a.to < b.to ? -1 : 1));
 }
 
 /** A graph fused for CUDA, which a model may have beside the plain one. */

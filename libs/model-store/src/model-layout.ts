@@ -2,7 +2,8 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import type { GraphFile } from '@app/diffusion/files';
 import { readModelFolder } from '@app/diffusion/files';
-import { besideParts, graphParts, isSafePath, selectModelFiles } from './model-files';
+import { besideParts, isSafePath, selectModelFiles } from './model-files';
+import { graphParts } from './model-root';
 import { explainRefusal, ModelStoreError } from './model-store-error';
 
 /** The content of a model folder, determined without loading its weights. */

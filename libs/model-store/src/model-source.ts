@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { problemOfFile } from './model-root';
 import { ModelStoreError } from './model-store-error';
 
 /** The source of a model to add. */
@@ -19,7 +20,8 @@ export async function parseModelSource(text: string, revision?: string): Promise
   if (found?.isDirectory()) return { kind: 'folder', folder };
   const [repository, named] = splitRevision(text);
   const isPath = /^[.~/\\]|^[a-z]:[\\/]/i.test(text);
-  if (found || isPath || !repositoryPattern.test(repository) || repository.includes('..'))
+  if (found) throw new ModelStoreError('InvalidSource', problemOfFile(text));
+  if (isPath || !repositoryPattern.test(repository) || repository.includes('..'))
     throw new ModelStoreError(
       'InvalidSource',
       `"${text}" is neither a folder nor a repository of the hub such as owner/name or owner/name@revision.`,

@@ -1,10 +1,10 @@
 import type { HubOptions } from './hub/hub-client';
 import type { ModelProgress } from './model-progress';
 import type { ModelSource } from './model-source';
-import type { ModelDefaults } from '@app/diffusion/files';
+import type { ModelDefaults, SchedulerProblems } from '@app/diffusion/files';
 import { lstat, mkdir, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
 import { join, sep } from 'node:path';
-import { problemOfScheduler, readModelDefaults } from '@app/diffusion/files';
+import { problemsOfSchedulers, readModelDefaults } from '@app/diffusion/files';
 import { copyModel } from './copy-model';
 import { explainDiskErrors } from './disk-space';
 import { checkDefaults, writeDefaults } from './given-defaults';
@@ -39,8 +39,8 @@ export interface InstalledModel {
   fixed: FixedShape;
   /** What it is drawn with where a request does not say. */
   defaults: ModelDefaults;
-  /** Why its own scheduler cannot draw, in one sentence; requests for another one are not concerned. */
-  schedulerProblem?: string;
+  /** Requests for schedulers without a problem can be drawn. */
+  schedulerProblems: SchedulerProblems;
   /** Why it cannot be used, in one sentence. */
   problem?: string;
 }
@@ -98,7 +98,10 @@ export class ModelStore {
     const model = { name, folder, source: installed?.source, addedAt: installed?.addedAt ?? found.mtime.toISOString() };
     try {
       const { hash, bytes, cudaOnly, fixed } = await this.catalog.content(name);
-      const [defaults, schedulerProblem] = await Promise.all([readModelDefaults(folder), problemOfScheduler(folder)]);
+      const [defaults, schedulerProblems] = await Promise.all([
+        readModelDefaults(folder),
+        problemsOfSchedulers(folder),
+      ]);
       const requiresCuda = cudaOnly.length > 0;
       return {
         ...model,
@@ -107,11 +110,12 @@ export class ModelStore {
         requiresCuda,
         fixed,
         defaults,
-        ...(schedulerProblem !== undefined && { schedulerProblem }),
+        schedulerProblems,
       };
     } catch (error) {
       const problem = (error as Error).message.replaceAll(`${folder}${sep}`, '');
-      return { ...model, hash: undefined, bytes: 0, requiresCuda: false, fixed: {}, defaults: {}, problem };
+      const unknown = { requiresCuda: false, fixed: {}, defaults: {}, schedulerProblems: { named: {} } };
+      return { ...model, hash: undefined, bytes: 0, ...unknown, problem };
     }
   }
 

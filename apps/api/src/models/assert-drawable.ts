@@ -1,6 +1,7 @@
 import type { AspectRatio } from '@app/domain';
 import { defaults, sizeOf, UnprocessableError } from '@app/domain';
 import type { InstalledModel } from '@app/model-store';
+import { workingSchedulers } from '@app/model-store';
 
 /** The properties of a request that a model may be unable to draw. */
 interface Wanted {
@@ -13,12 +14,7 @@ interface Wanted {
 
 /** @throws UnprocessableError `SchedulerUnsupported` or `SizeUnsupported`, with what the model takes */
 export function assertDrawable(model: InstalledModel, { aspectRatio, scheduler, pointer }: Wanted): void {
-  if (model.schedulerProblem !== undefined && (scheduler?.name ?? model.defaults.scheduler) === undefined)
-    throw new UnprocessableError(
-      'SchedulerUnsupported',
-      `The model "${model.name}" cannot draw with its own scheduler: ${model.schedulerProblem}`,
-      scheduler && [{ pointer: `${pointer}/scheduler`, message: 'is needed for this model' }],
-    );
+  assertScheduled(model, { scheduler, pointer });
   const { width, height } = sizeOf[aspectRatio ?? defaults.aspectRatio];
   const { width: onlyWidth = width, height: onlyHeight = height } = model.fixed;
   if (width === onlyWidth && height === onlyHeight) return;
@@ -26,6 +22,22 @@ export function assertDrawable(model: InstalledModel, { aspectRatio, scheduler, 
     'SizeUnsupported',
     `The model "${model.name}" draws ${onlyWidth} x ${onlyHeight} pixels only, and ${width} x ${height} were asked for.`,
     [{ pointer: `${pointer}/aspect_ratio`, message: `is ${width} x ${height} pixels; this model draws ${onlyWidth} x ${onlyHeight}` }],
+  );
+}
+
+function assertScheduled(model: InstalledModel, { scheduler, pointer }: Wanted): void {
+  const { own, named } = model.schedulerProblems;
+  const name = (scheduler?.name ?? model.defaults.scheduler) as keyof typeof named | undefined;
+  const problem = name === undefined ? own : named[name];
+  if (problem === undefined) return;
+  const which = name === undefined ? 'its own scheduler' : `the scheduler ${name}`;
+  const working = workingSchedulers(model);
+  const advice = scheduler ? `Name ${working}.` : `Prompts name none, so its darkroom.json has to: ${working}.`;
+  const message = name === undefined ? 'is needed for this model' : 'cannot be used with this model';
+  throw new UnprocessableError(
+    'SchedulerUnsupported',
+    `The model "${model.name}" cannot draw with ${which}: ${problem} ${advice}`,
+    scheduler && [{ pointer: `${pointer}/scheduler`, message }],
   );
 }
 

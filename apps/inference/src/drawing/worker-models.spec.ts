@@ -14,6 +14,7 @@ const installed = (name: string, values: Partial<InstalledModel> = {}): Installe
   requiresCuda: false,
   fixed: {},
   defaults: {},
+  schedulerProblems: { named: {} },
   ...values,
 });
 

@@ -4,6 +4,7 @@ import { OnnxModel, OnnxModelError } from '../onnx/onnx-model';
 import type { OnnxNode } from '../onnx/onnx-proto';
 import { hasScalarTimestep } from '../onnx/timestep-per-row';
 import { ModelFolderError } from './errors';
+import { isPointer, isPointerFile } from './lfs-pointer';
 
 /**
  * Operators into which ONNX Runtime's own tools fuse a diffusion model and for which its CPU provider has no kernel on x64.
@@ -56,6 +57,7 @@ export async function readGraphFile(path: string): Promise<GraphFile> {
     const found = await stat(file).catch(() => undefined);
     if (!found?.isFile()) throw new ModelFolderError(file, `is missing, and ${path} keeps its weights there`);
     if (!(await realpath(file)).startsWith((await realpath(dirname(path))) + sep)) linksOutside = true;
+    if (isPointerFile(file)) throw new ModelFolderError(file, isPointer);
     sizes.set(name, found.size);
   }
   for (const { data } of model.initializers.values()) {
@@ -111,6 +113,7 @@ function openModel(path: string): OnnxModel {
   try {
     return OnnxModel.open(path);
   } catch (error) {
+    if (error instanceof OnnxModelError && isPointerFile(path)) throw new ModelFolderError(path, isPointer);
     if (error instanceof OnnxModelError)
       throw new ModelFolderError(path, `is no whole ONNX model (${lastClause(error)})`);
     throw new ModelFolderError(path, `cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`);

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { ModelFolderError } from './errors';
+import { isPointer, isPointerText } from './lfs-pointer';
 
 /** The content of a model's JSON file: an object with unchecked values. */
 export type JsonObject = Record<string, unknown>;
@@ -24,6 +25,7 @@ export async function readJsonFile(file: string, options?: { optional: true }): 
   try {
     value = JSON.parse(text);
   } catch (error) {
+    if (isPointerText(text)) throw new ModelFolderError(file, isPointer);
     throw new ModelFolderError(file, `is not valid JSON (${(error as Error).message})`);
   }
   if (value === null || typeof value !== 'object' || Array.isArray(value))

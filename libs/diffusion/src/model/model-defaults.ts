@@ -1,14 +1,8 @@
 import { join } from 'node:path';
-import {
-  createScheduler,
-  parseSchedulerJson,
-  SchedulerError,
-  schedulerNames,
-  stableDiffusionConfig,
-} from '../schedulers';
+import { schedulerNames } from '../schedulers';
 import type { SchedulerName } from '../schedulers';
 import { ModelFolderError } from './errors';
-import { readJsonFile, readTextFile } from './json-file';
+import { readJsonFile } from './json-file';
 
 /** What a model is drawn with where a request does not say; absent values are the service's. */
 export interface ModelDefaults {
@@ -49,19 +43,4 @@ export function problemOfDefaults(json: Readonly<Record<string, unknown>>): stri
   if (scheduler !== undefined && !schedulerNames.includes(scheduler as SchedulerName))
     return `has a scheduler that is none of ${schedulerNames.join(', ')}`;
   return undefined;
-}
-
-/**
- * Why a folder's own scheduler cannot draw, in one sentence; undefined if it can. Requests that name another scheduler are not
- * concerned.
- */
-export async function problemOfScheduler(folder: string): Promise<string | undefined> {
-  try {
-    const text = await readTextFile(join(folder, 'scheduler', 'scheduler_config.json'));
-    createScheduler(undefined, stableDiffusionConfig(parseSchedulerJson(text)));
-    return undefined;
-  } catch (error) {
-    if (error instanceof SchedulerError) return error.message;
-    throw error;
-  }
 }

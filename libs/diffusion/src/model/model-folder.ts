@@ -1,6 +1,5 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseSchedulerJson, SchedulerError, stableDiffusionConfig } from '../schedulers';
 import type { SchedulerJson } from '../schedulers';
 import { ClipTokenizer } from '../tokenizer/clip-tokenizer';
 import type { LatentRgbMap } from '../vae/latent-preview';
@@ -9,10 +8,11 @@ import type { Device } from './device';
 import { ModelFolderError } from './errors';
 import { readGraphFile } from './graph-file';
 import type { GraphFile } from './graph-file';
-import { readJsonFile, readTextFile } from './json-file';
+import { readJsonFile } from './json-file';
 import type { JsonObject } from './json-file';
 import { readModelDefaults } from './model-defaults';
 import type { ModelDefaults } from './model-defaults';
+import { readModelScheduler } from './model-scheduler';
 
 /** A model folder without its weights, checked as far as possible without loading it. */
 export interface ModelFolder {
@@ -59,7 +59,7 @@ export async function readModelFolder(path: string, device: Device): Promise<Mod
     vaeDecoder: await graph('vae_decoder'),
     tokenizer: await ClipTokenizer.load(join(path, 'tokenizer')),
     defaults: await readModelDefaults(path),
-    schedulerJson: await readScheduler(join(path, 'scheduler', 'scheduler_config.json')),
+    schedulerJson: await readModelScheduler(path),
     configs: {
       textEncoder: await config('text_encoder'),
       unet: await config('unet'),
@@ -84,17 +84,6 @@ async function chooseGraph(folder: string, device: Device): Promise<string> {
   const graphs = names.filter((name) => name.endsWith('.onnx'));
   if (graphs.length === 1) return join(folder, graphs[0]);
   throw new ModelFolderError(join(folder, 'model.onnx'), 'is missing');
-}
-
-async function readScheduler(file: string): Promise<SchedulerJson> {
-  const text = await readTextFile(file);
-  try {
-    return stableDiffusionConfig(parseSchedulerJson(text));
-  } catch (error) {
-    if (error instanceof SchedulerError)
-      throw new ModelFolderError(file, `cannot be used: ${error.message.replace(/\.$/, '')}`);
-    throw error;
-  }
 }
 
 async function readPreview(file: string): Promise<LatentRgbMap | undefined> {

@@ -95,7 +95,7 @@ export class ModelSession implements GraphSession {
         throw new ModelFolderError(graph.path, 'computes in float16, which this GPU does not offer through WebGPU');
       // What keeps the rewritten graph from loading need not keep the original.
       if (graph.hasScalarTimestep) return ModelSession.open({ ...graph, hasScalarTimestep: false }, options);
-      throw new ModelFolderError(graph.path, `was refused by ONNX Runtime: ${reason}`);
+      throw new ModelFolderError(graph.path, tooNew(error as Error) ?? `was refused by ONNX Runtime: ${reason}`);
     }
   }
 
@@ -157,6 +157,18 @@ function sessionOptions(options: LoadOptions): InferenceSession.SessionOptions {
 function valueFacts(file: string, value: InferenceSession.ValueMetadata): ValueFacts {
   if (!value.isTensor) throw new ModelFolderError(file, `has the input or output ${value.name}, which is no tensor`);
   return { name: value.name, type: value.type, shape: value.shape };
+}
+
+/** What a graph from a newer exporter is refused for, as the end of a sentence. */
+function tooNew({ message }: Error): string | undefined {
+  const [, opset, lastOpset] = /Opset (\d+) is under development[^]*?is till opset (\d+)/.exec(message) ?? [];
+  if (opset)
+    return `was exported for opset ${opset}, and ONNX Runtime knows those up to ${lastOpset}: export it for one of these`;
+  const [, format, lastFormat] =
+    /Unsupported model IR version: (\d+), max supported IR version: (\d+)/.exec(message) ?? [];
+  if (format)
+    return `is in ONNX's file format ${format}, and ONNX Runtime knows those up to ${lastFormat}: export it with an older version of onnx`;
+  return undefined;
 }
 
 /** ONNX Runtime's messages are many lines long and name its own source files; only the end of the first line is useful. */

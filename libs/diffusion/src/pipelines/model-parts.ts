@@ -5,10 +5,7 @@ import { readModelFolder } from '../model/model-folder';
 import type { ModelFolder } from '../model/model-folder';
 import { ModelSession } from '../model/model-session';
 import type { LoadOptions } from '../model/model-session';
-import { SchedulerError } from '../schedulers';
 import type { SchedulerJson } from '../schedulers';
-import { alphasCumprod } from '../schedulers/noise-schedule';
-import { readSchedulerConfig } from '../schedulers/scheduler-config';
 import type { LatentShape } from '../tensor/latent-shape';
 import { ClipTextEncoder } from '../text-encoder/clip-text-encoder';
 import type { ClipTokenizer } from '../tokenizer/clip-tokenizer';
@@ -37,7 +34,6 @@ const trialEdge = 8;
 /** Opens the folder's sessions, tries every part once on a small input, and releases all of it if anything is wrong. */
 export async function loadParts(path: string, options: LoadOptions): Promise<ModelParts> {
   const folder = await readModelFolder(path, options.device);
-  checkScheduler(folder);
   const opened: ModelSession[] = [];
   const open = async (graph: GraphFile) => {
     options.signal?.throwIfAborted();
@@ -106,19 +102,6 @@ async function joinParts(folder: ModelFolder, sessions: ModelParts['sessions']):
     schedulerJson: folder.schedulerJson,
     preview: checkPreview(folder, facts.latentChannels),
   };
-}
-
-/** What every scheduler needs. Whether the model's own can draw shows when a request asks for it. */
-function checkScheduler({ path, schedulerJson }: ModelFolder): void {
-  try {
-    alphasCumprod(readSchedulerConfig(schedulerJson, { rescale_betas_zero_snr: false }));
-  } catch (error) {
-    if (!(error instanceof SchedulerError)) throw error;
-    throw new ModelFolderError(
-      join(path, 'scheduler', 'scheduler_config.json'),
-      `cannot be used: ${error.message.replace(/\.$/, '')}`,
-    );
-  }
 }
 
 function checkPreview({ path, preview }: ModelFolder, latentChannels: number): LatentRgbMap | undefined {

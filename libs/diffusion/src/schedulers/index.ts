@@ -146,9 +146,8 @@ function preset(name: SchedulerName): SchedulerJson {
 }
 
 function schedulerClass({ _class_name: name }: SchedulerJson): SchedulerClass {
-  if (typeof name !== 'string')
-    throw new SchedulerError('The scheduler configuration names no class in _class_name; name a scheduler.');
+  if (typeof name !== 'string') throw new SchedulerError('The scheduler configuration names no class in _class_name.');
   if (!Object.hasOwn(classes, name))
-    throw new SchedulerError(`The scheduler class "${name.slice(0, 60)}" is not supported; name another scheduler.`);
+    throw new SchedulerError(`The scheduler class "${name.slice(0, 60)}" is not supported.`);
   return classes[name];
 }

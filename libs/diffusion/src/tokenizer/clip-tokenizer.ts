@@ -144,22 +144,19 @@ function bytePairTokenizer({ vocab, merges }: Vocabulary): BytePairTokenizer {
   );
 }
 
+/** `vocab.json` and `merges.txt` where both are there, as diffusers reads them; else `tokenizer.json`. */
 async function readVocabulary(folder: string): Promise<Vocabulary> {
+  const mergesFile = join(folder, 'merges.txt');
   const vocab = await readJsonFile(join(folder, 'vocab.json'), { optional: true });
-  if (vocab) {
-    const file = join(folder, 'merges.txt');
-    const text = await readFile(file, 'utf8').catch(() => {
-      throw new ModelFolderError(file, 'is missing');
-    });
+  const text = await readFile(mergesFile, 'utf8').catch(() => undefined);
+  if (vocab && text !== undefined) {
     const lines = text.split(/\r?\n/).filter((line) => line !== '' && !line.startsWith('#version'));
-    return {
-      vocab: checkVocab(join(folder, 'vocab.json'), vocab),
-      merges: lines.map((line) => checkMerge(file, line)),
-    };
+    const checked = checkVocab(join(folder, 'vocab.json'), vocab);
+    return { vocab: checked, merges: lines.map((line) => checkFit(mergesFile, checkMerge(mergesFile, line), checked)) };
   }
   const file = join(folder, 'tokenizer.json');
   const whole = await readJsonFile(file, { optional: true });
-  if (!whole) throw new ModelFolderError(join(folder, 'vocab.json'), 'is missing');
+  if (!whole) throw new ModelFolderError(vocab ? mergesFile : join(folder, 'vocab.json'), 'is missing');
   const model = (whole.model ?? {}) as JsonObject;
   if (!Array.isArray(model.merges)) throw new ModelFolderError(file, 'holds no byte-pair merges');
   return {
@@ -188,6 +185,12 @@ function checkMerge(file: string, merge: unknown): [string, string] {
   if (Array.isArray(pair) && pair.length === 2 && pair.every((part) => typeof part === 'string'))
     return pair as [string, string];
   throw new ModelFolderError(file, `has a merge that is not a pair of tokens: ${JSON.stringify(merge)?.slice(0, 80)}`);
+}
+
+/** Merges of another vocabulary would give tokens without an id, or none of the words that the text encoder knows. */
+function checkFit(file: string, [first, second]: [string, string], vocab: Record<string, number>): [string, string] {
+  if (Object.hasOwn(vocab, first + second)) return [first, second];
+  throw new ModelFolderError(file, `does not fit vocab.json, which has no token ${JSON.stringify(first + second)}`);
 }
 
 /** A token is written as text or as an object with `content`. */

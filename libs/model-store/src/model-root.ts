@@ -1,0 +1,57 @@
+import { ModelStoreError } from './model-store-error';
+
+/** The parts of a text-to-image model that have a graph. */
+export const graphParts = ['text_encoder', 'unet', 'vae_decoder'] as const;
+
+/** What a model may have outside the folder of its graphs. */
+const shared = /^(model_index\.json|preview\.json|darkroom\.json|(scheduler|tokenizer)\/.*)$/;
+
+/**
+ * Finds where in a repository or folder the model lies: at its root, or one folder below, such as `onnx/`; what that folder lacks
+ * of tokenizer, scheduler and single files is taken from the root.
+ * @param paths relative, with forward slashes
+ * @returns each path in the source by its path in the model
+ * @throws ModelStoreError `InvalidModel` saying what it is in place of a model
+ */
+export function placeInModel(paths: readonly string[]): Map<string, string> {
+  const graphsBelow = (root: string): boolean[] =>
+    graphParts.map((part) => paths.some((path) => path.startsWith(`${root}${part}/`) && path.endsWith('.onnx')));
+  const inPlace = new Map(paths.map((path) => [path, path]));
+  if (graphsBelow('').includes(true)) return inPlace;
+  const folders = new Set(paths.flatMap((path) => /^[^/]+\//.exec(path)?.[0] ?? []));
+  const roots = [...folders].filter((root) => !graphsBelow(root).includes(false)).sort();
+  if (roots.length > 1)
+    throw new ModelStoreError('InvalidModel', `it holds several models, in ${roots.join(' and ')}: name one of them.`);
+  if (roots.length === 0) {
+    const found = otherLayout(paths);
+    if (found !== undefined) throw new ModelStoreError('InvalidModel', found);
+    return inPlace;
+  }
+  const [root] = roots;
+  const below = paths.filter((path) => path.startsWith(root)).map((path) => [path.slice(root.length), path] as const);
+  return new Map([...[...inPlace].filter(([path]) => shared.test(path)), ...below]);
+}
+
+/** What people have in place of ONNX graphs, and what to do with it, in one sentence; undefined if nothing is recognised. */
+function otherLayout(paths: readonly string[]): string | undefined {
+  if (paths.length === 0) return 'it is empty.';
+  const snapshots = [...new Set(paths.flatMap((path) => /^snapshots\/[^/]+(?=\/)/.exec(path)?.[0] ?? []))];
+  if (snapshots.length > 0)
+    return `it is a repository in the hub's cache: name the folder ${snapshots.join(' or ')} in it.`;
+  const weights = paths.find((path) => weightsOfPyTorch.test(path));
+  if (weights === undefined || paths.some((path) => path.endsWith('.onnx'))) return undefined;
+  return `it holds weights of PyTorch (${weights}) and no ONNX graphs: ${toConvert}`;
+}
+
+const weightsOfPyTorch = /\.(safetensors|ckpt|bin|pt|pth)$/;
+
+/** What to do with weights that are no graph. */
+export const toConvert = 'convert it first, with "optimum-cli export onnx --model <folder> <new folder>" for example.';
+
+/** Why a single file is no model, in one sentence. */
+export function problemOfFile(path: string): string {
+  if (weightsOfPyTorch.test(path))
+    return `${path} is a checkpoint of PyTorch, and no folder with ONNX graphs: ${toConvert}`;
+  if (path.endsWith('.onnx')) return `${path} is one graph: name the folder with all parts of the model.`;
+  return `${path} is a file, and no folder with a model.`;
+}
