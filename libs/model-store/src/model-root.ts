@@ -3,6 +3,9 @@ import { ModelStoreError } from './model-store-error';
 /** The parts of a text-to-image model that have a graph. */
 export const graphParts = ['text_encoder', 'unet', 'vae_decoder'] as const;
 
+/** A graph of a part, at the root or one folder below. */
+const graphPath = new RegExp(`^([^/]+/)?(${graphParts.join('|')})/[^/]+\\.onnx$`);
+
 /** What a model may have outside the folder of its graphs. */
 const shared = /^(model_index\.json|preview\.json|darkroom\.json|(scheduler|tokenizer)\/.*)$/;
 
@@ -14,12 +17,14 @@ const shared = /^(model_index\.json|preview\.json|darkroom\.json|(scheduler|toke
  * @throws ModelStoreError `InvalidModel` saying what it is in place of a model
  */
 export function placeInModel(paths: readonly string[]): Map<string, string> {
-  const graphsBelow = (root: string): boolean[] =>
-    graphParts.map((part) => paths.some((path) => path.startsWith(`${root}${part}/`) && path.endsWith('.onnx')));
+  const partsBelow = new Map<string, Set<string>>();
+  for (const path of paths) {
+    const [, root = '', part] = graphPath.exec(path) ?? [];
+    if (part !== undefined) partsBelow.set(root, (partsBelow.get(root) ?? new Set()).add(part));
+  }
   const inPlace = new Map(paths.map((path) => [path, path]));
-  if (graphsBelow('').includes(true)) return inPlace;
-  const folders = new Set(paths.flatMap((path) => /^[^/]+\//.exec(path)?.[0] ?? []));
-  const roots = [...folders].filter((root) => !graphsBelow(root).includes(false)).sort();
+  if (partsBelow.has('')) return inPlace;
+  const roots = [...partsBelow.keys()].filter((root) => partsBelow.get(root)!.size === graphParts.length).sort();
   if (roots.length > 1)
     throw new ModelStoreError('InvalidModel', `it holds several models, in ${roots.join(' and ')}: name one of them.`);
   if (roots.length === 0) {
