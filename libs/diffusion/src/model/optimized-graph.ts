@@ -39,7 +39,7 @@ export async function openOptimized(
   create: CreateSession,
 ): Promise<InferenceSession> {
   const origin = await originOf(graph);
-  const runtime = [env.versions.node, process.arch, cpus()[0]?.model];
+  const runtime = [env.versions.node, process.arch, cpus()[0]?.model, 'prepacked'];
   const entry = join(folder, digest(provider, identityOf(graph, origin), ...runtime));
   const file = join(entry, 'model.onnx');
   if (existsSync(file)) {
@@ -56,7 +56,7 @@ export async function openOptimized(
   try {
     await mkdir(folder, { recursive: true });
     part = await mkdtemp(`${entry}.part-`);
-    session = await create(writingTo(part, options));
+    session = await create(writingTo(part, provider, options));
     await writeOrigin(part, origin);
   } catch {
     // A full or read-only disk must not keep a model from loading; if the graph itself is at fault, opening it fails too.
@@ -110,7 +110,11 @@ async function writeOrigin(entry: string, origin: Origin): Promise<void> {
   await writeFile(join(entry, ORIGIN), JSON.stringify(origin));
 }
 
-function writingTo(folder: string, options: InferenceSession.SessionOptions): InferenceSession.SessionOptions {
+function writingTo(
+  folder: string,
+  provider: Provider,
+  options: InferenceSession.SessionOptions,
+): InferenceSession.SessionOptions {
   return {
     ...options,
     optimizedModelFilePath: join(folder, 'model.onnx'),
@@ -121,6 +125,8 @@ function writingTo(folder: string, options: InferenceSession.SessionOptions): In
         // Weights go to a separate file, because a graph may not exceed 2 GB.
         optimized_model_external_initializers_file_name: 'weights.bin',
         optimized_model_external_initializers_min_size_in_bytes: '1024',
+        // As the processor's kernels arrange them, so that loading need not: a quarter more disk for a quarter less time.
+        ...(provider === 'cpu' && { save_external_prepacked_constant_initializers: '1' }),
       },
     },
   };
