@@ -1,6 +1,7 @@
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
 import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 import { newIdentifier } from '@app/domain';
 import { jobIdOf, openJobBackEnd, queueConnection, queueNames } from '@app/queue';
 import { Worker } from 'bullmq';
@@ -10,6 +11,8 @@ import { until } from '../support/until';
 
 /** The end of the server's messages when it is ready for a query. */
 const readyForQuery = Buffer.from('Z\0\0\0\x05I', 'latin1');
+/** The same after a subscription. */
+const subscribed = Buffer.concat([Buffer.from('LISTEN\0', 'latin1'), readyForQuery]);
 const farewell = Buffer.from('SFATAL\0C57P01\0Mterminating connection due to unexpected postmaster exit\0\0', 'latin1');
 /** The message with which a server ends a connection. */
 const ending = Buffer.concat([Buffer.from('E'), Buffer.alloc(4), farewell]);
@@ -19,8 +22,8 @@ ending.writeUInt32BE(4 + farewell.length, 1);
 class Door {
   isOpen = false;
   sentAway = 0;
-  /** Whether the server ends each connection at the moment it is made. */
-  isTreacherous = false;
+  /** The server ends each connection that is made from now on at the moment it has sent this. */
+  lastWords?: Buffer;
   betrayed = 0;
   private readonly sockets = new Set<Socket>();
 
@@ -56,7 +59,7 @@ class Door {
     }
     const { hostname, port } = new URL(this.databaseUrl);
     const inside = connect(Number(port), hostname);
-    if (this.isTreacherous) this.betray(outside, inside);
+    if (this.lastWords) this.betray(outside, inside, this.lastWords);
     for (const [from, to] of [
       [outside, inside],
       [inside, outside],
@@ -67,11 +70,11 @@ class Door {
   }
 
   /** Both messages reach the client in one chunk, as they do in a process that was busy meanwhile. */
-  private betray(outside: Socket, inside: Socket): void {
+  private betray(outside: Socket, inside: Socket, lastWords: Buffer): void {
     const write = outside.write.bind(outside);
     outside.write = (chunk: Buffer | string) => {
       const said = Buffer.from(chunk as Buffer);
-      if (!said.subarray(-readyForQuery.length).equals(readyForQuery)) return write(said);
+      if (!said.subarray(-lastWords.length).equals(lastWords)) return write(said);
       this.betrayed++;
       inside.destroy();
       write(Buffer.concat([said, ending]));
@@ -134,17 +137,58 @@ describe('a queue whose database cannot be reached for a while', () => {
       const tasks = [newIdentifier(), newIdentifier()];
       await add(tasks[0]);
       await until(async () => drawn.length === 1, 'it works');
-      door.isTreacherous = true;
+      door.lastWords = readyForQuery;
       const isListening = `pid <> pg_backend_pid() AND datname = current_database() AND query LIKE '%LISTEN bullmq%'`;
       const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${isListening}`;
       await until(async () => (await database.dataSource.query<object[]>(end)).length > 0, 'it listened');
       await until(async () => door.betrayed >= 3, 'its connection is made anew');
-      door.isTreacherous = false;
+      door.lastWords = undefined;
       await add(tasks[1]);
       await until(async () => drawn.length === 2, 'it works again');
       expect(drawn).toEqual(tasks);
     } finally {
       await worker.close();
+      await back.close();
+    }
+  });
+
+  it.each([
+    ['it is made', readyForQuery],
+    ['it has subscribed', subscribed],
+  ])('hears of jobs again after a connection that ended at the moment %s', async (_, lastWords) => {
+    door.isOpen = true;
+    const { connection, factory } = queueConnection({ queueBackend: 'postgres' }, door.url);
+    const listener = factory(queueNames.images, { connection }, { withBlockingConnection: true });
+    listener.on('error', () => undefined);
+    const back = openJobBackEnd({ queueBackend: 'postgres' }, database.url, () => undefined);
+    const anHour = 3_600;
+    let isOver = false;
+    try {
+      await listener.waitUntilReady();
+      const [{ pid }] = await database.dataSource.query<{ pid: number }[]>(
+        `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1`,
+        [queueNames.images],
+      );
+      await database.dataSource.query('SELECT pg_terminate_backend($1)', [pid]);
+      door.lastWords = lastWords;
+      await until(async () => {
+        await listener.waitForJob(0.1).catch(() => undefined);
+        return door.betrayed > 0;
+      }, 'its connection was lost again');
+      door.lastWords = undefined;
+      let heard = false;
+      const waiting = (async () => {
+        while (!heard && !isOver) heard = !!(await listener.waitForJob(anHour).catch(() => undefined));
+      })();
+      await delay(500);
+      await back.addNow('images', [{ id: 'job', data: { taskId: newIdentifier() } }]);
+      await until(async () => heard, 'it hears of the job', 30_000);
+      await waiting;
+      expect(listener.maximumBlockTimeout).toBeLessThanOrEqual(10);
+    } finally {
+      isOver = true;
+      await listener.disconnectBlocking();
+      await listener.close();
       await back.close();
     }
   });

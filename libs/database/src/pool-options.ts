@@ -19,7 +19,11 @@ export interface SessionLimits {
 
 /** A client whose connection loss does not crash the process when nobody listens for the error; the next query fails with the reason. */
 export class SteadyClient extends Client {
+  /** Whether the connection has been lost or ended. */
+  isLost = false;
+
   override emit(event: string | symbol, ...values: unknown[]): boolean {
+    if (event === 'error' || event === 'end') this.isLost = true;
     if (event === 'error' && this.listenerCount('error') === 0) return false;
     return super.emit(event, ...values);
   }

@@ -6,7 +6,9 @@ import { PostgresConnection, PostgresQueueBackend } from 'bullmq';
  * BullMQ's PostgreSQL back end, for a process that outlives its database. Its first connection attempt may fail, because the
  * process was suspended or the database was starting. BullMQ keeps that failure for good, and the process would never take a job
  * again; here the next use connects again. BullMQ also listens for errors of its LISTEN connection too late and stops too early;
- * an error outside that time would end the process.
+ * an error outside that time would end the process. If that connection is lost at the very moment in which it subscribes,
+ * BullMQ takes it for subscribed and may wait an hour for a notification that cannot come; here the end of the connection
+ * always ends the wait, and no wait is longer than ten seconds.
  */
 export const createSteadyPostgresBackend: BackendFactory<PostgresQueueBackend, PostgresConnectionOptions> = (
   name,
@@ -18,11 +20,31 @@ export const createSteadyPostgresBackend: BackendFactory<PostgresQueueBackend, P
   return new SteadyBackend(connection, name, options, true, withBlockingConnection ? name : undefined);
 };
 
+/** Longest wait for a notification, in seconds: then the queue is asked in any case. */
+const longestWaitSeconds = 10;
+
 class SteadyConnection extends PostgresConnection {
+  private listenClientInUse?: SteadyClient;
+
   constructor(connection: PostgresConnectionOptions) {
     super(connection);
     // BullMQ makes both its pool and its LISTEN connection with the `Client` of the pool's options.
     Object.assign(this, { pgModule: { Client: SteadyClient } });
+  }
+
+  override async getListenClient(): ReturnType<PostgresConnection['getListenClient']> {
+    const client = await super.getListenClient();
+    if (!(client instanceof SteadyClient) || client === this.listenClientInUse) return client;
+    if (client.isLost) {
+      Object.assign(this, { listenClient: undefined, listenClientPromise: undefined });
+      throw new Error('The connection that hears of jobs was lost while it was made.');
+    }
+    this.listenClientInUse = client;
+    client.once('end', () => {
+      this.listenClientInUse = undefined;
+      this.emit('listenerinvalidated');
+    });
+    return client;
   }
 
   override async waitUntilReady(): Promise<void> {
@@ -31,6 +53,10 @@ class SteadyConnection extends PostgresConnection {
 }
 
 class SteadyBackend extends PostgresQueueBackend {
+  override get maximumBlockTimeout(): number {
+    return longestWaitSeconds;
+  }
+
   override async waitUntilReady(): Promise<void> {
     await super.waitUntilReady().catch((error: Error) => forgetTry(this, error));
   }
