@@ -68,13 +68,7 @@ async function joinParts(folder: ModelFolder, sessions: ModelParts['sessions']):
   const [embedding] = await tried(folder.textEncoder, () => textEncoder.encode([{ inputIds }]));
   if (embedding.length !== facts.maxTokens * facts.hiddenWidth)
     throw new ModelFolderError(folder.textEncoder.path, 'gives embeddings of a shape that the U-Net does not take');
-  const batch = unet.createBatch(1, shape, facts.maxTokens, facts.hiddenWidth);
-  batch.promptEmbeds.values.set(embedding);
-  batch.promptEmbeds.commit();
-  const prediction = await tried(folder.unet, () => unet.predict(batch, 1));
-  if (prediction.length !== batch.sample.values.length)
-    throw new ModelFolderError(folder.unet.path, 'gives a prediction of another shape than its sample');
-  await tried(folder.unet, () => unet.probeTimesteps(shape, facts.maxTokens, facts.hiddenWidth));
+  await tried(folder.unet, () => unet.probe(shape, embedding, facts.hiddenWidth));
   const latents = new Float32Array(shape[0] * shape[1] * shape[2]);
   const decoded = await tried(folder.vaeDecoder, () => vaeDecoder.decodePlanes(latents, shape));
   const vaeScaleFactor = decoded.height / shape[1];

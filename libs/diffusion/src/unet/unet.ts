@@ -99,28 +99,40 @@ export class Unet {
     return typeof rows === 'number' && rows > 0 ? rows : undefined;
   }
 
-  /** Whether rows of one call may have different timesteps: by the graph's declaration, and after `probeTimesteps` in fact. */
+  /** Whether rows of one call may have different timesteps: by the graph's declaration, and after `probe` in fact. */
   get takesTimestepPerRow(): boolean {
     return this.#takesTimestepPerRow;
   }
 
-  /** Tries two rows with different timesteps against each of them by itself, because a graph may declare what it does not do. */
-  async probeTimesteps(shape: LatentShape, tokens: number, hiddenWidth: number): Promise<void> {
-    if (!this.#takesTimestepPerRow) return;
+  /**
+   * Calls the graph once, and, if it declares a timestep per row, twice more: two rows with different timesteps are compared with
+   * each of them by itself, because a graph may declare what it does not do.
+   * @param promptEmbeds [tokens, hidden width], of any text
+   * @throws ModelFolderError if its prediction has another shape than its sample
+   */
+  async probe(shape: LatentShape, promptEmbeds: Float32Array, hiddenWidth: number): Promise<void> {
+    const size = shape[0] * shape[1] * shape[2];
     const [early, late] = [900, 100];
     const predict = async (timesteps: number[]): Promise<Float32Array> => {
-      const batch = this.createBatch(timesteps.length, shape, tokens, hiddenWidth);
-      batch.sample.values.forEach((_, i, values) => (values[i] = Math.sin(i % (shape[0] * shape[1] * shape[2]))));
-      batch.timestep.values.set(timesteps);
+      const rows = timesteps.length;
+      const batch = this.createBatch(rows, shape, promptEmbeds.length / hiddenWidth, hiddenWidth);
+      batch.sample.values.forEach((_, i, values) => (values[i] = Math.sin(i % size)));
+      batch.timestep.values.set(timesteps.slice(0, batch.timestep.values.length));
+      for (let row = 0; row < rows; row++) batch.promptEmbeds.values.set(promptEmbeds, row * promptEmbeds.length);
       for (const input of [batch.sample, batch.timestep, batch.promptEmbeds]) input.commit();
-      return this.predict(batch, timesteps.length);
+      const prediction = await this.predict(batch, rows);
+      if (prediction.length !== batch.sample.values.length)
+        throw new ModelFolderError(this.session.file, 'gives a prediction of another shape than its sample');
+      return prediction;
     };
+    const first = await predict([early]);
+    if (!this.#takesTimestepPerRow) return;
     try {
-      const [first, second, both] = [await predict([early]), await predict([late]), await predict([early, late])];
-      const size = shape[0] * shape[1] * shape[2];
-      const tolerance = timestepTolerance * distance(first, second.subarray(0, size));
+      const [second, both] = [await predict([late]), await predict([early, late])];
+      const tolerance = timestepTolerance * distance(first.subarray(0, size), second.subarray(0, size));
       this.#takesTimestepPerRow =
-        distance(both.subarray(0, size), first) <= tolerance && distance(both.subarray(size), second) <= tolerance;
+        distance(both.subarray(0, size), first) <= tolerance &&
+        distance(both.subarray(size, 2 * size), second) <= tolerance;
     } catch (error) {
       if (error instanceof OutOfMemoryError) throw error;
       this.#takesTimestepPerRow = false;
