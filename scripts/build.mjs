@@ -1,9 +1,10 @@
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
 import { buildPage } from './build-page.mjs';
 import { bundleLibraries, requireBundles } from './bundle-libraries.mjs';
 
@@ -98,7 +99,7 @@ function write(file, content) {
  * built if its sources have changed.
  * @returns {Promise<number>} the number of files written.
  */
-export async function build() {
+async function build() {
   const { transformFile } = await import('@swc/core');
   const options = { swcrc: true, cwd: root, sourceMaps: true, jsc: { rewriteRelativeImportExtensions: true } };
   const files = sources();
@@ -168,9 +169,14 @@ async function buildPageIfNeeded() {
   write(pageStamp, print);
 }
 
-/** Builds only if a source has changed since the last build. */
+/** Builds only if a source has changed, in a process of its own: compiler and bundler leave 600 MB to a process that may run for months. */
 export async function buildIfNeeded() {
-  if (!isBuilt()) await build();
+  if (isBuilt()) return;
+  try {
+    await promisify(execFile)(process.execPath, [import.meta.filename], { maxBuffer: Infinity });
+  } catch (error) {
+    throw new Error(error.stderr?.trim() || error.message, { cause: error });
+  }
 }
 
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
