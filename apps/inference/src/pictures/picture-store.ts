@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { Readable } from 'node:stream';
 import type { Image, ImageTask } from '@app/domain';
 import { highResolutionLongEdge, newIdentifier } from '@app/domain';
@@ -7,25 +8,34 @@ import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import type { RgbPicture } from '../engine/engine-protocol';
 import type { PictureParameters } from './image-encoder';
+import { FairTurns } from './fair-turns';
 import { encodePicture } from './image-encoder';
 
 /** A stored picture, as its row describes it. */
 export type StoredPicture = Omit<Image, 'task' | 'taskId'>;
 
+/** Half of the processor, because the engine needs it at the same time. Libuv has four threads for it in any case. */
+const encodingsAtOnce = Math.min(4, Math.max(1, Math.floor(availableParallelism() / 2)));
+
 /** Encodes pictures and stores their files under `<task id>/<attempt>/`. */
 @Injectable()
 export class PictureStore {
+  /** A high-resolution picture takes a second, so nobody's few wait for another's many. */
+  private readonly turns = new FairTurns(encodingsAtOnce);
+
   constructor(@Inject(IMAGE_STORAGE) private readonly storage: ImageStorage) {}
 
   /** The file is complete and on disk when this resolves. */
   async save(
-    task: Pick<ImageTask, 'id' | 'attempt' | 'outputFormat' | 'highResolution'>,
+    task: Pick<ImageTask, 'id' | 'attempt' | 'ownerId' | 'outputFormat' | 'highResolution'>,
     index: number,
     picture: RgbPicture,
     parameters: PictureParameters,
   ): Promise<StoredPicture> {
     const size = task.highResolution ? enlargedSize(picture) : picture;
-    const { parts, extension, ...file } = await encodePicture(picture, task.outputFormat, parameters, size);
+    const { parts, extension, ...file } = await this.turns.run(task.ownerId, () =>
+      encodePicture(picture, task.outputFormat, parameters, size),
+    );
     const storageKey = `${attemptFolder(task)}/${index}.${extension}`;
     await this.storage.write(storageKey, Readable.from(parts));
     return { id: newIdentifier(), token: newIdentifier(), index, storageKey, ...file };
