@@ -1,4 +1,4 @@
-import { AbortError, ModelFolderError, NotFiniteError, WeightsError } from '@app/diffusion';
+import { AbortError, ModelFolderError, NotFiniteError, RequestError, WeightsError } from '@app/diffusion';
 import type { DrawnModel } from './engine-protocol';
 import { failureOf } from './failure';
 import { UpscalerError } from './tiled-upscaler';
@@ -41,10 +41,15 @@ describe(failureOf.name, () => {
   });
 
   it('refuses a request out of range with the message of the pipeline', () => {
-    expect(failureOf(new RangeError('The width is 500.'), { model })).toMatchObject({
+    expect(failureOf(new RequestError('The width is 500.'), { model })).toMatchObject({
       failure: 'refused',
       message: 'The width is 500.',
     });
+  });
+
+  it('takes an error of the JavaScript engine for nobody’s fault', () => {
+    for (const message of ['Array buffer allocation failed', 'offset is out of bounds'])
+      expect(failureOf(new RangeError(message), { model })).toMatchObject({ failure: 'broken', message });
   });
 
   it('refuses a drawing with a black picture, because it would be black again', () => {

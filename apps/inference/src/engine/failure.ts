@@ -4,6 +4,7 @@ import {
   ModelFolderError,
   NotFiniteError,
   OnnxModelError,
+  RequestError,
   SafetensorsError,
   WeightsError,
 } from '@app/diffusion';
@@ -31,8 +32,8 @@ export function failureOf(
   if (error instanceof UpscalerError && upscaler)
     return refused(`The upscaler ${upscaler.name} cannot be used: ${error.message}`);
   const { name, message, stack } = error instanceof Error ? error : new Error(String(error));
-  // The pipeline's own errors for an invalid request name the value and what is accepted.
-  if (name === RangeError.name || name === 'SchedulerError') return refused(message);
+  // These name the value and what is accepted. A plain RangeError is V8's, of a mistake of ours or of too little memory.
+  if (error instanceof RequestError || name === 'SchedulerError') return refused(message);
   return { failure: 'broken', message, ...(stack && { stack }) };
 }
 

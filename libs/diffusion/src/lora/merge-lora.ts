@@ -11,6 +11,7 @@ import { readFactors } from './lora-factors';
 import { fitLora } from './lora-fit';
 import type { FittedModule } from './lora-fit';
 import { LowRankSum } from './low-rank-sum';
+import { RequestError } from '../pipelines/request-error';
 
 export interface MergeLoraOptions {
   /** A model folder in diffusers' layout; only its `unet` and `text_encoder` are changed. */
@@ -39,7 +40,7 @@ export interface MergeLoraOptions {
  */
 export async function mergeLora(options: MergeLoraOptions): Promise<number> {
   const { baseFolder, scale, folder, placeCopy: copy = placeCopy, signal } = options;
-  if (!Number.isFinite(scale)) throw new RangeError(`The scale is ${scale}; a finite number is accepted.`);
+  if (!Number.isFinite(scale)) throw new RequestError(`The scale is ${scale}; a finite number is accepted.`);
   return withLora(options.lora, async (lora, source) => {
     const parts = fitLora(lora, baseFolder);
     const graphs = parts.map(({ part }) => `${part}/`);

@@ -101,8 +101,8 @@ export class ModelSession implements GraphSession {
 
   async run(feeds: Record<string, Tensor>, output: string): Promise<Tensor> {
     const start = performance.now();
-    const results = await this.session.run(feeds, [output]).catch((error: Error) => {
-      throw isOutOfMemory(error.message) ? new OutOfMemoryError(firstLine(error), { cause: error }) : error;
+    const results = await this.session.run(feeds, [output]).catch((error: unknown) => {
+      throw asOutOfMemory(error);
     });
     this.spent.runMs += performance.now() - start;
     this.spent.runs++;
@@ -136,12 +136,18 @@ async function cacheFolder(graph: string, { device, optimizedModelDir }: LoadOpt
 
 /**
  * What ONNX Runtime 1.30 and what it calls say of too little memory: its arenas, the allocators of CPU and CUDA, cuBLAS, cuDNN and
- * the C++ library.
+ * the C++ library; and V8 of an array.
  */
 export function isOutOfMemory(message: string): boolean {
-  return /failed to allocate memory|available memory of \d+ is smaller than|out of memory|bad_?\s?alloc|ALLOC(?:ATION)?_FAILED|not enough memory/i.test(
+  return /failed to allocate memory|available memory of \d+ is smaller than|out of memory|bad_?\s?alloc|ALLOC(?:ATION)?_FAILED|not enough memory|array buffer allocation failed/i.test(
     message,
   );
+}
+
+/** The error itself, unless memory was short and it does not say so by its class. */
+export function asOutOfMemory(error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof OutOfMemoryError || !isOutOfMemory(error.message)) return error;
+  return new OutOfMemoryError(firstLine(error), { cause: error });
 }
 
 function sessionOptions(options: LoadOptions): InferenceSession.SessionOptions {

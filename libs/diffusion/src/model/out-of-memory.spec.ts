@@ -10,6 +10,7 @@ describe(isOutOfMemory.name, () => {
     'CUDA failure 2: out of memory ; GPU=0 ; hostname=gpu ; file=cuda_allocator.cc ; line=47 ; expr=cudaMalloc((void**)&p, size);',
     'CUBLAS failure 3: CUBLAS_STATUS_ALLOC_FAILED ; GPU=0',
     'CUDNN failure 4000: CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED ; GPU=0',
+    'Array buffer allocation failed',
   ])('recognises %j', (message) => {
     expect(isOutOfMemory(message)).toBe(true);
   });

@@ -20,6 +20,7 @@ import { checkRequest } from './text-to-image-request';
 import type { GeneratedImages, GenerateHooks, TextToImageRequest } from './text-to-image-request';
 import type { PromptEmbedding } from './trajectory';
 import { Trajectory } from './trajectory';
+import { RequestError } from './request-error';
 
 /**
  * Text to image with any Stable Diffusion 1.x or 2.x ONNX folder. `generate` draws a request from start to end; `prepare`, `step` and
@@ -60,7 +61,7 @@ export class StableDiffusionPipeline {
   /**
    * Encodes the texts and draws the first noise.
    * @returns a picture on its way for each seed
-   * @throws RangeError if the request asks for what the model cannot draw
+   * @throws RequestError if the request asks for what the model cannot draw
    */
   async prepare(request: TextToImageRequest): Promise<Trajectory[]> {
     const { width, height, guidanceScale, seeds } = request;
@@ -110,7 +111,7 @@ export class StableDiffusionPipeline {
     return previewLatents(latents, trajectory.shape, this.parts.preview);
   }
 
-  /** @throws AbortError if `hooks.signal` was aborted; @throws RangeError as `prepare` does, NotFiniteError as `decode` does */
+  /** @throws AbortError if `hooks.signal` was aborted; @throws RequestError as `prepare` does, NotFiniteError as `decode` does */
   async generate(request: TextToImageRequest, hooks: GenerateHooks = {}): Promise<GeneratedImages> {
     const check = () => {
       if (hooks.signal?.aborted) throw new AbortError();
@@ -146,7 +147,7 @@ export class StableDiffusionPipeline {
     const chunks = Math.max(...chunked.map(({ length }) => length));
     const most = Math.min(maxChunks, this.facts.fixedChunks ?? maxChunks);
     if (chunks > most)
-      throw new RangeError(
+      throw new RequestError(
         `The prompt takes ${chunks} chunks of ${this.facts.maxTokens - 2} tokens; at most ${most} can be drawn.`,
       );
     const embeddings = await textEncoder.encode(chunked.flatMap((parts) => padChunks(parts, chunks, tokenizer)));

@@ -2,6 +2,7 @@ import type { SchedulerName } from '../schedulers';
 import type { RgbImage } from '../tensor/rgb-image';
 import type { ModelFacts } from './model-facts';
 import type { Trajectory } from './trajectory';
+import { RequestError } from './request-error';
 
 /** One prompt to be drawn once per seed. */
 export interface TextToImageRequest {
@@ -37,7 +38,7 @@ export interface GeneratedImages {
   promptChunks: number;
 }
 
-/** @throws RangeError naming the value and what is accepted */
+/** @throws RequestError naming the value and what is accepted */
 export function checkRequest(
   request: TextToImageRequest,
   { vaeScaleFactor, fixedSize }: Pick<ModelFacts, 'vaeScaleFactor' | 'fixedSize'>,
@@ -45,15 +46,15 @@ export function checkRequest(
   const { width, height, numInferenceSteps, guidanceScale, seeds } = request;
   for (const [name, size] of Object.entries({ width, height }))
     if (!Number.isInteger(size) || size <= 0 || size % vaeScaleFactor !== 0)
-      throw new RangeError(`The ${name} is ${size}; this model draws multiples of ${vaeScaleFactor} pixels.`);
+      throw new RequestError(`The ${name} is ${size}; this model draws multiples of ${vaeScaleFactor} pixels.`);
   for (const [name, size] of Object.entries({ width, height })) {
     const fixed = fixedSize[name as 'width' | 'height'];
     if (fixed !== undefined && size !== fixed)
-      throw new RangeError(`The ${name} is ${size}; this model was exported for a ${name} of ${fixed} pixels.`);
+      throw new RequestError(`The ${name} is ${size}; this model was exported for a ${name} of ${fixed} pixels.`);
   }
   if (!Number.isInteger(numInferenceSteps) || numInferenceSteps < 1)
-    throw new RangeError(`The number of steps is ${numInferenceSteps}; at least 1 is needed.`);
+    throw new RequestError(`The number of steps is ${numInferenceSteps}; at least 1 is needed.`);
   if (!Number.isFinite(guidanceScale))
-    throw new RangeError(`The guidance scale is ${guidanceScale}; a number is needed.`);
-  if (seeds.length === 0) throw new RangeError('There are no seeds; one is needed for each image.');
+    throw new RequestError(`The guidance scale is ${guidanceScale}; a number is needed.`);
+  if (seeds.length === 0) throw new RequestError('There are no seeds; one is needed for each image.');
 }

@@ -1,4 +1,5 @@
 import { MersenneTwister } from './mersenne-twister';
+import { RequestError } from '../pipelines/request-error';
 
 const block = 16;
 const half = block / 2;
@@ -15,7 +16,7 @@ export class Generator {
 
   /** @param seed an integer; like torch, uses only its lowest 32 bits */
   constructor(readonly seed: number) {
-    if (!Number.isSafeInteger(seed)) throw new RangeError(`The seed must be an integer, but is ${seed}.`);
+    if (!Number.isSafeInteger(seed)) throw new RequestError(`The seed must be an integer, but is ${seed}.`);
     this.engine = new MersenneTwister(seed);
   }
 

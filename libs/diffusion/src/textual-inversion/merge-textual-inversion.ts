@@ -8,6 +8,7 @@ import { FLOAT } from '../onnx/onnx-proto';
 import { readFloats } from '../safetensors/safetensors';
 import { wordsWith } from '../tokenizer/added-tokens';
 import { fitTextualInversion } from './token-embedding';
+import { RequestError } from '../pipelines/request-error';
 
 export interface MergeTextualInversionOptions {
   /** A model folder in diffusers' layout; only its `text_encoder` and `tokenizer` are changed. */
@@ -35,7 +36,7 @@ const ADDED_TOKENS = 'tokenizer/added_tokens.json';
 export async function mergeTextualInversion(options: MergeTextualInversionOptions): Promise<number> {
   const { baseFolder, folder, placeCopy: copy = placeCopy } = options;
   const token = options.token.toLowerCase();
-  if (!/^\S{1,100}$/u.test(token)) throw new RangeError(`The token ${JSON.stringify(token)} is not a single word.`);
+  if (!/^\S{1,100}$/u.test(token)) throw new RequestError(`The token ${JSON.stringify(token)} is not a single word.`);
   return withTextualInversion(options.embedding, async (embedding, source) => {
     const { vectors, count } = embedding;
     const { model, table } = await fitTextualInversion(embedding, baseFolder);
