@@ -68,9 +68,11 @@ export class EngineLoop {
       },
       charge: (owner, ms) => this.shares.charge(owner, ms),
     });
-    this.enlarging = new Enlarging(this.registry, options, this.device, report);
+    const left = (owner: string) => this.left(owner);
+    const { registry, shares } = this;
+    this.enlarging = new Enlarging(options, { registry, shares, device: this.device, report, left });
     this.pieces = new Pieces({
-      ...{ registry: this.registry, rowLimits: this.rowLimits, callTimes: this.callTimes, shares: this.shares, report },
+      ...{ registry, rowLimits: this.rowLimits, callTimes: this.callTimes, shares, report },
       drawings: () => this.drawings,
       isEnlarging: () => this.enlarging.modelsInUse.length > 0,
       end: (drawing, error) => this.end(drawing, error),
@@ -147,6 +149,7 @@ export class EngineLoop {
 
   private endAborted(): void {
     this.admission.endAborted();
+    this.enlarging.endAborted();
     for (const drawing of this.drawings.filter(({ isAborted }) => isAborted)) this.end(drawing, new AbortError());
   }
 
@@ -172,9 +175,9 @@ export class EngineLoop {
 
   private decoded(drawing: DrawingInProgress): void {
     const { id, upscaler } = drawing.command;
-    this.remove(drawing);
     if (upscaler) this.enlarging.add(drawing, upscaler);
-    else this.report({ type: 'done', id, computeMs: drawing.computeMs });
+    this.remove(drawing);
+    if (!upscaler) this.report({ type: 'done', id, computeMs: drawing.computeMs });
   }
 
   private end(drawing: DrawingInProgress, error: unknown): void {
@@ -184,7 +187,12 @@ export class EngineLoop {
 
   private remove(drawing: DrawingInProgress): void {
     this.drawings = this.drawings.filter((other) => other !== drawing);
-    if (!this.drawings.some(({ owner }) => owner === drawing.owner)) this.shares.leave(drawing.owner);
+    this.left(drawing.owner);
+  }
+
+  private left(owner: string): void {
+    if (!this.drawings.some((drawing) => drawing.owner === owner) && !this.enlarging.has(owner))
+      this.shares.leave(owner);
   }
 
   private fail(command: DrawCommand, error: unknown): void {

@@ -20,4 +20,18 @@ describe(EngineShares.name, () => {
     shares.enter('one');
     expect(shares.of('one')).toBe(0);
   });
+
+  it('does not let an owner begin anew who comes and goes while others draw', () => {
+    const shares = new EngineShares();
+    for (const owner of ['steady', 'often']) shares.enter(owner);
+    shares.charge('often', 500);
+    shares.charge('steady', 100);
+    shares.leave('often');
+    shares.enter('often');
+    expect(shares.of('often')).toBe(500);
+    shares.leave('often');
+    shares.charge('steady', 900);
+    shares.enter('often');
+    expect(shares.of('often')).toBe(1000);
+  });
 });

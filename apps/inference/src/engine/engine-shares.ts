@@ -1,9 +1,11 @@
 /**
  * Time of the engine that each owner's drawings have had, counted so that owners who draw at the same time can be compared: who
- * enters starts level with the owner who has had least (start-time fair queuing; Goyal, Vin, Cheng 1996).
+ * enters starts level with the owner who has had least, but not behind where it was when it left (start-time fair queuing; Goyal,
+ * Vin, Cheng 1996). So an owner of many short drawings does not begin anew with each.
  */
 export class EngineShares {
   private readonly ms = new Map<string, number>();
+  private readonly drawing = new Set<string>();
 
   of(owner: string): number {
     return this.ms.get(owner) ?? 0;
@@ -11,7 +13,9 @@ export class EngineShares {
 
   /** An owner who is drawing already goes on from what it has had. */
   enter(owner: string): void {
-    if (!this.ms.has(owner)) this.ms.set(owner, this.ms.size === 0 ? 0 : Math.min(...this.ms.values()));
+    if (this.drawing.has(owner)) return;
+    this.ms.set(owner, Math.max(this.of(owner), this.least));
+    this.drawing.add(owner);
   }
 
   charge(owner: string, ms: number): void {
@@ -20,6 +24,15 @@ export class EngineShares {
   }
 
   leave(owner: string): void {
-    this.ms.delete(owner);
+    this.drawing.delete(owner);
+    const { least } = this;
+    // Who has had no more than those who draw would start level with them in any case.
+    for (const [other, ms] of this.ms)
+      if (!this.drawing.has(other) && (this.drawing.size === 0 || ms <= least)) this.ms.delete(other);
+  }
+
+  /** What the drawing owner with the least has had. */
+  private get least(): number {
+    return this.drawing.size === 0 ? 0 : Math.min(...[...this.drawing].map((owner) => this.of(owner)));
   }
 }

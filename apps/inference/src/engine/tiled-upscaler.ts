@@ -1,3 +1,4 @@
+import { asOutOfMemory, OutOfMemoryError } from '@app/diffusion';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import type { RgbPicture } from './engine-protocol';
 import { planTiles } from './tile-plan';
@@ -25,10 +26,13 @@ export class TiledUpscaler {
     readonly scale: number,
   ) {}
 
-  /** @throws UpscalerError with one sentence saying why the file is not such a model */
+  /**
+   * @throws UpscalerError with one sentence saying why the file is not such a model
+   * @throws OutOfMemoryError if it needs more than there is
+   */
   static async load(file: string, options: InferenceSession.SessionOptions): Promise<TiledUpscaler> {
-    const session = await InferenceSession.create(file, { ...options, logSeverityLevel: 4 }).catch((error: Error) => {
-      throw new UpscalerError('ONNX Runtime refuses it.', { cause: error });
+    const session = await InferenceSession.create(file, { ...options, logSeverityLevel: 4 }).catch((error: unknown) => {
+      throw problemOf(error, 'ONNX Runtime refuses it.');
     });
     try {
       const tile = tileOf(session);
@@ -39,8 +43,7 @@ export class TiledUpscaler {
       return new TiledUpscaler(session, tile, scale);
     } catch (error) {
       await session.release();
-      if (error instanceof UpscalerError) throw error;
-      throw new UpscalerError('it fails on a picture of three planes.', { cause: error });
+      throw problemOf(error, 'it fails on a picture of three planes.');
     }
   }
 
@@ -87,6 +90,14 @@ export class TiledUpscaler {
   }
 }
 
+/** Of a file that may be sound the error says nothing where memory was short. */
+function problemOf(error: unknown, message: string): Error {
+  const cause = asOutOfMemory(error);
+  return cause instanceof OutOfMemoryError || cause instanceof UpscalerError
+    ? cause
+    : new UpscalerError(message, { cause });
+}
+
 function tileOf({ inputMetadata, outputMetadata }: InferenceSession): { width: number; height: number } {
   const [input, ...others] = inputMetadata;
   if (!input?.isTensor || others.length > 0 || !outputMetadata[0]?.isTensor)
@@ -106,7 +117,10 @@ function tileOf({ inputMetadata, outputMetadata }: InferenceSession): { width: n
 async function run(session: InferenceSession, planes: Float32Array, tile: { width: number; height: number }) {
   const feeds = { [session.inputNames[0]]: new Tensor('float32', planes, [1, 3, tile.height, tile.width]) };
   const [name] = session.outputNames;
-  const output = (await session.run(feeds, [name]))[name];
+  const results = await session.run(feeds, [name]).catch((error: unknown) => {
+    throw asOutOfMemory(error);
+  });
+  const output = results[name];
   const { data, dims } = output;
   if (dims.length !== 4 || dims[1] !== 3 || !(data instanceof Float32Array))
     throw new UpscalerError('it does not give three planes of float32.');
