@@ -1,6 +1,7 @@
 import { AbortError, OutOfMemoryError } from '@app/diffusion';
 import type { DrawCommand } from './drawing-in-progress';
 import { DrawingInProgress, isAborted, pipelineRequest } from './drawing-in-progress';
+import type { LoadedModel } from './loaded-model';
 import type { LoadingOptions, DrawingModelSpec } from './model-loading';
 import { describePipeline } from './model-loading';
 import type { ModelRegistry } from './model-registry';
@@ -126,11 +127,17 @@ export class Admission {
 
   private async hasRoom(entry: Waiting): Promise<boolean> {
     const { model, request } = entry.command;
-    if (this.host.isIdle() || this.registry.has(model.key)) return true;
-    const spec = await this.specOf(entry);
+    if (this.host.isIdle()) return true;
     // The least that it is drawn with: one picture at a time, with guidance.
-    const drawing = 2 * bytesPerRow(spec, request) + decodeBytes(spec, request);
-    return spec.bytes + drawing <= this.registry.drawingBytes;
+    const leastCalls = (facts: Parameters<typeof bytesPerRow>[0]) => ({
+      unet: 2 * bytesPerRow(facts, request),
+      vaeDecoder: decodeBytes(facts, request),
+    });
+    const loaded = this.registry.hasRoomFor(model.key, (each) => leastCalls((each as LoadedModel).pipeline.facts));
+    if (loaded !== undefined) return loaded;
+    const spec = await this.specOf(entry);
+    const { unet, vaeDecoder } = leastCalls(spec);
+    return spec.bytes + unet + vaeDecoder <= this.registry.drawingBytes;
   }
 
   private async begin(entry: Waiting): Promise<void> {

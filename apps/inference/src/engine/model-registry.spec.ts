@@ -133,4 +133,20 @@ describe(ModelRegistry.name, () => {
     expect(models.map(({ released }) => released)).toEqual([true, true]);
     expect(registry.bytes).toBe(0);
   });
+
+  it('says whether a loaded model has room for its calls beside those in use', async () => {
+    const hasRoom = (key: string, unet: number) => registry.hasRoomFor(key, () => ({ unet, vaeDecoder: 10 }));
+    await get('used', 50);
+    await get('idle', 20);
+    expect(hasRoom('absent', 0)).toBeUndefined();
+    inUse.add('used');
+    expect([hasRoom('idle', 20), hasRoom('idle', 21)]).toEqual([true, false]);
+    expect([hasRoom('used', 40), hasRoom('used', 41)]).toEqual([true, false]);
+    inUse.add('idle');
+    await registry.reserve('idle', { unet: 10, vaeDecoder: 10 });
+    expect([hasRoom('idle', 10), hasRoom('idle', 11)]).toEqual([true, false]);
+    // What its arena holds it may have again, even where others take more than there is.
+    await registry.reserve('used', { unet: 90, vaeDecoder: 10 });
+    expect([hasRoom('idle', 10), hasRoom('idle', 11)]).toEqual([true, false]);
+  });
 });

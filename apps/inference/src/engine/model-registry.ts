@@ -54,6 +54,17 @@ export class ModelRegistry {
   }
 
   /**
+   * Whether a loaded model has room to be drawn with beside those in use, by these calls of all threads.
+   * @returns undefined if it is not loaded
+   */
+  hasRoomFor(key: string, callsOf: (model: Releasable) => DrawingCalls): boolean | undefined {
+    const entry = this.loaded.get(key);
+    if (!entry) return undefined;
+    const own = this.inUse().has(key) ? 0 : sumOf([entry]);
+    return own + entry.arenas.whole.growth(callsOf(entry.model)) <= Math.max(0, this.drawingBytes);
+  }
+
+  /**
    * Bytes that one call of a loaded model's U-Net may take: what it has taken before, else what is left for drawing.
    * @param decoding bytes that decoding one picture takes, for which there has to be room as well
    * @param lane by which; without one, by all threads
