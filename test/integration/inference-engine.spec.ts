@@ -15,6 +15,7 @@ import type {
 import { threadFile } from '../support/inference';
 import { psnr } from '../support/psnr';
 import { shareGraphs } from '../support/shared-graphs';
+import { until } from '../support/until';
 
 const root = join(__dirname, '..', '..');
 const shapes: DrawnModel = {
@@ -161,5 +162,17 @@ describe(Engine.name, () => {
     expect(released).toEqual(['shapes']);
     expect([...small.loadedKeys]).toEqual(['shapes again']);
     await small.close();
+  });
+
+  it('takes no pause of the whole process for a thread that hangs', async () => {
+    const onStall = jest.fn();
+    const paused = new Engine({ ...options(), stallMs: 500, onStall });
+    await draw({}, {}, paused);
+    const drawing = draw({ numInferenceSteps: 40 }, {}, paused);
+    await until(async () => paused.state.pictures > 0, 'it draws');
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000);
+    expect(await drawing).toHaveLength(1);
+    expect(onStall).not.toHaveBeenCalled();
+    await paused.close();
   });
 });

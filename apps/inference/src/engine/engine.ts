@@ -68,6 +68,8 @@ export class Engine {
   private nextId = 1;
   private closing = false;
   private reportedAt = 0;
+  /** The time of the last report when a check found that it was too long ago. */
+  private silentSince?: number;
   private stall?: EngineLostError;
   private watch?: NodeJS.Timeout;
 
@@ -159,6 +161,11 @@ export class Engine {
   private checkForStall(): void {
     const silentMs = performance.now() - this.reportedAt;
     if (this.stall || silentMs < this.options.stallMs) return;
+    // Where this whole process stood still, the thread's reports are read after this timer: the next check tells.
+    if (this.silentSince !== this.reportedAt) {
+      this.silentSince = this.reportedAt;
+      return;
+    }
     this.stall = new EngineLostError(`The engine has said nothing for ${Math.round(silentMs / 1000)} s.`);
     this.options.onStall?.(this.stall);
     this.rejectAll(this.stall);
@@ -170,6 +177,7 @@ export class Engine {
 
   private running(): Promise<RunningThread> {
     if (this.stall) return Promise.reject(this.stall);
+    if (this.closing && !this.thread) return Promise.reject(new EngineLostError('The engine is closed.'));
     return (this.thread ??= this.startThread());
   }
 
