@@ -155,6 +155,16 @@ describe.each([1, 2])('requests that one engine of %d threads draws side by side
     expect(pictures[3]).toEqual(await draw({ seed: 3, numInferenceSteps: 3 }));
   });
 
+  it('are all drawn where a graph fails with many rows, and many are not tried again at each step', async () => {
+    const fewRows = engineWith({ threadFile: join(__dirname, '..', 'support', 'few-rows-engine-thread.cjs') });
+    const many = { numImages: 3, numInferenceSteps: 6 };
+    const [one, other, alone] = await Promise.all([0, 1, 2].map((seed) => draw({ seed, ...many }, {}, fewRows)));
+    await fewRows.close();
+    expect(Math.max(...steps.map(({ rows }) => rows))).toBe(2);
+    for (const [seed, pictures] of [one, other, alone].entries())
+      expect(pictures).toEqual(await draw({ seed, ...many }));
+  });
+
   it('join, end, fail and are given up at any moment without a wrong picture or a drawing that never ends', async () => {
     const kinds = eight.map((i) => ({
       prompt: `picture ${i}`,

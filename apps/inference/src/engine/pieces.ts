@@ -1,4 +1,4 @@
-import { OutOfMemoryError } from '@app/diffusion';
+import { asOutOfMemory, NotFiniteError, OutOfMemoryError } from '@app/diffusion';
 import type { Renderer, Trajectory } from '@app/diffusion';
 import type { DrawingCalls } from './arena';
 import type { CallTimes } from './call-times';
@@ -39,6 +39,9 @@ const shareOf = (lane: number | undefined): number => (lane === undefined ? 1 : 
 
 /** The pieces of an engine's work: a call of the U-Net, and decoding a picture. Each reports how it went and never throws. */
 export class Pieces {
+  /** Groups of which a shared call failed, and none of its drawings alone so far. */
+  private readonly unexplained = new Set<string>();
+
   constructor(private readonly host: PiecesHost) {}
 
   /** @param lane by which; without one, by all threads */
@@ -56,11 +59,12 @@ export class Pieces {
         await rendererOf(first, lane).step(trajectories);
       });
     } catch (error) {
-      return this.stepFailed(turn, rows, error, lane);
+      return this.stepFailed(turn, rows, asOutOfMemory(error), lane);
     }
     const stepMs = performance.now() - startedAt;
     const engineMs = stepMs * shareOf(lane);
     callTimes.note(timesGroup(group, lane), rows, engineMs);
+    this.host.rowLimits.noteCall(group);
     for (const { candidate, pictures } of turn) {
       const ms = (engineMs * pictures.reduce((sum, picture) => sum + picture.rows, 0)) / rows;
       candidate.computeMs += ms;
@@ -92,7 +96,7 @@ export class Pieces {
         for (const { index, image } of next) report({ type: 'picture', id, index, picture: image, upscaled: false });
       if (drawing.undecoded.length === 0) decoded(drawing);
     } catch (error) {
-      await this.endUnlessRoom(drawing, error, lane);
+      await this.endUnlessRoom(drawing, asOutOfMemory(error), lane);
     } finally {
       drawing.underWay.delete(trajectory);
     }
@@ -134,14 +138,22 @@ export class Pieces {
 
   /**
    * A call that ran out of memory is tried with half of its rows. One that failed otherwise is tried by each of its drawings alone,
-   * so that it fails nobody but the one whose fault it is.
+   * so that it fails nobody but the one whose fault it is; if it is nobody's, or the pictures are of one drawing, their number may be
+   * what the graph does not take, and later calls have half of the rows.
    */
   private async stepFailed(turn: readonly DrawingTurn[], rows: number, error: unknown, lane?: number): Promise<void> {
     const [{ candidate: first, pictures }] = turn;
     const [{ group, rows: rowsOfPicture }] = pictures;
-    if (error instanceof OutOfMemoryError && this.host.rowLimits.halve(group, rows, rowsOfPicture)) return;
-    if (turn.length === 1) return this.endUnlessRoom(first, error, lane);
+    const halve = (): boolean => this.host.rowLimits.halve(group, rows, rowsOfPicture);
+    if (error instanceof OutOfMemoryError && halve()) return;
+    if (turn.length === 1) {
+      this.unexplained.delete(group);
+      if (error instanceof NotFiniteError || !halve()) await this.endUnlessRoom(first, error, lane);
+      return;
+    }
     for (const { candidate } of turn) candidate.isSuspect = true;
+    if (this.unexplained.has(group)) halve();
+    this.unexplained.add(group);
   }
 
   /** Ends a drawing, unless it ran out of memory and more can be had: from idle models, else by drawing it anew with nothing beside it. */

@@ -46,4 +46,13 @@ describe(RowLimits.name, () => {
     expect([limits.of('group', drawing), limits.of('another', drawing)]).toEqual([16, 32]);
     expect(limits.halve('group', 2, 2)).toBe(false);
   });
+
+  it('is tried again after many calls that went well', () => {
+    const limits = limitsOf('cuda:0', Infinity);
+    limits.halve('group', 32, 2);
+    for (let i = 0; i < 999; i++) limits.noteCall('group');
+    expect(limits.of('group', drawing)).toBe(16);
+    limits.noteCall('group');
+    expect(limits.of('group', drawing)).toBe(32);
+  });
 });

@@ -4,6 +4,8 @@ import { bytesPerRow, decodeBytes } from './picture-memory';
 
 /** Rows of one call of the U-Net. On the CPU a call of more takes no less time for each; on a GPU twice as many may, if these did. */
 const maxRows = { cpu: 16, gpu: 32 };
+/** After so many calls a larger one is tried again: what it lacked may have been another process's for a while. */
+const keptCalls = 1_000;
 
 type Drawn = Pick<DrawingInProgress, 'pipeline' | 'command'>;
 
@@ -20,8 +22,8 @@ export interface RowLimitFacts {
 
 /** How many rows one call of the U-Net may have, for each group of pictures: as many as memory allows, and what earlier calls have shown. */
 export class RowLimits {
-  /** Rows of the groups of which a larger call ran out of memory. */
-  private readonly learnt = new Map<string, number>();
+  /** Rows of the groups of which a larger call failed, and how many calls have gone well since. */
+  private readonly learnt = new Map<string, { rows: number; calls: number }>();
 
   constructor(
     private readonly device: string,
@@ -37,17 +39,23 @@ export class RowLimits {
     const bytes = this.facts.callBytes(model.key, decodeBytes(facts, request), lane);
     const fitting = Math.floor(bytes / bytesPerRow(facts, request));
     const most = lane === undefined ? this.most(group) : Math.floor(this.most(group) / laneCount);
-    return Math.max(1, Math.min(most, this.learnt.get(group) ?? Infinity, fitting));
+    return Math.max(1, Math.min(most, this.learnt.get(group)?.rows ?? Infinity, fitting));
   }
 
   /**
-   * Halves the rows of a group of which a call with `rows` rows ran out of memory.
+   * Halves the rows of a group of which a call with `rows` rows failed for their number.
    * @returns whether that helps: a picture’s own rows cannot be parted
    */
   halve(group: string, rows: number, rowsOfPicture: number): boolean {
     if (rows <= rowsOfPicture) return false;
-    this.learnt.set(group, Math.max(rowsOfPicture, Math.floor(rows / 2)));
+    this.learnt.set(group, { rows: Math.max(rowsOfPicture, Math.floor(rows / 2)), calls: 0 });
     return true;
+  }
+
+  /** A call of this group went well. */
+  noteCall(group: string): void {
+    const learnt = this.learnt.get(group);
+    if (learnt && ++learnt.calls >= keptCalls) this.learnt.delete(group);
   }
 
   private most(group: string): number {
