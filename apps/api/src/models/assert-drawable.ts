@@ -21,7 +21,12 @@ export function assertDrawable(model: InstalledModel, { aspectRatio, scheduler, 
   throw new UnprocessableError(
     'SizeUnsupported',
     `The model "${model.name}" draws ${onlyWidth} x ${onlyHeight} pixels only, and ${width} x ${height} were asked for.`,
-    [{ pointer: `${pointer}/aspect_ratio`, message: `is ${width} x ${height} pixels; this model draws ${onlyWidth} x ${onlyHeight}` }],
+    [
+      {
+        pointer: `${pointer}/aspect_ratio`,
+        message: `is ${width} x ${height} pixels; this model draws ${onlyWidth} x ${onlyHeight}`,
+      },
+    ],
   );
 }
 

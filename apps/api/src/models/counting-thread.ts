@@ -42,4 +42,7 @@ async function count(order: CountingOrder): Promise<Counted> {
   }
 }
 
-parentPort?.on('message', (order: CountingOrder) => void count(order).then((counted) => parentPort?.postMessage(counted)));
+parentPort?.on(
+  'message',
+  (order: CountingOrder) => void count(order).then((counted) => parentPort?.postMessage(counted)),
+);

@@ -50,7 +50,10 @@ export class PromptLengths {
       Math.min(limits.promptChunks, field === 'prompt' || isGuided(task) ? ofModel : Infinity);
     const longest = tasks.map((task, index) => {
       const [prompt, negative] = textsOf(task).map((text) => counted.get(keyOf(text)) ?? 1);
-      for (const [field, chunks] of [['prompt', prompt], ['negative_prompt', negative]] as const)
+      for (const [field, chunks] of [
+        ['prompt', prompt],
+        ['negative_prompt', negative],
+      ] as const)
         if (chunks > most(field, task))
           problems.add(
             pointerTo(index, field),

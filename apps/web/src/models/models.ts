@@ -11,7 +11,9 @@ export const models = sessionSignal<readonly Model[]>(() => []);
 export const areModelsLoaded = sessionSignal(() => false);
 
 /** Whether models are there and no running worker can draw with any. */
-export const isWorkerAway = computed(() => models.value.length > 0 && models.value.every(({ device }) => device === null));
+export const isWorkerAway = computed(
+  () => models.value.length > 0 && models.value.every(({ device }) => device === null),
+);
 
 /** A name to draw with. */
 export interface ModelChoice {

@@ -10,7 +10,12 @@ export class ModelDefaultsDto {
   @ApiProperty({ type: 'integer', example: 30 })
   steps: number;
 
-  @ApiProperty({ enum: [...schedulerNames], enumName: 'Scheduler', nullable: true, description: "null for the model's own." })
+  @ApiProperty({
+    enum: [...schedulerNames],
+    enumName: 'Scheduler',
+    nullable: true,
+    description: "null for the model's own.",
+  })
   scheduler: SchedulerName | null;
 }
 
@@ -19,16 +24,28 @@ export class ModelDto {
   @ApiProperty({ type: String, example: 'sd1.5' })
   name: string;
 
-  @ApiProperty({ type: String, nullable: true, description: "diffusers' name of its own sampling method.", example: 'PNDMScheduler' })
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    description: "diffusers' name of its own sampling method.",
+    example: 'PNDMScheduler',
+  })
   scheduler: string | null;
 
-  @ApiProperty({ type: 'integer', nullable: true, description: 'Edge in pixels of the square pictures it was trained on; of a graph that was exported for one size, its height.', example: 512 })
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    description:
+      'Edge in pixels of the square pictures it was trained on; of a graph that was exported for one size, its height.',
+    example: 512,
+  })
   native_size: number | null;
 
   @ApiProperty({
     type: String,
     nullable: true,
-    description: 'What running workers draw it on: cpu, webgpu or cuda:<n>, several with commas; null while none is up that can.',
+    description:
+      'What running workers draw it on: cpu, webgpu or cuda:<n>, several with commas; null while none is up that can.',
     example: 'cuda:0',
   })
   device: string | null;
@@ -36,7 +53,8 @@ export class ModelDto {
   @ApiProperty({
     type: String,
     nullable: true,
-    description: 'First 12 digits of the content hash of its files, as in `served_by`; null for a model that cannot be read.',
+    description:
+      'First 12 digits of the content hash of its files, as in `served_by`; null for a model that cannot be read.',
   })
   hash: string | null;
 
@@ -49,7 +67,11 @@ export class ModelDto {
   @ApiProperty({ type: Boolean, description: 'Whether it can be drawn with on a GPU only.' })
   requires_cuda: boolean;
 
-  @ApiProperty({ type: String, isArray: true, description: 'Names of models that are not installed and that it draws for.' })
+  @ApiProperty({
+    type: String,
+    isArray: true,
+    description: 'Names of models that are not installed and that it draws for.',
+  })
   stands_in_for: string[];
 
   @ApiProperty({ type: String, nullable: true, description: 'Why it cannot be drawn with.' })
