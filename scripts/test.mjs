@@ -36,7 +36,8 @@ function runOnce() {
   const reporters = ['--reporters', 'default', '--reporters', join(import.meta.dirname, 'jest-reporter.mjs')];
   const { status } = spawnSync(
     process.execPath,
-    [...nodeOptions, jest, ...maxWorkers, '--useStderr', ...reporters, ...args],
+    // `--reporters` takes all names behind it, so those of files go first.
+    [...nodeOptions, jest, ...maxWorkers, '--useStderr', ...args, ...reporters],
     {
       cwd: root,
       // The tested code logs to standard output, which would hide Jest's messages.
