@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ export const pgBouncer = programs.find((program) => {
   }
 });
 
-/** PgBouncer in front of a database. It does not run as root, so root runs it as a user that every system has. */
+/** PgBouncer in front of a database. It does not run as root, so root runs it as a user that every system has, in the group that may enter the run's folder. */
 export async function startPgBouncer(
   databaseUrl: string,
   mode: 'session' | 'transaction' | 'statement',
@@ -45,7 +45,7 @@ pool_mode = ${mode}
 ${settings}
 `,
   );
-  const asUser = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+  const asUser = process.getuid?.() === 0 ? { uid: 65_534, gid: statSync(tmpdir()).gid || 65_534 } : {};
   const child = spawn(pgBouncer!, [ini], { stdio: 'ignore', ...asUser });
   await until(async () => {
     const socket = connect(listenPort, '127.0.0.1');
