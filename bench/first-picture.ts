@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { BenchEngine } from './bench-engine';
 
@@ -11,8 +12,15 @@ async function main(): Promise<void> {
   const engine = await BenchEngine.start({ model: values.model!, threads: Number(values.threads) }, values.cache);
   const more = Number(values.more ?? 0);
   if (more > 0) await engine.draw({ numInferenceSteps: 1, numImages: more });
-  process.send?.(process.resourceUsage().maxRSS * 1024);
+  process.send?.(peakBytes());
   await engine.close();
+}
+
+/** On Linux, `resourceUsage` also counts what the process that started this one had taken. */
+function peakBytes(): number {
+  if (process.platform !== 'linux') return process.resourceUsage().maxRSS * 1024;
+  const [, kibibytes] = /^VmHWM:\s*(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
+  return Number(kibibytes) * 1024;
 }
 
 main().catch((error: Error) => {
