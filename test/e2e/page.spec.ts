@@ -76,11 +76,13 @@ describeInBrowser('The page in a browser', () => {
   it('draws what the form says, shows it as it forms, and moves nothing meanwhile', async () => {
     const page = await browser.signedIn(key.token);
     await page.locator('.chip').first().click();
-    await page.getByLabel('Steps', { exact: true }).fill('30');
+    await page.getByLabel('Steps', { exact: true }).fill('50');
     await page.getByLabel('Seed', { exact: true }).fill('7');
+    // So many that a browser which gets no processor for seconds still sees some of the steps.
+    await page.getByLabel('Pictures', { exact: true }).fill('8');
     const preview = page.locator('.stage').getByTestId('preview');
-    const step = page.locator('.stage').getByText(/^Step \d+ of 30$/);
-    // Both are there only while it is drawn, which may be over when one has been waited for.
+    const step = page.locator('.stage').getByText(/^Step \d+ of 50$/);
+    // Both are there only while they are drawn, which may be over when one has been waited for.
     const seen = Promise.all([preview.waitFor(), step.waitFor()]);
     await page.keyboard.press('Control+Enter');
     await seen;
@@ -89,8 +91,7 @@ describeInBrowser('The page in a browser', () => {
       new PerformanceObserver((list) => shifts.push(...list.getEntries().map(({ value }) => value))).observe({ type: 'layout-shift' });
     `);
     expect(await preview.getAttribute('src')).toMatch(/^data:image\/jpeg;base64,/);
-    const picture = page.locator('.stage button img');
-    await picture.waitFor();
+    await page.locator('.stage button img').first().waitFor();
     await until(
       () => page.evaluate<boolean>(`document.querySelector('.stage button img').naturalWidth === 512`),
       'the picture is loaded',
@@ -99,7 +100,8 @@ describeInBrowser('The page in a browser', () => {
     expect(made).toMatchObject({
       prompt: 'a red circle on a blue background',
       seed: 7,
-      steps: 30,
+      steps: 50,
+      num_generations: 8,
       status: 'succeeded',
     });
     const shifts = await page.evaluate<number[]>('shifts');

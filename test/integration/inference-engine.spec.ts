@@ -166,11 +166,13 @@ describe(Engine.name, () => {
 
   it('takes no pause of the whole process for a thread that hangs', async () => {
     const onStall = jest.fn();
-    const paused = new Engine({ ...options(), stallMs: 500, onStall });
+    // Many times what a busy machine takes to decode a picture, during which the thread says nothing either.
+    const stallMs = 5_000;
+    const paused = new Engine({ ...options(), stallMs, onStall });
     await draw({}, {}, paused);
     const drawing = draw({ numInferenceSteps: 40 }, {}, paused);
     await until(async () => paused.state.pictures > 0, 'it draws');
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, stallMs + 500);
     expect(await drawing).toHaveLength(1);
     expect(onStall).not.toHaveBeenCalled();
     await paused.close();
