@@ -1,7 +1,7 @@
-import { link, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { link, mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { cachedMerge } from './merge-cache';
+import { cachedMerge, placeCachedCopy, pruneMerged } from './merge-cache';
 
 let folder: string;
 beforeEach(async () => {
@@ -51,5 +51,69 @@ describe('cachedMerge', () => {
       return 1;
     });
     expect(await readFile(base, 'utf8')).toBe('of the base');
+  });
+});
+
+describe('copies of bases on another device', () => {
+  let base: string;
+  beforeEach(async () => {
+    base = join(folder, 'base.onnx');
+    await writeFile(base, Buffer.alloc(1000));
+  });
+  const cache = () => join(folder, 'cache');
+  const copies = () => readdir(join(cache(), 'bases'));
+
+  /** A merge with 100 bytes of its own and one file of its base, used so many hours ago. */
+  const merge = async (weightsHash: string, hoursAgo: number, baseHash = 'base') => {
+    const key = { kind: 'lora', baseHash, weightsHash, variant: '1' } as const;
+    const merged = await cachedMerge(cache(), key, async (own) => {
+      await placeCachedCopy(cache(), baseHash, base, join(own, 'model.onnx'));
+      await writeFile(join(own, 'changed.weights'), Buffer.alloc(100));
+      return 1;
+    });
+    const then = Date.now() / 1000 - hoursAgo * 3600;
+    await utimes(join(merged, 'merge.json'), then, then);
+    return merged;
+  };
+  const left = async () => (await readdir(cache())).filter((name) => name.startsWith('lora-')).sort();
+
+  it('are deleted with the last merge that links to them', async () => {
+    await merge('one', 3);
+    const second = await merge('two', 2);
+    expect(await copies()).toHaveLength(1);
+    await pruneMerged(cache(), 1150);
+    expect(await left()).toEqual([basename(second)]);
+    expect(await copies()).toHaveLength(1);
+    await pruneMerged(cache(), 0);
+    expect(await left()).toEqual([]);
+    expect(await copies()).toEqual([]);
+    expect((await stat(join(await merge('one', 3), 'model.onnx'))).size).toBe(1000);
+  });
+
+  it('count, once for all merges of a base', async () => {
+    const merges = [await merge('one', 3), await merge('two', 2), await merge('three', 1, 'other version')];
+    await pruneMerged(cache(), 2 * 1000 + 3 * 100 + 100);
+    expect(await left()).toHaveLength(3);
+    // Room for both of the base but not for that of the other version too.
+    await pruneMerged(cache(), 1000 + 3 * 100 + 100);
+    expect(await left()).toEqual([basename(merges[2])]);
+    expect(await copies()).toHaveLength(1);
+  });
+
+  it('are made again if another process deletes one at that moment', async () => {
+    await merge('one', 3);
+    await rm(join(cache(), 'bases', (await copies())[0]));
+    await merge('two', 2);
+    expect(await copies()).toHaveLength(1);
+  });
+
+  it('are linked to before they can be found, so that no other process deletes one', async () => {
+    const to = join(folder, 'model.onnx');
+    await mkdir(join(cache(), 'bases'), { recursive: true });
+    // A file system that cannot make the link leaves no copy that nothing links to.
+    await writeFile(to, 'in the way');
+    await expect(placeCachedCopy(cache(), 'base', base, to)).rejects.toThrow('EEXIST');
+    expect(await copies()).toEqual([]);
+    expect(await readdir(cache())).toEqual(['bases']);
   });
 });

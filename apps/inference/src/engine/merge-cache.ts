@@ -39,34 +39,56 @@ export async function cachedMerge(cacheDir: string, key: MergeKey, build: Build)
 }
 
 /**
- * Deletes the least recently used merges until the others need at most `maxBytes` themselves, without files linked from the base.
- * One that was used within the last minutes is kept, because it may be about to be loaded.
+ * Deletes the least recently used merges until the others need at most `maxBytes`: themselves and the copies of their bases, without
+ * files linked from a base; then the copies that no merge links to any more. A merge that was used within the last minutes is kept,
+ * because it may be about to be loaded.
  */
 export async function pruneMerged(cacheDir: string, maxBytes: number): Promise<void> {
-  const merges: { folder: string; usedMs: number; bytes: number }[] = [];
+  const merges: { folder: string; usedMs: number }[] = [];
   for (const name of await list(cacheDir)) {
     const folder = join(cacheDir, name);
     const record = await stat(join(folder, MERGE_RECORD)).catch(() => undefined);
-    if (record) merges.push({ folder, usedMs: record.mtimeMs, bytes: await ownBytes(folder) });
+    if (record) merges.push({ folder, usedMs: record.mtimeMs });
   }
   merges.sort((a, b) => b.usedMs - a.usedMs);
+  const copies = new Set((await copiesIn(cacheDir)).map(({ ino }) => ino));
   let total = 0;
-  for (const { folder, usedMs, bytes } of merges) {
-    total += bytes;
+  for (const { folder, usedMs } of merges) {
+    total += await ownBytes(folder, copies);
     if (total > maxBytes && Date.now() - usedMs > IN_USE_MS) await discard(cacheDir, folder);
   }
+  for (const { path, nlink } of await copiesIn(cacheDir)) if (nlink === 1) await rm(path, { force: true });
 }
 
 /** Places a base file that cannot be linked: it is copied into the cache once, and linked from there. */
 export async function placeCachedCopy(cacheDir: string, baseHash: string, from: string, to: string): Promise<void> {
   const copy = join(cacheDir, COPIES, short(`${baseHash}\n${from}`));
-  if (!(await stat(copy).catch(() => undefined))) {
-    const temporary = temporaryIn(cacheDir);
-    await mkdir(dirname(copy), { recursive: true });
-    await copyFile(from, temporary, constants.COPYFILE_FICLONE);
-    await rename(temporary, copy);
+  try {
+    return await link(copy, to);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
-  await link(copy, to);
+  const temporary = temporaryIn(cacheDir);
+  await mkdir(dirname(copy), { recursive: true });
+  try {
+    await copyFile(from, temporary, constants.COPYFILE_FICLONE);
+    // The merge's link is first, because another process may delete a copy without one.
+    await link(temporary, to);
+    await rename(temporary, copy);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+}
+
+async function copiesIn(cacheDir: string): Promise<{ path: string; ino: number; nlink: number }[]> {
+  const copies: { path: string; ino: number; nlink: number }[] = [];
+  for (const name of await list(join(cacheDir, COPIES))) {
+    const path = join(cacheDir, COPIES, name);
+    const found = await stat(path).catch(() => undefined);
+    if (found) copies.push({ path, ino: found.ino, nlink: found.nlink });
+  }
+  return copies;
 }
 
 /** Removes a merge atomically: a process that dies meanwhile leaves a temporary folder but no half of a merge. */
@@ -78,12 +100,13 @@ async function discard(cacheDir: string, folder: string): Promise<void> {
   await rm(temporary, { recursive: true, force: true });
 }
 
-async function ownBytes(folder: string): Promise<number> {
+/** @param copies numbers of the copies of bases that no other merge has counted yet; those that this one links to are taken out */
+async function ownBytes(folder: string, copies: Set<number>): Promise<number> {
   let bytes = 0;
   for (const name of await list(folder)) {
     const found = await stat(join(folder, name)).catch(() => undefined);
-    if (found?.isDirectory()) bytes += await ownBytes(join(folder, name));
-    else if (found?.nlink === 1) bytes += found.size;
+    if (found?.isDirectory()) bytes += await ownBytes(join(folder, name), copies);
+    else if (found && (copies.delete(found.ino) || found.nlink === 1)) bytes += found.size;
   }
   return bytes;
 }
