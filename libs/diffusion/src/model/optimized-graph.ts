@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { cpus } from 'node:os';
 import { dirname, join } from 'node:path';
 import { env, InferenceSession } from 'onnxruntime-node';
 import type { Provider } from './device';
 import type { GraphFile } from './graph-file';
+import { processorKind } from './processor-kind';
 
 /** Opens a graph with the given options. */
 export type CreateSession = (options: InferenceSession.SessionOptions) => Promise<InferenceSession>;
@@ -39,7 +39,7 @@ export async function openOptimized(
   create: CreateSession,
 ): Promise<InferenceSession> {
   const origin = await originOf(graph);
-  const runtime = [env.versions.node, process.arch, cpus()[0]?.model, 'prepacked'];
+  const runtime = [env.versions.node, await processorKind(), 'prepacked'];
   const entry = join(folder, digest(provider, identityOf(graph, origin), ...runtime));
   const file = join(entry, 'model.onnx');
   if (existsSync(file)) {
