@@ -7,6 +7,7 @@ import { withUniqueNodeNames } from '../onnx/unique-node-names';
 import type { GraphFile } from './graph-file';
 import type { CreateSession } from './optimized-graph';
 import { placeCopy, shareFile } from './shared-files';
+import { mendedPrefix, removeAbandoned } from './unfinished-folder';
 
 /**
  * Loads a graph by its path, so that its external weights are found and never read into our memory, where more than 2 GiB of them
@@ -39,9 +40,13 @@ async function mendedGraph({ path, hasRepeatedNames, hasScalarTimestep }: GraphF
 }
 
 async function temporaryFolder(cacheDir: string | undefined): Promise<string> {
-  const prefix = 'darkroom-graph-';
-  if (cacheDir === undefined) return mkdtemp(join(tmpdir(), prefix));
-  return mkdir(cacheDir, { recursive: true })
-    .then(() => mkdtemp(join(cacheDir, prefix)))
-    .catch(() => mkdtemp(join(tmpdir(), prefix)));
+  const inTemporary = () => mkdtemp(join(tmpdir(), mendedPrefix));
+  if (cacheDir === undefined) return inTemporary();
+  try {
+    await mkdir(cacheDir, { recursive: true });
+    await removeAbandoned(cacheDir);
+    return await mkdtemp(join(cacheDir, mendedPrefix));
+  } catch {
+    return inTemporary();
+  }
 }

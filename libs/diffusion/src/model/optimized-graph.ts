@@ -6,6 +6,7 @@ import { env, InferenceSession } from 'onnxruntime-node';
 import type { Provider } from './device';
 import type { GraphFile } from './graph-file';
 import { processorKind } from './processor-kind';
+import { isUnfinished, partMark, removeAbandoned } from './unfinished-folder';
 
 /** Opens a graph with the given options. */
 export type CreateSession = (options: InferenceSession.SessionOptions) => Promise<InferenceSession>;
@@ -22,8 +23,6 @@ interface Origin {
 const ORIGIN = 'origin.json';
 /** An entry that was not used for so long is deleted: it may be of another version of ONNX Runtime, or of another processor. */
 const unusedMs = 30 * 24 * 60 * 60 * 1000;
-/** An unfinished entry of this age was left by a process that died. */
-const abandonedMs = 60 * 60 * 1000;
 
 /**
  * Opens the optimised form of a graph from a cache folder, or creates it there. An entry is valid for one execution provider, one
@@ -55,7 +54,7 @@ export async function openOptimized(
   let session: InferenceSession;
   try {
     await mkdir(folder, { recursive: true });
-    part = await mkdtemp(`${entry}.part-`);
+    part = await mkdtemp(`${entry}${partMark}`);
     session = await create(writingTo(part, provider, options));
     await writeOrigin(part, origin);
   } catch {
@@ -79,11 +78,13 @@ function identityOf({ hasScalarTimestep }: GraphFile, { state }: Origin): string
 
 /** Deletes entries whose graphs are gone or have changed, those that nobody used for long, and what a process that died has left. */
 async function prune(folder: string): Promise<void> {
+  await removeAbandoned(folder);
   for (const name of await readdir(folder)) {
+    if (isUnfinished(name)) continue;
     const entry = join(folder, name);
-    const found = await stat(name.includes('.part-') ? entry : join(entry, ORIGIN)).catch(() => undefined);
+    const found = await stat(join(entry, ORIGIN)).catch(() => undefined);
     const age = Date.now() - (found?.mtimeMs ?? 0);
-    const isStale = name.includes('.part-') ? age > abandonedMs : age > unusedMs || !(await hasOrigin(entry));
+    const isStale = age > unusedMs || !(await hasOrigin(entry));
     if (isStale) await rm(entry, { recursive: true, force: true });
   }
 }
