@@ -1,6 +1,6 @@
-import { mkdir, mkdtemp, readdir, rm, utimes } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, stat, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { GraphFile, LoadOptions } from '@app/diffusion';
 import { ModelSession, readModelFolder } from '@app/diffusion';
 import { InferenceSession } from 'onnxruntime-node';
@@ -67,5 +67,15 @@ describe('the cache of optimised graphs', () => {
       'cafe.part-alive',
       'darkroom-graph-alive',
     ]);
+  });
+
+  it('has the folder for a mended graph with WebGPU too, where nothing is kept', async () => {
+    const opened = whileOpening(
+      async (file) => expect((await stat(join(dirname(file), 'model.onnx_data'))).nlink).toBeGreaterThan(1),
+      { executionProviders: ['cpu'] },
+    );
+    await open(unet, { device: 'webgpu' });
+    expect(opened).toEqual([expect.stringContaining(join(cache, 'darkroom-graph-'))]);
+    expect(await entries()).toEqual([]);
   });
 });

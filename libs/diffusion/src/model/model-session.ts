@@ -14,7 +14,10 @@ export interface LoadOptions {
   device: Device;
   /** Threads of one call on the CPU; all cores by default. */
   intraOpNumThreads?: number;
-  /** Cache folder for optimised graphs, which load faster, or how to choose one for a graph. It is created if missing. */
+  /**
+   * Cache folder for optimised graphs, which load faster, or how to choose one for a graph. It is created if missing. Graphs that must be
+   * mended are opened from it.
+   */
   optimizedModelDir?: string | ((graph: string) => Promise<string>);
   /** Whether idle threads spin, which is faster if the cores are otherwise free. Default true. */
   allowSpinning?: boolean;
@@ -77,7 +80,9 @@ export class ModelSession implements GraphSession {
       const folder = await cacheFolder(graph.path, options);
       const create = graphLoader(graph, folder);
       const base = sessionOptions(options);
-      const load = () => (folder ? openOptimized(graph, folder, provider, base, create) : create(base));
+      // A graph that was laid out for WebGPU cannot be written to a file.
+      const cache = provider === 'webgpu' ? undefined : folder;
+      const load = () => (cache ? openOptimized(graph, cache, provider, base, create) : create(base));
       const shared = await options.sharedSessions?.open(await graphIdentity(graph), load);
       if (shared) return new ModelSession(graph.path, shared.session, () => shared.release());
       const session = await load();
@@ -128,9 +133,7 @@ export function elementType<T extends ElementType>(file: string, value: ValueFac
   throw new ModelFolderError(file, `takes or gives ${value.name} as ${value.type} (accepted: ${allowed.join(', ')})`);
 }
 
-/** A graph that was laid out for WebGPU cannot be written to a file. */
-async function cacheFolder(graph: string, { device, optimizedModelDir }: LoadOptions): Promise<string | undefined> {
-  if (device === 'webgpu') return undefined;
+async function cacheFolder(graph: string, { optimizedModelDir }: LoadOptions): Promise<string | undefined> {
   return typeof optimizedModelDir === 'function' ? optimizedModelDir(graph) : optimizedModelDir;
 }
 
