@@ -1,11 +1,12 @@
-import { mkdir, mkdtemp, readdir, rm, stat, utimes } from 'node:fs/promises';
+import { link, mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { GraphFile, LoadOptions } from '@app/diffusion';
 import { ModelSession, readModelFolder } from '@app/diffusion';
 import { InferenceSession } from 'onnxruntime-node';
+import { graphIdentity } from '../../libs/diffusion/src/model/graph-identity';
 import { cpu } from '../support/cpu';
-import { placeModel } from '../support/tiny-models';
+import { likeHub, placeModel } from '../support/tiny-models';
 
 let scratch: string;
 let folder: string;
@@ -30,6 +31,12 @@ const open = async (graph: GraphFile, options: Partial<LoadOptions> = {}) => {
   await session.release();
 };
 const entries = async () => (await readdir(cache)).sort();
+const onlyEntry = async () => {
+  const names = await entries();
+  expect(names).toHaveLength(1);
+  return join(cache, names[0]);
+};
+
 /** Runs `meanwhile` when a graph is about to be opened from a folder of its own. @returns the paths of all graphs opened */
 function whileOpening(meanwhile: (file: string) => Promise<unknown>, change: Partial<InferenceSession.SessionOptions>) {
   const opened: string[] = [];
@@ -47,6 +54,14 @@ function whileOpening(meanwhile: (file: string) => Promise<unknown>, change: Par
     return create(file, { ...options, ...change });
   }) as typeof InferenceSession.create);
   return opened;
+}
+
+/** The graph under another name on the same file system, as in a Fine-Tune that leaves it as it is. */
+async function linked(graph: GraphFile, to: string): Promise<GraphFile> {
+  await mkdir(to);
+  const names = ['model.onnx', ...graph.externalFiles];
+  for (const name of names) await link(join(dirname(graph.path), name), join(to, name));
+  return { ...graph, path: join(to, 'model.onnx') };
 }
 
 describe('the cache of optimised graphs', () => {
@@ -67,6 +82,47 @@ describe('the cache of optimised graphs', () => {
       'cafe.part-alive',
       'darkroom-graph-alive',
     ]);
+  });
+
+  it("keeps those of a folder of links into the hub's cache", async () => {
+    await likeHub(folder);
+    ({ unet } = await readModelFolder(folder, 'cpu'));
+    await open(unet);
+    const { ino } = await stat(await onlyEntry());
+    await open(unet);
+    expect((await stat(await onlyEntry())).ino).toBe(ino);
+  });
+
+  it.each(['made', 'used'])('keeps an entry of which a deleted Fine-Tune had %s the graph', async (what) => {
+    const tuned = await linked(unet, join(scratch, 'tuned'));
+    for (const graph of what === 'made' ? [tuned, unet] : [unet, tuned]) await open(graph);
+    const entry = await onlyEntry();
+    await rm(join(scratch, 'tuned'), { recursive: true });
+    await open(vaeDecoder);
+    expect(await entries()).toHaveLength(2);
+    expect(await stat(entry)).toBeDefined();
+  });
+
+  it('never shows another engine half of a record', async () => {
+    await open(unet);
+    const record = join(await onlyEntry(), 'origin.json');
+    const before = await readFile(record, 'utf8');
+    // What a reader that has the record open reads.
+    await link(record, join(scratch, 'read'));
+    await open(await linked(unet, join(scratch, 'tuned')));
+    expect(await readFile(record, 'utf8')).toContain(join(scratch, 'tuned'));
+    expect(await readFile(join(scratch, 'read'), 'utf8')).toBe(before);
+  });
+
+  it('tells weights apart whose files look the same from outside, as in two reproducible disk images', async () => {
+    const file = join(folder, 'unet/model.onnx_data');
+    const { mtime } = await stat(file);
+    await utimes(file, mtime, mtime);
+    const before = await graphIdentity(unet);
+    const bytes = await readFile(file);
+    await writeFile(file, bytes.fill(0, bytes.length / 2));
+    await utimes(file, mtime, mtime);
+    expect(await graphIdentity(unet)).not.toBe(before);
   });
 
   it('has the folder for a mended graph with WebGPU too, where nothing is kept', async () => {

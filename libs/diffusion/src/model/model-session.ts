@@ -5,8 +5,9 @@ import { executionProviders, providerOf } from './device';
 import type { Device } from './device';
 import { ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from './errors';
 import type { GraphFile } from './graph-file';
+import { graphIdentity } from './graph-identity';
 import { graphLoader } from './graph-loader';
-import { graphIdentity, openOptimized } from './optimized-graph';
+import { openOptimized } from './optimized-graph';
 import type { SharedSessions } from './shared-sessions';
 
 /** Where and how a model runs. */

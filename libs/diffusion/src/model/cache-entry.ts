@@ -1,0 +1,59 @@
+import { randomUUID } from 'node:crypto';
+import { readFile, rename, stat, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { GraphOrigin } from './graph-identity';
+import { stateOf } from './graph-identity';
+
+/** What an entry of the cache was made from, so that it can be deleted when that is gone. */
+interface EntryRecord {
+  /** Where the files of its graph are: at more than one place if Fine-Tunes link them. */
+  places: string[][];
+  /** State of the files at each place. */
+  state: string;
+}
+
+/** Holds the `EntryRecord`; its modification time is the entry's last use. */
+const RECORD = 'origin.json';
+/** Enough that some are left when Fine-Tunes are deleted. */
+const maxPlaces = 8;
+
+/** Notes what a new entry was made from. */
+export async function sealEntry(entry: string, { files, state }: GraphOrigin): Promise<void> {
+  await writeRecord(entry, { places: [files], state });
+}
+
+/** Notes that an entry was used for a graph, and where that is. */
+export async function markUsed(entry: string, { files, state }: GraphOrigin): Promise<void> {
+  const record = await readRecord(entry);
+  const isKnown = record.places.some((place) => place.join('\n') === files.join('\n'));
+  if (isKnown) return utimes(join(entry, RECORD), new Date(), new Date());
+  const alive = await placesWith(state, record.places);
+  await writeRecord(entry, { ...record, places: [...alive.slice(1 - maxPlaces), files] });
+}
+
+/** When an entry was used last, in milliseconds since 1970. */
+export async function lastUse(entry: string): Promise<number> {
+  return (await stat(join(entry, RECORD))).mtimeMs;
+}
+
+/** Whether the graph of an entry is anywhere still as it was. */
+export async function hasOrigin(entry: string): Promise<boolean> {
+  const { state, places } = await readRecord(entry);
+  return (await placesWith(state, places)).length > 0;
+}
+
+async function placesWith(state: string, places: string[][]): Promise<string[][]> {
+  const states = await Promise.all(places.map((files) => stateOf(files).catch(() => undefined)));
+  return places.filter((_, index) => states[index] === state);
+}
+
+async function readRecord(entry: string): Promise<EntryRecord> {
+  return JSON.parse(await readFile(join(entry, RECORD), 'utf8')) as EntryRecord;
+}
+
+/** Replaces the record at once, for another engine may be about to read it. */
+async function writeRecord(entry: string, record: EntryRecord): Promise<void> {
+  const temporary = join(entry, `${RECORD}.${randomUUID()}`);
+  await writeFile(temporary, JSON.stringify(record), { flush: true });
+  await rename(temporary, join(entry, RECORD));
+}
