@@ -1,4 +1,4 @@
-import { link, mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { link, mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { GraphFile, LoadOptions } from '@app/diffusion';
@@ -123,6 +123,18 @@ describe('the cache of optimised graphs', () => {
     await writeFile(file, bytes.fill(0, bytes.length / 2));
     await utimes(file, mtime, mtime);
     expect(await graphIdentity(unet)).not.toBe(before);
+  });
+
+  it.each<[string, (file: string, size: number) => Promise<void>]>([
+    ['zeros', (file, size) => writeFile(file, Buffer.alloc(size))],
+    ['cut short', (file, size) => truncate(file, size - 1)],
+  ])('makes an entry again whose weights are %s', async (_, damage) => {
+    await open(unet);
+    const weights = join(await onlyEntry(), 'weights.bin');
+    const before = await readFile(weights);
+    await damage(weights, before.length);
+    await open(unet);
+    expect((await readFile(weights)).equals(before)).toBe(true);
   });
 
   it('has the folder for a mended graph with WebGPU too, where nothing is kept', async () => {

@@ -1,15 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { readFile, rename, stat, utimes, writeFile } from 'node:fs/promises';
+import { open, readdir, readFile, rename, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { sampleOf } from './file-sample';
 import type { GraphOrigin } from './graph-identity';
 import { stateOf } from './graph-identity';
 
-/** What an entry of the cache was made from, so that it can be deleted when that is gone. */
+/** What an entry of the cache was made from, so that it can be deleted when that is gone, and what it consists of. */
 interface EntryRecord {
   /** Where the files of its graph are: at more than one place if Fine-Tunes link them. */
   places: string[][];
   /** State of the files at each place. */
   state: string;
+  /** Checksums of the entry's own files. */
+  samples: Record<string, string>;
 }
 
 /** Holds the `EntryRecord`; its modification time is the entry's last use. */
@@ -17,9 +20,29 @@ const RECORD = 'origin.json';
 /** Enough that some are left when Fine-Tunes are deleted. */
 const maxPlaces = 8;
 
-/** Notes what a new entry was made from. */
+/** Completes an entry: all of it is on the disk before it gets its name, so that a crash of the machine leaves none with zeros. */
 export async function sealEntry(entry: string, { files, state }: GraphOrigin): Promise<void> {
-  await writeRecord(entry, { places: [files], state });
+  const samples: EntryRecord['samples'] = {};
+  for (const name of await readdir(entry)) {
+    const file = join(entry, name);
+    await sync(file, 'r+');
+    samples[name] = await sampleOf(file);
+  }
+  await writeRecord(entry, { places: [files], state, samples });
+  // Windows does not open folders.
+  await sync(entry, 'r').catch(() => undefined);
+}
+
+/** Whether an entry exists and its files are those that were sealed. */
+export async function isWhole(entry: string): Promise<boolean> {
+  try {
+    const { samples } = await readRecord(entry);
+    for (const [name, sample] of Object.entries(samples))
+      if ((await sampleOf(join(entry, name))) !== sample) return false;
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Notes that an entry was used for a graph, and where that is. */
@@ -56,4 +79,13 @@ async function writeRecord(entry: string, record: EntryRecord): Promise<void> {
   const temporary = join(entry, `${RECORD}.${randomUUID()}`);
   await writeFile(temporary, JSON.stringify(record), { flush: true });
   await rename(temporary, join(entry, RECORD));
+}
+
+async function sync(path: string, flags: string): Promise<void> {
+  const handle = await open(path, flags);
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
 }

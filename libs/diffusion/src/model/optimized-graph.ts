@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { env, InferenceSession } from 'onnxruntime-node';
-import { hasOrigin, lastUse, markUsed, sealEntry } from './cache-entry';
+import { hasOrigin, isWhole, lastUse, markUsed, sealEntry } from './cache-entry';
 import type { Provider } from './device';
 import type { GraphFile } from './graph-file';
 import type { GraphOrigin } from './graph-identity';
@@ -19,7 +19,7 @@ const unusedMs = 30 * 24 * 60 * 60 * 1000;
 /**
  * Opens the optimised form of a graph from a cache folder, or creates it there. An entry is valid for one execution provider, one
  * state of the graph's files, under whatever name they are linked, one version of ONNX Runtime and one kind of processor; it is made
- * again when it fails to load.
+ * again when it is damaged.
  * @param create opens the graph itself
  */
 export async function openOptimized(
@@ -32,7 +32,7 @@ export async function openOptimized(
   const origin = await originOf(graph);
   const runtime = [env.versions.node, await processorKind(), 'prepacked'];
   const entry = join(folder, digest(provider, await graphIdentity(graph, origin), ...runtime));
-  const found = existsSync(join(entry, 'model.onnx')) && (await openEntry(entry, options));
+  const found = existsSync(entry) && (await openEntry(entry, options));
   if (found) {
     await markUsed(entry, origin).catch(() => undefined);
     return found;
@@ -53,20 +53,18 @@ export async function openOptimized(
   return session;
 }
 
-/** Opens an entry; one that fails to load is deleted. */
+/** Opens a whole entry; one that is damaged is deleted. */
 async function openEntry(
   entry: string,
   options: InferenceSession.SessionOptions,
 ): Promise<InferenceSession | undefined> {
-  try {
-    return await InferenceSession.create(join(entry, 'model.onnx'), {
-      ...options,
-      graphOptimizationLevel: 'disabled',
-    });
-  } catch {
-    await rm(entry, { recursive: true, force: true });
-    return undefined;
-  }
+  if (await isWhole(entry))
+    // Where a whole one fails to load, memory may be short; it is kept.
+    return InferenceSession.create(join(entry, 'model.onnx'), { ...options, graphOptimizationLevel: 'disabled' }).catch(
+      () => undefined,
+    );
+  await rm(entry, { recursive: true, force: true }).catch(() => undefined);
+  return undefined;
 }
 
 /** Gives an entry its name, unless the disk is full or another engine was faster: the graph is loaded either way. */
