@@ -1,8 +1,9 @@
 import { cp, mkdtemp, readdir, readFile, rename, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { ModelFolderError, modelWidths, ProviderUnavailableError, StableDiffusionPipeline } from '@app/diffusion';
 import type { ModelFacts } from '@app/diffusion';
+import { InferenceSession } from 'onnxruntime-node';
 import { cpu } from '../support/cpu';
 
 const models = { tiny: join(__dirname, 'models/tiny'), shapes: join(__dirname, '../../models/shapes') };
@@ -229,11 +230,20 @@ describe('StableDiffusionPipeline.load', () => {
         await pipeline.release();
         return images;
       };
+      // An entry that is made again has the same name, and the number and time of another folder.
+      const states = async () =>
+        Promise.all((await entries()).map((entry) => stat(join(scratch, 'optimized', entry)))).then((found) =>
+          found.map(({ ino, birthtimeMs }) => ({ ino, birthtimeMs })),
+        );
       const first = await draw();
-      const filled = await entries();
+      const filled = await states();
       expect(filled).toHaveLength(3);
+      const create = jest.spyOn(InferenceSession, 'create');
       expect(await draw()).toEqual(first);
-      expect(await entries()).toEqual(filled);
+      const opened = create.mock.calls.map(([file]) => dirname(String(file)));
+      create.mockRestore();
+      expect(opened.sort()).toEqual((await entries()).map((entry) => join(scratch, 'optimized', entry)));
+      expect(await states()).toEqual(filled);
     });
 
     it('replaces a damaged entry', async () => {

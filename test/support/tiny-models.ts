@@ -1,6 +1,6 @@
 import { cp, mkdir, open, readdir, readFile, rename, rm, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { TextToImageRequest } from '@app/diffusion';
+import type { LoadOptions, TextToImageRequest } from '@app/diffusion';
 import { OnnxModel, StableDiffusionPipeline } from '@app/diffusion';
 import { cpu } from './cpu';
 
@@ -54,8 +54,12 @@ export async function likeHub(folder: string): Promise<void> {
 }
 
 /** Draws a small picture with the model in a folder. */
-export async function drawFrom(folder: string, request: Partial<TextToImageRequest> = {}) {
-  const pipeline = await StableDiffusionPipeline.load(folder, cpu);
+export async function drawFrom(
+  folder: string,
+  request: Partial<TextToImageRequest> = {},
+  options: Partial<LoadOptions> = {},
+) {
+  const pipeline = await StableDiffusionPipeline.load(folder, { ...cpu, ...options });
   try {
     const { facts } = pipeline;
     const whole = { prompt: 'a', ...sizes, numInferenceSteps: 3, guidanceScale: 5, seeds: [1], ...request };
