@@ -47,18 +47,23 @@ export async function loadParts(path: string, options: LoadOptions): Promise<Mod
       unet: await open(folder.unet),
       vaeDecoder: await open(folder.vaeDecoder),
     };
-    return await joinParts(folder, sessions);
+    return await joinParts(folder, sessions, options);
   } catch (error) {
     await Promise.all(opened.map((session) => session.release()));
     throw error;
   }
 }
 
-async function joinParts(folder: ModelFolder, sessions: ModelParts['sessions']): Promise<ModelParts> {
+async function joinParts(
+  folder: ModelFolder,
+  sessions: ModelParts['sessions'],
+  { device }: LoadOptions,
+): Promise<ModelParts> {
   const { time_cond_proj_dim: dim } = folder.configs.unet;
   const guidanceWidth = typeof dim === 'number' ? dim : undefined;
+  const inPowersOfTwo = device !== 'cpu';
   const textEncoder = new ClipTextEncoder(sessions.textEncoder);
-  const unet = new Unet(sessions.unet, guidanceWidth);
+  const unet = new Unet(sessions.unet, { guidanceWidth, inPowersOfTwo });
   const vaeDecoder = new VaeDecoder(sessions.vaeDecoder, vaeScaling(folder.configs.vaeDecoder));
   const { sampleSize, ...facts } = settleFacts(folder, { textEncoder, unet });
   const fixed = settleSize(folder);

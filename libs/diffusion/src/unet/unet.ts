@@ -19,6 +19,17 @@ export interface UnetBatch {
   guidance?: InputBuffer;
 }
 
+/** What is known of a U-Net beside its graph. */
+export interface UnetOptions {
+  /** Of a distilled U-Net's guidance embedding (`time_cond_proj_dim`), for graphs that leave it free. */
+  guidanceWidth?: number;
+  /**
+   * Whether calls have 1, 2, 4, 8 … rows only, the last ones unused. A GPU looks for the fastest kernels anew for each number of rows that it
+   * has not seen, which takes longer than the unused rows; on the CPU each row takes its time.
+   */
+  inPowersOfTwo?: boolean;
+}
+
 const floats = ['float32', 'float16'] as const;
 const numbers = ['float32', 'float16', 'int64', 'int32'] as const;
 
@@ -39,13 +50,10 @@ export class Unet {
   readonly #output: ValueFacts;
   #takesTimestepPerRow: boolean;
 
-  /**
-   * @param guidanceWidth of a distilled U-Net's guidance embedding (`time_cond_proj_dim`), for graphs that leave it free
-   * @throws ModelFolderError if the graph is not the U-Net of a Stable Diffusion 1.x or 2.x
-   */
+  /** @throws ModelFolderError if the graph is not the U-Net of a Stable Diffusion 1.x or 2.x */
   constructor(
     private readonly session: GraphSession,
-    guidanceWidth?: number,
+    private readonly options: UnetOptions = {},
   ) {
     const input = (name: string): ValueFacts => {
       const found = session.inputs.find((value) => value.name === name);
@@ -57,7 +65,7 @@ export class Unet {
     this.#prompt = input('encoder_hidden_states');
     this.#guidance = session.inputs.find(({ name }) => name === 'timestep_cond');
     const width = this.#guidance?.shape[1];
-    this.#guidanceWidth = typeof width === 'number' && width > 0 ? width : (guidanceWidth ?? 0);
+    this.#guidanceWidth = typeof width === 'number' && width > 0 ? width : (options.guidanceWidth ?? 0);
     if (this.#guidance && this.#guidanceWidth < 4)
       throw new ModelFolderError(session.file, 'takes timestep_cond, and nothing tells its width');
     const known = [this.#sample, this.#timestep, this.#prompt, this.#guidance];
@@ -75,7 +83,7 @@ export class Unet {
 
   /** This U-Net with its graph loaded elsewhere. */
   over(session: GraphSession): Unet {
-    const unet = new Unet(session, this.#guidanceWidth);
+    const unet = new Unet(session, this.options);
     unet.#takesTimestepPerRow = this.#takesTimestepPerRow;
     return unet;
   }
@@ -97,6 +105,11 @@ export class Unet {
   get fixedRows(): number | undefined {
     const [rows] = this.#sample.shape;
     return typeof rows === 'number' && rows > 0 ? rows : undefined;
+  }
+
+  /** Rows that a call is made with for `rows` of them. A graph with a fixed number is called with that until all are done. */
+  rowsOfCall(rows: number): number {
+    return this.fixedRows ?? (this.options.inPowersOfTwo ? 2 ** Math.ceil(Math.log2(rows)) : rows);
   }
 
   /** Whether rows of one call may have different timesteps: by the graph's declaration, and after `probe` in fact. */
@@ -151,12 +164,12 @@ export class Unet {
     for (let row = first; row < first + count; row++) guidance.values.set(embedding, row * embedding.length);
   }
 
-  /** Allocates the inputs of a call: at least this many rows, or the next multiple of the graph's fixed number. */
+  /** Allocates the inputs of calls: at least this many rows, and as many more as the last call takes. */
   createBatch(atLeast: number, shape: LatentShape, tokens: number, hiddenWidth: number): UnetBatch {
     const type = <T extends ElementType>(value: ValueFacts, allowed: readonly T[]) =>
       elementType(this.session.file, value, allowed);
-    const multiple = this.fixedRows ?? 1;
-    const rows = Math.ceil(atLeast / multiple) * multiple;
+    const rowsOfCall = this.rowsOfCall(atLeast);
+    const rows = Math.ceil(atLeast / rowsOfCall) * rowsOfCall;
     const [steps] = this.#timestep.shape;
     const timesteps = this.takesTimestepPerRow ? rows : typeof steps === 'number' ? steps : 1;
     return {
@@ -172,7 +185,7 @@ export class Unet {
    * A graph with a fixed number of rows is called until all are done.
    */
   async predict({ sample, timestep, promptEmbeds, guidance }: UnetBatch, rows: number): Promise<Float32Array> {
-    const rowsOfCall = this.fixedRows ?? rows;
+    const rowsOfCall = this.rowsOfCall(rows);
     const call = (first: number): Promise<Float32Array> =>
       this.#call(
         sample.rows(first, rowsOfCall),
