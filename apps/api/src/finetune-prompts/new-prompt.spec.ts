@@ -1,5 +1,19 @@
 import { Finetune } from '@app/domain';
+import type { PromptOrder } from './new-prompt';
 import { newPrompt } from './new-prompt';
+
+const orderOf = (asked: Partial<PromptOrder> = {}): PromptOrder => ({
+  prompt: 'a robot',
+  negativePrompt: undefined,
+  cfg: undefined,
+  steps: undefined,
+  seed: undefined,
+  highResolution: undefined,
+  aspectRatio: undefined,
+  metadata: undefined,
+  webhook: undefined,
+  ...asked,
+});
 
 describe(newPrompt.name, () => {
   const finetune = Object.assign(new Finetune(), {
@@ -12,19 +26,19 @@ describe(newPrompt.name, () => {
   const now = new Date();
 
   it('keeps the text as it was sent and draws it with the token', () => {
-    const { prompt, task } = newPrompt(finetune, { prompt: 'a robot' }, now, {});
+    const { prompt, task } = newPrompt(finetune, orderOf(), now, {});
     expect([prompt, task.prompt]).toEqual(['a robot', 'a zwx robot']);
   });
 
   it('takes the defaults of the model where nothing is asked for', () => {
     const own = { steps: 4, cfg: 1, scheduler: 'lcm' } as const;
-    expect(newPrompt(finetune, { prompt: 'a robot' }, now, own).task).toMatchObject(own);
-    const { task } = newPrompt(finetune, { prompt: 'a robot', steps: 8, cfg: 2 }, now, own);
+    expect(newPrompt(finetune, orderOf(), now, own).task).toMatchObject(own);
+    const { task } = newPrompt(finetune, orderOf({ steps: 8, cfg: 2 }), now, own);
     expect(task).toMatchObject({ steps: 8, cfg: 2, scheduler: 'lcm' });
   });
 
   it('gives row and task one id and fills every default in', () => {
-    const { id, task, metadata } = newPrompt(finetune, { prompt: 'a robot', negativePrompt: null }, now, {});
+    const { id, task, metadata } = newPrompt(finetune, orderOf({ negativePrompt: null }), now, {});
     expect(task).toMatchObject({
       id,
       kind: 'prompt',
@@ -42,10 +56,8 @@ describe(newPrompt.name, () => {
   });
 
   it('chooses another seed each time, and keeps one that is given', () => {
-    const seeds = new Set(
-      Array.from({ length: 20 }, () => newPrompt(finetune, { prompt: 'a robot' }, now, {}).task.seed),
-    );
+    const seeds = new Set(Array.from({ length: 20 }, () => newPrompt(finetune, orderOf(), now, {}).task.seed));
     expect(seeds.size).toBeGreaterThan(15);
-    expect(newPrompt(finetune, { prompt: 'a robot', seed: 0 }, now, {}).task.seed).toBe(0);
+    expect(newPrompt(finetune, orderOf({ seed: 0 }), now, {}).task.seed).toBe(0);
   });
 });

@@ -1,19 +1,18 @@
-import type { AspectRatio, Finetune, Metadata } from '@app/domain';
-import type { ModelDefaults } from '@app/model-store';
+import type { Finetune, Metadata } from '@app/domain';
 import { newIdentifier, writeToken } from '@app/domain';
+import type { ModelDefaults } from '@app/model-store';
+import type { DrawingOrder } from '../models/resolved-order';
 import { resolvedOrder } from '../models/resolved-order';
 
-/** A requested Prompt; undefined and null fields get their defaults. */
-export interface PromptOrder {
+/** What a Generation may choose and a Prompt may not. */
+const notInPrompts = { scheduler: undefined, outputFormat: undefined, promptWeighting: undefined };
+
+/** A requested Prompt; undefined and null fields get their defaults. No key may be left out, as in a DrawingOrder. */
+export interface PromptOrder extends Omit<DrawingOrder, keyof typeof notInPrompts> {
   prompt: string;
-  negativePrompt?: string | null;
-  cfg?: number | null;
-  steps?: number | null;
-  seed?: number;
-  highResolution?: boolean;
-  aspectRatio?: AspectRatio;
-  metadata?: Metadata | null;
-  webhook?: string | null;
+  negativePrompt: string | null | undefined;
+  metadata: Metadata | null | undefined;
+  webhook: string | null | undefined;
 }
 
 /**
@@ -38,7 +37,7 @@ export function newPrompt(finetune: Finetune, order: PromptOrder, createdAt: Dat
       prompt: writeToken(order.prompt, finetune),
       negativePrompt: order.negativePrompt ?? null,
       model,
-      ...resolvedOrder(order, modelDefaults),
+      ...resolvedOrder({ ...order, ...notInPrompts }, modelDefaults),
       numImages: 1,
       status: 'queued',
       error: null,

@@ -3,16 +3,19 @@ import type { AspectRatio, ImageTask } from '@app/domain';
 import { defaults, limits } from '@app/domain';
 import type { ModelDefaults } from '@app/model-store';
 
-/** What a request may leave to defaults, as undefined or null. */
-interface DrawingOrder {
-  cfg?: number | null | undefined;
-  steps?: number | null | undefined;
-  seed?: number | null | undefined;
-  scheduler?: ImageTask['scheduler'] | undefined;
-  aspectRatio?: AspectRatio | null | undefined;
-  highResolution?: boolean | null | undefined;
-  outputFormat?: ImageTask['outputFormat'] | null | undefined;
-  promptWeighting?: boolean | null | undefined;
+/**
+ * What a request may leave to defaults, as undefined or null. No key may be left out, so that the compiler finds every body
+ * that does not pass a new field on.
+ */
+export interface DrawingOrder {
+  cfg: number | null | undefined;
+  steps: number | null | undefined;
+  seed: number | null | undefined;
+  scheduler: ImageTask['scheduler'] | undefined;
+  aspectRatio: AspectRatio | null | undefined;
+  highResolution: boolean | null | undefined;
+  outputFormat: ImageTask['outputFormat'] | null | undefined;
+  promptWeighting: boolean | null | undefined;
 }
 
 /**

@@ -140,7 +140,10 @@ function newGeneration(
     model: dto.model ?? defaults.model,
     ...resolvedOrder(
       {
-        ...dto,
+        cfg: dto.cfg,
+        steps: dto.steps,
+        seed: dto.seed,
+        scheduler: dto.scheduler,
         aspectRatio: dto.aspect_ratio,
         highResolution: dto.high_resolution,
         outputFormat: dto.output_format,

@@ -1,4 +1,5 @@
 import type { AspectRatio } from '../drawings/drawing';
+import { bounds } from '../drawings/service-rules';
 import { texts } from '../texts';
 import { IconButton } from '../ui/icon-button';
 import { Segments } from '../ui/segments';
@@ -8,8 +9,6 @@ import { schedulers } from './schedulers';
 import { SeedField } from './seed-field';
 
 const aspects: readonly AspectRatio[] = ['square', 'portrait', 'landscape'];
-/** Pictures of one request. */
-const maxPictures = 8;
 
 /** On a narrow screen the picture comes first, and the settings are folded. */
 const hasRoom = matchMedia('(width >= 900px)').matches;
@@ -23,7 +22,8 @@ export function Settings() {
       <SliderField
         id="steps"
         label={texts.draw.steps}
-        {...{ min: 1, max: 50, step: 1 }}
+        {...bounds.steps}
+        step={1}
         value={steps}
         standard={defaults.value.steps}
         onChange={(value) => change({ steps: value })}
@@ -31,7 +31,8 @@ export function Settings() {
       <SliderField
         id="cfg"
         label={texts.draw.cfg}
-        {...{ min: 1, max: 20, step: 0.5 }}
+        {...bounds.cfg}
+        step={0.5}
         value={cfg}
         standard={defaults.value.cfg}
         onChange={(value) => change({ cfg: value })}
@@ -40,7 +41,8 @@ export function Settings() {
       <SliderField
         id="count"
         label={texts.draw.count}
-        {...{ min: 1, max: maxPictures, step: 1 }}
+        {...bounds.numGenerations}
+        step={1}
         value={draft.value.count}
         onChange={(value) => change({ count: value ?? 1 })}
       />
@@ -89,8 +91,8 @@ interface SliderFieldProps {
   onChange: (value: number | undefined) => void;
 }
 
-function SliderField({ id, label, value, standard, onChange, ...bounds }: SliderFieldProps) {
-  const shown = value ?? standard ?? bounds.min;
+function SliderField({ id, label, value, standard, onChange, min, max, step }: SliderFieldProps) {
+  const shown = value ?? standard ?? min;
   return (
     <div class="slider">
       <label for={id}>{label}</label>
@@ -109,7 +111,7 @@ function SliderField({ id, label, value, standard, onChange, ...bounds }: Slider
       <input
         id={id}
         type="range"
-        {...bounds}
+        {...{ min, max, step }}
         value={shown}
         onInput={(event) => onChange(Number(event.currentTarget.value))}
       />

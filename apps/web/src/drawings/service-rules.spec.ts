@@ -1,11 +1,16 @@
 import * as limits from '../../../../libs/domain/src/common/limits';
 import * as seeds from '../../../../libs/domain/src/common/seed';
-import { largestSeed, seedOf, serviceDefaults } from './service-rules';
+import { bounds, largestSeed, seedOf, serviceDefaults } from './service-rules';
 
 describe("the page's copy of the service's rules", () => {
   it('has its defaults', () => {
     const { cfg, steps } = limits.defaults;
     expect(serviceDefaults).toEqual({ cfg, steps });
+  });
+
+  it('has its bounds', () => {
+    const { cfg, steps, numGenerations } = limits.limits;
+    expect(bounds).toEqual({ cfg, steps, numGenerations });
   });
 
   it('has its largest seed', () => {

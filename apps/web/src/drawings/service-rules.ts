@@ -6,5 +6,8 @@ export const largestSeed = 2 ** 32 - 1;
 /** The seed of picture i of a drawing. */
 export const seedOf = ({ seed }: { seed: number }, index: number): number => (seed + index) % (largestSeed + 1);
 
+/** What a request may ask for. */
+export const bounds = { steps: { min: 1, max: 50 }, cfg: { min: 1, max: 20 }, numGenerations: { min: 1, max: 8 } };
+
 /** The service's own values for a model that has none. */
 export const serviceDefaults = { cfg: 7.5, steps: 30 };
