@@ -10,6 +10,7 @@ export const allowed = {
   'libs/observability': ['config'],
   'libs/storage': ['config'],
   'libs/database': ['domain', 'process'],
+  'libs/api-keys': ['domain'],
   'libs/queue': ['config', 'database', 'domain', 'process'],
   'libs/image-tasks': ['database', 'domain', 'queue'],
   'libs/model-store': ['diffusion', 'process'],

@@ -1,4 +1,5 @@
-import { createDataSource, newApiKey } from '@app/database';
+import { newApiKey } from '@app/api-keys';
+import { createDataSource } from '@app/database';
 import { ApiKey } from '@app/domain';
 
 /** Makes API keys in a database. @returns their tokens */

@@ -1,4 +1,4 @@
-import { ClockWatch } from '@app/queue';
+import { ClockWatch } from '@app/database';
 import type { INestApplicationContext } from '@nestjs/common';
 import { createInference } from '../../apps/inference/src/create-inference';
 import { itOnce } from '../support/back-ends';

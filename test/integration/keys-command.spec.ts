@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { newApiKey } from '@app/database';
+import { newApiKey } from '@app/api-keys';
 import { ApiKey, ImageTask, parseApiKeyToken, sameSecret, WebhookDelivery } from '@app/domain';
 import type { TestDatabase } from '../support/database';
 import { createTestDatabase } from '../support/database';

@@ -1,4 +1,4 @@
-import { ClockWatch } from '@app/queue';
+import { ClockWatch } from '@app/database';
 import { itOnce } from '../support/back-ends';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';

@@ -1,9 +1,9 @@
 import 'reflect-metadata';
+import { changeKey, newApiKey, revokeKey, rotateKey, rotateWebhookSecret } from '@app/api-keys';
 import { loadConfig } from '@app/config';
-import { createDataSource, newApiKey } from '@app/database';
+import { createDataSource } from '@app/database';
 import type { ApiKeyScope } from '@app/domain';
 import { ApiKey, apiKeyScopes, graceEnd, keyBounds, keyFacts } from '@app/domain';
-import { changeKey, revokeKey, rotateKey, rotateWebhookSecret } from '@app/image-tasks';
 import { Command, Option } from 'commander';
 import type { Repository } from 'typeorm';
 import { cancelWork } from './key-work';

@@ -1,10 +1,11 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+import { ClockWatch } from '@app/database';
 import type { ImageTask } from '@app/domain';
 import { ImageTaskLifeCycle, fatalCount, strayAfterMs } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import type { JobData } from '@app/queue';
-import { ClockWatch, lockLost, lostLock, queueNames } from '@app/queue';
+import { lockLost, lostLock, queueNames } from '@app/queue';
 import { OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullmq';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Inject } from '@nestjs/common';

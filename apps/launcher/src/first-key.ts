@@ -1,6 +1,7 @@
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { createDataSource, newApiKey } from '@app/database';
+import { newApiKey } from '@app/api-keys';
+import { createDataSource } from '@app/database';
 import { ApiKey, apiKeyScopes, newSignInCode, parseApiKeyToken, SignInCode } from '@app/domain';
 import type { DataSource } from 'typeorm';
 import { IsNull, LessThan } from 'typeorm';

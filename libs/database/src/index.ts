@@ -1,4 +1,5 @@
 export { assertMigrated } from './assert-migrated';
+export { ClockWatch, databaseNow } from './clock-watch';
 export { createDataSource, dataSourceOptions } from './data-source';
 export { DatabaseUnusableError, NotMigratedError } from './database-unusable-error';
 export type { Enclosing } from './enclosing';
@@ -11,7 +12,7 @@ export { assertEmpty, assertKnown, loadTables } from './load-tables';
 export { migrate } from './migrate';
 export { createIndexConcurrently } from './migrations/index-concurrently';
 export { NotificationListener } from './notification-listener';
-export { newApiKey } from './new-api-key';
 export { poolOptions, statementTimeoutMs, SteadyClient } from './pool-options';
+export { QueryBatcher } from './query-batcher';
 export { underSessionLock } from './session-lock';
 export { probeWrite } from './write-probe';

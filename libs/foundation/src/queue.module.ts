@@ -1,8 +1,9 @@
 import type { Config } from '@app/config';
 import { databaseUrlOf } from '@app/config';
+import { ClockWatch, databaseNow } from '@app/database';
 import { JsonLogger } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
-import { ClockWatch, databaseNow, openJobBackEnd, queueConnection, Transactions } from '@app/queue';
+import { openJobBackEnd, queueConnection, Transactions } from '@app/queue';
 import { BullModule } from '@nestjs/bullmq';
 import type { BeforeApplicationShutdown, DynamicModule, OnApplicationShutdown } from '@nestjs/common';
 import { Global, Inject, Module } from '@nestjs/common';

@@ -23,9 +23,6 @@ export interface StepMessage {
   preview?: string;
 }
 
-/** An API key was revoked or rotated. The payload is its id. */
-export const keyChannel = 'darkroom_key';
-
 /** Sends task ids on channels; listeners receive them when the surrounding transaction commits. */
 export async function announce(
   manager: EntityManager,

@@ -1,7 +1,5 @@
 export { attemptFolder, attemptOf } from './attempt-folder';
-export { changeKey, rotateKey, rotateWebhookSecret } from './change-key';
-export type { KeySettings } from './change-key';
-export { changeChannel, keyChannel, progressChannel, stopChannel } from './channels';
+export { changeChannel, progressChannel, stopChannel } from './channels';
 export type { StepMessage } from './channels';
 export { deathsAfter, fatalCount } from './deaths';
 export { queuePositions } from './fair-queue';
@@ -12,7 +10,6 @@ export type { NewTask } from './insert-tasks';
 export { devicesFor, LiveWorkers, problemFor, workerBeatMs } from './live-workers';
 export type { WorkerAbilities } from './live-workers';
 export { postponedUntil } from './postponing';
-export { revokeKey } from './revoke-key';
 export type { Settlement } from './settlement';
 export { abandonedMs, heartbeatTimeoutMs, silenceFactor } from './silence';
 export { claimDueStatement } from './statements/claim-due';

@@ -3,13 +3,10 @@ import type { JobBackEnd } from './job-back-end';
 import { PostgresBackEnd } from './postgres-back-end';
 import { RedisBackEnd } from './redis-back-end';
 
-export { ClockWatch, databaseNow } from './clock-watch';
-export type { ClockWatchOptions } from './clock-watch';
 export { queueConnection } from './job-back-end';
 export type { JobBackEnd, JobPresence, QueueConnection } from './job-back-end';
 export * from './jobs';
 export { lockLost, lostLock } from './lost-lock';
-export { QueryBatcher } from './query-batcher';
 export { afterCommit, Transactions } from './transactions';
 export type { JobTransaction, StatementClient } from './transactions';
 

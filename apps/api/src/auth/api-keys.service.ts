@@ -1,6 +1,7 @@
+import { keyChannel } from '@app/api-keys';
+import { QueryBatcher } from '@app/database';
 import { ApiKey, parseApiKeyToken, UnauthorizedError } from '@app/domain';
-import { keyChannel } from '@app/image-tasks';
-import { QueryBatcher, Transactions } from '@app/queue';
+import { Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';

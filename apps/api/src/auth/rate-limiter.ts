@@ -1,8 +1,9 @@
 import type { Config } from '@app/config';
+import { QueryBatcher } from '@app/database';
 import type { ApiKey } from '@app/domain';
 import { TooManyError } from '@app/domain';
 import { CONFIG } from '@app/foundation';
-import { QueryBatcher, Transactions } from '@app/queue';
+import { Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 
 /**

@@ -1,7 +1,7 @@
+import { databaseNow } from '@app/database';
 import { IMAGE_STORAGE, RecurringService } from '@app/foundation';
 import { addStored } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
-import { databaseNow } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';

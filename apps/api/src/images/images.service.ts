@@ -1,8 +1,9 @@
 import type { Readable } from 'node:stream';
+import { QueryBatcher } from '@app/database';
 import type { Image } from '@app/domain';
 import { isIdentifier, TooManyError } from '@app/domain';
 import { IMAGE_STORAGE } from '@app/foundation';
-import { QueryBatcher, Transactions } from '@app/queue';
+import { Transactions } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { FairTurns, TurnsFullError } from '../work/fair-turns';

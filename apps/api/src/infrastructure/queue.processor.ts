@@ -1,5 +1,6 @@
+import type { ClockWatch } from '@app/database';
 import type { JsonLogger } from '@app/observability';
-import type { ClockWatch, JobData } from '@app/queue';
+import type { JobData } from '@app/queue';
 import { lockLost, lostLock } from '@app/queue';
 import { OnWorkerEvent, WorkerHost } from '@nestjs/bullmq';
 import type { OnApplicationBootstrap } from '@nestjs/common';

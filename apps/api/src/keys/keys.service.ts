@@ -1,4 +1,5 @@
-import { newApiKey } from '@app/database';
+import type { KeySettings } from '@app/api-keys';
+import { changeKey, newApiKey, revokeKey, rotateKey, rotateWebhookSecret } from '@app/api-keys';
 import { ApiKey, ConflictError, graceEnd, isIdentifier, NotFoundError } from '@app/domain';
 import type {
   CreatedKeyDto,
@@ -9,8 +10,6 @@ import type {
   UsageDto,
 } from '@app/domain/http';
 import { KeyDto } from '@app/domain/http';
-import type { KeySettings } from '@app/image-tasks';
-import { changeKey, revokeKey, rotateKey, rotateWebhookSecret } from '@app/image-tasks';
 import { afterCommit } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';

@@ -1,10 +1,9 @@
-import { probeWrite } from '@app/database';
+import { ClockWatch, probeWrite } from '@app/database';
 import { ServiceUnavailableError } from '@app/domain';
 import { IMAGE_STORAGE, JOB_BACK_END } from '@app/foundation';
 import type { HealthChecks } from '@app/observability';
 import { cached, runChecks } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
-import { ClockWatch } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import { Controller, Get, Inject } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';

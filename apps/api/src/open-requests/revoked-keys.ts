@@ -1,6 +1,7 @@
+import { keyChannel } from '@app/api-keys';
 import { ApiKey } from '@app/domain';
 import { RecurringService } from '@app/foundation';
-import { ImageTaskLifeCycle, keyChannel } from '@app/image-tasks';
+import { ImageTaskLifeCycle } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';

@@ -1,5 +1,6 @@
+import { QueryBatcher } from '@app/database';
 import { hashOfSignInCode, openSealedToken, UnauthorizedError } from '@app/domain';
-import { QueryBatcher, Transactions } from '@app/queue';
+import { Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 
 interface CodeRow {

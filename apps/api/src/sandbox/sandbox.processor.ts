@@ -1,6 +1,7 @@
+import { ClockWatch } from '@app/database';
 import { JsonLogger } from '@app/observability';
 import type { JobData } from '@app/queue';
-import { ClockWatch, queueNames } from '@app/queue';
+import { queueNames } from '@app/queue';
 import { Processor } from '@nestjs/bullmq';
 import type { Job } from 'bullmq';
 import { QueueProcessor } from '../infrastructure/queue.processor';

@@ -1,5 +1,6 @@
+import { QueryBatcher } from '@app/database';
 import type { GenerationRecord } from '@app/domain/http';
-import { QueryBatcher, Transactions } from '@app/queue';
+import { Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { ImageUrls } from '../images/image-urls';
 

@@ -1,8 +1,7 @@
 import { isIdentifier } from '@app/domain';
-import { underSessionLock } from '@app/database';
+import { databaseNow, underSessionLock } from '@app/database';
 import { IMAGE_STORAGE, RecurringService } from '@app/foundation';
 import { JsonLogger } from '@app/observability';
-import { databaseNow } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';

@@ -1,9 +1,8 @@
 import type { Config } from '@app/config';
-import { probeWrite } from '@app/database';
+import { ClockWatch, probeWrite } from '@app/database';
 import { CONFIG, IMAGE_STORAGE, JOB_BACK_END } from '@app/foundation';
 import { Metrics, cached } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
-import { ClockWatch } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import type { FactoryProvider } from '@nestjs/common';
 import { DataSource } from 'typeorm';

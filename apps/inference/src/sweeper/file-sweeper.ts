@@ -1,8 +1,8 @@
+import { databaseNow } from '@app/database';
 import { Image, ImageTask } from '@app/domain';
 import { IMAGE_STORAGE } from '@app/foundation';
 import { attemptFolder, attemptOf } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
-import { databaseNow } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource, In } from 'typeorm';

@@ -1,10 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import { keyChannel } from './channels';
-
-/** Tells the api processes that a key has changed, when the surrounding transaction commits: what they keep of it is dropped. */
-export async function announceKey(database: Pick<EntityManager, 'query'>, keyId: string): Promise<void> {
-  await database.query('SELECT pg_notify($1, $2)', [keyChannel, keyId]);
-}
+import { keyChannel } from './key-channel';
 
 /** Revokes a key and notifies the api processes, which close what it has open and cancel its tasks. A revoked key stays as it is. */
 export async function revokeKey(database: Pick<EntityManager, 'query'>, keyId: string): Promise<void> {

@@ -1,12 +1,18 @@
-import type { Worker } from 'bullmq';
 import type { DataSource } from 'typeorm';
 
 /** Beyond this difference between a machine's clock and the database's, the queue's times and the claims of tasks are wrong. */
 export const maxSkewMs = 2_000;
 const intervalMs = 10_000;
 
-/** A queue consumer that can be paused. */
-type Consumer = Pick<Worker, 'run' | 'pause' | 'resume' | 'isRunning' | 'isPaused'>;
+/** A consumer that can be paused, such as BullMQ's worker of a queue. */
+interface Consumer {
+  run(): Promise<void>;
+  /** @param doNotWaitActive whether it resolves before the running jobs are done */
+  pause(doNotWaitActive?: boolean): Promise<void>;
+  resume(): Promise<void>;
+  isRunning(): boolean;
+  isPaused(): boolean;
+}
 
 export interface ClockWatchOptions {
   /** Milliseconds since the epoch as the database has it. */

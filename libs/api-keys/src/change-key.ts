@@ -1,6 +1,6 @@
 import { ApiKey, ConflictError } from '@app/domain';
 import type { EntityManager } from 'typeorm';
-import { announceKey } from './revoke-key';
+import { announceKey } from './key-channel';
 
 /** The name and the limits of a key. Null: the service's default, or pictures that are kept for ever. */
 export type KeySettings = Pick<
