@@ -1,5 +1,6 @@
 import { BackOff } from '@app/process';
 import type { BackendFactory, IQueueBackend } from 'bullmq';
+import { withMethods } from './bullmq-internals';
 
 const firstRestMs = 250;
 const longestRestMs = 5_000;
@@ -41,18 +42,17 @@ export function withBackOff<B extends IQueueBackend>(create: BackendFactory<B>):
       isEnding = true;
       for (const wake of resting) wake();
     };
-    backend.moveToActive = restrain(backend.moveToActive.bind(backend));
-    backend.waitForJob = restrain(backend.waitForJob.bind(backend));
-    const disconnectBlocking = backend.disconnectBlocking.bind(backend);
-    backend.disconnectBlocking = (wait) => {
-      end();
-      return disconnectBlocking(wait);
-    };
-    const close = backend.close.bind(backend);
-    backend.close = (force) => {
-      end();
-      return close(force);
-    };
-    return backend;
+    return withMethods(backend, {
+      moveToActive: restrain((token, name) => backend.moveToActive(token, name)),
+      waitForJob: restrain((blockTimeout) => backend.waitForJob(blockTimeout)),
+      disconnectBlocking: (wait) => {
+        end();
+        return backend.disconnectBlocking(wait);
+      },
+      close: (force) => {
+        end();
+        return backend.close(force);
+      },
+    });
   };
 }

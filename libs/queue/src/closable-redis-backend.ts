@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BackendFactory, IRedisClient, RedisQueueBackend } from 'bullmq';
 import { createRedisBackend } from 'bullmq';
+import { withMethods } from './bullmq-internals';
 
 /** How long a closing worker waits for a connection that was never made. */
 const timeoutMs = 1_000;
@@ -11,16 +12,15 @@ const timeoutMs = 1_000;
  */
 export const createClosableRedisBackend: BackendFactory<RedisQueueBackend> = (...parameters) => {
   const backend = createRedisBackend(...parameters);
-  const disconnectBlocking = backend.disconnectBlocking.bind(backend);
   // A worker calls it only when it closes.
-  backend.disconnectBlocking = async (wait) => {
+  const disconnectBlocking = async (wait?: boolean): Promise<void> => {
     const late = delay(timeoutMs, undefined, { ref: false });
     const clients = await Promise.race([Promise.all([backend.blockingClient, backend.client]), late]);
     if (!clients) throw new Error('Redis was not reached before the end.');
     await Promise.all(clients.map(stopReconnecting));
-    await disconnectBlocking(wait);
+    await backend.disconnectBlocking(wait);
   };
-  return backend;
+  return withMethods(backend, { disconnectBlocking });
 };
 
 /**

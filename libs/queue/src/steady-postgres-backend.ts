@@ -1,6 +1,7 @@
 import { SteadyClient } from '@app/database';
 import type { BackendFactory, PostgresConnectionOptions } from 'bullmq';
 import { PostgresConnection, PostgresQueueBackend } from 'bullmq';
+import { forgetFirstAttempt, forgetListenClient, listenWithSteadyClient } from './bullmq-internals';
 
 /**
  * BullMQ's PostgreSQL back end, for a process that outlives its database. Its first connection attempt may fail, because the
@@ -28,15 +29,14 @@ class SteadyConnection extends PostgresConnection {
 
   constructor(connection: PostgresConnectionOptions) {
     super(connection);
-    // BullMQ makes both its pool and its LISTEN connection with the `Client` of the pool's options.
-    Object.assign(this, { pgModule: { Client: SteadyClient } });
+    listenWithSteadyClient(this);
   }
 
   override async getListenClient(): ReturnType<PostgresConnection['getListenClient']> {
     const client = await super.getListenClient();
     if (!(client instanceof SteadyClient) || client === this.listenClientInUse) return client;
     if (client.isLost) {
-      Object.assign(this, { listenClient: undefined, listenClientPromise: undefined });
+      forgetListenClient(this);
       throw new Error('The connection that hears of jobs was lost while it was made.');
     }
     this.listenClientInUse = client;
@@ -63,7 +63,7 @@ class SteadyBackend extends PostgresQueueBackend {
 }
 
 /** @throws the error of the connection attempt */
-function forgetTry(of: object, error: Error): never {
-  (of as { readyPromise?: Promise<void> }).readyPromise = undefined;
+function forgetTry(of: PostgresConnection | PostgresQueueBackend, error: Error): never {
+  forgetFirstAttempt(of);
   throw error;
 }
