@@ -11,6 +11,7 @@ import { readCount, readDays, readGrace, readName, readScopes } from './key-opti
 import { canceledText, formatTime, limitLines } from './key-texts';
 import { withDatabase } from './open-database';
 import { CliError, runProgram } from './run-program';
+import { textTable } from './text-table';
 
 /** Cancels the tasks of the key with this id. */
 type CancelWork = (keyId: string) => Promise<number>;
@@ -78,16 +79,8 @@ async function list({ json }: Output): Promise<void> {
     formatTime(key.lastUsedAt),
     formatTime(key.revokedAt),
   ]);
-  const table = [['ID', 'PREFIX', 'NAME', 'SCOPES', 'DRAWN BY', 'CREATED', 'LAST USED', 'REVOKED'], ...rows];
-  const widths = table[0].map((_, column) => Math.max(...table.map((row) => row[column].length)));
-  print(
-    ...table.map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column]))
-        .join('  ')
-        .trimEnd(),
-    ),
-  );
+  const heads = ['ID', 'PREFIX', 'NAME', 'SCOPES', 'DRAWN BY', 'CREATED', 'LAST USED', 'REVOKED'];
+  print(...textTable([heads, ...rows]));
 }
 
 async function show(name: string, output: Output): Promise<void> {

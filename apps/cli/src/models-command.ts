@@ -8,6 +8,7 @@ import { knownModels } from './known-models';
 import { notesOn } from './model-notes';
 import { ProgressLine } from './progress-line';
 import { tryModel } from './try-model';
+import { textTable } from './text-table';
 
 /** Inputs and outputs of the command. */
 export interface CommandContext {
@@ -173,16 +174,7 @@ function table(models: readonly InstalledModel[]): string {
     hash ? (requiresCuda ? 'CUDA only' : 'any') : '-',
     problem ? `cannot be used: ${problem}` : (source ?? 'found in place'),
   ]);
-  const all = [['NAME', 'HASH', 'SIZE', 'DEVICE', 'SOURCE'], ...rows];
-  const widths = all[0].map((_, column) => Math.max(...all.map((row) => row[column].length)));
-  return all
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column]))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
+  return textTable([['NAME', 'HASH', 'SIZE', 'DEVICE', 'SOURCE'], ...rows]).join('\n');
 }
 
 function verdict({ name, ok, recorded, hash, differences }: VerifyReport): string {

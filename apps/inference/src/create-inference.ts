@@ -4,8 +4,8 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { setDefaultBackendFactory } from 'bullmq';
 import { HealthServer } from './health/health-server';
-import type { InferenceOptions } from './inference.module';
 import { InferenceModule } from './inference.module';
+import type { InferenceOptions } from './inference.providers';
 
 /** Starts the worker: engines, queue, sweeper, health endpoint. Closing the context ends all of them. */
 export async function createInference(options: InferenceOptions): Promise<INestApplicationContext> {

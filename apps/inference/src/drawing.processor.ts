@@ -2,11 +2,12 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ClockWatch } from '@app/database';
 import type { ImageTask } from '@app/domain';
+import { QueueConsumer, SHUTDOWN_DEADLINE_MS } from '@app/foundation';
 import { ImageTaskLifeCycle, fatalCount, strayAfterMs } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import type { JobData } from '@app/queue';
-import { lockLost, lostLock, queueNames } from '@app/queue';
-import { OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullmq';
+import { queueNames } from '@app/queue';
+import { Processor } from '@nestjs/bullmq';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Inject } from '@nestjs/common';
 import type { Job } from 'bullmq';
@@ -20,7 +21,6 @@ import { WorkerModels } from './drawing/worker-models';
 import type { EngineLoan } from './engine/engines';
 import { Engines } from './engine/engines';
 import { OneAtATime } from './engine/one-at-a-time';
-import { SHUTDOWN_DEADLINE_MS } from './shutdown-deadline.token';
 
 /** How long a ticket waits here for a place; then another worker gets it, which may have a free one. */
 const loanWaitMs = 250;
@@ -39,6 +39,12 @@ const shareOfOwner = 2 / 3;
 /** Tasks, in parts of the engines' places, that a worker has at a time: some wait for a place while the pictures of others are encoded. */
 const tasksPerPlace = 4 / 3;
 
+const sentences = {
+  ended: 'the queue is no longer consumed',
+  connectionFailed: 'the drawing queue failed',
+  jobFailed: 'a job failed; its task is not lost, the sweeper adds another',
+};
+
 /** Consumes the drawing jobs: for each it claims the next task in turn and draws it. */
 @Processor(queueNames.images, {
   autorun: false,
@@ -52,10 +58,13 @@ const tasksPerPlace = 4 / 3;
   removeOnComplete: { count: 100 },
   removeOnFail: { count: 1_000 },
 })
-export class DrawingProcessor extends WorkerHost implements OnApplicationBootstrap, BeforeApplicationShutdown {
+export class DrawingProcessor
+  extends QueueConsumer<JobData['images']>
+  implements OnApplicationBootstrap, BeforeApplicationShutdown
+{
   private readonly shutdown = new AbortController();
   private readonly stopping = new AbortController();
-  private removeConsumer = (): unknown => undefined;
+  private stopConsuming = (): void => undefined;
   private readonly owners: OwnerPlaces;
   private readonly claiming = new OneAtATime();
   private readonly startedAt = performance.now();
@@ -63,7 +72,7 @@ export class DrawingProcessor extends WorkerHost implements OnApplicationBootstr
   private pausing = 0;
 
   constructor(
-    private readonly clock: ClockWatch,
+    clock: ClockWatch,
     private readonly engines: Engines,
     private readonly lifeCycle: ImageTaskLifeCycle,
     private readonly drawings: DrawingService,
@@ -71,10 +80,10 @@ export class DrawingProcessor extends WorkerHost implements OnApplicationBootstr
     private readonly gate: DrawingGate,
     private readonly models: WorkerModels,
     private readonly weights: KnownWeights,
-    private readonly logger: JsonLogger,
+    logger: JsonLogger,
     @Inject(SHUTDOWN_DEADLINE_MS) private readonly deadlineMs: number,
   ) {
-    super();
+    super(sentences, clock, logger);
     // Every task and every pause listens, and there are more places than Node expects.
     setMaxListeners(0, this.stopping.signal, this.shutdown.signal);
     this.owners = new OwnerPlaces(Math.floor(engines.places.count * shareOfOwner));
@@ -82,9 +91,7 @@ export class DrawingProcessor extends WorkerHost implements OnApplicationBootstr
 
   onApplicationBootstrap(): void {
     this.worker.concurrency = Math.floor(this.engines.places.count * tasksPerPlace);
-    this.removeConsumer = this.clock.addConsumer(this.worker, (error) =>
-      this.logger.error('the queue is no longer consumed', error),
-    );
+    this.stopConsuming = this.consume();
   }
 
   override async process(job: Job<JobData['images']>, token?: string): Promise<void> {
@@ -162,7 +169,7 @@ export class DrawingProcessor extends WorkerHost implements OnApplicationBootstr
   /** Stops claiming, lets current drawings finish within the deadline, and gives the others back. */
   async beforeApplicationShutdown(): Promise<void> {
     this.stopping.abort();
-    this.removeConsumer();
+    this.stopConsuming();
     await this.worker.pause(true);
     const finished = this.worker.close();
     const deadline = new AbortController();
@@ -170,22 +177,5 @@ export class DrawingProcessor extends WorkerHost implements OnApplicationBootstr
     deadline.abort();
     this.shutdown.abort();
     await finished;
-  }
-
-  @OnWorkerEvent('error')
-  onError(error: Error): void {
-    const lost = lostLock(error);
-    if (lost !== undefined) this.logger.logSparingly(lockLost, { reason: lost });
-    else this.logger.warnSparingly('the drawing queue failed', { reason: error.message });
-  }
-
-  @OnWorkerEvent('failed')
-  onFailed(job: Job<JobData['images']> | undefined, error: Error): void {
-    if (lostLock(error) !== undefined) return this.onError(error);
-    this.logger.error(
-      'a job failed; its task is not lost, the sweeper adds another',
-      { taskId: job?.data.taskId },
-      error,
-    );
   }
 }

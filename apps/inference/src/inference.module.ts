@@ -1,7 +1,12 @@
-import type { Config } from '@app/config';
-import { ConfigModule, DatabaseModule, ImageTasksModule, QueueModule, StorageModule } from '@app/foundation';
+import {
+  ConfigModule,
+  DatabaseModule,
+  ImageTasksModule,
+  QueueModule,
+  SHUTDOWN_DEADLINE_MS,
+  StorageModule,
+} from '@app/foundation';
 import { ModelStore } from '@app/model-store';
-import type { JsonLogger } from '@app/observability';
 import { Metrics } from '@app/observability';
 import { BullModule } from '@nestjs/bullmq';
 import type { BeforeApplicationShutdown, DynamicModule, OnApplicationShutdown } from '@nestjs/common';
@@ -15,33 +20,18 @@ import { ModelResolver } from './drawing/model-resolver';
 import { ProgressPublisher } from './drawing/progress-publisher';
 import { StopListener } from './drawing/stop-listener';
 import { Upscalers } from './drawing/upscalers';
-import { WorkerModels } from './drawing/worker-models';
 import { Engines } from './engine/engines';
 import { DrawingProcessor } from './drawing.processor';
 import { HealthServer } from './health/health-server';
 import { healthServer } from './health/health-server.provider';
 import { WorkerPresence } from './health/worker-presence';
+import type { InferenceOptions } from './inference.providers';
+import { engines, stopListener, workerModels } from './inference.providers';
 import { InferenceMetrics } from './metrics/inference-metrics';
 import { PictureStore } from './pictures/picture-store';
-import { SHUTDOWN_DEADLINE_MS } from './shutdown-deadline.token';
 import { FileSweeper } from './sweeper/file-sweeper';
 import { Sweeper } from './sweeper/sweeper';
 import { TaskSweeper } from './sweeper/task-sweeper';
-
-/** The inputs of the worker. */
-export interface InferenceOptions {
-  config: Config;
-  databaseUrl: string;
-  logger: JsonLogger;
-  /** Compiled entry of the engine threads; tests name the one in `dist`. */
-  threadFile?: string;
-  /** Time for a drawing to finish after the process was asked to end; then it is given back. */
-  shutdownDeadlineMs?: number;
-  /** Called when an engine hangs: the process must end, because nothing else ends its thread. */
-  onStall?: () => void;
-  /** This machine's clock, in milliseconds since the epoch. */
-  now?: () => number;
-}
 
 /** The worker: consumes the drawing queue, sweeps, and serves its health checks. */
 @Module({})
@@ -63,17 +53,9 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
         { provide: SHUTDOWN_DEADLINE_MS, useValue: shutdownDeadlineMs },
         { provide: Metrics, useFactory: () => new Metrics() },
         { provide: ModelStore, useFactory: () => new ModelStore(config.modelsDir) },
-        {
-          provide: Engines,
-          inject: [InferenceMetrics],
-          useFactory: (metrics: InferenceMetrics) => startEngines(options, metrics),
-        },
-        {
-          provide: WorkerModels,
-          inject: [ModelStore, BrokenModels],
-          useFactory: (store: ModelStore, broken: BrokenModels) => listModels(options, store, broken),
-        },
-        { provide: StopListener, useFactory: () => listenForStops(options) },
+        engines(options),
+        workerModels(options),
+        stopListener(options),
         healthServer,
         BrokenModels,
         DrawingGate,
@@ -110,35 +92,4 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
     await this.stops.close();
     await this.health.close();
   }
-}
-
-async function listModels(
-  { config, logger }: InferenceOptions,
-  store: ModelStore,
-  broken: BrokenModels,
-): Promise<WorkerModels> {
-  const models = new WorkerModels(store, config, logger, broken);
-  // The first listing reads every graph, so it happens now and not while pictures are drawn.
-  await models
-    .refresh()
-    .catch((error: Error) => logger.warn('the models could not be listed', { reason: error.message }));
-  return models;
-}
-
-function startEngines(
-  { config, logger, threadFile, onStall }: InferenceOptions,
-  metrics: InferenceMetrics,
-): Promise<Engines> {
-  return Engines.start(config, logger, {
-    ...(threadFile && { threadFile }),
-    ...(onStall && { onStall }),
-    onLoaded: (loaded, device) => metrics.modelLoaded(loaded, device),
-    onStep: (step) => metrics.stepDone(step),
-  });
-}
-
-async function listenForStops({ databaseUrl, logger }: InferenceOptions): Promise<StopListener> {
-  const stops = new StopListener(databaseUrl, logger);
-  await stops.start();
-  return stops;
 }

@@ -3,6 +3,7 @@ export { crashPoint, crashPoints, parseCrashPoint } from './crash-point';
 export { keepDataPrivate } from './data-folder';
 export { endSignals } from './end-signals';
 export { misconfiguredExitCode } from './exit-codes';
+export { FairTurns, TurnsFullError } from './fair-turns';
 export { FileLock, LockContendedError, LockHeldError } from './file-lock';
 export type { LockHolder } from './file-lock';
 export { isAlive } from './is-alive';

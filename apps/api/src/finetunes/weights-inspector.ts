@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { ServiceUnavailableError, TooManyError, UnprocessableError } from '@app/domain';
 import { JsonLogger } from '@app/observability';
+import { FairTurns, TurnsFullError } from '@app/process';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
-import { FairTurns, TurnsFullError } from '../work/fair-turns';
 import { WorkError, WorkProcess } from '../work/work-process';
 import type { Inspection, InspectionOrder } from './inspection-process';
 

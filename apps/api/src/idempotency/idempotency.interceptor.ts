@@ -1,4 +1,5 @@
 import { DomainError, IdempotentReply, InvalidError, isIdentifier, UnprocessableError } from '@app/domain';
+import { FairTurns } from '@app/process';
 import { Transactions } from '@app/queue';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
@@ -9,7 +10,6 @@ import type { EntityManager } from 'typeorm';
 import { idsIn } from '../http/record-ids';
 import { withoutSecrets } from '../http/secrets';
 import { requestsPerKey } from '../open-requests/request-turns';
-import { FairTurns } from '../work/fair-turns';
 import { fingerprintOf } from './fingerprint';
 
 /** A reply is replayed for this long. */

@@ -3,10 +3,10 @@ import { QueryBatcher } from '@app/database';
 import type { Image } from '@app/domain';
 import { isIdentifier, TooManyError } from '@app/domain';
 import { IMAGE_STORAGE } from '@app/foundation';
+import { FairTurns, TurnsFullError } from '@app/process';
 import { Transactions } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
-import { FairTurns, TurnsFullError } from '../work/fair-turns';
 
 /** A picture, ready to send. */
 export interface StoredImage {

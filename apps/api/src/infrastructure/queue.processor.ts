@@ -1,42 +1,32 @@
 import type { ClockWatch } from '@app/database';
+import type { QueueSentences } from '@app/foundation';
+import { QueueConsumer } from '@app/foundation';
 import type { JsonLogger } from '@app/observability';
 import type { JobData } from '@app/queue';
-import { lockLost, lostLock } from '@app/queue';
-import { OnWorkerEvent, WorkerHost } from '@nestjs/bullmq';
 import type { OnApplicationBootstrap } from '@nestjs/common';
 import type { Job } from 'bullmq';
 import { DelayedError, WaitingError } from 'bullmq';
 import type { Drain } from './drain';
 
-/** Log messages of a queue. */
-interface Sentences {
-  /** The queue is no longer consumed. */
-  ended: string;
-  connectionFailed: string;
-  jobFailed: string;
-}
-
-/** Consumes a queue in the api, while its clock agrees with the database's and until the process begins to end. */
+/** Consumes a queue in the api until the process begins to end. */
 export abstract class QueueProcessor<Data extends JobData[keyof JobData]>
-  extends WorkerHost
+  extends QueueConsumer<Data>
   implements OnApplicationBootstrap
 {
   constructor(
-    private readonly sentences: Sentences,
-    private readonly clock: ClockWatch,
+    sentences: QueueSentences,
+    clock: ClockWatch,
     private readonly drain: Drain,
-    private readonly logger: JsonLogger,
+    logger: JsonLogger,
   ) {
-    super();
+    super(sentences, clock, logger);
   }
 
   onApplicationBootstrap(): void {
-    const removeConsumer = this.clock.addConsumer(this.worker, (error) =>
-      this.logger.error(this.sentences.ended, error),
-    );
+    const stop = this.consume();
     // Running jobs end by themselves within a limited time.
     this.drain.onBegin(() => {
-      removeConsumer();
+      stop();
       return this.worker.close();
     });
   }
@@ -50,19 +40,6 @@ export abstract class QueueProcessor<Data extends JobData[keyof JobData]>
     if (nextAt === undefined) return;
     await job.moveToDelayed(nextAt, token);
     throw new DelayedError();
-  }
-
-  @OnWorkerEvent('error')
-  onError(error: Error): void {
-    const lost = lostLock(error);
-    if (lost !== undefined) this.logger.logSparingly(lockLost, { reason: lost });
-    else this.logger.warnSparingly(this.sentences.connectionFailed, { reason: error.message });
-  }
-
-  @OnWorkerEvent('failed')
-  onFailed(job: Job<Data> | undefined, error: Error): void {
-    if (lostLock(error) !== undefined) return this.onError(error);
-    this.logger.error(this.sentences.jobFailed, { ...job?.data }, error);
   }
 
   /** Runs a job. @returns when the same job must come again, in milliseconds since the epoch; undefined when it is done. */

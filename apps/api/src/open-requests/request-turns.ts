@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream';
 import { TooManyError } from '@app/domain';
+import { FairTurns, TurnsFullError } from '@app/process';
 import { Injectable } from '@nestjs/common';
-import { FairTurns, TurnsFullError } from '../work/fair-turns';
 
 /** How much work a request may cause: one record, from a small body if any, or anything up to a megabyte or a thousand records. */
 export type RequestWeight = 'light' | 'heavy';

@@ -2,13 +2,13 @@ import { buffer } from 'node:stream/consumers';
 import { ConflictError, Image, isTerminated, NotFoundError, UnprocessableError } from '@app/domain';
 import type { GenerationDto, ImageDto, ImagesDto } from '@app/domain/http';
 import { IMAGE_STORAGE } from '@app/foundation';
+import { FairTurns } from '@app/process';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import type { EndedWait, WaitedAnswer } from '../http/answers-when-done';
 import { GenerationsService } from '../text-to-image/generations.service';
-import { FairTurns } from '../work/fair-turns';
 
 /** As long as OpenAI's own clients wait by default. */
 const waitSeconds = 600;

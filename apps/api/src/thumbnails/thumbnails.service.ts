@@ -1,12 +1,12 @@
 import { ImageTask, newIdentifier, Style, terminatedStatuses } from '@app/domain';
 import { IMAGE_STORAGE } from '@app/foundation';
 import { JsonLogger } from '@app/observability';
+import { FairTurns, TurnsFullError } from '@app/process';
 import { afterCommit } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource, In, IsNull, Not } from 'typeorm';
 import { PicturesService } from '../pictures/pictures.service';
-import { FairTurns, TurnsFullError } from '../work/fair-turns';
 import { WorkError } from '../work/work-process';
 import type { Drawable, Source } from './missing-thumbnails';
 import { drawableOf, MissingThumbnails } from './missing-thumbnails';

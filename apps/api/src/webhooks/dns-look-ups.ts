@@ -1,6 +1,6 @@
 import type { LookupAddress, LookupAllOptions } from 'node:dns';
 import { lookup } from 'node:dns/promises';
-import { FairTurns } from '../work/fair-turns';
+import { FairTurns } from '@app/process';
 
 /** Parallel DNS look-ups of one caller: a name server may be silent for a long time, and the process has eight threads for all look-ups. */
 export const lookUpsPerOwner = 2;

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { FairTurns } from './fair-turns';
+import { FairTurns } from '@app/process';
 
 /** All this work together runs for this long, before the event loop gets its turn. */
 const sliceMs = 4;

@@ -1,4 +1,4 @@
-import { FairTurns } from './fair-turns';
+import { FairTurns } from '@app/process';
 
 /** Runs work when no other is running. */
 export type RunTurn = <T>(work: () => Promise<T>) => Promise<T>;

@@ -4,11 +4,11 @@ import type { Image, ImageTask } from '@app/domain';
 import { highResolutionLongEdge, newIdentifier } from '@app/domain';
 import { IMAGE_STORAGE } from '@app/foundation';
 import { attemptFolder } from '@app/image-tasks';
+import { FairTurns } from '@app/process';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import type { RgbPicture } from '../engine/engine-protocol';
 import type { PictureParameters } from './image-encoder';
-import { FairTurns } from './fair-turns';
 import { encodePicture } from './image-encoder';
 
 /** A stored picture, as its row describes it. */
@@ -21,7 +21,7 @@ const encodingsAtOnce = Math.min(4, Math.max(1, Math.floor(availableParallelism(
 @Injectable()
 export class PictureStore {
   /** A high-resolution picture takes a second, so nobody's few wait for another's many. */
-  private readonly turns = new FairTurns(encodingsAtOnce);
+  private readonly turns = new FairTurns({ concurrency: encodingsAtOnce, perKey: Infinity, total: Infinity });
 
   constructor(@Inject(IMAGE_STORAGE) private readonly storage: ImageStorage) {}
 
