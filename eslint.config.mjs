@@ -64,11 +64,12 @@ const pictureProcess = ['picture-child', 'sandbox-picture', 'thumbnail'].map(
 const edge = [
   'apps/api/src/*.ts',
   'apps/api/src/{http,docs}/**/*.ts',
-  'apps/api/src/**/*.{controller,guard,interceptor,filter,middleware}.ts',
+  'apps/api/src/**/*.{controller,decorator,guard,interceptor,filter,middleware}.ts',
   'apps/api/src/**/*-{answer,body,query}.ts',
 ];
 const sharp = { name: 'sharp', message: 'Pictures are drawn, decoded and encoded in the picture process.' };
-const ofHttp = 'Only controllers, guards, interceptors, filters, middleware and http/ know of requests and answers.';
+const ofHttp =
+  'Only controllers, decorators, guards, interceptors, filters, middleware and http/ know of requests and answers.';
 const requests = [
   {
     files: ['apps/api/**/*.ts'],
@@ -88,7 +89,8 @@ const requests = [
             { regex: '^(\\.\\./)+http/', message: ofHttp },
             {
               group: ['@nestjs/common'],
-              importNamePattern: '(Exception|^HttpStatus|^Re[qs]|^Response|^Headers)$',
+              importNamePattern:
+                '(Exception|^HttpStatus|^Re[qs]|^Response|^Headers|^ExecutionContext|^createParamDecorator)$',
               message: ofHttp,
             },
             // What it takes to send a request is another matter.

@@ -18,7 +18,7 @@ export type { ModelFacts } from './pipelines/model-facts';
 export { modelWidths } from './pipelines/model-widths';
 export type { ModelWidths } from './pipelines/model-widths';
 export type { Renderer } from './pipelines/renderer';
-export { RequestError } from './pipelines/request-error';
+export { RequestError } from './request-error';
 export { StableDiffusionPipeline } from './pipelines/stable-diffusion-pipeline';
 export type { GeneratedImages, GenerateHooks, TextToImageRequest } from './pipelines/text-to-image-request';
 export { Trajectory } from './pipelines/trajectory';

@@ -5,7 +5,7 @@ import { Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { Request, Response } from 'express';
 import { ApiKeysService } from './api-keys.service';
-import { checksKeyItself, isPublic, neededScope } from './caller';
+import { checksKeyItself, isPublic, neededScope } from './caller.decorator';
 import type { Rate } from './rate-limiter';
 import { RateLimiter } from './rate-limiter';
 

@@ -2,7 +2,7 @@ import { CollectionDto, CreateCollectionDto, DeletedDto } from '@app/domain/http
 import { Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
 import { ApiQuery, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { OwnerId } from '../auth/caller';
+import { OwnerId } from '../auth/caller.decorator';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBody } from '../http/body';
 import { SendsList } from '../http/list.interceptor';

@@ -2,7 +2,7 @@ import { GenerationDto, TerminatedPromptDto } from '@app/domain/http';
 import { Controller, Get, Param, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { OwnerId } from '../auth/caller';
+import { OwnerId } from '../auth/caller.decorator';
 import { ApiStreams } from '../docs/stream';
 import { FinetunePromptsService } from '../finetune-prompts/finetune-prompts.service';
 import { GenerationsService } from '../text-to-image/generations.service';

@@ -3,7 +3,7 @@ import { Injectable, UseInterceptors } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { Observable } from 'rxjs';
 import { concatMap } from 'rxjs';
-import { callerOf } from '../auth/caller';
+import { callerOf } from '../auth/caller.decorator';
 import { LongRequests } from '../open-requests/long-requests';
 import { EventStream } from './event-stream';
 import { endedAttempt } from './frames';

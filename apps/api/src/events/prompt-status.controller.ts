@@ -1,7 +1,7 @@
 import { PromptStatusDto } from '@app/domain/http';
 import { Controller, Get, Param } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { OwnerId } from '../auth/caller';
+import { OwnerId } from '../auth/caller.decorator';
 import { ApiFinds } from '../docs/operation';
 import { Weighs } from '../http/weighs';
 import { FinetunePromptsService } from '../finetune-prompts/finetune-prompts.service';

@@ -9,7 +9,7 @@ import {
 import { Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { Caller, ChecksKeyItself, OwnerId } from '../auth/caller';
+import { Caller, ChecksKeyItself, OwnerId } from '../auth/caller.decorator';
 import type { CallerKey } from '../auth/caller-key';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves, ApiTaskFilters } from '../docs/operation';
 import { ValidBodyArray } from '../http/body';

@@ -11,7 +11,7 @@ import {
 import { Controller, Delete, Get, Param, Patch, Post, Put, Res } from '@nestjs/common';
 import { ApiQuery, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { Caller, OwnerId } from '../auth/caller';
+import { Caller, OwnerId } from '../auth/caller.decorator';
 import type { CallerKey } from '../auth/caller-key';
 import { ApiChanges, ApiCreates, ApiFinds, ApiLists, ApiPrefersWait, ApiRemoves, ApiUploads } from '../docs/operation';
 import { AnswersWhenDone } from '../http/answers-when-done';

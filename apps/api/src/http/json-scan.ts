@@ -1,7 +1,11 @@
+import { limits } from '@app/domain';
+
 /** Far deeper than any valid body, but not too deep for recursive code. */
 export const maxLevels = 1000;
-/** Members of one object. Metadata of 16 KB has at most 2,400, and no other object in a body has free keys. */
-export const maxMembers = 3000;
+/** A member of an object takes at least this many bytes. */
+const shortestMember = '"k":0,'.length;
+/** Members of one object, in whole thousands: metadata has no more, and no other object in a body has free keys. */
+export const maxMembers = Math.ceil(limits.metadataBytes / shortestMember / 1000) * 1000;
 /**
  * Objects and arrays in a body: more take too long to parse. A body within all other limits can exceed this one, with a thousand
  * points `{"x":1,"y":2}` in the metadata of each of fifty elements.

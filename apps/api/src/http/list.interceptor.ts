@@ -6,7 +6,7 @@ import { Inject, Injectable, UseInterceptors } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { Observable } from 'rxjs';
 import { concatMap } from 'rxjs';
-import { callerOf } from '../auth/caller';
+import { callerOf } from '../auth/caller.decorator';
 import { Cursors } from '../infrastructure/cursors';
 import type { List, ListElement } from '../infrastructure/list';
 import { LongRequests } from '../open-requests/long-requests';

@@ -3,7 +3,7 @@ import { NotFoundError } from '@app/domain';
 import { Controller, Get, Param, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { Public } from '../auth/caller';
+import { Public } from '../auth/caller.decorator';
 import { namesEtag } from '../http/names-etag';
 import type { StoredImage } from './images.service';
 import { ImagesService } from './images.service';

@@ -1,7 +1,7 @@
 import { KeyDto } from '@app/domain/http';
 import { Controller, Get } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { OwnerId } from '../auth/caller';
+import { OwnerId } from '../auth/caller.decorator';
 import { ApiReads } from '../docs/operation';
 import { KeysService } from './keys.service';
 

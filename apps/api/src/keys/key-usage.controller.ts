@@ -1,7 +1,7 @@
 import { UsageDto } from '@app/domain/http';
 import { Controller, Get, Param } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { NeedsScope } from '../auth/caller';
+import { NeedsScope } from '../auth/caller.decorator';
 import { ApiFinds } from '../docs/operation';
 import type { UsageQuery } from '../usage/usage-query';
 import { ApiUsageParameters, UsageParameters } from '../usage/usage-query';

@@ -11,7 +11,7 @@ import {
 import { Controller, Delete, Get, Param, Patch, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { NeedsScope, OwnerId } from '../auth/caller';
+import { NeedsScope, OwnerId } from '../auth/caller.decorator';
 import { ApiChanges, ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBody } from '../http/body';
 import { SendsList } from '../http/list.interceptor';

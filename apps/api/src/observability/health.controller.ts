@@ -8,7 +8,7 @@ import type { ImageStorage } from '@app/storage';
 import { Controller, Get, Inject } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import { DataSource } from 'typeorm';
-import { Public } from '../auth/caller';
+import { Public } from '../auth/caller.decorator';
 import { Drain } from '../infrastructure/drain';
 import { DiskSpace } from '../storage-use/disk-space';
 

@@ -4,7 +4,7 @@ import { mayReadMetrics, Metrics } from '@app/observability';
 import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { Public } from '../auth/caller';
+import { Public } from '../auth/caller.decorator';
 import { MetricsRefusedError } from '../http/http-errors';
 
 /** The metrics of the process, for Prometheus. */

@@ -2,7 +2,7 @@ import { CreateImagesDto, imageSizes } from '@app/domain/http';
 import type { GenerationDto } from '@app/domain/http';
 import { Controller, HttpCode, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { Caller, ChecksKeyItself } from '../auth/caller';
+import { Caller, ChecksKeyItself } from '../auth/caller.decorator';
 import type { CallerKey } from '../auth/caller-key';
 import { ApiOpenai } from '../docs/openai';
 import { AnswersWhenDone } from '../http/answers-when-done';

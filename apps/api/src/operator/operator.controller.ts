@@ -4,7 +4,7 @@ import { FailureDto, KeyDeliveryDto, QueueDto, StorageDto, WorkerDto } from '@ap
 import { Controller, Get, Param, Post, Res } from '@nestjs/common';
 import { ApiQuery, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { NeedsScope } from '../auth/caller';
+import { NeedsScope } from '../auth/caller.decorator';
 import { ApiCreates, ApiLists, ApiReads } from '../docs/operation';
 import { SendsList } from '../http/list.interceptor';
 import type { List } from '../infrastructure/list';

@@ -2,7 +2,7 @@ import { UnauthorizedError } from '@app/domain';
 import { Controller, Get, Headers, HttpCode, Param, Post, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { Public } from '../auth/caller';
+import { Public } from '../auth/caller.decorator';
 import { RouteNotFoundError } from '../http/http-errors';
 import { namesEtag } from '../http/names-etag';
 import type { PageFile } from './page-files';

@@ -2,7 +2,7 @@ import { CreateGenerationDto, DeletedDto, GenerationDto } from '@app/domain/http
 import { Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { Caller, ChecksKeyItself, OwnerId } from '../auth/caller';
+import { Caller, ChecksKeyItself, OwnerId } from '../auth/caller.decorator';
 import type { CallerKey } from '../auth/caller-key';
 import { ApiCreates, ApiFinds, ApiLists, ApiPrefersWait, ApiRemoves, ApiTaskFilters } from '../docs/operation';
 import { AnswersWhenDone } from '../http/answers-when-done';

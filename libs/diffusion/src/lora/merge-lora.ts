@@ -11,7 +11,7 @@ import { readFactors } from './lora-factors';
 import { fitLora } from './lora-fit';
 import type { FittedModule } from './lora-fit';
 import { LowRankSum } from './low-rank-sum';
-import { RequestError } from '../pipelines/request-error';
+import { RequestError } from '../request-error';
 
 export interface MergeLoraOptions {
   /** A model folder in diffusers' layout; only its `unet` and `text_encoder` are changed. */

@@ -20,7 +20,7 @@ import { checkRequest } from './text-to-image-request';
 import type { GeneratedImages, GenerateHooks, TextToImageRequest } from './text-to-image-request';
 import type { PromptEmbedding } from './trajectory';
 import { Trajectory } from './trajectory';
-import { RequestError } from './request-error';
+import { RequestError } from '../request-error';
 
 /**
  * Text to image with any Stable Diffusion 1.x or 2.x ONNX folder. `generate` draws a request from start to end; `prepare`, `step` and

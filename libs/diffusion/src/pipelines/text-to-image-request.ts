@@ -2,7 +2,7 @@ import type { SchedulerName } from '../schedulers';
 import type { RgbImage } from '../tensor/rgb-image';
 import type { ModelFacts } from './model-facts';
 import type { Trajectory } from './trajectory';
-import { RequestError } from './request-error';
+import { RequestError } from '../request-error';
 
 /** One prompt to be drawn once per seed. */
 export interface TextToImageRequest {

@@ -1,5 +1,5 @@
 import { MersenneTwister } from './mersenne-twister';
-import { RequestError } from '../pipelines/request-error';
+import { RequestError } from '../request-error';
 
 const block = 16;
 const half = block / 2;
