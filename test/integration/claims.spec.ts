@@ -1,7 +1,7 @@
 import type { ImageTask } from '@app/domain';
 import { newIdentifier } from '@app/domain';
 import type { Wanted } from '@app/image-tasks';
-import { claimDueStatement, fatalCount, heartbeatTimeoutMs, strayAfterMs, weightsLabel } from '@app/image-tasks';
+import { claimDueStatement, fatalCount, heartbeatTimeoutMs, undrawableAfterMs, weightsLabel } from '@app/image-tasks';
 import type { InferenceBench } from '../support/inference';
 import { createInferenceBench } from '../support/inference';
 import { newTask } from '../support/new-task';
@@ -33,7 +33,7 @@ describe('the claim of a worker', () => {
     return found.kind === 'claimed' ? found.task : undefined;
   };
   const query = (sql: string, parameters?: unknown[]): Promise<unknown> => bench.dataSource.query(sql, parameters);
-  const old = new Date(Date.now() - 2 * strayAfterMs);
+  const old = new Date(Date.now() - 2 * undrawableAfterMs);
   /** A worker said that it can draw the model. */
   const seen = (name: string, msAgo: number) =>
     query(
@@ -87,11 +87,11 @@ describe('the claim of a worker', () => {
       const left = await bench.lifeCycle.claimDue('its ticket', { models: ['large'] });
       expect(left.kind).toBe('claimed');
       await silence();
-      const strays = true;
-      expect(await claimDue({ models: ['small'], strays })).toEqual({ kind: 'none' });
-      const withTicket = await bench.lifeCycle.claimDue('its ticket', { models: ['small'], strays });
+      const undrawable = true;
+      expect(await claimDue({ models: ['small'], undrawable })).toEqual({ kind: 'none' });
+      const withTicket = await bench.lifeCycle.claimDue('its ticket', { models: ['small'], undrawable });
       expect(withTicket).toMatchObject({ kind: 'wait', forOthers: true });
-      expect(await claim({ models: ['large'], strays })).toMatchObject({ attempt: 2 });
+      expect(await claim({ models: ['large'], undrawable })).toMatchObject({ attempt: 2 });
     });
 
     it.each([
@@ -100,21 +100,21 @@ describe('the claim of a worker', () => {
     ])('offers a task (%s) to any worker when none has had its model for a while', async (_, prepare) => {
       const [id] = await queue(newIdentifier(), { model: 'gone', createdAt: old });
       await prepare();
-      await seen('gone', strayAfterMs);
-      expect(await claim({ models: ['small'], strays: true })).toBeUndefined();
-      await seen('gone', strayAfterMs + 6_000);
+      await seen('gone', undrawableAfterMs);
+      expect(await claim({ models: ['small'], undrawable: true })).toBeUndefined();
+      await seen('gone', undrawableAfterMs + 6_000);
       // This worker itself has not been up for long.
-      expect(await claim({ models: ['small'], strays: false })).toBeUndefined();
+      expect(await claim({ models: ['small'], undrawable: false })).toBeUndefined();
       await query('UPDATE image_tasks SET created_at = now()');
-      expect(await claim({ models: ['small'], strays: true })).toBeUndefined();
+      expect(await claim({ models: ['small'], undrawable: true })).toBeUndefined();
       await query('UPDATE image_tasks SET created_at = $1', [old]);
       // A worker of an older version, which does not say what it can draw.
       await query(
         `INSERT INTO inference_workers (id, devices, started_at, heartbeat_at) VALUES ('old', '{cuda:0}', now(), now())`,
       );
-      expect(await claim({ models: ['small'], strays: true })).toBeUndefined();
+      expect(await claim({ models: ['small'], undrawable: true })).toBeUndefined();
       await query('DELETE FROM inference_workers');
-      expect(await claim({ models: ['small'], strays: true })).toMatchObject({ id });
+      expect(await claim({ models: ['small'], undrawable: true })).toMatchObject({ id });
     });
 
     it('reads no more where an owner has 50,000 tasks of a model that it cannot draw', async () => {

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ImageTask } from '@app/domain';
 import { Finetune, newIdentifier } from '@app/domain';
-import { heartbeatTimeoutMs, progressChannel, strayAfterMs } from '@app/image-tasks';
+import { heartbeatTimeoutMs, progressChannel, undrawableAfterMs } from '@app/image-tasks';
 import { jobIdOf } from '@app/queue';
 import type { INestApplicationContext } from '@nestjs/common';
 import { Client } from 'pg';
@@ -128,7 +128,7 @@ describe('the inference worker', () => {
   });
 
   itOnce('fails a task whose model no worker has had for a while, in one plain sentence', async () => {
-    const { id } = await bench.addTask({ model: 'sdxl', createdAt: new Date(Date.now() - strayAfterMs) });
+    const { id } = await bench.addTask({ model: 'sdxl', createdAt: new Date(Date.now() - undrawableAfterMs) });
     expect(await bench.terminated(id)).toMatchObject({
       status: 'failed',
       error: 'The model sdxl is not installed.',

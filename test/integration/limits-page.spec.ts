@@ -23,7 +23,7 @@ import { OpenaiAnswer } from '../../apps/api/src/openai/openai-answer';
 import { uploadsPerKey } from '../../apps/api/src/storage-use/uploads.service';
 import { longestWaitSeconds } from '../../apps/api/src/waiting/preferred-wait';
 import { hostConcurrency } from '../../apps/api/src/webhooks/receiver-gate';
-import { MAX_RANK } from '../../libs/diffusion/src/lora/lora-fit';
+import { maxRank } from '../../libs/diffusion/src/lora/lora-fit';
 import { maxAttempts } from '../../apps/api/src/webhooks/retry-schedule';
 import { receiverTimeoutMs } from '../../apps/api/src/webhooks/webhook-sender';
 
@@ -82,7 +82,7 @@ const expected: Readonly<Record<string, readonly number[]>> = {
   'Answers that wait for pictures (`Prefer: wait`)': [longRequestsPerKey['waiting answer']],
   'Uploads of weights': [uploadsPerKey],
   'Weights of a Fine-Tune': [limits.weightsBytes, 1],
-  'Rank of a layer of a LoRA': [MAX_RANK],
+  'Rank of a layer of a LoRA': [maxRank],
   'The progress of an upload': [kibibytes(uploadProgress.bytes), seconds(uploadProgress.windowMs)],
   'What a reader of an answer takes': [kibibytes(minTakenBytes), seconds(stallMs)],
   'Time in which a receiver answers': [seconds(receiverTimeoutMs)],

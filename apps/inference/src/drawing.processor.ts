@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ClockWatch } from '@app/database';
 import type { ImageTask } from '@app/domain';
 import { QueueConsumer, SHUTDOWN_DEADLINE_MS } from '@app/foundation';
-import { ImageTaskLifeCycle, fatalCount, strayAfterMs } from '@app/image-tasks';
+import { ImageTaskLifeCycle, fatalCount, undrawableAfterMs } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import type { JobData } from '@app/queue';
 import { queueNames } from '@app/queue';
@@ -31,7 +31,7 @@ const pauseMs = 1_000;
  * places do not ask all the time and one of them asks soon. Like the pause above, less than half of a job's lock.
  */
 const leaveMs = { each: 200, most: 1_500 };
-/** Of so many claims one goes by turn alone, without regard to what is loaded. */
+/** Every eighth claim goes by turn alone, without regard to what is loaded. */
 const plainClaim = 8;
 
 /** The part of a worker's places that the tasks of one owner may take: the others are for whoever comes meanwhile. */
@@ -142,7 +142,7 @@ export class DrawingProcessor
       except: this.owners.full,
       models: this.models.drawableOn(freeDevices),
       loaded: isPlain ? [] : this.weights.drawnWith(loadedKeys),
-      strays: performance.now() - this.startedAt > strayAfterMs,
+      undrawable: performance.now() - this.startedAt > undrawableAfterMs,
     };
   }
 

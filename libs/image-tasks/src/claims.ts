@@ -16,7 +16,7 @@ export interface Wanted {
   /** What it has loaded, as `weightsLabel` names it: owners who need just this go first, within bounds. */
   loaded?: readonly string[];
   /** Whether it takes tasks that no worker can draw, to fail them. */
-  strays?: boolean;
+  undrawable?: boolean;
 }
 
 /** Result of claiming one task. */
@@ -47,8 +47,8 @@ export async function claimDue(
   { maxConcurrent, ...wanted }: Wanted & { maxConcurrent: number },
 ): Promise<DueClaim> {
   const { manager } = transactions;
-  const { models, strays } = wanted;
-  const own = await findOwn(manager, ticket, { models, strays });
+  const { models, undrawable } = wanted;
+  const own = await findOwn(manager, ticket, { models, undrawable });
   if (own?.offered === false) return { kind: 'wait', retryMs: heldRetryMs, forOthers: true };
   const claim = own && (await claimOne(transactions, own.id));
   if (claim?.kind === 'claimed') return claim;
@@ -99,13 +99,13 @@ async function claimNext(
     silenceMs,
     except = [],
     models,
-    strays = false,
+    undrawable = false,
     loaded = [],
   }: Wanted & { maxConcurrent: number; silenceMs: number },
 ): Promise<string | undefined> {
   for (let left = claimTries; ; left--)
     try {
-      const parameters = [ticket, maxConcurrent, changeChannel, silenceMs, except, models ?? null, strays, loaded];
+      const parameters = [ticket, maxConcurrent, changeChannel, silenceMs, except, models ?? null, undrawable, loaded];
       const [claimed] = await database.query<{ id: string }[]>(claimDueStatement, parameters);
       return claimed?.id;
     } catch (error) {
@@ -117,12 +117,12 @@ async function claimNext(
 async function findOwn(
   database: EntityManager,
   ticket: string,
-  { models, strays = false }: Pick<Wanted, 'models' | 'strays'>,
+  { models, undrawable = false }: Pick<Wanted, 'models' | 'undrawable'>,
 ): Promise<{ id: string; offered: boolean } | undefined> {
   const [own] = await database.query<{ id: string; offered: boolean }[]>(ownStatement, [
     ticket,
     models ?? null,
-    strays,
+    undrawable,
   ]);
   return own;
 }

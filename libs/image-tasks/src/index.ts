@@ -13,7 +13,7 @@ export { postponedUntil } from './postponing';
 export type { Settlement } from './settlement';
 export { abandonedMs, heartbeatTimeoutMs, silenceFactor } from './silence';
 export { claimDueStatement } from './statements/claim-due';
-export { strayAfterMs } from './statements/offers';
+export { undrawableAfterMs } from './statements/offers';
 export { weightsLabel } from './statements/queue-heads';
 export { recountStored } from './storage-recount';
 export { addStored } from './storage-use';

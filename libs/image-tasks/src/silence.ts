@@ -7,8 +7,9 @@ export const heartbeatTimeoutMs = 10_000;
 export const abandonedMs = 3 * heartbeatTimeoutMs;
 
 /**
- * Factor of the silence after which a task is taken from its worker, in SQL: doubled with the second death, and so on. This keeps
- * a task that kills its workers away from the others, while a task that was only nearby is not failed for it. A task whose last try
- * this was is not drawn again, so it needs to be kept away from nobody: that its worker has died only has to be sure.
+ * In SQL: by how much the silence is multiplied after which a task is taken from its worker. It is 1 up to the first death, then 2,
+ * 4 and so on: a task that kills its workers comes back less and less often, and a task that was only beside it is not failed. After
+ * the last try the factor is 2 again: the task is failed and not drawn, so its next worker is in no danger; the wait only makes sure
+ * that the last one is dead.
  */
 export const silenceFactor = `(CASE WHEN deaths >= ${fatalCount - 1} AND drawn_alone THEN 2 ELSE power(2, greatest(0, deaths - 1)) END)`;

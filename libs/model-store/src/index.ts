@@ -1,5 +1,5 @@
 export { hashFile, shortHash } from './content-hash';
-export { formatBytes } from './disk-space';
+export { formatBytes } from './model-disk';
 export type { ModelProgress } from './model-progress';
 export { workingSchedulers } from './working-schedulers';
 export { ModelStore } from './model-store';

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FileLock, LockContendedError, LockHeldError } from '@app/process';
-import { explainDiskErrors } from './disk-space';
+import { explainDiskErrors } from './model-disk';
 import { ModelStoreError } from './model-store-error';
 
 /**

@@ -6,7 +6,7 @@ import { lstat, mkdir, readdir, rename, rm, stat, unlink } from 'node:fs/promise
 import { join, sep } from 'node:path';
 import { problemsOfSchedulers, readModelDefaults } from '@app/diffusion/files';
 import { copyModel } from './copy-model';
-import { explainDiskErrors } from './disk-space';
+import { explainDiskErrors } from './model-disk';
 import { checkDefaults, writeDefaults } from './given-defaults';
 import { HubClient } from './hub/hub-client';
 import { downloadModel } from './hub/hub-download';

@@ -33,7 +33,9 @@ export const ApiOpenai = () =>
       operationId: 'createImages',
       summary: "Draw pictures as OpenAI's API does",
       description:
-        "For OpenAI's own clients, with `baseURL` set to `<this service>/v1`. The answer waits until the pictures are there; they belong to a Generation like any other. A caller who disconnects before that cancels them. A key may have 20 such requests at each api process.",
+        "For OpenAI's own clients, with `baseURL` set to `<this service>/v1`. " +
+        'The answer waits until the pictures are there; they belong to a Generation like any other. ' +
+        'A caller who disconnects before that cancels them. A key may have 20 such requests at each api process.',
     }),
     ApiExtraModels(CreateImagesDto, ImagesDto, OpenaiProblemDto),
     ApiBody({ required: true, schema: { $ref: getSchemaPath(CreateImagesDto) } }),

@@ -21,7 +21,9 @@ const headers: readonly (readonly [name: string, description: string, schema: ob
   ],
   [
     'webhook-signature',
-    '`v1,` and the base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`, with the bytes of the body as received; the HMAC key is the base64 behind `whsec_` in the secret of the API key. Several, with spaces between them, while a secret is being rotated: one of them must fit.',
+    '`v1,` and the base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`, with the bytes of the body as received; ' +
+      'the HMAC key is the base64 behind `whsec_` in the secret of the API key. ' +
+      'Several, with spaces between them, while a secret is being rotated: one of them must fit.',
     { type: 'string', pattern: '^v1,[A-Za-z0-9+/=]+( v1,[A-Za-z0-9+/=]+)*$' },
     'v1,mOMYQqkfQZPcvNQ6dqV2fFrvXV3Ph0Dq9rNFQJ8TxCk=',
   ],
@@ -31,7 +33,10 @@ function webhook(operationId: string, name: string, route: string, record: new (
   const post: Operation = {
     operationId,
     summary: `A ${name} has terminated`,
-    description: `Posted to the \`webhook\` of a ${name} when it has reached a terminated status: the record exactly as \`GET ${route}\` returns it. The headers are those of Standard Webhooks. A 2xx within 15 s is success; a redirect is a failure; anything but success is tried again, ten times in all over three days, and no sooner than \`Retry-After\` says, up to a day.`,
+    description:
+      `Posted to the \`webhook\` of a ${name} when it has reached a terminated status: the record exactly as \`GET ${route}\` returns it. ` +
+      'The headers are those of Standard Webhooks. A 2xx within 15 s is success; a redirect is a failure; ' +
+      'anything but success is tried again, ten times in all over three days, and no sooner than `Retry-After` says, up to a day.',
     tags: ['Webhooks'],
     security: [],
     parameters: headers.map(([header, description, schema, example]) => ({

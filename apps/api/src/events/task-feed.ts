@@ -88,7 +88,7 @@ export class TaskFeed implements OnApplicationBootstrap, BeforeApplicationShutdo
     };
   }
 
-  /** Whether a task has terminated in this attempt, so that whoever has had its end has had everything. */
+  /** Whether a task has terminated in this attempt: a client that has received the end of that attempt has missed nothing. */
   async hasTerminated(id: string, attempt: number): Promise<boolean> {
     const task = await this.rows.findOne({ select: { status: true }, where: { id, attempt } });
     return task !== null && isTerminated(task.status);

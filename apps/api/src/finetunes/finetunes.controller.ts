@@ -45,7 +45,9 @@ export class FinetunesController {
   @ApiPrefersWait()
   @ApiCreates('createFinetuneOrGeneration', 'Register a Fine-Tune, or draw pictures from a prompt', {
     description:
-      'A body with `name` and no `prompt` registers a Fine-Tune; any other is a text-to-image request. The `status` tells the two answers apart: that of a Fine-Tune is `registered`, that of a Generation never. Nothing is trained here: `images_url` is checked and not kept.',
+      'A body with `name` and no `prompt` registers a Fine-Tune; any other is a text-to-image request. ' +
+      'The `status` tells the two answers apart: that of a Fine-Tune is `registered`, that of a Generation never. ' +
+      'Nothing is trained here: `images_url` is checked and not kept.',
     body: [CreateFinetuneDto, CreateGenerationDto],
     reply: new Map<new () => object, readonly string[]>([
       [RegisteredFinetuneDto, ['registered']],

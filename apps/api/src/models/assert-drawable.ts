@@ -4,7 +4,7 @@ import type { InstalledModel } from '@app/model-store';
 import { workingSchedulers } from '@app/model-store';
 
 /** The properties of a request that a model may be unable to draw. */
-interface Wanted {
+interface DrawnFields {
   aspectRatio?: AspectRatio;
   /** Absent where a request has no such field. */
   scheduler?: { name: string | undefined };
@@ -13,7 +13,7 @@ interface Wanted {
 }
 
 /** @throws UnprocessableError `SchedulerUnsupported` or `SizeUnsupported`, with what the model takes */
-export function assertDrawable(model: InstalledModel, { aspectRatio, scheduler, pointer }: Wanted): void {
+export function assertDrawable(model: InstalledModel, { aspectRatio, scheduler, pointer }: DrawnFields): void {
   assertScheduled(model, { scheduler, pointer });
   const { width, height } = sizeOf[aspectRatio ?? defaults.aspectRatio];
   const { width: onlyWidth = width, height: onlyHeight = height } = model.fixed;
@@ -30,7 +30,7 @@ export function assertDrawable(model: InstalledModel, { aspectRatio, scheduler, 
   );
 }
 
-function assertScheduled(model: InstalledModel, { scheduler, pointer }: Wanted): void {
+function assertScheduled(model: InstalledModel, { scheduler, pointer }: DrawnFields): void {
   const { own, named } = model.schedulerProblems;
   const name = (scheduler?.name ?? model.defaults.scheduler) as keyof typeof named | undefined;
   const problem = name === undefined ? own : named[name];
@@ -46,7 +46,7 @@ function assertScheduled(model: InstalledModel, { scheduler, pointer }: Wanted):
   );
 }
 
-/** Checks that the models of an array of Prompts can be drawn; Prompts have no scheduler. */
+/** Checks that the model can draw each of an array of Prompts; Prompts have no scheduler. */
 export function assertAllDrawable(model: InstalledModel, aspectRatios: readonly (AspectRatio | undefined)[]): void {
   aspectRatios.forEach((aspectRatio, index) => assertDrawable(model, { aspectRatio, pointer: `/${index}` }));
 }

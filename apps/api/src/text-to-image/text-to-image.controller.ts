@@ -31,7 +31,8 @@ export class TextToImageController {
     isLocated: true,
     errors: [422],
     description:
-      'Answers at once with the queued Generation, or with `Prefer: wait=<seconds>` when it has terminated. Its pictures can be waited for at `GET /v1/sd/text-to-image/{id}`, at its events, or at a `webhook`.',
+      'Answers at once with the queued Generation, or with `Prefer: wait=<seconds>` when it has terminated. ' +
+      'Its pictures can be waited for at `GET /v1/sd/text-to-image/{id}`, at its events, or at a `webhook`.',
   })
   @ApiPrefersWait()
   create(

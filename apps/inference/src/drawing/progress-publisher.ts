@@ -21,7 +21,7 @@ export class ProgressPublisher {
 
   /**
    * A function that takes the engine's steps of one task and tells some of them: the last, and one in every 100 ms.
-   * They are told as so many of the steps that were asked for: a scheduler may call the U-Net more often than that.
+   * They are counted in the steps that were asked for: a scheduler may call the U-Net more often than that.
    */
   of({ id, attempt, steps }: Pick<ImageTask, 'id' | 'attempt' | 'steps'>): (progress: DrawingProgress) => void {
     let toldAt = -Infinity;

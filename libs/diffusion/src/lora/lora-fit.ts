@@ -11,10 +11,10 @@ import type { WeightSite } from './weight-sites';
  * Upper bound of a layer's rank, unless the shorter side of its weight is longer: a higher rank adds nothing. Published LoRAs
  * have ranks up to 1,024, whatever the layer.
  */
-export const MAX_RANK = 1024;
+export const maxRank = 1024;
 
 /** Most multiplications of a merge: four times those of a LoRA of rank 128 on every layer of SD 1.5; about ten seconds on two cores. */
-const MAX_MULTIPLICATIONS = 5e11;
+const maxMultiplications = 5e11;
 
 /** A layer of the LoRA and the base weight that it changes. */
 export interface FittedModule {
@@ -31,7 +31,7 @@ export interface FittedPart {
 
 /**
  * Finds the base weight for every layer of a LoRA, by shapes alone. At most one layer changes each base weight, so the base's
- * size, the ranks and {@link MAX_MULTIPLICATIONS} bound all further work.
+ * size, the ranks and {@link maxMultiplications} bound all further work.
  * @throws WeightsError if the base lacks a layer or has it in another shape, or if the merge would take too much work;
  * OnnxModelError if the base is malformed.
  */
@@ -70,9 +70,9 @@ export function fitLora(lora: Lora, baseFolder: string): FittedPart[] {
     }
     fitted.changed.add(site.initializer.name);
     multiplications += assertRank(module);
-    if (multiplications > MAX_MULTIPLICATIONS) {
+    if (multiplications > maxMultiplications) {
       throw tooComplex(
-        `To merge the file takes more than ${MAX_MULTIPLICATIONS} multiplications; its ranks are too high.`,
+        `To merge the file takes more than ${maxMultiplications} multiplications; its ranks are too high.`,
       );
     }
     fitted.modules.push({ module, site });
@@ -90,7 +90,7 @@ function isQuantized({ nodes }: OnnxModel): boolean {
 /** @returns the layer's multiplications. @throws WeightsError for a rank that adds nothing. */
 function assertRank({ key, rank, mid, shape: [out, ...inputs] }: LoraModule): number {
   const columns = inputs.reduce((product, length) => product * length, 1);
-  const most = Math.max(MAX_RANK, Math.min(out, columns));
+  const most = Math.max(maxRank, Math.min(out, columns));
   if (rank > most)
     throw tooComplex(`The layer of ${quote(key)} has the rank ${rank}; its weight takes at most ${most}.`);
   return rank * columns * (out + (mid ? rank : 0));

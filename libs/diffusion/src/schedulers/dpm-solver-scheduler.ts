@@ -44,7 +44,7 @@ export abstract class DpmSolverScheduler extends BaseScheduler {
     return this.config.numTrainTimesteps - 1;
   }
 
-  /** Takes the picture, or the noise, that the model predicts, and keeps so many of them. */
+  /** Takes the picture, or the noise, that the model predicts. @param kept how many of the last ones are kept */
   protected keepOutput(modelOutput: Float32Array, sample: Float32Array, kept: number): void {
     const output = (this.form.ofNoise ? noise : picture)(this.config, this.levels[this.stepIndex], modelOutput, sample);
     this.outputs = [output, ...this.outputs.slice(0, kept - 1)];

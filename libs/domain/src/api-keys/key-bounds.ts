@@ -8,6 +8,6 @@ export const keyBounds = {
   graceHours: { default: 24, max: 8760 },
 } as const;
 
-/** The end of a grace period of so many hours from now. */
+/** The end of a grace period that begins now. */
 export const graceEnd = (hours: number = keyBounds.graceHours.default): Date =>
   new Date(Date.now() + hours * 3_600_000);

@@ -5,15 +5,17 @@ import { queueHeads } from './queue-heads';
  * A task is offered to every worker only if it has waited this long and no worker has had its model for this long: a worker that
  * restarts, and one that is about to find a new model, must not cost a picture.
  */
-export const strayAfterMs = 15_000;
+export const undrawableAfterMs = 15_000;
 
 /**
  * In SQL: whether no worker has had the task's model for so long. One that is up says so every `workerBeatMs`, except an older version,
  * which may have any.
  */
-const isStray = (task: string): string => `${task}.created_at < now() - interval '${strayAfterMs} ms' AND NOT EXISTS (
+const isUndrawable = (
+  task: string,
+): string => `${task}.created_at < now() - interval '${undrawableAfterMs} ms' AND NOT EXISTS (
   SELECT FROM drawable_models seen
-  WHERE seen.name = ${task}.model AND seen.drawable_at > now() - interval '${workerBeatMs + strayAfterMs} ms'
+  WHERE seen.name = ${task}.model AND seen.drawable_at > now() - interval '${workerBeatMs + undrawableAfterMs} ms'
 ) AND NOT EXISTS (SELECT FROM inference_workers WHERE models IS NULL AND heartbeat_at > now() - interval '${silentMs} ms')`;
 
 /**
@@ -21,7 +23,7 @@ const isStray = (task: string): string => `${task}.created_at < now() - interval
  * @param models parameter with the worker's models (null: any); the next one says whether it takes what none can draw
  */
 export const isOffered = (task: string, models: number): string =>
-  `($${models}::text[] IS NULL OR ${task}.model = ANY ($${models}) OR $${models + 1}::boolean AND ${isStray(task)})`;
+  `($${models}::text[] IS NULL OR ${task}.model = ANY ($${models}) OR $${models + 1}::boolean AND ${isUndrawable(task)})`;
 
 /** The task that a ticket claimed before. Parameters: the ticket; those of `isOffered`. */
 export const ownStatement = `

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { explainDiskErrors } from '../disk-space';
+import { explainDiskErrors } from '../model-disk';
 import { ModelStoreError, systemCode } from '../model-store-error';
 import { bodyOf } from './http-get';
 import { TransientError } from './transient-error';

@@ -2,7 +2,7 @@ import type { ModelProgress } from '../model-progress';
 import type { HubClient } from './hub-client';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { checkDiskSpace } from '../disk-space';
+import { checkDiskSpace } from '../model-disk';
 import { selectModelFiles } from '../model-files';
 import { ProgressMeter } from '../model-progress';
 import { FileDownload } from './file-download';

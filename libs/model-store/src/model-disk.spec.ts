@@ -1,4 +1,4 @@
-import { formatBytes, explainDiskErrors } from './disk-space';
+import { formatBytes, explainDiskErrors } from './model-disk';
 
 describe(formatBytes.name, () => {
   it.each([
