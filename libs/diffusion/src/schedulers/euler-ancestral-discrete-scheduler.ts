@@ -1,36 +1,16 @@
-import { BaseScheduler } from './base-scheduler';
-import { finiteAlphasCumprod } from './noise-schedule';
 import { derivative, weightedSum } from './prediction';
 import type { StepOptions } from './scheduler';
-import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
-import { initialNoiseSigma, scaleToUnitVariance, sigmaSchedule } from './sigmas';
+import type { SchedulerParameters } from './scheduler-config';
+import { SigmaScheduler } from './sigma-scheduler';
 
 /**
  * Euler's method over the noise level with fresh noise at each step.
  * Source: Katherine Crowson's k-diffusion, sample_euler_ancestral; diffusers' EulerAncestralDiscreteScheduler.
  */
-export class EulerAncestralDiscreteScheduler extends BaseScheduler {
+export class EulerAncestralDiscreteScheduler extends SigmaScheduler {
   static readonly parameters: SchedulerParameters = { rescale_betas_zero_snr: false };
 
   override readonly usesNoise = true;
-  private readonly alphas: Float32Array;
-  private sigmas: Float32Array = new Float32Array(0);
-
-  constructor(config: SchedulerConfig) {
-    super(config);
-    this.alphas = finiteAlphasCumprod(config);
-  }
-
-  override scaleModelInput(sample: Float32Array): Float32Array {
-    return scaleToUnitVariance(sample, this.sigmas[this.stepIndex]);
-  }
-
-  protected start(steps: number): Float64Array {
-    const { sigmas, timesteps } = sigmaSchedule(this.config, this.alphas, steps);
-    this.sigmas = sigmas;
-    this.initNoiseSigma = initialNoiseSigma(this.config, sigmas);
-    return timesteps;
-  }
 
   protected advance(modelOutput: Float32Array, sample: Float32Array, options: StepOptions): Float32Array {
     const sigma = this.sigmas[this.stepIndex];

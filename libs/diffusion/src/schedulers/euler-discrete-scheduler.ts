@@ -1,15 +1,13 @@
-import { BaseScheduler } from './base-scheduler';
-import { finiteAlphasCumprod } from './noise-schedule';
 import { derivative, weightedSum } from './prediction';
-import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
-import { initialNoiseSigma, scaleToUnitVariance, sigmaSchedule } from './sigmas';
+import type { SchedulerParameters } from './scheduler-config';
+import { SigmaScheduler } from './sigma-scheduler';
 
 /**
  * Euler's method over the noise level.
  * Source: Karras et al., "Elucidating the Design Space of Diffusion-Based Generative Models" (2022), algorithm 2 without
  * churn and correction; diffusers' EulerDiscreteScheduler.
  */
-export class EulerDiscreteScheduler extends BaseScheduler {
+export class EulerDiscreteScheduler extends SigmaScheduler {
   static readonly parameters: SchedulerParameters = {
     interpolation_type: 'linear',
     use_karras_sigmas: false,
@@ -21,25 +19,6 @@ export class EulerDiscreteScheduler extends BaseScheduler {
     rescale_betas_zero_snr: false,
     final_sigmas_type: 'zero',
   };
-
-  private readonly alphas: Float32Array;
-  private sigmas: Float32Array = new Float32Array(0);
-
-  constructor(config: SchedulerConfig) {
-    super(config);
-    this.alphas = finiteAlphasCumprod(config);
-  }
-
-  override scaleModelInput(sample: Float32Array): Float32Array {
-    return scaleToUnitVariance(sample, this.sigmas[this.stepIndex]);
-  }
-
-  protected start(steps: number): Float64Array {
-    const { sigmas, timesteps } = sigmaSchedule(this.config, this.alphas, steps);
-    this.sigmas = sigmas;
-    this.initNoiseSigma = initialNoiseSigma(this.config, sigmas);
-    return timesteps;
-  }
 
   protected advance(modelOutput: Float32Array, sample: Float32Array): Float32Array {
     // 1. The derivative at this noise level.

@@ -1,8 +1,6 @@
-import { BaseScheduler } from './base-scheduler';
-import { alphasCumprod } from './noise-schedule';
 import { derivative, weightedSum } from './prediction';
-import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
-import { initialNoiseSigma, scaleToUnitVariance, sigmaSchedule } from './sigmas';
+import type { SchedulerParameters } from './scheduler-config';
+import { SigmaScheduler } from './sigma-scheduler';
 
 const maxOrder = 4;
 
@@ -10,33 +8,19 @@ const maxOrder = 4;
  * Linear multistep method over the noise level, of order up to four.
  * Source: Katherine Crowson's k-diffusion, sample_lms; diffusers' LMSDiscreteScheduler.
  */
-export class LmsDiscreteScheduler extends BaseScheduler {
+export class LmsDiscreteScheduler extends SigmaScheduler {
   static readonly parameters: SchedulerParameters = {
     use_karras_sigmas: false,
     use_exponential_sigmas: false,
     use_beta_sigmas: false,
   };
 
-  private readonly alphas: Float32Array;
-  private sigmas: Float32Array = new Float32Array(0);
   /** Derivatives by the noise level, the newest first. */
   private derivatives: Float32Array[] = [];
 
-  constructor(config: SchedulerConfig) {
-    super(config);
-    this.alphas = alphasCumprod(config);
-  }
-
-  override scaleModelInput(sample: Float32Array): Float32Array {
-    return scaleToUnitVariance(sample, this.sigmas[this.stepIndex]);
-  }
-
-  protected start(steps: number): Float64Array {
-    const { sigmas, timesteps } = sigmaSchedule(this.config, this.alphas, steps);
-    this.sigmas = sigmas;
-    this.initNoiseSigma = initialNoiseSigma(this.config, sigmas);
+  protected override start(steps: number): Float64Array {
     this.derivatives = [];
-    return timesteps;
+    return super.start(steps);
   }
 
   protected advance(modelOutput: Float32Array, sample: Float32Array): Float32Array {
