@@ -11,6 +11,7 @@ const deep = {
 };
 /** The half of `libs/domain` that describes requests and answers, which none but the api loads. */
 const httpOfDomain = ['libs/domain/src/http.ts', 'libs/domain/src/**/*.dto.ts', 'libs/domain/src/fields/field*.ts'];
+const ofRequests = '^\\.{1,2}/(?:.*\\.dto|http|(?:.*/)?fields/field[\\w-]*|fields[\\w-]*|field-rule)$';
 const direction = Object.entries(allowed).map(([folder, names]) => ({
   files: [`${folder}/**/*.ts`],
   ignores: httpOfDomain,
@@ -32,6 +33,7 @@ const direction = Object.entries(allowed).map(([folder, names]) => ({
                   group: ['@nestjs/*', 'class-*', 'pino'],
                   message: `${folder} is free of the framework.`,
                 },
+                { regex: ofRequests, message: 'What the worker loads describes no requests.' },
               ]
             : []),
         ],
