@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import { assertMigrated, createDataSource, DatabaseUnusableError, migrate, NotificationListener } from '@app/database';
 import { Client } from 'pg';
 import type { TestApi, TestKey } from '../support/api';
@@ -222,10 +223,11 @@ describe(NotificationListener.name, () => {
     const count = async (): Promise<number> =>
       (await admin.query(`SELECT FROM pg_stat_activity WHERE datname = $1`, [name])).rows.length;
     try {
-      for (const waitMs of [0, 1, 2, 5, 10, 20]) {
+      for (const turns of [0, 1, 2, 3, 5, 10, 20]) {
         const listener = new NotificationListener(address.href, { darkroom_test: () => undefined }, () => undefined);
         const started = listener.start().catch(() => undefined);
-        await new Promise((resolve) => setTimeout(resolve, waitMs));
+        // In another state of its opening each time.
+        for (let turn = 0; turn < turns; turn++) await setImmediate();
         await listener.close();
         await started;
       }

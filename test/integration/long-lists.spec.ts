@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { get } from 'node:http';
 import { once } from 'node:events';
 import type { Logger } from 'typeorm';
@@ -22,11 +22,14 @@ describe(`a complete list of ${rows} rows with ${metadataBytes} bytes of metadat
   let api: TestApi;
   let key: TestKey;
   let batches: number[] = [];
+  /** What the api answers. */
+  let answers: ServerResponse[] = [];
 
   beforeAll(async () => {
     api = await startTestApi();
     key = await api.createKey();
     await insert('g', key.id, rows);
+    api.app.getHttpServer().on('request', (_: IncomingMessage, answer: ServerResponse) => answers.push(answer));
     api.app.get(DataSource).logger = {
       logQuery: (sql: string, parameters: unknown[] = []) => {
         if (/FROM "generations".*LIMIT/s.test(sql))
@@ -36,7 +39,7 @@ describe(`a complete list of ${rows} rows with ${metadataBytes} bytes of metadat
     } as unknown as Logger;
   });
   beforeEach(() => {
-    batches = [];
+    [batches, answers] = [[], []];
   });
   afterAll(() => api.close());
 
@@ -68,15 +71,7 @@ describe(`a complete list of ${rows} rows with ${metadataBytes} bytes of metadat
       ),
     );
   /** Resolves when the api can write no more to a reader that reads nothing. */
-  const stalled = async (): Promise<void> => {
-    let seen = -1;
-    await until(async () => {
-      const isQuiet = batches.length > 1 && batches.length === seen;
-      seen = batches.length;
-      await new Promise((resolve) => setTimeout(resolve, 300));
-      return isQuiet;
-    }, 'the reader holds the list up');
-  };
+  const stalled = () => until(async () => answers.at(-1)?.writableNeedDrain, 'the reader holds the list up');
   const waiting = (sql: string) =>
     until(
       async () =>

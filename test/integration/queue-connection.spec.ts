@@ -1,7 +1,6 @@
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
 import { once } from 'node:events';
-import { setTimeout as delay } from 'node:timers/promises';
 import { newIdentifier } from '@app/domain';
 import { jobIdOf, openJobBackEnd, queueConnection, queueNames } from '@app/queue';
 import { Worker } from 'bullmq';
@@ -180,7 +179,17 @@ describe('a queue whose database cannot be reached for a while', () => {
       const waiting = (async () => {
         while (!heard && !isOver) heard = !!(await listener.waitForJob(anHour).catch(() => undefined));
       })();
-      await delay(500);
+      await until(
+        async () =>
+          (
+            await database.dataSource.query<object[]>(
+              `SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1
+                 AND query LIKE '%LISTEN bullmq%'`,
+              [queueNames.images],
+            )
+          ).length > 0,
+        'it listens',
+      );
       await back.addNow('images', [{ id: 'job', data: { taskId: newIdentifier() } }]);
       await until(async () => heard, 'it hears of the job', 30_000);
       await waiting;
