@@ -41,7 +41,7 @@ describe("the scale of a Fine-Tune's weights", () => {
     return Number(/"weights_scale":([\d.]+)/.exec(file)?.[1]);
   };
 
-  it('is for a task what it was when the task was accepted, unless the weights themselves were replaced', async () => {
+  it('stays as it was when the task was accepted, unless the weights themselves were replaced', async () => {
     const early = await accept();
     await change({ weightsScale: 1.5 });
     const late = await accept();

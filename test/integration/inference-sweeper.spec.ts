@@ -112,7 +112,7 @@ describe('sweeping', () => {
       expect(task.completedAt).not.toBeNull();
     });
 
-    it('does not count the death of a worker that a task was not drawn alone by', async () => {
+    it('never counts a task up to the fatal number of deaths unless it was drawn alone', async () => {
       const lost = { status: 'processing', heartbeatAt: ago(241) } as const;
       const { id } = await bench.addTask({ ...lost, deaths: fatalCount - 1, ticket: 'gone' }, { withJob: false });
       const { id: fresh } = await bench.addTask({ ...lost, ticket: 'gone too' }, { withJob: false });

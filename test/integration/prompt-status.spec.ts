@@ -78,7 +78,7 @@ describe('The status of a Prompt', () => {
     expect(status.status).toBe('failed');
   });
 
-  it('of a sandbox key is always next in the queue', async () => {
+  it('has the queue_position 0 while a Prompt of a sandbox key waits', async () => {
     key = await api.createKey({ sandbox: true });
     finetuneId = (await makeFinetune(api, key)).id;
     const [{ id }] = await makePrompts(api, key, finetuneId, [

@@ -7,7 +7,7 @@ describe(named, () => {
   const document = (...names: string[]) =>
     ({ components: { schemas: Object.fromEntries(names.map((name) => [name, {}])) } }) as unknown as OpenAPIObject;
 
-  it('takes Dto from the names', () => {
+  it('removes the ending Dto from the names of schemas', () => {
     expect(named(document('ImageDto', 'ErrorCode'))).toEqual(document('Image', 'ErrorCode'));
   });
 
@@ -24,7 +24,7 @@ describe(unwrapped, () => {
     expect(unwrapped({ allOf: [reference, reference] })).toEqual({ allOf: [reference, reference] });
   });
 
-  it('does so inside of what it has taken out', () => {
+  it('unwraps what lies inside of an unwrapped schema too', () => {
     const inner = { properties: { first: { allOf: [reference] } } };
     expect(unwrapped({ allOf: [inner] })).toEqual({ properties: { first: reference } });
     expect(unwrapped({ allOf: [{ allOf: [reference] }] })).toEqual(reference);

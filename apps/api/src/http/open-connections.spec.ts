@@ -47,7 +47,7 @@ describe(OpenConnections.name, () => {
     expect([trickling.isDestroyed, steady.isDestroyed]).toEqual([true, false]);
   });
 
-  it('leaves alone who has taken all there is', () => {
+  it('keeps a connection open whose reader has taken everything that was sent', () => {
     const connections = new OpenConnections(new EventEmitter() as Server, 100, stalledMs);
     const stream = reading(connections);
     stream.take(1_000_000);

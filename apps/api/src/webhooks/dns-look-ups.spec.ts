@@ -31,7 +31,7 @@ describe(DnsLookUps.name, () => {
     expect(asked).toHaveLength(lookUpsPerOwner + 2);
   });
 
-  it('begins none whose time is over', async () => {
+  it('never begins a look-up that was aborted while it waited', async () => {
     const { asked, answers, run } = start();
     const stop = new AbortController();
     const before = Array.from({ length: lookUpsPerOwner }, (_, n) => run('a', `slow ${n}`));
