@@ -5,7 +5,9 @@ import { loadConfig } from '@app/config';
 import { isTerminated, WebhookDelivery } from '@app/domain';
 import type { GenerationDto } from '@app/domain/http';
 import { JsonLogger } from '@app/observability';
+import { queueConnection, queueNames } from '@app/queue';
 import type { INestApplicationContext } from '@nestjs/common';
+import type { RedisQueueBackend } from 'bullmq';
 import { DeliveriesSweeper } from '../../apps/api/src/webhooks/deliveries.sweeper';
 import { createInference } from '../../apps/inference/src/create-inference';
 import { TaskSweeper } from '../../apps/inference/src/sweeper/task-sweeper';
@@ -155,6 +157,21 @@ onRedis(`The api and the worker on Redis and S3${whyNoRedis ? ` (${whyNoRedis})`
     await redis.start();
     await sweepAgain();
     expect((await terminated(id)).status).toBe('succeeded');
+  });
+
+  it('hear the errors of their connections to the end, which would be printed otherwise', async () => {
+    const { connection, factory } = queueConnection({ queueBackend: 'redis', redisUrl: redis.url }, '');
+    const options = { withBlockingConnection: true };
+    const ending = factory(queueNames.images, { connection }, options) as RedisQueueBackend;
+    ending.on('error', () => undefined);
+    const clients = await Promise.all([ending.client, ending.blockingClient]);
+    await redis.kill();
+    await ending.disconnectBlocking();
+    await ending.close();
+    // An error that nobody listens to is thrown here.
+    for (const client of clients) expect(client?.emit('error', new Error('late'))).toBe(true);
+    await redis.start();
+    await sweepAgain();
   });
 
   it('can end when Redis goes away, and when it has just come back', async () => {

@@ -29,6 +29,8 @@ export const createClosableRedisBackend: BackendFactory<RedisQueueBackend> = (..
  */
 async function stopReconnecting(client: IRedisClient | undefined): Promise<void> {
   if (!client) return;
+  // BullMQ listens to its errors no longer when it is closed, and ioredis prints errors that nobody listens to.
+  client.on('error', () => undefined);
   client.options.retryStrategy = undefined;
   if (client.status === 'reconnecting') await client.connect().catch(() => undefined);
 }
