@@ -40,6 +40,9 @@ export interface TestService {
   close: () => Promise<void>;
 }
 
+/** Each process has a port of its own, on this machine, and refuses nobody. */
+const openToAll = { RATE_LIMIT_PER_MINUTE: '0', MAX_QUEUED_PER_KEY: '0', PORT: '0', HOST: '127.0.0.1' };
+
 /** @param env for both apps; `workers` (1) workers are started at once. */
 export async function startTestService({ env = {}, workers = 1 } = {}): Promise<TestService> {
   const database = await createTestDatabase();
@@ -52,12 +55,11 @@ export async function startTestService({ env = {}, workers = 1 } = {}): Promise<
     MODELS_DIR: resolve(__dirname, '..', '..', 'models'),
     MODEL_FALLBACK: 'on',
     WEBHOOK_ALLOW_PRIVATE: 'true',
+    // Pictures are compared, and those of a GPU differ.
+    DEVICE: 'cpu',
     // Two threads would spin while they wait for each other, for twice the processor time.
     INFERENCE_THREADS: '1',
-    RATE_LIMIT_PER_MINUTE: '0',
-    MAX_QUEUED_PER_KEY: '0',
-    PORT: '0',
-    HOST: '127.0.0.1',
+    ...openToAll,
     ...backEnds.env,
     ...env,
   };
@@ -99,7 +101,9 @@ async function makeDataFolder(prefix: string): Promise<string> {
 }
 
 async function startProcess(file: string, env: Record<string, string>, ready: RegExp): Promise<ServiceProcess> {
-  const child = spawn(process.execPath, ['--enable-source-maps', file], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  // There is no idle core on which garbage could be collected.
+  const args = ['--enable-source-maps', '--single-threaded-gc', file];
+  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
   child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
