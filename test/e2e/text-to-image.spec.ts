@@ -50,6 +50,15 @@ describe('From a prompt to a picture', () => {
   /** The api under test listens on its own port, not on the one in its URLs. */
   const fetchImage = (url: string) => fetch(`${service.baseUrl}${new URL(url).pathname}`);
 
+  /** What was posted about a terminated Generation, once everything about it has been. */
+  const postsTo = async (path: string, id: string) => {
+    await until(async () => {
+      const log = await service.request<{ status: string }[]>('GET', `/v1/sd/text-to-image/${id}/deliveries`, { key });
+      return log.body.length > 0 && log.body.every(({ status }) => status === 'delivered');
+    }, 'the webhook was told');
+    return receiver.received.filter((post) => post.path === path);
+  };
+
   /** Shares of a picture's pixels that are clearly red and clearly blue. */
   const shares = async (png: Buffer) => {
     const pixels = await sharp(png).raw().toBuffer();
@@ -152,7 +161,7 @@ describe('From a prompt to a picture', () => {
     expect(next.status).toBe('succeeded');
     expect(await find(id)).toEqual(reply.body);
     expect(await service.backEnds.storage.contents(id)).toEqual([]);
-    const posts = receiver.received.filter(({ path }) => path === '/canceled');
+    const posts = await postsTo('/canceled', id);
     expect(posts.map(({ body }) => (JSON.parse(body) as GenerationJson).status)).toEqual(['canceled']);
   });
 
@@ -179,7 +188,6 @@ describe('From a prompt to a picture', () => {
     const { attempt } = await service.dataSource.manager.findOneByOrFail(ImageTask, { id });
     expect(attempt).toBeGreaterThan(1);
     expect(await service.backEnds.storage.contents(id)).toEqual([0, 1].map((index) => `${id}/${attempt}/${index}.png`));
-    await until(async () => receiver.received.some(({ path }) => path === '/killed'), 'the webhook was told');
-    expect(receiver.received.filter(({ path }) => path === '/killed')).toHaveLength(1);
+    expect(await postsTo('/killed', id)).toHaveLength(1);
   });
 });
