@@ -1,6 +1,6 @@
 import { newSignInCode, SignInCode } from '@app/domain';
 import type { TestKey } from '../support/api';
-import { describeInBrowser, TestBrowser } from '../support/browser';
+import { describeInBrowser, hold, TestBrowser } from '../support/browser';
 import type { TestService } from '../support/service';
 import { startTestService } from '../support/service';
 
@@ -37,15 +37,13 @@ describeInBrowser('A session of the page', () => {
     const other = await service.createKey();
     await service.request('POST', '/v1/finetunes', { key, body: { name: 'secret', title: 'A secret Fine-Tune' } });
     const page = await browser.signedIn(key.token);
-    const sent = `Bearer ${key.token}`;
     await page.getByLabel('Prompt', { exact: true }).fill('a secret star');
     await page.goto(`${service.baseUrl}/#/fine-tunes`);
     await page.getByRole('heading', { name: 'A secret Fine-Tune' }).waitFor();
     // What the first key asks for from now on is answered late, and with a refusal.
-    await page.route('**/v1/**', async (route) => {
-      if ((await route.request().headerValue('authorization')) !== sent) return route.continue();
-      await new Promise((resolve) => setTimeout(resolve, 3_000));
-      return route.fulfill({ status: 401, contentType: 'application/problem+json', body: '{}' });
+    const letRefusals = await hold(page, '**/v1/**', {
+      token: key.token,
+      answer: (route) => route.fulfill({ status: 401, contentType: 'application/problem+json', body: '{}' }),
     });
     const late = page.waitForResponse((response) => response.status() === 401);
     await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`);
@@ -53,7 +51,8 @@ describeInBrowser('A session of the page', () => {
     await page.getByLabel('API key').fill(other.token);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByText('You have no Fine-Tunes yet.').waitFor();
-    await late;
+    letRefusals();
+    await (await late).finished();
     await page.goto(`${service.baseUrl}/#/`);
     expect(await page.getByLabel('Prompt', { exact: true }).inputValue()).toBe('');
     expect(await page.locator('body').innerText()).not.toContain('secret');

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import type { TestKey } from '../support/api';
-import { describeInBrowser, dropFile, faults, faultsAt, TestBrowser } from '../support/browser';
+import { describeInBrowser, dropFile, faults, faultsAt, hold, TestBrowser } from '../support/browser';
 import { guides, referencePages } from '../support/docs-pages';
 import type { TestService } from '../support/service';
 import { startTestService } from '../support/service';
@@ -12,14 +12,6 @@ const others = ['/docs', ...[...guides, ...referencePages].map((name) => `/docs/
 );
 
 jest.setTimeout(600_000);
-
-/** Keeps answers away from the page until it is told to let them come. */
-async function hold(page: Page, path: string): Promise<() => void> {
-  let open = (): void => undefined;
-  const gate = new Promise<void>((resolve) => (open = resolve));
-  await page.route(path, (route) => gate.then(() => route.continue()));
-  return open;
-}
 
 describeInBrowser('The page, wide and at 360 pixels', () => {
   let service: TestService;
@@ -37,6 +29,7 @@ describeInBrowser('The page, wide and at 360 pixels', () => {
   });
 
   describe.each(['dark', 'light'] as const)('in %s colours', (colorScheme) => {
+    const look = { onlyColours: colorScheme === 'light' };
     beforeEach(async () => {
       key = await service.createKey();
       page = await (await browser.context({ colorScheme })).newPage();
@@ -48,7 +41,7 @@ describeInBrowser('The page, wide and at 360 pixels', () => {
       await page.getByLabel('API key').fill(token);
       await page.getByRole('button', { name: 'Sign in' }).click();
     };
-    const expectSound = async (state: string) => expect([state, await faults(page)]).toEqual([state, []]);
+    const expectSound = async (state: string) => expect([state, await faults(page, look)]).toEqual([state, []]);
     const goTo = (name: string) => page.getByRole('link', { name, exact: true }).click();
 
     it('has no fault where a key is wrong', async () => {

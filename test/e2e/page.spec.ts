@@ -240,9 +240,10 @@ describeInBrowser('The page in a browser', () => {
       await start.setViewportSize({ width: 360, height: 740 });
       await start.goto(service.baseUrl);
       await start.getByLabel('API key').waitFor();
-      expect(await violations(start)).toEqual([]);
+      const look = { onlyColours: colorScheme === 'light' };
+      expect(await violations(start, look)).toEqual([]);
       const page = await browser.signedIn(key.token, context);
-      const expectSound = async () => expect(await faults(page)).toEqual([]);
+      const expectSound = async () => expect(await faults(page, look)).toEqual([]);
       await expectSound();
       await drawn(page, 'a red circle');
       await drawn(page, 'a blue circle');

@@ -1,5 +1,5 @@
 import axe from 'axe-core';
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, BrowserContext, BrowserContextOptions, Page, Route } from 'playwright-core';
 import { chromium } from 'playwright-core';
 import { isExecutable, programFile } from './program-file';
 
@@ -63,17 +63,27 @@ export class TestBrowser {
   }
 }
 
+/** Rules that a page may keep in one scheme of colours and break in the other. */
+const rulesOfColours = ['color-contrast', 'link-in-text-block'];
+
+/** How closely a page is looked at. */
+interface Look {
+  /** Only at its colours: where the same elements are looked at whole in another scheme of colours. */
+  onlyColours?: boolean;
+}
+
 /** What axe finds wrong with a page as it is now: rule and place. */
-export async function violations(page: Page): Promise<string[]> {
+export async function violations(page: Page, { onlyColours = false }: Look = {}): Promise<string[]> {
   if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe.source);
-  return page.evaluate(async () => {
+  // It need not write down what is right.
+  const options: axe.RunOptions = { resultTypes: ['violations'], ...(onlyColours && { runOnly: rulesOfColours }) };
+  return page.evaluate(async (how) => {
     const { axe: loaded } = globalThis as unknown as { axe: typeof axe };
-    // It need not write down what is right.
-    const { violations: found } = await loaded.run({ resultTypes: ['violations'] });
+    const { violations: found } = await loaded.run(how);
     return found.flatMap(({ id, nodes }) =>
       nodes.map((node) => `${id}: ${node.target.join(' ')} (${node.failureSummary})`),
     );
-  });
+  }, options);
 }
 
 /** What makes a page wider than its window; nothing, if it does not scroll sideways. Scripts of the page are texts, since this compiles without its types. */
@@ -88,14 +98,34 @@ export function tooWide(page: Page): Promise<string[]> {
 }
 
 /** What is wrong with a page as it is now, on a narrow and on a wide screen: what makes it too wide, and what axe finds. */
-export async function faults(page: Page): Promise<string[]> {
-  return [...(await faultsAt(page, 360)), ...(await faultsAt(page, 1280))];
+export async function faults(page: Page, look?: Look): Promise<string[]> {
+  return [...(await faultsAt(page, 360, look)), ...(await faultsAt(page, 1280, look))];
 }
 
 /** What is wrong with a page as it is now, on a screen of one width. */
-export async function faultsAt(page: Page, width: number): Promise<string[]> {
+export async function faultsAt(page: Page, width: number, look?: Look): Promise<string[]> {
   await page.setViewportSize({ width, height: 800 });
-  return [...(await tooWide(page)), ...(await violations(page))];
+  return [...(await tooWide(page)), ...(await violations(page, look))];
+}
+
+/**
+ * Keeps answers away from the page until it is told to let them come.
+ * @param options.token of the requests whose answers are kept away; by default all are
+ * @param options.answer the answer that comes in the end; by default it is the service's
+ */
+export async function hold(
+  page: Page,
+  path: string,
+  { token, answer = (route) => route.continue() }: { token?: string; answer?: (route: Route) => Promise<void> } = {},
+): Promise<() => void> {
+  let open = (): void => undefined;
+  const gate = new Promise<void>((resolve) => (open = resolve));
+  await page.route(path, async (route) => {
+    if (token && (await route.request().headerValue('authorization')) !== `Bearer ${token}`) return route.continue();
+    await gate;
+    return answer(route);
+  });
+  return open;
 }
 
 /** Drops a file on an element, as from another window. */
