@@ -1,18 +1,34 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import type { DrawCommand } from '../../apps/inference/src/engine/drawing-in-progress';
 import { DrawingInProgress } from '../../apps/inference/src/engine/drawing-in-progress';
-import type { EngineMessage } from '../../apps/inference/src/engine/engine-protocol';
+import { EngineLoop } from '../../apps/inference/src/engine/engine-loop';
+import type { DrawRequest, EngineMessage } from '../../apps/inference/src/engine/engine-protocol';
 import { EngineShares } from '../../apps/inference/src/engine/engine-shares';
 import { Enlarging } from '../../apps/inference/src/engine/enlarging';
 import type { LoadedModel } from '../../apps/inference/src/engine/loaded-model';
 import { ModelRegistry } from '../../apps/inference/src/engine/model-registry';
 import { OneAtATime } from '../../apps/inference/src/engine/one-at-a-time';
+import type { TiledUpscaler } from '../../apps/inference/src/engine/tiled-upscaler';
 import { until } from '../support/until';
 import { encodeUpscaler } from '../support/upscaler-model';
 
 const edge = 200;
+const tinyFolder = join(__dirname, '..', 'golden', 'models', 'tiny', 'sd15-diffusers');
+const tinyRequest: DrawRequest = {
+  prompt: 'a red circle',
+  negativePrompt: null,
+  guidanceScale: 1,
+  numInferenceSteps: 20,
+  seed: 1,
+  numImages: 1,
+  scheduler: 'euler',
+  width: 64,
+  height: 64,
+  promptWeighting: false,
+};
 
 describe(Enlarging.name, () => {
   const folder = mkdtempSync(join(tmpdir(), 'darkroom-enlarging-'));
@@ -23,7 +39,7 @@ describe(Enlarging.name, () => {
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   /** Enlarging as the engine wires it; `told` has what it reports of pictures and ends. */
-  function setUp() {
+  function setUp({ upscaler }: { upscaler?: Pick<TiledUpscaler, 'enlarge' | 'release'> } = {}) {
     const told: string[] = [];
     const report = (message: EngineMessage): void => {
       if (message.type === 'picture') told.push(`${message.id}: picture ${message.index}`);
@@ -31,17 +47,16 @@ describe(Enlarging.name, () => {
       else if (message.type === 'done') told.push(`${message.id}: done`);
     };
     const shares = new EngineShares();
+    const device = new OneAtATime();
+    const drawing: { owner: string }[] = [];
     const enlarging: Enlarging = new Enlarging(
       { device: 'cpu', intraOpNumThreads: 1, cacheDir: folder },
       {
-        registry: new ModelRegistry(
-          2 ** 30,
-          () => new Set(enlarging.modelsInUse),
-          () => undefined,
-          () => undefined,
-        ),
+        registry: upscaler ? registryOf(upscaler) : registry(() => new Set(enlarging.modelsInUse)),
         shares,
-        device: new OneAtATime(),
+        device,
+        waiting: () => drawing,
+        rowMs: () => 1,
         report,
         left: (owner) => void (enlarging.has(owner) || shares.leave(owner)),
       },
@@ -53,7 +68,7 @@ describe(Enlarging.name, () => {
       return new Int32Array(cancel);
     };
     const untilTold = (line: string) => until(async () => told.includes(line), `it tells "${line}"`);
-    return { enlarging, told, add, untilTold };
+    return { enlarging, told, add, untilTold, shares, drawing, device };
   }
 
   it('gives up a canceled drawing that waits for another, at the next tile', async () => {
@@ -75,6 +90,52 @@ describe(Enlarging.name, () => {
     await enlarging.close();
   });
 
+  it('waits while its owner is ahead of one who has something to draw, but not for good', async () => {
+    const tiles = jest.fn(() => block(20));
+    const { enlarging, add, untilTold, shares, drawing, device } = setUp({ upscaler: slowUpscaler(30, tiles) });
+    shares.enter('two');
+    drawing.push({ owner: 'two' });
+    add(1, 'one', 1);
+    shares.charge('one', 1e6);
+    for (let turn = 0; turn < 60; turn++) {
+      enlarging.wake();
+      await device.run(async () => block(5));
+      await setImmediate();
+    }
+    // Without a wait there would be one after each piece, and with equal shares 15.
+    expect(tiles.mock.calls.length).toBeGreaterThan(2);
+    expect(tiles.mock.calls.length).toBeLessThan(15);
+    shares.charge('two', 2e6);
+    enlarging.wake();
+    await untilTold('1: done');
+    await enlarging.close();
+  });
+
+  it('does no two tiles between two steps of what is drawn beside it', async () => {
+    const told: string[] = [];
+    const report = (message: EngineMessage): void =>
+      void told.push('id' in message ? `${message.id}: ${message.type}` : message.type);
+    const options = { device: 'cpu', intraOpNumThreads: 1, cacheDir: folder } as const;
+    const loop = new EngineLoop(options, 2 ** 30, report, () => undefined);
+    const untilSaid = (line: string) => until(async () => told.includes(line), `it tells "${line}"`);
+    const command = (id: number, change: Partial<DrawCommand['request']>): DrawCommand => ({
+      type: 'draw',
+      id,
+      owner: `owner ${id}`,
+      model: { key: 'tiny', name: 'tiny', folder: tinyFolder, hash: 'a'.repeat(64) },
+      request: { ...tinyRequest, ...change },
+      cancel: new SharedArrayBuffer(4),
+    });
+    loop.add({ ...command(1, { numInferenceSteps: 1, numImages: 2 }), upscaler: { ...source, maxLongEdge: 2048 } });
+    await untilSaid('1: busy');
+    loop.add(command(2, { numInferenceSteps: 30 }));
+    await untilSaid('2: done');
+    await loop.close();
+    const beside = told.slice(told.indexOf('stepped', told.indexOf('2: started')), told.indexOf('2: done')).join(' ');
+    expect(beside).toContain('1: busy');
+    expect(beside).not.toContain('1: busy 1: busy');
+  });
+
   it('gives up everything when the engine ends', async () => {
     const { enlarging, told, add } = setUp();
     add(1, 'one', 4);
@@ -84,6 +145,38 @@ describe(Enlarging.name, () => {
     expect(enlarging.modelsInUse).toEqual([]);
   });
 });
+
+function registry(inUse: () => Set<string>): ModelRegistry {
+  return new ModelRegistry(
+    2 ** 30,
+    inUse,
+    () => undefined,
+    () => undefined,
+  );
+}
+
+/** A registry that has loaded this upscaler. */
+function registryOf(upscaler: Pick<TiledUpscaler, 'enlarge' | 'release'>): ModelRegistry {
+  const loaded = registry(() => new Set());
+  jest.spyOn(loaded, 'get').mockResolvedValue(upscaler);
+  return loaded;
+}
+
+/** Takes so many tiles for each picture. */
+function slowUpscaler(tiles: number, work: () => void): Pick<TiledUpscaler, 'enlarge' | 'release'> {
+  return {
+    async enlarge(picture, _, perTile) {
+      for (let tile = 0; tile < tiles; tile++) await perTile(async () => work());
+      return picture;
+    },
+    release: async () => undefined,
+  };
+}
+
+/** Takes so long, as a call of the runtime does. */
+function block(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
 
 /** A drawing whose pictures are gray. */
 function decodedDrawing(command: DrawCommand, pictures: number): DrawingInProgress {

@@ -69,8 +69,12 @@ export class EngineLoop {
       charge: (owner, ms) => this.shares.charge(owner, ms),
     });
     const left = (owner: string) => this.left(owner);
-    const { registry, shares } = this;
-    this.enlarging = new Enlarging(options, { registry, shares, device: this.device, report, left });
+    const { registry, shares, device: work } = this;
+    this.enlarging = new Enlarging(options, {
+      ...{ registry, shares, device: work, report, left },
+      waiting: () => this.waiting(),
+      rowMs: () => this.callTimes.rowMs,
+    });
     this.pieces = new Pieces({
       ...{ registry, rowLimits: this.rowLimits, callTimes: this.callTimes, shares, report },
       drawings: () => this.drawings,
@@ -105,12 +109,25 @@ export class EngineLoop {
     while (!this.isClosed && this.admission.size + this.drawings.length > 0) {
       await setImmediate();
       this.endAborted();
-      await this.device.run(() => this.admission.admit());
+      this.enlarging.wake();
+      if (await this.device.run(() => this.goOn())) continue;
       if (this.drawings.length === 0) await (this.places.areIdle ? this.admission.settled() : this.places.change());
       else if (this.areLanesOfUse()) await this.goOnInLane();
-      else if (this.places.areIdle) await this.device.run(() => this.nextPiece()?.() ?? Promise.resolve());
-      else await this.places.change();
+      else if (!this.places.areIdle) await this.places.change();
     }
+    this.enlarging.wake();
+  }
+
+  /**
+   * Admits what has room, and does the next piece of all threads; both at once, because a tile may go before the next time.
+   * @returns whether there was such a piece
+   */
+  private async goOn(): Promise<boolean> {
+    await this.admission.admit();
+    if (this.drawings.length === 0 || !this.places.areIdle || this.areLanesOfUse()) return false;
+    const piece = this.nextPiece();
+    await piece?.();
+    return piece !== undefined;
   }
 
   /** Whether there is more than one picture for the lanes, room for one of each drawing in each, and nothing that only all threads together can do. */
@@ -133,8 +150,7 @@ export class EngineLoop {
   /** A call of the U-Net with the pictures whose turn it is, or decoding one; only of owners who are not ahead. @param lane by which; without one, by all threads */
   private nextPiece(lane?: number): (() => Promise<void>) | undefined {
     const { rowMs, decodeRows } = this.callTimes;
-    const waiting = this.drawings.filter((drawing) => drawing.pictures.length > 0 || drawing.toDecode);
-    const entitled = notAhead(waiting, { engineMs: (owner) => this.shares.of(owner), rowMs });
+    const entitled = notAhead(this.waiting(), { engineMs: (owner) => this.shares.of(owner), rowMs });
     const inTurn = inOrder(entitled, { decodeRows });
     const [first] = inTurn;
     if (first?.toDecode) return () => this.pieces.decode(first, first.toDecode!, lane);
@@ -145,6 +161,11 @@ export class EngineLoop {
       isSharingSooner: (group, rows) => this.callTimes.isSharingSooner(timesGroup(group, lane), rows),
     });
     return turn.length > 0 ? () => this.pieces.step(turn, lane) : undefined;
+  }
+
+  /** Drawings that have something to draw that nobody is at. */
+  private waiting(): DrawingInProgress[] {
+    return this.drawings.filter((drawing) => drawing.pictures.length > 0 || drawing.toDecode);
   }
 
   private endAborted(): void {

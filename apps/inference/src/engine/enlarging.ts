@@ -8,6 +8,7 @@ import type { LoadingOptions } from './model-loading';
 import { loadUpscaler } from './model-loading';
 import type { ModelRegistry } from './model-registry';
 import type { OneAtATime } from './one-at-a-time';
+import { notAhead } from './turn';
 
 /** A drawing whose pictures are decoded, and how many of them are enlarged. */
 interface Entry {
@@ -23,6 +24,9 @@ export interface EnlargingHost {
   shares: EngineShares;
   /** By which all work of the device is done. */
   device: OneAtATime;
+  /** Drawings that have something to draw, each with its owner, and what a row of a call takes: by these a tile waits for its turn. */
+  waiting: () => readonly { owner: string }[];
+  rowMs: () => number;
   report: (message: EngineMessage) => void;
   /** An owner has one drawing less here. */
   left: (owner: string) => void;
@@ -30,12 +34,15 @@ export interface EnlargingHost {
 
 /**
  * Enlarges one picture after the other, because each takes much memory: the next is that of the owner who has had least of the engine.
- * Each tile is a piece of work of its own, so that denoising goes on between two.
+ * Each tile is a piece of work of its own, so that denoising goes on between two, and waits while owners who draw are behind.
  */
 export class Enlarging {
   private entries: Entry[] = [];
   private running: Promise<void> | undefined;
   private isClosed = false;
+  private onTurn = (): void => undefined;
+  /** What the last tile took. */
+  private tileMs = 0;
 
   constructor(
     private readonly options: LoadingOptions,
@@ -60,7 +67,13 @@ export class Enlarging {
   /** Gives up what is being enlarged, at the next tile. */
   async close(): Promise<void> {
     this.isClosed = true;
+    this.wake();
     await this.running;
+  }
+
+  /** Lets a tile that waits look again whether it is its turn. */
+  wake(): void {
+    this.onTurn();
   }
 
   /** Ends those that nobody wants any more. What is being enlarged ends at its next tile. */
@@ -101,20 +114,43 @@ export class Enlarging {
         report({ type: 'busy', id });
         return work();
       });
-    const tile = <T>(work: () => Promise<T>): Promise<T> =>
-      piece(async () => {
+    const tile = async <T>(work: () => Promise<T>): Promise<T> => {
+      await this.turnOf(entry);
+      return piece(async () => {
         const before = drawing.computeMs;
         try {
           return await drawing.timed(work);
         } finally {
-          shares.charge(drawing.owner, drawing.computeMs - before);
+          this.tileMs = drawing.computeMs - before;
+          shares.charge(drawing.owner, this.tileMs);
         }
       });
+    };
     const upscaler = await piece(() => loadUpscaler(registry, source, this.options));
     const original = pictures[index];
     const picture = await upscaler.enlarge(original, source.maxLongEdge, tile);
     entry.enlarged++;
     report({ type: 'picture', id, index, picture, upscaled: picture !== original });
+  }
+
+  /**
+   * Waits while each owner of what is enlarged is ahead of one who has something to draw: while a picture is enlarged, those of the
+   * others wait for it, so it goes on for whoever of them has had least. It waits for no more than twice as long as it would with
+   * equal shares, because owners who keep coming begin level with those who have had least.
+   */
+  private async turnOf(entry: Entry): Promise<void> {
+    const { waiting, shares, rowMs } = this.host;
+    const startedAt = performance.now();
+    const isHeld = (): boolean => {
+      const [least, drawn] = [this.next(), waiting()];
+      if (this.isClosed || !least || !this.entries.includes(entry)) return false;
+      const { owner } = least.drawing;
+      const entitled = notAhead([...drawn, { owner }], { engineMs: (each) => shares.of(each), rowMs: rowMs() });
+      if (entitled.some((each) => each.owner === owner)) return false;
+      const owners = new Set(drawn.map((each) => each.owner)).size;
+      return performance.now() - startedAt < 2 * owners * this.tileMs;
+    };
+    while (isHeld()) await new Promise<void>((resolve) => (this.onTurn = resolve));
   }
 
   private done(entry: Entry): void {
