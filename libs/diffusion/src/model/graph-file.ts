@@ -4,6 +4,7 @@ import { OnnxModel, OnnxModelError } from '../onnx/onnx-model';
 import type { OnnxNode } from '../onnx/onnx-proto';
 import { hasScalarTimestep } from '../onnx/timestep-per-row';
 import { ModelFolderError } from './errors';
+import { rethrowPassing } from './graph-fault';
 import { isPointer, isPointerFile } from './lfs-pointer';
 
 /**
@@ -54,7 +55,7 @@ export async function readGraphFile(path: string): Promise<GraphFile> {
   let linksOutside = false;
   for (const name of model.externalFiles()) {
     const file = join(dirname(path), name);
-    const found = await stat(file).catch(() => undefined);
+    const found = await stat(file).catch(rethrowPassing);
     if (!found?.isFile()) throw new ModelFolderError(file, `is missing, and ${path} keeps its weights there`);
     if (!(await realpath(file)).startsWith((await realpath(dirname(path))) + sep)) linksOutside = true;
     if (isPointerFile(file)) throw new ModelFolderError(file, isPointer);
@@ -116,6 +117,7 @@ function openModel(path: string): OnnxModel {
     if (error instanceof OnnxModelError && isPointerFile(path)) throw new ModelFolderError(path, isPointer);
     if (error instanceof OnnxModelError)
       throw new ModelFolderError(path, `is no whole ONNX model (${lastClause(error)})`);
+    rethrowPassing(error);
     throw new ModelFolderError(path, `cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`);
   }
 }

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { ModelFolderError } from './errors';
+import { rethrowPassing } from './graph-fault';
 import { isPointer, isPointerText } from './lfs-pointer';
 
 /** The content of a model's JSON file: an object with unchecked values. */
@@ -39,6 +40,7 @@ async function readOptionalFile(file: string): Promise<string | undefined> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return undefined;
+    rethrowPassing(error);
     throw new ModelFolderError(file, `cannot be read (${code})`);
   }
 }

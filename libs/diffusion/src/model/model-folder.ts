@@ -6,6 +6,7 @@ import type { LatentRgbMap } from '../vae/latent-preview';
 import { providerOf } from './device';
 import type { Device } from './device';
 import { ModelFolderError } from './errors';
+import { rethrowPassing } from './graph-fault';
 import { readGraphFile } from './graph-file';
 import type { GraphFile } from './graph-file';
 import { readJsonFile } from './json-file';
@@ -39,7 +40,7 @@ const pipelineClasses = /^(Onnx|ORT)?(StableDiffusion|LatentConsistencyModel)(On
  * @throws ModelFolderError naming the file that is missing or wrong
  */
 export async function readModelFolder(path: string, device: Device): Promise<ModelFolder> {
-  const found = await stat(path).catch(() => undefined);
+  const found = await stat(path).catch(rethrowPassing);
   if (!found) throw new ModelFolderError(path, 'does not exist');
   if (!found.isDirectory()) throw new ModelFolderError(path, 'is not a folder');
   const index = await readJsonFile(join(path, 'model_index.json'), { optional: true });
@@ -70,7 +71,8 @@ export async function readModelFolder(path: string, device: Device): Promise<Mod
 }
 
 async function chooseGraph(folder: string, device: Device): Promise<string> {
-  const names = await readdir(folder).catch(() => {
+  const names = await readdir(folder).catch((error: unknown) => {
+    rethrowPassing(error);
     throw new ModelFolderError(folder, 'is missing');
   });
   const preferred = providerOf(device) === 'cuda' ? ['model_cuda.onnx', 'model.onnx'] : ['model.onnx'];

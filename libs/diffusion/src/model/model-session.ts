@@ -5,6 +5,7 @@ import { executionProviders, providerOf } from './device';
 import type { Device } from './device';
 import { ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from './errors';
 import type { GraphFile } from './graph-file';
+import { isGraphFault } from './graph-fault';
 import { graphIdentity } from './graph-identity';
 import { graphLoader } from './graph-loader';
 import { openOptimized } from './optimized-graph';
@@ -69,6 +70,7 @@ export class ModelSession implements GraphSession {
    * @throws ModelFolderError if ONNX Runtime rejects the graph
    * @throws ProviderUnavailableError if the device's execution provider cannot be loaded
    * @throws OutOfMemoryError if its weights need more than there is
+   * @throws Error as it is, if the device or the system is at fault
    */
   static async open(graph: GraphFile, options: LoadOptions): Promise<ModelSession> {
     const provider = providerOf(options.device);
@@ -99,6 +101,7 @@ export class ModelSession implements GraphSession {
         throw new ProviderUnavailableError(options.device, reason);
       if (/requires f16/.test(reason))
         throw new ModelFolderError(graph.path, 'computes in float16, which this GPU does not offer through WebGPU');
+      if (!isGraphFault(error)) throw error;
       // What keeps the rewritten graph from loading need not keep the original.
       if (graph.hasScalarTimestep) return ModelSession.open({ ...graph, hasScalarTimestep: false }, options);
       throw new ModelFolderError(graph.path, tooNew(error as Error) ?? `was refused by ONNX Runtime: ${reason}`);

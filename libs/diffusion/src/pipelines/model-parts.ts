@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from '../model/errors';
+import { isGraphFault } from '../model/graph-fault';
 import type { GraphFile } from '../model/graph-file';
 import { readModelFolder } from '../model/model-folder';
 import type { ModelFolder } from '../model/model-folder';
@@ -120,6 +121,7 @@ async function tried<T>({ path }: GraphFile, run: () => Promise<T>): Promise<T> 
   } catch (error) {
     if ([ModelFolderError, ProviderUnavailableError, OutOfMemoryError].some((type) => error instanceof type))
       throw error;
+    if (!isGraphFault(error)) throw error;
     const [line] = (error as Error).message.trim().split('\n');
     throw new ModelFolderError(path, `failed on a trial run: ${line.replace(/(?<!\.)\.+$/, '').slice(0, 300)}`);
   }

@@ -1,0 +1,33 @@
+import { OnnxModelError } from '../onnx/onnx-model';
+
+/**
+ * What CUDA, cuBLAS, cuDNN, Vulkan, Direct3D and the operating system say of themselves, as ONNX Runtime 1.30 passes it on. It names
+ * neither node nor shape of the graph at fault, so the same graph may be sound.
+ */
+const ofDevice =
+  /\bCUDA (?:failure|error)|\bcudaError|\b(?:CUDA_ERROR|CUBLAS|CUDNN|CUFFT|CURAND|CUSPARSE|NVRTC)_?|; GPU=\d|device(?: is| was| has been)? lost|lost device|DeviceLost|wgpu::|\b(?:VK_ERROR|DXGI_ERROR)_/i;
+const ofSystem =
+  /system error number \d|error code:? \d|too many open files|(?:input\/output|i\/o) error|temporarily unavailable|stale file handle|file doesn't exist|^E[A-Z]{2,}: /i;
+
+/** Words of ONNX Runtime's sentences about a graph it refuses, or cannot run with what it is given. */
+const ofGraph =
+  /invalid|unsupported|not (?:supported|implemented)|protobuf|no op registered|not a registered|could not find an implementation|inference ?error|\b(?:types?|shapes?|dimensions?|dims?|ranks?|attributes?|opset|ir version|initializers?|external data|tensors?|nodes?|inputs?|outputs?|channels?)\b/i;
+
+/** Whether a graph itself is at fault when it cannot be loaded or run; if not, the same may go well later. */
+export function isGraphFault(error: unknown): boolean {
+  if (error instanceof OnnxModelError) return true;
+  if (!(error instanceof Error)) return false;
+  // ONNX Runtime begins with the file's path, whose words say nothing.
+  const message = error.message.replace(/^Load model from .*? failed:(?:Load model .*? failed\.)? ?/, '');
+  return !ofDevice.test(message) && !ofSystem.test(message) && ofGraph.test(message);
+}
+
+/** Codes with which the operating system says that a file cannot be read now: too many are open, or the disk or the network fails. */
+const passing = new Set(
+  'EAGAIN EBUSY EINTR EIO EMFILE ENFILE ENOBUFS ENODEV ENOMEM ENXIO EREMOTEIO ESTALE ETIMEDOUT'.split(' '),
+);
+
+/** Throws an error again if it says nothing about a file but that it cannot be read now. */
+export function rethrowPassing(error: unknown): void {
+  if (passing.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
+}
