@@ -21,7 +21,7 @@ it('a worker whose engine hangs reports it, gives its task back, and draws nothi
     // On a busy machine a healthy engine may be silent for more than a second, too.
     sound = await createInference({ ...bench, config: { ...bench.config, engineStallSeconds: 60 }, threadFile });
     expect(await bench.terminated(id)).toMatchObject({ status: 'succeeded', attempt: 2 });
-    expect(bench.logged).toContainEqual(expect.objectContaining({ msg: 'engine hangs', device: 'cpu' }));
+    expect(bench.logged).toContainEqual(expect.objectContaining({ msg: 'engine is of no more use', device: 'cpu' }));
   } finally {
     await hung.close();
     await sound?.close();

@@ -90,6 +90,8 @@ export interface Failure {
   message: string;
   /** What is wrong with the installed model, in one sentence, if no drawing with it can succeed. */
   problem?: string;
+  /** Whether it broke for want of memory. */
+  outOfMemory?: true;
   stack?: string;
 }
 

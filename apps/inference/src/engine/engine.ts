@@ -18,8 +18,13 @@ import type {
 } from './engine-protocol';
 import type { EngineState } from './engine-state';
 import { EngineStateReader } from './engine-state';
+import { SilenceWatch } from './silence-watch';
 
-const longestWatchIntervalMs = 10_000;
+/**
+ * So many drawings in a row that a GPU breaks, with no call of the U-Net between them, are its own fault: after some errors every later
+ * call of the process fails. Fewer than the tries of a task, so that it is not failed for that.
+ */
+const mostBroken = 4;
 
 /** Pictures to draw, the weights, and callbacks. */
 export interface Drawing {
@@ -45,7 +50,7 @@ export interface EngineOptions {
   onCrash?: (error: Error) => void;
   /** An engine that draws and is silent for this many milliseconds is considered hung. */
   stallMs: number;
-  /** Called when the thread hangs inside the runtime, where only the end of the process can end it. */
+  /** Called when the thread hangs inside the runtime, or its device is gone: only the end of the process helps. */
   onStall?: (error: Error) => void;
 }
 
@@ -56,6 +61,8 @@ interface RunningThread {
 
 interface Pending {
   drawing: Drawing;
+  /** Whether the thread has begun it. */
+  isBegun?: boolean;
   resolve: (result: { computeMs: number }) => void;
   reject: (error: Error) => void;
 }
@@ -67,15 +74,20 @@ export class Engine {
   private readonly reader = new EngineStateReader();
   private nextId = 1;
   private closing = false;
-  private reportedAt = 0;
-  /** The time of the last report when a check found that it was too long ago. */
-  private silentSince?: number;
+  /** Why it will never draw again. */
   private stall?: EngineLostError;
-  private watch?: NodeJS.Timeout;
+  /** The device that its first thread has chosen: a later one must not choose another, because tasks are claimed for this one. */
+  private device?: Device;
+  /** Drawings that broke since the last call of the U-Net. */
+  private broken = 0;
+  /** It is watched while it has something to draw. */
+  private readonly watch: SilenceWatch;
 
-  constructor(private readonly options: EngineOptions) {}
+  constructor(private readonly options: EngineOptions) {
+    this.watch = new SilenceWatch(options.stallMs, (silentMs) => this.hangs(silentMs));
+  }
 
-  /** Whether the thread hangs: it will never draw again. */
+  /** Whether the thread hangs or its device is gone: it will never draw again. */
   get isStalled(): boolean {
     return this.stall !== undefined;
   }
@@ -115,7 +127,8 @@ export class Engine {
     const command: EngineCommand = { type: 'draw', ...about, cancel };
     try {
       return await new Promise((resolve, reject) => {
-        this.addPending(id, { drawing, resolve, reject });
+        this.pending.set(id, { drawing, resolve, reject });
+        this.watch.start();
         this.running().then(({ worker }) => worker.postMessage(command), reject);
       });
     } finally {
@@ -143,32 +156,25 @@ export class Engine {
     });
   }
 
-  /** The engine is watched while it has something to draw. */
-  private addPending(id: number, pending: Pending): void {
-    if (this.pending.size === 0) this.reportedAt = performance.now();
-    this.pending.set(id, pending);
-    const intervalMs = Math.min(this.options.stallMs / 4, longestWatchIntervalMs);
-    this.watch ??= setInterval(() => this.checkForStall(), intervalMs);
-  }
-
   private removePending(id: number): void {
     this.pending.delete(id);
-    if (this.pending.size > 0) return;
-    clearInterval(this.watch);
-    this.watch = undefined;
+    if (this.pending.size === 0) this.watch.stop();
   }
 
-  private checkForStall(): void {
-    const silentMs = performance.now() - this.reportedAt;
-    if (this.stall || silentMs < this.options.stallMs) return;
-    // Where this whole process stood still, the thread's reports are read after this timer: the next check tells.
-    if (this.silentSince !== this.reportedAt) {
-      this.silentSince = this.reportedAt;
-      return;
-    }
+  private hangs(silentMs: number): void {
+    if (this.stall) return;
     this.stall = new EngineLostError(`The engine has said nothing for ${Math.round(silentMs / 1000)} s.`);
     this.options.onStall?.(this.stall);
     this.rejectAll(this.stall);
+  }
+
+  /** The device is gone. What has not begun is given back, because it cannot be at fault. */
+  private giveUp(reason: string): void {
+    if (this.stall) return;
+    this.stall = new EngineLostError(`The device ${this.device} cannot be used any more: ${reason}`);
+    this.options.onStall?.(this.stall);
+    for (const { isBegun, reject } of this.pending.values())
+      reject(isBegun ? this.stall : new DrawingAbortedError(this.stall.message));
   }
 
   private rejectAll(error: Error): void {
@@ -182,15 +188,17 @@ export class Engine {
   }
 
   private startThread(): Promise<RunningThread> {
-    const { settings, threadFile, onCrash } = this.options;
+    const { threadFile, onCrash } = this.options;
+    const settings = { ...this.options.settings, ...(this.device && { device: this.device }) };
     return new Promise((resolve, reject) => {
       const worker = new Worker(threadFile ?? join(__dirname, 'engine-thread.js'), { workerData: settings });
       let cause: unknown;
       worker.on('message', (report: EngineMessage) => {
         this.reader.note(report);
-        if (report.type === 'ready') resolve({ worker, device: report.device });
+        if (report.type === 'ready') resolve({ worker, device: (this.device = report.device) });
         else if (report.type === 'unavailable') {
-          this.closing = true;
+          if (this.device) this.giveUp(report.reason);
+          else this.closing = true;
           reject(new DeviceUnavailableError(report.reason));
         } else this.handleReport(report);
       });
@@ -201,24 +209,38 @@ export class Engine {
         const error = new EngineLostError(`The engine's thread ended with code ${code}.`, { cause });
         reject(error);
         this.rejectAll(error);
-        if (!this.closing) onCrash?.(error);
+        if (!this.closing && !this.stall) onCrash?.(error);
       });
     });
   }
 
+  /** A task that needs too much memory says nothing about the device, and the processor has no state that could be lost. */
+  private noteFailure({ failure, message, outOfMemory }: Extract<EngineMessage, { type: 'failed' }>): void {
+    if (failure !== 'broken' || outOfMemory || this.device === 'cpu') return;
+    if (++this.broken >= mostBroken) this.giveUp(message);
+  }
+
   private handleReport(report: Exclude<EngineMessage, { type: 'ready' | 'unavailable' }>): void {
-    this.reportedAt = performance.now();
+    this.watch.heard();
     if (report.type === 'loaded') return this.options.onLoaded?.(report);
     if (report.type === 'released') return this.options.onReleased?.(report.key);
-    if (report.type === 'stepped') return this.options.onStep?.(report);
+    if (report.type === 'stepped') {
+      this.broken = 0;
+      return this.options.onStep?.(report);
+    }
     const pending = this.pending.get(report.id);
     // A drawing that stalled may still say something.
     if (!pending) return;
     const { drawing } = pending;
-    if (report.type === 'started') drawing.onStarted?.(report);
-    else if (report.type === 'progress') drawing.onProgress?.(report);
+    if (report.type === 'started') {
+      pending.isBegun = true;
+      drawing.onStarted?.(report);
+    } else if (report.type === 'progress') drawing.onProgress?.(report);
     else if (report.type === 'picture') drawing.onPicture(report.index, report.picture, report.upscaled);
     else if (report.type === 'done') pending.resolve({ computeMs: report.computeMs });
-    else if (report.type === 'failed') pending.reject(failureError(report));
+    else if (report.type === 'failed') {
+      pending.reject(failureError(report));
+      this.noteFailure(report);
+    }
   }
 }

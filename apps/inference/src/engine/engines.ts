@@ -21,7 +21,7 @@ export interface EnginesOptions {
   threadFile?: string;
   onLoaded?: (loaded: ModelLoaded, device: Device | 'auto') => void;
   onStep?: (step: EngineStep) => void;
-  /** Called when an engine hangs and the process must end. */
+  /** Called when an engine hangs or has lost its device, and the process must end. */
   onStall?: () => void;
 }
 
@@ -43,7 +43,7 @@ export class Engines {
     this.places = new EnginePlaces(engines, placesOfEngine);
   }
 
-  /** Whether one hangs, so that the process must end. */
+  /** Whether one hangs or has lost its device, so that the process must end. */
   get isStalled(): boolean {
     return this.engines.some((engine) => engine.isStalled);
   }
@@ -76,7 +76,7 @@ export class Engines {
         onCrash: (error) => logger.error('engine thread ended', error, { device }),
         stallMs: config.engineStallSeconds * 1000,
         onStall: (error) => {
-          logger.fatal('engine hangs', error, { device });
+          logger.fatal('engine is of no more use', error, { device });
           onStall?.();
         },
       });
@@ -91,7 +91,7 @@ export class Engines {
 
   /**
    * Resolves when the thread of each engine is running; one that ended is restarted.
-   * @throws EngineBrokenError if one hangs
+   * @throws EngineBrokenError if one hangs or has lost its device
    */
   async alive(): Promise<void> {
     await Promise.all(this.engines.map((engine) => engine.start()));

@@ -4,6 +4,7 @@ import {
   ModelFolderError,
   NotFiniteError,
   OnnxModelError,
+  OutOfMemoryError,
   RequestError,
   SafetensorsError,
   WeightsError,
@@ -34,7 +35,8 @@ export function failureOf(
   const { name, message, stack } = error instanceof Error ? error : new Error(String(error));
   // These name the value and what is accepted. A plain RangeError is V8's, of a mistake of ours or of too little memory.
   if (error instanceof RequestError || name === 'SchedulerError') return refused(message);
-  return { failure: 'broken', message, ...(stack && { stack }) };
+  const outOfMemory = error instanceof OutOfMemoryError && ({ outOfMemory: true } as const);
+  return { failure: 'broken', message, ...outOfMemory, ...(stack && { stack }) };
 }
 
 /** Messages of a model folder name its files by absolute path; the path inside the folder is enough. */

@@ -1,0 +1,55 @@
+import { join } from 'node:path';
+import type { EngineOptions } from '../../apps/inference/src/engine/engine';
+import { Engine } from '../../apps/inference/src/engine/engine';
+import { DrawingAbortedError, EngineBrokenError, EngineLostError } from '../../apps/inference/src/engine/engine-errors';
+import type { DrawRequest } from '../../apps/inference/src/engine/engine-protocol';
+
+describe('an engine that loses its GPU', () => {
+  function engineWith(file: string) {
+    const stalls: string[] = [];
+    const options: EngineOptions = {
+      settings: { device: 'auto', intraOpNumThreads: 1, cacheDir: '' },
+      threadFile: join(__dirname, '..', 'support', file),
+      stallMs: 60_000,
+      onStall: ({ message }) => stalls.push(message),
+    };
+    const engine = new Engine(options);
+    const draw = (prompt: string): Promise<unknown> =>
+      engine
+        .draw({
+          owner: 'somebody',
+          model: { key: 'model', name: 'model', folder: '', hash: '' },
+          request: { prompt } as DrawRequest,
+          onPicture: () => undefined,
+        })
+        .catch((error: unknown) => error);
+    return { engine, draw, stalls };
+  }
+
+  it('is of no more use after several drawings that broke in a row, and gives back what had not begun', async () => {
+    const { engine, draw, stalls } = engineWith('dead-gpu-thread.cjs');
+    const [begun, waiting] = [draw('begins'), draw('waits')];
+    for (let i = 0; i < 3; i++) expect(await draw('breaks')).toBeInstanceOf(EngineBrokenError);
+    await draw('sound');
+    for (let i = 0; i < 5; i++) await draw('large');
+    for (let i = 0; i < 3; i++) await draw('breaks');
+    expect(stalls).toEqual([]);
+    expect(await draw('breaks')).toBeInstanceOf(EngineBrokenError);
+    expect(stalls).toEqual([expect.stringMatching(/^The device cuda:0 cannot be used any more: CUDA failure 700/)]);
+    expect(engine.isStalled).toBe(true);
+    expect(await begun).toBeInstanceOf(EngineLostError);
+    expect(await waiting).toBeInstanceOf(DrawingAbortedError);
+    expect(await draw('sound')).toBeInstanceOf(DrawingAbortedError);
+    await engine.close();
+  });
+
+  it('starts again with the device it had chosen, and is of no more use without it', async () => {
+    const { engine, draw, stalls } = engineWith('vanishing-gpu-thread.cjs');
+    expect(await draw('any')).toBeInstanceOf(EngineLostError);
+    expect(await Promise.all([draw('next'), draw('another')])).toEqual(
+      [1, 2].map(() => expect.any(DrawingAbortedError) as unknown),
+    );
+    expect(stalls).toEqual(['The device cuda:0 cannot be used any more: there is no cuda:0']);
+    await engine.close();
+  });
+});
