@@ -37,18 +37,22 @@ describe('an engine whose memory does not suffice', () => {
 
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'darkroom-memory-'));
-    engine = new Engine({
-      settings: { device: 'cpu', intraOpNumThreads: 1, cacheDir: join(folder, 'cache') },
-      stallMs: 60_000,
-      threadFile,
-      onStep: (step) => steps.push(step),
-    });
+    engine = engineOf(threadFile);
   });
   beforeEach(() => void (steps.length = 0));
   afterAll(async () => {
     await engine.close();
     rmSync(folder, { recursive: true, force: true });
   });
+
+  function engineOf(file: string): Engine {
+    return new Engine({
+      settings: { device: 'cpu', intraOpNumThreads: 1, cacheDir: join(folder, 'cache') },
+      stallMs: 60_000,
+      threadFile: file,
+      onStep: (step) => steps.push(step),
+    });
+  }
 
   /** The plain model, whose calls of so many rows run out of memory. */
   function modelFailingAt(rows: number, exponent: number): DrawnModel {
@@ -59,13 +63,14 @@ describe('an engine whose memory does not suffice', () => {
     return source(`failing-at-${rows}`, copy);
   }
 
-  async function draw(values: Partial<DrawRequest>, rest: Partial<Drawing> = {}): Promise<RgbPicture[]> {
+  async function draw(values: Partial<DrawRequest>, rest: Partial<Drawing> = {}, by = engine): Promise<RgbPicture[]> {
     const pictures: RgbPicture[] = [];
-    await engine.draw({
+    await by.draw({
       owner: 'somebody',
       model: plain,
       request: { ...request, ...values },
-      onPicture: (index, picture) => pictures.push(picture) === index + 1,
+      // In order, each once.
+      onPicture: (index, picture) => expect(pictures.push(picture)).toBe(index + 1),
       ...rest,
     });
     return pictures;
@@ -88,6 +93,19 @@ describe('an engine whose memory does not suffice', () => {
     await neighbour;
     expect(order).toEqual(['the neighbour', 'the large one']);
   });
+
+  it.each(['beside another', 'by itself'])(
+    'draws a picture anew whose scheduler failed in the middle of a step, %s, and the same one',
+    async (beside) => {
+      const failing = engineOf(join(__dirname, '..', 'support', 'failing-scheduler-engine-thread.cjs'));
+      const values = { numInferenceSteps: 20, scheduler: 'dpmpp_2m' };
+      const others = beside === 'by itself' ? [] : [draw({ numInferenceSteps: 20 }, {}, failing)];
+      const [pictures, ...rest] = await Promise.all([draw(values, {}, failing), ...others]);
+      expect(pictures).toEqual(await draw(values));
+      for (const other of rest) expect(other).toEqual(await draw({ numInferenceSteps: 20 }));
+      await failing.close();
+    },
+  );
 
   it('still draws afterwards', async () => {
     expect(await draw({})).toHaveLength(1);

@@ -139,11 +139,13 @@ export class Pieces {
   /**
    * A call that ran out of memory is tried with half of its rows. One that failed otherwise is tried by each of its drawings alone,
    * so that it fails nobody but the one whose fault it is; if it is nobody's, or the pictures are of one drawing, their number may be
-   * what the graph does not take, and later calls have half of the rows.
+   * what the graph does not take, and later calls have half of the rows. What failed in the middle of a scheduler's step cannot be
+   * tried again.
    */
   private async stepFailed(turn: readonly DrawingTurn[], rows: number, error: unknown, lane?: number): Promise<void> {
     const [{ candidate: first, pictures }] = turn;
     const [{ group, rows: rowsOfPicture }] = pictures;
+    if (turn.some(({ candidate }) => isSpoilt(candidate))) return this.beginAnew(turn, error);
     const halve = (): boolean => this.host.rowLimits.halve(group, rows, rowsOfPicture);
     if (error instanceof OutOfMemoryError && halve()) return;
     if (turn.length === 1) {
@@ -154,6 +156,14 @@ export class Pieces {
     for (const { candidate } of turn) candidate.isSuspect = true;
     if (this.unexplained.has(group)) halve();
     this.unexplained.add(group);
+  }
+
+  /** Draws anew what a failed step has spoilt, with nothing beside it; the others go on. */
+  private async beginAnew(turn: readonly DrawingTurn[], error: unknown): Promise<void> {
+    const { registry, end, drawAlone } = this.host;
+    const hasMadeRoom = await registry.releaseIdle();
+    for (const drawing of turn.map(({ candidate }) => candidate).filter(isSpoilt))
+      if (this.isDrawn(drawing)) (hasMadeRoom || !drawing.command.alone ? drawAlone : end)(drawing, error);
   }
 
   /** Ends a drawing, unless it ran out of memory and more can be had: from idle models, else by drawing it anew with nothing beside it. */
@@ -182,6 +192,8 @@ export class Pieces {
       }
   }
 }
+
+const isSpoilt = ({ trajectories }: DrawingInProgress): boolean => trajectories.some((each) => each.isSpoilt);
 
 function callsOf({ pipeline: { facts }, command: { request } }: DrawingInProgress, rows: number): DrawingCalls {
   return { unet: rows * bytesPerRow(facts, request), vaeDecoder: decodeBytes(facts, request) };

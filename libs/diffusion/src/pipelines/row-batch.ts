@@ -21,7 +21,7 @@ export class RowBatch {
     private readonly hiddenWidth: number,
   ) {}
 
-  /** Moves each picture on by one step. If the U-Net fails, none has moved. */
+  /** Moves each picture on by one step. If the U-Net fails, none has moved; if a scheduler fails, that picture is spoilt. */
   step(trajectories: readonly Trajectory[]): Promise<void> {
     const step = this.#running.then(() => this.#step(trajectories));
     this.#running = step.catch(() => undefined);
