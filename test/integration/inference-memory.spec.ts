@@ -4,14 +4,17 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import type { ModelFacts } from '@app/diffusion';
+import { ModelSession, OutOfMemoryError } from '@app/diffusion';
 import { Arena } from '../../apps/inference/src/engine/arena';
 import type { Drawing } from '../../apps/inference/src/engine/engine';
 import { Engine } from '../../apps/inference/src/engine/engine';
 import { EngineBrokenError } from '../../apps/inference/src/engine/engine-errors';
+import { EngineLoop } from '../../apps/inference/src/engine/engine-loop';
 import type { DrawRequest, EngineStep, DrawnModel, RgbPicture } from '../../apps/inference/src/engine/engine-protocol';
 import { bytesPerRow, decodeBytes } from '../../apps/inference/src/engine/picture-memory';
 import { threadFile } from '../support/inference';
-import { failingAtRows } from '../support/onnx';
+import { failingAtRows, usingFirstTimestep } from '../support/onnx';
+import { until } from '../support/until';
 
 const plainFolder = join(__dirname, '..', 'golden', 'models', 'tiny', 'sd15-diffusers');
 const source = (name: string, folder: string): DrawnModel => ({ key: name, name, folder, hash: name.padEnd(64, '0') });
@@ -82,6 +85,41 @@ describe('an engine whose memory does not suffice', () => {
     steps.length = 0;
     expect(await draw({ numImages: 3 }, { model })).toEqual(expected);
     expect(steps.map(({ rows }) => rows)).toEqual(Array.from({ length: 3 * request.numInferenceSteps }, () => 2));
+  });
+
+  it('learns how many rows a call may have once, also where all rows have one timestep', async () => {
+    const lockstep = join(folder, 'lockstep');
+    cpSync(plainFolder, lockstep, { recursive: true });
+    const unet = join(lockstep, 'unet', 'model.onnx');
+    writeFileSync(unet, usingFirstTimestep(readFileSync(unet)));
+    const { run } = ModelSession.prototype;
+    let failures = 0;
+    jest.spyOn(ModelSession.prototype, 'run').mockImplementation(async function (this: ModelSession, feeds, output) {
+      if (feeds.sample === undefined || feeds.sample.dims[0] <= 4) return run.call(this, feeds, output);
+      failures++;
+      throw new OutOfMemoryError('out of memory');
+    });
+    const said: string[] = [];
+    const options = { device: 'cpu', intraOpNumThreads: 1, cacheDir: join(folder, 'cache') } as const;
+    const loop = new EngineLoop(
+      options,
+      2 ** 30,
+      ({ type }) => said.push(type),
+      () => undefined,
+    );
+    // As many steps as these have other timesteps.
+    for (const numInferenceSteps of [5, 6, 7]) {
+      const values = { ...request, numImages: 3, numInferenceSteps };
+      const model = source('lockstep', lockstep);
+      const cancel = new SharedArrayBuffer(4);
+      loop.add({ type: 'draw', id: numInferenceSteps, owner: 'one', model, request: values, cancel });
+      const ends = said.length;
+      await until(async () => said.slice(ends).some((type) => /^(done|failed)$/.test(type)), 'it is drawn');
+    }
+    await loop.close();
+    jest.restoreAllMocks();
+    expect(said).not.toContain('failed');
+    expect(failures).toBe(1);
   });
 
   it('fails a picture that is too large by itself only after it was tried with nothing beside it', async () => {

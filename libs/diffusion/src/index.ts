@@ -17,6 +17,7 @@ export { AbortError } from './pipelines/abort-error';
 export type { ModelFacts } from './pipelines/model-facts';
 export { modelWidths } from './pipelines/model-widths';
 export type { ModelWidths } from './pipelines/model-widths';
+export { kindOf } from './pipelines/renderer';
 export type { Renderer } from './pipelines/renderer';
 export { RequestError } from './request-error';
 export { StableDiffusionPipeline } from './pipelines/stable-diffusion-pipeline';

@@ -6,26 +6,26 @@ const weight = 0.25;
  * within a few calls.
  */
 const mostOfAverage = 2;
-/** A measurement is forgotten when so many other calls of the group have come since, so that one bad measurement does not stick. */
+/** A measurement is forgotten when so many other calls of the kind have come since, so that one bad measurement does not stick. */
 const keptCalls = 300;
-/** Groups are as many as there are models, sizes and prompt lengths; those that were used longest ago are forgotten. */
-const keptGroups = 100;
+/** Kinds are as many as there are models, sizes and prompt lengths; those that were used longest ago are forgotten. */
+const keptKinds = 100;
 
-/** Calls of one group with one number of rows. */
+/** Calls of one kind with one number of rows. */
 interface Measured {
   /** Undefined after the first call, which is slower than the next ones and does not count. */
   ms?: number;
-  /** The number of the group's calls at the last of these. */
+  /** The number of the kind's calls at the last of these. */
   at: number;
 }
 
-/** What calls of the U-Net take, by their group of pictures and their rows, and what decoding takes, as measured of late. */
+/** What calls of the U-Net take, by their kind of picture and their rows, and what decoding takes, as measured of late. */
 export class CallTimes {
-  private readonly groups = new Map<string, { calls: number; byRows: Map<number, Measured> }>();
+  private readonly kinds = new Map<string, { calls: number; byRows: Map<number, Measured> }>();
   private lastRowMs = 0;
   private lastDecodeMs = 0;
 
-  /** What a row of a call takes at present, whatever its group; 0 until that is known. */
+  /** What a row of a call takes at present, whatever its kind; 0 until that is known. */
   get rowMs(): number {
     return this.lastRowMs;
   }
@@ -39,11 +39,11 @@ export class CallTimes {
     this.lastDecodeMs = averaged(this.lastDecodeMs || undefined, ms);
   }
 
-  note(group: string, rows: number, ms: number): void {
-    const times = this.groups.get(group) ?? { calls: 0, byRows: new Map<number, Measured>() };
-    this.groups.delete(group);
-    this.groups.set(group, times);
-    if (this.groups.size > keptGroups) this.groups.delete(this.groups.keys().next().value!);
+  note(kind: string, rows: number, ms: number): void {
+    const times = this.kinds.get(kind) ?? { calls: 0, byRows: new Map<number, Measured>() };
+    this.kinds.delete(kind);
+    this.kinds.set(kind, times);
+    if (this.kinds.size > keptKinds) this.kinds.delete(this.kinds.keys().next().value!);
     const before = times.byRows.get(rows);
     times.calls++;
     if (!before) times.byRows.set(rows, { at: times.calls });
@@ -58,19 +58,19 @@ export class CallTimes {
    * one and a half times as long. Until that is measured, it is taken to be so.
    * @param rows of one picture
    */
-  isSharingSooner(group: string, rows: number): boolean {
-    const [one, both] = [this.msOf(group, rows), this.msOf(group, 2 * rows)];
+  isSharingSooner(kind: string, rows: number): boolean {
+    const [one, both] = [this.msOf(kind, rows), this.msOf(kind, 2 * rows)];
     return one === undefined || both === undefined || both < 1.5 * one;
   }
 
   /** Whether a row of a call of so many takes clearly less time than one of half as many; false until both are measured. */
-  isCheaperPerRow(group: string, rows: number): boolean {
-    const [half, all] = [this.msOf(group, rows / 2), this.msOf(group, rows)];
+  isCheaperPerRow(kind: string, rows: number): boolean {
+    const [half, all] = [this.msOf(kind, rows / 2), this.msOf(kind, rows)];
     return half !== undefined && all !== undefined && all < 0.9 * 2 * half;
   }
 
-  private msOf(group: string, rows: number): number | undefined {
-    const times = this.groups.get(group);
+  private msOf(kind: string, rows: number): number | undefined {
+    const times = this.kinds.get(kind);
     const measured = times?.byRows.get(rows);
     return measured && times!.calls - measured.at < keptCalls ? measured.ms : undefined;
   }

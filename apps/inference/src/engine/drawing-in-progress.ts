@@ -1,4 +1,5 @@
 import type { RgbImage, StableDiffusionPipeline, TextToImageRequest, Trajectory } from '@app/diffusion';
+import { kindOf } from '@app/diffusion';
 import type { DrawingProgress, DrawRequest, EngineCommand } from './engine-protocol';
 import type { LoadedModel } from './loaded-model';
 import { seedOf } from './seed';
@@ -78,12 +79,13 @@ export class DrawingInProgress implements Candidate {
     return this.images.filter((image) => image !== undefined);
   }
 
-  get pictures(): { group: string; rows: number; trajectory: Trajectory }[] {
+  get pictures(): { group: string; kind: string; rows: number; trajectory: Trajectory }[] {
     return this.trajectories
       .filter((trajectory) => !trajectory.done && !this.underWay.has(trajectory))
       .sort((a, b) => a.remainingSteps - b.remainingSteps)
       .map((trajectory) => ({
         group: this.groupOf(trajectory),
+        kind: this.kindOf(trajectory),
         rows: trajectory.rows,
         trajectory,
       }));
@@ -92,6 +94,11 @@ export class DrawingInProgress implements Candidate {
   /** Pictures of one group may share a call; equal sizes of two models share nothing. */
   groupOf(trajectory: Trajectory): string {
     return `${this.command.model.key} ${this.pipeline.groupOf(trajectory)}`;
+  }
+
+  /** Calls of pictures of one kind take equally long, and equal memory: what is learnt of one holds for all. */
+  kindOf(trajectory: Trajectory): string {
+    return `${this.command.model.key} ${kindOf(trajectory)}`;
   }
 
   /** Steps that its pictures have behind them, in the mean. */

@@ -12,7 +12,7 @@ import { Lanes } from './lanes';
 import type { LoadingOptions } from './model-loading';
 import { ModelRegistry } from './model-registry';
 import { OneAtATime } from './one-at-a-time';
-import { Pieces, timesGroup } from './pieces';
+import { Pieces, timesKind } from './pieces';
 import { RowLimits } from './row-limits';
 import { chooseTurn, inOrder, notAhead } from './turn';
 
@@ -52,7 +52,7 @@ export class EngineLoop {
     );
     this.rowLimits = new RowLimits(options.device, {
       callBytes: (key, decoding, lane) => this.registry.callBytes(key, decoding, lane),
-      isCheaperPerRow: (group, count) => this.callTimes.isCheaperPerRow(group, count),
+      isCheaperPerRow: (kind, count) => this.callTimes.isCheaperPerRow(kind, count),
     });
     const { device, intraOpNumThreads: threads } = options;
     this.lanes = Lanes.of(device, threads, memoryBytes, onLost);
@@ -158,7 +158,7 @@ export class EngineLoop {
     const turn = chooseTurn(denoising, {
       decodeRows,
       maxRows: (group) => this.maxRows(group, lane),
-      isSharingSooner: (group, rows) => this.callTimes.isSharingSooner(timesGroup(group, lane), rows),
+      isSharingSooner: (kind, rows) => this.callTimes.isSharingSooner(timesKind(kind, lane), rows),
     });
     return turn.length > 0 ? () => this.pieces.step(turn, lane) : undefined;
   }
@@ -188,7 +188,8 @@ export class EngineLoop {
     const rowsIn = (drawing: DrawingInProgress) =>
       drawing.undecoded.reduce((sum, each) => sum + (drawing.groupOf(each) === group ? each.rows : 0), 0);
     const member = this.drawings.find((drawing) => rowsIn(drawing) > 0)!;
-    const most = this.rowLimits.of(group, member, lane);
+    const kind = member.kindOf(member.undecoded.find((each) => member.groupOf(each) === group)!);
+    const most = this.rowLimits.of(kind, member, lane);
     if (lane === undefined) return most;
     const rows = this.drawings.reduce((sum, drawing) => sum + rowsIn(drawing), 0);
     return Math.min(most, Math.ceil(rows / laneCount));

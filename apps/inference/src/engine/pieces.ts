@@ -31,16 +31,16 @@ export interface PiecesHost {
 }
 
 /** Calls of a lane take other times than those of all threads. */
-export const timesGroup = (group: string, lane: number | undefined): string =>
-  lane === undefined ? group : `${group} in a lane`;
+export const timesKind = (kind: string, lane: number | undefined): string =>
+  lane === undefined ? kind : `${kind} in a lane`;
 
 /** The part of the engine that a piece of work has. */
 const shareOf = (lane: number | undefined): number => (lane === undefined ? 1 : 1 / laneCount);
 
 /** The pieces of an engine's work: a call of the U-Net, and decoding a picture. Each reports how it went and never throws. */
 export class Pieces {
-  /** Groups of which a shared call failed, and none of its drawings alone so far. */
-  private readonly unexplained = new Set<string>();
+  /** Kinds of which a shared call failed, and none of its drawings alone so far, with the rows of that call. */
+  private readonly unexplained = new Map<string, number>();
 
   constructor(private readonly host: PiecesHost) {}
 
@@ -50,7 +50,7 @@ export class Pieces {
     const [{ candidate: first, pictures: firstPictures }] = turn;
     const trajectories = turn.flatMap(({ pictures }) => pictures.map(({ trajectory }) => trajectory));
     const rows = trajectories.reduce((sum, trajectory) => sum + trajectory.rows, 0);
-    const { group } = firstPictures[0];
+    const { kind } = firstPictures[0];
     let startedAt = performance.now();
     try {
       await this.underWay(turn, async () => {
@@ -63,8 +63,10 @@ export class Pieces {
     }
     const stepMs = performance.now() - startedAt;
     const engineMs = stepMs * shareOf(lane);
-    callTimes.note(timesGroup(group, lane), rows, engineMs);
-    this.host.rowLimits.noteCall(group);
+    callTimes.note(timesKind(kind, lane), rows, engineMs);
+    this.host.rowLimits.noteCall(kind);
+    // Alone each may go well where all together do not.
+    if (turn.length > 1 && rows >= (this.unexplained.get(kind) ?? Infinity)) this.unexplained.delete(kind);
     for (const { candidate, pictures } of turn) {
       const ms = (engineMs * pictures.reduce((sum, picture) => sum + picture.rows, 0)) / rows;
       candidate.computeMs += ms;
@@ -144,18 +146,18 @@ export class Pieces {
    */
   private async stepFailed(turn: readonly DrawingTurn[], rows: number, error: unknown, lane?: number): Promise<void> {
     const [{ candidate: first, pictures }] = turn;
-    const [{ group, rows: rowsOfPicture }] = pictures;
+    const [{ kind, rows: rowsOfPicture }] = pictures;
     if (turn.some(({ candidate }) => isSpoilt(candidate))) return this.beginAnew(turn, error);
-    const halve = (): boolean => this.host.rowLimits.halve(group, rows, rowsOfPicture);
+    const halve = (): boolean => this.host.rowLimits.halve(kind, rows, rowsOfPicture);
     if (error instanceof OutOfMemoryError && halve()) return;
     if (turn.length === 1) {
-      this.unexplained.delete(group);
+      this.unexplained.delete(kind);
       if (error instanceof NotFiniteError || !halve()) await this.endUnlessRoom(first, error, lane);
       return;
     }
     for (const { candidate } of turn) candidate.isSuspect = true;
-    if (this.unexplained.has(group)) halve();
-    this.unexplained.add(group);
+    if (this.unexplained.has(kind)) halve();
+    this.unexplained.set(kind, rows);
   }
 
   /** Draws anew what a failed step has spoilt, with nothing beside it; the others go on. */

@@ -17,12 +17,12 @@ export interface RowLimitFacts {
    */
   callBytes: (key: string, decoding: number, lane?: number) => number;
   /** Whether a row of a call of so many takes clearly less time than one of half as many, as measured. */
-  isCheaperPerRow: (group: string, rows: number) => boolean;
+  isCheaperPerRow: (kind: string, rows: number) => boolean;
 }
 
-/** How many rows one call of the U-Net may have, for each group of pictures: as many as memory allows, and what earlier calls have shown. */
+/** How many rows one call of the U-Net may have, for each kind of picture: as many as memory allows, and what earlier calls have shown. */
 export class RowLimits {
-  /** Rows of the groups of which a larger call failed, and how many calls have gone well since. */
+  /** Rows of the kinds of which a larger call failed, and how many calls have gone well since. */
   private readonly learnt = new Map<string, { rows: number; calls: number }>();
 
   constructor(
@@ -32,34 +32,34 @@ export class RowLimits {
 
   /**
    * Never less than one, so that a picture is tried in any case.
-   * @param drawing one with pictures of this group
+   * @param drawing one with pictures of this kind
    * @param lane by which the call is made; without one, by all threads
    */
-  of(group: string, { pipeline: { facts }, command: { model, request } }: Drawn, lane?: number): number {
+  of(kind: string, { pipeline: { facts }, command: { model, request } }: Drawn, lane?: number): number {
     const bytes = this.facts.callBytes(model.key, decodeBytes(facts, request), lane);
     const fitting = Math.floor(bytes / bytesPerRow(facts, request));
-    const most = lane === undefined ? this.most(group) : Math.floor(this.most(group) / laneCount);
-    return Math.max(1, Math.min(most, this.learnt.get(group)?.rows ?? Infinity, fitting));
+    const most = lane === undefined ? this.most(kind) : Math.floor(this.most(kind) / laneCount);
+    return Math.max(1, Math.min(most, this.learnt.get(kind)?.rows ?? Infinity, fitting));
   }
 
   /**
-   * Halves the rows of a group of which a call with `rows` rows failed for their number.
+   * Halves the rows of a kind of which a call with `rows` rows failed for their number.
    * @returns whether that helps: a picture’s own rows cannot be parted
    */
-  halve(group: string, rows: number, rowsOfPicture: number): boolean {
+  halve(kind: string, rows: number, rowsOfPicture: number): boolean {
     if (rows <= rowsOfPicture) return false;
-    this.learnt.set(group, { rows: Math.max(rowsOfPicture, Math.floor(rows / 2)), calls: 0 });
+    this.learnt.set(kind, { rows: Math.max(rowsOfPicture, Math.floor(rows / 2)), calls: 0 });
     return true;
   }
 
-  /** A call of this group went well. */
-  noteCall(group: string): void {
-    const learnt = this.learnt.get(group);
-    if (learnt && ++learnt.calls >= keptCalls) this.learnt.delete(group);
+  /** A call of this kind went well. */
+  noteCall(kind: string): void {
+    const learnt = this.learnt.get(kind);
+    if (learnt && ++learnt.calls >= keptCalls) this.learnt.delete(kind);
   }
 
-  private most(group: string): number {
+  private most(kind: string): number {
     if (this.device === 'cpu') return maxRows.cpu;
-    return this.facts.isCheaperPerRow(group, maxRows.gpu) ? 2 * maxRows.gpu : maxRows.gpu;
+    return this.facts.isCheaperPerRow(kind, maxRows.gpu) ? 2 * maxRows.gpu : maxRows.gpu;
   }
 }

@@ -17,7 +17,7 @@ function drawing(name: string, left: number, change: Partial<Candidate> & { coun
     undecoded: Array.from({ length: count }),
     passedOver: 0,
     isSuspect: false,
-    pictures: Array.from({ length: count }, () => ({ group: 'square', rows: 2 })),
+    pictures: Array.from({ length: count }, () => ({ group: 'square', kind: 'square', rows: 2 })),
     ...rest,
   };
 }
@@ -58,7 +58,7 @@ describe(chooseTurn.name, () => {
   });
 
   it('counts those that were passed over in its own group only', () => {
-    const wide = { pictures: [{ group: 'wide', rows: 2 }], passedOver: 31 };
+    const wide = { pictures: [{ group: 'wide', kind: 'wide', rows: 2 }], passedOver: 31 };
     const first = drawing('first', 20, { passedOver: 40 });
     const others = [drawing('wide 1', 20, wide), drawing('wide 2', 20, wide), drawing('wide 3', 20, wide)];
     expect(turnOf([first, drawing('second', 30), ...others])).toEqual(['firstx1']);
@@ -88,7 +88,7 @@ describe(chooseTurn.name, () => {
   });
 
   it('shares a call only between pictures of one group, that of the first', () => {
-    const wide = { pictures: [{ group: 'wide', rows: 2 }] };
+    const wide = { pictures: [{ group: 'wide', kind: 'wide', rows: 2 }] };
     expect(turnOf([...many(8, 20), drawing('wide', 10, wide)])).toEqual(['widex1']);
     expect(turnOf([...many(8, 20), drawing('wide', 30, wide)])).toHaveLength(8);
   });
@@ -96,9 +96,9 @@ describe(chooseTurn.name, () => {
   it('takes only those pictures of a drawing that are of the group', () => {
     const mixed = drawing('mixed', 20, {
       pictures: [
-        { group: 'at 7', rows: 2 },
-        { group: 'at 7', rows: 2 },
-        { group: 'at 9', rows: 2 },
+        { group: 'at 7', kind: 'square', rows: 2 },
+        { group: 'at 7', kind: 'square', rows: 2 },
+        { group: 'at 9', kind: 'square', rows: 2 },
       ],
     });
     expect(turnOf([mixed])).toEqual(['mixedx2']);
@@ -141,7 +141,7 @@ describe(passedOverAfter.name, () => {
     const long = drawing('long', 25);
     const turns: string[] = [];
     for (let i = 0; i < 130; i++) {
-      const short = drawing(`short ${i}`, 3, { pictures: [{ group: 'wide', rows: 2 }], owner: 'long' });
+      const short = drawing(`short ${i}`, 3, { pictures: [{ group: 'wide', kind: 'wide', rows: 2 }], owner: 'long' });
       const [{ candidate }] = chooseTurn(inOrder([long, short], { decodeRows: 0 }), {
         ...{ decodeRows: 0, maxRows: () => 16, isSharingSooner: () => false },
       });

@@ -12,7 +12,13 @@ export interface Candidate {
   /** Set after a failed call that it shared: the next one shows whose fault it was. */
   isSuspect: boolean;
   /** Its pictures that are not done, those that have most steps behind them first. */
-  pictures: readonly { group: string; rows: number }[];
+  pictures: readonly {
+    /** Of those that may share a call. */
+    group: string;
+    /** Of those whose calls take equally long. */
+    kind: string;
+    rows: number;
+  }[];
 }
 
 /** What one call of the U-Net advances: pictures of one group. */
@@ -51,7 +57,7 @@ export interface TurnFacts extends DecodingFacts {
   /** Rows of one call; a picture that has more is drawn alone. */
   maxRows: (group: string) => number;
   /** Whether pictures of so many rows are done sooner in the mean if they share calls than one after the other. */
-  isSharingSooner: (group: string, rows: number) => boolean;
+  isSharingSooner: (kind: string, rows: number) => boolean;
 }
 
 /** Those whose owner is not ahead of the others: at least one, if there is any. */
@@ -90,7 +96,7 @@ export function chooseTurn<C extends Candidate>(
 ): Turn<C>[] {
   const leader = ordered.find(({ isSuspect }) => isSuspect) ?? ordered[0];
   if (!leader) return [];
-  const [{ group, rows }] = leader.pictures;
+  const [{ group, kind, rows }] = leader.pictures;
   const most = maxRows(group);
   if (leader.isSuspect) return fill([leader], group, most);
 
@@ -100,7 +106,7 @@ export function chooseTurn<C extends Candidate>(
     .filter((candidate) => isOverdue(candidate) || workOf(candidate, decodeRows) <= longest);
   const isFull = sharing.reduce((sum, candidate) => sum + rowsIn(candidate, group), 0) >= most;
   const sooner = Math.max(1, sharing.filter(isOverdue).length, sharing.length - 1);
-  return fill(isFull || isSharingSooner(group, rows) ? sharing : sharing.slice(0, sooner), group, most);
+  return fill(isFull || isSharingSooner(kind, rows) ? sharing : sharing.slice(0, sooner), group, most);
 }
 
 function rowsIn({ pictures }: Candidate, group: string): number {

@@ -9,6 +9,11 @@ import type { Trajectory } from './trajectory';
 /** Sizes and prompt lengths whose inputs are kept for the next step. */
 const keptBatches = 4;
 
+/** Equal for pictures of one size and prompt length, whose rows a call takes equally long for, and equal memory, at any timestep. */
+export function kindOf({ shape, prompt }: Pick<Trajectory, 'shape' | 'prompt'>): string {
+  return [...shape, prompt.tokens].join('x');
+}
+
 /** Moves pictures on and decodes them, by one U-Net and one decoder. A picture may go from one renderer of a model to another between two steps. */
 export class Renderer {
   readonly #batches = new Map<string, RowBatch>();
@@ -21,8 +26,8 @@ export class Renderer {
 
   /** Pictures with the same group may share a call. */
   groupOf({ shape, prompt, timestep }: Pick<Trajectory, 'shape' | 'prompt' | 'timestep'>): string {
-    const place = [...shape, prompt.tokens].join('x');
-    return this.unet.takesTimestepPerRow ? place : `${place} at ${timestep}`;
+    const kind = kindOf({ shape, prompt });
+    return this.unet.takesTimestepPerRow ? kind : `${kind} at ${timestep}`;
   }
 
   /** Moves pictures of one group on by one call of the U-Net. */
@@ -40,9 +45,9 @@ export class Renderer {
     return this.vaeDecoder.decode(latents, shape);
   }
 
-  #batchOf({ shape, prompt: { tokens } }: Trajectory): RowBatch {
-    const key = [...shape, tokens].join('x');
-    const batch = this.#batches.get(key) ?? new RowBatch(this.unet, shape, tokens, this.facts.hiddenWidth);
+  #batchOf({ shape, prompt }: Trajectory): RowBatch {
+    const key = kindOf({ shape, prompt });
+    const batch = this.#batches.get(key) ?? new RowBatch(this.unet, shape, prompt.tokens, this.facts.hiddenWidth);
     // The one that was used last stays for longest.
     this.#batches.delete(key);
     this.#batches.set(key, batch);
