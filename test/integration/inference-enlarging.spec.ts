@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
+import { OutOfMemoryError } from '@app/diffusion';
 import type { DrawCommand } from '../../apps/inference/src/engine/drawing-in-progress';
 import { DrawingInProgress } from '../../apps/inference/src/engine/drawing-in-progress';
 import { EngineLoop } from '../../apps/inference/src/engine/engine-loop';
@@ -56,6 +57,7 @@ describe(Enlarging.name, () => {
         shares,
         device,
         waiting: () => drawing,
+        isDrawing: () => drawing.length > 0,
         rowMs: () => 1,
         report,
         left: (owner) => void (enlarging.has(owner) || shares.leave(owner)),
@@ -106,6 +108,33 @@ describe(Enlarging.name, () => {
     expect(tiles.mock.calls.length).toBeGreaterThan(2);
     expect(tiles.mock.calls.length).toBeLessThan(15);
     shares.charge('two', 2e6);
+    enlarging.wake();
+    await untilTold('1: done');
+    await enlarging.close();
+  });
+
+  it('tries with nothing beside it what ran out of memory beside others', async () => {
+    let tries = 0;
+    const { enlarging, told, add, untilTold, drawing } = setUp({
+      upscaler: {
+        ...slowUpscaler(1, () => undefined),
+        async enlarge(picture) {
+          tries++;
+          if (drawing.length > 0) throw new OutOfMemoryError('out of memory');
+          return picture;
+        },
+      },
+    });
+    drawing.push({ owner: 'two' });
+    add(1, 'one', 1);
+    await until(async () => enlarging.isAlone, 'it waits for the others');
+    for (let turn = 0; turn < 5; turn++) {
+      enlarging.wake();
+      await setImmediate();
+    }
+    expect(tries).toBe(1);
+    expect(told).toEqual([]);
+    drawing.length = 0;
     enlarging.wake();
     await untilTold('1: done');
     await enlarging.close();

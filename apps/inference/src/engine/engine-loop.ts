@@ -59,7 +59,7 @@ export class EngineLoop {
     const loading = { ...options, sharedSessions: new SharedSessions(), ...(this.lanes && { lanes: this.lanes }) };
     this.admission = new Admission(loading, this.registry, {
       isIdle: () => this.drawings.length === 0 && this.places.areIdle && this.enlarging.modelsInUse.length === 0,
-      isAlone: () => this.drawings.some(({ command }) => command.alone),
+      isAlone: () => this.enlarging.isAlone || this.drawings.some(({ command }) => command.alone),
       begun: (drawing) => this.begin(drawing),
       failed: (command, error) => this.fail(command, error),
       isMerging: ({ id }) => {
@@ -72,6 +72,7 @@ export class EngineLoop {
     const { registry, shares, device: work } = this;
     this.enlarging = new Enlarging(options, {
       ...{ registry, shares, device: work, report, left },
+      isDrawing: () => this.drawings.length > 0,
       waiting: () => this.waiting(),
       rowMs: () => this.callTimes.rowMs,
     });

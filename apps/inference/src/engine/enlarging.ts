@@ -16,6 +16,8 @@ interface Entry {
   source: UpscalerSource;
   pictures: readonly RgbImage[];
   enlarged: number;
+  /** Whether nothing else may be drawn or enlarged beside it: beside others it ran out of memory, here or when it was drawn. */
+  alone: boolean;
 }
 
 /** What enlarging has to know of the engine, and what it tells it. */
@@ -24,6 +26,8 @@ export interface EnlargingHost {
   shares: EngineShares;
   /** By which all work of the device is done. */
   device: OneAtATime;
+  /** Whether anything is being drawn. */
+  isDrawing: () => boolean;
   /** Drawings that have something to draw, each with its owner, and what a row of a call takes: by these a tile waits for its turn. */
   waiting: () => readonly { owner: string }[];
   rowMs: () => number;
@@ -54,13 +58,19 @@ export class Enlarging {
     return this.entries.map(({ source }) => source.key);
   }
 
+  /** Whether what is being enlarged, or waits for it, wants nothing beside it. */
+  get isAlone(): boolean {
+    return this.entries.some(({ alone }) => alone);
+  }
+
   has(owner: string): boolean {
     return this.entries.some(({ drawing }) => drawing.owner === owner);
   }
 
   /** Enlarges, and reports how it went. @param drawing with all its pictures decoded */
   add(drawing: DrawingInProgress, source: UpscalerSource): void {
-    this.entries.push({ drawing, source, pictures: drawing.decoded, enlarged: 0 });
+    const alone = drawing.command.alone ?? false;
+    this.entries.push({ drawing, source, pictures: drawing.decoded, enlarged: 0, alone });
     this.running ??= this.run().finally(() => (this.running = undefined));
   }
 
@@ -85,19 +95,25 @@ export class Enlarging {
   private async run(): Promise<void> {
     for (let entry = this.next(); entry; entry = this.next())
       try {
+        if (entry.alone && this.host.isDrawing()) {
+          await this.turn();
+          continue;
+        }
         await this.enlargeNext(entry);
         if (entry.enlarged === entry.pictures.length) this.done(entry);
       } catch (error) {
-        // Idle models make room, and the picture is tried again.
+        // Idle models make room, and the picture is tried again; then with nothing beside it.
         if (error instanceof OutOfMemoryError && (await this.host.registry.releaseIdle())) continue;
-        this.fail(entry, error);
+        if (error instanceof OutOfMemoryError && !entry.alone && this.hasOthers) entry.alone = true;
+        else this.fail(entry, error);
       }
   }
 
   private next(): Entry | undefined {
     this.endAborted();
     const had = ({ drawing }: Entry): number => this.host.shares.of(drawing.owner);
-    return this.entries.reduce<Entry | undefined>(
+    const beside = this.entries.filter(({ alone }) => !alone);
+    return (beside.length > 0 ? beside : this.entries).reduce<Entry | undefined>(
       (least, entry) => (least && had(least) <= had(entry) ? least : entry),
       undefined,
     );
@@ -150,7 +166,16 @@ export class Enlarging {
       const owners = new Set(drawn.map((each) => each.owner)).size;
       return performance.now() - startedAt < 2 * owners * this.tileMs;
     };
-    while (isHeld()) await new Promise<void>((resolve) => (this.onTurn = resolve));
+    while (isHeld()) await this.turn();
+  }
+
+  /** Resolves at the next turn of what is drawn. */
+  private turn(): Promise<void> {
+    return new Promise((resolve) => (this.onTurn = resolve));
+  }
+
+  private get hasOthers(): boolean {
+    return this.host.isDrawing() || this.entries.length > 1;
   }
 
   private done(entry: Entry): void {
