@@ -136,8 +136,8 @@ export class EngineLoop {
     const pictures = this.drawings.reduce((sum, { undecoded }) => sum + undecoded.length, 0);
     const isAlone = this.drawings.some(({ command }) => command.alone);
     if (pictures < laneCount || isAlone || this.enlarging.modelsInUse.length > 0) return false;
-    // Each is asked, because that is how its lanes are loaded.
-    if (this.drawings.filter(({ model }) => !model.inLanes).length > 0) return false;
+    for (const { model } of this.drawings) model.openLanes();
+    if (this.drawings.some(({ model }) => !model.inLanes)) return false;
     return this.drawings.every((drawing) => this.pieces.hasRoomInLanes(drawing));
   }
 

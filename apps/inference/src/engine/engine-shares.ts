@@ -1,7 +1,8 @@
 /**
- * Time of the engine that each owner's drawings have had, counted so that owners who draw at the same time can be compared: who
- * enters starts level with the owner who has had least, but not behind where it was when it left (start-time fair queuing; Goyal,
- * Vin, Cheng 1996). So an owner of many short drawings does not begin anew with each.
+ * How much time of the engine each owner has had, so that the one who has had less goes first. An owner who begins to draw counts as
+ * having had as much as the drawing owner who has had least: idle time earns nothing. One who comes back soon keeps what it had, if
+ * that is more, so that an owner of many short drawings does not begin anew with each. Source: start-time fair queuing (Goyal, Vin,
+ * Cheng 1996).
  */
 export class EngineShares {
   private readonly ms = new Map<string, number>();

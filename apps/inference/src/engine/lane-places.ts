@@ -1,4 +1,7 @@
-/** Pieces of work that a processor does side by side: calls of half the threads each do more together than one after the other with all. */
+/**
+ * How many pieces of work an engine on the processor does side by side. Two calls at a time, each with half of the threads, are done
+ * sooner than the same two one after the other, each with all threads.
+ */
 export const laneCount = 2;
 
 /**

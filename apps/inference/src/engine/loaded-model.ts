@@ -13,17 +13,20 @@ export class LoadedModel implements Releasable {
     private readonly open?: () => Promise<readonly DrawingGraphs<GraphSession>[]>,
   ) {}
 
-  /** A renderer for each lane; undefined if there is none yet. The first question loads them. */
+  /** A renderer for each lane; undefined if there is none yet. */
   get inLanes(): readonly Renderer[] | undefined {
-    if (this.open && !this.opening) {
-      this.opening = this.open();
-      this.opening.then(
-        (graphs) => (this.renderers = graphs.map((each) => this.pipeline.rendererOver(each))),
-        // For want of memory, or because its files are gone: it is drawn without lanes.
-        () => undefined,
-      );
-    }
     return this.renderers;
+  }
+
+  /** Begins to load it into the lanes, unless that was begun before or it is not for lanes. */
+  openLanes(): void {
+    if (!this.open || this.opening) return;
+    this.opening = this.open();
+    this.opening.then(
+      (graphs) => (this.renderers = graphs.map((each) => this.pipeline.rendererOver(each))),
+      // For want of memory, or because its files are gone: it is drawn without lanes.
+      () => undefined,
+    );
   }
 
   async release(): Promise<void> {

@@ -2,7 +2,10 @@ import type { DrawingInProgress } from './drawing-in-progress';
 import { laneCount } from './lane-places';
 import { bytesPerRow, decodeBytes } from './picture-memory';
 
-/** Rows of one call of the U-Net. On the CPU a call of more takes no less time for each; on a GPU twice as many may, if these did. */
+/**
+ * The most rows of one call of the U-Net. On the CPU a row of a larger call takes as long as one of these. On a GPU it may take less:
+ * where a row of 32 was clearly cheaper than one of 16, a call may have twice as many.
+ */
 const maxRows = { cpu: 16, gpu: 32 };
 /** After so many calls a larger one is tried again: what it lacked may have been another process's for a while. */
 const keptCalls = 1_000;

@@ -28,15 +28,16 @@ export interface Turn<C extends Candidate> {
 }
 
 /**
- * An owner whose pictures have had engine time for so many more rows than another's waits for them to catch up: for about three
- * pictures, because who finishes one picture before beginning the next makes everybody's mean wait shorter.
+ * An owner waits once it has had the time of so many rows more than another who has something to draw. A smaller number would make
+ * the owners' pictures take turns at every step, so that all end late; with this one a picture is mostly finished first. It is three
+ * guided pictures of 20 steps, or two of the 30 that are the default: two rows each step.
  */
 const aheadRows = 120;
-/** A drawing that is passed over so often is part of the next turn of its owner. */
+/** A drawing counts as overdue when others have gone before it so often; then it is part of the next call of its owner. */
 const mostPassedOver = 30;
-/** How many times of being passed over a turn makes up for: a drawing that has waited long has every fourth turn from then on, however many shorter ones come. */
+/** Each call with an overdue drawing takes so much from that count. Calls without it add one, so it has every fourth call, however many shorter ones come. */
 const madeUpByTurn = 3;
-/** A drawing that has so many times as much left as the leader lets the leader go first: a shared call would take the leader longer. */
+/** Who has more than so many times the leader's whole work left does not share the leader's call, which would only take longer for it. */
 const shortFactor = 1.5;
 
 /** What owners have had of the engine. */
