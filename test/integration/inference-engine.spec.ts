@@ -12,7 +12,7 @@ import type {
   ModelLoaded,
   RgbPicture,
 } from '../../apps/inference/src/engine/engine-protocol';
-import { threadFile } from '../support/inference';
+import { givingUpThreadFile, threadFile } from '../support/inference';
 import { psnr } from '../support/psnr';
 import { shareGraphs } from '../support/shared-graphs';
 import { until } from '../support/until';
@@ -102,7 +102,17 @@ describe(Engine.name, () => {
     expect(progress.map(({ step }) => step)).toEqual(Array.from({ length: total }, (_, i) => i + 1));
   });
 
-  it('stops within a step of an abort, and draws the next request', async () => {
+  it('makes no other step for a drawing that was given up', async () => {
+    const giving = new Engine({ ...options(), threadFile: givingUpThreadFile, onLoaded: () => undefined });
+    const steps: number[] = [];
+    const onProgress = ({ step }: DrawingProgress): void => void steps.push(step);
+    const drawing = draw({ prompt: 'until step 5', numInferenceSteps: 50 }, { onProgress }, giving);
+    await expect(drawing).rejects.toThrow(DrawingAbortedError);
+    expect(steps).toEqual([1, 2, 3, 4, 5]);
+    await giving.close();
+  });
+
+  it('stops at an abort long before its end, and draws the next request', async () => {
     const stop = new AbortController();
     const steps: number[] = [];
     const drawing = draw(

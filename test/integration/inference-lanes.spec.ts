@@ -11,8 +11,9 @@ import type {
   DrawnModel,
   RgbPicture,
 } from '../../apps/inference/src/engine/engine-protocol';
-import { dyingLaneFile, hangingLaneFile, threadFile } from '../support/inference';
+import { dyingLaneFile, givingUpThreadFile, hangingLaneFile, threadFile } from '../support/inference';
 import { shareGraphs } from '../support/shared-graphs';
+import { until } from '../support/until';
 
 const folder = join(__dirname, '..', 'golden', 'models', 'tiny', 'sd15-diffusers');
 const tiny: DrawnModel = { key: 'tiny', name: 'tiny', folder, hash: 'a'.repeat(64) };
@@ -80,7 +81,10 @@ describe('an engine with two threads, which draws several pictures in lanes', ()
 
   /** The lanes are loaded while the first pictures that could use them are drawn. */
   async function untilLanesAreUsed(by: Engine): Promise<void> {
-    while (!steps.some(isInLane)) await draw({ numImages: 2, numInferenceSteps: 50 }, {}, by);
+    await until(async () => {
+      await draw({ numImages: 2, numInferenceSteps: 50 }, {}, by);
+      return steps.some(isInLane);
+    }, 'its lanes are used');
   }
 
   it('draws one picture with all threads, and several in lanes, each the same to the last bit', async () => {
@@ -105,12 +109,14 @@ describe('an engine with two threads, which draws several pictures in lanes', ()
   });
 
   it('lets go of what is given up while some of its pictures are decoded, and draws the others', async () => {
-    const stop = new AbortController();
-    // More pictures than the lanes are at together: when the first is decoded, there is much left.
-    const given = draw({ numImages: 16 }, { signal: stop.signal, onPicture: () => stop.abort() });
-    const other = draw({ seed: 2 });
+    const giving = engineWith({ threadFile: givingUpThreadFile });
+    await untilLanesAreUsed(giving);
+    // More pictures than the lanes are at together: when the first is handed on, there are some left.
+    const given = draw({ numImages: 16, prompt: 'until a picture' }, {}, giving);
+    const other = draw({ seed: 2 }, {}, giving);
     await expect(given).rejects.toThrow(DrawingAbortedError);
     expect(await other).toEqual(await draw({ seed: 2 }));
+    await giving.close();
   });
 
   it('keeps room for the copies in the lanes, and has none where a model is not small against the memory', async () => {
@@ -162,12 +168,15 @@ describe('an engine with two threads, which draws several pictures in lanes', ()
     // Long enough for the lanes to be loaded, and without an end.
     const long = draw({ numInferenceSteps: 999, numImages: 2, scheduler: 'ddim' }, {}, by);
     const lost = long.catch((error: unknown) => error);
-    for (;;) {
-      const failed = await draw({ numInferenceSteps: 5 }, {}, by).then(
-        () => undefined,
-        (error: unknown) => error,
-      );
-      if (failed) return [failed, await lost];
-    }
+    const drawn = () => draw({ numInferenceSteps: 5 }, {}, by);
+    const failed = await until(
+      () =>
+        drawn().then(
+          () => undefined,
+          (error: unknown) => error,
+        ),
+      'a drawing fails',
+    );
+    return [failed, await lost];
   }
 });

@@ -92,7 +92,7 @@ describe('an engine whose memory does not suffice', () => {
     cpSync(plainFolder, lockstep, { recursive: true });
     const unet = join(lockstep, 'unet', 'model.onnx');
     writeFileSync(unet, usingFirstTimestep(readFileSync(unet)));
-    const { run } = ModelSession.prototype;
+    const run = Reflect.get<ModelSession, 'run'>(ModelSession.prototype, 'run');
     let failures = 0;
     jest.spyOn(ModelSession.prototype, 'run').mockImplementation(async function (this: ModelSession, feeds, output) {
       if (feeds.sample === undefined || feeds.sample.dims[0] <= 4) return run.call(this, feeds, output);

@@ -47,7 +47,7 @@ describe('the inference worker, told to stop,', () => {
     until(async () => bench.logged.find((line) => line.taskId === task.id && msg.test(line.msg)), `${msg} is logged`);
   const filesOf = ({ id }: ImageTask): Promise<string[]> => bench.backEnds.storage.contents(id);
 
-  it('stops within a step when the task is canceled, and leaves no file', async () => {
+  it('stops long before its end when the task is canceled, and leaves no file', async () => {
     const task = await bench.addTask(long);
     await stepOf(task, 3);
     await bench.transactions.run((transaction) => bench.lifeCycle.cancel(transaction, task.id));

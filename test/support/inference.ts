@@ -29,6 +29,9 @@ export const dyingThreadFile = join(__dirname, 'dying-engine-thread.cjs');
 /** An entry whose thread hangs for some seconds in the middle of its first drawing. */
 export const hangingThreadFile = join(__dirname, 'hanging-engine-thread.cjs');
 
+/** An entry whose callers give up at once when it says that it is so far. */
+export const givingUpThreadFile = join(__dirname, 'giving-up-engine-thread.cjs');
+
 /** An entry with a lane that dies when a picture is decoded; it leaves a file that makes the next lanes work. */
 export const dyingLaneFile = join(__dirname, 'dying-lane-thread.cjs');
 
