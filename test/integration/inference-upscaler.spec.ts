@@ -106,6 +106,13 @@ describe(TiledUpscaler.name, () => {
     writeFileSync(cut, encodeUpscaler().subarray(0, 500));
     expect(await load(cut)).toBeInstanceOf(UpscalerError);
   });
+
+  it('does not call a file broken that cannot be read now', async () => {
+    const refused = new Error(`Load model from ${files.free} failed:system error number 24`);
+    const create = jest.spyOn(InferenceSession, 'create').mockRejectedValueOnce(refused);
+    await expect(TiledUpscaler.load(files.free, options)).rejects.toBe(refused);
+    create.mockRestore();
+  });
 });
 
 describe('high resolution', () => {

@@ -8,6 +8,7 @@ export type { Device } from './model/device';
 export { ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from './model/errors';
 export type { GraphFile } from './model/graph-file';
 export { readModelFolder } from './model/model-folder';
+export { isGraphFault } from './model/graph-fault';
 export { asOutOfMemory, ModelSession } from './model/model-session';
 export type { GraphSession, LoadOptions } from './model/model-session';
 export { SharedSessions } from './model/shared-sessions';

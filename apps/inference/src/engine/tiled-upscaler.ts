@@ -1,4 +1,4 @@
-import { asOutOfMemory, OutOfMemoryError } from '@app/diffusion';
+import { asOutOfMemory, isGraphFault, OutOfMemoryError } from '@app/diffusion';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import type { RgbPicture } from './engine-protocol';
 import { planTiles } from './tile-plan';
@@ -90,12 +90,11 @@ export class TiledUpscaler {
   }
 }
 
-/** Of a file that may be sound the error says nothing where memory was short. */
+/** Where memory was short, or the device or the system failed, the error says nothing of a file that may be sound. */
 function problemOf(error: unknown, message: string): Error {
-  const cause = asOutOfMemory(error);
-  return cause instanceof OutOfMemoryError || cause instanceof UpscalerError
-    ? cause
-    : new UpscalerError(message, { cause });
+  const cause = asOutOfMemory(error) as Error;
+  const isSound = cause instanceof OutOfMemoryError || cause instanceof UpscalerError || !isGraphFault(cause);
+  return isSound ? cause : new UpscalerError(message, { cause });
 }
 
 function tileOf({ inputMetadata, outputMetadata }: InferenceSession): { width: number; height: number } {
