@@ -59,6 +59,9 @@ export class Engines {
     logger: JsonLogger,
     { threadFile, onLoaded, onStep, onStall }: EnginesOptions = {},
   ): Promise<Engines> {
+    // CUDA counts the fastest first by default, and nvidia-smi, which is asked for a GPU's memory, by PCI bus. The runtime sees what is
+    // set here, and not what a thread sets.
+    process.env.CUDA_DEVICE_ORDER ??= 'PCI_BUS_ID';
     const wanted = config.devices === 'auto' ? (['auto'] as const) : config.devices;
     const threads = threadsOf(config, logger);
     const engines = new Map<Device, Engine>();
