@@ -59,6 +59,14 @@ describe(EnginePlaces.name, () => {
     expect(devices.filter((device) => device === 'cuda:0')).toHaveLength(4);
   });
 
+  it('leaves to the processor only what no GPU has a place for', async () => {
+    const { engines, places } = of('cpu', 'cuda:0');
+    engines[0].loadedKeys.add('a');
+    const devices: Device[] = [];
+    for (let n = 0; n < 5; n++) devices.push((await take(places, a)).device);
+    expect(devices).toEqual(['cuda:0', 'cuda:0', 'cuda:0', 'cuda:0', 'cpu']);
+  });
+
   it('gives what needs CUDA to a CUDA engine only, as soon as one has a place', async () => {
     const { places } = of('cpu', 'cuda:0');
     const taken = [];

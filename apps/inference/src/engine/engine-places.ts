@@ -132,15 +132,16 @@ export class EnginePlaces<E extends PlacedEngine> {
 
   /**
    * The engine that has the model loaded, or is about to; else the one with most places free. An idle one rather loads the model too
-   * than leave half of another's places and more to it.
+   * than leave half of another's places and more to it. The processor draws only what no GPU has a place for, because it is many times
+   * slower.
    */
   private best({ key, requiresCuda }: PlaceRequest): Seats<E> | undefined {
     const isCuda = ({ device }: Seats<E>): boolean => device.startsWith('cuda:');
     // Where no engine can draw it, one has to say why.
     const fitting = requiresCuda && this.seats.some(isCuda) ? this.seats.filter(isCuda) : this.seats;
-    const [freest, ...others] = fitting
-      .filter((seats) => this.hasPlace(seats))
-      .sort((a, b) => a.taken.length - b.taken.length);
+    const able = fitting.filter((seats) => this.hasPlace(seats));
+    const gpus = able.filter(({ device }) => device !== 'cpu');
+    const [freest, ...others] = (gpus.length > 0 ? gpus : able).sort((a, b) => a.taken.length - b.taken.length);
     const loaded = [freest, ...others].find(
       (seats) => seats && (seats.engine.loadedKeys.has(key) || seats.taken.includes(key)),
     );
