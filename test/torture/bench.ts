@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EmbeddedPostgres, migrate } from '@app/database';
 import { Client } from 'pg';
 import { makeModelsFolder } from '../support/quick-model';
+import { shareGraphs } from '../support/shared-graphs';
 import type { Size } from './row';
 import { root } from './service-process';
 import { Site } from './site';
@@ -29,7 +30,10 @@ export class Bench {
     chmodSync(folder, 0o711);
     const postgres = await EmbeddedPostgres.start(folder, { settings });
     const modelsDir = size === 'long' ? join(root, 'models') : join(folder, 'models');
-    if (size === 'short') makeModelsFolder(modelsDir);
+    if (size === 'short') {
+      makeModelsFolder(modelsDir);
+      mkdirSync(join(folder, 'graphs'));
+    }
     const bench = new Bench(folder, postgres, size, modelsDir);
     await bench.administrate(`CREATE DATABASE ${template}`);
     await migrate(bench.urlOf(template));
@@ -40,6 +44,8 @@ export class Bench {
   async site(name: string): Promise<Site> {
     const dataDir = mkdtempSync(join(this.folder, `${name}-`));
     chmodSync(dataDir, 0o711);
+    // Otherwise the first worker of each site would optimise the model anew.
+    if (this.size === 'short') shareGraphs(join(dataDir, 'cache'), join(this.folder, 'graphs'));
     const database = `row_${randomBytes(6).toString('hex')}`;
     await this.administrate(`CREATE DATABASE ${database} TEMPLATE ${template} STRATEGY FILE_COPY`);
     const { size, modelsDir } = this;
