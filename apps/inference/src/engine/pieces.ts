@@ -197,8 +197,12 @@ export class Pieces {
 
 const isSpoilt = ({ trajectories }: DrawingInProgress): boolean => trajectories.some((each) => each.isSpoilt);
 
-function callsOf({ pipeline: { facts }, command: { request } }: DrawingInProgress, rows: number): DrawingCalls {
-  return { unet: rows * bytesPerRow(facts, request), vaeDecoder: decodeBytes(facts, request) };
+function callsOf({ pipeline, command: { request } }: DrawingInProgress, rows: number): DrawingCalls {
+  const { facts } = pipeline;
+  return {
+    unet: pipeline.rowsOfCall(rows) * bytesPerRow(facts, request),
+    vaeDecoder: decodeBytes(facts, request),
+  };
 }
 
 function rendererOf(

@@ -26,8 +26,8 @@ describe(RowLimits.name, () => {
 
   it('leaves room for decoding a picture, on every device', () => {
     const bytes = 6 * row + decodeBytes(facts, request);
-    expect([limit('cpu', bytes), limit('cuda:0', bytes), limit('cuda:0', bytes, true)]).toEqual([6, 6, 6]);
-    expect(limit('cuda:0', 40 * row + decodeBytes(facts, request), true)).toBe(40);
+    expect([limit('cpu', bytes), limit('cuda:0', bytes), limit('cuda:0', bytes, true)]).toEqual([6, 4, 4]);
+    expect(limit('cuda:0', 40 * row + decodeBytes(facts, request), true)).toBe(32);
   });
 
   it('is half of that in a lane, with room for decoding in each', () => {

@@ -40,7 +40,7 @@ export class RowLimits {
    */
   of(kind: string, { pipeline: { facts }, command: { model, request } }: Drawn, lane?: number): number {
     const bytes = this.facts.callBytes(model.key, decodeBytes(facts, request), lane);
-    const fitting = Math.floor(bytes / bytesPerRow(facts, request));
+    const fitting = this.inCalls(Math.floor(bytes / bytesPerRow(facts, request)));
     const most = lane === undefined ? this.most(kind) : Math.floor(this.most(kind) / laneCount);
     return Math.max(1, Math.min(most, this.learnt.get(kind)?.rows ?? Infinity, fitting));
   }
@@ -59,6 +59,11 @@ export class RowLimits {
   noteCall(kind: string): void {
     const learnt = this.learnt.get(kind);
     if (learnt && ++learnt.calls >= keptCalls) this.learnt.delete(kind);
+  }
+
+  /** Calls on a GPU have 1, 2, 4, 8 … rows, so one of 5 takes the memory of 8. */
+  private inCalls(rows: number): number {
+    return this.device === 'cpu' || rows < 1 ? rows : 2 ** Math.floor(Math.log2(rows));
   }
 
   private most(kind: string): number {

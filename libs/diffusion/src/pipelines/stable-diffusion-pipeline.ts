@@ -52,6 +52,11 @@ export class StableDiffusionPipeline {
     return new StableDiffusionPipeline(await loadParts(folder, loaded), loaded);
   }
 
+  /** Rows that a call of the U-Net has for `rows` of pictures. */
+  rowsOfCall(rows: number): number {
+    return this.parts.unet.rowsOfCall(rows);
+  }
+
   /** Calls of each part and milliseconds inside them, since the model was loaded. */
   get spent() {
     const { textEncoder, unet, vaeDecoder } = this.parts.sessions;
