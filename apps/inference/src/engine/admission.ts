@@ -8,6 +8,9 @@ import type { ModelRegistry } from './model-registry';
 import { OneAtATime } from './one-at-a-time';
 import { bytesPerRow, decodeBytes } from './picture-memory';
 
+/** How often commands that wait for a merge are asked whether they are canceled. */
+const cancelWatchMs = 100;
+
 /** A command that is not being drawn yet. */
 interface Waiting {
   command: DrawCommand;
@@ -89,12 +92,19 @@ export class Admission {
     }
   }
 
-  /** Resolves when another command may be ready to begin. */
+  /** Resolves when another command may be ready to begin, or one is given up. */
   async settled(): Promise<void> {
     if (this.waiting.some(({ spec, isDescribed }) => !spec || isDescribed)) return;
     const described = this.waiting.map(({ spec }) => spec!.catch(() => undefined));
-    if (described.length > 0)
-      await Promise.race([...described, new Promise<void>((resolve) => (this.onAdded = resolve))]);
+    if (described.length === 0) return;
+    let watch: NodeJS.Timeout | undefined;
+    const changed = new Promise<void>((resolve) => {
+      this.onAdded = resolve;
+      // A cancel wakes nobody: it is a number in shared memory.
+      watch = setInterval(() => this.waiting.some(({ command }) => isAborted(command)) && resolve(), cancelWatchMs);
+    });
+    await Promise.race([...described, changed]);
+    clearInterval(watch);
   }
 
   /** Whether its model is known. If not, that is found out meanwhile. */
