@@ -15,11 +15,8 @@ import { responseHeaders } from './http/response-headers';
 import { Drain } from './infrastructure/drain';
 import { HttpObserver } from './observability/http-observer.middleware';
 
-/**
- * Builds the api without listening yet.
- * @param hasDocument whether the API document is built as well, or at its first request
- */
-export async function createApi(config: Config, { hasDocument = false } = {}): Promise<NestExpressApplication> {
+/** Builds the api without listening yet. */
+export async function createApi(config: Config): Promise<NestExpressApplication> {
   await assertMigrated(databaseUrlOf(config));
   setDefaultBackendFactory(queueConnection(config, databaseUrlOf(config)).factory);
   const adapter = new BoundedAdapter();
@@ -40,8 +37,7 @@ export async function createApi(config: Config, { hasDocument = false } = {}): P
   app.use(observer.observe.bind(observer));
   app.use(responseHeaders(config.publicUrl));
   allowCrossOrigin(app, config.corsOrigins);
-  const buildDocument = serveDocs(app, config.publicUrl);
-  if (hasDocument) buildDocument();
+  serveDocs(app, config.publicUrl);
   app.enableShutdownHooks(endSignals);
   return app;
 }

@@ -10,7 +10,7 @@ async function main(): Promise<void> {
   exitWithParent();
   const config = loadConfig(process.env);
   keepDataPrivate(config.dataDir);
-  const app = await createApi(config, { hasDocument: true });
+  const app = await createApi(config);
   await app.listen(config.port, config.host);
   app.get(JsonLogger).log('api is listening', { url: await app.getUrl() });
 }

@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { INestApplication } from '@nestjs/common';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { withExamples } from './examples';
+import { projectFile } from './project-file';
 import { closed, named, unwrapped } from './schemas';
 import type { Operation, Responses } from './shared-errors';
 import { shareErrors } from './shared-errors';
@@ -59,13 +58,13 @@ const anyServer = {
   },
 };
 
-/** Builds the OpenAPI 3.1 document from the routes of an app. `serverUrl` is only known at run time. */
-export function createDocument(app: INestApplication, serverUrl?: string): OpenAPIObject {
+/** Builds the OpenAPI 3.1 document from the routes of an app. */
+export function createDocument(app: INestApplication): OpenAPIObject {
   const builder = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
     .setTitle('Darkroom')
     .setDescription(description)
-    .setVersion(packageVersion())
+    .setVersion((JSON.parse(projectFile('package.json')) as { version: string }).version)
     .addBearerAuth({ type: 'http', scheme: 'bearer', description: 'An API key: dr_<12 characters>_<43 characters>.' });
   for (const tag of tags) builder.addTag(...tag);
   const document = named(SwaggerModule.createDocument(app, builder.build()));
@@ -87,7 +86,7 @@ export function createDocument(app: INestApplication, serverUrl?: string): OpenA
       contact: { name: 'The operator of this service' },
       license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
     },
-    servers: [...(serverUrl ? [{ url: serverUrl, description: 'This service.' }] : []), anyServer],
+    servers: [anyServer],
     tags: document.tags,
     paths: document.paths,
     webhooks,
@@ -110,14 +109,4 @@ function operationsOf({ paths }: OpenAPIObject): Operation[] {
   return Object.values(paths).flatMap(({ get, put, post, patch, delete: remove }) =>
     [get, put, post, patch, remove].filter((operation) => operation !== undefined),
   );
-}
-
-/** The nearest package.json above this file, in the source and in the build, is that of the service. */
-function packageVersion(folder = __dirname): string {
-  try {
-    return (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }).version;
-  } catch (error) {
-    if (folder === join(folder, '..')) throw error;
-    return packageVersion(join(folder, '..'));
-  }
 }

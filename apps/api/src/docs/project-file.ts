@@ -1,0 +1,12 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** The text of a file in the project's root, whether the sources run or what was built of them. */
+export function projectFile(name: string, folder = __dirname): string {
+  try {
+    return readFileSync(join(folder, name), 'utf8');
+  } catch (error) {
+    if (folder === join(folder, '..')) throw error;
+    return projectFile(name, join(folder, '..'));
+  }
+}
