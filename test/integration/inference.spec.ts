@@ -151,28 +151,31 @@ describe('the inference worker', () => {
   });
 
   itOnce(
-    'draws for other owners while one owner’s pictures are being stored, however many tasks that owner has',
+    'draws for other owners while the pictures of two are being stored, however many tasks these have',
     async () => {
       const store = worker.get(PictureStore);
       const save = store.save.bind(store);
-      const mostOfOwner = 8;
-      const ids = Array.from({ length: mostOfOwner + 2 }, newIdentifier);
+      const owners = [newIdentifier(), newIdentifier()];
       let goOn: () => void = () => undefined;
       const held = new Promise<void>((resolve) => (goOn = resolve));
       const spy = jest.spyOn(store, 'save').mockImplementation(async (task, ...rest) => {
-        if (ids.includes(task.id)) await held;
+        if (owners.includes(task.ownerId)) await held;
         return save(task, ...rest);
       });
-      const ownerId = newIdentifier();
-      for (const id of ids) await bench.addTask({ id, ownerId, steps: 1 });
-      const countOf = async (wanted: string) =>
-        (await Promise.all(ids.map((id) => bench.taskOf(id)))).filter(({ status }) => status === wanted).length;
-      await until(async () => (await countOf('processing')) === mostOfOwner, 'the owner has two thirds of the places');
+      const ids: string[][] = [];
+      const countOf = async (owner: number, wanted: string) =>
+        (await Promise.all(ids[owner].map((id) => bench.taskOf(id)))).filter(({ status }) => status === wanted).length;
+      // Twelve places: one owner has two thirds of them, and the next as many as leave two.
+      for (const [owner, most] of [8, 2].entries()) {
+        ids.push(Array.from({ length: 10 }, newIdentifier));
+        for (const id of ids[owner]) await bench.addTask({ id, ownerId: owners[owner], steps: 1 });
+        await until(async () => (await countOf(owner, 'processing')) === most, 'the owner has the places that it may');
+      }
       const other = await bench.addTask({ steps: 1 });
       expect((await bench.terminated(other.id)).status).toBe('succeeded');
-      expect([await countOf('processing'), await countOf('queued')]).toEqual([mostOfOwner, 2]);
+      expect([await countOf(0, 'processing'), await countOf(1, 'processing')]).toEqual([8, 2]);
       goOn();
-      for (const id of ids) expect((await bench.terminated(id)).status).toBe('succeeded');
+      for (const id of ids.flat()) expect((await bench.terminated(id)).status).toBe('succeeded');
       spy.mockRestore();
     },
   );

@@ -34,8 +34,6 @@ const leaveMs = { each: 200, most: 1_500 };
 /** Every eighth claim goes by turn alone, without regard to what is loaded. */
 const plainClaim = 8;
 
-/** The part of a worker's places that the tasks of one owner may take: the others are for whoever comes meanwhile. */
-const shareOfOwner = 2 / 3;
 /** Tasks, in parts of the engines' places, that a worker has at a time: some wait for a place while the pictures of others are encoded. */
 const tasksPerPlace = 4 / 3;
 
@@ -86,7 +84,7 @@ export class DrawingProcessor
     super(sentences, clock, logger);
     // Every task and every pause listens, and there are more places than Node expects.
     setMaxListeners(0, this.stopping.signal, this.shutdown.signal);
-    this.owners = new OwnerPlaces(Math.floor(engines.places.count * shareOfOwner));
+    this.owners = new OwnerPlaces(engines.places.count);
   }
 
   onApplicationBootstrap(): void {

@@ -101,7 +101,10 @@ export class DrawingService {
           if (upscaled && upscaler) enlargedBy = upscaler.label;
           const parameters = parametersOf(task, index, scheduler, model, enlargedBy);
           // One after the other, because encoding a high-resolution picture takes much memory.
-          saved = saved.then(async (before) => [...before, await this.pictures.save(task, index, picture, parameters)]);
+          saved = saved.then(async (before) => [
+            ...before,
+            await this.pictures.save(task, index, picture, parameters, () => this.throwIfGivenUp(hold)),
+          ]);
           saved.catch(() => undefined);
         },
       });
@@ -119,13 +122,18 @@ export class DrawingService {
     }
   }
 
+  /** @throws DrawingAbortedError if the task was given up while its pictures are encoded and stored */
+  private throwIfGivenUp(hold: TaskHold): void {
+    if (hold.signal.aborted) throw new DrawingAbortedError('The task was given up while its pictures were stored.');
+  }
+
   /** @throws DrawingAbortedError if the task was given up meanwhile */
   private async succeed(
     task: ImageTask,
     drawn: { images: StoredPicture[]; computeSeconds: number; upscaler: string | null },
     hold: TaskHold,
   ): Promise<void> {
-    if (hold.signal.aborted) throw new DrawingAbortedError('The task was given up while its pictures were stored.');
+    this.throwIfGivenUp(hold);
     crashPoint('before-commit');
     const isSettled = await withRetries(() => this.lifeCycle.settle(task, { status: 'succeeded', ...drawn }));
     if (!isSettled) this.lost(hold);

@@ -1,13 +1,21 @@
-/** Counts a worker's tasks per owner, from their claim until their pictures are stored. */
+/** How many times as many tasks as there are places free an owner may have. */
+const perFreePlace = 2;
+
+/**
+ * Counts a worker's tasks per owner, from their claim until their pictures are stored, and keeps places for whoever comes meanwhile: an
+ * owner has at most twice as many tasks as places are left. One alone gets two thirds of them, and however many tasks a few owners have,
+ * who has none finds a place. Source: Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet switches", 1998.
+ */
 export class OwnerPlaces {
   private readonly taken = new Map<string, number>();
 
-  /** @param max tasks of one owner at a time; the other places are for whoever comes meanwhile. */
-  constructor(private readonly max: number) {}
+  /** @param count places of all owners */
+  constructor(private readonly count: number) {}
 
-  /** Owners who have as many tasks here as one owner may. */
+  /** Owners who may have no other task here now. Who has none is never among them. */
   get full(): string[] {
-    return [...this.taken].filter(([, count]) => count >= this.max).map(([owner]) => owner);
+    const left = [...this.taken.values()].reduce((free, tasks) => free - tasks, this.count) - 1;
+    return [...this.taken].filter(([, tasks]) => tasks + 1 > perFreePlace * left).map(([owner]) => owner);
   }
 
   /** @returns what gives the place back */

@@ -20,22 +20,28 @@ const encodingsAtOnce = Math.min(4, Math.max(1, Math.floor(availableParallelism(
 /** Encodes pictures and stores their files under `<task id>/<attempt>/`. */
 @Injectable()
 export class PictureStore {
-  /** A high-resolution picture takes a second, so nobody's few wait for another's many. */
-  private readonly turns = new FairTurns({ concurrency: encodingsAtOnce, perKey: Infinity, total: Infinity });
+  /** Owners take turns. A high-resolution picture takes a second or more, for which one of ordinary size does not wait. */
+  private readonly turns = { ordinary: newTurns(), large: newTurns() };
 
   constructor(@Inject(IMAGE_STORAGE) private readonly storage: ImageStorage) {}
 
-  /** The file is complete and on disk when this resolves. */
+  /**
+   * The file is complete and on disk when this resolves.
+   * @param throwIfGivenUp called when its turn has come
+   */
   async save(
     task: Pick<ImageTask, 'id' | 'attempt' | 'ownerId' | 'outputFormat' | 'highResolution'>,
     index: number,
     picture: RgbPicture,
     parameters: PictureParameters,
+    throwIfGivenUp: () => void,
   ): Promise<StoredPicture> {
     const size = task.highResolution ? enlargedSize(picture) : picture;
-    const { parts, extension, ...file } = await this.turns.run(task.ownerId, () =>
-      encodePicture(picture, task.outputFormat, parameters, size),
-    );
+    const turns = task.highResolution ? this.turns.large : this.turns.ordinary;
+    const { parts, extension, ...file } = await turns.run(task.ownerId, () => {
+      throwIfGivenUp();
+      return encodePicture(picture, task.outputFormat, parameters, size);
+    });
     const storageKey = `${attemptFolder(task)}/${index}.${extension}`;
     await this.storage.write(storageKey, Readable.from(parts));
     return { id: newIdentifier(), token: newIdentifier(), index, storageKey, ...file };
@@ -45,6 +51,10 @@ export class PictureStore {
   async discard(task: Pick<ImageTask, 'id' | 'attempt'>): Promise<void> {
     await this.storage.removeAll(attemptFolder(task));
   }
+}
+
+function newTurns(): FairTurns {
+  return new FairTurns({ concurrency: encodingsAtOnce, perKey: Infinity, total: Infinity });
 }
 
 /** The size with the same aspect ratio whose long edge is that of high resolution. */
