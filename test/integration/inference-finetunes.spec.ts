@@ -1,4 +1,4 @@
-import { cp, mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
+import { appendFile, cp, mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SharedSessions } from '@app/diffusion';
@@ -111,6 +111,18 @@ describe(describePipeline, () => {
       expect(after).toHaveLength(3);
       expect(after.filter((name) => before.includes(name)).length).toBeLessThan(3);
     });
+  });
+
+  it('estimates whole bytes of memory, also where the files together have an odd number of them', async () => {
+    const folder = join(cacheDir, 'odd');
+    await cp(join(root, 'test/golden/models/tiny/sd15-diffusers'), folder, { recursive: true });
+    const estimate = async () =>
+      (await describePipeline({ ...shapes, folder }, { device: 'cpu', intraOpNumThreads: 1, cacheDir })).bytes;
+    const before = await estimate();
+    await appendFile(join(folder, 'unet/weights.pb'), 'x');
+    const after = await estimate();
+    expect([before, after].map(Number.isInteger)).toEqual([true, true]);
+    expect(after).toBeGreaterThan(before);
   });
 
   it('deletes old merges for a new one when disk space is short', async () => {

@@ -12,9 +12,9 @@ import { TiledUpscaler } from './tiled-upscaler';
 
 /**
  * Estimated memory of a loaded model: its weights, the copies in another order that the runtime's kernels need, and the sessions'
- * other needs. The bundled model, of 20 MB, takes 82 MB.
+ * other needs. The bundled model, of 20 MB, takes 82 MB. Whole bytes, as `GET /v1/workers` promises.
  */
-const memoryOfFiles = (fileBytes: number): number => 1.5 * fileBytes + 50 * 2 ** 20;
+const memoryOfFiles = (fileBytes: number): number => Math.ceil(1.5 * fileBytes) + 50 * 2 ** 20;
 
 export interface LoadingOptions {
   device: Device;
