@@ -9,6 +9,18 @@ const pages = [
 ];
 const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: Record<string, string> };
 
+/** A route with every placeholder as `{}`. */
+const plain = (path: string): string => path.replace(/:\w+|<\w+>|\{\w+\}/g, '{}');
+const { paths } = JSON.parse(readFileSync(join(root, 'openapi.json'), 'utf8')) as { paths: Record<string, object> };
+const routes = new Set(
+  Object.entries(paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${plain(path)}`),
+  ),
+);
+
+/** Of the services that one comes from. */
+const routesOfOthers = ['POST /v1/generation/{}/text-to-image', 'POST /v1/predictions'];
+
 describe.each(pages)('%s', (page) => {
   const text = readFileSync(join(root, page), 'utf8');
 
@@ -26,5 +38,15 @@ describe.each(pages)('%s', (page) => {
     expect(sources.filter((file) => !existsSync(join(root, file)))).toEqual([]);
     const units = [...text.matchAll(/docker\/systemd\/(darkroom[\w-]*\.(?:service|timer))/g)].map(([, unit]) => unit);
     expect(units.filter((unit) => !existsSync(join(root, 'docker', 'systemd', unit)))).toEqual([]);
+  });
+
+  it('names only routes that exist', () => {
+    const named = [...text.matchAll(/\b(GET|POST|PUT|PATCH|DELETE) (\/v1\/[\w/:<>{}-]+)/g)];
+    const unknown = named.map(([, method, path]) => `${method} ${plain(path)}`).filter((route) => !routes.has(route));
+    expect(unknown.sort()).toEqual(page === 'docs/coming-from.md' ? routesOfOthers : []);
+  });
+
+  it('looks for repositories only in the help that lists them', () => {
+    expect(text).not.toMatch(/\bmodels(?:\.js| --) --help\b/);
   });
 });
