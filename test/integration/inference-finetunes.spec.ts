@@ -50,13 +50,14 @@ describe(describePipeline, () => {
       describePipeline(source, { device: 'cpu', intraOpNumThreads: 1, cacheDir, ...rest }),
     );
   const merges = async () => (await readdir(join(cacheDir, 'finetunes'))).filter((name) => name !== 'bases');
-  /** A merge of one kilobyte that was last used in 1970. */
+  /** A merge of one kilobyte that was last used an hour ago. */
   const leaveOldMerge = async (name: string) => {
     const folder = join(cacheDir, 'finetunes', name);
     await mkdir(folder, { recursive: true });
     await writeFile(join(folder, 'changed.weights'), Buffer.alloc(1024));
     await writeFile(join(folder, 'merge.json'), '{"merged":1}');
-    await utimes(join(folder, 'merge.json'), 0, 0);
+    const anHourAgo = Date.now() / 1000 - 3600;
+    await utimes(join(folder, 'merge.json'), anHourAgo, anHourAgo);
   };
 
   describe('with the model on the device of the cache, where files are linked', () => {

@@ -30,6 +30,7 @@ import { engines, stopListener, workerModels } from './inference.providers';
 import { InferenceMetrics } from './metrics/inference-metrics';
 import { PictureStore } from './pictures/picture-store';
 import { FileSweeper } from './sweeper/file-sweeper';
+import { MergeSweeper } from './sweeper/merge-sweeper';
 import { Sweeper } from './sweeper/sweeper';
 import { TaskSweeper } from './sweeper/task-sweeper';
 
@@ -65,6 +66,7 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
         DrawingProcessor,
         InferenceMetrics,
         KnownWeights,
+        MergeSweeper,
         ModelResolver,
         PictureStore,
         ProgressPublisher,

@@ -54,6 +54,23 @@ describe('cachedMerge', () => {
   });
 });
 
+describe('pruneMerged', () => {
+  it('deletes merges that were not used for a day, however much room there is', async () => {
+    const [used, unused] = await Promise.all(
+      [23, 25].map(async (hoursAgo) => {
+        const key = { kind: 'lora', baseHash: 'base', weightsHash: `${hoursAgo}`, variant: '1' } as const;
+        const merge = await cachedMerge(folder, key, async () => 1);
+        const then = Date.now() / 1000 - hoursAgo * 3600;
+        await utimes(join(merge, 'merge.json'), then, then);
+        return merge;
+      }),
+    );
+    expect(await readdir(folder)).toContain(basename(unused));
+    await pruneMerged(folder, Infinity);
+    expect(await readdir(folder)).toEqual([basename(used)]);
+  });
+});
+
 describe('copies of bases on another device', () => {
   let base: string;
   beforeEach(async () => {

@@ -22,6 +22,8 @@ const COPIES = 'bases';
 const ABANDONED_MS = 60 * 60 * 1000;
 /** A merge is not deleted until this long after its last use. */
 const IN_USE_MS = 10 * 60 * 1000;
+/** A merge that was not loaded for this long is deleted, so that no copy stays of the weights of a Fine-Tune that is deleted. */
+const UNUSED_MS = 24 * 60 * 60 * 1000;
 
 const running = new Map<string, Promise<void>>();
 
@@ -38,12 +40,16 @@ export async function cachedMerge(cacheDir: string, key: MergeKey, build: Build)
   return folder;
 }
 
+/** Where the merges are in a worker's cache. */
+export const mergesIn = (cacheDir: string): string => join(cacheDir, 'finetunes');
+
 /**
- * Deletes the least recently used merges until the others need at most `maxBytes`: themselves and the copies of their bases, without
- * files linked from a base; then the copies that no merge links to any more. A merge that was used within the last minutes is kept,
- * because it may be about to be loaded.
+ * Deletes the merges that were not used for a day, and the least recently used ones until the others need at most `maxBytes`:
+ * themselves and the copies of their bases, without files linked from a base; then the copies that no merge links to any more. A merge
+ * that was used within the last minutes is kept, because it may be about to be loaded; one that is loaded needs its files no longer.
  */
 export async function pruneMerged(cacheDir: string, maxBytes: number): Promise<void> {
+  await removeAbandoned(cacheDir);
   const merges: { folder: string; usedMs: number }[] = [];
   for (const name of await list(cacheDir)) {
     const folder = join(cacheDir, name);
@@ -54,8 +60,9 @@ export async function pruneMerged(cacheDir: string, maxBytes: number): Promise<v
   const copies = new Set((await copiesIn(cacheDir)).map(({ ino }) => ino));
   let total = 0;
   for (const { folder, usedMs } of merges) {
-    total += await ownBytes(folder, copies);
-    if (total > maxBytes && Date.now() - usedMs > IN_USE_MS) await discard(cacheDir, folder);
+    const unusedMs = Date.now() - usedMs;
+    if (unusedMs <= UNUSED_MS) total += await ownBytes(folder, copies);
+    if (unusedMs > UNUSED_MS || (total > maxBytes && unusedMs > IN_USE_MS)) await discard(cacheDir, folder);
   }
   for (const { path, nlink } of await copiesIn(cacheDir)) if (nlink === 1) await rm(path, { force: true });
 }

@@ -5,7 +5,7 @@ import { executionProviders, modelWidths, readModelFolder, StableDiffusionPipeli
 import type { DrawnModel, UpscalerSource } from './engine-protocol';
 import type { Lanes } from './lanes';
 import { LoadedModel } from './loaded-model';
-import { pruneMerged } from './merge-cache';
+import { mergesIn, pruneMerged } from './merge-cache';
 import { mergedModel } from './merged-model';
 import type { ModelRegistry, ModelSpec } from './model-registry';
 import { TiledUpscaler } from './tiled-upscaler';
@@ -40,7 +40,7 @@ export async function describePipeline(
   source: DrawnModel,
   { cacheDir, mergedCacheBytes, lanes, ...options }: LoadingOptions,
 ): Promise<DrawingModelSpec> {
-  const merges = join(cacheDir, 'finetunes');
+  const merges = mergesIn(cacheDir);
   const folder = await mergedModel(source, merges, options.signal);
   // What cannot be removed now is tried again after the next merge; it is no reason not to draw.
   if (source.weights && mergedCacheBytes !== undefined)
@@ -71,7 +71,7 @@ async function memoryOf(...graphs: readonly GraphFile[]): Promise<number> {
  * optimised form lies in the merge's folder, counts for the size of it and is deleted with it.
  */
 function graphCache(cacheDir: string) {
-  const merges = join(cacheDir, 'finetunes') + sep;
+  const merges = mergesIn(cacheDir) + sep;
   return async (graph: string): Promise<string> => {
     const isOwn = graph.startsWith(merges) && (await stat(graph)).nlink === 1;
     return isOwn ? join(dirname(graph), 'optimized') : join(cacheDir, 'graphs');
