@@ -156,6 +156,11 @@ describe('models command', () => {
       "text_encoder/model.onnx is in ONNX's file format 99, and ONNX Runtime knows those up to 13: export it with an older version of onnx.",
     ],
     [
+      'a U-Net of weights that are no numbers',
+      rewrite('unet/weights.pb', (weights) => weights.fill(0xff)),
+      'unet/model.onnx gives numbers that are not finite, which are no picture: its weights are damaged or overflow.',
+    ],
+    [
       'a beta_schedule that does not exist',
       edit(scheduler, { beta_schedule: 'steep' }),
       'scheduler/scheduler_config.json cannot be used: beta_schedule must be "linear" or "scaled_linear" or "squaredcos_cap_v2", but is "steep".',

@@ -8,6 +8,7 @@ import { ModelSession } from '../model/model-session';
 import type { LoadOptions } from '../model/model-session';
 import type { SchedulerJson } from '../schedulers';
 import type { LatentShape } from '../tensor/latent-shape';
+import { areFinite, notFinite } from '../tensor/not-finite';
 import { ClipTextEncoder } from '../text-encoder/clip-text-encoder';
 import type { ClipTokenizer } from '../tokenizer/clip-tokenizer';
 import { Unet } from '../unet/unet';
@@ -74,9 +75,11 @@ async function joinParts(
   const [embedding] = await tried(folder.textEncoder, () => textEncoder.encode([{ inputIds }]));
   if (embedding.length !== facts.maxTokens * facts.hiddenWidth)
     throw new ModelFolderError(folder.textEncoder.path, 'gives embeddings of a shape that the U-Net does not take');
+  if (!areFinite(embedding)) throw new ModelFolderError(folder.textEncoder.path, notFinite);
   await tried(folder.unet, () => unet.probe(shape, embedding, facts.hiddenWidth));
   const latents = new Float32Array(shape[0] * shape[1] * shape[2]);
   const decoded = await tried(folder.vaeDecoder, () => vaeDecoder.decodePlanes(latents, shape));
+  if (!areFinite(decoded.planes)) throw new ModelFolderError(folder.vaeDecoder.path, notFinite);
   const vaeScaleFactor = decoded.height / shape[1];
   if (!Number.isInteger(vaeScaleFactor) || decoded.width !== vaeScaleFactor * shape[2])
     throw new ModelFolderError(folder.vaeDecoder.path, 'does not enlarge latents by a whole number');

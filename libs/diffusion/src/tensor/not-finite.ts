@@ -10,9 +10,17 @@ export class NotFiniteError extends Error {
   }
 }
 
-/** One pass: a sum of float32 values is finite in double precision exactly if all of them are. @throws NotFiniteError */
-export function assertFinite(values: Float32Array, part: string): void {
+/** What is wrong with a part of a model, as the end of a sentence. */
+export const notFinite = 'gives numbers that are not finite, which are no picture: its weights are damaged or overflow';
+
+/** One pass: a sum of float32 values is finite in double precision exactly if all of them are. */
+export function areFinite(values: Float32Array): boolean {
   let sum = 0;
   for (let i = 0; i < values.length; i++) sum += values[i];
-  if (!Number.isFinite(sum)) throw new NotFiniteError(part);
+  return Number.isFinite(sum);
+}
+
+/** @throws NotFiniteError */
+export function assertFinite(values: Float32Array, part: string): void {
+  if (!areFinite(values)) throw new NotFiniteError(part);
 }

@@ -5,6 +5,7 @@ import type { GraphSession, ValueFacts } from '../model/model-session';
 import { InputBuffer, toFloat32 } from '../tensor/input-buffer';
 import type { ElementType } from '../tensor/input-buffer';
 import type { LatentShape } from '../tensor/latent-shape';
+import { areFinite, notFinite } from '../tensor/not-finite';
 import { guidanceEmbedding } from './guidance-embedding';
 
 /** The inputs of a call with several rows, allocated once and written before every call. */
@@ -121,15 +122,15 @@ export class Unet {
    * Calls the graph once, and, if it declares a timestep per row, twice more: two rows with different timesteps are compared with
    * each of them by itself, because a graph may declare what it does not do.
    * @param promptEmbeds [tokens, hidden width], of any text
-   * @throws ModelFolderError if its prediction has another shape than its sample
+   * @throws ModelFolderError if its prediction has another shape than its sample, or is not finite for a small sample nor for none
    */
   async probe(shape: LatentShape, promptEmbeds: Float32Array, hiddenWidth: number): Promise<void> {
     const size = shape[0] * shape[1] * shape[2];
     const [early, late] = [900, 100];
-    const predict = async (timesteps: number[]): Promise<Float32Array> => {
+    const predict = async (timesteps: number[], amplitude = 1): Promise<Float32Array> => {
       const rows = timesteps.length;
       const batch = this.createBatch(rows, shape, promptEmbeds.length / hiddenWidth, hiddenWidth);
-      batch.sample.values.forEach((_, i, values) => (values[i] = Math.sin(i % size)));
+      batch.sample.values.forEach((_, i, values) => (values[i] = amplitude * Math.sin(i % size)));
       batch.timestep.values.set(timesteps.slice(0, batch.timestep.values.length));
       for (let row = 0; row < rows; row++) batch.promptEmbeds.values.set(promptEmbeds, row * promptEmbeds.length);
       for (const input of [batch.sample, batch.timestep, batch.promptEmbeds]) input.commit();
@@ -139,6 +140,9 @@ export class Unet {
       return prediction;
     };
     const first = await predict([early]);
+    // In half precision a sound model may overflow for one input and not for another, so it gets a second that is easier.
+    if (!areFinite(first) && !areFinite(await predict([late], 0)))
+      throw new ModelFolderError(this.session.file, notFinite);
     if (!this.#takesTimestepPerRow) return;
     try {
       const [second, both] = [await predict([late]), await predict([early, late])];
