@@ -179,15 +179,22 @@ describe('ModelStore', () => {
       expect(await left()).toEqual(['.sd1.5.part']);
     });
 
-    it('says which host cannot be reached', async () => {
-      const gone = await HubServer.start();
-      const { url } = gone;
-      await gone.close();
-      await expect(storeWith({ endpoint: url, retries: 1 }).add('a/b', { as: 'x' })).rejects.toMatchObject({
-        code: 'HubUnreachable',
-        message: expect.stringContaining(`${new URL(url).host} cannot be reached (ECONNREFUSED)`) as string,
-      });
-    });
+    it.each([
+      ['a/b', ', and there is no folder a/b.'],
+      ['a/b@main', '.'],
+      ['https://hub.example/a/b', '.'],
+    ])(
+      'says which host cannot be reached for %s, and that no folder has that name if it could',
+      async (source, end) => {
+        const gone = await HubServer.start();
+        const { url } = gone;
+        await gone.close();
+        await expect(storeWith({ endpoint: url, retries: 1 }).add(source, { as: 'x' })).rejects.toMatchObject({
+          code: 'HubUnreachable',
+          message: `a/b@main could not be downloaded: ${new URL(url).host} cannot be reached (ECONNREFUSED)${end}`,
+        });
+      },
+    );
 
     it('checks the disk space first', async () => {
       hub.publish('unet/model.onnx_data', 'tiny', 10 ** 15);

@@ -120,6 +120,18 @@ describe('models', () => {
     expect(whole).toMatchObject({ name: 'shapes', stands_in_for: ['sd2.1'], problem: null });
     const reply = await api.request('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'x' } });
     expect([reply.status, reply.body.code]).toEqual([422, 'ModelBroken']);
+    expect(reply.body.detail).toBe(
+      `The model "sd1.5" is installed, but cannot be drawn with: ${String(broken.problem).replace(/\.$/, '')}; GET /v1/models lists those that can be drawn with.`,
+    );
+  });
+
+  it('says of a name with capital letters how names are written', async () => {
+    const { api, key } = await start({ shapes });
+    const { status, body } = await api.request('POST', '/v1/sd/text-to-image', {
+      key,
+      body: { prompt: 'x', model: 'SD1.5' },
+    });
+    expect([status, body.detail]).toEqual([400, '"/model" must be the name of a model in lower case, such as sd1.5.']);
   });
 
   it('lists a model that a worker has refused as broken, until its files change or another worker can draw it', async () => {

@@ -1,10 +1,11 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import type { HubSource } from './hub/hub-download';
 import { problemOfFile } from './model-root';
 import { ModelStoreError } from './model-store-error';
 
 /** The source of a model to add. */
-export type ModelSource = { kind: 'folder'; folder: string } | { kind: 'hub'; repository: string; revision: string };
+export type ModelSource = { kind: 'folder'; folder: string } | ({ kind: 'hub' } & HubSource);
 
 const repositoryPattern = /^[A-Za-z0-9][\w.-]{0,95}\/[A-Za-z0-9][\w.-]{0,95}$/;
 const revisionPattern = /^[A-Za-z0-9][\w./+-]{0,199}$/;
@@ -31,7 +32,7 @@ export async function parseModelSource(text: string, revision?: string): Promise
   const wanted = named ?? revision ?? 'main';
   if (!revisionPattern.test(wanted) || wanted.includes('..'))
     throw new ModelStoreError('InvalidSource', `"${wanted}" is no revision: give a branch, a tag or a commit.`);
-  return { kind: 'hub', repository, revision: wanted };
+  return { kind: 'hub', repository, revision: wanted, ...(text === repository && { missingFolder: text }) };
 }
 
 function splitRevision(text: string): [string, string | undefined] {

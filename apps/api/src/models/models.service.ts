@@ -73,15 +73,16 @@ export class ModelsService implements OnApplicationBootstrap {
       findServing(this.store, name, this.config.modelFallback),
       this.workers.all(),
     ]);
-    const refuse = (code: ErrorCode<'unprocessable'>, message: string) =>
+    const refuse = (code: ErrorCode<'unprocessable'>, message: string, more = '') =>
       new UnprocessableError(
         code,
-        `The model "${name}" ${message}; GET /v1/models lists those that can be drawn with.`,
+        `The model "${name}" ${message}${more}; GET /v1/models lists those that can be drawn with.`,
         pointer === undefined ? undefined : [{ pointer, message: `names "${name}", which ${message}` }],
       );
     if (!model) throw refuse('ModelNotInstalled', 'is not installed');
-    if ((model.problem ?? problemFor(model, workers)) !== undefined)
-      throw refuse('ModelBroken', 'is installed, but cannot be drawn with');
+    const problem = model.problem ?? problemFor(model, workers);
+    if (problem !== undefined)
+      throw refuse('ModelBroken', 'is installed, but cannot be drawn with', `: ${problem.replace(/\.$/, '')}`);
     this.known.set(name, { model, foundAt: performance.now() });
     return model;
   }

@@ -18,7 +18,7 @@ export const ModelField = (description: string) =>
     description,
     maxLength: limits.modelNameLength,
     pattern: /^[a-z0-9][a-z0-9._-]*$/,
-    patternMessage: 'must be the name of a model, such as sd1.5',
+    patternMessage: 'must be the name of a model in lower case, such as sd1.5',
     optional: true,
     default: defaults.model,
   });

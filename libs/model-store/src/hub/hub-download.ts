@@ -1,16 +1,20 @@
 import type { ModelProgress } from '../model-progress';
 import type { HubClient } from './hub-client';
+import type { HubListing } from './hub-listing';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { checkDiskSpace } from '../model-disk';
 import { selectModelFiles } from '../model-files';
 import { ProgressMeter } from '../model-progress';
+import { ModelStoreError } from '../model-store-error';
 import { FileDownload } from './file-download';
 
 /** A repository of the hub at a revision: a branch, a tag or a commit. */
 export interface HubSource {
   repository: string;
   revision: string;
+  /** The folder of this name, which does not exist, where the source may have been meant as one. */
+  missingFolder?: string;
 }
 
 /**
@@ -20,12 +24,13 @@ export interface HubSource {
  */
 export async function downloadModel(
   client: HubClient,
-  { repository, revision }: HubSource,
+  source: HubSource,
   folder: string,
   onProgress: ((progress: ModelProgress) => void) | undefined,
   signal: AbortSignal,
 ): Promise<{ commit: string; files: Map<string, string> }> {
-  const listing = await client.list(repository, revision, signal);
+  const { repository } = source;
+  const listing = await listingOf(client, source, signal);
   const byPath = new Map(listing.files.map((file) => [file.path, file]));
   const chosen = selectModelFiles([...byPath.keys()]).map(({ from, to }) => ({ file: byPath.get(from)!, to }));
   // The largest first: then the connections share the small files at the end instead of waiting for one big one.
@@ -42,6 +47,17 @@ export async function downloadModel(
     meter.finish(to);
   });
   return { commit: listing.commit, files };
+}
+
+async function listingOf(client: HubClient, source: HubSource, signal: AbortSignal): Promise<HubListing> {
+  const { repository, revision, missingFolder } = source;
+  try {
+    return await client.list(repository, revision, signal);
+  } catch (error) {
+    if (!(error instanceof ModelStoreError) || error.code !== 'HubUnreachable' || !missingFolder) throw error;
+    const message = error.message.replace(/\.$/, `, and there is no folder ${missingFolder}.`);
+    throw new ModelStoreError('HubUnreachable', message, { cause: error });
+  }
 }
 
 async function presentBytes(
