@@ -198,6 +198,18 @@ describe('models command', () => {
       'No request can be drawn with it: its graphs take 64 x 64 pixels only, and requests are for 512 x 512, 512 x 768, 768 x 512. Export it without a fixed size.',
     ],
     [
+      'a size that one aspect ratio has',
+      rewrite('unet/model.onnx', (graph) =>
+        withShapes(graph, { sample: ['batch', 4, 64, 96], out_sample: ['batch', 4, 64, 96] }),
+      ),
+      'Only the aspect_ratio landscape can be drawn with it: its graphs take 768 x 512 pixels only.',
+    ],
+    [
+      'a height that two aspect ratios have',
+      rewrite('vae_decoder/model.onnx', (graph) => withShapes(graph, { latent_sample: ['batch', 4, 64, 'width'] })),
+      'Only the aspect_ratio square or landscape can be drawn with it: its graphs take any x 512 pixels only.',
+    ],
+    [
       'one length of prompts',
       rewrite('unet/model.onnx', (graph) => withShapes(graph, { encoder_hidden_states: ['batch', 77, 32] })),
       'Prompts longer than 75 tokens are refused: its U-Net was exported for that length.',

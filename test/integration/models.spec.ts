@@ -218,6 +218,19 @@ describe('models', () => {
     expect((await list(api, key))[0].native_size).toBe(512);
   });
 
+  it('lists a model of a size that no request can ask for with that problem', async () => {
+    const { api, key, modelsDir } = await start({ tiny: tiny('sd15-diffusers') });
+    const problem = async () => (await list(api, key))[0].problem;
+    expect(await problem()).toBeNull();
+    await redeclare(join(modelsDir, 'tiny/unet/model.onnx'), { sample: ['batch', 4, 80, 80] });
+    expect(await problem()).toBe(
+      'No request can be drawn with it: its graphs take 640 x 640 pixels only, and requests are for 512 x 512, 512 x 768, 768 x 512. Export it without a fixed size.',
+    );
+    const body = { prompt: 'x', model: 'tiny' };
+    const reply = await api.request('POST', '/v1/sd/text-to-image', { key, body });
+    expect([reply.status, reply.body.code]).toEqual([422, 'SizeUnsupported']);
+  });
+
   it.each<[what: string, size: number, change: (model: string) => Promise<unknown>]>([
     [
       'the size that its graphs were exported for',
@@ -242,7 +255,7 @@ describe('models', () => {
   ])('shows as native size %s', async (_, size, change) => {
     const { api, key, modelsDir } = await start({ tiny: tiny('sd15-diffusers') });
     await change(join(modelsDir, 'tiny'));
-    expect((await list(api, key))[0]).toMatchObject({ problem: null, native_size: size });
+    expect((await list(api, key))[0]).toMatchObject({ native_size: size });
   });
 
   it('rejects prompts of more chunks than the graphs of a model take, if they are used', async () => {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { sizeOf } from '@app/domain';
+import { aspectRatios, fixedPixels, problemOfSize, ratiosFor } from '@app/domain';
 import type { InstalledModel } from '@app/model-store';
 import { workingSchedulers } from '@app/model-store';
 
@@ -8,16 +8,13 @@ import { workingSchedulers } from '@app/model-store';
 export function notesOn(model: InstalledModel): string[] {
   const { folder, fixed, defaults, schedulerProblems } = model;
   const notes: string[] = [];
-  const sizes = Object.values(sizeOf);
-  const fits = ({ width, height }: { width: number; height: number }): boolean =>
-    width === (fixed.width ?? width) && height === (fixed.height ?? height);
-  if (!sizes.some(fits)) {
-    const own = `${fixed.width ?? 'any'} x ${fixed.height ?? 'any'}`;
-    const ours = sizes.map(({ width, height }) => `${width} x ${height}`).join(', ');
+  const ratios = ratiosFor(fixed);
+  const problem = problemOfSize(fixed);
+  if (problem !== undefined) notes.push(problem);
+  else if (ratios.length < aspectRatios.length)
     notes.push(
-      `No request can be drawn with it: its graphs take ${own} pixels only, and requests are for ${ours}. Export it without a fixed size.`,
+      `Only the aspect_ratio ${ratios.join(' or ')} can be drawn with it: its graphs take ${fixedPixels(fixed)} only.`,
     );
-  }
   if (fixed.chunks !== undefined)
     notes.push(`Prompts longer than ${fixed.chunks * 75} tokens are refused: its U-Net was exported for that length.`);
   if (!existsSync(join(folder, 'vae_decoder', 'config.json')))

@@ -4,6 +4,7 @@ export * from './api-keys/key-bounds';
 export * from './api-keys/key-facts';
 export * from './collections/collection';
 export * from './common/aspect-ratio';
+export * from './common/fixed-size';
 export * from './common/identifier';
 export * from './common/limits';
 export * from './common/metadata';

@@ -1,6 +1,6 @@
 import type { Config } from '@app/config';
 import type { ErrorCode } from '@app/domain';
-import { defaults, UnprocessableError } from '@app/domain';
+import { defaults, problemOfSize, UnprocessableError } from '@app/domain';
 import type { ModelDto } from '@app/domain/http';
 import { CONFIG } from '@app/foundation';
 import { devicesFor, LiveWorkers, problemFor } from '@app/image-tasks';
@@ -55,7 +55,7 @@ export class ModelsService implements OnApplicationBootstrap {
           defaults: { cfg: defaults.cfg, steps: defaults.steps, scheduler: null, ...model.defaults },
           requires_cuda: model.requiresCuda,
           stands_in_for: this.replacedBy(model.name, models),
-          problem: model.problem ?? problemFor(model, workers) ?? null,
+          problem: model.problem ?? problemFor(model, workers) ?? problemOfSize(model.fixed) ?? null,
         };
       }),
     );
