@@ -70,6 +70,18 @@ const damages: Damage[] = [
   ['a missing scheduler', scheduler, /is missing/, ({ remove }) => remove('scheduler')],
   ['a scheduler that is not JSON', scheduler, /not valid JSON/, ({ write }) => write(scheduler, '{')],
   ['wrong defaults', 'darkroom.json', /has steps that/, ({ write }) => write('darkroom.json', '{"steps": "few"}')],
+  ...[0, -8, 0.5, 4097, '64', [64, 0], [64]].map((sample_size): Damage => [
+    `a sample_size of ${JSON.stringify(sample_size)}`,
+    'unet/config.json',
+    /has a sample_size that is no integer from 1 to 4096/,
+    ({ edit }) => edit('unet/config.json', { sample_size }),
+  ]),
+  ...['0', '"x"', '1e999'].map((factor): Damage => [
+    `a scaling_factor of ${factor}`,
+    'vae_decoder/config.json',
+    /has a scaling_factor that is no number, infinite or 0/,
+    ({ write }) => write('vae_decoder/config.json', `{"scaling_factor": ${factor}}`),
+  ]),
   ['a bad scheduler value', scheduler, /beta_end must be/, ({ edit }) => edit(scheduler, { beta_end: 'high' })],
   ['a config that is not JSON', 'unet/config.json', /not valid JSON/, ({ write }) => write('unet/config.json', '[')],
   [
@@ -186,6 +198,13 @@ describe('StableDiffusionPipeline.load', () => {
     await folder.remove('model_index.json');
     // How wide the levels are stands in no graph: they are taken to be those of Stable Diffusion 1.x.
     expect((await load()).facts).toEqual({ ...whole, widths: modelWidths({ unet: {}, vaeDecoder: {} }) });
+  });
+
+  it('accepts configs without a size and a factor, or with two edges', async () => {
+    const { edit } = folder;
+    await edit('unet/config.json', { sample_size: [64, 96] });
+    await edit('vae_decoder/config.json', { sample_size: null, scaling_factor: null });
+    await expect(load()).resolves.toBeDefined();
   });
 
   it('accepts tokenizer.json in place of vocabulary and merges', async () => {

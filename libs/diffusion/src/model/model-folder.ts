@@ -51,8 +51,12 @@ export async function readModelFolder(path: string, device: Device): Promise<Mod
       `describes a ${pipelineClass}, which is not Stable Diffusion 1.x or 2.x`,
     );
   const graph = async (part: string) => readGraphFile(await chooseGraph(join(path, part), device));
-  const config = async (part: string) =>
-    (await readJsonFile(join(path, part, 'config.json'), { optional: true })) ?? {};
+  const config = async (part: string) => {
+    const file = join(path, part, 'config.json');
+    const json = (await readJsonFile(file, { optional: true })) ?? {};
+    checkValues(file, json);
+    return json;
+  };
   return {
     path,
     textEncoder: await graph('text_encoder'),
@@ -68,6 +72,19 @@ export async function readModelFolder(path: string, device: Device): Promise<Mod
     },
     preview: await readPreview(join(path, 'preview.json')),
   };
+}
+
+/** The largest edge of latents or pictures that a configuration may name: far more than any model was trained on. */
+const largestSize = 4096;
+
+/** Values that pictures depend on and that no graph contradicts. diffusers leaves null what does not apply, and may give two edges. */
+function checkValues(file: string, { sample_size: size, scaling_factor: factor }: JsonObject): void {
+  const isSize = (edge: unknown): boolean => Number.isInteger(edge) && Number(edge) >= 1 && Number(edge) <= largestSize;
+  const isMissing = (value: unknown): boolean => value === undefined || value === null;
+  if (!isMissing(size) && !(Array.isArray(size) && size.length === 2 ? size : [size]).every(isSize))
+    throw new ModelFolderError(file, `has a sample_size that is no integer from 1 to ${largestSize}`);
+  if (!isMissing(factor) && (!Number.isFinite(factor) || factor === 0))
+    throw new ModelFolderError(file, 'has a scaling_factor that is no number, infinite or 0');
 }
 
 async function chooseGraph(folder: string, device: Device): Promise<string> {

@@ -47,7 +47,10 @@ const defaultScalingFactor = 0.18215;
 
 /** How the VAE's latents are scaled; diffusers leaves null what does not apply. */
 export function vaeScaling({ scaling_factor: factor, shift_factor: shift }: JsonObject) {
-  return { factor: positive(factor) ?? defaultScalingFactor, shift: typeof shift === 'number' ? shift : 0 };
+  return {
+    factor: typeof factor === 'number' ? factor : defaultScalingFactor,
+    shift: typeof shift === 'number' ? shift : 0,
+  };
 }
 
 /**
