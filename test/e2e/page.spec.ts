@@ -78,8 +78,8 @@ describeInBrowser('The page in a browser', () => {
     await page.locator('.chip').first().click();
     await page.getByLabel('Steps', { exact: true }).fill('50');
     await page.getByLabel('Seed', { exact: true }).fill('7');
-    // So many that a browser which gets no processor for seconds still sees some of the steps.
-    await page.getByLabel('Pictures', { exact: true }).fill('8');
+    // Twice as many calls of the U-Net, so that a browser which gets no processor for seconds still sees some of the steps.
+    await page.getByLabel('Scheduler', { exact: true }).selectOption('heun');
     const preview = page.locator('.stage').getByTestId('preview');
     const step = page.locator('.stage').getByText(/^Step \d+ of 50$/);
     // Both are there only while they are drawn, which may be over when one has been waited for.
@@ -101,7 +101,7 @@ describeInBrowser('The page in a browser', () => {
       prompt: 'a red circle on a blue background',
       seed: 7,
       steps: 50,
-      num_generations: 8,
+      scheduler: 'heun',
       status: 'succeeded',
     });
     const shifts = await page.evaluate<number[]>('shifts');
