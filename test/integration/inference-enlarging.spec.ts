@@ -6,30 +6,20 @@ import { OutOfMemoryError } from '@app/diffusion';
 import type { DrawCommand } from '../../apps/inference/src/engine/drawing-in-progress';
 import { DrawingInProgress } from '../../apps/inference/src/engine/drawing-in-progress';
 import { EngineLoop } from '../../apps/inference/src/engine/engine-loop';
-import type { DrawRequest, EngineMessage } from '../../apps/inference/src/engine/engine-protocol';
+import type { EngineMessage } from '../../apps/inference/src/engine/engine-protocol';
 import { EngineShares } from '../../apps/inference/src/engine/engine-shares';
 import { Enlarging } from '../../apps/inference/src/engine/enlarging';
 import type { LoadedModel } from '../../apps/inference/src/engine/loaded-model';
 import { ModelRegistry } from '../../apps/inference/src/engine/model-registry';
 import { OneAtATime } from '../../apps/inference/src/engine/one-at-a-time';
 import type { TiledUpscaler } from '../../apps/inference/src/engine/tiled-upscaler';
+import { smallRequest } from '../support/small-request';
 import { until } from '../support/until';
 import { encodeUpscaler } from '../support/upscaler-model';
 
 const edge = 200;
 const tinyFolder = join(__dirname, '..', 'golden', 'models', 'tiny', 'sd15-diffusers');
-const tinyRequest: DrawRequest = {
-  prompt: 'a red circle',
-  negativePrompt: null,
-  guidanceScale: 1,
-  numInferenceSteps: 20,
-  seed: 1,
-  numImages: 1,
-  scheduler: 'euler',
-  width: 64,
-  height: 64,
-  promptWeighting: false,
-};
+const tinyRequest = { ...smallRequest, negativePrompt: null, guidanceScale: 1 };
 
 describe(Enlarging.name, () => {
   const folder = mkdtempSync(join(tmpdir(), 'darkroom-enlarging-'));

@@ -13,23 +13,13 @@ import type {
 } from '../../apps/inference/src/engine/engine-protocol';
 import { dyingLaneFile, givingUpThreadFile, hangingLaneFile, threadFile } from '../support/inference';
 import { shareGraphs } from '../support/shared-graphs';
+import { smallRequest } from '../support/small-request';
 import { until } from '../support/until';
 
 const folder = join(__dirname, '..', 'golden', 'models', 'tiny', 'sd15-diffusers');
 const tiny: DrawnModel = { key: 'tiny', name: 'tiny', folder, hash: 'a'.repeat(64) };
 
-const request: DrawRequest = {
-  prompt: 'a red circle',
-  negativePrompt: 'green',
-  guidanceScale: 7.5,
-  numInferenceSteps: 20,
-  seed: 1,
-  numImages: 1,
-  scheduler: 'euler',
-  width: 64,
-  height: 64,
-  promptWeighting: false,
-};
+const request = smallRequest;
 
 describe('an engine with two threads, which draws several pictures in lanes', () => {
   let cacheDir: string;

@@ -14,24 +14,14 @@ import type { DrawRequest, EngineStep, DrawnModel, RgbPicture } from '../../apps
 import { bytesPerRow, decodeBytes } from '../../apps/inference/src/engine/picture-memory';
 import { threadFile } from '../support/inference';
 import { failingAtRows, usingFirstTimestep } from '../support/onnx';
+import { smallRequest } from '../support/small-request';
 import { until } from '../support/until';
 
 const plainFolder = join(__dirname, '..', 'golden', 'models', 'tiny', 'sd15-diffusers');
 const source = (name: string, folder: string): DrawnModel => ({ key: name, name, folder, hash: name.padEnd(64, '0') });
 const plain = source('plain', plainFolder);
 
-const request: DrawRequest = {
-  prompt: 'a red circle',
-  negativePrompt: 'green',
-  guidanceScale: 7.5,
-  numInferenceSteps: 6,
-  seed: 1,
-  numImages: 1,
-  scheduler: 'euler',
-  width: 64,
-  height: 64,
-  promptWeighting: false,
-};
+const request = { ...smallRequest, numInferenceSteps: 6 };
 
 describe('an engine whose memory does not suffice', () => {
   let folder: string;

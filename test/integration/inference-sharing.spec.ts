@@ -13,6 +13,7 @@ import type {
 } from '../../apps/inference/src/engine/engine-protocol';
 import { threadFile } from '../support/inference';
 import { shareGraphs } from '../support/shared-graphs';
+import { smallRequest } from '../support/small-request';
 
 const models = join(__dirname, '..', 'golden', 'models', 'tiny');
 const source = (name: string): DrawnModel => ({ key: name, name, folder: join(models, name), hash: 'a'.repeat(64) });
@@ -22,18 +23,7 @@ const optimum = source('sd21-optimum');
 /** A drawing and how it is told apart. */
 type Named = [name: string, drawing: Promise<unknown>];
 
-const request: DrawRequest = {
-  prompt: 'a red circle',
-  negativePrompt: 'green',
-  guidanceScale: 7.5,
-  numInferenceSteps: 20,
-  seed: 1,
-  numImages: 1,
-  scheduler: 'euler',
-  width: 64,
-  height: 64,
-  promptWeighting: false,
-};
+const request = smallRequest;
 
 /** With one thread all calls are made one after the other; with two, lanes make some of them. */
 describe.each([1, 2])('requests that one engine of %d threads draws side by side', (threads) => {
