@@ -1,3 +1,4 @@
+import type { Generator } from '../random';
 import type { Scheduler, StepOptions } from './scheduler';
 import { SchedulerError } from './scheduler';
 import type { SchedulerConfig } from './scheduler-config';
@@ -48,8 +49,12 @@ export abstract class BaseScheduler implements Scheduler {
     return this.config.numTrainTimesteps;
   }
 
-  protected noise({ generator }: StepOptions, size: number): Float32Array {
+  protected noise(options: StepOptions, size: number): Float32Array {
+    return this.generatorOf(options).randn(size);
+  }
+
+  protected generatorOf({ generator }: StepOptions): Generator {
     if (!generator) throw new SchedulerError(`${this.constructor.name} adds noise and needs a generator.`);
-    return generator.randn(size);
+    return generator;
   }
 }

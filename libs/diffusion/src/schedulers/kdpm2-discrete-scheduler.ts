@@ -1,18 +1,19 @@
-import { BaseScheduler } from './base-scheduler';
-import { alphasCumprod, noiseLevels } from './noise-schedule';
+import { noiseLevels } from './noise-schedule';
 import { derivative, weightedSum } from './prediction';
 import type { StepOptions } from './scheduler';
 import { SchedulerError } from './scheduler';
 import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
-import { doubleSigmaSchedule, initialNoiseSigma, scaleToUnitVariance, timestepFinderFloat32 } from './sigmas';
+import type { SigmaSchedule } from './sigmas';
+import { doubleSigmaSchedule, timestepFinderFloat32 } from './sigmas';
 import { roundHalfEven } from './timesteps';
+import { timestepsOfCalls, TwoCallScheduler } from './two-call-scheduler';
 
 const { fround } = Math;
 
-/** A step of two U-Net evaluations. */
+/** The noise levels of a step. */
 interface MidpointStep {
   from: number;
-  /** Where the second evaluation is, geometrically half way; 0 for the last step, which has none. */
+  /** Where the second call is, geometrically half way; 0 for the last step, which has none. */
   middle: number;
   to: number;
   /** Standard deviation of the noise that is added at the end. */
@@ -20,12 +21,12 @@ interface MidpointStep {
 }
 
 /**
- * The midpoint method over the noise level (DPM-Solver-2 of Karras et al.). All steps but the last take two U-Net evaluations, so a
- * run of n steps has 2n - 1 timesteps.
+ * The midpoint method over the noise level (DPM-Solver-2 of Karras et al.): a trial to the middle, then the whole step with the
+ * derivative there.
  * Source: Karras et al., "Elucidating the Design Space of Diffusion-Based Generative Models" (2022), algorithm 2 with the
  * parameters of table 1; Katherine Crowson's k-diffusion, sample_dpm_2; diffusers' KDPM2DiscreteScheduler.
  */
-export class Kdpm2DiscreteScheduler extends BaseScheduler {
+export class Kdpm2DiscreteScheduler extends TwoCallScheduler {
   static readonly parameters: SchedulerParameters = {
     beta_start: 0.00085,
     beta_end: 0.012,
@@ -34,41 +35,31 @@ export class Kdpm2DiscreteScheduler extends BaseScheduler {
     use_beta_sigmas: false,
   };
 
-  override readonly order = 2;
-  private readonly alphas: Float32Array;
   private steps: MidpointStep[] = [];
-  /** The sample at the start of the step whose second evaluation is next. */
-  private origin: Float32Array | undefined;
 
   constructor(config: SchedulerConfig) {
     super(config);
     if (config.predictionType === 'sample')
       throw new SchedulerError('KDPM2 schedulers cannot work with the prediction_type "sample".');
-    this.alphas = alphasCumprod(config);
   }
 
-  override scaleModelInput(sample: Float32Array): Float32Array {
-    const { from, middle } = this.current();
-    return scaleToUnitVariance(sample, this.origin ? middle : from);
-  }
-
-  protected start(steps: number): Float64Array {
+  protected override schedule(steps: number): SigmaSchedule {
     const levels = noiseLevels(this.alphas);
     const schedule = doubleSigmaSchedule(this.config, levels, steps, fround);
     const timesteps = this.config.useKarrasSigmas ? schedule.timesteps.map(roundHalfEven) : schedule.timesteps;
     const sigmas = Float32Array.of(...schedule.sigmas, 0);
-    this.initNoiseSigma = initialNoiseSigma(this.config, sigmas);
     this.steps = Array.from(timesteps, (_, i) => this.midpointStep(sigmas[i], sigmas[i + 1]));
-    this.origin = undefined;
     const timestepOf = timestepFinderFloat32(levels);
-    return Float64Array.from({ length: 2 * steps - 1 }, (_, call) =>
-      call % 2 === 0 ? timesteps[call / 2] : timestepOf(this.steps[(call - 1) / 2].middle),
-    );
+    return { sigmas, timesteps: timestepsOfCalls(timesteps, (step) => timestepOf(this.secondSigma(step))) };
+  }
+
+  protected secondSigma(step: number): number {
+    return this.steps[step].middle;
   }
 
   protected advance(modelOutput: Float32Array, sample: Float32Array, options: StepOptions): Float32Array {
     const { predictionType } = this.config;
-    const { from, middle, to, up } = this.current();
+    const { from, middle, to, up } = this.steps[this.currentStep()];
 
     // 1. First call of a step: a straight line to its middle, and in the last step to its end.
     if (!this.origin) {
@@ -87,10 +78,6 @@ export class Kdpm2DiscreteScheduler extends BaseScheduler {
 
   protected midpointStep(from: number, next: number): MidpointStep {
     return { from, middle: geometricMean(from, next), to: next, up: 0 };
-  }
-
-  private current(): MidpointStep {
-    return this.steps[this.stepIndex >> 1];
   }
 }
 

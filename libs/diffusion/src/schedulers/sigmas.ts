@@ -6,10 +6,11 @@ import { linspace, spacedTimesteps } from './timesteps';
 
 const { fround } = Math;
 
-/** Noise levels of a run and the U-Net's timestep at each. */
+/** The noise levels of a run, and what the U-Net is told of them. */
 export interface SigmaSchedule {
-  /** float32, one per timestep and one for the end of the run. */
+  /** float32, one per step and one for the end of the run. */
   sigmas: Float32Array;
+  /** One per call of the U-Net. */
   timesteps: Float64Array;
 }
 
