@@ -16,7 +16,7 @@ export function kindOf({ shape, prompt }: Pick<Trajectory, 'shape' | 'prompt'>):
 
 /** Moves pictures on and decodes them, by one U-Net and one decoder. A picture may go from one renderer of a model to another between two steps. */
 export class Renderer {
-  readonly #batches = new Map<string, RowBatch>();
+  private readonly batches = new Map<string, RowBatch>();
 
   constructor(
     private readonly unet: Unet,
@@ -36,7 +36,7 @@ export class Renderer {
     const group = this.groupOf(first);
     if (trajectories.some((trajectory) => trajectory.done || this.groupOf(trajectory) !== group))
       throw new RangeError('Pictures share a step only while none is done, and with one size and prompt length.');
-    await this.#batchOf(first).step(trajectories);
+    await this.batchOf(first).step(trajectories);
   }
 
   /** The picture as it stands. @throws NotFiniteError if it is none */
@@ -45,13 +45,13 @@ export class Renderer {
     return this.vaeDecoder.decode(latents, shape);
   }
 
-  #batchOf({ shape, prompt }: Trajectory): RowBatch {
+  private batchOf({ shape, prompt }: Trajectory): RowBatch {
     const key = kindOf({ shape, prompt });
-    const batch = this.#batches.get(key) ?? new RowBatch(this.unet, shape, prompt.tokens, this.facts.hiddenWidth);
+    const batch = this.batches.get(key) ?? new RowBatch(this.unet, shape, prompt.tokens, this.facts.hiddenWidth);
     // The one that was used last stays for longest.
-    this.#batches.delete(key);
-    this.#batches.set(key, batch);
-    if (this.#batches.size > keptBatches) this.#batches.delete(this.#batches.keys().next().value!);
+    this.batches.delete(key);
+    this.batches.set(key, batch);
+    if (this.batches.size > keptBatches) this.batches.delete(this.batches.keys().next().value!);
     return batch;
   }
 }

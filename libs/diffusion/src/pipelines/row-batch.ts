@@ -7,12 +7,12 @@ import type { Trajectory } from './trajectory';
  * steps: only the embeddings of rows that changed hands are copied.
  */
 export class RowBatch {
-  #batch: UnetBatch | undefined;
-  #capacity = 0;
+  private batch: UnetBatch | undefined;
+  private capacity = 0;
   /** The call that is under way: the next one waits until its rows may be overwritten. */
-  #running: Promise<void> = Promise.resolve();
+  private running: Promise<void> = Promise.resolve();
   /** The embedding that lies in each row of the batch. */
-  #embeddings: (Float32Array | undefined)[] = [];
+  private embeddings: (Float32Array | undefined)[] = [];
 
   constructor(
     private readonly unet: Unet,
@@ -23,16 +23,16 @@ export class RowBatch {
 
   /** Moves each picture on by one step. If the U-Net fails, none has moved; if a scheduler fails, that picture is spoilt. */
   step(trajectories: readonly Trajectory[]): Promise<void> {
-    const step = this.#running.then(() => this.#step(trajectories));
-    this.#running = step.catch(() => undefined);
+    const step = this.running.then(() => this.advance(trajectories));
+    this.running = step.catch(() => undefined);
     return step;
   }
 
-  async #step(trajectories: readonly Trajectory[]): Promise<void> {
+  private async advance(trajectories: readonly Trajectory[]): Promise<void> {
     const rows = trajectories.reduce((sum, trajectory) => sum + trajectory.rows, 0);
-    const batch = this.#batchOf(rows);
+    const batch = this.batchOf(rows);
     const { sample, timestep } = batch;
-    this.#placeEmbeddings(batch, trajectories);
+    this.placeEmbeddings(batch, trajectories);
     let row = 0;
     for (const trajectory of trajectories) {
       trajectory.gather(sample.values, row);
@@ -53,21 +53,21 @@ export class RowBatch {
   }
 
   /** Inputs with room for so many rows: for the next power of two, so that one more picture seldom needs others. */
-  #batchOf(rows: number): UnetBatch {
+  private batchOf(rows: number): UnetBatch {
     const capacity = 2 ** Math.ceil(Math.log2(rows));
-    if (this.#batch && capacity <= this.#capacity && this.#capacity <= 4 * capacity) return this.#batch;
-    this.#batch = this.unet.createBatch(capacity, this.shape, this.tokens, this.hiddenWidth);
-    this.#capacity = capacity;
-    this.#embeddings = [];
-    return this.#batch;
+    if (this.batch && capacity <= this.capacity && this.capacity <= 4 * capacity) return this.batch;
+    this.batch = this.unet.createBatch(capacity, this.shape, this.tokens, this.hiddenWidth);
+    this.capacity = capacity;
+    this.embeddings = [];
+    return this.batch;
   }
 
-  #placeEmbeddings({ promptEmbeds }: UnetBatch, trajectories: readonly Trajectory[]): void {
+  private placeEmbeddings({ promptEmbeds }: UnetBatch, trajectories: readonly Trajectory[]): void {
     let hasChanged = false;
     for (const [row, embedding] of trajectories.flatMap(({ prompt }) => prompt.rows).entries()) {
-      if (this.#embeddings[row] === embedding) continue;
+      if (this.embeddings[row] === embedding) continue;
       promptEmbeds.values.set(embedding, row * embedding.length);
-      this.#embeddings[row] = embedding;
+      this.embeddings[row] = embedding;
       hasChanged = true;
     }
     if (hasChanged) promptEmbeds.commit();

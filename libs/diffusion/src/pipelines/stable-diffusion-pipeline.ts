@@ -29,8 +29,8 @@ import { RequestError } from '../request-error';
 export class StableDiffusionPipeline {
   readonly facts: ModelFacts;
   readonly provider: Provider;
-  readonly #alphas: Float32Array;
-  readonly #renderer: Renderer;
+  private readonly alphas: Float32Array;
+  private readonly renderer: Renderer;
 
   private constructor(
     private readonly parts: ModelParts,
@@ -38,8 +38,8 @@ export class StableDiffusionPipeline {
   ) {
     this.facts = parts.facts;
     this.provider = providerOf(device);
-    this.#alphas = alphasCumprod(readSchedulerConfig(parts.schedulerJson, { rescale_betas_zero_snr: false }));
-    this.#renderer = new Renderer(parts.unet, parts.vaeDecoder, parts.facts);
+    this.alphas = alphasCumprod(readSchedulerConfig(parts.schedulerJson, { rescale_betas_zero_snr: false }));
+    this.renderer = new Renderer(parts.unet, parts.vaeDecoder, parts.facts);
   }
 
   /**
@@ -73,7 +73,7 @@ export class StableDiffusionPipeline {
     const { latentChannels, vaeScaleFactor } = this.facts;
     checkRequest(request, this.facts);
     const shape: LatentShape = [latentChannels, height / vaeScaleFactor, width / vaeScaleFactor];
-    const prompt = await this.#encode(request);
+    const prompt = await this.encode(request);
     return seeds.map((seed) => {
       const generator = new Generator(seed);
       const scheduler = createScheduler(request.scheduler, this.parts.schedulerJson);
@@ -86,17 +86,17 @@ export class StableDiffusionPipeline {
 
   /** Pictures with the same group may share a call of the U-Net: one size, one prompt length and, where the graph has one timestep for all rows, one timestep. */
   groupOf(picture: Pick<Trajectory, 'shape' | 'prompt' | 'timestep'>): string {
-    return this.#renderer.groupOf(picture);
+    return this.renderer.groupOf(picture);
   }
 
   /** Moves pictures of one group on by one call of the U-Net, whichever requests they belong to. */
   step(trajectories: readonly Trajectory[]): Promise<void> {
-    return this.#renderer.step(trajectories);
+    return this.renderer.step(trajectories);
   }
 
   /** The picture as it stands. @throws NotFiniteError if it is none */
   decode(picture: Pick<Trajectory, 'latents' | 'shape'>): Promise<RgbImage> {
-    return this.#renderer.decode(picture);
+    return this.renderer.decode(picture);
   }
 
   /** Another renderer of this model's pictures. @param sessions its U-Net and its decoder, loaded elsewhere */
@@ -111,7 +111,7 @@ export class StableDiffusionPipeline {
    * @throws NotFiniteError if it has no more picture to become
    */
   preview(trajectory: Trajectory): RgbImage {
-    const latents = trajectory.done ? trajectory.latents : this.#predictedLatents(trajectory);
+    const latents = trajectory.done ? trajectory.latents : this.predictedLatents(trajectory);
     assertFinite(latents, 'U-Net');
     return previewLatents(latents, trajectory.shape, this.parts.preview);
   }
@@ -144,7 +144,7 @@ export class StableDiffusionPipeline {
   }
 
   /** Embeddings of negative prompt and prompt, of the prompt alone without guidance. */
-  async #encode(request: TextToImageRequest): Promise<PromptEmbedding> {
+  private async encode(request: TextToImageRequest): Promise<PromptEmbedding> {
     const { tokenizer, textEncoder } = this.parts;
     const guided = request.guidanceScale > 1 && !this.parts.unet.embedsGuidance;
     const texts = guided ? [request.negativePrompt ?? '', request.prompt] : [request.prompt];
@@ -161,11 +161,11 @@ export class StableDiffusionPipeline {
   }
 
   /** The picture that the last prediction means (x0), in latents; the noise itself before the first step. */
-  #predictedLatents({ lastTimestep, latents, seen, predicted }: Trajectory): Float32Array {
+  private predictedLatents({ lastTimestep, latents, seen, predicted }: Trajectory): Float32Array {
     if (lastTimestep === undefined) return latents;
-    const index = Math.min(this.#alphas.length - 1, Math.max(0, Math.round(lastTimestep)));
+    const index = Math.min(this.alphas.length - 1, Math.max(0, Math.round(lastTimestep)));
     // The share of signal may be 0 at the last timestep, where dividing by it would give no number.
-    const alpha = Math.sqrt(Math.max(this.#alphas[index], 1e-6));
+    const alpha = Math.sqrt(Math.max(this.alphas[index], 1e-6));
     const { sample, output, scale } = predictedData(this.facts.predictionType, alpha, Math.sqrt(1 - alpha * alpha));
     return seen.map((value, i) => (value * sample + predicted[i] * output) * scale);
   }

@@ -24,7 +24,7 @@ export class Trajectory {
   readonly predicted: Float32Array;
   /** The timestep of the last step done, if any. */
   lastTimestep: number | undefined;
-  #isMoving = false;
+  private isMoving = false;
 
   /** @param latents [channels, height, width], scaled as the scheduler wants them; every step replaces them. */
   constructor(
@@ -56,7 +56,7 @@ export class Trajectory {
 
   /** Whether a step failed on the way: its scheduler may have noted the prediction or drawn noise, so that it cannot be repeated. */
   get isSpoilt(): boolean {
-    return this.#isMoving;
+    return this.isMoving;
   }
 
   /** What the next call of the U-Net is told of time. */
@@ -78,7 +78,7 @@ export class Trajectory {
   /** Takes the U-Net's prediction for those rows and moves on by a step. */
   scatter(prediction: Float32Array, row: number): void {
     const { predicted, timestep } = this;
-    this.#isMoving = true;
+    this.isMoving = true;
     const size = predicted.length;
     const rowOf = (index: number): Float32Array => prediction.subarray(index * size, (index + 1) * size);
     if (this.rows === 2) guide(predicted, rowOf(row), rowOf(row + 1), this.guidanceScale);
@@ -86,7 +86,7 @@ export class Trajectory {
     this.latents = this.scheduler.step(predicted, timestep, this.latents, { generator: this.generator });
     this.lastTimestep = timestep;
     this.stepIndex++;
-    this.#isMoving = false;
+    this.isMoving = false;
   }
 }
 

@@ -21,19 +21,19 @@ export interface TensorCopy {
 export class InputBuffer {
   readonly values: Float32Array;
   readonly tensor: Tensor;
-  readonly #storage: Storage;
+  private readonly storage: Storage;
 
   /** @param dims shape; [] is a single number */
   constructor(type: ElementType, dims: readonly number[]) {
     const size = dims.reduce((product, dim) => product * dim, 1);
     this.values = new Float32Array(size);
-    this.#storage = type === 'float32' ? this.values : new storages[type](size);
-    this.tensor = tensorOf(type, this.#storage, dims);
+    this.storage = type === 'float32' ? this.values : new storages[type](size);
+    this.tensor = tensorOf(type, this.storage, dims);
   }
 
   /** Converts `values` to the graph's type, and returns the tensor. */
   commit(): Tensor {
-    const storage = this.#storage;
+    const storage = this.storage;
     if (storage instanceof Uint16Array) storage.set(encodeFloat16(this.values));
     else if (storage instanceof Int32Array) storage.set(this.values.map(Math.round));
     else if (storage instanceof BigInt64Array)
@@ -45,7 +45,7 @@ export class InputBuffer {
   rows(first: number, count: number): Tensor {
     const { dims, type } = this.tensor;
     const size = this.values.length / dims[0];
-    return tensorOf(type, this.#storage.subarray(first * size, (first + count) * size), [count, ...dims.slice(1)]);
+    return tensorOf(type, this.storage.subarray(first * size, (first + count) * size), [count, ...dims.slice(1)]);
   }
 }
 

@@ -11,10 +11,10 @@ const cachedRows = 64;
 /** CLIP's text encoder: rows of token ids to embeddings. */
 export class ClipTextEncoder {
   readonly dtype: 'float32' | 'float16';
-  readonly #ids: ValueFacts;
-  readonly #output: ValueFacts;
-  readonly #idType: 'int32' | 'int64';
-  readonly #cache = new EmbeddingCache(cachedRows);
+  private readonly ids: ValueFacts;
+  private readonly output: ValueFacts;
+  private readonly idType: 'int32' | 'int64';
+  private readonly cache = new EmbeddingCache(cachedRows);
 
   /** @throws ModelFolderError if the graph is not CLIP's text encoder */
   constructor(private readonly session: GraphSession) {
@@ -23,20 +23,20 @@ export class ClipTextEncoder {
       const names = inputs.map(({ name }) => name).join(', ');
       throw new ModelFolderError(file, `takes ${names}, where a CLIP text encoder takes token ids alone`);
     }
-    this.#ids = inputs[0];
-    this.#idType = elementType(file, this.#ids, ['int32', 'int64']);
-    this.#output = outputOf(session, 'last_hidden_state');
-    this.dtype = elementType(file, this.#output, ['float32', 'float16']);
+    this.ids = inputs[0];
+    this.idType = elementType(file, this.ids, ['int32', 'int64']);
+    this.output = outputOf(session, 'last_hidden_state');
+    this.dtype = elementType(file, this.output, ['float32', 'float16']);
   }
 
   /** Width of an embedding if the graph says it, and the length of a row if it is fixed. */
   get hiddenWidth(): number | undefined {
-    const width = this.#output.shape[2];
+    const width = this.output.shape[2];
     return typeof width === 'number' ? width : undefined;
   }
 
   get sequenceLength(): number | undefined {
-    const length = this.#ids.shape[1];
+    const length = this.ids.shape[1];
     return typeof length === 'number' ? length : undefined;
   }
 
@@ -45,34 +45,34 @@ export class ClipTextEncoder {
     const known = new Map<string, Float32Array>();
     const missing = new Map<string, readonly number[]>();
     for (const { inputIds } of chunks) {
-      const cached = this.#cache.get(inputIds);
+      const cached = this.cache.get(inputIds);
       if (cached) known.set(inputIds.join(), cached);
       else missing.set(inputIds.join(), inputIds);
     }
-    for (const [key, embedding] of await this.#run(missing)) known.set(key, embedding);
+    for (const [key, embedding] of await this.run(missing)) known.set(key, embedding);
     return chunks.map(({ inputIds, weights }) => {
       const embedding = known.get(inputIds.join())!;
       return weights ? weigh(embedding, weights) : embedding;
     });
   }
 
-  async #run(rows: ReadonlyMap<string, readonly number[]>): Promise<Map<string, Float32Array>> {
+  private async run(rows: ReadonlyMap<string, readonly number[]>): Promise<Map<string, Float32Array>> {
     const encoded = new Map<string, Float32Array>();
     // A graph with a fixed number of rows gets that many at a time; missing ones are zeros.
-    const [fixed] = this.#ids.shape;
+    const [fixed] = this.ids.shape;
     const batch = typeof fixed === 'number' && fixed > 0 ? fixed : rows.size;
     const all = [...rows];
     for (let from = 0; from < all.length; from += batch) {
       const group = all.slice(from, from + batch);
       const length = group[0][1].length;
-      const ids = new InputBuffer(this.#idType, [batch, length]);
+      const ids = new InputBuffer(this.idType, [batch, length]);
       group.forEach(([, inputIds], row) => ids.values.set(inputIds, row * length));
-      const output = await this.session.run({ [this.#ids.name]: ids.commit() }, this.#output.name);
+      const output = await this.session.run({ [this.ids.name]: ids.commit() }, this.output.name);
       const values = toFloat32(output);
       const size = values.length / batch;
       group.forEach(([key, inputIds], row) => {
         const embedding = values.slice(row * size, (row + 1) * size);
-        this.#cache.set(inputIds, embedding);
+        this.cache.set(inputIds, embedding);
         encoded.set(key, embedding);
       });
     }

@@ -24,18 +24,18 @@ const vectorNumber = /_\d{1,4}/y;
  * added `cat` does not change `catalogue`.
  */
 export class AddedTokens {
-  readonly #ids: ReadonlyMap<string, number>;
+  private readonly ids: ReadonlyMap<string, number>;
   /** Without the names of single vectors, of which a word may have dozens. */
-  readonly #words: readonly AddedWord[];
+  private readonly words: readonly AddedWord[];
 
   /** @param ids token to id, at least one */
   constructor(ids: Readonly<Record<string, number>>) {
-    this.#ids = new Map(Object.entries(ids).map(([token, id]) => [lowerCase(token), id]));
-    const isVector = (token: string): boolean => this.#ids.has(token.replace(/_\d+$/, '')) && /_\d+$/.test(token);
-    this.#words = [...this.#ids.keys()]
+    this.ids = new Map(Object.entries(ids).map(([token, id]) => [lowerCase(token), id]));
+    const isVector = (token: string): boolean => this.ids.has(token.replace(/_\d+$/, '')) && /_\d+$/.test(token);
+    this.words = [...this.ids.keys()]
       .filter((token) => !isVector(token))
       .sort((a, b) => b.length - a.length)
-      .map((text) => this.#word(text));
+      .map((text) => this.word(text));
   }
 
   /** Ids of a text; `encode` returns those of the parts between added words. */
@@ -47,7 +47,7 @@ export class AddedTokens {
       for (const id of more) ids.push(id);
     };
     // The search for each word continues where the last one ended, so that no part of the text is searched twice for it.
-    const next = this.#words.map((word) => this.#find(word, lower, 0));
+    const next = this.words.map((word) => this.find(word, lower, 0));
     for (;;) {
       const found = next.reduce(
         (first, other) => (other && !(first && first.start <= other.start) ? other : first),
@@ -58,28 +58,28 @@ export class AddedTokens {
       append(found.ids);
       rest = found.end;
       for (const [i, other] of next.entries())
-        if (other && other.start < rest) next[i] = this.#find(this.#words[i], lower, rest);
+        if (other && other.start < rest) next[i] = this.find(this.words[i], lower, rest);
     }
     append(encode(text.slice(rest)));
     return ids;
   }
 
-  #word(text: string): AddedWord {
+  private word(text: string): AddedWord {
     const ids: number[] = [];
-    for (let id = this.#ids.get(text), n = 1; id !== undefined; id = this.#ids.get(`${text}_${n++}`)) ids.push(id);
+    for (let id = this.ids.get(text), n = 1; id !== undefined; id = this.ids.get(`${text}_${n++}`)) ids.push(id);
     const characters = [...text];
     const needsEdge = { before: wordCharacter.test(characters[0]), after: wordCharacter.test(characters.at(-1)!) };
     return { text, ids, needsEdge };
   }
 
-  #find(word: AddedWord, text: string, from: number): FoundWord | undefined {
+  private find(word: AddedWord, text: string, from: number): FoundWord | undefined {
     for (let start = text.indexOf(word.text, from); start >= 0; start = text.indexOf(word.text, start + 1)) {
       if (word.needsEdge.before && isWordBefore(text, start)) continue;
       const end = start + word.text.length;
       vectorNumber.lastIndex = end;
       const vector = vectorNumber.exec(text)?.[0] ?? '';
-      if (vector !== '' && this.#ids.has(word.text + vector) && !isWordAt(text, end + vector.length))
-        return { start, end: end + vector.length, ids: this.#word(word.text + vector).ids };
+      if (vector !== '' && this.ids.has(word.text + vector) && !isWordAt(text, end + vector.length))
+        return { start, end: end + vector.length, ids: this.word(word.text + vector).ids };
       if (!word.needsEdge.after || !isWordAt(text, end)) return { start, end, ids: word.ids };
     }
     return undefined;

@@ -35,9 +35,9 @@ interface Vocabulary {
  * Source: `CLIPTokenizer` of transformers.
  */
 export class ClipTokenizer {
-  readonly #tokenizer: BytePairTokenizer;
+  private readonly tokenizer: BytePairTokenizer;
 
-  readonly #addedTokens: AddedTokens | undefined;
+  private readonly addedTokens: AddedTokens | undefined;
 
   private constructor(
     tokenizer: BytePairTokenizer,
@@ -51,8 +51,8 @@ export class ClipTokenizer {
     /** One more than the largest id. */
     readonly vocabularySize: number,
   ) {
-    this.#tokenizer = tokenizer;
-    this.#addedTokens = Object.keys(added).length > 0 ? new AddedTokens(added) : undefined;
+    this.tokenizer = tokenizer;
+    this.addedTokens = Object.keys(added).length > 0 ? new AddedTokens(added) : undefined;
   }
 
   /** @throws ModelFolderError if the folder holds no usable CLIP vocabulary */
@@ -86,20 +86,20 @@ export class ClipTokenizer {
 
   /** Whether there are words with more tokens than bytes. */
   get hasAddedWords(): boolean {
-    return this.#addedTokens !== undefined;
+    return this.addedTokens !== undefined;
   }
 
   /** This tokenizer with one more word, which stands for that many vectors, as `mergeTextualInversion` makes it. */
   withWord(word: string, vectors: number): ClipTokenizer {
     const known = wordsWith(this.added, word.toLowerCase(), vectors, this.vocabularySize);
     const { bos, eos, pad, maxLength, vocabularySize } = this;
-    return new ClipTokenizer(this.#tokenizer, known, bos, eos, pad, maxLength, vocabularySize + vectors);
+    return new ClipTokenizer(this.tokenizer, known, bos, eos, pad, maxLength, vocabularySize + vectors);
   }
 
   /** Ids of the text alone, without special tokens and of any length. */
   tokenize(text: string): number[] {
-    const encode = (part: string) => this.#tokenizer.encode(part, { add_special_tokens: false }).ids;
-    return this.#addedTokens ? this.#addedTokens.tokenize(text, encode) : encode(text);
+    const encode = (part: string) => this.tokenizer.encode(part, { add_special_tokens: false }).ids;
+    return this.addedTokens ? this.addedTokens.tokenize(text, encode) : encode(text);
   }
 
   /** One row like `CLIPTokenizer`'s: begin, text, end, padded and truncated to `maxLength`; `length` is the untruncated count. */

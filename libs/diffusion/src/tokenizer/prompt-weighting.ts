@@ -51,26 +51,26 @@ export function parsePromptWeights(prompt: string): WeightedText[] {
  * overlap, so each kind is processed separately, once.
  */
 class Brackets {
-  readonly #all: { from: number; to: number; factor: number }[] = [];
-  readonly #open: { from: number; to: number; factor: number }[] = [];
+  private readonly all: { from: number; to: number; factor: number }[] = [];
+  private readonly opened: { from: number; to: number; factor: number }[] = [];
 
   /** @param factor of a bracket without a weight */
   constructor(private readonly factor: number) {}
 
   get isOpen(): boolean {
-    return this.#open.length > 0;
+    return this.opened.length > 0;
   }
 
   /** @param from the first piece inside */
   open(from: number): void {
     const bracket = { from, to: Infinity, factor: this.factor };
-    this.#all.push(bracket);
-    this.#open.push(bracket);
+    this.all.push(bracket);
+    this.opened.push(bracket);
   }
 
   /** Closes the innermost one. @param to the first piece after it */
   close(to: number, factor = this.factor): void {
-    Object.assign(this.#open.pop()!, { to, factor });
+    Object.assign(this.opened.pop()!, { to, factor });
   }
 
   /** The product of all enclosing brackets' factors, for each piece. */
@@ -79,8 +79,8 @@ class Brackets {
     let next = 0;
     return Array.from({ length: pieces }, (_, piece) => {
       while (around.length > 0 && around[around.length - 1].to <= piece) around.pop();
-      for (; next < this.#all.length && this.#all[next].from <= piece; next++) {
-        const { to, factor } = this.#all[next];
+      for (; next < this.all.length && this.all[next].from <= piece; next++) {
+        const { to, factor } = this.all[next];
         if (to > piece) around.push({ to, product: (around.at(-1)?.product ?? 1) * factor });
       }
       return around.at(-1)?.product ?? 1;

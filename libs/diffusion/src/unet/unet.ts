@@ -43,13 +43,13 @@ const timestepTolerance = 0.1;
 /** The conditional U-Net: predicts noise (or velocity) for rows of latents, each with its timestep and its prompt. */
 export class Unet {
   readonly dtype: 'float32' | 'float16';
-  readonly #sample: ValueFacts;
-  readonly #timestep: ValueFacts;
-  readonly #prompt: ValueFacts;
-  readonly #guidance: ValueFacts | undefined;
-  readonly #guidanceWidth: number;
-  readonly #output: ValueFacts;
-  #takesTimestepPerRow: boolean;
+  private readonly sample: ValueFacts;
+  private readonly timestep: ValueFacts;
+  private readonly prompt: ValueFacts;
+  private readonly guidance: ValueFacts | undefined;
+  private readonly guidanceWidth: number;
+  private readonly output: ValueFacts;
+  private isTimestepPerRow: boolean;
 
   /** @throws ModelFolderError if the graph is not the U-Net of a Stable Diffusion 1.x or 2.x */
   constructor(
@@ -61,31 +61,30 @@ export class Unet {
       if (!found) throw new ModelFolderError(session.file, `has no input ${name}`);
       return found;
     };
-    this.#sample = input('sample');
-    this.#timestep = input('timestep');
-    this.#prompt = input('encoder_hidden_states');
-    this.#guidance = session.inputs.find(({ name }) => name === 'timestep_cond');
-    const width = this.#guidance?.shape[1];
-    this.#guidanceWidth = typeof width === 'number' && width > 0 ? width : (options.guidanceWidth ?? 0);
-    if (this.#guidance && this.#guidanceWidth < 4)
+    this.sample = input('sample');
+    this.timestep = input('timestep');
+    this.prompt = input('encoder_hidden_states');
+    this.guidance = session.inputs.find(({ name }) => name === 'timestep_cond');
+    const width = this.guidance?.shape[1];
+    this.guidanceWidth = typeof width === 'number' && width > 0 ? width : (options.guidanceWidth ?? 0);
+    if (this.guidance && this.guidanceWidth < 4)
       throw new ModelFolderError(session.file, 'takes timestep_cond, and nothing tells its width');
-    const known = [this.#sample, this.#timestep, this.#prompt, this.#guidance];
+    const known = [this.sample, this.timestep, this.prompt, this.guidance];
     const other = session.inputs.find((value) => !known.includes(value));
     if (other)
       throw new ModelFolderError(session.file, `takes ${other.name}, which Stable Diffusion 1.x and 2.x do not have`);
-    if (this.#timestep.shape.length > 1)
-      throw new ModelFolderError(session.file, `takes a timestep of rank ${this.#timestep.shape.length}`);
-    const [timesteps] = this.#timestep.shape;
-    this.#takesTimestepPerRow =
-      timesteps !== undefined && (typeof timesteps === 'string' || timesteps === this.fixedRows);
-    this.#output = outputOf(session, 'out_sample');
-    this.dtype = elementType(session.file, this.#output, floats);
+    if (this.timestep.shape.length > 1)
+      throw new ModelFolderError(session.file, `takes a timestep of rank ${this.timestep.shape.length}`);
+    const [timesteps] = this.timestep.shape;
+    this.isTimestepPerRow = timesteps !== undefined && (typeof timesteps === 'string' || timesteps === this.fixedRows);
+    this.output = outputOf(session, 'out_sample');
+    this.dtype = elementType(session.file, this.output, floats);
   }
 
   /** This U-Net with its graph loaded elsewhere. */
   over(session: GraphSession): Unet {
     const unet = new Unet(session, this.options);
-    unet.#takesTimestepPerRow = this.#takesTimestepPerRow;
+    unet.isTimestepPerRow = this.isTimestepPerRow;
     return unet;
   }
 
@@ -93,18 +92,18 @@ export class Unet {
   get facts() {
     const fixed = (dim: number | string | undefined) => (typeof dim === 'number' && dim > 0 ? dim : undefined);
     return {
-      inChannels: fixed(this.#sample.shape[1]),
-      outChannels: fixed(this.#output.shape[1]),
-      height: fixed(this.#sample.shape[2]),
-      width: fixed(this.#sample.shape[3]),
-      tokens: fixed(this.#prompt.shape[1]),
-      hiddenWidth: fixed(this.#prompt.shape[2]),
+      inChannels: fixed(this.sample.shape[1]),
+      outChannels: fixed(this.output.shape[1]),
+      height: fixed(this.sample.shape[2]),
+      width: fixed(this.sample.shape[3]),
+      tokens: fixed(this.prompt.shape[1]),
+      hiddenWidth: fixed(this.prompt.shape[2]),
     };
   }
 
   /** Number of rows per call, if the graph was exported for a fixed number. */
   get fixedRows(): number | undefined {
-    const [rows] = this.#sample.shape;
+    const [rows] = this.sample.shape;
     return typeof rows === 'number' && rows > 0 ? rows : undefined;
   }
 
@@ -115,7 +114,7 @@ export class Unet {
 
   /** Whether rows of one call may have different timesteps: by the graph's declaration, and after `probe` in fact. */
   get takesTimestepPerRow(): boolean {
-    return this.#takesTimestepPerRow;
+    return this.isTimestepPerRow;
   }
 
   /**
@@ -143,28 +142,28 @@ export class Unet {
     // In half precision a sound model may overflow for one input and not for another, so it gets a second that is easier.
     if (!areFinite(first) && !areFinite(await predict([late], 0)))
       throw new ModelFolderError(this.session.file, notFinite);
-    if (!this.#takesTimestepPerRow) return;
+    if (!this.isTimestepPerRow) return;
     try {
       const [second, both] = [await predict([late]), await predict([early, late])];
       const tolerance = timestepTolerance * distance(first.subarray(0, size), second.subarray(0, size));
-      this.#takesTimestepPerRow =
+      this.isTimestepPerRow =
         distance(both.subarray(0, size), first) <= tolerance &&
         distance(both.subarray(size, 2 * size), second) <= tolerance;
     } catch (error) {
       if (error instanceof OutOfMemoryError) throw error;
-      this.#takesTimestepPerRow = false;
+      this.isTimestepPerRow = false;
     }
   }
 
   /** Whether it takes the guidance scale as an input: then a picture takes one row, and no negative prompt. */
   get embedsGuidance(): boolean {
-    return this.#guidance !== undefined;
+    return this.guidance !== undefined;
   }
 
   /** Writes the guidance scale of `count` rows from `first` on, if the U-Net takes it. The caller commits. */
   writeGuidance({ guidance }: UnetBatch, first: number, count: number, guidanceScale: number): void {
     if (!guidance) return;
-    const embedding = guidanceEmbedding(guidanceScale, this.#guidanceWidth);
+    const embedding = guidanceEmbedding(guidanceScale, this.guidanceWidth);
     for (let row = first; row < first + count; row++) guidance.values.set(embedding, row * embedding.length);
   }
 
@@ -174,13 +173,13 @@ export class Unet {
       elementType(this.session.file, value, allowed);
     const rowsOfCall = this.rowsOfCall(atLeast);
     const rows = Math.ceil(atLeast / rowsOfCall) * rowsOfCall;
-    const [steps] = this.#timestep.shape;
+    const [steps] = this.timestep.shape;
     const timesteps = this.takesTimestepPerRow ? rows : typeof steps === 'number' ? steps : 1;
     return {
-      sample: new InputBuffer(type(this.#sample, floats), [rows, ...shape]),
-      timestep: new InputBuffer(type(this.#timestep, numbers), this.#timestep.shape.length === 0 ? [] : [timesteps]),
-      promptEmbeds: new InputBuffer(type(this.#prompt, floats), [rows, tokens, hiddenWidth]),
-      ...(this.#guidance && { guidance: new InputBuffer(type(this.#guidance, floats), [rows, this.#guidanceWidth]) }),
+      sample: new InputBuffer(type(this.sample, floats), [rows, ...shape]),
+      timestep: new InputBuffer(type(this.timestep, numbers), this.timestep.shape.length === 0 ? [] : [timesteps]),
+      promptEmbeds: new InputBuffer(type(this.prompt, floats), [rows, tokens, hiddenWidth]),
+      ...(this.guidance && { guidance: new InputBuffer(type(this.guidance, floats), [rows, this.guidanceWidth]) }),
     };
   }
 
@@ -191,7 +190,7 @@ export class Unet {
   async predict({ sample, timestep, promptEmbeds, guidance }: UnetBatch, rows: number): Promise<Float32Array> {
     const rowsOfCall = this.rowsOfCall(rows);
     const call = (first: number): Promise<Float32Array> =>
-      this.#call(
+      this.call(
         sample.rows(first, rowsOfCall),
         this.takesTimestepPerRow ? timestep.rows(first, rowsOfCall) : timestep.tensor,
         promptEmbeds.rows(first, rowsOfCall),
@@ -207,14 +206,14 @@ export class Unet {
     return prediction;
   }
 
-  async #call(sample: Tensor, timestep: Tensor, promptEmbeds: Tensor, guidance?: Tensor): Promise<Float32Array> {
+  private async call(sample: Tensor, timestep: Tensor, promptEmbeds: Tensor, guidance?: Tensor): Promise<Float32Array> {
     const feeds: Record<string, Tensor> = {
-      [this.#sample.name]: sample,
-      [this.#timestep.name]: timestep,
-      [this.#prompt.name]: promptEmbeds,
+      [this.sample.name]: sample,
+      [this.timestep.name]: timestep,
+      [this.prompt.name]: promptEmbeds,
     };
     if (guidance) feeds.timestep_cond = guidance;
-    return toFloat32(await this.session.run(feeds, this.#output.name));
+    return toFloat32(await this.session.run(feeds, this.output.name));
   }
 }
 

@@ -10,9 +10,9 @@ import type { RgbImage } from '../tensor/rgb-image';
 /** The decoder half of the variational autoencoder: turns one image's latents into a picture. */
 export class VaeDecoder {
   readonly dtype: 'float32' | 'float16';
-  readonly #latents: ValueFacts;
-  readonly #output: ValueFacts;
-  readonly #inputType: 'float32' | 'float16';
+  private readonly latents: ValueFacts;
+  private readonly output: ValueFacts;
+  private readonly inputType: 'float32' | 'float16';
 
   /**
    * @param scaling the `scaling_factor` and `shift_factor` of the model's configuration, undone before decoding
@@ -23,10 +23,10 @@ export class VaeDecoder {
     private readonly scaling: { factor: number; shift: number },
   ) {
     if (session.inputs.length !== 1) throw new ModelFolderError(session.file, 'takes more than latents');
-    this.#latents = session.inputs[0];
-    this.#inputType = elementType(session.file, this.#latents, ['float32', 'float16']);
-    this.#output = outputOf(session, 'sample');
-    this.dtype = elementType(session.file, this.#output, ['float32', 'float16']);
+    this.latents = session.inputs[0];
+    this.inputType = elementType(session.file, this.latents, ['float32', 'float16']);
+    this.output = outputOf(session, 'sample');
+    this.dtype = elementType(session.file, this.output, ['float32', 'float16']);
   }
 
   /** This decoder with its graph loaded elsewhere. */
@@ -38,10 +38,10 @@ export class VaeDecoder {
   async decodePlanes(latents: Float32Array, shape: LatentShape) {
     const { factor, shift } = this.scaling;
     // A graph with a fixed number of rows gets zeros for the others.
-    const [fixed] = this.#latents.shape;
-    const input = new InputBuffer(this.#inputType, [typeof fixed === 'number' && fixed > 0 ? fixed : 1, ...shape]);
+    const [fixed] = this.latents.shape;
+    const input = new InputBuffer(this.inputType, [typeof fixed === 'number' && fixed > 0 ? fixed : 1, ...shape]);
     for (let i = 0; i < latents.length; i++) input.values[i] = latents[i] / factor + shift;
-    const output = await this.session.run({ [this.#latents.name]: input.commit() }, this.#output.name);
+    const output = await this.session.run({ [this.latents.name]: input.commit() }, this.output.name);
     const [, channels, height, width] = output.dims;
     if (channels !== 3) throw new ModelFolderError(this.session.file, `gives ${channels} channels in place of 3`);
     return { planes: toFloat32(output).subarray(0, channels * height * width), width, height };

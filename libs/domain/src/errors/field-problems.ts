@@ -17,17 +17,17 @@ type FieldCode = ErrorCode<'invalid'>;
 
 /** The problems of a request. However many there are, the response stays short and collecting them takes little time. */
 export class FieldProblems {
-  readonly #told: FieldProblem[] = [];
-  #count = 0;
-  #primary: Primary | undefined;
+  private readonly told: FieldProblem[] = [];
+  private total = 0;
+  private primary: Primary | undefined;
 
   get count(): number {
-    return this.#count;
+    return this.total;
   }
 
   /** Whether further problems are only counted. */
   get isFull(): boolean {
-    return this.#told.length >= maxProblemsListed;
+    return this.told.length >= maxProblemsListed;
   }
 
   /**
@@ -35,29 +35,29 @@ export class FieldProblems {
    * @param code of this problem, if it has one of its own.
    */
   add(parent: string, key: string | number | undefined, message: string, code?: FieldCode): void {
-    this.#count++;
-    if (this.isFull && (!code || this.#primary?.code)) return;
+    this.total++;
+    if (this.isFull && (!code || this.primary?.code)) return;
     const problem = { pointer: key === undefined ? parent : pointerTo(parent, key), message };
-    if (!this.isFull) this.#told.push(problem);
-    if (!this.#primary || (code && !this.#primary.code)) this.#primary = { problem, code };
+    if (!this.isFull) this.told.push(problem);
+    if (!this.primary || (code && !this.primary.code)) this.primary = { problem, code };
   }
 
   /** The first twenty, and the number of the others. */
   list(): FieldProblem[] {
-    const more = this.#count - this.#told.length;
-    return more === 0 ? this.#told : [...this.#told, { message: `and ${more} more` }];
+    const more = this.total - this.told.length;
+    return more === 0 ? this.told : [...this.told, { message: `and ${more} more` }];
   }
 
   /** The code of the problem that `sentence` tells; undefined if it has none of its own. */
   get code(): FieldCode | undefined {
-    return this.#primary?.code;
+    return this.primary?.code;
   }
 
   /** One problem, and how many there are, as a sentence. */
   sentence(): string {
-    const { pointer, message } = this.#primary?.problem ?? { pointer: '', message: 'is not valid' };
+    const { pointer, message } = this.primary?.problem ?? { pointer: '', message: 'is not valid' };
     const one = `${pointer ? `"${pointer}"` : 'The body'} ${message}`;
-    return this.#count > 1 ? `${one} (one of ${this.#count} problems).` : `${one}.`;
+    return this.total > 1 ? `${one} (one of ${this.total} problems).` : `${one}.`;
   }
 }
 

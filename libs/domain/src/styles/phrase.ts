@@ -22,9 +22,9 @@ const gap = Symbol('gap');
  * Source: the Shift-And algorithm (Baeza-Yates, Gonnet 1992) with repeatable characters (Navarro, Raffinot 2002).
  */
 export class Phrase {
-  readonly #forward: Automaton;
-  readonly #backward: Automaton;
-  readonly #needsEdge: { before: boolean; after: boolean };
+  private readonly forward: Automaton;
+  private readonly backward: Automaton;
+  private readonly needsEdge: { before: boolean; after: boolean };
 
   constructor(phrase: string) {
     const symbols: (string | typeof gap)[] = [];
@@ -34,9 +34,9 @@ export class Phrase {
     }
     const needsEdge = (symbol: string | typeof gap | undefined): boolean =>
       typeof symbol === 'string' && !unspacedScripts.test(symbol);
-    this.#needsEdge = { before: needsEdge(symbols[0]), after: needsEdge(symbols.at(-1)) };
-    this.#forward = new Automaton(symbols);
-    this.#backward = new Automaton(symbols.reverse());
+    this.needsEdge = { before: needsEdge(symbols[0]), after: needsEdge(symbols.at(-1)) };
+    this.forward = new Automaton(symbols);
+    this.backward = new Automaton(symbols.reverse());
   }
 
   isIn(text: string): boolean {
@@ -46,26 +46,26 @@ export class Phrase {
   /** For each unit of a text, 1 where the phrase begins. */
   starts(text: FoldedText): Uint8Array {
     const starts = new Uint8Array(text.units.length);
-    this.#backward.reset();
+    this.backward.reset();
     for (let i = text.units.length - 1; i >= 0; i--)
-      if (this.#backward.step(text.units[i], this.#endsAt(text, i)) && this.#beginsAt(text, i)) starts[i] = 1;
+      if (this.backward.step(text.units[i], this.endsAt(text, i)) && this.beginsAt(text, i)) starts[i] = 1;
     return starts;
   }
 
   /** The end of the shortest match that begins at a unit. */
   endFrom(text: FoldedText, start: number): number {
-    this.#forward.reset();
+    this.forward.reset();
     let i = start;
-    while (i < text.units.length && !(this.#forward.step(text.units[i], i === start) && this.#endsAt(text, i))) i++;
+    while (i < text.units.length && !(this.forward.step(text.units[i], i === start) && this.endsAt(text, i))) i++;
     return i + 1;
   }
 
-  #beginsAt({ units }: FoldedText, i: number): boolean {
-    return !this.#needsEdge.before || i === 0 || !wordCharacter.test(units[i - 1]);
+  private beginsAt({ units }: FoldedText, i: number): boolean {
+    return !this.needsEdge.before || i === 0 || !wordCharacter.test(units[i - 1]);
   }
 
-  #endsAt({ units }: FoldedText, i: number): boolean {
-    return !this.#needsEdge.after || i === units.length - 1 || !wordCharacter.test(units[i + 1]);
+  private endsAt({ units }: FoldedText, i: number): boolean {
+    return !this.needsEdge.after || i === units.length - 1 || !wordCharacter.test(units[i + 1]);
   }
 }
 
@@ -95,33 +95,33 @@ function isSeparator(unit: string): boolean {
 
 /** Reads a text unit by unit and reports where a sequence of symbols ends. State i means that the symbols up to the i-th have been read. */
 class Automaton {
-  readonly #masks = new Map<string, Uint32Array>();
-  readonly #gaps: Uint32Array;
-  readonly #state: Uint32Array;
-  readonly #none: Uint32Array;
-  readonly #last: number;
+  private readonly masks = new Map<string, Uint32Array>();
+  private readonly gaps: Uint32Array;
+  private readonly state: Uint32Array;
+  private readonly none: Uint32Array;
+  private readonly last: number;
 
   constructor(symbols: readonly (string | typeof gap)[]) {
     const words = Math.ceil(symbols.length / 32);
-    [this.#gaps, this.#state, this.#none] = [new Uint32Array(words), new Uint32Array(words), new Uint32Array(words)];
-    this.#last = symbols.length - 1;
+    [this.gaps, this.state, this.none] = [new Uint32Array(words), new Uint32Array(words), new Uint32Array(words)];
+    this.last = symbols.length - 1;
     symbols.forEach((symbol, i) => {
-      let mask = this.#gaps;
-      if (symbol !== gap) this.#masks.set(symbol, (mask = this.#masks.get(symbol) ?? new Uint32Array(words)));
+      let mask = this.gaps;
+      if (symbol !== gap) this.masks.set(symbol, (mask = this.masks.get(symbol) ?? new Uint32Array(words)));
       mask[i >>> 5] |= 1 << (i & 31);
     });
   }
 
   reset(): void {
-    this.#state.fill(0);
+    this.state.fill(0);
   }
 
   /** @param mayBegin whether the sequence may begin with this unit. @returns whether it ends with this unit */
   step(unit: string, mayBegin: boolean): boolean {
-    if (this.#last < 0) return false;
-    const state = this.#state;
-    const mask = this.#masks.get(unit) ?? this.#none;
-    const gaps = isSeparator(unit) ? this.#gaps : this.#none;
+    if (this.last < 0) return false;
+    const state = this.state;
+    const mask = this.masks.get(unit) ?? this.none;
+    const gaps = isSeparator(unit) ? this.gaps : this.none;
     let carry = mayBegin ? 1 : 0;
     for (let word = 0; word < state.length; word++) {
       const before = state[word];
@@ -129,6 +129,6 @@ class Automaton {
       state[word] = (((before << 1) | carry) & (mask[word] | gaps[word])) | (before & gaps[word]);
       carry = before >>> 31;
     }
-    return (state[this.#last >>> 5] & (1 << (this.#last & 31))) !== 0;
+    return (state[this.last >>> 5] & (1 << (this.last & 31))) !== 0;
   }
 }
