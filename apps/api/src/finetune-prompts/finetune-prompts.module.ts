@@ -1,7 +1,7 @@
 import { FinetunePrompt } from '@app/domain';
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { AdmissionModule } from '../admission/admission.module';
+import { AcceptanceModule } from '../acceptance/acceptance.module';
 import { FinetunesModule } from '../finetunes/finetunes.module';
 import { ImagesModule } from '../images/images.module';
 import { ModelsModule } from '../models/models.module';
@@ -15,7 +15,7 @@ import { PromptBatches } from './prompt-batches.service';
 @Module({
   imports: [
     TypeOrmModule.forFeature([FinetunePrompt]),
-    AdmissionModule,
+    AcceptanceModule,
     FinetunesModule,
     ImagesModule,
     ModelsModule,

@@ -9,7 +9,7 @@ import { Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
-import { AdmissionService } from '../admission/admission.service';
+import { AcceptanceService } from '../acceptance/acceptance.service';
 import type { CallerKey } from '../auth/caller-key';
 import { findOwned } from '../auth/find-owned';
 import { FinetunesService } from '../finetunes/finetunes.service';
@@ -36,7 +36,7 @@ export class FinetunePromptsService {
     private readonly thumbnails: ThumbnailsService,
     private readonly transactions: Transactions,
     private readonly lifeCycle: ImageTaskLifeCycle,
-    private readonly admissions: AdmissionService,
+    private readonly acceptance: AcceptanceService,
     private readonly models: ModelsService,
     private readonly batches: PromptBatches,
     private readonly urls: ImageUrls,
@@ -51,7 +51,7 @@ export class FinetunePromptsService {
   async create(caller: CallerKey, finetuneId: string, dtos: readonly CreatePromptDto[]): Promise<CreatedPromptDto[]> {
     const finetune = await this.finetunes.load(caller.id, finetuneId);
     this.assertReceiversAllowed(dtos);
-    await this.admissions.assertQueueRoom(caller, dtos.length);
+    await this.acceptance.assertQueueRoom(caller, dtos.length);
     await refuseWithoutName(finetune, dtos);
     const served = await this.models.served(finetune.model);
     assertAllDrawable(
@@ -94,7 +94,7 @@ export class FinetunePromptsService {
     const finetune = await this.finetunes.load(caller.id, finetuneId);
     this.assertReceiversAllowed(dtos);
     const styles = await stylesToApply(this.prompts.manager, caller.id, dtos);
-    await this.admissions.assertQueueRoom(caller, styles.flat().length);
+    await this.acceptance.assertQueueRoom(caller, styles.flat().length);
     const [texts, served] = await Promise.all([fillIn(styles, finetune), this.models.served(finetune.model)]);
     assertAllDrawable(served, dtos.map(aspectRatioOf));
     const createdAt = new Date();

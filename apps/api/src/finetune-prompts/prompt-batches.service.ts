@@ -4,8 +4,8 @@ import { staleNote } from '@app/domain/http';
 import type { InstalledModel } from '@app/model-store';
 import { weightsName } from '@app/model-store';
 import { Injectable } from '@nestjs/common';
-import type { NewOrder } from '../admission/admission.service';
-import { AdmissionService } from '../admission/admission.service';
+import type { NewOrder } from '../acceptance/acceptance.service';
+import { AcceptanceService } from '../acceptance/acceptance.service';
 import type { CallerKey } from '../auth/caller-key';
 import { PromptLengths } from '../models/prompt-lengths.service';
 import type { NewPrompt } from './new-prompt';
@@ -27,14 +27,14 @@ interface PromptBatch {
 @Injectable()
 export class PromptBatches {
   constructor(
-    private readonly admissions: AdmissionService,
+    private readonly acceptance: AcceptanceService,
     private readonly lengths: PromptLengths,
   ) {}
 
   /**
    * Inserts the rows, tasks and jobs of all of them together.
    * @throws UnprocessableError for weights that no longer fit, or a text that is too long
-   * @throws NotFoundError for a Fine-Tune deleted meanwhile; what `AdmissionService` throws
+   * @throws NotFoundError for a Fine-Tune deleted meanwhile; what `AcceptanceService` throws
    */
   async insert({ caller, finetune, served, prompts, orders, pointerTo }: PromptBatch): Promise<void> {
     const base = weightsName(served);
@@ -42,14 +42,14 @@ export class PromptBatches {
     if (prompts.length === 0) return;
     const texts = prompts.map(({ task }) => task);
     const chunks = await this.lengths.check(caller.id, served, texts, pointerTo, finetune);
-    const admissions = this.admissions.admit(caller, orders);
+    const terms = this.acceptance.accept(caller, orders);
     const tasks = prompts.map(({ task, prompt, metadata, webhook }, index) => ({
       ...task,
-      ...admissions[index],
+      ...terms[index],
       promptChunks: chunks[index],
       finetunePrompt: { prompt, metadata, webhook },
     }));
-    await this.admissions.insert(caller, tasks).catch((error: unknown) => {
+    await this.acceptance.insert(caller, tasks).catch((error: unknown) => {
       throw isOfRemovedFinetune(error) ? new NotFoundError('FineTune') : error;
     });
   }

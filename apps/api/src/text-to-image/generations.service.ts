@@ -19,8 +19,8 @@ import { Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
-import type { TaskTerms } from '../admission/admission.service';
-import { AdmissionService } from '../admission/admission.service';
+import type { TaskTerms } from '../acceptance/acceptance.service';
+import { AcceptanceService } from '../acceptance/acceptance.service';
 import type { CallerKey } from '../auth/caller-key';
 import { assertDrawable } from '../models/assert-drawable';
 import { ModelsService } from '../models/models.service';
@@ -42,7 +42,7 @@ export class GenerationsService {
     @InjectRepository(Generation) private readonly generations: Repository<Generation>,
     private readonly transactions: Transactions,
     private readonly lifeCycle: ImageTaskLifeCycle,
-    private readonly admissions: AdmissionService,
+    private readonly acceptance: AcceptanceService,
     private readonly models: ModelsService,
     private readonly lengths: PromptLengths,
     private readonly reader: GenerationsReader,
@@ -60,11 +60,11 @@ export class GenerationsService {
       scheduler: { name: dto.scheduler ?? undefined },
       pointer: '',
     });
-    const [admission] = this.admissions.admit(caller, [{ metadata: dto.metadata, pointer: '/metadata' }]);
-    const drawing = newGeneration(caller.id, dto, admission, served.defaults);
+    const [terms] = this.acceptance.accept(caller, [{ metadata: dto.metadata, pointer: '/metadata' }]);
+    const drawing = newGeneration(caller.id, dto, terms, served.defaults);
     const [promptChunks] = await this.lengths.check(caller.id, served, [drawing], (_, field) => `/${field}`);
     const task = { ...drawing, promptChunks };
-    await this.admissions.insert(caller, [task]);
+    await this.acceptance.insert(caller, [task]);
     crashPoint('after-insert');
     return GenerationDto.from(asInserted(task), []);
   }

@@ -1,7 +1,7 @@
 import { Generation } from '@app/domain';
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { AdmissionModule } from '../admission/admission.module';
+import { AcceptanceModule } from '../acceptance/acceptance.module';
 import { ImagesModule } from '../images/images.module';
 import { ModelsModule } from '../models/models.module';
 import { StorageUseModule } from '../storage-use/storage-use.module';
@@ -11,7 +11,7 @@ import { GenerationsService } from './generations.service';
 
 /** Generations: pictures from a prompt. */
 @Module({
-  imports: [TypeOrmModule.forFeature([Generation]), ImagesModule, StorageUseModule, ModelsModule, AdmissionModule],
+  imports: [TypeOrmModule.forFeature([Generation]), ImagesModule, StorageUseModule, ModelsModule, AcceptanceModule],
   controllers: [TextToImageController],
   providers: [GenerationsService, GenerationsReader],
   exports: [GenerationsService],

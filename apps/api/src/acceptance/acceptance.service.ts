@@ -40,7 +40,7 @@ class QueueFullError extends TooManyError {
 
 /** Decides whether a caller may have more tasks, and who draws them. */
 @Injectable()
-export class AdmissionService {
+export class AcceptanceService {
   constructor(
     private readonly intake: TaskIntake,
     private readonly transactions: Transactions,
@@ -53,7 +53,7 @@ export class AdmissionService {
    * @returns one for each order.
    * @throws UnprocessableError for a key whose storage is full; InvalidError for an order that a sandbox cannot follow.
    */
-  admit({ storage, sandbox }: CallerKey, orders: readonly NewOrder[]): TaskTerms[] {
+  accept({ storage, sandbox }: CallerKey, orders: readonly NewOrder[]): TaskTerms[] {
     this.quota.assertRoom(storage);
     if (!sandbox) return orders.map(() => ({ sandbox }));
     const problems = new FieldProblems();
