@@ -1,6 +1,6 @@
 import * as limits from '../../../../libs/domain/src/common/limits';
 import * as seeds from '../../../../libs/domain/src/common/seed';
-import { bounds, largestSeed, seedOf, serviceDefaults } from './service-rules';
+import { bounds, largestSeed, promptLength, seedOf, serviceDefaults } from './service-rules';
 
 describe("the page's copy of the service's rules", () => {
   it('has its defaults', () => {
@@ -11,6 +11,10 @@ describe("the page's copy of the service's rules", () => {
   it('has its bounds', () => {
     const { cfg, steps, numGenerations } = limits.limits;
     expect(bounds).toEqual({ cfg, steps, numGenerations });
+  });
+
+  it('has its length of prompts', () => {
+    expect(promptLength).toBe(limits.limits.promptLength);
   });
 
   it('has its largest seed', () => {

@@ -1,5 +1,5 @@
 import type { AspectRatio } from '../drawings/drawing';
-import { largestSeed } from '../drawings/service-rules';
+import { largestSeed, promptLength } from '../drawings/service-rules';
 
 /** What a picture of the service says about itself. */
 export interface PictureParameters {
@@ -18,9 +18,8 @@ export interface PictureParameters {
 
 const signature = [137, 80, 78, 71, 13, 10, 26, 10];
 const keyword = 'parameters';
-/** Bytes of a chunk with our text are fewer: a prompt and a negative prompt have 2,000 characters each at most. */
+/** A chunk with our text has fewer bytes, by far: the text is two prompts and a few short values. */
 const longestText = 100_000;
-const longestPrompt = 2_000;
 /** The long edge of a high-resolution picture. */
 const highResolutionEdge = 4096;
 
@@ -85,7 +84,7 @@ function parametersOf(text: string): PictureParameters | undefined {
 }
 
 function isText(value: unknown): value is string {
-  return typeof value === 'string' && value.length <= longestPrompt;
+  return typeof value === 'string' && value.length <= promptLength;
 }
 
 function isWithin(value: unknown, [min, max]: [number, number], isKind: (value: number) => boolean = Number.isFinite) {
