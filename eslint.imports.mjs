@@ -23,7 +23,10 @@ assertOneWay(
   Object.fromEntries(Object.entries(allowed).map(([folder, names]) => [folder.slice('libs/'.length), names])),
 );
 
-/** Which folders of the api a folder of it may import. The files beside the folders put everything together and may import all. */
+/**
+ * Which folders of the api a folder of it may import. The files beside the folders put everything
+ * together and may import all.
+ */
 export const allowedInApi = {
   docs: [],
   work: [],

@@ -16,7 +16,10 @@ const database = {
   globalTeardown: '<rootDir>/test/support/global-teardown.cjs',
 };
 
-/** Spec files of `integration` and `e2e` that also run on Redis and S3, because they test jobs, notifications or storage. */
+/**
+ * Spec files of `integration` and `e2e` that also run on Redis and S3, because they test jobs,
+ * notifications or storage.
+ */
 const scaleOut = [
   'integration/backup',
   'integration/collections-thumbnails',
@@ -44,8 +47,8 @@ const scaleOut = [
 ];
 
 /**
- * unit: milliseconds, no database and no app. golden: arrays recorded from diffusers. integration: real PostgreSQL and queue. e2e: both apps as
- * processes. scale-out: some of these two again, on Redis and S3.
+ * unit: milliseconds, no database and no app. golden: arrays recorded from diffusers. integration: real PostgreSQL and
+ * queue. e2e: both apps as processes. scale-out: some of these two again, on Redis and S3.
  */
 export default {
   projects: [

@@ -47,7 +47,10 @@ export class BenchEngine {
     });
   }
 
-  /** Starts an engine that has its model loaded. @param cacheDir a folder for optimised graphs; by default an empty one, which is removed at the end */
+  /**
+   * Starts an engine that has its model loaded.
+   * @param cacheDir a folder for optimised graphs; by default an empty one, which is removed at the end
+   */
   static async start(options: BenchOptions, cacheDir?: string): Promise<BenchEngine> {
     const folder = mkdtempSync(join(tmpdir(), 'darkroom-bench-'));
     const engine = new BenchEngine(options, folder, cacheDir ?? folder);

@@ -36,7 +36,10 @@ const scenarios: { name: string; tasks: number; values: Partial<ImageTask> }[] =
   { name: 'high resolution, jpeg', tasks: 2, values: { highResolution: true, outputFormat: 'jpeg' } },
 ];
 
-/** Runs a worker in this process and measures, for each scenario, how long its event loop was blocked and how much its memory grew. */
+/**
+ * Runs a worker in this process and measures, for each scenario, how long its event loop was blocked and
+ * how much its memory grew.
+ */
 async function main(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'darkroom-bench-'));
   // If this runs as root, PostgreSQL's own user must be able to enter the folder.
@@ -97,8 +100,8 @@ function watchMemory(): { stop: () => number } {
 }
 
 /**
- * Tracks the CPU time of this thread per turn of its event loop; on a shared machine wall-clock time would include other
- * programs. `stop` returns the most milliseconds of one turn; NaN if the system does not report them.
+ * Tracks the CPU time of this thread per turn of its event loop; on a shared machine wall-clock time would include
+ * other programs. `stop` returns the most milliseconds of one turn; NaN if the system does not report them.
  */
 function watchTurns(): { stop: () => number } {
   const file = existsSync('/proc/thread-self/schedstat') ? openSync('/proc/thread-self/schedstat', 'r') : undefined;

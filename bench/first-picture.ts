@@ -3,8 +3,8 @@ import { parseArgs } from 'node:util';
 import { BenchEngine } from './bench-engine';
 
 /**
- * A process that starts an engine, draws one picture of one step with it, then `--more` pictures in one request, and says how much memory it has
- * taken at most, in bytes: what `bench/sections/start.ts` times, and `memory.ts` weighs.
+ * A process that starts an engine, draws one picture of one step with it, then `--more` pictures in one request, and
+ * says how much memory it has taken at most, in bytes: what `bench/sections/start.ts` times, and `memory.ts` weighs.
  */
 async function main(): Promise<void> {
   const text = { type: 'string' } as const;

@@ -23,7 +23,10 @@ export interface Measurement {
   othersBusy: number;
 }
 
-/** A page of results in a folder: JSON, Markdown and plots. Sections that are not measured anew stay, unless the machine is another. */
+/**
+ * A page of results in a folder: JSON, Markdown and plots. Sections that are not measured anew stay, unless
+ * the machine is another.
+ */
 export class Page {
   private readonly results: Results;
 

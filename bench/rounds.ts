@@ -15,7 +15,8 @@ export function quantile(values: readonly number[], share: number): number {
 type Side = (round: number) => Promise<unknown>;
 
 /**
- * Measures each side once a round, in the opposite order every other round, so that a machine that slows down affects all of them.
+ * Measures each side once a round, in the opposite order every other round, so that a machine that slows
+ * down affects all of them.
  * @param options whether to begin with a round 0
  * @returns what each side gave in each round, without round 0
  */

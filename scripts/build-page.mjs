@@ -3,8 +3,8 @@ import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Builds the page of a folder with Vite. It is built beside `output` and then takes its place, so that a process that starts during a build
- * does not find half a page.
+ * Builds the page of a folder with Vite. It is built beside `output` and then takes its place, so that a process that
+ * starts during a build does not find half a page.
  */
 export async function buildPage(folder, output) {
   const { build } = await import('vite');

@@ -51,7 +51,10 @@ const pageSources = () => [
   join(root, 'openapi.json'),
 ];
 
-/** Changes whenever a source, the compiler's settings, or the installed packages change. It reads no file contents, only their status. */
+/**
+ * Changes whenever a source, the compiler's settings, or the installed packages change. It reads no file
+ * contents, only their status.
+ */
 function fingerprint(files) {
   const hash = createHash('sha256');
   for (const file of [...files, join(root, '.swcrc'), join(root, 'package-lock.json'), import.meta.filename]) {
@@ -71,7 +74,10 @@ function isPageBuilt() {
   return read(pageStamp) === fingerprint(pageSources());
 }
 
-/** Each state of the libraries has a folder of its own, so a running process, which loads some of them late, never mixes two. */
+/**
+ * Each state of the libraries has a folder of its own, so a running process, which loads some of them
+ * late, never mixes two.
+ */
 const librariesFolder = () => join(bundlesFolder, fingerprint(bundleSources).slice(0, 12));
 const isBundled = (folder) => existsSync(join(folder, '.stamp'));
 /** Another version of Node compiles anew. */
@@ -95,8 +101,8 @@ function write(file, content) {
 }
 
 /**
- * Compiles apps, libs, the client and bench to `dist` and removes files without a source. Other files (JSON, HTML) are copied. The page is
- * built if its sources have changed.
+ * Compiles apps, libs, the client and bench to `dist` and removes files without a source. Other files (JSON, HTML) are
+ * copied. The page is built if its sources have changed.
  * @returns {Promise<number>} the number of files written.
  */
 async function build() {
@@ -155,7 +161,10 @@ async function bundleLibrariesIfNeeded() {
   return folder;
 }
 
-/** What V8 compiles of the bundles is written by a process that loads them as the service does; processes start without it too. */
+/**
+ * What V8 compiles of the bundles is written by a process that loads them as the service does;
+ * processes start without it too.
+ */
 function cacheBundlesIfNeeded(folder) {
   if (isCached(folder)) return;
   execFileSync(process.execPath, [join(import.meta.dirname, 'cache-bundles.mjs'), dist, folder], { stdio: 'inherit' });
@@ -169,7 +178,10 @@ async function buildPageIfNeeded() {
   write(pageStamp, print);
 }
 
-/** Builds only if a source has changed, in a process of its own: compiler and bundler leave 600 MB to a process that may run for months. */
+/**
+ * Builds only if a source has changed, in a process of its own: compiler and bundler leave 600 MB to a process
+ * that may run for months.
+ */
 export async function buildIfNeeded() {
   if (isBuilt()) return;
   try {

@@ -13,7 +13,9 @@ const external = [
   'sharp',
 ];
 
-/** Libraries that run as a bundle: loading thousands of small files takes most of the time in which a process starts. */
+/**
+ * Libraries that run as a bundle: loading thousands of small files takes most of the time in which a process starts.
+ */
 const libraries = Object.keys(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).dependencies).filter(
   (name) => !external.includes(name),
 );

@@ -2,7 +2,10 @@ import { readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
-/** `node scripts/cache-bundles.mjs <dist> <folder of the bundles>`: writes V8's caches of all bundles, after calling much of what a start calls. */
+/**
+ * `node scripts/cache-bundles.mjs <dist> <folder of the bundles>`: writes V8's caches of all bundles, after calling
+ * much of what a start calls.
+ */
 const [dist, folder] = process.argv.slice(2);
 const require = createRequire(import.meta.url);
 const { serializeDocument } = require(join(dist, 'apps/api/src/serialize-document.js'));

@@ -3,7 +3,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { format, resolveConfig } from 'prettier';
 
-/** Writes CHANGELOG.md from the conventional commits: changes that a caller or an operator notices, by version and month. */
+/**
+ * Writes CHANGELOG.md from the conventional commits: changes that a caller or an operator
+ * notices, by version and month.
+ */
 
 const root = dirname(import.meta.dirname);
 const file = join(root, 'CHANGELOG.md');
@@ -25,7 +28,10 @@ function readCommits() {
     });
 }
 
-/** Groups by version (or the next one, from package.json) and month. A change that appears twice, from two branches, is listed once. */
+/**
+ * Groups by version (or the next one, from package.json) and month. A change that appears twice, from two
+ * branches, is listed once.
+ */
 function sectionsOf(commits) {
   const sections = new Map();
   const known = new Set();

@@ -3,10 +3,11 @@ import { dirname, join, resolve } from 'node:path';
 import ts from 'typescript';
 
 /**
- * Lists the statements of docs/contract.md that no test covers. Every list item and table row of the page is a statement and begins
- * with an anchor. test/contract-coverage.json names the tests of each anchor as `<spec file>: <title>`, where the title may begin
- * with the titles of the `describe`s around it, joined by ` > `. A test that does not exist, or is always skipped, covers nothing.
- * Other pages and tables than these two may be given as arguments: a page, its table, another page … The exit status is the number of pages with problems.
+ * Lists the statements of docs/contract.md that no test covers. Every list item and table row of the page is a
+ * statement and begins with an anchor. test/contract-coverage.json names the tests of each anchor as `<spec file>:
+ * <title>`, where the title may begin with the titles of the `describe`s around it, joined by ` > `. A test that does
+ * not exist, or is always skipped, covers nothing. Other pages and tables than these two may be given as arguments: a
+ * page, its table, another page … The exit status is the number of pages with problems.
  */
 const root = dirname(import.meta.dirname);
 const [page = 'docs/contract.md', table = 'test/contract-coverage.json', ...others] = process.argv.slice(2);
@@ -46,7 +47,9 @@ function titlesOf(file) {
 }
 
 const known = new Map();
-/** @returns whether a test of this name exists; it may be that of a spec file below `test`, or of one beside its source. */
+/**
+ * @returns whether a test of this name exists; it may be that of a spec file below `test`, or of one beside its source.
+ */
 function exists(name) {
   const at = name.indexOf(': ');
   const [spec, title] = [name.slice(0, at), name.slice(at + 2)];

@@ -36,8 +36,8 @@ class Service {
   isStopping = false;
 
   constructor(...args) {
-    // A session of its own keeps Ctrl-C away, because this process ends the service. The IPC channel shows the launcher when this
-    // process has ended.
+    // A session of its own keeps Ctrl-C away, because this process ends the service. The IPC channel shows the launcher
+    // when this process has ended.
     this.child = spawn(process.execPath, ['--enable-source-maps', launcher, '--development', ...args], {
       cwd: root,
       detached: true,

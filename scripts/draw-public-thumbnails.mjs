@@ -6,9 +6,9 @@ import sharp from 'sharp';
 import { buildIfNeeded, root } from './build.mjs';
 
 /**
- * Draws the thumbnails of the public Collections with the bundled model, from the text and seed in their data file, and writes
- * them beside it: 256 x 256 pixels, 16 colors, a few kB each. Run it after that file or the model has changed. A changed picture
- * gets another URL, because caches may keep the old one for a year.
+ * Draws the thumbnails of the public Collections with the bundled model, from the text and seed in their data file, and
+ * writes them beside it: 256 x 256 pixels, 16 colors, a few kB each. Run it after that file or the model has changed. A
+ * changed picture gets another URL, because caches may keep the old one for a year.
  */
 const folder = join(root, 'apps', 'api', 'src', 'collections', 'public');
 const dataFile = join(folder, 'collections.json');

@@ -1,8 +1,14 @@
 /* global performance, PerformanceObserver */
 
-/** What a first user does, with the time that it takes; milliseconds. Shared by the scripts that measure it and that film it. */
+/**
+ * What a first user does, with the time that it takes; milliseconds. Shared by the scripts that
+ * measure it and that film it.
+ */
 
-/** Opens an address that signs in. @returns the times from the navigation to the first content, and to the form with the user signed in. */
+/**
+ * Opens an address that signs in.
+ * @returns the times from the navigation to the first content, and to the form with the user signed in.
+ */
 export async function openAndTime(page, address) {
   await page.goto(address);
   await page.locator('.prompt-form').waitFor({ timeout: 60_000 });

@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { prepare } from './prepare.mjs';
 
-/** Runs the golden tests and prints the differences from diffusers. Values in decibels are similarities: more is better. */
+/**
+ * Runs the golden tests and prints the differences from diffusers. Values in decibels are similarities: more is better.
+ */
 await prepare();
 const root = dirname(import.meta.dirname);
 const folder = mkdtempSync(join(tmpdir(), 'darkroom-golden-'));

@@ -5,8 +5,9 @@ import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 /**
- * `node scripts/images.mjs [names]`: builds the images of docker/ with Docker or Podman, and tries them: each runs as its user on a read-only file
- * system. With --sbom it only writes what they contain; with --push <prefix> it pushes them. Exits with 77 if there is no container engine.
+ * `node scripts/images.mjs [names]`: builds the images of docker/ with Docker or Podman, and tries them: each runs as
+ * its user on a read-only file system. With --sbom it only writes what they contain; with --push <prefix> it pushes
+ * them. Exits with 77 if there is no container engine.
  */
 const outOfReach = 77;
 const root = dirname(import.meta.dirname);
@@ -26,8 +27,9 @@ if (values.help) {
 else buildImages();
 
 /**
- * What the images contain of npm: the same for all, because they are built from one lock file. npm's own `--omit=dev` also leaves out what both kinds of
- * dependencies need, so npm is shown a lock file without the packages that are only for development.
+ * What the images contain of npm: the same for all, because they are built from one lock file. npm's own
+ * `--omit=dev` also leaves out what both kinds of dependencies need, so npm is shown a lock file without the
+ * packages that are only for development.
  */
 function writeSbom(file) {
   const place = mkdtempSync(join(tmpdir(), 'darkroom-sbom-'));

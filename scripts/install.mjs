@@ -27,7 +27,8 @@ export function isInstalled() {
 }
 
 /**
- * Runs npm (the one that started this script, if any) with its output on the terminal. @returns its exit status; null if it could
+ * Runs npm (the one that started this script, if any) with its output on the terminal.
+ * @returns its exit status; null if it could
  * not start.
  */
 export function npm(args, options) {

@@ -1,7 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 
-/** Writes the results for `scripts/test.mjs` to `TEST_REPORT`. Jest's own JSON report does not contain the project of a file. */
+/**
+ * Writes the results for `scripts/test.mjs` to `TEST_REPORT`. Jest's own JSON report does not contain
+ * the project of a file.
+ */
 export default class JestReporter {
   files = [];
 

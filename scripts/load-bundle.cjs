@@ -11,8 +11,8 @@ const codeOf = (name) => join(folder, `${name}.code`);
 const cacheOf = (name) => join(folder, `${name}.cache`);
 
 /**
- * Loads a bundle without compiling it: V8 takes what it compiled before from a file. It rejects the file, and compiles, if it is of another version.
- * Node's own `module.enableCompileCache` needs Node 22.
+ * Loads a bundle without compiling it: V8 takes what it compiled before from a file. It rejects the file, and compiles,
+ * if it is of another version. Node's own `module.enableCompileCache` needs Node 22.
  */
 exports.loadBundle = function loadBundle(name, module, require) {
   const script = new Script(`${start}${readFileSync(codeOf(name), 'utf8')}\n})`, {

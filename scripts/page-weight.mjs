@@ -7,8 +7,9 @@ import { newPage, withService } from './browser.mjs';
 import { drawAndTime, openAndTime } from './first-use.mjs';
 
 /**
- * Prints what the page weighs and how fast it is: `node scripts/page-weight.mjs`. It starts a service of its own, and does what its first
- * user does: opens the printed address, and draws. It exits with 1 if the page is heavier than its budget.
+ * Prints what the page weighs and how fast it is: `node scripts/page-weight.mjs`. It starts a service of its
+ * own, and does what its first user does: opens the printed address, and draws. It exits with 1 if the page is
+ * heavier than its budget.
  */
 const budgetBytes = 120 * 1000;
 const kilobytes = (bytes) => `${(bytes / 1000).toFixed(1)} kB`;

@@ -4,8 +4,9 @@ import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 /**
- * Makes a Python environment with packages for a test, in `.cache`, once. From the command line, `node python-environment.mjs <package==version> …` prints
- * its folder of programs, or exits with 77 if Python or PyPI is out of reach.
+ * Makes a Python environment with packages for a test, in `.cache`, once. From the command line, `node
+ * python-environment.mjs <package==version> …` prints its folder of programs, or exits with 77 if Python
+ * or PyPI is out of reach.
  */
 export const outOfReach = 77;
 

@@ -9,8 +9,9 @@ import { newPage, withService } from './browser.mjs';
 import { drawAndTime, openAndTime } from './first-use.mjs';
 
 /**
- * Films what the first user of the page sees: `node scripts/recording.mjs [folder]`. It starts a service of its own, opens the address that
- * this prints, types a prompt and draws, and writes `playground.webp`. It needs a Chromium, which `CHROMIUM` may name.
+ * Films what the first user of the page sees: `node scripts/recording.mjs [folder]`. It starts a service of its own,
+ * opens the address that this prints, types a prompt and draws, and writes `playground.webp`. It needs a Chromium,
+ * which `CHROMIUM` may name.
  */
 const folder = process.argv[2] ?? join(root, 'docs', 'screenshots');
 const size = { width: 960, height: 720 };
@@ -21,7 +22,9 @@ const lastMs = 3_000;
 const budgetBytes = 1.5 * 1000 * 1000;
 const prompt = 'a yellow star on a gradient purple background';
 
-/** Collects a frame whenever the page has changed. @returns how to end, which gives the frames as PNG with their times. */
+/**
+ * Collects a frame whenever the page has changed. @returns how to end, which gives the frames as PNG with their times.
+ */
 async function film(page) {
   const session = await page.context().newCDPSession(page);
   const frames = [];
@@ -103,7 +106,9 @@ async function play(page, address) {
   return beginsAt;
 }
 
-/** Leaves out what nobody would see: frames before the page was there, equal ones, and ones that are replaced at once. */
+/**
+ * Leaves out what nobody would see: frames before the page was there, equal ones, and ones that are replaced at once.
+ */
 async function choose(frames, beginsAt) {
   const chosen = [];
   for (const [index, { png, at }] of frames.entries()) {

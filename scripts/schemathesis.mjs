@@ -3,10 +3,11 @@ import { dirname, join } from 'node:path';
 import { outOfReach, pythonEnvironment } from './python-environment.mjs';
 
 /**
- * `install` makes a virtual environment with schemathesis in `.cache`; exit status 77 means that Python or PyPI is not reachable.
- * `run <url of the service>` tests the service against its own document, with the key in DARKROOM_API_KEY and, in DARKROOM_WORLD,
- * ids of that key's records (see test/support/world.ts).
- * Without an argument (`npm run schemathesis`) it runs the test of the suite for SCHEMATHESIS_SECONDS, ten minutes by default.
+ * `install` makes a virtual environment with schemathesis in `.cache`; exit status 77 means that Python or PyPI is not
+ * reachable. `run <url of the service>` tests the service against its own document, with the key in DARKROOM_API_KEY
+ * and, in DARKROOM_WORLD, ids of that key's records (see test/support/world.ts).
+ * Without an argument (`npm run schemathesis`) it runs the test of the suite for SCHEMATHESIS_SECONDS,
+ * ten minutes by default.
  */
 const requirement = 'schemathesis==4.32.5';
 

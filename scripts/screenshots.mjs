@@ -6,8 +6,8 @@ import { root } from './build.mjs';
 import { openPage, withService } from './browser.mjs';
 
 /**
- * Makes the pictures of the page that stand in docs/: `node scripts/screenshots.mjs [folder]`. It starts a service of its own, draws what
- * the pictures show, and needs a Chromium, which `CHROMIUM` may name.
+ * Makes the pictures of the page that stand in docs/: `node scripts/screenshots.mjs [folder]`. It starts a service of
+ * its own, draws what the pictures show, and needs a Chromium, which `CHROMIUM` may name.
  */
 const folder = process.argv[2] ?? join(root, 'docs', 'screenshots');
 const wide = { width: 1440, height: 900 };

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 const chromium = '/usr/lib/chromium';
 
 /**
- * The environment in which WebGPU finds a software device, where Chromium brings one: for tests, because it is slower than the CPU
- * without it. Empty if Vulkan has a device already, or there is none.
+ * The environment in which WebGPU finds a software device, where Chromium brings one: for tests, because it is slower
+ * than the CPU without it. Empty if Vulkan has a device already, or there is none.
  */
 export function softwareVulkan() {
   const device = join(chromium, 'vk_swiftshader_icd.json');

@@ -35,8 +35,8 @@ function idsOf({ ids }) {
 }
 
 /**
- * Renders Markdown as GitHub does, with the same ids of headings. Links between the files become links between the pages; those to other
- * files, which are not served, become plain text.
+ * Renders Markdown as GitHub does, with the same ids of headings. Links between the files become links between the
+ * pages; those to other files, which are not served, become plain text.
  * @param base of the addresses of pages, such as `./`
  */
 function rendererOf(page, base) {
@@ -151,7 +151,10 @@ function allGroups() {
   return [...guides, { heading: 'Reference', pages: reference }];
 }
 
-/** Makes a page of each file of `docs/` and of each part of `openapi.json`, in the look of the playground: `docs.html`, `docs/<name>.html`. */
+/**
+ * Makes a page of each file of `docs/` and of each part of `openapi.json`, in the look of the playground:
+ * `docs.html`, `docs/<name>.html`.
+ */
 export function docsPages() {
   const folder = import.meta.dirname;
   const groups = allGroups();

@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { Pool } from 'pg';
 
 /**
- * The baseline for the api: Node's own HTTP server and one statement per request, on a table whose row is like the api's. It has
- * no keys, checks nothing, and adds no job.
+ * The baseline for the api: Node's own HTTP server and one statement per request, on a table whose row is like the
+ * api's. It has no keys, checks nothing, and adds no job.
  */
 const pool = new Pool({ connectionString: process.env.DATABASE_URL, max: 20 });
 

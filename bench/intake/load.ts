@@ -24,8 +24,8 @@ export interface LoadResult {
 }
 
 /**
- * Sends requests over keep-alive connections, one at a time on each, for a given time. It writes prepared bytes and only searches
- * for the end of each response, so that it uses little of the CPU time that the servers need.
+ * Sends requests over keep-alive connections, one at a time on each, for a given time. It writes prepared bytes and
+ * only searches for the end of each response, so that it uses little of the CPU time that the servers need.
  */
 async function run(load: Load): Promise<LoadResult> {
   const requests = prepare(load);

@@ -42,7 +42,10 @@ const body = JSON.stringify({ prompt: 'a red circle on a blue background', steps
 /** Records to GET. */
 const recordCount = 200;
 
-/** Alternates between the api and the bare server, each in a process of its own on the same PostgreSQL, and prints medians. */
+/**
+ * Alternates between the api and the bare server, each in a process of its own on the same
+ * PostgreSQL, and prints medians.
+ */
 async function main(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'darkroom-bench-'));
   chmodSync(folder, 0o711);

@@ -47,7 +47,10 @@ interface Match {
   fit: Fit;
 }
 
-/** Checks whether a picture shows its scene: colours of ground and objects, number and positions of the regions, outlines. */
+/**
+ * Checks whether a picture shows its scene: colours of ground and objects, number and positions of
+ * the regions, outlines.
+ */
 export function judge(scene: Scene, picture: Picture): Verdict {
   const { width, height } = picture;
   const masks = classify(scene, picture);
@@ -76,7 +79,10 @@ export function judge(scene: Scene, picture: Picture): Verdict {
   return { problems, overlap };
 }
 
-/** Assigns every pixel to the ground or to the object with the nearest colour. @returns a mask for each colour of an object. */
+/**
+ * Assigns every pixel to the ground or to the object with the nearest colour.
+ * @returns a mask for each colour of an object.
+ */
 function classify(scene: Scene, { data, width, height }: Picture): Map<string, Mask> {
   const names = [...new Set(scene.items.map(({ color }) => color))];
   const variants = names.map((name) => {

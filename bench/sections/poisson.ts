@@ -14,7 +14,10 @@ const count = 120;
 const load = 0.7;
 /** Requests by which that is measured before each round. */
 const probes = 15;
-/** About what decoding a picture takes, in steps, and how many pictures of a request take as long as one: both only weigh requests against one another. */
+/**
+ * About what decoding a picture takes, in steps, and how many pictures of a request take as long as one: both only
+ * weigh requests against one another.
+ */
 const decodeSteps = 7;
 const picturesAsOne = 1.35;
 /** Quick tries beside final pictures, as callers send them. */

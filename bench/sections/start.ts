@@ -49,7 +49,10 @@ export const start: Section = {
   },
 };
 
-/** Reads each graph and the files beside it, where the weights of a large one are; in pieces, because a file may have more bytes than a buffer. */
+/**
+ * Reads each graph and the files beside it, where the weights of a large one are; in pieces, because a file may have
+ * more bytes than a buffer.
+ */
 async function readGraphs({ model }: BenchOptions): Promise<void> {
   const { textEncoder, unet, vaeDecoder } = await readModelFolder(model, 'cpu');
   const piece = Buffer.alloc(pieceBytes);

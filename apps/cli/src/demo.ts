@@ -29,7 +29,10 @@ interface DemoOptions {
 const picturesFolder = 'pictures';
 const sheetFile = 'what-it-draws.png';
 
-/** Draws one picture, or without a prompt a sheet of examples, and saves it. When interrupted, it cancels the drawing and stops what it started. */
+/**
+ * Draws one picture, or without a prompt a sheet of examples, and saves it. When interrupted, it cancels the drawing
+ * and stops what it started.
+ */
 async function demo(prompt: string | undefined, options: DemoOptions): Promise<void> {
   const config = loadConfig(process.env);
   const interruption = new AbortController();

@@ -1,6 +1,6 @@
 /**
- * Help text about sources of weights. Layout, licence and size are as listed on the hub; the sizes count only what `add`
- * downloads. No test downloads them.
+ * Help text about sources of weights. Layout, licence and size are as listed on the hub; the sizes count only what
+ * `add` downloads. No test downloads them.
  */
 export const knownModels = `
 Repositories on the Hugging Face hub with a supported layout:

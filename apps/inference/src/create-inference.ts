@@ -16,7 +16,8 @@ export async function createInference(options: InferenceOptions): Promise<INestA
     logger,
     abortOnError: false,
   });
-  // A health check on this machine uses the loopback address; others may connect only if the service listens on every address.
+  // A health check on this machine uses the loopback address; others may connect only if the service
+  // listens on every address.
   const host = ['0.0.0.0', '::'].includes(config.host) ? config.host : '127.0.0.1';
   const port = await context.get(HealthServer).listen(config.inferenceHealthPort, host);
   logger.log('inference is ready', { healthPort: port });

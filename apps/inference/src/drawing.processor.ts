@@ -24,17 +24,24 @@ import { OneAtATime } from './engine/one-at-a-time';
 
 /** How long a ticket waits here for a place; then another worker gets it, which may have a free one. */
 const loanWaitMs = 250;
-/** After that, how long no other ticket is fetched unless a place becomes free. Both together are less than half of a job's lock. */
+/**
+ * After that, how long no other ticket is fetched unless a place becomes free. Both together are less
+ * than half of a job's lock.
+ */
 const pauseMs = 1_000;
 /**
- * How long a place pauses if what waits is not for this worker now: each for longer by as much as others pause already, so that many
- * places do not ask all the time and one of them asks soon. Like the pause above, less than half of a job's lock.
+ * How long a place pauses if what waits is not for this worker now: `each` for every place that pauses at the time,
+ * so that the places of a worker ask one after another, and one of them soon. Like the pause above, less
+ * than half of a job's lock.
  */
 const leaveMs = { each: 200, most: 1_500 };
 /** Every eighth claim goes by turn alone, without regard to what is loaded. */
 const plainClaim = 8;
 
-/** Tasks, in parts of the engines' places, that a worker has at a time: some wait for a place while the pictures of others are encoded. */
+/**
+ * Tasks, in parts of the engines' places, that a worker has at a time: some wait for a place while the pictures
+ * of others are encoded.
+ */
 const tasksPerPlace = 4 / 3;
 
 const sentences = {
@@ -109,7 +116,8 @@ export class DrawingProcessor
       if (!claimed) return await this.leaveToOthers(job, token, loan);
       const { claim, wanted, giveBack } = claimed;
       if (claim.kind === 'wait' && claim.forOthers) this.models.refreshSoon();
-      // Another worker may have room for these owners or the models, and this one has as soon as a task of the owners is stored.
+      // Another worker may have room for these owners or the models, and this one has as soon as a task
+      // of the owners is stored.
       if (claim.kind === 'wait' && (claim.forOthers || wanted.except.length > 0))
         return await this.leaveToOthers(job, token, loan);
       if (claim.kind === 'wait') {
@@ -123,7 +131,10 @@ export class DrawingProcessor
     }
   }
 
-  /** Claims the next task and counts it for its owner at once. Claims run one after the other: several at a time would each see room. */
+  /**
+   * Claims the next task and counts it for its owner at once. Claims run one after the other: several at a
+   * time would each see room.
+   */
   private async claim(ticket: string) {
     const wanted = this.wanted();
     const claim = await this.lifeCycle.claimDue(ticket, wanted);
@@ -134,7 +145,8 @@ export class DrawingProcessor
   /** What the engines with a place free can draw now, and what they have loaded. */
   private wanted() {
     const { freeDevices, loadedKeys } = this.engines.places;
-    // Now and then it is simply the next owner's turn, so that no number of owners whose models are loaded can starve one.
+    // Now and then it is simply the next owner's turn, so that no number of owners whose models are
+    // loaded can starve one.
     const isPlain = ++this.claims % plainClaim === 0;
     return {
       except: this.owners.full,
@@ -144,7 +156,10 @@ export class DrawingProcessor
     };
   }
 
-  /** Puts the ticket back, so that another worker gets it, and pauses; for longer, the more places do so. @throws WaitingError */
+  /**
+   * Puts the ticket back, so that another worker gets it, and pauses; for longer, the more places do so.
+   * @throws WaitingError
+   */
   private async leaveToOthers(job: Job, token: string | undefined, loan: EngineLoan): Promise<never> {
     await job.moveToWait(token);
     loan.giveBack();

@@ -88,7 +88,10 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
     this.health.stop();
   }
 
-  /** The processor has given its tasks back by now; closing the rest needs neither queue nor database, which are closed after this. */
+  /**
+   * The processor has given its tasks back by now; closing the rest needs neither queue nor database, which
+   * are closed after this.
+   */
   async onApplicationShutdown(): Promise<void> {
     await this.engines.close();
     await this.stops.close();

@@ -38,7 +38,10 @@ export function engines({ config, logger, threadFile, onStall }: InferenceOption
   };
 }
 
-/** The models that the worker can draw. The first listing reads every graph, so it happens now and not while pictures are drawn. */
+/**
+ * The models that the worker can draw. The first listing reads every graph, so it happens now and not
+ * while pictures are drawn.
+ */
 export function workerModels({ config, logger }: InferenceOptions): FactoryProvider<WorkerModels> {
   return {
     provide: WorkerModels,

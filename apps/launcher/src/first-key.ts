@@ -17,7 +17,10 @@ export interface StoredKey {
   signInCode?: string;
 }
 
-/** Makes the first key of a database that has none and stores its token in `<dataDir>/api-key`, readable only by its owner. */
+/**
+ * Makes the first key of a database that has none and stores its token in `<dataDir>/api-key`,
+ * readable only by its owner.
+ */
 export async function ensureFirstKey(databaseUrl: string, dataDir: string): Promise<StoredKey> {
   const file = join(dataDir, 'api-key');
   const dataSource = await createDataSource(databaseUrl, { poolSize: 1 }).initialize();

@@ -22,8 +22,9 @@ const real: HangDetectorInputs = {
 };
 
 /**
- * Detects that a process hangs: nothing answers at its address for `hangTimeoutMs`. It waits for the first answer, since a start may
- * take any time. After a suspension of this process, during which it could not hear an answer, the time limit starts again.
+ * Detects that a process hangs: nothing answers at its address for `hangTimeoutMs`. It waits for the first answer,
+ * since a start may take any time. After a suspension of this process, during which it could not hear an answer, the
+ * time limit starts again.
  */
 export class HangDetector {
   private answeredAt?: number;

@@ -23,7 +23,10 @@ export interface Started {
   key: StoredKey;
 }
 
-/** Runs the whole service on one machine: starts PostgreSQL, the api and the worker in this order and ends them in reverse. */
+/**
+ * Runs the whole service on one machine: starts PostgreSQL, the api and the worker in this order
+ * and ends them in reverse.
+ */
 export class Launcher {
   private lock?: FileLock;
   private postgres?: EmbeddedPostgres;

@@ -108,8 +108,8 @@ export class SupervisedProcess {
   /** @returns why it ended. */
   private async runOnce(): Promise<string> {
     const { main, env, liveUrl, isDevelopment } = this.description;
-    // A session of its own keeps Ctrl-C away, because the launcher ends the processes in order. The IPC channel shows when the
-    // launcher has ended.
+    // A session of its own keeps Ctrl-C away, because the launcher ends the processes in order. The IPC channel shows
+    // when the launcher has ended.
     const child = spawn(process.execPath, ['--enable-source-maps', main], {
       env,
       detached: true,

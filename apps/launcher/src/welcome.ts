@@ -3,8 +3,9 @@ import { signInCodeMs } from '@app/domain';
 import type { Started } from './launcher';
 
 /**
- * The address to open, and commands to paste that draw the first picture. They read the key from its file, which keeps it out of logs and
- * shell history. The code stands behind a `#`, because a browser does not send that part, so no server or proxy logs it.
+ * The address to open, and commands to paste that draw the first picture. They read the key from its file, which keeps
+ * it out of logs and shell history. The code stands behind a `#`, because a browser does not send that part, so no
+ * server or proxy logs it.
  */
 export function welcome({ url, publicUrl, key }: Started): string {
   const file = shortest(key.file);

@@ -16,7 +16,10 @@ const usual = /^(?:X-Request-Id|RateLimit-.+)$/;
 const heading = (level, id, text) => `<h${level} id="${id}">${text}</h${level}>`;
 const paragraphs = (...texts) => texts.filter((text) => text).join('\n\n');
 
-/** An operation as Markdown, without its heading. @param parts see `fieldsOf`; `homes` says where each schema is described. */
+/**
+ * An operation as Markdown, without its heading.
+ * @param parts see `fieldsOf`; `homes` says where each schema is described.
+ */
 export function operationText(operation, { method, path, isWebhook }, parts) {
   const { operationId, summary, description, parameters = [], requestBody, responses } = operation;
   return paragraphs(

@@ -43,8 +43,8 @@ function schemasOf(part, document, found = new Set()) {
 }
 
 /**
- * Where each schema is described: with the first operation whose body it is, else on the page of the only tag that needs it, else on the
- * page of those that several need.
+ * Where each schema is described: with the first operation whose body it is, else on the page of the only tag that
+ * needs it, else on the page of those that several need.
  */
 function homesOf(document, operations) {
   const tags = new Map();
@@ -151,7 +151,9 @@ function addressText(servers, variables, { description }) {
   ].join('\n\n');
 }
 
-/** A page of Markdown. Headings have ids of their own where GitHub's would change with a word, or would not be unique. */
+/**
+ * A page of Markdown. Headings have ids of their own where GitHub's would change with a word, or would not be unique.
+ */
 function pageOf(title, name, introduction, sections) {
   const ids = new Map(sections.map(({ heading, id }) => [heading.replaceAll('`', ''), id ?? slug(heading)]));
   const texts = sections.map(({ heading, text }) => `## ${heading}\n\n${text}`);
@@ -159,7 +161,8 @@ function pageOf(title, name, introduction, sections) {
 }
 
 /**
- * The reference as pages of Markdown: one of all operations, one of each tag, and one of the schemas that several tags need.
+ * The reference as pages of Markdown: one of all operations, one of each tag, and one of the schemas
+ * that several tags need.
  * @param document what `openapi.json` has
  * @param errors the text of `docs/errors.md`, which the codes of errors are linked to
  */

@@ -27,7 +27,9 @@ export interface Config {
   inferenceThreads: number;
   /** The worker ends, to be restarted, when an engine that draws or loads a model is silent for this many seconds. */
   engineStallSeconds: number;
-  /** Megabytes that models and drawing may use on each device; undefined: half of the machine's memory, most of a GPU's. */
+  /**
+   * Megabytes that models and drawing may use on each device; undefined: half of the machine's memory, most of a GPU's.
+   */
   inferenceMemoryMb?: number;
   /** Megabytes of disk for models with a Fine-Tune's weights merged in; the least recently used are deleted first. */
   mergedCacheMb: number;
@@ -38,7 +40,9 @@ export interface Config {
   corsOrigins: string[];
   /** Its holder may read `/metrics` from anywhere; without it only this machine may. */
   metricsToken?: string;
-  /** Requests per minute of one key. Here and in the next two fields 0 means no limit; a key may have limits of its own. */
+  /**
+   * Requests per minute of one key. Here and in the next two fields 0 means no limit; a key may have limits of its own.
+   */
   rateLimitPerMinute: number;
   /** Waiting Generations and Prompts of one key. */
   maxQueuedPerKey: number;

@@ -3,8 +3,8 @@ import { NotMigratedError } from './database-unusable-error';
 import { migrations } from './migrations';
 
 /**
- * Checks, before a queue or a repository is opened, that the database is usable and that all our migrations and the queue's
- * tables are there. Without them a consumer would retry in a tight loop.
+ * Checks, before a queue or a repository is opened, that the database is usable and that all our migrations and the
+ * queue's tables are there. Without them a consumer would retry in a tight loop.
  * @throws DatabaseUnusableError, or its subclass NotMigratedError
  */
 export async function assertMigrated(databaseUrl: string): Promise<void> {

@@ -22,8 +22,8 @@ export async function withClient<T>(databaseUrl: string, use: (client: Client) =
 }
 
 /**
- * Checks what no migration can fix: the server's version, the database's encoding, a pooler in between, tables of a newer
- * version.
+ * Checks what no migration can fix: the server's version, the database's encoding, a pooler in between,
+ * tables of a newer version.
  * @throws DatabaseUnusableError
  */
 export async function assertUsable(databaseUrl: string): Promise<void> {
@@ -45,8 +45,8 @@ export async function assertUsable(databaseUrl: string): Promise<void> {
 }
 
 /**
- * A pooler that lends out a server session per transaction or statement breaks LISTEN, advisory locks and settings, on which the
- * queue and the migrations depend. Two connections that share a session, or one that uses several, reveal it.
+ * A pooler that lends out a server session per transaction or statement breaks LISTEN, advisory locks and settings, on
+ * which the queue and the migrations depend. Two connections that share a session, or one that uses several, reveal it.
  */
 async function assertOwnSession(databaseUrl: string, client: Client): Promise<void> {
   const own = new Set<number>();
@@ -71,7 +71,10 @@ async function assertOwnSession(databaseUrl: string, client: Client): Promise<vo
   if (own.size > 1) throw new PooledError();
 }
 
-/** A pooler in statement mode rejects a transaction. One that has no second session to lend makes it wait until the driver gives up. */
+/**
+ * A pooler in statement mode rejects a transaction. One that has no second session to lend makes it wait
+ * until the driver gives up.
+ */
 function isPoolerError({ message }: Error): boolean {
   return /statement pooling|Query read timeout|query_wait_timeout/i.test(message);
 }

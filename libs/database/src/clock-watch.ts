@@ -1,6 +1,9 @@
 import type { DataSource } from 'typeorm';
 
-/** Beyond this difference between a machine's clock and the database's, the queue's times and the claims of tasks are wrong. */
+/**
+ * Beyond this difference between a machine's clock and the database's, the queue's times and the
+ * claims of tasks are wrong.
+ */
 export const maxSkewMs = 2_000;
 const intervalMs = 10_000;
 
@@ -24,9 +27,9 @@ export interface ClockWatchOptions {
 }
 
 /**
- * Compares this machine's clock with the database's at intervals. While they differ by more than `maxSkewMs`, its consumers are
- * paused: a worker with a wrong clock would take over tasks that others hold, or never take the ones that are due. If the
- * database does not answer, nothing changes.
+ * Compares this machine's clock with the database's at intervals. While they differ by more than `maxSkewMs`, its
+ * consumers are paused: a worker with a wrong clock would take over tasks that others hold, or never take the ones that
+ * are due. If the database does not answer, nothing changes.
  */
 export class ClockWatch {
   private skewMs = 0;
@@ -70,8 +73,8 @@ export class ClockWatch {
   }
 
   /**
-   * Lets a worker run only while the clocks agree. A job that is already being fetched when they cease to agree still arrives:
-   * its processor checks `agrees`.
+   * Lets a worker run only while the clocks agree. A job that is already being fetched when they cease to agree still
+   * arrives: its processor checks `agrees`.
    * @param worker that has not been started.
    * @returns a function to call before the worker is closed, which stops this.
    */

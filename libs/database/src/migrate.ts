@@ -20,8 +20,8 @@ export interface MigrateOptions {
 }
 
 /**
- * Brings our tables and the queue's to the newest version. Processes that start at once wait for one another. Each migration is
- * applied whole or not at all; one that cannot get its lock is retried a few times.
+ * Brings our tables and the queue's to the newest version. Processes that start at once wait for one another. Each
+ * migration is applied whole or not at all; one that cannot get its lock is retried a few times.
  * @returns the names of our migrations that were applied.
  * @throws DatabaseUnusableError with the reason in one sentence.
  */
@@ -43,7 +43,10 @@ export async function migrate(databaseUrl: string, options: MigrateOptions = {})
   });
 }
 
-/** Keeps migrations out until the session ends. It polls the lock: a statement that waits for it would keep an index from being built concurrently. */
+/**
+ * Keeps migrations out until the session ends. It polls the lock: a statement that waits for it would keep an index
+ * from being built concurrently.
+ */
 export async function takeMigrationLock(session: Client): Promise<void> {
   for (;;) {
     const { rows } = await session.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1) AS locked', [

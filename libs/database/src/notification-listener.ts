@@ -5,8 +5,8 @@ import { Client } from 'pg';
 const healthyMs = 30_000;
 
 /**
- * Receives PostgreSQL's notifications on a connection of its own, and reconnects when that drops. Notifications are lost
- * meanwhile, so whoever depends on a state also reads it from its row.
+ * Receives PostgreSQL's notifications on a connection of its own, and reconnects when that drops. Notifications are
+ * lost meanwhile, so whoever depends on a state also reads it from its row.
  */
 export class NotificationListener {
   private client?: Client;
@@ -45,8 +45,8 @@ export class NotificationListener {
   async close(): Promise<void> {
     this.closed = true;
     clearTimeout(this.retry);
-    // The driver never settles the promise of a connection that is ended while it opens. So we wait for the connection, which
-    // then ends itself.
+    // The driver never settles the promise of a connection that is ended while it opens. So we wait for the connection,
+    // which then ends itself.
     await this.opening?.catch(() => undefined);
     await this.client?.end();
   }

@@ -1,13 +1,19 @@
 import type { ClientBase } from 'pg';
 import { Client } from 'pg';
 
-/** Longest time of one statement of the api or a worker: by then the caller has gone, and others wait for the connection. */
+/**
+ * Longest time of one statement of the api or a worker: by then the caller has gone, and others
+ * wait for the connection.
+ */
 export const statementTimeoutMs = 30_000;
 /** A process that freezes inside a transaction must not keep its locks. */
 const idleInTransactionMs = 60_000;
 
 export interface SessionLimits {
-  /** Longest time of one statement; unlimited by default. The driver gives up a little later, in case the server never answers. */
+  /**
+   * Longest time of one statement; unlimited by default. The driver gives up a little later, in case
+   * the server never answers.
+   */
   statementTimeoutMs?: number;
   /** Longest wait of a statement for a lock; unlimited by default. */
   lockTimeoutMs?: number;
@@ -17,7 +23,10 @@ export interface SessionLimits {
   queryTimeoutMs?: number;
 }
 
-/** A client whose connection loss does not crash the process when nobody listens for the error; the next query fails with the reason. */
+/**
+ * A client whose connection loss does not crash the process when nobody listens for the error; the next query
+ * fails with the reason.
+ */
 export class SteadyClient extends Client {
   /** Whether the connection has been lost or ended. */
   isLost = false;
@@ -30,8 +39,8 @@ export class SteadyClient extends Client {
 }
 
 /**
- * Closes the connection when the driver has given up on a statement, because its response may still arrive: the next user of the
- * connection would wait behind it.
+ * Closes the connection when the driver has given up on a statement, because its response may still arrive: the next
+ * user of the connection would wait behind it.
  */
 class TimeoutClosingClient extends SteadyClient {
   override query = ((...parameters: unknown[]) => {

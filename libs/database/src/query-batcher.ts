@@ -20,15 +20,18 @@ class NoAnswerError extends Error {
 }
 
 /**
- * Combines questions that are asked at the same time into one. The first is sent at once; questions that arrive meanwhile are
- * sent together after it. So every answer is as fresh as if it had been asked for alone, and the number of statements does not
- * grow with the number of callers. Not for a question inside a transaction. If no answer comes, all waiting callers get an error;
- * later questions are sent anew.
+ * Combines questions that are asked at the same time into one. The first is sent at once; questions that arrive
+ * meanwhile are sent together after it. So every answer is as fresh as if it had been asked for alone, and the number
+ * of statements does not grow with the number of callers. Not for a question inside a transaction. If no answer comes,
+ * all waiting callers get an error; later questions are sent anew.
  */
 export class QueryBatcher<Input, Output> {
   private waiting: Pending<Input, Output>[] = [];
   private isAsking = false;
-  /** The first caller asks for the others too, so it must not ask inside a transaction or with the log fields of its own request. */
+  /**
+   * The first caller asks for the others too, so it must not ask inside a transaction or with the log
+   * fields of its own request.
+   */
   private readonly context = new AsyncResource('QueryBatcher');
 
   /**

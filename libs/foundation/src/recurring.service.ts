@@ -12,7 +12,10 @@ interface Rounds {
   work: (signal: AbortSignal) => Promise<unknown>;
 }
 
-/** A service that does something again and again, from the process's beginning until just before its database connection ends. */
+/**
+ * A service that does something again and again, from the process's beginning until just before its
+ * database connection ends.
+ */
 export abstract class RecurringService implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly rounds: Recurring[] = [];
 

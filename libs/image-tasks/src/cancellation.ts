@@ -35,7 +35,8 @@ export async function cancelAll(transactions: Transactions, ownerId: string): Pr
     [clockDifferenceMs],
   );
   let total = 0;
-  // Skips locked tasks first, so that several processes can cancel in parallel; tasks locked for another reason come last.
+  // Skips locked tasks first, so that several processes can cancel in parallel; tasks locked for
+  // another reason come last.
   for (const locked of ['skip', 'wait'] as const)
     for (let isMore = true; isMore;) {
       const canceled = await cancelBatch(transactions, { ownerId, before, locked });

@@ -29,11 +29,14 @@ export type Claim = { kind: 'claimed'; task: ImageTask } | { kind: 'settled' } |
 export type DueClaim =
   { kind: 'claimed'; task: ImageTask } | { kind: 'none' } | { kind: 'wait'; retryMs: number; forOthers: boolean };
 
-/** Delay before a task held by another worker is checked again; by then its worker has sent a heartbeat or is considered dead. */
+/**
+ * Delay before a task held by another worker is checked again; by then its worker has sent a heartbeat
+ * or is considered dead.
+ */
 const heldRetryMs = heartbeatTimeoutMs / 5;
 /**
- * When tasks wait but none may be drawn, the delay per waiting task before the ticket is used again. So the tickets of a key at
- * its limit return 20 times a second in total, however many there are, within these bounds.
+ * When tasks wait but none may be drawn, the delay per waiting task before the ticket is used again. So the tickets of
+ * a key at its limit return 20 times a second in total, however many there are, within these bounds.
  */
 const waitingRetryMs = { each: 50, least: 500, most: 30_000 };
 

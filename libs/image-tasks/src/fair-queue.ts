@@ -5,9 +5,9 @@ import { olderTasksStatement, ownersByTurnStatement } from './statements/queue-p
 type Queryable = Pick<EntityManager, 'query'>;
 
 /**
- * How many tasks are likely to be drawn before each of these: the owner's older ones, and the same number of every other owner's,
- * as if all cost the same; one more of owners whose turn comes first. Two statements scan the queue once, however many tasks are
- * asked for; then each task takes as many additions as there are owners.
+ * How many tasks are likely to be drawn before each of these: the owner's older ones, and the same number of every
+ * other owner's, as if all cost the same; one more of owners whose turn comes first. Two statements scan the queue
+ * once, however many tasks are asked for; then each task takes as many additions as there are owners.
  * @returns a position for each of them that is queued for an engine.
  */
 export async function queuePositions(database: Queryable, taskIds: readonly string[]): Promise<Map<string, number>> {
@@ -27,7 +27,8 @@ export async function queuePositions(database: Queryable, taskIds: readonly stri
 
 /**
  * Replaces the estimate that was charged for a claimed task by its real cost.
- * @param seconds of compute; undefined if nobody measured them: then the time since it started counts, up to the estimate.
+ * @param seconds of compute; undefined if nobody measured them: then the time since it started
+ * counts, up to the estimate.
  */
 export async function correctCharge(database: Queryable, taskId: string, seconds: number | undefined): Promise<void> {
   await database.query(

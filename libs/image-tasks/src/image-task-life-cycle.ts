@@ -11,20 +11,23 @@ import { settle } from './settlement';
 import { leadMs } from './postponing';
 
 /**
- * Every status change of an image task except its insertion. Each first makes sure, by its condition or by a lock, that the row is
- * as the caller last saw it. A worker's writes carry the attempt of its claim and do nothing once the row has another attempt, so a
- * task gets one terminated status and one set of images.
+ * Every status change of an image task except its insertion. Each first makes sure, by its condition or by a lock, that
+ * the row is as the caller last saw it. A worker's writes carry the attempt of its claim and do nothing once the row
+ * has another attempt, so a task gets one terminated status and one set of images.
  */
 export class ImageTaskLifeCycle {
-  /** @param maxConcurrent tasks of one key that may be drawn at once, for keys without a limit of their own; 0: no limit. */
+  /**
+   * @param maxConcurrent tasks of one key that may be drawn at once, for keys without a limit of
+   * their own; 0: no limit.
+   */
   constructor(
     private readonly transactions: Transactions,
     private readonly maxConcurrent = 0,
   ) {}
 
   /**
-   * Claims the next task: the one that this ticket claimed before, if that worker is gone; else any task whose worker is gone;
-   * else the oldest task of the owner who has used the least compute time and is below its limit.
+   * Claims the next task: the one that this ticket claimed before, if that worker is gone; else any task whose worker
+   * is gone; else the oldest task of the owner who has used the least compute time and is below its limit.
    * Only tasks whose model the worker can draw, and those whose model no worker can.
    * @param ticket id of the job
    */
@@ -33,28 +36,34 @@ export class ImageTaskLifeCycle {
   }
 
   /**
-   * Claims one given task, whoever's turn it is: a queued one, or one whose worker is gone. `held`: another worker is drawing it;
-   * `settled`: it has terminated or was deleted.
+   * Claims one given task, whoever's turn it is: a queued one, or one whose worker is gone. `held`: another worker is
+   * drawing it; `settled`: it has terminated or was deleted.
    */
   claim(taskId: string): Promise<Claim> {
     return claimOne(this.transactions, taskId);
   }
 
-  /** Records that the worker of this attempt is alive. False: the task is no longer its own (canceled, deleted, taken over). */
+  /**
+   * Records that the worker of this attempt is alive. False: the task is no longer its own
+   * (canceled, deleted, taken over).
+   */
   heartbeat(task: Attempt): Promise<boolean> {
     return updateHeld(this.transactions, task, { heartbeatAt: () => 'now()' });
   }
 
   /**
-   * Expects the task's own job in `ms`. The heartbeat is dated ahead, so that nobody takes the task before its job comes; that job may
-   * claim it up to `heartbeatTimeoutMs` early, because clocks differ. False as for `heartbeat`.
+   * Expects the task's own job in `ms`. The heartbeat is dated ahead, so that nobody takes the task before its job
+   * comes; that job may claim it up to `heartbeatTimeoutMs` early, because clocks differ. False as for `heartbeat`.
    */
   postpone(task: Attempt, ms: number): Promise<boolean> {
     const heartbeatAt = () => `now() + ${Math.round(ms) - leadMs} * interval '1 ms'`;
     return updateHeld(this.transactions, task, { heartbeatAt });
   }
 
-  /** Records that the worker draws nothing else from now on, so that its death is this task's fault. False as for `heartbeat`. */
+  /**
+   * Records that the worker draws nothing else from now on, so that its death is this task's fault.
+   * False as for `heartbeat`.
+   */
   drawnAlone(task: Attempt): Promise<boolean> {
     return updateHeld(this.transactions, task, { drawnAlone: true });
   }
@@ -65,8 +74,8 @@ export class ImageTaskLifeCycle {
   }
 
   /**
-   * Writes the terminated status, the images, the usage and the pending webhook delivery in one transaction, only if the row
-   * still carries this attempt. False: it does not, and the drawn files must be discarded.
+   * Writes the terminated status, the images, the usage and the pending webhook delivery in one transaction, only if
+   * the row still carries this attempt. False: it does not, and the drawn files must be discarded.
    */
   settle(task: Attempt, settlement: Settlement): Promise<boolean> {
     return settle(this.transactions, task, settlement);
@@ -91,8 +100,8 @@ export class ImageTaskLifeCycle {
   }
 
   /**
-   * Cancels, in batches, everything an owner has waiting or being drawn. It ignores tasks that are created meanwhile, so that it
-   * ends even if the owner continues. @returns how many tasks were canceled.
+   * Cancels, in batches, everything an owner has waiting or being drawn. It ignores tasks that are created meanwhile,
+   * so that it ends even if the owner continues. @returns how many tasks were canceled.
    */
   cancelAll(ownerId: string): Promise<number> {
     return cancelAll(this.transactions, ownerId);

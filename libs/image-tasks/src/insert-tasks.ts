@@ -42,7 +42,10 @@ export interface NewTasks {
   tasks: readonly NewTask[];
 }
 
-/** Whether a request was inserted. If not, its owner's key is revoked, or its limit has no room beside the `queued` tasks that wait. */
+/**
+ * Whether a request was inserted. If not, its owner's key is revoked, or its limit has no room beside the
+ * `queued` tasks that wait.
+ */
 export type InsertOutcome = { admitted: true } | ({ admitted: false } & Refusal);
 
 interface Refusal {
@@ -51,14 +54,15 @@ interface Refusal {
 }
 
 /**
- * Inserts what requests make: tasks, the records that own them, their owners' places in the fair queue, and the jobs. One round
- * trip serves one request or many; outside a transaction it is a transaction of its own.
+ * Inserts what requests make: tasks, the records that own them, their owners' places in the fair queue, and the jobs.
+ * One round trip serves one request or many; outside a transaction it is a transaction of its own.
  */
 const insert = { name: 'insert-tasks', text: 'SELECT * FROM insert_tasks($1)' };
 
 /**
  * Inserts what requests make. Requests of one owner are admitted in order as long as its limit allows.
- * @returns one outcome per request. If the back end does not store jobs as rows, the caller adds them after the commit: `jobOf`.
+ * @returns one outcome per request. If the back end does not store jobs as rows, the caller adds them
+ * after the commit: `jobOf`.
  */
 export async function insertTasks(
   client: StatementClient,
@@ -99,7 +103,10 @@ const columns: Readonly<Record<keyof DrawingParameters | 'sandbox', string>> = {
 };
 const columnNames = Object.entries(columns) as [keyof typeof columns, string][];
 
-/** The function's parameter: an array of the type `new_task`. A key without a field in that type would be dropped silently. */
+/**
+ * The function's parameter: an array of the type `new_task`. A key without a field in that type
+ * would be dropped silently.
+ */
 function rowsOf(jobs: JobBackEnd, works: readonly NewTasks[]): string {
   const rows = works.flatMap(({ maxQueued, tasks }, request) =>
     tasks.map((task) => {

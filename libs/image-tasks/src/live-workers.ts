@@ -26,13 +26,17 @@ export interface WorkerAbilities {
 /** What a live process says that it can do; `models` is null of an older version, which does not say. */
 export type LiveWorker = Pick<InferenceWorker, 'devices' | 'models' | 'broken'>;
 
-/** Which inference processes are up and what they can draw. The database's clock decides, so the machines' clocks need not agree. */
+/**
+ * Which inference processes are up and what they can draw. The database's clock decides, so the machines'
+ * clocks need not agree.
+ */
 export class LiveWorkers {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Sends a heartbeat now and every `workerBeatMs`, until `leave` is called, and between two of them what its engines are doing, if that
-   * has changed. A failed beat is reported and the next one still sent: a worker without heartbeats can still draw.
+   * Sends a heartbeat now and every `workerBeatMs`, until `leave` is called, and between two of them what its engines
+   * are doing, if that has changed. A failed beat is reported and the next one still sent: a worker without
+   * heartbeats can still draw.
    * @param abilities asked for before each heartbeat
    */
   async join(abilities: () => WorkerAbilities, onError: (error: unknown) => void): Promise<{ leave(): Promise<void> }> {
@@ -108,7 +112,10 @@ export class LiveWorkers {
   }
 }
 
-/** The devices of these processes on which a model is drawn, without duplicates: `cpu` first, CUDA devices by number last. */
+/**
+ * The devices of these processes on which a model is drawn, without duplicates: `cpu` first, CUDA
+ * devices by number last.
+ */
 export function devicesFor(
   { name, requiresCuda }: { name: string; requiresCuda: boolean },
   workers: readonly LiveWorker[],

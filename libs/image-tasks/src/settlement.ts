@@ -34,7 +34,10 @@ export function settle(transactions: Transactions, task: Attempt, settlement: Se
   });
 }
 
-/** Terminates open tasks that the transaction has locked, all in the same way: charge, status, message and webhook deliveries. */
+/**
+ * Terminates open tasks that the transaction has locked, all in the same way: charge, status, message
+ * and webhook deliveries.
+ */
 export async function terminate(
   transaction: JobTransaction,
   rows: readonly Pick<ImageTask, 'id' | 'kind' | 'status'>[],

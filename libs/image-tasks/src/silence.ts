@@ -3,13 +3,16 @@ import { fatalCount } from './deaths';
 /** A worker without a heartbeat for this long has lost its task. */
 export const heartbeatTimeoutMs = 10_000;
 
-/** Silence after which a sweeper makes a new job: the queue itself reassigns a dead process's job long before, so the job was lost. */
+/**
+ * Silence after which a sweeper makes a new job: the queue itself reassigns a dead process's job long
+ * before, so the job was lost.
+ */
 export const abandonedMs = 3 * heartbeatTimeoutMs;
 
 /**
- * In SQL: by how much the silence is multiplied after which a task is taken from its worker. It is 1 up to the first death, then 2,
- * 4 and so on: a task that kills its workers comes back less and less often, and a task that was only beside it is not failed. After
- * the last try the factor is 2 again: the task is failed and not drawn, so its next worker is in no danger; the wait only makes sure
- * that the last one is dead.
+ * In SQL: by how much the silence is multiplied after which a task is taken from its worker. It is 1 up to the first
+ * death, then 2, 4 and so on: a task that kills its workers comes back less and less often, and a task that was only
+ * beside it is not failed. After the last try the factor is 2 again: the task is failed and not drawn, so its next
+ * worker is in no danger; the wait only makes sure that the last one is dead.
  */
 export const silenceFactor = `(CASE WHEN deaths >= ${fatalCount - 1} AND drawn_alone THEN 2 ELSE power(2, greatest(0, deaths - 1)) END)`;

@@ -16,8 +16,8 @@ interface Page {
 }
 
 /**
- * Compares a few counts with the rows, those not compared for longest, and counts the pictures of an older version. An owner's
- * error is thrown after the others are done.
+ * Compares a few counts with the rows, those not compared for longest, and counts the pictures of an older version. An
+ * owner's error is thrown after the others are done.
  * @returns how many were compared, and how many of these were wrong.
  */
 export async function recountStored(
@@ -39,8 +39,8 @@ export async function recountStored(
 }
 
 /**
- * Reads everything in one snapshot, in which count and rows agree; so any difference is an error, whatever changes meanwhile.
- * Nothing is locked while files are counted.
+ * Reads everything in one snapshot, in which count and rows agree; so any difference is an error, whatever changes
+ * meanwhile. Nothing is locked while files are counted.
  */
 async function recount(
   database: Pick<DataSource, 'query' | 'transaction'>,

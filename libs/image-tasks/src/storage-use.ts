@@ -10,8 +10,8 @@ export interface StoredChange {
 }
 
 /**
- * Changes a caller's count, in the transaction that inserts or deletes the rows of the files. Call it last: its row stays locked
- * to the end.
+ * Changes a caller's count, in the transaction that inserts or deletes the rows of the files. Call it last: its row
+ * stays locked to the end.
  */
 export async function addStored(
   database: Queryable,

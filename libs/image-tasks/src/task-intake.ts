@@ -16,10 +16,10 @@ interface Pending {
 }
 
 /**
- * Writes what requests make in shared transactions: while one batch is being committed, requests gather for the next. So
- * concurrent requests share the cost of a commit, which is a wait for the disk, and a single request waits for nothing. Owners
- * take turns within a batch. Requests that would delay the others are written separately: a request with many tasks, and each
- * owner's requests when their batch fails or meets a lock.
+ * Writes what requests make in shared transactions: while one batch is being committed, requests gather for the next.
+ * So concurrent requests share the cost of a commit, which is a wait for the disk, and a single request waits for
+ * nothing. Owners take turns within a batch. Requests that would delay the others are written separately: a request
+ * with many tasks, and each owner's requests when their batch fails or meets a lock.
  */
 export class TaskIntake {
   /** Requests by owner, in order of arrival; the first owner is the next in turn. */
@@ -64,8 +64,9 @@ export class TaskIntake {
   }
 
   /**
-   * Called when nothing is being written. Requests from the same turn of the event loop are written in two halves, so that the
-   * database writes one half while this process answers and reads the other; otherwise each would wait for the other.
+   * Called when nothing is being written. Requests from the same turn of the event loop are written in two
+   * halves, so that the database writes one half while this process answers and reads the other; otherwise each
+   * would wait for the other.
    */
   private begin(): void {
     if (this.isWriting || this.isDue) return;
@@ -177,8 +178,8 @@ export class TaskIntake {
 }
 
 /**
- * Whether the server rejected the statement because of its content, or gave up waiting for a lock. Any other failure affects
- * every request alike.
+ * Whether the server rejected the statement because of its content, or gave up waiting for a lock. Any other failure
+ * affects every request alike.
  */
 function isRequestError(error: unknown): boolean {
   const { code } = error as { code?: unknown };

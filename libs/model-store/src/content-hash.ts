@@ -12,8 +12,8 @@ export async function hashFile(path: string, onBytes?: (bytes: number) => void, 
 }
 
 /**
- * One hash for a whole model: sha256 over `<path> NUL <sha256 of the file> LF` of every file, sorted by path. The same files give
- * the same hash wherever they were installed.
+ * One hash for a whole model: sha256 over `<path> NUL <sha256 of the file> LF` of every file, sorted by path. The same
+ * files give the same hash wherever they were installed.
  * @param files relative path -> sha256 in hexadecimal
  */
 export function contentHash(files: ReadonlyMap<string, string>): string {

@@ -9,8 +9,8 @@ import { listFolder } from './model-layout';
 import { ProgressMeter } from './model-progress';
 
 /**
- * Copies the files of a model from a folder into `target` and hashes them meanwhile. Links are followed, so the source may be a
- * folder of the hub's own cache.
+ * Copies the files of a model from a folder into `target` and hashes them meanwhile. Links are followed, so the source
+ * may be a folder of the hub's own cache.
  * @returns the sha256 of each file by its path in the model
  */
 export async function copyModel(

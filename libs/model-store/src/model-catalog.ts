@@ -19,8 +19,8 @@ export interface FolderContent {
 }
 
 /**
- * Knows the content of the model folders without reading gigabytes each time. Results are kept in the manifest, or in memory if
- * the models folder is read-only; a file is read again when its size or modification time differs.
+ * Knows the content of the model folders without reading gigabytes each time. Results are kept in the manifest, or in
+ * memory if the models folder is read-only; a file is read again when its size or modification time differs.
  */
 export class ModelCatalog {
   private readonly memory = new Map<string, ModelManifest>();

@@ -45,9 +45,10 @@ export interface ModelFile {
 }
 
 /**
- * Selects the files of an installed model out of everything in a repository or folder: model_index.json if there is one, preview.json, darkroom.json, the
- * files of the scheduler and the tokenizer, and for each part its config, one plain graph with its external data, and a graph fused for
- * CUDA if there is one. Weights of other frameworks, other precisions, the safety checker and the VAE encoder are left out.
+ * Selects the files of an installed model out of everything in a repository or folder: model_index.json if there is
+ * one, preview.json, darkroom.json, the files of the scheduler and the tokenizer, and for each part its config, one
+ * plain graph with its external data, and a graph fused for CUDA if there is one. Weights of other frameworks, other
+ * precisions, the safety checker and the VAE encoder are left out.
  * @param source paths relative to the folder or repository, with forward slashes.
  * @throws ModelStoreError `InvalidModel` naming the first missing file, or what is there in place of a model.
  */

@@ -24,7 +24,9 @@ export interface SeenFolder {
 /** The stored knowledge about a model, in `.<name>.darkroom-model.json` beside its folder. */
 export interface ModelManifest {
   format: 1;
-  /** Set by `add`: the model's source and the expected hash of every file. Absent for a folder that was copied by hand. */
+  /**
+   * Set by `add`: the model's source and the expected hash of every file. Absent for a folder that was copied by hand.
+   */
   installed?: { source: string; addedAt: string; files: Record<string, string> };
   seen?: SeenFolder;
 }
@@ -32,7 +34,9 @@ export interface ModelManifest {
 export const manifestPath = (modelsDir: string, name: string): string =>
   join(modelsDir, `.${name}.darkroom-model.json`);
 
-/** The manifest of a model; an empty one if there is none or it cannot be read, since all of it can be computed again. */
+/**
+ * The manifest of a model; an empty one if there is none or it cannot be read, since all of it can be computed again.
+ */
 export async function readManifest(modelsDir: string, name: string): Promise<ModelManifest> {
   try {
     const value = JSON.parse(await readFile(manifestPath(modelsDir, name), 'utf8')) as ModelManifest;

@@ -10,8 +10,8 @@ const graphPath = new RegExp(`^([^/]+/)?(${graphParts.join('|')})/[^/]+\\.onnx$`
 const shared = /^(model_index\.json|preview\.json|darkroom\.json|(scheduler|tokenizer)\/.*)$/;
 
 /**
- * Finds where in a repository or folder the model lies: at its root, or one folder below, such as `onnx/`; what that folder lacks
- * of tokenizer, scheduler and single files is taken from the root.
+ * Finds where in a repository or folder the model lies: at its root, or one folder below, such as `onnx/`; what that
+ * folder lacks of tokenizer, scheduler and single files is taken from the root.
  * @param paths relative, with forward slashes
  * @returns each path in the source by its path in the model
  * @throws ModelStoreError `InvalidModel` saying what it is in place of a model
@@ -37,7 +37,10 @@ export function placeInModel(paths: readonly string[]): Map<string, string> {
   return new Map([...[...inPlace].filter(([path]) => shared.test(path)), ...below]);
 }
 
-/** What people have in place of ONNX graphs, and what to do with it, in one sentence; undefined if nothing is recognised. */
+/**
+ * What people have in place of ONNX graphs, and what to do with it, in one sentence; undefined if
+ * nothing is recognised.
+ */
 function otherLayout(paths: readonly string[]): string | undefined {
   if (paths.length === 0) return 'it is empty.';
   const snapshots = [...new Set(paths.flatMap((path) => /^snapshots\/[^/]+(?=\/)/.exec(path)?.[0] ?? []))];

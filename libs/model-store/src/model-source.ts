@@ -11,8 +11,8 @@ const repositoryPattern = /^[A-Za-z0-9][\w.-]{0,95}\/[A-Za-z0-9][\w.-]{0,95}$/;
 const revisionPattern = /^[A-Za-z0-9][\w./+-]{0,199}$/;
 
 /**
- * Tells a folder from a repository: a path that exists or looks like one is a folder; `owner/name`, optionally with `@revision`,
- * and a repository's web address are on the hub.
+ * Tells a folder from a repository: a path that exists or looks like one is a folder; `owner/name`, optionally with
+ * `@revision`, and a repository's web address are on the hub.
  * @throws ModelStoreError `InvalidSource` naming what is accepted.
  */
 export async function parseModelSource(text: string, revision?: string): Promise<ModelSource> {

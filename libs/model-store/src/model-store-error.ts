@@ -29,7 +29,10 @@ export class ModelStoreError extends Error {
   }
 }
 
-/** What `work` returns. @throws ModelStoreError `InvalidModel`, with paths inside the folder, for what the diffusion library refuses */
+/**
+ * What `work` returns.
+ * @throws ModelStoreError `InvalidModel`, with paths inside the folder, for what the diffusion library refuses
+ */
 export async function explainRefusal<T>(folder: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

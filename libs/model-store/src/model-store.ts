@@ -52,7 +52,10 @@ interface AddOptions {
   defaults?: ModelDefaults;
   /** Branch, tag or commit of a repository; `main` when none is given. */
   revision?: string;
-  /** Draws with the complete folder before it is installed; models that only CUDA can draw are not tried. @throws ModelFolderError */
+  /**
+   * Draws with the complete folder before it is installed; models that only CUDA can draw are not tried.
+   * @throws ModelFolderError
+   */
   tryOut?: (folder: string, signal: AbortSignal) => Promise<void>;
   onProgress?: (progress: ModelProgress) => void;
   signal?: AbortSignal;
@@ -120,8 +123,8 @@ export class ModelStore {
   }
 
   /**
-   * Content hash of a model, sha256 in hexadecimal: the same files have the same hash, wherever they came from. It is computed
-   * once and cached until a file changes.
+   * Content hash of a model, sha256 in hexadecimal: the same files have the same hash, wherever they came from. It is
+   * computed once and cached until a file changes.
    * @throws ModelStoreError `ModelNotInstalled` or `InvalidModel`
    */
   async hashOf(name: string): Promise<string> {
@@ -130,8 +133,8 @@ export class ModelStore {
   }
 
   /**
-   * Installs a model from a folder, or from a repository of the hub as `owner/name` or `owner/name@revision`. It appears under
-   * its name completely or not at all; the next call resumes an interrupted download.
+   * Installs a model from a folder, or from a repository of the hub as `owner/name` or `owner/name@revision`. It
+   * appears under its name completely or not at all; the next call resumes an interrupted download.
    * @throws ModelStoreError with any code
    */
   async add(

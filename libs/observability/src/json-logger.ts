@@ -41,7 +41,10 @@ export class JsonLogger implements LoggerService {
     this.write('warn', message, rest);
   }
 
-  /** For warnings that may come a thousand times a second during an outage: repetitions are counted and logged as one line. */
+  /**
+   * For warnings that may come a thousand times a second during an outage: repetitions are counted
+   * and logged as one line.
+   */
   warnSparingly(message: string, fields: LogFields & { reason: string }): void {
     this.writeSparingly('warn', message, fields);
   }

@@ -8,10 +8,16 @@ loopback.addAddress('::1', 'ipv6');
 /** Headers that a proxy on this machine adds; the real caller may be anybody. */
 const proxyHeaders = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip'];
 
-/** Names of this machine. A page of another name that resolves to it would read as its visitor's browser (DNS rebinding). */
+/**
+ * Names of this machine. A page of another name that resolves to it would read as its visitor's
+ * browser (DNS rebinding).
+ */
 const localHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i;
 
-/** Whether metrics may be read: by local callers who address this machine as such and come through no proxy, and by holders of the token. */
+/**
+ * Whether metrics may be read: by local callers who address this machine as such and come through no proxy, and
+ * by holders of the token.
+ */
 export function mayReadMetrics(request: Pick<IncomingMessage, 'headers' | 'socket'>, token?: string): boolean {
   const { headers, socket } = request;
   const given = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];

@@ -1,6 +1,6 @@
 /**
- * Waits between retries that double with each failure in a row, minus up to a half at random, so that many clients that failed
- * together do not return together.
+ * Waits between retries that double with each failure in a row, minus up to a half at random, so that many clients that
+ * failed together do not return together.
  */
 export class BackOff {
   private failures = 0;

@@ -6,9 +6,9 @@ const othersMask = 0o077;
 const groupMayPass = 0o010;
 
 /**
- * Makes the data folder, with its prompts, pictures and keys, and everything this process creates from now on private to its
- * user. Permissions that an earlier version left open are removed on the first level, which makes deeper ones unreachable. A
- * folder of another user is left as it is.
+ * Makes the data folder, with its prompts, pictures and keys, and everything this process creates from now on private
+ * to its user. Permissions that an earlier version left open are removed on the first level, which makes deeper ones
+ * unreachable. A folder of another user is left as it is.
  */
 export function keepDataPrivate(dataDir: string): void {
   process.umask(othersMask);
@@ -19,7 +19,10 @@ export function keepDataPrivate(dataDir: string): void {
     ignoringMissing(() => restrict(join(dataDir, name), 0));
 }
 
-/** PostgreSQL does not run as root, so root's data folder lets the group of PostgreSQL's user pass through to the database. */
+/**
+ * PostgreSQL does not run as root, so root's data folder lets the group of PostgreSQL's user pass
+ * through to the database.
+ */
 function isPassedByPostgres(dataDir: string): boolean {
   const cluster = lstatSync(join(dataDir, 'postgres'), { throwIfNoEntry: false });
   return process.getuid?.() === 0 && cluster !== undefined && cluster.uid !== 0;

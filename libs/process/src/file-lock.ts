@@ -64,9 +64,9 @@ interface Found {
 type Inspect = (path: string) => Found | undefined;
 
 /**
- * A file that says which process may use or change something. It outlives `kill -9` and a reboot, but is then no longer valid:
- * the holder is identified by process id and start time. A leased lock, which other machines must understand too, identifies it
- * by host and process id, and is valid as long as it is touched.
+ * A file that says which process may use or change something. It outlives `kill -9` and a reboot, but is then no longer
+ * valid: the holder is identified by process id and start time. A leased lock, which other machines must understand
+ * too, identifies it by host and process id, and is valid as long as it is touched.
  */
 export class FileLock {
   private readonly timer?: NodeJS.Timeout;
@@ -83,7 +83,8 @@ export class FileLock {
 
   /**
    * @throws LockHeldError when a live process (this one included) holds it.
-   * @throws LockContendedError with a lease only: only time shows that a holder is dead, so this call does not retry by itself.
+   * @throws LockContendedError with a lease only: only time shows that a holder is dead, so this call
+   * does not retry by itself.
    */
   static acquire(file: string, lease?: Lease): FileLock {
     const { pid } = process;
@@ -139,8 +140,8 @@ export class FileLock {
 }
 
 /**
- * Replaces the lock of a dead process by ours. Only the process that creates the second lock file may check whether the holder is
- * dead and replace the lock, so that nobody removes a lock that another process has just created.
+ * Replaces the lock of a dead process by ours. Only the process that creates the second lock file may check whether the
+ * holder is dead and replace the lock, so that nobody removes a lock that another process has just created.
  * @returns false when another process was quicker, or died while doing the same.
  * @throws LockHeldError when a live process holds the lock, or is just taking it over.
  */

@@ -1,6 +1,7 @@
 /**
- * Ends this process when its parent, which started it with an IPC channel, is gone, `kill -9` included. At once, as after a
- * crash: the database is going away too, and jobs can be taken up again. Does nothing in a process that was started on its own.
+ * Ends this process when its parent, which started it with an IPC channel, is gone, `kill -9` included. At once,
+ * as after a crash: the database is going away too, and jobs can be taken up again. Does nothing in a process that
+ * was started on its own.
  */
 export function exitWithParent(): void {
   if (!process.channel) return;

@@ -13,7 +13,8 @@ export function processIdentity(pid: number): string | undefined {
         .toString()
         .trim();
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The name in parentheses may contain spaces; the state is the first and the start time the twentieth field after it.
+    // The name in parentheses may contain spaces; the state is the first and the start time the
+    // twentieth field after it.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     if (fields[0] === 'Z') return undefined;
     return `${fields[19]}@${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}`;

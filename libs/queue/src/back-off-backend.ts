@@ -6,8 +6,8 @@ const firstRestMs = 250;
 const longestRestMs = 5_000;
 
 /**
- * When its back end fails (a read-only database, a full disk), a worker asks for a job again at once, thousands of times a
- * second. Here each failure in a row reaches it later; when the worker ends, the delay is cut short.
+ * When its back end fails (a read-only database, a full disk), a worker asks for a job again at once, thousands of
+ * times a second. Here each failure in a row reaches it later; when the worker ends, the delay is cut short.
  */
 export function withBackOff<B extends IQueueBackend>(create: BackendFactory<B>): BackendFactory<B> {
   return (...parameters) => {

@@ -1,11 +1,12 @@
 import { SteadyClient } from '@app/database';
 import type { IQueueBackend, PostgresConnection, PostgresQueueBackend } from 'bullmq';
 
-// All that we know of BullMQ beyond its types: private fields of 6.7.0. `bullmq-internals.spec.ts` finds a version without them.
+// All that we know of BullMQ beyond its types: private fields of 6.7.0. `bullmq-internals.spec.ts` finds
+// a version without them.
 
 /**
- * A back end with some methods of ours; all others are those of `backend`, which stays as it is. What `backend` calls of itself is
- * its own: in 6.7.0 that is `moveToActive` behind `moveToDelayed`, of the four methods that we replace.
+ * A back end with some methods of ours; all others are those of `backend`, which stays as it is. What `backend` calls
+ * of itself is its own: in 6.7.0 that is `moveToActive` behind `moveToDelayed`, of the four methods that we replace.
  */
 export function withMethods<B extends IQueueBackend>(backend: B, methods: Partial<IQueueBackend>): B {
   return new Proxy(backend, {

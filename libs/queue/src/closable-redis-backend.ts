@@ -7,8 +7,9 @@ import { withMethods } from './bullmq-internals';
 const timeoutMs = 1_000;
 
 /**
- * BullMQ's Redis back end, for workers that can be closed while Redis is away. BullMQ disconnects the connection that waits for
- * jobs and then waits for its end, which ioredis does not report for a connection that is between two reconnects.
+ * BullMQ's Redis back end, for workers that can be closed while Redis is away. BullMQ disconnects the
+ * connection that waits for jobs and then waits for its end, which ioredis does not report for a connection
+ * that is between two reconnects.
  */
 export const createClosableRedisBackend: BackendFactory<RedisQueueBackend> = (...parameters) => {
   const backend = createRedisBackend(...parameters);
@@ -24,8 +25,8 @@ export const createClosableRedisBackend: BackendFactory<RedisQueueBackend> = (..
 };
 
 /**
- * Tries to connect one last time if the connection is lost; if that fails, the connection has ended, and so has every command
- * that waits for it.
+ * Tries to connect one last time if the connection is lost; if that fails, the connection has ended, and so has every
+ * command that waits for it.
  */
 async function stopReconnecting(client: IRedisClient | undefined): Promise<void> {
   if (!client) return;

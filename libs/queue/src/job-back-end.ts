@@ -14,15 +14,15 @@ export type JobPresence = JobState | 'unknown' | 'missing';
 /** Where jobs wait. Two implementations: PostgreSQL and Redis. */
 export interface JobBackEnd {
   /**
-   * Adds jobs for rows that `manager`'s transaction writes. PostgreSQL adds them inside the transaction; Redis cannot, so call
-   * the returned function after the commit.
+   * Adds jobs for rows that `manager`'s transaction writes. PostgreSQL adds them inside the transaction; Redis cannot,
+   * so call the returned function after the commit.
    */
   add<Q extends QueueName>(manager: EntityManager, queue: Q, jobs: readonly NewJob<Q>[]): Promise<() => Promise<void>>;
   /** Adds jobs for committed rows. */
   addNow<Q extends QueueName>(queue: Q, jobs: readonly NewJob<Q>[]): Promise<void>;
   /**
-   * The job as the database's function `insert_tasks` takes it, if jobs are rows: that function writes a task and its job
-   * together. Undefined if they are not.
+   * The job as the database's function `insert_tasks` takes it, if jobs are rows: that function writes a task and its
+   * job together. Undefined if they are not.
    */
   rowOf?<Q extends QueueName>(queue: Q, job: NewJob<Q>): JobRow;
   /** Returns the state of a job, for the sweeper. */

@@ -1,6 +1,9 @@
 /** The queues of the service and the data of their jobs: an id, because the row is the source of truth. */
 export interface JobData {
-  /** A ticket to draw, for the inference processes. Its worker draws the next task in turn, which is seldom the task with this id. */
+  /**
+   * A ticket to draw, for the inference processes. Its worker draws the next task in turn, which is seldom
+   * the task with this id.
+   */
   images: { taskId: string };
   /** Settles a sandbox key's task; for the api processes. */
   sandbox: { taskId: string };

@@ -14,7 +14,9 @@ const timeoutMs = 2_000;
 const firstReconnectMs = 250;
 const longestReconnectMs = 5_000;
 
-/** Jobs in Redis or Valkey, for many machines. A job is added after its row is committed; the sweeper closes the gap. */
+/**
+ * Jobs in Redis or Valkey, for many machines. A job is added after its row is committed; the sweeper closes the gap.
+ */
 export class RedisBackEnd implements JobBackEnd {
   private readonly client: Redis;
   private readonly queues: Queues;

@@ -4,12 +4,12 @@ import { PostgresConnection, PostgresQueueBackend } from 'bullmq';
 import { forgetFirstAttempt, forgetListenClient, listenWithSteadyClient } from './bullmq-internals';
 
 /**
- * BullMQ's PostgreSQL back end, for a process that outlives its database. Its first connection attempt may fail, because the
- * process was suspended or the database was starting. BullMQ keeps that failure for good, and the process would never take a job
- * again; here the next use connects again. BullMQ also listens for errors of its LISTEN connection too late and stops too early;
- * an error outside that time would end the process. If that connection is lost at the very moment in which it subscribes,
- * BullMQ takes it for subscribed and may wait an hour for a notification that cannot come; here the end of the connection
- * always ends the wait, and no wait is longer than ten seconds.
+ * BullMQ's PostgreSQL back end, for a process that outlives its database. Its first connection attempt may fail,
+ * because the process was suspended or the database was starting. BullMQ keeps that failure for good, and the process
+ * would never take a job again; here the next use connects again. BullMQ also listens for errors of its LISTEN
+ * connection too late and stops too early; an error outside that time would end the process. If that connection is lost
+ * at the very moment in which it subscribes, BullMQ takes it for subscribed and may wait an hour for a notification
+ * that cannot come; here the end of the connection always ends the wait, and no wait is longer than ten seconds.
  */
 export const createSteadyPostgresBackend: BackendFactory<PostgresQueueBackend, PostgresConnectionOptions> = (
   name,

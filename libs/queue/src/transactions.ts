@@ -36,7 +36,10 @@ export interface EnclosingSteps {
 const deadlockDetected = '40P01';
 const deadlockRepeats = 3;
 
-/** Runs slow work after the commit if `Transactions.enclose` encloses this call, so that it does not hold the connection; otherwise now. */
+/**
+ * Runs slow work after the commit if `Transactions.enclose` encloses this call, so that it does not hold the
+ * connection; otherwise now.
+ */
 export async function afterCommit(work: () => Promise<void>): Promise<void> {
   const outer = enclosing.getStore();
   if (outer) outer.afterCommit.push(work);
@@ -69,8 +72,8 @@ export class Transactions {
   }
 
   /**
-   * Commits the rows and jobs of `work`; if it throws, neither is kept. Inside `enclose` it is part of that transaction. After a
-   * deadlock `work` is repeated, at most three times, so it must have no other effects.
+   * Commits the rows and jobs of `work`; if it throws, neither is kept. Inside `enclose` it is part of that
+   * transaction. After a deadlock `work` is repeated, at most three times, so it must have no other effects.
    */
   async run<T>(work: (transaction: JobTransaction) => Promise<T>): Promise<T> {
     const outer = enclosing.getStore();
@@ -93,10 +96,10 @@ export class Transactions {
   }
 
   /**
-   * Makes everything that `work` writes through the data source, its repositories and `run` one transaction, committed when
-   * `work` is done. It begins with the first transaction or the first statement that is not a SELECT, and every later query is
-   * part of it. Until then `work` holds no connection, so slow steps come first. For sequential calls only: `work` must not query
-   * in parallel. After a deadlock it is repeated, as in `run`.
+   * Makes everything that `work` writes through the data source, its repositories and `run` one transaction, committed
+   * when `work` is done. It begins with the first transaction or the first statement that is not a SELECT, and every
+   * later query is part of it. Until then `work` holds no connection, so slow steps come first. For sequential calls
+   * only: `work` must not query in parallel. After a deadlock it is repeated, as in `run`.
    */
   enclose<T>(work: () => Promise<T>, { turn, first }: EnclosingSteps = {}): Promise<T> {
     return repeatAfterDeadlock(async () => {
@@ -116,7 +119,10 @@ export class Transactions {
     });
   }
 
-  /** The rows are committed, so a job that could not be added now is added by the sweeper and is not the caller's failure. */
+  /**
+   * The rows are committed, so a job that could not be added now is added by the sweeper and is
+   * not the caller's failure.
+   */
   private async finish(afterCommit: readonly (() => Promise<void>)[]): Promise<void> {
     for (const add of afterCommit) await add().catch(this.onError);
   }
@@ -131,7 +137,9 @@ function poolOf(dataSource: DataSource): StatementClient {
   return (dataSource.driver as unknown as { master: Pool }).master;
 }
 
-/** After a deadlock PostgreSQL ends one of the transactions and lets the others continue, so a second run can succeed. */
+/**
+ * After a deadlock PostgreSQL ends one of the transactions and lets the others continue, so a second run can succeed.
+ */
 async function repeatAfterDeadlock<T>(transaction: () => Promise<T>): Promise<T> {
   for (let left = deadlockRepeats; ; left--)
     try {

@@ -92,7 +92,10 @@ export class FileImageStorage implements ImageStorage {
   }
 }
 
-/** Opens a new file. Whoever removes the last file of a folder removes the folder too, maybe right after it was made here. */
+/**
+ * Opens a new file. Whoever removes the last file of a folder removes the folder too, maybe right
+ * after it was made here.
+ */
 async function openIn(folder: string, path: string): Promise<FileHandle> {
   for (let left = maxFolderTries - 1; ; left--) {
     await mkdir(folder, { recursive: true });

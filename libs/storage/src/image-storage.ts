@@ -7,7 +7,10 @@ export interface StoredObject {
   modifiedAt: Date;
 }
 
-/** Storage of pictures and uploaded weights: the file system or an S3-compatible store. Keys are relative paths with `/`. */
+/**
+ * Storage of pictures and uploaded weights: the file system or an S3-compatible store. Keys are
+ * relative paths with `/`.
+ */
 export interface ImageStorage {
   /** Writes an object atomically: no reader sees a part of it. */
   write(key: string, data: Uint8Array | Readable): Promise<void>;

@@ -38,8 +38,8 @@ const finetunesPath = '/v1/finetunes';
 const collectionsPath = '/v1/prompts/collections';
 
 /**
- * A client of one service with one key. Every method throws DarkroomError when the service returns an error or cannot be reached.
- * The promise of a single request also has `withResponse()`, for its headers.
+ * A client of one service with one key. Every method throws DarkroomError when the service returns an error or cannot
+ * be reached. The promise of a single request also has `withResponse()`, for its headers.
  */
 export function createClient(options: ClientOptions) {
   const connection = new Connection(options);

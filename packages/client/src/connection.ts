@@ -15,7 +15,10 @@ export interface ClientOptions {
   apiKey: string;
   /** Time limit of one answer; 30 s by default. A stream or a picture must begin by then. */
   requestTimeoutMs?: number;
-  /** How often a request is retried after no answer, 429, 502, 503 or 504, a DELETE only after 429 and 503; 4 by default. */
+  /**
+   * How often a request is retried after no answer, 429, 502, 503 or 504, a DELETE only after 429
+   * and 503; 4 by default.
+   */
   retries?: number;
   /** An error whose `retryAfter` is longer is thrown at once; 60 s by default. */
   maxWaitMs?: number;
@@ -50,7 +53,10 @@ interface Attempt<T> {
   isLong?: boolean;
 }
 
-/** While the first attempt of a POST is still running, its repeat polls this long, whatever `retries` says: the answer will come. */
+/**
+ * While the first attempt of a POST is still running, its repeat polls this long, whatever `retries`
+ * says: the answer will come.
+ */
 const inProgressTimeoutMs = 60_000;
 const inProgressPollMs = 1_000;
 

@@ -21,13 +21,13 @@ interface Message {
   data: string;
 }
 
-/** A stream sends something every 15 s; one that is silent for so long is broken. */
+/** A stream sends something every 15 s; after this silence it counts as broken. */
 const silenceMs = 45_000;
 
 /** How often in a row a stream may break without news. */
 const maxBrokenStreams = 5;
 
-/** A stream that sent something for so long was ended by a proxy, as some end every stream; to open another one is no burden. */
+/** A stream that lived for this long was ended by a proxy, as some end every stream: opening another is no burden. */
 const steadyMs = 10_000;
 
 /** How a stream ended. */
@@ -38,8 +38,9 @@ interface End {
 }
 
 /**
- * Follows a record to its end, over as many streams as it takes: one that breaks goes on after the last event. It gives up when one after the
- * other breaks early without news; a place in the queue is news only if it has changed, since each stream begins with it.
+ * Follows a record to its end, over as many streams as it takes: one that breaks goes on after the last event. It gives
+ * up when one after the other breaks early without news; a place in the queue is news only if it has changed, since
+ * each stream begins with it.
  * @throws DarkroomError, or the reason of an aborted signal.
  */
 export async function* follow<T>(

@@ -15,7 +15,10 @@ const undoneStatuses: ReadonlySet<number> = new Set([429, 503]);
 /** A proxy got no answer from the service, which may have executed the request. */
 const lostStatuses: ReadonlySet<number> = new Set([502, 504]);
 
-/** Whoever does not know whether a DELETE was executed cannot repeat it; the other methods can be, a POST because of its key. */
+/**
+ * Whoever does not know whether a DELETE was executed cannot repeat it; the other methods can be, a
+ * POST because of its key.
+ */
 export function mayRepeat(method: Method, outcome: Refusal | Error): boolean {
   if (!(outcome instanceof Error) && undoneStatuses.has(outcome.status)) return true;
   return method !== 'DELETE' && (outcome instanceof Error || lostStatuses.has(outcome.status));

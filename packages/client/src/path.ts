@@ -1,7 +1,8 @@
 /**
  * A path below another.
  * @param segments ids and fixed names.
- * @throws TypeError if one is something else, such as the empty text or `..`, which would make it the path of another request.
+ * @throws TypeError if one is something else, such as the empty text or `..`, which would make it the
+ * path of another request.
  */
 export function pathOf(parent: string, ...segments: string[]): string {
   const wrong = segments.find((segment) => !/^[A-Za-z0-9_-]+$/.test(segment));

@@ -24,7 +24,10 @@ export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void>
   });
 }
 
-/** The n-th wait (from 0) of a series that starts at `firstMs` and grows by half up to `maxMs`, minus up to a fifth at random. */
+/**
+ * The n-th wait (from 0) of a series that starts at `firstMs` and grows by half up to `maxMs`, minus
+ * up to a fifth at random.
+ */
 export function backOffMs(n: number, firstMs: number, maxMs: number): number {
   return Math.min(maxMs, firstMs * 1.5 ** n) * (1 - Math.random() / 5);
 }

@@ -86,8 +86,8 @@ export class AcceptanceService {
 
   /**
    * Writes all tasks of a request, their records and their jobs, or none.
-   * @throws UnauthorizedError for a key that was revoked meanwhile; QueueFullError if the key would exceed its limit of waiting
-   * tasks, whatever else is being written.
+   * @throws UnauthorizedError for a key that was revoked meanwhile; QueueFullError if the key would exceed its limit of
+   * waiting tasks, whatever else is being written.
    */
   async insert({ id: ownerId, maxQueued }: ApiKey, tasks: readonly NewTask[]): Promise<void> {
     const cap = maxQueued ?? this.config.maxQueuedPerKey;

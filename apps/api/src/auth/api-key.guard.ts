@@ -12,7 +12,10 @@ import { RateLimiter } from './rate-limiter';
 /** Methods that change nothing; the scope `read` is enough for them. */
 const readMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-/** Admits requests with a valid Bearer key that is within its rate and has the scope. Guards every route except the public ones. */
+/**
+ * Admits requests with a valid Bearer key that is within its rate and has the scope. Guards every route
+ * except the public ones.
+ */
 @Injectable()
 export class ApiKeyGuard implements CanActivate {
   constructor(

@@ -13,7 +13,10 @@ import type { CallerKey } from './caller-key';
 /** `last_used_at` is written at most this often for a key. */
 const lastUsedResolutionMs = 60_000;
 
-/** How long a key may be cached, where that is enough. Revoking or rotating one sends a notification, and it is dropped at once. */
+/**
+ * How long a key may be cached, where that is enough. Revoking or rotating one sends a notification, and
+ * it is dropped at once.
+ */
 const knownMs = 1_000;
 /** Far more keys than make requests in one second. */
 const maxKnown = 10_000;
@@ -41,7 +44,8 @@ export class ApiKeysService {
       FROM api_keys caller LEFT JOIN storage_use stored ON stored.owner_id = caller.id WHERE caller.prefix`;
     this.rows = new QueryBatcher(async (prefixes) => {
       const asked = [...new Set(prefixes)];
-      // With an array PostgreSQL would plan again each time, because its length matters; the plan for one key is reused.
+      // With an array PostgreSQL would plan again each time, because its length matters; the plan
+      // for one key is reused.
       const statement =
         asked.length === 1
           ? { name: 'api-key', text: `${text} = $1`, values: asked }

@@ -7,9 +7,9 @@ import { Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 
 /**
- * Takes up to the wanted number of tokens from a bucket that holds a minute's requests and refills evenly. One statement with the
- * database's clock, so that any number of api processes share a bucket. Parameters: the key, its requests per minute, the wanted
- * tokens, and how many of the tokens taken before are returned.
+ * Takes up to the wanted number of tokens from a bucket that holds a minute's requests and refills evenly. One
+ * statement with the database's clock, so that any number of api processes share a bucket. Parameters: the key, its
+ * requests per minute, the wanted tokens, and how many of the tokens taken before are returned.
  */
 const takeStatement = `
 INSERT INTO rate_buckets AS bucket (owner_id, tokens, granted, taken, updated_at)
@@ -93,8 +93,8 @@ export interface Rate {
 }
 
 /**
- * Limits the requests of a key over all api processes: never more than its bucket holds. Each process holds up to one second's
- * requests of a key, so one process may serve the key for that long while another rejects it.
+ * Limits the requests of a key over all api processes: never more than its bucket holds. Each process holds up to one
+ * second's requests of a key, so one process may serve the key for that long while another rejects it.
  */
 @Injectable()
 export class RateLimiter {

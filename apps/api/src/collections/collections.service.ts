@@ -55,8 +55,8 @@ export class CollectionsService {
   }
 
   /**
-   * Deletes the rows of the Collection and its Styles together, then the thumbnails; if there are very many, the sweeper removes
-   * the last ones.
+   * Deletes the rows of the Collection and its Styles together, then the thumbnails; if there are very many, the
+   * sweeper removes the last ones.
    */
   async remove(ownerId: string, id: string): Promise<void> {
     const thumbnailKeys = await this.collections.manager.transaction(async (manager) => {

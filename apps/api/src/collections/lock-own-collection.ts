@@ -3,8 +3,8 @@ import type { EntityManager } from 'typeorm';
 import { findReadable } from '../auth/find-owned';
 
 /**
- * Locks one of the caller's Collections until the transaction ends: with `change` others can still add to it, with `remove` they
- * cannot.
+ * Locks one of the caller's Collections until the transaction ends: with `change` others can still add to it,
+ * with `remove` they cannot.
  * @throws NotFoundError; ForbiddenError for a public one.
  */
 export async function lockOwnCollection(

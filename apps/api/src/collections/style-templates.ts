@@ -4,8 +4,8 @@ import type { EntityManager } from 'typeorm';
 import { loopTime } from '../work/loop-time';
 
 /**
- * Templates of the caller's own Prompts by id. Texts and names of a Fine-Tune never change, so this runs before the transaction
- * that makes the Styles, a few milliseconds at a time, and once per Prompt.
+ * Templates of the caller's own Prompts by id. Texts and names of a Fine-Tune never change, so this runs before the
+ * transaction that makes the Styles, a few milliseconds at a time, and once per Prompt.
  */
 export async function templatesOf(
   manager: EntityManager,

@@ -7,7 +7,10 @@ const id = '4f2kQ0yq8S3zVn1xRb7TdA9w';
 const image = 'https://darkroom.example/images/Zk3vR8wq1TnYc5bLx0JdGm7s.png';
 const moment = '2026-11-20T09:21:33.123Z';
 
-/** Examples by field name: fields with the same name mean the same in all schemas, except those listed with their schema. */
+/**
+ * Examples by field name: fields with the same name mean the same in all schemas, except those
+ * listed with their schema.
+ */
 const examples: Readonly<Record<string, unknown>> = {
   id,
   prompt: 'a red circle on a blue background',

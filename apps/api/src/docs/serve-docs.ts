@@ -8,8 +8,9 @@ import { projectFile } from './project-file';
 export const maxReaders = 200;
 
 /**
- * Serves `/openapi.json`, which needs no key, and bounds the readers of `/docs`, whose pages the page's module serves. The document is the
- * committed one, which a test compares with the routes: to make it takes longer than all else of a start.
+ * Serves `/openapi.json`, which needs no key, and bounds the readers of `/docs`, whose pages the page's module
+ * serves. The document is the committed one, which a test compares with the routes: to make it takes longer
+ * than all else of a start.
  */
 export function serveDocs(app: NestExpressApplication, publicUrl: string): void {
   let text: Buffer | undefined;

@@ -13,7 +13,10 @@ import { ApiProblem, errorsOfAll, rateHeaders, requestIdHeader } from './respons
 
 type Properties = Record<string, object>;
 
-/** One kind of event: `data` is JSON with the given schema. OpenAPI 3.1 cannot describe a stream; the schema is that of each event. */
+/**
+ * One kind of event: `data` is JSON with the given schema. OpenAPI 3.1 cannot describe a stream; the schema
+ * is that of each event.
+ */
 function event(name: string, data: object, id?: string): object {
   const properties: Properties = {
     event: { type: 'string', const: name },

@@ -8,8 +8,8 @@ const retryMs = 2_000;
 const maxUnread = 128 * 1024;
 
 /**
- * One client's server-sent events. An event's id is `<attempt>-<step>`: a client that reconnects with `Last-Event-ID` gets only
- * newer events. A reader that falls behind gets no previews, and is cut off if that does not help.
+ * One client's server-sent events. An event's id is `<attempt>-<step>`: a client that reconnects with `Last-Event-ID`
+ * gets only newer events. A reader that falls behind gets no previews, and is cut off if that does not help.
  */
 export class EventStream {
   private position?: number;

@@ -11,8 +11,8 @@ import type { FollowedTask } from './task-feed';
 import { TaskFeed } from './task-feed';
 
 /**
- * For a route that returns a `FollowedTask`: the response is a stream of its events. The route takes `@Res()` without using it,
- * which tells Nest not to send a response itself.
+ * For a route that returns a `FollowedTask`: the response is a stream of its events. The route takes `@Res()` without
+ * using it, which tells Nest not to send a response itself.
  */
 export const SendsEvents = () => UseInterceptors(EventsInterceptor);
 

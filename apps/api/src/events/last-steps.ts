@@ -3,10 +3,16 @@ import { changeChannel, progressChannel } from '@app/image-tasks';
 import { Injectable } from '@nestjs/common';
 import { Notifications } from '../infrastructure/notifications';
 
-/** Tasks whose last step is remembered: far more than are drawn at a time. The one that was heard of first is forgotten first. */
+/**
+ * Tasks whose last step is remembered: far more than are drawn at a time. The one that was heard of
+ * first is forgotten first.
+ */
 const maxTasks = 5_000;
 
-/** The last step of each task that is being drawn. Nothing depends on it: a process knows what it has heard since it started. */
+/**
+ * The last step of each task that is being drawn. Nothing depends on it: a process knows what it has
+ * heard since it started.
+ */
 @Injectable()
 export class LastSteps {
   private readonly steps = new Map<string, number>();

@@ -44,7 +44,10 @@ export class QueuePositions {
     this.moved();
   }
 
-  /** The position of a queued task: of the next look-up, so that any number of requests cost no more; null where that takes too long. */
+  /**
+   * The position of a queued task: of the next look-up, so that any number of requests cost no more; null
+   * where that takes too long.
+   */
   of({ id, sandbox }: Pick<ImageTask, 'id' | 'sandbox'>): Promise<number | null> {
     if (sandbox) return Promise.resolve(0);
     return new Promise((resolve) => {

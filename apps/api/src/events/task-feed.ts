@@ -30,8 +30,8 @@ interface Followed extends FollowedTask {
 type TaskState = Pick<ImageTask, 'id' | 'status' | 'attempt' | 'sandbox'>;
 
 /**
- * Sends the changes of tasks to all event streams of this process. It receives a change once, reads the rows of all changed tasks
- * in one statement, and serialises each event once for all streams of a task.
+ * Sends the changes of tasks to all event streams of this process. It receives a change once, reads the rows of all
+ * changed tasks in one statement, and serialises each event once for all streams of a task.
  */
 @Injectable()
 export class TaskFeed implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -51,7 +51,8 @@ export class TaskFeed implements OnApplicationBootstrap, BeforeApplicationShutdo
       readRows: (ids) => this.readRows(ids),
       failed: ({ message }) => logger.debug('followed tasks could not be read', { reason: message }),
     });
-    // A stream that ends is opened again by its client at another process; one that stays open would keep this process alive.
+    // A stream that ends is opened again by its client at another process; one that stays open would
+    // keep this process alive.
     drain.onBegin(() => this.each((stream) => stream.end()));
     notifications.on(changeChannel, (id) => {
       this.positions.moved();
@@ -88,7 +89,10 @@ export class TaskFeed implements OnApplicationBootstrap, BeforeApplicationShutdo
     };
   }
 
-  /** Whether a task has terminated in this attempt: a client that has received the end of that attempt has missed nothing. */
+  /**
+   * Whether a task has terminated in this attempt: a client that has received the end of that
+   * attempt has missed nothing.
+   */
   async hasTerminated(id: string, attempt: number): Promise<boolean> {
     const task = await this.rows.findOne({ select: { status: true }, where: { id, attempt } });
     return task !== null && isTerminated(task.status);

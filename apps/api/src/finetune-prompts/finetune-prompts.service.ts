@@ -152,7 +152,10 @@ export class FinetunePromptsService {
     return PromptDto.from(prompt, urls.get(id) ?? []);
   }
 
-  /** The Prompt with its status, for the end of its event stream. @throws NotFoundError for the Fine-Tune, else for the Prompt. */
+  /**
+   * The Prompt with its status, for the end of its event stream.
+   * @throws NotFoundError for the Fine-Tune, else for the Prompt.
+   */
   async findTerminated(ownerId: string, finetuneId: string, id: string): Promise<TerminatedPromptDto> {
     const prompt = await this.load(ownerId, finetuneId, id);
     const urls = await this.urls.ofTasks([id]);
@@ -171,7 +174,9 @@ export class FinetunePromptsService {
     return prompt ? PromptDto.from(prompt, urls.get(id) ?? []) : undefined;
   }
 
-  /** Cancels it if it has not terminated, and deletes its row and its pictures; Styles made from it keep a thumbnail. */
+  /**
+   * Cancels it if it has not terminated, and deletes its row and its pictures; Styles made from it keep a thumbnail.
+   */
   async remove(ownerId: string, finetuneId: string, id: string): Promise<void> {
     await this.finetunes.load(ownerId, finetuneId);
     const within = { finetuneId };

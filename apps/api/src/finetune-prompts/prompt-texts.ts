@@ -3,7 +3,10 @@ import { applyTemplate, FieldProblems, limits, Phrase, UnprocessableError } from
 import type { CreatePromptDto } from '@app/domain/http';
 import { loopTime } from '../work/loop-time';
 
-/** The Style's text with the Fine-Tune's token and name. A template may contain its placeholder many times, and the name may be long. */
+/**
+ * The Style's text with the Fine-Tune's token and name. A template may contain its placeholder many times,
+ * and the name may be long.
+ */
 export async function fillIn(styles: readonly Style[][], finetune: Finetune): Promise<string[][]> {
   const problems = new FieldProblems();
   const message = `makes a text of more than ${limits.promptLength} characters with this Fine-Tune's token and name`;

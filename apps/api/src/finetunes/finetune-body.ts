@@ -21,7 +21,10 @@ export class FinetuneOrGenerationPipe implements PipeTransform {
   private readonly finetune = new BodyPipe(CreateFinetuneDto);
   private readonly generation = new BodyPipe(CreateGenerationDto);
 
-  /** @throws InvalidError naming every invalid field; `FineTuneNameMissing` or `PromptMissing` for a missing required one. */
+  /**
+   * @throws InvalidError naming every invalid field; `FineTuneNameMissing` or `PromptMissing` for
+   * a missing required one.
+   */
   transform(body: unknown): CreateFinetuneDto | CreateGenerationDto {
     if (typeof body !== 'object' || body === null || Array.isArray(body))
       return this.generation.transform(body) as CreateGenerationDto;

@@ -4,8 +4,8 @@ import type { Readable } from 'node:stream';
 import { BodyTooLargeError, DomainError, MalformedBodyError, ServiceUnavailableError } from '@app/domain';
 
 /**
- * An upload's only time limit is its progress: the slowest line that could send a file of weights in a day sends more than this
- * in that time; a slower one only holds a connection and disk space.
+ * An upload's only time limit is its progress: the slowest line that could send a file of weights in a day sends more
+ * than this in that time; a slower one only holds a connection and disk space.
  */
 export const uploadProgress = { bytes: 64 * 1024, windowMs: 30_000 };
 /** How often the progress is checked in that time. */
@@ -34,8 +34,8 @@ export interface ReceiveOptions {
 /**
  * Writes a request's body to a new file, and hashes it.
  * @returns its size, and its SHA-256 in hexadecimal. The caller removes the file of a failed call.
- * @throws BodyTooLargeError, MalformedBodyError when it is empty or interrupted, UploadStalledError, ServiceUnavailableError on a
- * full disk, and the signal's reason
+ * @throws BodyTooLargeError, MalformedBodyError when it is empty or interrupted, UploadStalledError,
+ * ServiceUnavailableError on a full disk, and the signal's reason
  */
 export async function receiveFile(
   body: Readable,
@@ -68,7 +68,10 @@ export async function receiveFile(
   return { hash: hash.digest('hex'), bytes };
 }
 
-/** Processes the chunks one by one. A failure stops reading but leaves the stream open, because the response uses its connection. */
+/**
+ * Processes the chunks one by one. A failure stops reading but leaves the stream open, because the
+ * response uses its connection.
+ */
 function readAll(
   body: Readable,
   { signal, progress: pace = uploadProgress }: ReceiveOptions,

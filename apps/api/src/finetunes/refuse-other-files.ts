@@ -12,7 +12,8 @@ const others: readonly (readonly [bytes: readonly number[], what: string])[] = [
 ];
 
 /**
- * Recognises a file that is no safetensors file at all: its first eight bytes are a length, which in safetensors is below 2^40.
+ * Recognises a file that is no safetensors file at all: its first eight bytes are a length, which in
+ * safetensors is below 2^40.
  * @throws UnprocessableError `WeightsMalformed`
  */
 export async function refuseOtherFiles(path: string): Promise<void> {

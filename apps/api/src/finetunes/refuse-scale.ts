@@ -2,7 +2,8 @@ import type { FinetuneWeightsKind } from '@app/domain';
 import { UnprocessableError } from '@app/domain';
 
 /**
- * Refuses to scale what has no scale: the vectors of a textual inversion are what a word means, and are not added to anything.
+ * Refuses to scale what has no scale: the vectors of a textual inversion are what a word means, and are
+ * not added to anything.
  * @param place where the request has the scale.
  * @throws UnprocessableError
  */

@@ -15,7 +15,10 @@ const timeMs = 30_000;
 /** Enough for a parsed header of 8 MiB, a model's graph, and the runtime itself. */
 const heapMb = 384;
 const residentMb = 1024;
-/** One file at a time, keys in turn. A key has at most four uploads in progress, and this many inspections may wait in total. */
+/**
+ * One file at a time, keys in turn. A key has at most four uploads in progress, and this many
+ * inspections may wait in total.
+ */
 const turns = { keyConcurrency: 1, perKey: 4, total: 200 };
 const retryAfterSeconds = 10;
 
@@ -27,8 +30,8 @@ class InspectionsFullError extends TooManyError {
 }
 
 /**
- * Checks uploaded weights against a model in a child process, within limits of time and memory. One file at a time, and keys take
- * turns: a caller with many files waits only for itself.
+ * Checks uploaded weights against a model in a child process, within limits of time and memory. One file at a time, and
+ * keys take turns: a caller with many files waits only for itself.
  */
 @Injectable()
 export class WeightsInspector implements OnApplicationShutdown {
@@ -55,9 +58,9 @@ export class WeightsInspector implements OnApplicationShutdown {
 
   /**
    * @param modelFolder folder of the base model.
-   * @throws UnprocessableError `WeightsMalformed`, `WeightsDoNotFitModel` or `WeightsKindUnsupported`; `WeightsTooComplex` for a
-   * file that takes too much time or memory; `ModelBroken`. InspectionsFullError while too many wait. ServiceUnavailableError while
-   * the child cannot start.
+   * @throws UnprocessableError `WeightsMalformed`, `WeightsDoNotFitModel` or `WeightsKindUnsupported`;
+   * `WeightsTooComplex` for a file that takes too much time or memory; `ModelBroken`. InspectionsFullError while too
+   * many wait. ServiceUnavailableError while the child cannot start.
    */
   async inspect(ownerId: string, path: string, modelFolder: string): Promise<AcceptedWeights> {
     const found = await this.turns

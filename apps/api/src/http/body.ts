@@ -12,8 +12,8 @@ export const ValidBody = (dto: Dto, options: { isOptional?: boolean } = {}) => B
 export const ValidBodyArray = (dto: Dto) => Body(new BodyPipe(dto, { array: true }));
 
 /**
- * Checks a body against a DTO: sizes, types, limits, unknown fields, with all problems at once as RFC 6901 pointers. It reads the
- * parsed JSON value in one pass, and creates nothing from it before its size is checked.
+ * Checks a body against a DTO: sizes, types, limits, unknown fields, with all problems at once as RFC 6901 pointers. It
+ * reads the parsed JSON value in one pass, and creates nothing from it before its size is checked.
  */
 export class BodyPipe implements PipeTransform {
   constructor(

@@ -16,8 +16,8 @@ export class BoundedAdapter extends ExpressAdapter {
   connections: OpenConnections;
 
   /**
-   * Node's own clock for a whole request would cut off an honest upload of an hour: bodies have their own, one of JSON for the whole of
-   * it and an upload for its progress.
+   * Node's own clock for a whole request would cut off an honest upload of an hour: bodies have their own, one of JSON
+   * for the whole of it and an upload for its progress.
    */
   override initHttpServer(): void {
     const server = createServer(
@@ -39,8 +39,8 @@ export class BoundedAdapter extends ExpressAdapter {
 }
 
 /**
- * Half of the process's file descriptors; the others are for files, pictures and the database. A connection without a descriptor
- * could get no response at all.
+ * Half of the process's file descriptors; the others are for files, pictures and the database. A connection without a
+ * descriptor could get no response at all.
  */
 function maxConnections(): number {
   const [, limit] = /^Max open files\s+(\d+)/m.exec(systemLimits()) ?? [];

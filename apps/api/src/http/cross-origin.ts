@@ -17,7 +17,10 @@ const options = {
   maxAge: 600,
 };
 
-/** Lets pages of these origins call the routes of `/v1` and read pictures; all others, and all else, are as if nothing were set. */
+/**
+ * Lets pages of these origins call the routes of `/v1` and read pictures; all others, and all else, are
+ * as if nothing were set.
+ */
 export function allowCrossOrigin(app: NestExpressApplication, origins: readonly string[]): void {
   if (origins.length === 0) return;
   const origin = origins.includes('*') ? '*' : [...origins];

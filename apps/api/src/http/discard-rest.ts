@@ -1,13 +1,16 @@
 import type { IncomingMessage } from 'node:http';
 
 /**
- * After an early response a sender may continue for this long and with this many bytes, so that it receives the response and not
- * a connection reset.
+ * After an early response a sender may continue for this long and with this many bytes, so that it receives the
+ * response and not a connection reset.
  */
 const lingerMs = 5_000;
 const lingerBytes = 64 * 2 ** 20;
 
-/** Takes in what is left of a body when the answer has been sent: one that nobody reads keeps a connection for no longer than `lingerMs`. */
+/**
+ * Takes in what is left of a body when the answer has been sent: one that nobody reads keeps a connection for no
+ * longer than `lingerMs`.
+ */
 export function discardRest(request: IncomingMessage): void {
   const { socket } = request;
   if (request.complete || socket.destroyed) return;

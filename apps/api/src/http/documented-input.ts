@@ -10,7 +10,7 @@ interface Documented {
   hasBody: boolean;
 }
 
-/** By route; there are as many as routes. */
+/** What each route documents; bounded by the number of routes. */
 const known = new WeakMap<object, Documented>();
 
 function documented(route: object): Documented {
@@ -24,7 +24,8 @@ function documented(route: object): Documented {
 }
 
 /**
- * Refuses a query parameter that the route does not document. A request line, and so the number of its parameters, is bounded by Node.
+ * Refuses a query parameter that the route does not document. A request line, and so the number of its
+ * parameters, is bounded by Node.
  * @throws InvalidError naming the first.
  */
 export function refuseUnknownParameters(route: object, { query }: Request): void {

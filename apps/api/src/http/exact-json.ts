@@ -2,8 +2,8 @@ import type { FieldProblems } from '@app/domain';
 import { pointerTo } from '@app/domain';
 
 /**
- * A number of at most this many significant digits comes back from a double as it was written, where its magnitude is far from the
- * limits of a double: up to 10^300.
+ * A number of at most this many significant digits comes back from a double as it was written, where its magnitude is
+ * far from the limits of a double: up to 10^300.
  */
 const safeDigits = 15;
 const safeLength = 30;
@@ -24,8 +24,8 @@ interface Level {
 }
 
 /**
- * Finds what `JSON.parse` would change in silence: a number that a double does not hold as written, -0, and a key that an object has twice.
- * One pass over the text; the set of keys is bounded by the limits of `scanJson`.
+ * Finds what `JSON.parse` would change in silence: a number that a double does not hold as written, -0, and a key that
+ * an object has twice. One pass over the text; the set of keys is bounded by the limits of `scanJson`.
  * @param text valid JSON that `scanJson` has accepted.
  */
 export function findInexact(text: string, problems: FieldProblems): void {
@@ -92,8 +92,8 @@ function endOfNumber(text: string, start: number): number {
 }
 
 /**
- * Whether a number is one of the many that a double surely holds: few digits, a small exponent, and not -0. It is decided in one pass,
- * because a body may have hundreds of thousands.
+ * Whether a number is one of the many that a double surely holds: few digits, a small exponent, and not -0. It is
+ * decided in one pass, because a body may have hundreds of thousands.
  */
 function isHeld(text: string, start: number, end: number): boolean {
   if (end - start > safeLength) return false;

@@ -38,7 +38,8 @@ export class JsonBody {
   }
 
   /**
-   * Reads the body's bytes, after the guards have admitted the caller, so that the body of a caller without a key is never read.
+   * Reads the body's bytes, after the guards have admitted the caller, so that the body of a caller
+   * without a key is never read.
    * @throws UnsupportedMediaTypeError for a compressed one, BodyTooLargeError, BodyTimeoutError or MalformedBodyError
    */
   static read(request: Request, response: Response): Promise<Buffer> {
@@ -56,7 +57,8 @@ export class JsonBody {
 
   /**
    * Parses the bytes; an empty body, which clients send by mistake, counts as `{}`.
-   * @throws MalformedBodyError; InvalidError for too many fields, levels or objects, and for what parsing would change in silence
+   * @throws MalformedBodyError; InvalidError for too many fields, levels or objects, and for what parsing
+   * would change in silence
    */
   static parse(bytes: Buffer): unknown {
     if (bytes.length === 0) return {};

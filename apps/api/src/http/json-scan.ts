@@ -7,13 +7,13 @@ const shortestMember = '"k":0,'.length;
 /** Members of one object, in whole thousands: metadata has no more, and no other object in a body has free keys. */
 export const maxMembers = Math.ceil(limits.metadataBytes / shortestMember / 1000) * 1000;
 /**
- * Objects and arrays in a body: more take too long to parse. A body within all other limits can exceed this one, with a thousand
- * points `{"x":1,"y":2}` in the metadata of each of fifty elements.
+ * Objects and arrays in a body: more take too long to parse. A body within all other limits can exceed this one, with a
+ * thousand points `{"x":1,"y":2}` in the metadata of each of fifty elements.
  */
 export const maxContainers = 50_000;
 /**
- * Fields in a body: each new key costs the parser some microseconds. A hundred elements may have two hundred each; only bodies
- * that consist almost entirely of metadata can exceed this.
+ * Fields in a body: each new key costs the parser some microseconds. A hundred elements may have two hundred each; only
+ * bodies that consist almost entirely of metadata can exceed this.
  */
 export const maxFields = 20_000;
 
@@ -21,8 +21,8 @@ const [quote, backslash, colon] = [0x22, 0x5c, 0x3a];
 const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 /**
- * Scans a JSON body in UTF-8 before it is parsed: many fields, many levels and many objects cost far more to parse and to check
- * than their bytes do.
+ * Scans a JSON body in UTF-8 before it is parsed: many fields, many levels and many objects cost far more to parse and
+ * to check than their bytes do.
  * @returns what is wrong with it: it cannot be JSON, or it exceeds a limit; undefined if it may be parsed
  */
 export function scanJson(bytes: Uint8Array): 'malformed' | { message: string } | undefined {

@@ -15,7 +15,9 @@ import type { Page } from './page';
 import { badAfter, linkNext, pageOf } from './page';
 import { writePiece } from './write-piece';
 
-/** Elements of the first batch: a list that is no longer than this is sent at once, whatever else the key has running. */
+/**
+ * Elements of the first batch: a list that is no longer than this is sent at once, whatever else the key has running.
+ */
 const firstBatch = 32;
 /** Target size of a batch, and its most elements; an element has at most 60 kB. */
 const batchBytes = 512 * 1024;
@@ -23,7 +25,10 @@ const largestBatch = 200;
 /** Bytes per write; a reader must take each such piece in time. */
 const pieceBytes = 64 * 1024;
 
-/** One batch of the whole process is read at a time, so that lists use one connection of the pool, however many there are. */
+/**
+ * One batch of the whole process is read at a time, so that lists use one connection of the pool,
+ * however many there are.
+ */
 const turns = new SerialTurns();
 
 /** The requested part of a list, and who asks. */
@@ -35,12 +40,15 @@ interface ListRequest {
 }
 
 /**
- * For a route that returns a `List`: the response is the requested page, or everything. The route takes `@Res()` without using
- * it, which tells Nest not to send a response itself.
+ * For a route that returns a `List`: the response is the requested page, or everything. The route takes `@Res()`
+ * without using it, which tells Nest not to send a response itself.
  */
 export const SendsList = () => UseInterceptors(ListInterceptor);
 
-/** Sends lists: pages at once, complete ones as a stream that keeps one batch in memory and no connection while it waits. */
+/**
+ * Sends lists: pages at once, complete ones as a stream that keeps one batch in memory and no
+ * connection while it waits.
+ */
 @Injectable()
 class ListInterceptor implements NestInterceptor {
   constructor(

@@ -9,19 +9,23 @@ export const stallMs = 30_000;
 /** Bytes that a reader who has an answer waiting takes in that time, like the sender of an upload. */
 export const minTakenBytes = 64 * 1024;
 /**
- * More listeners than Node expects wait for the end of a response: its log line, its turn, its long request, the connection's
- * next request.
+ * More listeners than Node expects wait for the end of a response: its log line, its turn, its long request, the
+ * connection's next request.
  */
 const maxListeners = 20;
 /** When only this fraction of the connections is left, idle ones are closed. */
 const spare = 1 / 8;
-/** Pipelined requests of one connection that may wait before reading stops; what was already read may make it some hundred more. */
+/**
+ * Pipelined requests of one connection that may wait before reading stops; what was already read may
+ * make it some hundred more.
+ */
 const maxWaiting = 4;
 
 /**
- * The connections of a server. However many are opened by those who ask for nothing, newcomers find a place: the oldest on which no
- * request has ever come goes first, then the one on which the last request has been over for longest. An answer that nobody reads
- * does not stay in memory, whatever it is: its connection is closed. And requests of one connection are begun one after another.
+ * The connections of a server. However many are opened by those who ask for nothing, newcomers find a place: the oldest
+ * on which no request has ever come goes first, then the one on which the last request has been over for longest. An
+ * answer that nobody reads does not stay in memory, whatever it is: its connection is closed. And requests of one
+ * connection are begun one after another.
  */
 export class OpenConnections implements DrainedServer {
   /** Without a request so far, in order of arrival. */
@@ -67,9 +71,9 @@ export class OpenConnections implements DrainedServer {
   }
 
   /**
-   * Middleware, before all others: handles the pipelined requests of one connection one after the other, with other connections in
-   * between. Node would begin thousands at the same moment, and one that waits for another's response would never notice that its
-   * connection has closed.
+   * Middleware, before all others: handles the pipelined requests of one connection one after the other, with other
+   * connections in between. Node would begin thousands at the same moment, and one that waits for another's response
+   * would never notice that its connection has closed.
    */
   readonly oneAtATime = ({ socket }: IncomingMessage, response: ServerResponse, next: () => void): void => {
     const begin = (): void => {

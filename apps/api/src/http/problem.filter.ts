@@ -15,8 +15,9 @@ import type { Problem } from './problem';
 import { HttpError, InternalError, MethodNotAllowedError, RouteNotFoundError } from './http-errors';
 
 /**
- * Temporary failures: connection errors of the database driver, by name, and PostgreSQL's errors of a server that is read-only
- * (25006), unreachable (08, 57P0), out of resources (53), has lost its files or disk (58), or took too long (57014, 55P03, 25P03).
+ * Temporary failures: connection errors of the database driver, by name, and PostgreSQL's errors of a server that is
+ * read-only (25006), unreachable (08, 57P0), out of resources (53), has lost its files or disk (58), or took too long
+ * (57014, 55P03, 25P03).
  */
 const outage =
   /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|57P0[1-5]|57014|08...|53...|58...|25006|25P03|55P03)$/;

@@ -17,17 +17,20 @@ import { lightBytes, weightOf } from './weighs';
 
 /** A body of this size is parsed in a fraction of a millisecond, whatever its content. */
 const tinyBytes = 1024;
-/** After parsing a large body, the event loop is left to others for this many times as long; its checks take as long as its parsing. */
+/**
+ * After parsing a large body, the event loop is left to others for this many times as long; its checks take
+ * as long as its parsing.
+ */
 const pauseFactor = 2;
 
 /** The parsing of large bodies, one at a time in the whole process. */
 const largeBodies = new LoopTime(pauseFactor);
 
 /**
- * Runs for every request between the guards and its route. It reads the body first, and then waits for the key's turn, so that no
- * slow sender occupies one. Query parameters and bodies that the route does not document are refused. Then it parses the body, large
- * ones one after the other with pauses in between. Afterwards it notes the records that the request made, and says where they are.
- * One interceptor for all this, because each one costs time per request.
+ * Runs for every request between the guards and its route. It reads the body first, and then waits for the key's turn,
+ * so that no slow sender occupies one. Query parameters and bodies that the route does not document are refused. Then
+ * it parses the body, large ones one after the other with pauses in between. Afterwards it notes the records that the
+ * request made, and says where they are. One interceptor for all this, because each one costs time per request.
  */
 @Injectable()
 export class RequestInterceptor implements NestInterceptor {

@@ -19,7 +19,8 @@ export function responseHeaders(publicUrl: string): RequestHandler {
     request.id = given && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : randomUUID();
     response.setHeader('X-Request-Id', request.id);
     for (const [name, value] of securityHeaders) response.setHeader(name, value);
-    // Answers about a caller's records are kept by no cache, shared or the browser's own. Routes are found whatever the case of a path.
+    // Answers about a caller's records are kept by no cache, shared or the browser's own. Routes are found
+    // whatever the case of a path.
     if (/^\/v1(?:\/|$)/i.test(request.path)) response.setHeader('Cache-Control', 'private, no-store');
     next();
   };
@@ -28,8 +29,9 @@ export function responseHeaders(publicUrl: string): RequestHandler {
 type HeaderList = readonly (readonly [name: string, value: string])[];
 
 /**
- * Headers that make a browser run and load only our own files; computed once, because they are the same for every request. TLS is the
- * proxy's business: only if `publicUrl` is https is a browser told to use HTTPS, for this host alone.
+ * Headers that make a browser run and load only our own files; computed once, because they are the same
+ * for every request. TLS is the proxy's business: only if `publicUrl` is https is a browser told to use
+ * HTTPS, for this host alone.
  */
 function securityHeadersOf(publicUrl: string): HeaderList {
   const setHeaders = helmet({

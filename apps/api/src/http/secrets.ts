@@ -2,7 +2,10 @@ import { SetMetadata } from '@nestjs/common';
 
 const secretsKey = 'secrets';
 
-/** Names the fields of a route's answer that are never stored, as answers under an `Idempotency-Key` are: a replay has null there. */
+/**
+ * Names the fields of a route's answer that are never stored, as answers under an `Idempotency-Key` are: a
+ * replay has null there.
+ */
 export const AnswersSecrets = (...fields: string[]) => SetMetadata(secretsKey, fields);
 
 /** An answer as it may be stored. */

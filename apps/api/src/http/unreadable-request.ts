@@ -14,12 +14,15 @@ const detailOf: Readonly<Record<number, string>> = {
   501: 'The service is no proxy.',
 };
 
-/** Connections on which a request was refused here: what comes after it is not carried out, because nobody would get its answer. */
+/**
+ * Connections on which a request was refused here: what comes after it is not carried out, because
+ * nobody would get its answer.
+ */
 const refused = new WeakSet<Duplex>();
 
 /**
- * Answers what is no HTTP request, or asks for what the service is not, with problem+json, as every other error is answered. Node alone
- * would send no body. It writes to no connection on which another answer is open.
+ * Answers what is no HTTP request, or asks for what the service is not, with problem+json, as every other error is
+ * answered. Node alone would send no body. It writes to no connection on which another answer is open.
  */
 export function answerUnreadable(server: Server): void {
   // Answers that are not sent yet, by connection; one that is sent is forgotten, though its connection stays open.

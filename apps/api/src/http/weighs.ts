@@ -7,7 +7,10 @@ const weightKey = 'weight';
 /** A body that is larger than this, or has no length, is heavy. */
 export const lightBytes = 16 * 1024;
 
-/** Says what every request of a route weighs, whatever its body: light where a GET answers with one record, heavy where a short body may stand for many. */
+/**
+ * Says what every request of a route weighs, whatever its body: light where a GET answers with one record, heavy where
+ * a short body may stand for many.
+ */
 export const Weighs = (weight: RequestWeight) => SetMetadata(weightKey, weight);
 
 /** What a request weighs where its route does not say: a GET is heavy, and any other as its body is large. */

@@ -7,8 +7,8 @@ const maxDepth = 32;
 const pieceLength = 64 * 1024;
 
 /**
- * SHA-256, in hexadecimal, of a request's target and of its body as a JSON value: white space and the order of keys are ignored.
- * Each part of the body is visited once.
+ * SHA-256, in hexadecimal, of a request's target and of its body as a JSON value: white space and the order of keys are
+ * ignored. Each part of the body is visited once.
  */
 export function fingerprintOf(method: string, target: string, body: unknown): string {
   const feed = new Feed(createHash('sha256'));

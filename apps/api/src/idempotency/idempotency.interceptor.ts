@@ -15,13 +15,17 @@ import { fingerprintOf } from './fingerprint';
 /** A reply is replayed for this long. */
 export const replayHours = 24;
 
-/** Most such transactions, which may wait for one another, each with a connection of the pool of 20: of all keys, and of one. */
+/**
+ * Most such transactions, which may wait for one another, each with a connection of the pool of 20:
+ * of all keys, and of one.
+ */
 const atOnce = { concurrency: 8, keyConcurrency: 2 };
 
 /**
- * Executes a POST with an `Idempotency-Key` once: the reply is stored in the transaction of the work itself, which begins with
- * the first write, so that either both are committed or neither. A repeat gets the first reply; while the first is running, 409;
- * with another body, 422. A reply is deleted with its record. A failed request changes nothing and may be repeated.
+ * Executes a POST with an `Idempotency-Key` once: the reply is stored in the transaction of the work itself, which
+ * begins with the first write, so that either both are committed or neither. A repeat gets the first reply; while
+ * the first is running, 409; with another body, 422. A reply is deleted with its record. A failed request changes
+ * nothing and may be repeated.
  */
 @Injectable()
 export class IdempotencyInterceptor implements NestInterceptor {
@@ -111,7 +115,10 @@ function checked(header: string | string[]): string {
   );
 }
 
-/** Ids in the reply, which is a record or an array of them, and in the path: records made under another are deleted with it, too. */
+/**
+ * Ids in the reply, which is a record or an array of them, and in the path: records made under another
+ * are deleted with it, too.
+ */
 function recordsOf({ params }: Request, body: unknown): string[] {
   const ids = [...Object.values(params), ...idsIn(body)];
   return [...new Set(ids.filter((id) => typeof id === 'string' && isIdentifier(id)))] as string[];

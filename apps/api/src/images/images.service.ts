@@ -50,7 +50,10 @@ class TooManyPicturesError extends TooManyError {
 @Injectable()
 export class ImagesService {
   private readonly turns = new FairTurns(turns);
-  /** One statement finds pictures requested at the same time: anyone may ask, with a real or an invented URL, without a key. */
+  /**
+   * One statement finds pictures requested at the same time: anyone may ask, with a real or an
+   * invented URL, without a key.
+   */
   private readonly found: QueryBatcher<string, Found | undefined>;
 
   constructor(

@@ -11,8 +11,8 @@ interface Reader {
 }
 
 /**
- * Those who are reading a picture now. When there are too many, the owner whose pictures have the most readers loses one, so that
- * readers of one owner's pictures keep nobody from another's.
+ * Those who are reading a picture now. When there are too many, the owner whose pictures have the most readers loses
+ * one, so that readers of one owner's pictures keep nobody from another's.
  */
 export class PictureReaders {
   private readonly owners = new Map<string, Set<Reader>>();
@@ -38,7 +38,10 @@ export class PictureReaders {
     stream.once('close', () => this.remove(reader));
   }
 
-  /** Cuts off the slowest reader of the owner with the most readers (the newcomer counts), or the first one if all have only begun. */
+  /**
+   * Cuts off the slowest reader of the owner with the most readers (the newcomer counts), or the first one
+   * if all have only begun.
+   */
   private makeRoom(newcomer: string): void {
     let most = this.owners.get(newcomer) ?? new Set<Reader>();
     let highest = most.size === 0 ? 0 : most.size + 1;

@@ -12,7 +12,10 @@ interface ChangedTasksInputs {
   failed: (error: Error) => void;
 }
 
-/** Reads the rows of changed tasks in one statement at a time, together with all that change during the one before; and all rows every few seconds. */
+/**
+ * Reads the rows of changed tasks in one statement at a time, together with all that change during the one before; and
+ * all rows every few seconds.
+ */
 export class ChangedTasks {
   private readonly changed = new Set<string>();
   private isReading = false;

@@ -13,8 +13,8 @@ interface Keys {
 }
 
 /**
- * Turns positions in lists into cursors and back. A position outlives its element, so a caller may delete what it reads. It is
- * encrypted, because it counts the records of all callers.
+ * Turns positions in lists into cursors and back. A position outlives its element, so a caller may delete what it
+ * reads. It is encrypted, because it counts the records of all callers.
  */
 @Injectable()
 export class Cursors {

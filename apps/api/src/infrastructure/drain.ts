@@ -3,7 +3,10 @@ import { JsonLogger } from '@app/observability';
 import type { BeforeApplicationShutdown } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 
-/** How long keep-alive connections are still served after the last one was accepted, because a request may be in transit on any of them. */
+/**
+ * How long keep-alive connections are still served after the last one was accepted, because a request may be in
+ * transit on any of them.
+ */
 const graceMs = 1_500;
 /** Requests that have not ended by then are cut off. */
 const deadlineMs = 20_000;
@@ -18,8 +21,8 @@ export interface DrainedServer {
 }
 
 /**
- * Ends the process without losing a request: accepts no new connection, answers requests on open ones and asks their clients to
- * close them, then waits for open responses.
+ * Ends the process without losing a request: accepts no new connection, answers requests on open ones and asks their
+ * clients to close them, then waits for open responses.
  */
 @Injectable()
 export class Drain implements BeforeApplicationShutdown {
@@ -34,7 +37,10 @@ export class Drain implements BeforeApplicationShutdown {
     this.server = server;
   }
 
-  /** Registers a callback for the start of the drain, which ends work that does not end by itself; its promise is awaited. */
+  /**
+   * Registers a callback for the start of the drain, which ends work that does not end by itself;
+   * its promise is awaited.
+   */
   onBegin(end: () => unknown): void {
     this.enders.push(end);
   }

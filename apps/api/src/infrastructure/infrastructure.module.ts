@@ -11,7 +11,10 @@ import { Cursors } from './cursors';
 import { Drain } from './drain';
 import { Notifications } from './notifications';
 
-/** Shared by all features of this process: the intake of tasks, the listener for notifications, the cursors of lists, and the drain at the end of the process. */
+/**
+ * Shared by all features of this process: the intake of tasks, the listener for notifications, the cursors of lists,
+ * and the drain at the end of the process.
+ */
 @Global()
 @Module({
   providers: [

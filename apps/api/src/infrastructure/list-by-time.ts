@@ -10,7 +10,10 @@ export interface TimedRow {
   rank: number;
 }
 
-/** The part of a list that is wanted, for SQL: at most `count` rows, those before `at`, and of that millisecond those below `rank`. */
+/**
+ * The part of a list that is wanted, for SQL: at most `count` rows, those before `at`, and of that
+ * millisecond those below `rank`.
+ */
 export interface TimedPage {
   count: number;
   at: string;
@@ -18,8 +21,8 @@ export interface TimedPage {
 }
 
 /**
- * The list of rows that have a time and no number of their own, newest first. The position of a row is made of its time and its rank; if
- * another row of the same millisecond is deleted, a row may be shown twice, but none is passed over.
+ * The list of rows that have a time and no number of their own, newest first. The position of a row is made of its time
+ * and its rank; if another row of the same millisecond is deleted, a row may be shown twice, but none is passed over.
  * @param find the row with this id, if it is in the list
  */
 export function listByTime<T extends TimedRow>(

@@ -19,8 +19,8 @@ export interface List {
 type Row = ObjectLiteral & { id: string; seq: number };
 
 /**
- * The list of a query's rows, by the `seq` of its main alias. A metadata column is passed on as stored text: it is most of a long
- * list, and nothing here reads it.
+ * The list of a query's rows, by the `seq` of its main alias. A metadata column is passed on as stored text: it is most
+ * of a long list, and nothing here reads it.
  * @param present makes the records of some rows, in order.
  * @param narrow limits what is read. Any element of the whole list is a position.
  */

@@ -42,6 +42,8 @@ export abstract class QueueProcessor<Data extends JobData[keyof JobData]>
     throw new DelayedError();
   }
 
-  /** Runs a job. @returns when the same job must come again, in milliseconds since the epoch; undefined when it is done. */
+  /**
+   * Runs a job. @returns when the same job must come again, in milliseconds since the epoch; undefined when it is done.
+   */
   protected abstract run(job: Job<Data>): Promise<number | undefined>;
 }

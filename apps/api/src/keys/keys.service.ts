@@ -84,8 +84,8 @@ export class KeysService {
   }
 
   /**
-   * Revokes a key: its connections are closed and its tasks canceled. Nobody revokes the key that asks, so that there is always one left
-   * that can make others.
+   * Revokes a key: its connections are closed and its tasks canceled. Nobody revokes the key that asks, so that there
+   * is always one left that can make others.
    * @throws NotFoundError, ConflictError
    */
   async revoke(callerId: string, id: string): Promise<void> {

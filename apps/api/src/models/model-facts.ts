@@ -6,7 +6,10 @@ import type { InstalledModel } from '@app/model-store';
 export interface ModelFacts {
   /** diffusers' class name of its scheduler; null if the file cannot be read. */
   scheduler: string | null;
-  /** Edge in pixels of the square pictures it was trained on; where its graphs were exported for one size, the height of that. */
+  /**
+   * Edge in pixels of the square pictures it was trained on; where its graphs were exported for one
+   * size, the height of that.
+   */
   nativeSize: number;
 }
 

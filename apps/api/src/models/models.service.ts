@@ -27,7 +27,10 @@ export class ModelsService implements OnApplicationBootstrap {
     private readonly logger: JsonLogger,
   ) {}
 
-  /** Logs which weights draw what. Not awaited, because a model that was put there by hand is hashed first, which takes seconds. */
+  /**
+   * Logs which weights draw what. Not awaited, because a model that was put there by hand is hashed
+   * first, which takes seconds.
+   */
   onApplicationBootstrap(): void {
     this.store
       .list()

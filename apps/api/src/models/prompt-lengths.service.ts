@@ -30,8 +30,9 @@ export class PromptLengths {
   constructor(private readonly counter: TokenCounter) {}
 
   /**
-   * Chunks of each task: those of the longer of its texts. A text with fewer bytes than a chunk has tokens is one chunk. Others
-   * are counted one after another, each once, so that a request with many texts does not delay one with few.
+   * Chunks of each task: those of the longer of its texts. A text with fewer bytes than a chunk has tokens
+   * is one chunk. Others are counted one after another, each once, so that a request with many texts does
+   * not delay one with few.
    * @param ownerId whose turn it is to count.
    * @param pointerTo the field of a task's text in the body.
    * @throws UnprocessableError `PromptTooLong`; what `TokenCounter` throws

@@ -4,8 +4,8 @@ import { defaults, limits } from '@app/domain';
 import type { ModelDefaults } from '@app/model-store';
 
 /**
- * What a request may leave to defaults, as undefined or null. No key may be left out, so that the compiler finds every body
- * that does not pass a new field on.
+ * What a request may leave to defaults, as undefined or null. No key may be left out, so that the compiler finds every
+ * body that does not pass a new field on.
  */
 export interface DrawingOrder {
   cfg: number | null | undefined;

@@ -17,14 +17,17 @@ interface Waiting {
 }
 
 /**
- * Counts tokens in a thread: a text of 2,000 characters can take some hundredths of a second, and loading a model's vocabulary
- * takes tenths. One job at a time, and keys take turns.
+ * Counts tokens in a thread: a text of 2,000 characters can take some hundredths of a second, and loading a model's
+ * vocabulary takes tenths. One job at a time, and keys take turns.
  */
 @Injectable()
 export class TokenCounter implements OnApplicationShutdown {
   /** Compiled entry of the thread; tests name the one in `dist`. */
   static threadFile = join(__dirname, 'counting-thread.js');
-  /** A hundred times what the longest texts and a vocabulary on a slow disk take; then the thread is terminated. Shorter in tests. */
+  /**
+   * A hundred times what the longest texts and a vocabulary on a slow disk take; then the thread is
+   * terminated. Shorter in tests.
+   */
   static timeMs = 20_000;
 
   private readonly turns = new FairTurns(waiting);

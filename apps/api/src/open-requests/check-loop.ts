@@ -4,7 +4,10 @@ export class CheckLoop {
   private running?: Promise<void>;
   private isRequested = false;
 
-  /** @param check runs one check. `signal` aborts at the end of the process: a long check then finishes only its current item. */
+  /**
+   * @param check runs one check. `signal` aborts at the end of the process: a long check then finishes
+   * only its current item.
+   */
   constructor(private readonly check: (signal: AbortSignal) => Promise<void>) {}
 
   /** Rejects with the error of a check; no other begins after that, or after `stop`. */

@@ -36,7 +36,10 @@ export class LongRequests {
     this.turns.end(answer);
   }
 
-  /** Counts, as `add` does, a request that has work to do before it stays open: it keeps its turn until `RequestTurns.end`. */
+  /**
+   * Counts, as `add` does, a request that has work to do before it stays open: it keeps its turn
+   * until `RequestTurns.end`.
+   */
   count(ownerId: string, answer: Writable, kind: LongRequestKind, end: () => void): void {
     // A request whose caller is already gone would never be removed.
     if (answer.closed) return;

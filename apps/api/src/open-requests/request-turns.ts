@@ -3,10 +3,16 @@ import { TooManyError } from '@app/domain';
 import { FairTurns, TurnsFullError } from '@app/process';
 import { Injectable } from '@nestjs/common';
 
-/** How much work a request may cause: one record, from a small body if any, or anything up to a megabyte or a thousand records. */
+/**
+ * How much work a request may cause: one record, from a small body if any, or anything up to a megabyte
+ * or a thousand records.
+ */
 export type RequestWeight = 'light' | 'heavy';
 
-/** Requests of a key that one api process serves at a time: as many light ones as one database batch takes while others are read. */
+/**
+ * Requests of a key that one api process serves at a time: as many light ones as one database batch takes
+ * while others are read.
+ */
 export const servedPerKey: Readonly<Record<RequestWeight, number>> = { light: 24, heavy: 8 };
 export const requestsPerKey = servedPerKey.light + servedPerKey.heavy;
 /** Large bodies of a key that are read at a time. */

@@ -15,8 +15,8 @@ const intervalMs = 3_000;
 const failure = 'the API keys could not be checked';
 
 /**
- * Ends the open requests of a revoked key in this process, and cancels its waiting tasks. A notification says when to check; the
- * row decides.
+ * Ends the open requests of a revoked key in this process, and cancels its waiting tasks. A notification says when to
+ * check; the row decides.
  */
 @Injectable()
 export class RevokedKeys extends RecurringService {
@@ -55,8 +55,8 @@ export class RevokedKeys extends RecurringService {
   }
 
   /**
-   * Revoking a key cancels its tasks as well; here are only tasks that came at that moment, or after an interruption. Keys take
-   * turns, a batch at a time.
+   * Revoking a key cancels its tasks as well; here are only tasks that came at that moment, or after an interruption.
+   * Keys take turns, a batch at a time.
    */
   private async cancelTasks(signal: AbortSignal): Promise<void> {
     const canceled = new Map<string, number>();

@@ -12,7 +12,10 @@ import { GenerationsService } from '../text-to-image/generations.service';
 
 /** As long as OpenAI's own clients wait by default. */
 const waitSeconds = 600;
-/** Answers with pictures in base64 that are made at a time: each has up to eight pictures in memory. A key has at most 20. */
+/**
+ * Answers with pictures in base64 that are made at a time: each has up to eight pictures in
+ * memory. A key has at most 20.
+ */
 const turns = { concurrency: 4, keyConcurrency: 1, perKey: 20, total: Infinity };
 
 /** Makes OpenAI's answer of a Generation that was waited for. */

@@ -26,7 +26,10 @@ const columns = `delivery.id, delivery.owner_id AS key_id, coalesce(caller.name,
 const joins = `JOIN image_tasks task ON task.id = delivery.generation_id
   LEFT JOIN api_keys caller ON caller.id = delivery.owner_id`;
 
-/** Each status has its part of `webhook_deliveries_status_idx`. Parameters: how many, the time and the rank that they are before, the statuses. */
+/**
+ * Each status has its part of `webhook_deliveries_status_idx`. Parameters: how many, the time and the rank that they
+ * are before, the statuses.
+ */
 const pageStatement = `
 SELECT ${columns}
 FROM (

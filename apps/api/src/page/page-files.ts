@@ -36,7 +36,10 @@ const builtPage = __dirname.includes(`${sep}dist${sep}`)
 export class PageFiles {
   private files?: Promise<ReadonlyMap<string, PageFile>>;
 
-  /** @param path below the page's folder, such as `index.html`; looked up among the files that exist, so it may be anything. */
+  /**
+   * @param path below the page's folder, such as `index.html`; looked up among the files that exist,
+   * so it may be anything.
+   */
   async find(path: string): Promise<PageFile | undefined> {
     this.files ??= readAll(builtPage);
     // A failed reading is not remembered.

@@ -72,7 +72,9 @@ export class PageController {
     return { api_key: await this.signIn.exchange(code) };
   }
 
-  /** Sends a page, at the one path to which its own links are relative: with a slash behind it they would lead astray. */
+  /**
+   * Sends a page, at the one path to which its own links are relative: with a slash behind it they would lead astray.
+   */
   private async sendPage(path: string, response: Response): Promise<void> {
     const asked = response.req.path;
     let end = asked.length;

@@ -4,7 +4,8 @@ import type { PictureOrder } from './picture-order';
 import { drawSandboxPicture } from './sandbox-picture';
 import { drawThumbnail } from './thumbnail';
 
-// One picture at a time, on one thread, which leaves the other cores to requests. No cache, because nothing is read twice.
+// One picture at a time, on one thread, which leaves the other cores to requests. No cache, because
+// nothing is read twice.
 sharp.concurrency(1);
 sharp.cache(false);
 

@@ -36,8 +36,8 @@ export interface SandboxPicture {
 }
 
 /**
- * Draws, decodes and encodes pictures in one child process, for which no request waits. Keys take turns, one picture at a time,
- * and recent results are cached.
+ * Draws, decodes and encodes pictures in one child process, for which no request waits. Keys take turns, one picture at
+ * a time, and recent results are cached.
  */
 @Injectable()
 export class PicturesService implements OnApplicationShutdown {

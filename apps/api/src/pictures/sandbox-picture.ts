@@ -3,8 +3,8 @@ import { pathOf, widthOf } from './block-letters';
 import type { SandboxPictureOrder } from './picture-order';
 
 /**
- * A hatched picture with the word SANDBOX and the beginning of the prompt. It is drawn at its base size, and then enlarged by
- * repeating pixels: drawing 4096 pixels directly takes thirty times as long.
+ * A hatched picture with the word SANDBOX and the beginning of the prompt. It is drawn at its base size, and then
+ * enlarged by repeating pixels: drawing 4096 pixels directly takes thirty times as long.
  */
 export async function drawSandboxPicture(order: SandboxPictureOrder): Promise<Uint8Array> {
   const { base, size, format } = order;

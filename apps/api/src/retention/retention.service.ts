@@ -23,8 +23,8 @@ export interface RetentionCounts {
 }
 
 /**
- * Deletes expired data: terminated Generations and Prompts of keys with a retention, with pictures and deliveries, and replies
- * stored under an Idempotency-Key. A record whose webhook is still being delivered waits for that.
+ * Deletes expired data: terminated Generations and Prompts of keys with a retention, with pictures and deliveries, and
+ * replies stored under an Idempotency-Key. A record whose webhook is still being delivered waits for that.
  */
 @Injectable()
 export class RetentionService extends RecurringService {

@@ -15,7 +15,10 @@ const concurrency = 16;
 const apartMs = 20;
 const longestWaitMs = 30_000;
 
-/** Consumes the jobs of sandbox keys, in the api: they need no worker. The jobs of one key leave room for those of others. */
+/**
+ * Consumes the jobs of sandbox keys, in the api: they need no worker. The jobs of one key leave
+ * room for those of others.
+ */
 @Processor(queueNames.sandbox, {
   autorun: false,
   concurrency,

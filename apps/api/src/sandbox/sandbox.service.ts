@@ -35,7 +35,8 @@ export class SandboxService {
 
   /**
    * @param enqueuedAtMs when its job was made, in milliseconds since the epoch.
-   * @returns `waitMs` when the task must take longer, or another process holds it: the same job must come again after that.
+   * @returns `waitMs` when the task must take longer, or another process holds it: the same job must
+   * come again after that.
    */
   async settle(taskId: string, enqueuedAtMs: number): Promise<{ waitMs?: number }> {
     const claim = await this.lifeCycle.claim(taskId);

@@ -24,9 +24,9 @@ interface TaskInProgress extends PacedTask {
 }
 
 /**
- * Publishes the steps of delayed sandbox tasks, all of them with one statement at intervals. Nothing depends on it: the tasks'
- * jobs settle them. A process that starts takes over tasks of another that may be gone; a step that is published twice is ignored
- * the second time.
+ * Publishes the steps of delayed sandbox tasks, all of them with one statement at intervals. Nothing depends on it: the
+ * tasks' jobs settle them. A process that starts takes over tasks of another that may be gone; a step that is published
+ * twice is ignored the second time.
  */
 @Injectable()
 export class StepPublisher implements OnApplicationBootstrap, BeforeApplicationShutdown {

@@ -11,7 +11,10 @@ const reserveBytes = 2 ** 30;
 const fullPart = 1 / 16;
 const retryAfterSeconds = 60;
 
-/** The disks of this process's data folder. Uploads leave a reserve, so that a caller who fills the disk does not affect the others. */
+/**
+ * The disks of this process's data folder. Uploads leave a reserve, so that a caller who fills the disk does
+ * not affect the others.
+ */
 @Injectable()
 export class DiskSpace {
   private readonly folders: string[];

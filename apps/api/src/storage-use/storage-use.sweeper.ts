@@ -11,8 +11,8 @@ const recountHours = 24;
 const batchSize = 50;
 
 /**
- * Compares the storage counts of keys with the rows of their files: a wrong count is corrected within a day, and files of a
- * version that did not count are counted in the first rounds.
+ * Compares the storage counts of keys with the rows of their files: a wrong count is corrected within a day, and files
+ * of a version that did not count are counted in the first rounds.
  */
 @Injectable()
 export class StorageUseSweeper extends RecurringService {

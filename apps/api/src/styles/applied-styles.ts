@@ -3,9 +3,9 @@ import type { EntityManager } from 'typeorm';
 import { In, IsNull } from 'typeorm';
 
 /**
- * The first Styles of some Collections, limited per Collection and in total. The limit comes from a subquery, which the planner
- * cannot read, so it expects to end early and walks the index; with a number it might read and sort a whole Collection that it
- * assumes to be small.
+ * The first Styles of some Collections, limited per Collection and in total. The limit comes from a subquery, which the
+ * planner cannot read, so it expects to end early and walks the index; with a number it might read and sort a whole
+ * Collection that it assumes to be small.
  */
 const firstStyles = `
 SELECT style.id, style.collection_id AS "collectionId" FROM unnest($1::varchar[]) AS collection (id)
@@ -21,9 +21,9 @@ interface Applied {
 }
 
 /**
- * The Styles that `POST /v1/finetunes/:id/styles` applies: for each id all Styles of a Collection in order, or the one Style, of
- * the caller's own or public ones. They are counted first, up to the allowed number, however many a Collection has; their texts
- * are read only if there are not too many.
+ * The Styles that `POST /v1/finetunes/:id/styles` applies: for each id all Styles of a Collection in order, or the one
+ * Style, of the caller's own or public ones. They are counted first, up to the allowed number, however many a
+ * Collection has; their texts are read only if there are not too many.
  * @throws UnprocessableError `StyleNotFound` with the pointer `/<index>/id` of each unknown id; `TooManyPrompts`.
  */
 export async function stylesToApply(

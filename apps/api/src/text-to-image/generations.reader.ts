@@ -43,8 +43,8 @@ const taskColumns: Readonly<Record<keyof Task, string>> = {
 };
 
 /**
- * Record, task and pictures in one round trip. Hand-written SQL because this is the most frequent request: TypeORM's three
- * queries and entities take several times as long as the rest of the request.
+ * Record, task and pictures in one round trip. Hand-written SQL because this is the most frequent request: TypeORM's
+ * three queries and entities take several times as long as the rest of the request.
  */
 const columns = `
 SELECT generation.id, generation.owner_id AS "ownerId", generation.webhook, generation.metadata,
@@ -57,7 +57,10 @@ const findSeveral = `${columns}
 FROM unnest($1::varchar[], $2::varchar[]) AS asked (id, owner_id)
 JOIN generations generation ON generation.id = asked.id AND generation.owner_id = asked.owner_id
 ${task}`;
-/** Reads one record. With an array PostgreSQL would plan again each time, because its length matters; this plan is reused. */
+/**
+ * Reads one record. With an array PostgreSQL would plan again each time, because its length
+ * matters; this plan is reused.
+ */
 const findOne = `${columns}
 FROM generations generation ${task}
 WHERE generation.id = $1 AND generation.owner_id = $2`;

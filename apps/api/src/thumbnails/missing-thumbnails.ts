@@ -44,8 +44,8 @@ WITH RECURSIVE waiting (id) AS (
 SELECT id FROM waiting LIMIT $2`;
 
 /**
- * The Prompts of each owner whose Styles have no thumbnail, with their state, each by one index look-up. Subqueries with a limit are
- * index look-ups too.
+ * The Prompts of each owner whose Styles have no thumbnail, with their state, each by one index look-up. Subqueries
+ * with a limit are index look-ups too.
  */
 const nextSources = `
 SELECT owner.id AS "ownerId", source.id AS "promptId",
@@ -65,7 +65,10 @@ CROSS JOIN LATERAL (
   SELECT id FROM waiting LIMIT $3
 ) AS source`;
 
-/** The first Styles of Prompts with a picture. A limit from a subquery keeps the planner on the index, because it expects to end early. */
+/**
+ * The first Styles of Prompts with a picture. A limit from a subquery keeps the planner on the index, because
+ * it expects to end early.
+ */
 const firstDrawable = `
 SELECT style.id, source.owner_id AS "ownerId"
 FROM unnest($1::varchar[], $2::varchar[], $3::integer[]) AS source (owner_id, prompt_id, most)
@@ -97,15 +100,18 @@ export function drawableOf(
 }
 
 /**
- * Chooses the Styles whose thumbnails are made next: the same number for each owner, owners in turn. Each round reads a limited
- * number of rows, however large one owner's backlog; the next round continues where it ended.
+ * Chooses the Styles whose thumbnails are made next: the same number for each owner, owners in turn. Each round reads a
+ * limited number of rows, however large one owner's backlog; the next round continues where it ended.
  */
 export class MissingThumbnails {
   private lastOwner = '';
   /** The last Prompt that was read of an owner with more Prompts than a round reads: at most one entry per key. */
   private readonly places = new Map<string, string>();
 
-  /** One round. A Prompt that was deleted, or has ended without a picture, will never have one, so its Styles stop waiting. */
+  /**
+   * One round. A Prompt that was deleted, or has ended without a picture, will never have one, so
+   * its Styles stop waiting.
+   */
   async next(manager: EntityManager): Promise<Drawable[]> {
     const owners = await this.nextOwners(manager);
     if (owners.length === 0) return [];

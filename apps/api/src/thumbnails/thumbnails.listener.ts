@@ -4,7 +4,9 @@ import { Injectable } from '@nestjs/common';
 import { Notifications } from '../infrastructure/notifications';
 import { ThumbnailsService } from './thumbnails.service';
 
-/** Makes thumbnails as soon as the picture that they wait for is there. The sweeper makes those of missed notifications. */
+/**
+ * Makes thumbnails as soon as the picture that they wait for is there. The sweeper makes those of missed notifications.
+ */
 @Injectable()
 export class ThumbnailsListener implements BeforeApplicationShutdown {
   private readonly running = new Set<Promise<void>>();

@@ -25,7 +25,10 @@ const claimMs = 5 * 60_000;
 const styleBatch = 100;
 /** Prompts whose picture is still to come that this process remembers; the sweeper finds the others. */
 const maxAwaited = 10_000;
-/** Thumbnails of all callers at a time, who each make one after the other: while the file of one is fetched or stored, the other is drawn. */
+/**
+ * Thumbnails of all callers at a time, who each make one after the other: while the file of one is fetched or
+ * stored, the other is drawn.
+ */
 const concurrency = 2;
 /** Drawn Prompts at a time, in all and of one key, whose Styles are read and get their thumbnails. */
 const drawnConcurrency = { concurrency: 4, keyConcurrency: 2 };
@@ -36,16 +39,18 @@ export function thumbnailKeyOf(styleId: string): string {
 }
 
 /**
- * Makes the thumbnails of Styles from the first picture of their Prompts. The key depends only on the Style, so an interrupted
- * write is overwritten, and two processes that make the same thumbnail write the same. No row is locked while a picture is read
- * or written.
+ * Makes the thumbnails of Styles from the first picture of their Prompts. The key depends only on the Style, so an
+ * interrupted write is overwritten, and two processes that make the same thumbnail write the same. No row is locked
+ * while a picture is read or written.
  */
 @Injectable()
 export class ThumbnailsService {
   private readonly turns = new FairTurns({ concurrency, perKey: 100, total: 1000 });
   private readonly drawn = new FairTurns({ ...drawnConcurrency, perKey: 100, total: 1000 });
   private readonly missing = new MissingThumbnails();
-  /** The owners of Prompts that Styles were made from at this process, before they had a picture, until they terminate. */
+  /**
+   * The owners of Prompts that Styles were made from at this process, before they had a picture, until they terminate.
+   */
   private readonly awaited = new Map<string, string>();
 
   constructor(
@@ -56,17 +61,17 @@ export class ThumbnailsService {
   ) {}
 
   /**
-   * Called right after Styles are committed: makes the thumbnails of those whose Prompt has a picture, and remembers the other
-   * Prompts for `makeDrawn`. It never fails the request; inside an enclosing transaction the response was already written
-   * without them.
+   * Called right after Styles are committed: makes the thumbnails of those whose Prompt has a picture, and remembers
+   * the other Prompts for `makeDrawn`. It never fails the request; inside an enclosing transaction the response was
+   * already written without them.
    */
   makeNew(styleIds: readonly string[]): Promise<void> {
     return afterCommit(() => this.makeCommitted(styleIds));
   }
 
   /**
-   * Called before Prompts are deleted, and before that transaction: makes the thumbnails of all Styles made from them. A
-   * thumbnail that cannot be made in time stays null for good.
+   * Called before Prompts are deleted, and before that transaction: makes the thumbnails of all Styles made from them.
+   * A thumbnail that cannot be made in time stays null for good.
    */
   async makeFor(sources: readonly Source[], forMs = deletionPatienceMs): Promise<void> {
     const deadline = Date.now() + forMs;
@@ -89,8 +94,8 @@ export class ThumbnailsService {
   }
 
   /**
-   * Called when a Prompt has changed: makes the thumbnails of the first 100 Styles that have waited for its picture; the sweeper
-   * makes the others. It never throws.
+   * Called when a Prompt has changed: makes the thumbnails of the first 100 Styles that have waited for its picture;
+   * the sweeper makes the others. It never throws.
    * @param signal ends it after the thumbnail that is being made.
    */
   async makeDrawn(promptId: string, signal?: AbortSignal): Promise<void> {

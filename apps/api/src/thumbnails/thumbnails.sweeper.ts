@@ -32,8 +32,8 @@ export class ThumbnailsSweeper extends RecurringService {
   }
 
   /**
-   * Removes thumbnails without a Style, which a crash between a deletion's commit and its files leaves behind. One process at a
-   * time does it.
+   * Removes thumbnails without a Style, which a crash between a deletion's commit and its files leaves behind. One
+   * process at a time does it.
    * @param at milliseconds since the epoch; by default the database's time, because the machine's clock may be wrong.
    * @returns how many; 0 while another process is doing it.
    */

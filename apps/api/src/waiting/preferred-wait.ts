@@ -2,8 +2,8 @@
 export const longestWaitSeconds = 60;
 
 /**
- * The seconds of `wait` in a `Prefer` header (RFC 7240), at most `longestWaitSeconds`, which a bare `wait` means too; undefined where it
- * is absent or no number of seconds: a preference that cannot be understood is ignored.
+ * The seconds of `wait` in a `Prefer` header (RFC 7240), at most `longestWaitSeconds`, which a bare `wait` means too;
+ * undefined where it is absent or no number of seconds: a preference that cannot be understood is ignored.
  */
 export function preferredWait(header: string | string[] | undefined): number | undefined {
   for (const preference of [header ?? []].flat().join().split(',')) {

@@ -45,7 +45,10 @@ export class Terminations implements OnApplicationBootstrap, BeforeApplicationSh
     this.changed.stop();
   }
 
-  /** Resolves when a task has terminated or is gone, when `signal` aborts, when the process begins to end, and at the latest after `ms`. */
+  /**
+   * Resolves when a task has terminated or is gone, when `signal` aborts, when the process begins to end, and at
+   * the latest after `ms`.
+   */
   until(taskId: string, ms: number, signal: AbortSignal): Promise<void> {
     if (this.isEnding || signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {

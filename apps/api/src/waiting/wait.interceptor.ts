@@ -36,9 +36,10 @@ class TooManyWaitingError extends TooManyError {
 }
 
 /**
- * Lets the answer to a request that made a Generation wait until that has terminated: where the caller prefers it, as long as it prefers
- * and no longer than a minute, or where the route always does. It stands outside of everything that has a transaction open. The answers
- * that wait are counted per key and in all; where there are too many, a preference is not applied.
+ * Lets the answer to a request that made a Generation wait until that has terminated: where the caller prefers it, as
+ * long as it prefers and no longer than a minute, or where the route always does. It stands outside of everything
+ * that has a transaction open. The answers that wait are counted per key and in all; where there are too many, a
+ * preference is not applied.
  */
 @Injectable()
 export class WaitInterceptor implements NestInterceptor {
@@ -144,7 +145,8 @@ export class WaitInterceptor implements NestInterceptor {
   }
 
   /**
-   * The turn of the key ends here and not when the answer is counted, so that what makes the Generation is served in its turn.
+   * The turn of the key ends here and not when the answer is counted, so that what makes the Generation
+   * is served in its turn.
    * @returns the record as it is after that time; undefined if it has been deleted.
    */
   private async wait(

@@ -18,7 +18,9 @@ export class DeliveriesService {
     private readonly transactions: Transactions,
   ) {}
 
-  /** Newest first; empty if no delivery is pending or done. @throws NotFoundError also for another caller's Generation. */
+  /**
+   * Newest first; empty if no delivery is pending or done. @throws NotFoundError also for another caller's Generation.
+   */
   async findAll(ownerId: string, generationId: string): Promise<WebhookDeliveryDto[]> {
     await this.generations.findOne(ownerId, generationId);
     // In one snapshot: otherwise an attempt that ends between the two reads would appear beside the previous status.
@@ -34,7 +36,8 @@ export class DeliveriesService {
   }
 
   /**
-   * Makes another attempt of a delivery now, under the same `webhook-id`, whatever its status; the remaining attempts stay.
+   * Makes another attempt of a delivery now, under the same `webhook-id`, whatever its status; the
+   * remaining attempts stay.
    * @throws NotFoundError
    */
   async redeliver(ownerId: string, generationId: string, id: string): Promise<WebhookDeliveryDto> {

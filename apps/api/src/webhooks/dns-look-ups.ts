@@ -2,12 +2,17 @@ import type { LookupAddress, LookupAllOptions } from 'node:dns';
 import { lookup } from 'node:dns/promises';
 import { FairTurns } from '@app/process';
 
-/** Parallel DNS look-ups of one caller: a name server may be silent for a long time, and the process has eight threads for all look-ups. */
+/**
+ * Parallel DNS look-ups of one caller: a name server may be silent for a long time, and the process has eight
+ * threads for all look-ups.
+ */
 export const lookUpsPerOwner = 2;
 
 type LookUp = (hostname: string, options: LookupAllOptions) => Promise<LookupAddress[]>;
 
-/** Resolves names with the system's resolver. Look-ups of one caller wait for each other, so that others' find a thread. */
+/**
+ * Resolves names with the system's resolver. Look-ups of one caller wait for each other, so that others' find a thread.
+ */
 export class DnsLookUps {
   private readonly owners = new Map<string, { turns: FairTurns; count: number }>();
 

@@ -42,7 +42,8 @@ const checked =
     const host = options.host ?? '';
     if (!allowPrivate && isIP(host) !== 0 && isRefusedAddress(host)) {
       const error = new AddressRefusedError();
-      // The agent uses the first result of the callback; the error of a returned socket would come before anybody listens for it.
+      // The agent uses the first result of the callback; the error of a returned socket would come before
+      // anybody listens for it.
       if (callback) callback(error, new Socket());
       return callback ? undefined : new Socket().destroy(error);
     }
@@ -71,7 +72,10 @@ class CheckedHttpsAgent extends HttpsAgent {
   }
 }
 
-/** The agents for one webhook; unless `allowPrivate`, they do not connect to addresses for which `isRefusedAddress` is true. */
+/**
+ * The agents for one webhook; unless `allowPrivate`, they do not connect to addresses for which
+ * `isRefusedAddress` is true.
+ */
 export function receiverAgents(
   allowPrivate: boolean,
   lookUp: LookUpAll,

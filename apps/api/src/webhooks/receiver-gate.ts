@@ -64,9 +64,9 @@ export interface PlannedAttempt {
 }
 
 /**
- * Keeps slow or dead receivers from delaying others: each host and each caller has a few slots, and a host that fails repeatedly
- * is left alone for a growing time, after which a single attempt finds out whether it is back. The state is per process: it
- * protects this process's own slots, and losing it costs a few attempts.
+ * Keeps slow or dead receivers from delaying others: each host and each caller has a few slots, and a host that fails
+ * repeatedly is left alone for a growing time, after which a single attempt finds out whether it is back. The state is
+ * per process: it protects this process's own slots, and losing it costs a few attempts.
  */
 @Injectable()
 export class ReceiverGate {

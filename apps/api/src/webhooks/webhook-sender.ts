@@ -45,8 +45,8 @@ export interface WebhookMessage {
 }
 
 /**
- * Posts one message with Standard Webhooks headers. It never follows a redirect, and after name resolution connects to no
- * private, loopback or link-local address unless the operator allows it.
+ * Posts one message with Standard Webhooks headers. It never follows a redirect, and after name resolution connects to
+ * no private, loopback or link-local address unless the operator allows it.
  */
 @Injectable()
 export class WebhookSender {

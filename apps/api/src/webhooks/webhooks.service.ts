@@ -48,7 +48,8 @@ export class WebhooksService {
   }
 
   /**
-   * Makes one attempt of a pending delivery. One that was settled, deleted or given another job meanwhile is left alone.
+   * Makes one attempt of a pending delivery. One that was settled, deleted or given another job
+   * meanwhile is left alone.
    * @returns `waitMs` if the receiver has no free slot: the same job must come again after that.
    */
   async attempt({ deliveryId }: JobData['webhooks'], jobId: string): Promise<{ waitMs?: number }> {
@@ -118,8 +119,8 @@ export class WebhooksService {
       const attemptCount = row.attemptCount + 1;
       const attempt = { startedAt, statusCode, error, durationMs };
       await manager.insert(WebhookAttempt, { id: newIdentifier(), deliveryId: claimed.id, ...attempt });
-      // One update: a second one would check the foreign key to the task as well, and wait for a transaction that deletes
-      // it and waits for this row.
+      // One update: a second one would check the foreign key to the task as well, and wait for a transaction that
+      // deletes it and waits for this row.
       const write = (values: DeliveryChange): Promise<unknown> =>
         manager.update(WebhookDelivery, { id: claimed.id }, { attemptCount, ...values });
       // Requested again meanwhile, or also made by another process: the log has both, and the later job decides.

@@ -5,8 +5,8 @@ import { FairTurns } from '@app/process';
 const sliceMs = 4;
 
 /**
- * Work of many keys on the event loop itself: a few milliseconds per turn of the loop, however many requests have some, and keys
- * take turns. The open requests bound what waits.
+ * Work of many keys on the event loop itself: a few milliseconds per turn of the loop, however many requests have some,
+ * and keys take turns. The open requests bound what waits.
  */
 export class LoopTime {
   private readonly turns = new FairTurns({ perKey: Infinity, total: Infinity });

@@ -7,8 +7,8 @@ export type RunTurn = <T>(work: () => Promise<T>) => Promise<T>;
 const unbounded = { perKey: Infinity, total: Infinity };
 
 /**
- * Runs work one piece at a time. Between two pieces of one key, other waiting keys get a turn: a key with much work waits only
- * for itself.
+ * Runs work one piece at a time. Between two pieces of one key, other waiting keys get a turn: a key with much work
+ * waits only for itself.
  */
 export class SerialTurns {
   private readonly works = new FairTurns({ ...unbounded, concurrency: Infinity, keyConcurrency: 1 });

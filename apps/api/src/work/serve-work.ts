@@ -6,8 +6,8 @@ import type { WorkAnswer, WorkOrder } from './work-process';
 import { residentVariable } from './work-process';
 
 /**
- * The child's side of a `WorkProcess`: runs each job that comes. An error is reported as its message and ends nothing. A separate
- * thread watches memory and the parent, because the work may block the event loop.
+ * The child's side of a `WorkProcess`: runs each job that comes. An error is reported as its message and ends nothing.
+ * A separate thread watches memory and the parent, because the work may block the event loop.
  */
 export function serveWork<Order, Result>(perform: (order: Order) => Result | Promise<Result>): void {
   exitWithParent();

@@ -15,7 +15,7 @@ export interface WorkOrder {
 }
 export type WorkAnswer = { ready: true } | { id: number; result: unknown } | { id: number; error: { message: string } };
 
-/** Why a job failed: the work threw, took too long or too much memory, its process died for another reason or did not start. */
+/** Why a job failed: its work threw or took too long or too much memory, or its process died or did not start. */
 export type WorkFailure = 'failed' | 'time' | 'memory' | 'died' | 'not started' | 'closed';
 
 /** A failed job. With `died`, `not started` and `closed` a retry may succeed; with the others it would fail again. */
@@ -73,8 +73,8 @@ interface Running {
 }
 
 /**
- * One child process that runs jobs, one at a time, at low priority and within limits of time and memory. It is started by the
- * first job, and again after it ended. A job can only harm its own work.
+ * One child process that runs jobs, one at a time, at low priority and within limits of time and memory. It is started
+ * by the first job, and again after it ended. A job can only harm its own work.
  */
 export class WorkProcess<Order, Result> {
   private running?: Running;

@@ -23,8 +23,8 @@ export interface RestoreReport {
 }
 
 /**
- * @throws CliError unless pictures, weights and the key have an empty place to go to. Without an external database the whole data folder
- * must be empty, since the embedded one is made in it.
+ * @throws CliError unless pictures, weights and the key have an empty place to go to. Without an external database the
+ * whole data folder must be empty, since the embedded one is made in it.
  */
 export async function assertEmptyPlace(config: Config): Promise<void> {
   const { dataDir, databaseUrl } = config;

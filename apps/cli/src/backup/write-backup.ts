@@ -23,8 +23,9 @@ export interface BackupReport {
 }
 
 /**
- * Backs up the database, pictures, weights and the first key, while the service may run. Files are copied before the rows are read
- * and again afterwards: a file is there before the row that names it, and one that is deleted in the meantime has been copied.
+ * Backs up the database, pictures, weights and the first key, while the service may run. Files are copied before the
+ * rows are read and again afterwards: a file is there before the row that names it, and one that is deleted in the
+ * meantime has been copied.
  */
 export async function writeBackup(config: Config, databaseUrl: string, folder: string): Promise<BackupReport> {
   const backup = await NewBackup.in(folder);

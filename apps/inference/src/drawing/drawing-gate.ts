@@ -7,9 +7,9 @@ interface Waiting {
 }
 
 /**
- * Every task passes this gate before it is drawn: side by side with others, except one that may have ended a worker, which has the whole process
- * to itself. A crash ends all engines of the process, so what else is being drawn could be blamed for it, and could be to blame.
- * Tasks enter in the order in which they come.
+ * Every task passes this gate before it is drawn: side by side with others, except one that may have ended a worker,
+ * which has the whole process to itself. A crash ends all engines of the process, so what else is being drawn could be
+ * blamed for it, and could be to blame. Tasks enter in the order in which they come.
  */
 @Injectable()
 export class DrawingGate {

@@ -30,7 +30,8 @@ export class FailureService {
       await withRetries(() => this.lifeCycle.release(task));
       this.logger.log('given back, because the process ends', about);
     } else {
-      // A lost engine may be another task's fault, so it counts as a death of the worker and not as this task's failure.
+      // A lost engine may be another task's fault, so it counts as a death of the worker and not
+      // as this task's failure.
       const because = error instanceof EngineLostError ? 'died' : 'failed';
       const tries = because === 'died' ? deathsAfter(task) : task.failures + 1;
       if (tries >= fatalCount) {

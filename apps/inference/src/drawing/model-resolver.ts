@@ -61,7 +61,10 @@ export class ModelResolver {
     throw new TaskRefusedError(`The model ${name} is not installed.`);
   }
 
-  /** A Fine-Tune without weights is drawn with its base model alone; its weights have the scale that they had when the task was accepted. */
+  /**
+   * A Fine-Tune without weights is drawn with its base model alone; its weights have the scale that they had when
+   * the task was accepted.
+   */
   private async weightsOf(accepted: ResolvedTask, finetuneId: string): Promise<FinetuneWeights | undefined> {
     const finetune = await this.dataSource.manager.findOneBy(Finetune, { id: finetuneId });
     if (!finetune) throw new TaskRefusedError('The Fine-Tune has been deleted.');

@@ -2,9 +2,10 @@
 const perFreePlace = 2;
 
 /**
- * Counts a worker's tasks per owner, from their claim until their pictures are stored, and keeps places for whoever comes meanwhile: an
- * owner has at most twice as many tasks as places are left. One alone gets two thirds of them, and however many tasks a few owners have,
- * who has none finds a place. Source: Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet switches", 1998.
+ * Counts a worker's tasks per owner, from their claim until their pictures are stored, and keeps places for whoever
+ * comes meanwhile: an owner has at most twice as many tasks as places are left. One alone gets two thirds of them, and
+ * however many tasks a few owners have, who has none finds a place. Source: Choudhury and Hahne, "Dynamic queue length
+ * thresholds for shared-memory packet switches", 1998.
  */
 export class OwnerPlaces {
   private readonly taken = new Map<string, number>();

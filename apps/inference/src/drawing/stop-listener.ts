@@ -3,8 +3,8 @@ import { stopChannel } from '@app/image-tasks';
 import type { JsonLogger } from '@app/observability';
 
 /**
- * Receives notifications of canceled and deleted tasks. A notification is lost while the connection is down; then the task's next
- * heartbeat finds out.
+ * Receives notifications of canceled and deleted tasks. A notification is lost while the connection is down; then the
+ * task's next heartbeat finds out.
  */
 export class StopListener {
   private readonly handlers = new Map<string, () => void>();

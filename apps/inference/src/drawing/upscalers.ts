@@ -20,7 +20,9 @@ export interface InstalledUpscaler {
   label: string;
 }
 
-/** Finds the installed upscaler, `upscalers/<name>.onnx` in the models folder; the first by name if there are several. */
+/**
+ * Finds the installed upscaler, `upscalers/<name>.onnx` in the models folder; the first by name if there are several.
+ */
 @Injectable()
 export class Upscalers {
   private known?: { fingerprint: string; upscaler: InstalledUpscaler };

@@ -2,8 +2,9 @@
 export type DrawingCalls = Record<'unet' | 'vaeDecoder', number>;
 
 /**
- * What a session's arena holds, by what its calls were estimated to take. ONNX Runtime gives no memory back before the session ends,
- * and the pieces that a smaller call has left are of no use to a larger one: measured of 2, 4 and 6 rows, it holds what all three take.
+ * What a session's arena holds, by what its calls were estimated to take. ONNX Runtime gives no memory back before the
+ * session ends, and the pieces that a smaller call has left are of no use to a larger one: measured of 2, 4 and 6 rows,
+ * it holds what all three take.
  */
 export class Arena {
   private largest = 0;
@@ -29,7 +30,7 @@ export class Arena {
   }
 }
 
-/** The arenas of a model's sessions where so many threads may each be at a call of it. What one of them takes, each is taken to take. */
+/** The arenas of a model's sessions, of which each of `threads` threads has its own: a call of one counts for each. */
 export class DrawingArenas {
   private readonly unet = new Arena();
   private readonly vaeDecoder = new Arena();
@@ -50,7 +51,11 @@ export class DrawingArenas {
     this.vaeDecoder.note(vaeDecoder);
   }
 
-  /** Bytes that a call of the U-Net may take, of so many that are left for all threads and for decoding a picture in each. */
+  /**
+   * Bytes that one call of the U-Net may take.
+   * @param left bytes for the calls of all threads, and for decoding a picture in each
+   * @param decoding bytes of decoding one picture
+   */
   callBytes(left: number, decoding: number): number {
     return Math.max(this.unet.largestCall, left / this.threads - this.vaeDecoder.growth(decoding));
   }

@@ -1,14 +1,14 @@
 /** The weight of a new measurement in the moving average. */
 const weight = 0.25;
 /**
- * A measurement counts as at most so many times the average. When the machine stalls, one call takes as long as hundreds, and the
- * average would be wrong for dozens of calls; so one call raises it by a quarter, and what has really become slower is still learnt
- * within a few calls.
+ * A measurement counts as at most this multiple of the average. A stall of the machine makes one call as long as
+ * hundreds, and would spoil the average for dozens of calls. With the limit one call raises it by a quarter at most,
+ * and a machine that has really become slower is still noticed within a few calls.
  */
 const mostOfAverage = 2;
-/** A measurement is forgotten when so many other calls of the kind have come since, so that one bad measurement does not stick. */
+/** Other calls of the kind after which a measurement is forgotten, so that one bad measurement does not stick. */
 const keptCalls = 300;
-/** Kinds are as many as there are models, sizes and prompt lengths; those that were used longest ago are forgotten. */
+/** Kinds (of model, size and prompt length) that are remembered; the one used longest ago is forgotten first. */
 const keptKinds = 100;
 
 /** Calls of one kind with one number of rows. */
@@ -19,7 +19,9 @@ interface Measured {
   at: number;
 }
 
-/** What calls of the U-Net take, by their kind of picture and their rows, and what decoding takes, as measured of late. */
+/**
+ * What calls of the U-Net take, by their kind of picture and their rows, and what decoding takes, as measured of late.
+ */
 export class CallTimes {
   private readonly kinds = new Map<string, { calls: number; byRows: Map<number, Measured> }>();
   private lastRowMs = 0;
@@ -54,8 +56,8 @@ export class CallTimes {
   }
 
   /**
-   * Whether two pictures are done sooner in the mean if they share calls than one after the other: if a call for both takes less than
-   * one and a half times as long. Until that is measured, it is taken to be so.
+   * Whether two pictures are done sooner in the mean if they share calls than one after the other: if a call for both
+   * takes less than one and a half times as long. Until that is measured, it is taken to be so.
    * @param rows of one picture
    */
   isSharingSooner(kind: string, rows: number): boolean {
@@ -63,7 +65,10 @@ export class CallTimes {
     return one === undefined || both === undefined || both < 1.5 * one;
   }
 
-  /** Whether a row of a call of so many takes clearly less time than one of half as many; false until both are measured. */
+  /**
+   * Whether a row takes clearly less time in a call of `rows` than in one of half as many; false
+   * until both are measured.
+   */
   isCheaperPerRow(kind: string, rows: number): boolean {
     const [half, all] = [this.msOf(kind, rows / 2), this.msOf(kind, rows)];
     return half !== undefined && all !== undefined && all < 0.9 * 2 * half;

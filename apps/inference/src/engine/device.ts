@@ -11,7 +11,10 @@ import { problemOfDevice } from './device-problem';
 /** Assumed memory of a GPU that does not report it. */
 const unknownGpuBytes = 8 * 2 ** 30;
 
-/** PCI vendors of display adapters that a virtual machine emulates: VirtIO, Red Hat, Bochs, VMware, VirtualBox. Vulkan draws on them in software. */
+/**
+ * PCI vendors of display adapters that a virtual machine emulates: VirtIO, Red Hat, Bochs, VMware, VirtualBox. Vulkan
+ * draws on them in software.
+ */
 const virtualVendors = ['0x1af4', '0x1b36', '0x1234', '0x15ad', '0x80ee'];
 
 /** A device that was asked for by name and cannot be used. */
@@ -20,7 +23,8 @@ export class DeviceUnavailableError extends Error {
 }
 
 /**
- * `auto` is the first CUDA device if its provider loads, else a GPU through WebGPU if the machine has one, else the CPU.
+ * `auto` is the first CUDA device if its provider loads, else a GPU through WebGPU if the machine
+ * has one, else the CPU.
  * @throws DeviceUnavailableError if a device is asked for by name and cannot be used
  */
 export async function chooseDevice(wanted: Device | 'auto'): Promise<Device> {
@@ -84,8 +88,8 @@ export async function hasGpu(root = '/'): Promise<boolean> {
 }
 
 /**
- * What names a CUDA device to nvidia-smi: its number there, or its identifier. Both count by PCI bus (`Engines.start`), and CUDA leaves
- * out what CUDA_VISIBLE_DEVICES does not list.
+ * What names a CUDA device to nvidia-smi: its number there, or its identifier. Both count by PCI bus (`Engines.start`),
+ * and CUDA leaves out what CUDA_VISIBLE_DEVICES does not list.
  */
 export function nvidiaSmiName(index: number, visible = process.env.CUDA_VISIBLE_DEVICES): string {
   return visible?.split(',')[index]?.trim() || String(index);

@@ -64,7 +64,10 @@ export class EnginePlaces<E extends PlacedEngine> {
     return new Set(able.flatMap(({ engine, taken }) => [...engine.loadedKeys, ...taken]));
   }
 
-  /** Takes a place of whichever engine; undefined when none is free within `timeoutMs`. What is borrowed has to be given back. */
+  /**
+   * Takes a place of whichever engine; undefined when none is free within `timeoutMs`. What is
+   * borrowed has to be given back.
+   */
   async borrow(timeoutMs: number): Promise<Loan<E> | undefined> {
     if (this.hasOpenPlace) this.open++;
     else if (!(await this.nextFree(timeoutMs))) return undefined;
@@ -117,7 +120,10 @@ export class EnginePlaces<E extends PlacedEngine> {
     });
   }
 
-  /** Gives free places to those who wait for them: tasks first, in order, each as soon as an engine that can draw it has one. */
+  /**
+   * Gives free places to those who wait for them: tasks first, in order, each as soon as an engine
+   * that can draw it has one.
+   */
   private serve(): void {
     for (const entry of [...this.choosing]) {
       const seats = this.best(entry.request);
@@ -131,9 +137,9 @@ export class EnginePlaces<E extends PlacedEngine> {
   }
 
   /**
-   * The engine that has the model loaded, or is about to; else the one with most places free. An idle one rather loads the model too
-   * than leave half of another's places and more to it. The processor draws only what no GPU has a place for, because it is many times
-   * slower.
+   * The engine that has the model loaded, or is about to; else the one with most places free. An idle one rather loads
+   * the model too than leave half of another's places and more to it. The processor draws only what no GPU has a place
+   * for, because it is many times slower.
    */
   private best({ key, requiresCuda }: PlaceRequest): Seats<E> | undefined {
     const isCuda = ({ device }: Seats<E>): boolean => device.startsWith('cuda:');

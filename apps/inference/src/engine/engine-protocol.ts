@@ -105,7 +105,9 @@ export interface DrawingProgress {
   /** Calls of the U-Net that its pictures have behind them, in the mean, of how many. */
   step: number;
   total: number;
-  /** What its first picture that is not done will look like, now and then: one pixel for one position of the latents. */
+  /**
+   * What its first picture that is not done will look like, now and then: one pixel for one position of the latents.
+   */
   preview?: RgbPicture;
 }
 

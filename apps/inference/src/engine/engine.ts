@@ -21,8 +21,9 @@ import { EngineStateReader } from './engine-state';
 import { SilenceWatch } from './silence-watch';
 
 /**
- * So many drawings in a row that a GPU breaks, with no call of the U-Net between them, are its own fault: after some errors every later
- * call of the process fails. Fewer than the tries of a task, so that it is not failed for that.
+ * Drawings in a row that break on a GPU, with no call of the U-Net between them, after which the GPU itself counts as
+ * lost: after some errors every later call of the process fails. Fewer than the tries of a task, so that no task fails
+ * for it.
  */
 const mostBroken = 4;
 
@@ -67,7 +68,7 @@ interface Pending {
   reject: (error: Error) => void;
 }
 
-/** One device's engine, as seen from the main thread. Draws any number of requests side by side; a thread that ended is restarted. */
+/** One device's engine, seen from the main thread: draws requests side by side, and restarts a thread that ended. */
 export class Engine {
   private thread?: Promise<RunningThread>;
   private readonly pending = new Map<number, Pending>();
@@ -76,7 +77,7 @@ export class Engine {
   private closing = false;
   /** Why it will never draw again. */
   private stall?: EngineLostError;
-  /** The device that its first thread has chosen: a later one must not choose another, because tasks are claimed for this one. */
+  /** The device that the first thread chose. A later one must choose the same, because tasks are claimed for it. */
   private device?: Device;
   /** Drawings that broke since the last call of the U-Net. */
   private broken = 0;
@@ -138,8 +139,8 @@ export class Engine {
   }
 
   /**
-   * Releases every session and ends the thread. If it does not end within `deadlineMs`, it is left until the process ends:
-   * terminating it while it is inside the runtime would crash the process.
+   * Releases every session and ends the thread. If it does not end within `deadlineMs`, it is left until the process
+   * ends: terminating it while it is inside the runtime would crash the process.
    */
   async close(deadlineMs = 5_000): Promise<void> {
     this.closing = true;
@@ -214,7 +215,7 @@ export class Engine {
     });
   }
 
-  /** A task that needs too much memory says nothing about the device, and the processor has no state that could be lost. */
+  /** A task that needs too much memory says nothing about the device, and the processor has no state to lose. */
   private noteFailure({ failure, message, outOfMemory }: Extract<EngineMessage, { type: 'failed' }>): void {
     if (failure !== 'broken' || outOfMemory || this.device === 'cpu') return;
     if (++this.broken >= mostBroken) this.giveUp(message);

@@ -25,7 +25,9 @@ export interface EnginesOptions {
   onStall?: () => void;
 }
 
-/** Tasks that one engine has at once: more than share a call, so that a short one need not wait for a long one to end. */
+/**
+ * Tasks that one engine has at once: more than share a call, so that a short one need not wait for a long one to end.
+ */
 const placesOfEngine = 12;
 
 /** A place of an engine on loan; given back as soon as the pictures are drawn, while they are still being encoded. */
@@ -53,14 +55,17 @@ export class Engines {
     return this.engines.map((engine, index) => ({ device: this.devices[index], ...engine.state }));
   }
 
-  /** Starts an engine for each device, and logs the devices in one line. @throws DeviceUnavailableError if one cannot be used */
+  /**
+   * Starts an engine for each device, and logs the devices in one line.
+   * @throws DeviceUnavailableError if one cannot be used
+   */
   static async start(
     config: EnginesConfig,
     logger: JsonLogger,
     { threadFile, onLoaded, onStep, onStall }: EnginesOptions = {},
   ): Promise<Engines> {
-    // CUDA counts the fastest first by default, and nvidia-smi, which is asked for a GPU's memory, by PCI bus. The runtime sees what is
-    // set here, and not what a thread sets.
+    // CUDA counts the fastest first by default, and nvidia-smi, which is asked for a GPU's memory, by PCI bus. The
+    // runtime sees what is set here, and not what a thread sets.
     process.env.CUDA_DEVICE_ORDER ??= 'PCI_BUS_ID';
     const wanted = config.devices === 'auto' ? (['auto'] as const) : config.devices;
     const threads = threadsOf(config, logger);
@@ -107,8 +112,8 @@ export class Engines {
 }
 
 /**
- * Threads of the engines, at most one a core: more only take turns. Too many are a warning and no error, because machines of several
- * sizes often share one environment, and an api that reads it draws nothing.
+ * Threads of the engines, at most one a core: more only take turns. Too many are a warning and no error, because
+ * machines of several sizes often share one environment, and an api that reads it draws nothing.
  */
 function threadsOf({ inferenceThreads }: EnginesConfig, logger: JsonLogger): number {
   const cores = availableParallelism();

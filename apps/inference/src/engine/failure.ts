@@ -12,7 +12,10 @@ import {
 import type { DrawnModel, Failure, UpscalerSource } from './engine-protocol';
 import { UpscalerError } from './tiled-upscaler';
 
-/** Classifies an error: if the model, the weights or the request cause it, a retry would fail too; for anything else it may succeed. */
+/**
+ * Classifies an error: if the model, the weights or the request cause it, a retry would fail too; for
+ * anything else it may succeed.
+ */
 export function failureOf(
   error: unknown,
   { model, upscaler }: { model: DrawnModel; upscaler?: UpscalerSource },
@@ -33,7 +36,8 @@ export function failureOf(
   if (error instanceof UpscalerError && upscaler)
     return refused(`The upscaler ${upscaler.name} cannot be used: ${error.message}`);
   const { name, message, stack } = error instanceof Error ? error : new Error(String(error));
-  // These name the value and what is accepted. A plain RangeError is V8's, of a mistake of ours or of too little memory.
+  // These name the value and what is accepted. A plain RangeError is V8's, of a mistake of ours
+  // or of too little memory.
   if (error instanceof RequestError || name === 'SchedulerError') return refused(message);
   const outOfMemory = error instanceof OutOfMemoryError && ({ outOfMemory: true } as const);
   return { failure: 'broken', message, ...outOfMemory, ...(stack && { stack }) };

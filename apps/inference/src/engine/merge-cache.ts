@@ -22,14 +22,17 @@ const COPIES = 'bases';
 const ABANDONED_MS = 60 * 60 * 1000;
 /** A merge is not deleted until this long after its last use. */
 const IN_USE_MS = 10 * 60 * 1000;
-/** A merge that was not loaded for this long is deleted, so that no copy stays of the weights of a Fine-Tune that is deleted. */
+/**
+ * A merge that was not loaded for this long is deleted, so that no copy stays of the weights of a
+ * Fine-Tune that is deleted.
+ */
 const UNUSED_MS = 24 * 60 * 60 * 1000;
 
 const running = new Map<string, Promise<void>>();
 
 /**
- * The folder of a merge, built if it is not in the cache. It is built under another name and renamed when complete, so that a
- * process that dies leaves no half of it; if two processes build the same one, the first is kept.
+ * The folder of a merge, built if it is not in the cache. It is built under another name and renamed when complete, so
+ * that a process that dies leaves no half of it; if two processes build the same one, the first is kept.
  */
 export async function cachedMerge(cacheDir: string, key: MergeKey, build: Build): Promise<string> {
   const name = `${key.kind}-${short(key.weightsHash)}-${short(`${key.baseHash}\n${key.variant}`)}`;
@@ -44,9 +47,10 @@ export async function cachedMerge(cacheDir: string, key: MergeKey, build: Build)
 export const mergesIn = (cacheDir: string): string => join(cacheDir, 'finetunes');
 
 /**
- * Deletes the merges that were not used for a day, and the least recently used ones until the others need at most `maxBytes`:
- * themselves and the copies of their bases, without files linked from a base; then the copies that no merge links to any more. A merge
- * that was used within the last minutes is kept, because it may be about to be loaded; one that is loaded needs its files no longer.
+ * Deletes the merges that were not used for a day, and the least recently used ones until the others need at most
+ * `maxBytes`: themselves and the copies of their bases, without files linked from a base; then the copies that no merge
+ * links to any more. A merge that was used within the last minutes is kept, because it may be about to be loaded; one
+ * that is loaded needs its files no longer.
  */
 export async function pruneMerged(cacheDir: string, maxBytes: number): Promise<void> {
   await removeAbandoned(cacheDir);
@@ -107,7 +111,10 @@ async function discard(cacheDir: string, folder: string): Promise<void> {
   await rm(temporary, { recursive: true, force: true });
 }
 
-/** @param copies numbers of the copies of bases that no other merge has counted yet; those that this one links to are taken out */
+/**
+ * @param copies numbers of the copies of bases that no other merge has counted yet; those that this one
+ * links to are taken out
+ */
 async function ownBytes(folder: string, copies: Set<number>): Promise<number> {
   let bytes = 0;
   for (const name of await list(folder)) {

@@ -11,14 +11,16 @@ interface Size {
   height: number;
 }
 
-/** Feature maps of the U-Net's largest level that are alive at once, skip connections included; 25 to 34 were measured. */
+/**
+ * Feature maps of the U-Net's largest level that are alive at once, skip connections included; 25 to 34 were measured.
+ */
 const liveMaps = 40;
 /** Feature maps of the size of the picture that the decoder's arena holds; 4.1 to 6.0 were measured. */
 const decodedMaps = 8;
 
 /**
- * An upper estimate of the bytes that one row of a call of the U-Net takes: the scores of self-attention before and after the
- * softmax, and the feature maps.
+ * An upper estimate of the bytes that one row of a call of the U-Net takes: the scores of self-attention before and
+ * after the softmax, and the feature maps.
  */
 export function bytesPerRow({ widths, dtypes }: Drawn, size: Size): number {
   const { channels, attention } = widths;

@@ -12,8 +12,8 @@ export interface TileSpan {
 }
 
 /**
- * Covers an axis with tiles of one size; the last is moved back to end where the picture does. The weight moves from one tile to
- * the next over the middle half of their overlap; a tile's border, which lacks context, has weight 0.
+ * Covers an axis with tiles of one size; the last is moved back to end where the picture does. The weight moves from
+ * one tile to the next over the middle half of their overlap; a tile's border, which lacks context, has weight 0.
  */
 export function planTiles(length: number, tile: number, scale: number): TileSpan[] {
   const overlap = Math.min(widestOverlap, Math.floor(tile / 2));

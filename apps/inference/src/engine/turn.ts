@@ -28,16 +28,22 @@ export interface Turn<C extends Candidate> {
 }
 
 /**
- * An owner waits once it has had the time of so many rows more than another who has something to draw. A smaller number would make
- * the owners' pictures take turns at every step, so that all end late; with this one a picture is mostly finished first. It is three
- * guided pictures of 20 steps, or two of the 30 that are the default: two rows each step.
+ * An owner waits once it is ahead of another who has something to draw by the time of this many rows. With fewer rows
+ * the owners' pictures would take turns at every step, and all would end late; with these a picture is mostly finished
+ * first. They are three guided pictures of 20 steps, or two of the 30 that are the default: two rows each step.
  */
 const aheadRows = 120;
-/** A drawing counts as overdue when others have gone before it so often; then it is part of the next call of its owner. */
+/** A drawing that this many calls have passed over is overdue: it is part of its owner's next call. */
 const mostPassedOver = 30;
-/** Each call with an overdue drawing takes so much from that count. Calls without it add one, so it has every fourth call, however many shorter ones come. */
+/**
+ * What a call with an overdue drawing takes from its count of calls that passed it over. A call without it adds one, so
+ * it has every fourth call, however many shorter drawings come.
+ */
 const madeUpByTurn = 3;
-/** Who has more than so many times the leader's whole work left does not share the leader's call, which would only take longer for it. */
+/**
+ * A drawing that has more work left than this multiple of the leader's whole work does not share the leader's call: the
+ * leader would only wait for it.
+ */
 const shortFactor = 1.5;
 
 /** What owners have had of the engine. */
@@ -57,7 +63,7 @@ export interface DecodingFacts {
 export interface TurnFacts extends DecodingFacts {
   /** Rows of one call; a picture that has more is drawn alone. */
   maxRows: (group: string) => number;
-  /** Whether pictures of so many rows are done sooner in the mean if they share calls than one after the other. */
+  /** Whether pictures with `rows` rows in all are done sooner, on average, in shared calls than one after the other. */
   isSharingSooner: (kind: string, rows: number) => boolean;
 }
 
@@ -85,9 +91,10 @@ export function passedOverAfter({ passedOver }: Pick<Candidate, 'passedOver'>, h
 }
 
 /**
- * Chooses what the next call of the U-Net advances. A call of many rows takes less time for each of them, and keeps each waiting
- * for longer. Where the time is much less, all go together. Where it is not, and while there is room for more, all go but the one
- * that has most left to do: that makes the mean of all waits short. Once a call would be full, it is filled.
+ * Chooses what the next call of the U-Net advances. A call of many rows takes less time for each of them, and keeps
+ * each waiting for longer. Where the time is much less, all go together. Where it is not, and while there is room
+ * for more, all go but the one that has most left to do: that makes the mean of all waits short. Once a call would
+ * be full, it is filled.
  * @param ordered those with pictures to denoise, as `inOrder` puts them
  * @returns the drawings and pictures that share the next call
  */

@@ -3,7 +3,10 @@ import type { EngineReport } from '@app/domain';
 import { shortHash, weightsName } from '@app/model-store';
 import type { EngineState } from '../engine/engine-state';
 
-/** What a worker says of an engine. The key of a model tells its weights in full; people compare the beginnings of hashes. */
+/**
+ * What a worker says of an engine. The key of a model tells its weights in full; people compare
+ * the beginnings of hashes.
+ */
 export function reportOf({ loaded, ...state }: EngineState & { device: Device }): EngineReport {
   return { ...state, loaded: loaded.map(({ key, bytes }) => ({ name: nameOf(key), bytes })) };
 }

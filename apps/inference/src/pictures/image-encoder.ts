@@ -43,8 +43,8 @@ const kinds = {
 const keyword = 'parameters';
 
 /**
- * Encodes a picture in libvips' own threads and embeds its parameters: an iTXt chunk in a PNG, the EXIF description and comment
- * in a JPEG or WebP. A picture of another size than `size` is resampled to it with a Lanczos kernel.
+ * Encodes a picture in libvips' own threads and embeds its parameters: an iTXt chunk in a PNG, the EXIF description and
+ * comment in a JPEG or WebP. A picture of another size than `size` is resampled to it with a Lanczos kernel.
  */
 export async function encodePicture(
   picture: RgbPicture,

@@ -20,7 +20,9 @@ const encodingsAtOnce = Math.min(4, Math.max(1, Math.floor(availableParallelism(
 /** Encodes pictures and stores their files under `<task id>/<attempt>/`. */
 @Injectable()
 export class PictureStore {
-  /** Owners take turns. A high-resolution picture takes a second or more, for which one of ordinary size does not wait. */
+  /**
+   * Owners take turns. A high-resolution picture takes a second or more, for which one of ordinary size does not wait.
+   */
   private readonly turns = { ordinary: newTurns(), large: newTurns() };
 
   constructor(@Inject(IMAGE_STORAGE) private readonly storage: ImageStorage) {}

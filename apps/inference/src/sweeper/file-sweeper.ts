@@ -22,7 +22,8 @@ export class FileSweeper {
   ) {}
 
   /**
-   * @param at milliseconds since the epoch; by default the database's time, because a machine with a wrong clock may sweep too
+   * @param at milliseconds since the epoch; by default the database's time, because a machine with a
+   * wrong clock may sweep too
    * @returns how many folders were removed
    */
   async sweep(at?: number, signal?: AbortSignal): Promise<number> {

@@ -8,8 +8,8 @@ import { mergesIn, pruneMerged } from '../engine/merge-cache';
 const intervalMs = 3_600_000;
 
 /**
- * Deletes merged models of this machine that are no longer used, also where nothing is merged any more. Each process does it, because
- * each may have a cache of its own; two at once do no harm.
+ * Deletes merged models of this machine that are no longer used, also where nothing is merged any more. Each process
+ * does it, because each may have a cache of its own; two at once do no harm.
  */
 @Injectable()
 export class MergeSweeper extends RecurringService {

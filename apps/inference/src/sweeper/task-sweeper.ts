@@ -46,7 +46,7 @@ export class TaskSweeper {
     return counts;
   }
 
-  /** The oldest queued tasks, as many as there are fewer jobs than open tasks: any job serves any task. */
+  /** The oldest queued tasks, one for each job that is missing: any job serves any task. */
   private async queuedBeyondJobs(): Promise<ImageTask[]> {
     // Jobs are counted first: a task that ends between the two counts can only make the shortage look smaller.
     const jobs = Object.values(await this.jobs.counts('images')).reduce((sum, count) => sum + count, 0);

@@ -7,7 +7,10 @@ import { texts } from '../texts';
 import { say } from '../ui/notices';
 import { go } from '../ui/route';
 
-/** Applies a Style, or all Styles of a Collection, to a Fine-Tune, and shows the pictures as they form. @throws DarkroomError */
+/**
+ * Applies a Style, or all Styles of a Collection, to a Fine-Tune, and shows the pictures as they form.
+ * @throws DarkroomError
+ */
 export async function applyStyles(finetuneId: string, id: string): Promise<void> {
   const made = await client().finetunes.applyStyles(finetuneId, [{ id }]);
   say(texts.collections.applied(made.length));

@@ -54,7 +54,10 @@ export const finetuneId = computed(() => (areFinetunesLoaded.value ? drawnWith.v
 /** The model that draws, with its defaults. */
 export const drawnBy = computed(() => choiceOf(drawnWith.value?.model ?? draft.value.model) ?? modelChoices.value[0]);
 
-/** The values for what the draft leaves to the model; the service's own where the model has none, as docs/contract.md says. */
+/**
+ * The values for what the draft leaves to the model; the service's own where the model has none, as
+ * docs/contract.md says.
+ */
 export const defaults = computed(() => {
   const { cfg = serviceDefaults.cfg, steps = serviceDefaults.steps } = drawnBy.value?.served.defaults ?? {};
   return { cfg, steps };

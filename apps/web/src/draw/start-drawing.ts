@@ -9,7 +9,10 @@ import type { NewGeneration, NewPrompt } from '../service/client';
 import { client } from '../session/session';
 import { forThisSession } from '../session/session-signal';
 
-/** Draws what the form shows: also a model that nobody has chosen, or that is there in place of one that is not. @throws DarkroomError */
+/**
+ * Draws what the form shows: also a model that nobody has chosen, or that is there in place of one that is not.
+ * @throws DarkroomError
+ */
 export async function startDrawing(): Promise<void> {
   if (!draft.value.isSeedLocked) change({ seed: newSeed() });
   await draw({ ...draft.value, finetuneId: finetuneId.value, model: drawnBy.value?.name ?? draft.value.model });

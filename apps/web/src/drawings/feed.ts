@@ -9,7 +9,7 @@ import { drawings, forget, onOtherTabs, put, tellOtherTabs } from './store';
 /** Lists that are read at the same time; a browser opens only a few connections to a host. */
 const maxReads = 3;
 const refreshMs = 5_000;
-/** Every so often the lists of all Fine-Tunes are refreshed as well. */
+/** Every sixth refresh reads the lists of all Fine-Tunes as well. */
 const deepEvery = 6;
 
 export const filter = signal<Status | undefined>();
@@ -114,7 +114,10 @@ function addSources(): void {
   for (const { id } of finetunes.value) if (!known.has(id)) sources.push(new Source(id, filter.value));
 }
 
-/** Reads the newest again: other tabs and other programs draw with the same key. @param isDeep also those of all Fine-Tunes */
+/**
+ * Reads the newest again: other tabs and other programs draw with the same key.
+ * @param isDeep also those of all Fine-Tunes
+ */
 export async function refresh(isDeep: boolean): Promise<void> {
   if (!session.value) return;
   const mine = generation;
@@ -129,7 +132,10 @@ export async function refresh(isDeep: boolean): Promise<void> {
   }
 }
 
-/** Removes what a page of the list would have if it still existed. @param before the ids that were known when it was asked for */
+/**
+ * Removes what a page of the list would have if it still existed.
+ * @param before the ids that were known when it was asked for
+ */
 function dropMissing({ finetuneId }: Source, newest: readonly Drawing[], before: ReadonlySet<string>): void {
   const found = new Set(newest.map(({ id }) => id));
   const since = newest.length < pageSize ? '' : newest[newest.length - 1].createdAt;

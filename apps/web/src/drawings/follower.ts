@@ -18,7 +18,9 @@ const reconnectMs = 1_000;
 const streams = new Map<string, AbortController>();
 const silence = new Silence();
 
-/** Follows what is being drawn: the oldest by their event streams, which are the next in turn, and the others by asking. */
+/**
+ * Follows what is being drawn: the oldest by their event streams, which are the next in turn, and the others by asking.
+ */
 export function followOpenDrawings(): () => void {
   const stop = effect(() => {
     const isOn = session.value !== undefined && isReachable.value;
@@ -89,7 +91,10 @@ function beginAgain(id: string): void {
   if (drawing && isOpen(drawing)) putAsTold({ ...drawing, status: 'queued' });
 }
 
-/** A worker that was killed says nothing, so the page has to notice that. Away from the service it would hear nothing of any worker. */
+/**
+ * A worker that was killed says nothing, so the page has to notice that. Away from the service it would hear
+ * nothing of any worker.
+ */
 function noteSilence(): void {
   if (!isReachable.value) return;
   for (const id of silence.silent(performance.now())) {

@@ -8,7 +8,9 @@ interface Heard {
   longestMs: number;
 }
 
-/** Notices when no more is heard of a picture that is being drawn, which is how a page sees that its worker has died. */
+/**
+ * Notices when no more is heard of a picture that is being drawn, which is how a page sees that its worker has died.
+ */
 export class Silence {
   private readonly heard = new Map<string, Heard>();
 

@@ -5,7 +5,10 @@ import { drawingOfGeneration, drawingOfPrompt } from './drawing';
 /** Drawings of one page of a list. */
 export const pageSize = 24;
 
-/** One of the lists that together are everything of a key, newest first: its Generations, or the Prompts of one Fine-Tune. */
+/**
+ * One of the lists that together are everything of a key, newest first: its Generations, or the
+ * Prompts of one Fine-Tune.
+ */
 export class Source {
   /** Read and not yet shown. */
   private readonly ahead: Drawing[] = [];
@@ -57,7 +60,8 @@ export class Source {
     try {
       return (await this.pages.next()).value ?? undefined;
     } catch (error) {
-      // A generator that has thrown is at its end. The next one begins at the beginning, also if what the list would go on after was deleted.
+      // A generator that has thrown is at its end. The next one begins at the beginning, also if what the list would
+      // go on after was deleted.
       this.pages = undefined;
       throw error;
     }

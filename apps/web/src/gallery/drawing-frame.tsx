@@ -9,7 +9,10 @@ interface DrawingFrameProps {
   isLarge?: boolean;
 }
 
-/** A picture, what is there of it so far, or why there is none. Its box has its final shape from the beginning, so that nothing moves. */
+/**
+ * A picture, what is there of it so far, or why there is none. Its box has its final shape from the beginning,
+ * so that nothing moves.
+ */
 export function DrawingFrame({ drawing, index, isLarge = false }: DrawingFrameProps) {
   const url = drawing.images[index];
   if (url)

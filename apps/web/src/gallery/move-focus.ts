@@ -1,4 +1,7 @@
-/** Moves the focus between tiles by the arrow keys, Home and End; up and down by the rows that the grid has at its width. */
+/**
+ * Moves the focus between tiles by the arrow keys, Home and End; up and down by the rows that the
+ * grid has at its width.
+ */
 export function moveFocus(event: KeyboardEvent, list: HTMLElement | null): void {
   const tiles = [...(list?.querySelectorAll<HTMLElement>('[data-tile]') ?? [])];
   const at = tiles.findIndex((tile) => tile === document.activeElement);

@@ -6,7 +6,10 @@ interface DataTableProps {
   children: ComponentChildren;
 }
 
-/** A table that scrolls in its own box where the window is narrow; the box takes the focus, so that the keyboard scrolls it. */
+/**
+ * A table that scrolls in its own box where the window is narrow; the box takes the focus, so that
+ * the keyboard scrolls it.
+ */
 export function DataTable({ label, columns, children }: DataTableProps) {
   return (
     <div class="table-box panel" role="group" aria-label={label} tabIndex={0}>

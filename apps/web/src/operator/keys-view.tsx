@@ -9,7 +9,7 @@ import { usePages } from './pages';
 import type { Secrets } from './secrets';
 import { ShownSecrets } from './secrets';
 
-/** Each card asks for its usage, so a page has not too many. */
+/** Keys of a page; few, because each card asks for its usage. */
 const pageSize = 12;
 
 /** The keys with their limits and what they have drawn. */

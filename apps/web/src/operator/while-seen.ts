@@ -1,6 +1,8 @@
 import { isReachable } from '../service/reach';
 
-/** Does something now and every so often, as long as the tab can be seen and the service answers. @returns what ends it. */
+/**
+ * Does something now and every so often, as long as the tab can be seen and the service answers. @returns what ends it.
+ */
 export function whileSeen(work: () => void, intervalMs: number): () => void {
   const tick = (): void => {
     if (!document.hidden && isReachable.value) work();

@@ -24,7 +24,8 @@ const longestText = 100_000;
 const highResolutionEdge = 4096;
 
 /**
- * Reads the parameters that the service writes into a PNG's international text chunk (iTXt, PNG specification 11.3.3.4), uncompressed.
+ * Reads the parameters that the service writes into a PNG's international text chunk (iTXt, PNG specification
+ * 11.3.3.4), uncompressed.
  * @returns undefined for a file that has none, or is no PNG.
  */
 export function readPngParameters(file: Uint8Array): PictureParameters | undefined {
@@ -44,7 +45,10 @@ export function readPngParameters(file: Uint8Array): PictureParameters | undefin
   return undefined;
 }
 
-/** The text of the chunk with our keyword: keyword, 0, two bytes for compression, language, 0, translated keyword, 0, text. */
+/**
+ * The text of the chunk with our keyword: keyword, 0, two bytes for compression, language, 0,
+ * translated keyword, 0, text.
+ */
 function textOf(data: Uint8Array): string | undefined {
   const keywordEnd = keyword.length;
   const start = String.fromCharCode(...data.subarray(0, keywordEnd));

@@ -11,7 +11,8 @@ export const reachingFetch: typeof fetch = async (input, init) => {
   try {
     const response = await fetch(input, init);
     const isAway = [502, 503, 504].includes(response.status);
-    // A proxy answers so for a service that is gone. The service itself says 503 while its database is gone, and for less: its health tells which.
+    // A proxy answers so for a service that is gone. The service itself says 503 while its database is gone, and for
+    // less: its health tells which.
     if (isAway && isOfService(response)) void ask();
     else noteReachable(!isAway);
     return response;

@@ -14,7 +14,9 @@ export function sessionSignal<T>(initial: () => T): Signal<T> {
   return held;
 }
 
-/** Keeps what was read for the caller who asked for it: an answer that comes when another one is signed in is dropped. */
+/**
+ * Keeps what was read for the caller who asked for it: an answer that comes when another one is signed in is dropped.
+ */
 export async function forThisSession<T>(reading: Promise<T>, keep: (value: T) => void): Promise<void> {
   const mine = session.peek();
   const value = await reading;

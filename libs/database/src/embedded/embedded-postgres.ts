@@ -11,8 +11,8 @@ import type { EmbeddedPostgresOptions } from './server-process';
 import { endAbandonedServer, startServer, stopTimeoutMs } from './server-process';
 
 /**
- * A PostgreSQL server of our own in `<dataDir>/postgres`, on a free loopback port, with a random password. It ends with this
- * process, however this process ends. Only one process at a time can open it.
+ * A PostgreSQL server of our own in `<dataDir>/postgres`, on a free loopback port, with a random password. It ends with
+ * this process, however this process ends. Only one process at a time can open it.
  */
 export class EmbeddedPostgres {
   private constructor(

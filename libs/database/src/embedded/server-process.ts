@@ -51,7 +51,8 @@ export async function endAbandonedServer(data: string): Promise<void> {
 }
 
 /**
- * @returns the port of a server that accepts connections, and the server. @throws Error with the server's own message if it does
+ * @returns the port of a server that accepts connections, and the server.
+ * @throws Error with the server's own message if it does
  * not start.
  */
 export async function startServer(
@@ -68,8 +69,8 @@ export async function startServer(
     const server = spawnServer(home, data, logFile, settingsOf(port, options));
     if (await isReady(server, data, deadline)) return { server, port };
     const said = (await readFile(logFile)).subarray(logStart).toString();
-    // Another program may take the port before the server does. A dead server's shared memory is freed when its last process
-    // ends.
+    // Another program may take the port before the server does. A dead server's shared memory is freed when
+    // its last process ends.
     const passing = /Address already in use|pre-existing shared memory block/.test(said);
     if (!passing || Date.now() > deadline) {
       const reason = /(?:FATAL|ERROR|PANIC): +(.*)/.exec(said)?.[1] ?? `see ${logFile}`;
@@ -95,9 +96,9 @@ const settingsOf = (port: number, { settings }: EmbeddedPostgresOptions): Record
 });
 
 /**
- * A shell in front starts a watcher, then becomes the server. The watcher stops the server when the pipe to this process breaks,
- * which also `kill -9` causes. The server has its own session, so that Ctrl-C does not reach it: the server ends last, when told
- * to.
+ * A shell in front starts a watcher, then becomes the server. The watcher stops the server when the pipe to this
+ * process breaks, which also `kill -9` causes. The server has its own session, so that Ctrl-C does not reach it: the
+ * server ends last, when told to.
  */
 function spawnServer(home: ClusterHome, data: string, logFile: string, settings: Record<string, string>): ChildProcess {
   const script = '( (read -r done <&3 || kill -INT $$) 2>/dev/null & ) >/dev/null 2>&1; exec "$0" "$@" 3<&-';

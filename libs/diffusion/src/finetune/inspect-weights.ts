@@ -19,9 +19,10 @@ export interface WeightsSummary {
 }
 
 /**
- * Checks uploaded weights against their base model: first the header alone, with every layer and every shape; only if that fits
- * are the numbers read, once and in pieces.
- * @throws WeightsError if they are malformed, of another kind, or do not fit the model; OnnxModelError if the model is malformed.
+ * Checks uploaded weights against their base model: first the header alone, with every layer and every shape; only if
+ * that fits are the numbers read, once and in pieces.
+ * @throws WeightsError if they are malformed, of another kind, or do not fit the model; OnnxModelError if
+ * the model is malformed.
  */
 export function inspectWeights(path: string, baseFolder: string): Promise<WeightsSummary> {
   return withWeights(path, async (weights, source) => {

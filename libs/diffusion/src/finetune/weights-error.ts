@@ -1,8 +1,14 @@
-/** Why weights are rejected: malformed, made for another model, of a kind that cannot be merged, or too expensive to merge. */
+/**
+ * Why weights are rejected: malformed, made for another model, of a kind that cannot be merged, or
+ * too expensive to merge.
+ */
 export type WeightsErrorCode =
   'WeightsMalformed' | 'WeightsDoNotFitModel' | 'WeightsKindUnsupported' | 'WeightsTooComplex';
 
-/** Uploaded weights that cannot be used; the message is one sentence that names the key and, where it matters, the shapes. */
+/**
+ * Uploaded weights that cannot be used; the message is one sentence that names the key and, where
+ * it matters, the shapes.
+ */
 export class WeightsError extends Error {
   override name = 'WeightsError';
 

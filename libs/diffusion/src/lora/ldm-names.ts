@@ -9,8 +9,8 @@ const resnetNames: Readonly<Record<string, string>> = {
 };
 
 /**
- * The path of a U-Net's layer as diffusers names it, from the name in CompVis' latent-diffusion, which numbers blocks through; both
- * with `_` for dots. A path that is none of those is returned as it is.
+ * The path of a U-Net's layer as diffusers names it, from the name in CompVis' latent-diffusion, which numbers blocks
+ * through; both with `_` for dots. A path that is none of those is returned as it is.
  * Source: `convert_ldm_unet_checkpoint` of diffusers; the constructor of latent-diffusion's UNetModel.
  */
 export function diffusersPath(path: string): string {

@@ -5,7 +5,8 @@ import type { ModelPart } from './lora-keys';
 const MAX_CONFIG_LENGTH = 256 * 1024;
 
 /**
- * The alpha of each part, which diffusers stores in the metadata: peft's configuration as JSON, with `<part>.lora_alpha`.
+ * The alpha of each part, which diffusers stores in the metadata: peft's configuration as JSON,
+ * with `<part>.lora_alpha`.
  * @throws WeightsError if it is malformed, or describes more than a plain LoRA.
  */
 export function readAlphas(metadata: ReadonlyMap<string, string>): (part: ModelPart) => number | undefined {

@@ -3,7 +3,9 @@ import type { ByteSource } from '../tensor/byte-source';
 import type { LoraModule } from './lora';
 import type { LowRankSum } from './low-rank-sum';
 
-/** The factors of one layer: `up` [out, rank] and `down` [rank, in * height * width], which includes a middle factor. */
+/**
+ * The factors of one layer: `up` [out, rank] and `down` [rank, in * height * width], which includes a middle factor.
+ */
 export interface LoraFactors {
   up: Float32Array;
   down: Float32Array;
@@ -21,7 +23,10 @@ export async function readFactors(
   return { up: readFloats(source, up), down: await foldMid(readFloats(source, mid), lower, rank, taps, sum) };
 }
 
-/** Tucker form: down[a, i, k] = sum over b of mid[a, b, k] * down[b, i], one matrix product for each position k of the kernel. */
+/**
+ * Tucker form: down[a, i, k] = sum over b of mid[a, b, k] * down[b, i], one matrix product for each
+ * position k of the kernel.
+ */
 async function foldMid(
   mid: Float32Array,
   down: Float32Array,

@@ -8,12 +8,15 @@ import { findWeightSites } from './weight-sites';
 import type { WeightSite } from './weight-sites';
 
 /**
- * Upper bound of a layer's rank, unless the shorter side of its weight is longer: a higher rank adds nothing. Published LoRAs
- * have ranks up to 1,024, whatever the layer.
+ * Upper bound of a layer's rank, unless the shorter side of its weight is longer: a higher rank adds nothing. Published
+ * LoRAs have ranks up to 1,024, whatever the layer.
  */
 export const maxRank = 1024;
 
-/** Most multiplications of a merge: four times those of a LoRA of rank 128 on every layer of SD 1.5; about ten seconds on two cores. */
+/**
+ * Most multiplications of a merge: four times those of a LoRA of rank 128 on every layer of SD 1.5; about
+ * ten seconds on two cores.
+ */
 const maxMultiplications = 5e11;
 
 /** A layer of the LoRA and the base weight that it changes. */
@@ -30,8 +33,8 @@ export interface FittedPart {
 }
 
 /**
- * Finds the base weight for every layer of a LoRA, by shapes alone. At most one layer changes each base weight, so the base's
- * size, the ranks and {@link maxMultiplications} bound all further work.
+ * Finds the base weight for every layer of a LoRA, by shapes alone. At most one layer changes each base weight, so the
+ * base's size, the ranks and {@link maxMultiplications} bound all further work.
  * @throws WeightsError if the base lacks a layer or has it in another shape, or if the merge would take too much work;
  * OnnxModelError if the base is malformed.
  */

@@ -14,8 +14,8 @@ export interface LoraKey {
 }
 
 /**
- * Normalises a layer's path: dots and slashes become `_` (as in kohya's files, where the two are indistinguishable), and prefixes
- * that some tools add are removed.
+ * Normalises a layer's path: dots and slashes become `_` (as in kohya's files, where the two are indistinguishable),
+ * and prefixes that some tools add are removed.
  */
 export function canonicalPath(path: string): string {
   return path.replace(/[./]/g, '_').replace(/^_?(?:(?:unet|text_encoder|text_model|model|m)_)*/, '');

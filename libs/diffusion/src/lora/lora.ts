@@ -6,7 +6,9 @@ import { readAlphas } from './lora-alphas';
 import { parseLoraKey } from './lora-keys';
 import type { LoraFormat, ModelPart } from './lora-keys';
 
-/** The change of one layer: its weight gains `alpha / rank * up x down`. The factors stay in the file until the merge. */
+/**
+ * The change of one layer: its weight gains `alpha / rank * up x down`. The factors stay in the file until the merge.
+ */
 export interface LoraModule {
   part: ModelPart;
   /** The layer's path, see `canonicalPath`. */

@@ -29,14 +29,14 @@ export interface MergeLoraOptions {
 }
 
 /**
- * Writes a model folder with the LoRA merged into the weights: W + scale * alpha / rank * up x down. On a layer's output this is
- * the sum that diffusers computes (`LoraLayer.forward` of peft). The changed weights are in one new file; all others stay in the
- * base's files, hard-linked beside the graph. If the base has its weights inside `model.onnx`, that file is linked and the new
- * graph points into it, so no base is ever copied. One layer is in memory at a time. `fitLora`, which every merge and inspection
- * calls, bounds the work.
+ * Writes a model folder with the LoRA merged into the weights: W + scale * alpha / rank * up x down. On a layer's
+ * output this is the sum that diffusers computes (`LoraLayer.forward` of peft). The changed weights are in one new
+ * file; all others stay in the base's files, hard-linked beside the graph. If the base has its weights inside
+ * `model.onnx`, that file is linked and the new graph points into it, so no base is ever copied. One layer is in memory
+ * at a time. `fitLora`, which every merge and inspection calls, bounds the work.
  * @returns the number of changed weights
- * @throws WeightsError if the LoRA is malformed or does not fit; OnnxModelError if the base is malformed; the folder must then
- * not be used
+ * @throws WeightsError if the LoRA is malformed or does not fit; OnnxModelError if the base is malformed; the
+ * folder must then not be used
  */
 export async function mergeLora(options: MergeLoraOptions): Promise<number> {
   const { baseFolder, scale, folder, placeCopy: copy = placeCopy, signal } = options;
@@ -58,7 +58,8 @@ export async function mergeLora(options: MergeLoraOptions): Promise<number> {
             signal?.throwIfAborted();
             const { initializer, cast } = fitted.site;
             const weight = await mergeModule(model, fitted, source, scale, sum);
-            // A weight that is only read through a cast to float32 is stored as float32, which avoids a second rounding.
+            // A weight that is only read through a cast to float32 is stored as float32, which
+            // avoids a second rounding.
             changes.set(initializer.name, await file.append(weight, cast ? FLOAT : initializer.dataType));
           }
           return changes;

@@ -15,9 +15,9 @@ export interface WeightSite {
 }
 
 /**
- * The linear and convolution layers of a graph by their module's path (see `canonicalPath`). The path is the initializer's name
- * if the exporter kept it (`<path>.weight`); if it was folded away (`onnx::MatMul_123`), the path comes from the name of the node
- * that multiplies by it (`/<path>/MatMul`).
+ * The linear and convolution layers of a graph by their module's path (see `canonicalPath`). The path is the
+ * initializer's name if the exporter kept it (`<path>.weight`); if it was folded away (`onnx::MatMul_123`), the path
+ * comes from the name of the node that multiplies by it (`/<path>/MatMul`).
  */
 export function findWeightSites(model: OnnxModel): Map<string, WeightSite> {
   const trace = traceWeights(model);

@@ -20,7 +20,10 @@ const RECORD = 'origin.json';
 /** Enough that some are left when Fine-Tunes are deleted. */
 const maxPlaces = 8;
 
-/** Completes an entry: all of it is on the disk before it gets its name, so that a crash of the machine leaves none with zeros. */
+/**
+ * Completes an entry: all of it is on the disk before it gets its name, so that a crash of the machine
+ * leaves none with zeros.
+ */
 export async function sealEntry(entry: string, { files, state }: GraphOrigin): Promise<void> {
   const samples: EntryRecord['samples'] = {};
   for (const name of await readdir(entry)) {

@@ -1,6 +1,8 @@
 import type { InferenceSession } from 'onnxruntime-node';
 
-/** What a model is drawn on: the processor, an NVIDIA GPU by its number, or any GPU through Vulkan, Metal or Direct3D. */
+/**
+ * What a model is drawn on: the processor, an NVIDIA GPU by its number, or any GPU through Vulkan, Metal or Direct3D.
+ */
 export type Device = 'cpu' | 'webgpu' | `cuda:${number}`;
 
 /** The part of ONNX Runtime that runs on a device. */

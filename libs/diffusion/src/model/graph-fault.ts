@@ -1,8 +1,8 @@
 import { OnnxModelError } from '../onnx/onnx-model';
 
 /**
- * What CUDA, cuBLAS, cuDNN, Vulkan, Direct3D and the operating system say of themselves, as ONNX Runtime 1.30 passes it on. It names
- * neither node nor shape of the graph at fault, so the same graph may be sound.
+ * What CUDA, cuBLAS, cuDNN, Vulkan, Direct3D and the operating system say of themselves, as ONNX Runtime 1.30 passes it
+ * on. It names neither node nor shape of the graph at fault, so the same graph may be sound.
  */
 const ofDevice =
   /\bCUDA (?:failure|error)|\bcudaError|\b(?:CUDA_ERROR|CUBLAS|CUDNN|CUFFT|CURAND|CUSPARSE|NVRTC)_?|; GPU=\d|device(?: is| was| has been)? lost|lost device|DeviceLost|wgpu::|\b(?:VK_ERROR|DXGI_ERROR)_/i;
@@ -22,7 +22,10 @@ export function isGraphFault(error: unknown): boolean {
   return !ofDevice.test(message) && !ofSystem.test(message) && ofGraph.test(message);
 }
 
-/** Codes with which the operating system says that a file cannot be read now: too many are open, or the disk or the network fails. */
+/**
+ * Codes with which the operating system says that a file cannot be read now: too many are open, or the
+ * disk or the network fails.
+ */
 const passing = new Set(
   'EAGAIN EBUSY EINTR EIO EMFILE ENFILE ENOBUFS ENODEV ENOMEM ENXIO EREMOTEIO ESTALE ETIMEDOUT'.split(' '),
 );

@@ -8,7 +8,8 @@ import { rethrowPassing } from './graph-fault';
 import { isPointer, isPointerFile } from './lfs-pointer';
 
 /**
- * Operators into which ONNX Runtime's own tools fuse a diffusion model and for which its CPU provider has no kernel on x64.
+ * Operators into which ONNX Runtime's own tools fuse a diffusion model and for which its CPU
+ * provider has no kernel on x64.
  * Source: the operators that the tools write, minus the CPU kernels of onnxruntime 1.30.
  */
 const cudaOperators = new Set([
@@ -45,8 +46,8 @@ export interface GraphFile {
 }
 
 /**
- * Reads the structure of an ONNX file and checks that every byte it refers to exists, so that ONNX Runtime never gets a truncated
- * file.
+ * Reads the structure of an ONNX file and checks that every byte it refers to exists, so that ONNX Runtime never
+ * gets a truncated file.
  * @throws ModelFolderError naming the file that is missing, truncated or not an ONNX model
  */
 export async function readGraphFile(path: string): Promise<GraphFile> {
@@ -91,8 +92,8 @@ function fixedLatents({ inputShapes }: OnnxModel): GraphFile['fixedLatents'] {
 }
 
 /**
- * Read from the weights, because a run does not always fail: on processors without AVX-512 the runtime's fastest kernels accept
- * fewer channels than they have weights for, and read past the end.
+ * Read from the weights, because a run does not always fail: on processors without AVX-512 the runtime's fastest
+ * kernels accept fewer channels than they have weights for, and read past the end.
  */
 function convolvedChannels({ nodes, inputs, initializers }: OnnxModel): number | undefined {
   const casts = new Map(
@@ -105,7 +106,8 @@ function convolvedChannels({ nodes, inputs, initializers }: OnnxModel): number |
 
 /** The first operator that cannot run on the CPU. */
 function cudaOnly({ opType, inputs }: OnnxNode): string | undefined {
-  // Without a value input, keys and values are packed into one tensor: the CPU's kernel loads that, but fails when it runs.
+  // Without a value input, keys and values are packed into one tensor: the CPU's kernel loads that,
+  // but fails when it runs.
   if (opType === 'MultiHeadAttention' && !inputs[2]) return 'MultiHeadAttention with packed inputs';
   return cudaOperators.has(opType) ? opType : undefined;
 }

@@ -6,7 +6,9 @@ import type { GraphFile } from './graph-file';
 
 /** The files of a graph at one place, and their state there. */
 export interface GraphOrigin {
-  /** The real paths of the graph and of its weights: in a hub's cache they lie in another folder than the links to them. */
+  /**
+   * The real paths of the graph and of its weights: in a hub's cache they lie in another folder than the links to them.
+   */
   files: string[];
   /** State of these files; linked files have one state, so that a Fine-Tune's unchanged parts are those of its base. */
   state: string;
@@ -26,9 +28,10 @@ export async function stateOf(files: readonly string[]): Promise<string> {
 }
 
 /**
- * Equal for graphs that compute the same: for one state of the same files, under whatever name they are linked. The state alone does
- * not tell: on two disk images that were made reproducibly, files of different models may have the same numbers, sizes and times. The
- * number of the device would not do either, for some file systems get another one each time they are mounted.
+ * Equal for graphs that compute the same: for one state of the same files, under whatever name they are linked. The
+ * state alone does not tell: on two disk images that were made reproducibly, files of different models may have the
+ * same numbers, sizes and times. The number of the device would not do either, for some file systems get another one
+ * each time they are mounted.
  */
 export async function graphIdentity(graph: GraphFile, origin?: GraphOrigin): Promise<string> {
   const { files, state } = origin ?? (await originOf(graph));

@@ -10,10 +10,11 @@ import { placeCopy, shareFile } from './shared-files';
 import { mendedPrefix, removeAbandoned } from './unfinished-folder';
 
 /**
- * Loads a graph by its path, so that its external weights are found and never read into our memory, where more than 2 GiB of them
- * do not fit. A graph that must be changed, or whose weights are behind links, is placed in a
+ * Loads a graph by its path, so that its external weights are found and never read into our memory, where more than 2
+ * GiB of them do not fit. A graph that must be changed, or whose weights are behind links, is placed in a
  * folder of its own for that moment, mended, with its weights as hard links.
- * @param cacheDir where that folder is made if it can be: best on the model's device, because links do not lead to another
+ * @param cacheDir where that folder is made if it can be: best on the model's device, because links
+ * do not lead to another
  */
 export function graphLoader(graph: GraphFile, cacheDir: string | undefined): CreateSession {
   const { path, externalFiles, hasRepeatedNames, hasScalarTimestep, linksOutside } = graph;

@@ -19,7 +19,9 @@ export const defaultsFile = 'darkroom.json';
 /** What a request may ask for, and so what a default may be. */
 export const defaultsRange = { steps: { min: 1, max: 50 }, cfg: { min: 1, max: 20 } } as const;
 
-/** @throws ModelFolderError if the folder's `darkroom.json` is not what it should be; without one there are no defaults */
+/**
+ * @throws ModelFolderError if the folder's `darkroom.json` is not what it should be; without one there are no defaults
+ */
 export async function readModelDefaults(folder: string): Promise<ModelDefaults> {
   const file = join(folder, defaultsFile);
   const json = (await readJsonFile(file, { optional: true })) ?? {};

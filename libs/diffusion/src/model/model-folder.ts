@@ -30,13 +30,16 @@ export interface ModelFolder {
   preview: LatentRgbMap | undefined;
 }
 
-/** Pipeline class names in diffusers, old and new, and optimum for Stable Diffusion 1.x and 2.x; their weights are the same. */
+/**
+ * Pipeline class names in diffusers, old and new, and optimum for Stable Diffusion 1.x and 2.x;
+ * their weights are the same.
+ */
 const pipelineClasses = /^(Onnx|ORT)?(StableDiffusion|LatentConsistencyModel)(Onnx|Img2Img|Inpaint)?Pipeline(Legacy)?$/;
 
 /**
- * Reads a folder in diffusers' or optimum's ONNX layout: `text_encoder`, `unet` and `vae_decoder` with a graph each, `tokenizer`,
- * `scheduler/scheduler_config.json`. On a CUDA device a part's graph is `model_cuda.onnx` if it exists beside the plain
- * `model.onnx`. A part with a single `.onnx` file of another name uses that.
+ * Reads a folder in diffusers' or optimum's ONNX layout: `text_encoder`, `unet` and `vae_decoder` with a graph each,
+ * `tokenizer`, `scheduler/scheduler_config.json`. On a CUDA device a part's graph is `model_cuda.onnx` if it exists
+ * beside the plain `model.onnx`. A part with a single `.onnx` file of another name uses that.
  * @throws ModelFolderError naming the file that is missing or wrong
  */
 export async function readModelFolder(path: string, device: Device): Promise<ModelFolder> {
@@ -77,7 +80,10 @@ export async function readModelFolder(path: string, device: Device): Promise<Mod
 /** The largest edge of latents or pictures that a configuration may name: far more than any model was trained on. */
 const largestSize = 4096;
 
-/** Values that pictures depend on and that no graph contradicts. diffusers leaves null what does not apply, and may give two edges. */
+/**
+ * Values that pictures depend on and that no graph contradicts. diffusers leaves null what does not apply,
+ * and may give two edges.
+ */
 function checkValues(file: string, { sample_size: size, scaling_factor: factor }: JsonObject): void {
   const isSize = (edge: unknown): boolean => Number.isInteger(edge) && Number(edge) >= 1 && Number(edge) <= largestSize;
   const isMissing = (value: unknown): boolean => value === undefined || value === null;

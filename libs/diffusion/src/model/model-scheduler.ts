@@ -15,8 +15,8 @@ import { readTextFile } from './json-file';
 const fileOf = (folder: string): string => join(folder, 'scheduler', 'scheduler_config.json');
 
 /**
- * A folder's `scheduler_config.json`, with the training parameters that every scheduler needs checked. Whether the model's own
- * scheduler can draw is left open, because requests may name another.
+ * A folder's `scheduler_config.json`, with the training parameters that every scheduler needs checked. Whether the
+ * model's own scheduler can draw is left open, because requests may name another.
  * @throws ModelFolderError if it is missing, or no scheduler can draw with it
  */
 export async function readModelScheduler(folder: string): Promise<SchedulerJson> {

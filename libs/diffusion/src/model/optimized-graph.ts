@@ -13,13 +13,13 @@ import { isUnfinished, partMark, removeAbandoned } from './unfinished-folder';
 /** Opens a graph with the given options. */
 export type CreateSession = (options: InferenceSession.SessionOptions) => Promise<InferenceSession>;
 
-/** An entry that was not used for so long is deleted: it may be of another version of ONNX Runtime, or of another processor. */
+/** An entry that was not used for 30 days is deleted: it may be of another version of ONNX Runtime or processor. */
 const unusedMs = 30 * 24 * 60 * 60 * 1000;
 
 /**
- * Opens the optimised form of a graph from a cache folder, or creates it there. An entry is valid for one execution provider, one
- * state of the graph's files, under whatever name they are linked, one version of ONNX Runtime and one kind of processor; it is made
- * again when it is damaged.
+ * Opens the optimised form of a graph from a cache folder, or creates it there. An entry is valid for one execution
+ * provider, one state of the graph's files, under whatever name they are linked, one version of ONNX Runtime and one
+ * kind of processor; it is made again when it is damaged.
  * @param create opens the graph itself
  */
 export async function openOptimized(
@@ -44,7 +44,8 @@ export async function openOptimized(
     part = await mkdtemp(`${entry}${partMark}`);
     session = await create(writingTo(part, provider, options));
   } catch {
-    // A full or read-only disk must not keep a model from loading; if the graph itself is at fault, opening it fails too.
+    // A full or read-only disk must not keep a model from loading; if the graph itself is at
+    // fault, opening it fails too.
     if (part) await rm(part, { recursive: true, force: true });
     return create(options);
   }
@@ -77,7 +78,10 @@ async function keep(part: string, entry: string, origin: GraphOrigin): Promise<v
   }
 }
 
-/** Deletes entries whose graphs are gone or have changed, those that nobody used for long, and what a process that died has left. */
+/**
+ * Deletes entries whose graphs are gone or have changed, those that nobody used for long, and what a
+ * process that died has left.
+ */
 async function prune(folder: string): Promise<void> {
   await removeAbandoned(folder);
   for (const name of await readdir(folder)) {
@@ -104,7 +108,8 @@ function writingTo(
         // Weights go to a separate file, because a graph may not exceed 2 GB.
         optimized_model_external_initializers_file_name: 'weights.bin',
         optimized_model_external_initializers_min_size_in_bytes: '1024',
-        // As the processor's kernels arrange them, so that loading need not: a quarter more disk for a quarter less time.
+        // As the processor's kernels arrange them, so that loading need not: a quarter more disk
+        // for a quarter less time.
         ...(provider === 'cpu' && { save_external_prepacked_constant_initializers: '1' }),
       },
     },

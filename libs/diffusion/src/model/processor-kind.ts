@@ -1,7 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 
-/** The fields of /proc/cpuinfo by which kernels are chosen: those of x86, of ARM, and of the other processors of Linux. */
+/**
+ * The fields of /proc/cpuinfo by which kernels are chosen: those of x86, of ARM, and of the other processors of Linux.
+ */
 const fields = new Set([
   'vendor_id',
   'cpu family',
@@ -22,8 +24,9 @@ const fields = new Set([
 ]);
 
 /**
- * Equal for processors on which ONNX Runtime chooses the same kernels, and so arranges weights alike. Virtual machines often have
- * one name for processors with different instructions, so it has the instructions where the system tells them.
+ * Equal for processors on which ONNX Runtime chooses the same kernels, and so arranges weights alike. Virtual
+ * machines often have one name for processors with different instructions, so it has the instructions where
+ * the system tells them.
  */
 export async function processorKind(): Promise<string[]> {
   const cpuinfo = await readFile('/proc/cpuinfo', 'utf8').catch(() => '');

@@ -11,8 +11,8 @@ const unlinkable = ['EXDEV', 'EPERM', 'EACCES', 'EMLINK', 'ENOTSUP'];
 export const placeCopy: PlaceCopy = (from, to) => copyFile(from, to, constants.COPYFILE_FICLONE);
 
 /**
- * Places a model's file under another name as a hard link: ONNX Runtime rejects external data behind a symbolic link or outside
- * the model's folder, but accepts a hard link. If linking fails, `copy` places the file.
+ * Places a model's file under another name as a hard link: ONNX Runtime rejects external data behind a symbolic link or
+ * outside the model's folder, but accepts a hard link. If linking fails, `copy` places the file.
  */
 export async function shareFile(from: string, to: string, copy: PlaceCopy): Promise<void> {
   const source = await realpath(from);

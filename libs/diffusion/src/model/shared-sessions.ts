@@ -6,8 +6,8 @@ interface Shared {
 }
 
 /**
- * Sessions of one device that several models use: a Fine-Tune changes some parts of its base, and has the others in common with it.
- * A session is released with the last model that uses it.
+ * Sessions of one device that several models use: a Fine-Tune changes some parts of its base, and has the others in
+ * common with it. A session is released with the last model that uses it.
  */
 export class SharedSessions {
   private readonly sessions = new Map<string, Shared>();

@@ -34,8 +34,8 @@ export class ExternalDataWriter {
 }
 
 /**
- * Writes `model.onnx` into a folder that already has the base's external files. Changed weights go to a new file beside it;
- * weights inside the base's own `model.onnx` are read from there, through a link with another name.
+ * Writes `model.onnx` into a folder that already has the base's external files. Changed weights go to a new file beside
+ * it; weights inside the base's own `model.onnx` are read from there, through a link with another name.
  * @param share places a file of the base under another name
  * @param change appends the changed weights, and returns their positions by initializer
  * @param stale names of values whose recorded shapes and types are no longer true

@@ -28,8 +28,8 @@ export class OnnxModelError extends Error {
 }
 
 /**
- * The parts of an ONNX model that a merge needs, read without loading its weights. It can write the model again with some weights
- * in other places; everything else is copied byte for byte.
+ * The parts of an ONNX model that a merge needs, read without loading its weights. It can write the model again with
+ * some weights in other places; everything else is copied byte for byte.
  */
 export class OnnxModel {
   readonly initializers = new Map<string, OnnxInitializer>();

@@ -34,14 +34,18 @@ export const elementBytes: Record<number, number | undefined> = {
   16: 2,
 };
 
-/** A range of the model file, or of the file at `location` beside it. Without `end` it extends to the end of that file. */
+/**
+ * A range of the model file, or of the file at `location` beside it. Without `end` it extends to the end of that file.
+ */
 interface DataSpan {
   location?: string;
   begin: number;
   end?: number;
 }
 
-/** A constant of the graph, and the position of its little-endian values; `data` is undefined if we cannot read them. */
+/**
+ * A constant of the graph, and the position of its little-endian values; `data` is undefined if we cannot read them.
+ */
 export interface OnnxInitializer {
   name: string;
   dims: number[];
@@ -86,7 +90,9 @@ export const SHAPE = { dim: 1 };
 const DIM = { value: 1 };
 const ENTRY = { key: 1, value: 2 };
 const TENSOR = { dims: 1, dataType: 2, floatData: 4, name: 8, rawData: 9, externalData: 13, dataLocation: 14 };
-/** float_data, int32_data, string_data, int64_data, raw_data, double_data, uint64_data, external_data, data_location. */
+/**
+ * float_data, int32_data, string_data, int64_data, raw_data, double_data, uint64_data, external_data, data_location.
+ */
 const TENSOR_VALUES = [4, 5, 6, 7, 9, 10, 11, 13, 14];
 
 export function countOf(dims: readonly number[]): number {
@@ -123,8 +129,8 @@ export function readValueInfo(source: ByteSource, message: Field): string {
 }
 
 /**
- * The lengths of the axes of the tensor that a ValueInfoProto describes, each undefined where it is free; undefined if nothing is said
- * of its axes.
+ * The lengths of the axes of the tensor that a ValueInfoProto describes, each undefined where it is free; undefined if
+ * nothing is said of its axes.
  */
 export function readShape(source: ByteSource, message: Field): (number | undefined)[] | undefined {
   const inside = (fields: readonly Field[], number: number): Field[] =>

@@ -5,7 +5,9 @@ export class ProtobufError extends Error {
   override name = 'ProtobufError';
 }
 
-/** One field of a message. `tagBegin` to `end` is the whole field; `begin` to `end` is its value without tag and length. */
+/**
+ * One field of a message. `tagBegin` to `end` is the whole field; `begin` to `end` is its value without tag and length.
+ */
 export interface Field {
   number: number;
   wire: 'varint' | 'fixed64' | 'bytes' | 'fixed32';

@@ -8,14 +8,17 @@ import type { Field } from './protobuf';
 
 const TIMESTEP = 'timestep';
 
-/** Whether the graph takes one number as the timestep of all rows, and could take one for each if it did not make a list of it. */
+/**
+ * Whether the graph takes one number as the timestep of all rows, and could take one for each if it did
+ * not make a list of it.
+ */
 export function hasScalarTimestep({ inputShapes, nodes }: OnnxModel): boolean {
   return inputShapes.get(TIMESTEP)?.length === 0 && unsqueezed(nodes) !== undefined;
 }
 
 /**
- * A copy of such a graph that takes a timestep per row, as optimum's exports do not: the operators that make a list of the one
- * number become identities. Shapes noted for values in between are left out, because they hold no longer.
+ * A copy of such a graph that takes a timestep per row, as optimum's exports do not: the operators that make a list of
+ * the one number become identities. Shapes noted for values in between are left out, because they hold no longer.
  */
 export function withTimestepPerRow(model: Buffer): Buffer<ArrayBuffer> {
   return editedGraph(model, (graph, { source, copy, within }) => {

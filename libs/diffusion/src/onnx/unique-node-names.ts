@@ -4,8 +4,8 @@ import { bytesField, readText } from './protobuf';
 import type { Field } from './protobuf';
 
 /**
- * Copies an ONNX model and makes repeated node names unique. A node's name is only a label, and PyTorch's exporter writes the
- * same one twice when it traces a wrapper, but ONNX Runtime refuses to load such a graph.
+ * Copies an ONNX model and makes repeated node names unique. A node's name is only a label, and PyTorch's exporter
+ * writes the same one twice when it traces a wrapper, but ONNX Runtime refuses to load such a graph.
  */
 export function withUniqueNodeNames(model: Buffer): Buffer<ArrayBuffer> {
   const seen = new Set<string>();

@@ -22,7 +22,8 @@ export function traceWeights(model: OnnxModel): (value: string | undefined) => W
   return (value) => {
     const names: string[] = [];
     let transposes = 0;
-    // In a malformed graph the chain may be a cycle, so it is followed for at most as many steps as the graph has nodes.
+    // In a malformed graph the chain may be a cycle, so it is followed for at most as many steps
+    // as the graph has nodes.
     for (let i = 0; value !== undefined && i <= model.nodes.length; i++) {
       names.unshift(value);
       const initializer = model.initializers.get(value);

@@ -40,8 +40,9 @@ export interface ModelFacts {
 /** diffusers' own default for `OnnxStableDiffusionPipeline`, whose folders need not say. */
 const defaultNativeSize = 512;
 /**
- * For folders that do not say: the default of diffusers' `AutoencoderKL`, which every Stable Diffusion 1.x and 2.x has. Source: the
- * reciprocal of the deviation of its VAE's latents (Rombach et al., "High-Resolution Image Synthesis with Latent Diffusion Models").
+ * For folders that do not say: the default of diffusers' `AutoencoderKL`, which every Stable Diffusion 1.x and 2.x has.
+ * Source: the reciprocal of the deviation of its VAE's latents (Rombach et al., "High-Resolution Image Synthesis with
+ * Latent Diffusion Models").
  */
 const defaultScalingFactor = 0.18215;
 

@@ -13,7 +13,10 @@ export interface ModelWidths {
   decoderChannels: number;
 }
 
-/** Read from the configurations, so that it is known before a model is loaded; those of Stable Diffusion 1.x where they do not say. */
+/**
+ * Read from the configurations, so that it is known before a model is loaded; those of Stable Diffusion 1.x
+ * where they do not say.
+ */
 export function modelWidths({ unet, vaeDecoder }: Pick<ModelFolder['configs'], 'unet' | 'vaeDecoder'>): ModelWidths {
   const levels = numbers(unet.block_out_channels) ?? [320, 640, 1280, 1280];
   const decoderLevels = numbers(vaeDecoder.block_out_channels) ?? [128, 256, 512, 512];

@@ -9,12 +9,18 @@ import type { Trajectory } from './trajectory';
 /** Sizes and prompt lengths whose inputs are kept for the next step. */
 const keptBatches = 4;
 
-/** Equal for pictures of one size and prompt length, whose rows a call takes equally long for, and equal memory, at any timestep. */
+/**
+ * Equal for pictures of one size and prompt length, whose rows a call takes equally long for, and equal
+ * memory, at any timestep.
+ */
 export function kindOf({ shape, prompt }: Pick<Trajectory, 'shape' | 'prompt'>): string {
   return [...shape, prompt.tokens].join('x');
 }
 
-/** Moves pictures on and decodes them, by one U-Net and one decoder. A picture may go from one renderer of a model to another between two steps. */
+/**
+ * Moves pictures on and decodes them, by one U-Net and one decoder. A picture may go from one renderer of a model to
+ * another between two steps.
+ */
 export class Renderer {
   private readonly batches = new Map<string, RowBatch>();
 

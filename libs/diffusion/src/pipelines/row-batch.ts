@@ -3,8 +3,8 @@ import type { Unet, UnetBatch } from '../unet/unet';
 import type { Trajectory } from './trajectory';
 
 /**
- * Pictures of one size and prompt length that share calls of the U-Net, whoever asked for them. They may join and leave between two
- * steps: only the embeddings of rows that changed hands are copied.
+ * Pictures of one size and prompt length that share calls of the U-Net, whoever asked for them. They may join and leave
+ * between two steps: only the embeddings of rows that changed hands are copied.
  */
 export class RowBatch {
   private batch: UnetBatch | undefined;
@@ -21,7 +21,10 @@ export class RowBatch {
     private readonly hiddenWidth: number,
   ) {}
 
-  /** Moves each picture on by one step. If the U-Net fails, none has moved; if a scheduler fails, that picture is spoilt. */
+  /**
+   * Moves each picture on by one step. If the U-Net fails, none has moved; if a scheduler fails,
+   * that picture is spoilt.
+   */
   step(trajectories: readonly Trajectory[]): Promise<void> {
     const step = this.running.then(() => this.advance(trajectories));
     this.running = step.catch(() => undefined);
@@ -52,7 +55,7 @@ export class RowBatch {
     }
   }
 
-  /** Inputs with room for so many rows: for the next power of two, so that one more picture seldom needs others. */
+  /** Inputs with room for these rows: for the next power of two, so that one more picture seldom needs new inputs. */
   private batchOf(rows: number): UnetBatch {
     const capacity = 2 ** Math.ceil(Math.log2(rows));
     if (this.batch && capacity <= this.capacity && this.capacity <= 4 * capacity) return this.batch;

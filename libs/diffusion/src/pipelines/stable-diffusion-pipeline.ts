@@ -23,8 +23,9 @@ import { Trajectory } from './trajectory';
 import { RequestError } from '../request-error';
 
 /**
- * Text to image with any Stable Diffusion 1.x or 2.x ONNX folder. `generate` draws a request from start to end; `prepare`, `step` and
- * `decode` are its parts, for callers that interleave requests. Source: `StableDiffusionPipeline` of diffusers.
+ * Text to image with any Stable Diffusion 1.x or 2.x ONNX folder. `generate` draws a request from start to end;
+ * `prepare`, `step` and `decode` are its parts, for callers that interleave requests. Source:
+ * `StableDiffusionPipeline` of diffusers.
  */
 export class StableDiffusionPipeline {
   readonly facts: ModelFacts;
@@ -84,7 +85,10 @@ export class StableDiffusionPipeline {
     });
   }
 
-  /** Pictures with the same group may share a call of the U-Net: one size, one prompt length and, where the graph has one timestep for all rows, one timestep. */
+  /**
+   * Pictures with the same group may share a call of the U-Net: one size, one prompt length and, where the graph has
+   * one timestep for all rows, one timestep.
+   */
   groupOf(picture: Pick<Trajectory, 'shape' | 'prompt' | 'timestep'>): string {
     return this.renderer.groupOf(picture);
   }
@@ -106,8 +110,8 @@ export class StableDiffusionPipeline {
   }
 
   /**
-   * What a picture will look like, from the U-Net's last prediction and without the VAE: one pixel for one position of the latents,
-   * in the model's colours if its folder has a `preview.json`.
+   * What a picture will look like, from the U-Net's last prediction and without the VAE: one pixel for one position of
+   * the latents, in the model's colours if its folder has a `preview.json`.
    * @throws NotFiniteError if it has no more picture to become
    */
   preview(trajectory: Trajectory): RgbImage {
@@ -116,7 +120,10 @@ export class StableDiffusionPipeline {
     return previewLatents(latents, trajectory.shape, this.parts.preview);
   }
 
-  /** @throws AbortError if `hooks.signal` was aborted; @throws RequestError as `prepare` does, NotFiniteError as `decode` does */
+  /**
+   * @throws AbortError if `hooks.signal` was aborted;
+   * @throws RequestError as `prepare` does, NotFiniteError as `decode` does
+   */
   async generate(request: TextToImageRequest, hooks: GenerateHooks = {}): Promise<GeneratedImages> {
     const check = () => {
       if (hooks.signal?.aborted) throw new AbortError();

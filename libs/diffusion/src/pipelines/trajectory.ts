@@ -8,13 +8,16 @@ export interface PromptEmbedding {
   readonly chunks: number;
   /** Tokens of a row: all chunks one after the other. */
   readonly tokens: number;
-  /** [tokens, hidden width] of each row of a picture: the negative prompt and the prompt, or without guidance the prompt alone. */
+  /**
+   * [tokens, hidden width] of each row of a picture: the negative prompt and the prompt, or without
+   * guidance the prompt alone.
+   */
   readonly rows: readonly Float32Array[];
 }
 
 /**
- * One picture on its way from noise to latents. It has its own scheduler, generator, step and guidance, so it does not matter
- * which others share its calls of the U-Net, nor at which step they are.
+ * One picture on its way from noise to latents. It has its own scheduler, generator, step and guidance, so it does not
+ * matter which others share its calls of the U-Net, nor at which step they are.
  */
 export class Trajectory {
   /** Steps done. */
@@ -54,7 +57,10 @@ export class Trajectory {
     return this.remainingSteps === 0;
   }
 
-  /** Whether a step failed on the way: its scheduler may have noted the prediction or drawn noise, so that it cannot be repeated. */
+  /**
+   * Whether a step failed on the way: its scheduler may have noted the prediction or drawn noise, so that
+   * it cannot be repeated.
+   */
   get isSpoilt(): boolean {
     return this.isMoving;
   }

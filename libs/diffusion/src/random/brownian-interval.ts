@@ -17,10 +17,10 @@ interface Interval {
 }
 
 /**
- * A Brownian motion that is the same wherever and in whatever order it is asked for: halving the interval down to the asked
- * times gives each half the noise of a seed of its own.
- * Source: torchsde's BrownianInterval with `halfway_tree`, as diffusers' BrownianTreeNoiseSampler uses it; Li et al., "Scalable
- * Gradients for Stochastic Differential Equations" (2020), section 4.
+ * A Brownian motion that is the same wherever and in whatever order it is asked for: halving the interval down to the
+ * asked times gives each half the noise of a seed of its own.
+ * Source: torchsde's BrownianInterval with `halfway_tree`, as diffusers' BrownianTreeNoiseSampler uses it; Li et al.,
+ * "Scalable Gradients for Stochastic Differential Equations" (2020), section 4.
  */
 export class BrownianInterval {
   private readonly top: Interval;

@@ -6,8 +6,8 @@ const half = block / 2;
 const twoPi = Math.fround(2 * Math.PI);
 
 /**
- * Normal noise with torch's numbers: equal to `torch.Generator().manual_seed(seed)` on the CPU with `torch.randn` in float32,
- * within 1e-6. As in torch, the order and the sizes of the draws matter.
+ * Normal noise with torch's numbers: equal to `torch.Generator().manual_seed(seed)` on the CPU with `torch.randn` in
+ * float32, within 1e-6. As in torch, the order and the sizes of the draws matter.
  * Source: ATen/native/cpu/DistributionTemplates.h and ATen/core/DistributionsHelper.h.
  */
 export class Generator {
@@ -25,7 +25,10 @@ export class Generator {
     return size < block ? this.fewNormals(size) : this.manyNormals(size);
   }
 
-  /** Fewer than 16: one by one in double precision; the second value of a pair is kept for the next draw, whatever its size. */
+  /**
+   * Fewer than 16: one by one in double precision; the second value of a pair is kept for the next
+   * draw, whatever its size.
+   */
   private fewNormals(size: number): Float32Array {
     const values = new Float32Array(size);
     for (let i = 0; i < size; i++) {
@@ -42,7 +45,10 @@ export class Generator {
     return values;
   }
 
-  /** 16 or more: uniform values first, transformed in blocks of 16; a tail shorter than a block draws the last 16 values again. */
+  /**
+   * 16 or more: uniform values first, transformed in blocks of 16; a tail shorter than a block draws
+   * the last 16 values again.
+   */
   private manyNormals(size: number): Float32Array {
     const values = new Float32Array(size);
     this.fillUniform24(values, 0);

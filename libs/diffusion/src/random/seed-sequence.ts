@@ -1,8 +1,8 @@
 const wordSize = 2 ** 32;
 
 /**
- * numpy's `SeedSequence(entropy, spawn_key=spawnKey, pool_size=poolSize).generate_state(count)`: seeds that are independent for
- * every spawn key.
+ * numpy's `SeedSequence(entropy, spawn_key=spawnKey, pool_size=poolSize).generate_state(count)`: seeds that are
+ * independent for every spawn key.
  * Source: numpy/random/bit_generator.pyx, after M. E. O'Neill, "Developing a seed_seq Alternative" (2015).
  * @param entropy an integer from 0 to 2^53 - 1, as are those of the spawn key
  */

@@ -33,13 +33,16 @@ export interface SafetensorsHeader {
   metadata: Map<string, string>;
 }
 
-/** A full Stable Diffusion checkpoint needs about 150 KB, a LoRA whose metadata lists its training images several MB. */
+/**
+ * A full Stable Diffusion checkpoint needs about 150 KB, a LoRA whose metadata lists its training images several MB.
+ */
 const MAX_HEADER_BYTES = 8 * 1024 * 1024;
 
 /**
- * Reads the header of a safetensors file and checks that the tensors fill the file without gap or overlap. No tensor is read; the
- * limited length of the header bounds the work.
- * Layout: 8 bytes little-endian header length, the JSON header, the tensors' bytes (https://github.com/huggingface/safetensors).
+ * Reads the header of a safetensors file and checks that the tensors fill the file without gap or overlap. No tensor is
+ * read; the limited length of the header bounds the work.
+ * Layout: 8 bytes little-endian header length, the JSON header, the tensors' bytes
+ * (https://github.com/huggingface/safetensors).
  * @throws SafetensorsError if the file is not well-formed.
  */
 export function readSafetensorsHeader(source: ByteSource): SafetensorsHeader {

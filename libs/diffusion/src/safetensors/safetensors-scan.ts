@@ -21,8 +21,9 @@ interface Scope {
 }
 
 /**
- * Scans a header before it is parsed, so that a hostile one cannot make the parser expensive: it limits the depth, the keys and
- * the lists, and rejects repeated keys, of which JSON.parse would silently keep the last. The text need not be JSON.
+ * Scans a header before it is parsed, so that a hostile one cannot make the parser expensive: it limits the
+ * depth, the keys and the lists, and rejects repeated keys, of which JSON.parse would silently keep the last. The
+ * text need not be JSON.
  * @throws SafetensorsError
  */
 export function scanHeader(text: string): void {

@@ -27,7 +27,9 @@ type SafetensorsArray = InstanceType<(typeof arrays)[SafetensorsDtype]>;
 /** Values are read in pieces of this size, which bounds memory whatever the tensor's size. */
 const PIECE_BYTES = 4 * 1024 * 1024;
 
-/** The values of one tensor, row-major; F16 and BF16 as their bits. @throws SafetensorsError if the file became shorter. */
+/**
+ * The values of one tensor, row-major; F16 and BF16 as their bits. @throws SafetensorsError if the file became shorter.
+ */
 export function readArray(source: ByteSource, { dtype, begin, end }: SafetensorsInfo): SafetensorsArray {
   return new arrays[dtype](copy(source, begin, end).buffer);
 }

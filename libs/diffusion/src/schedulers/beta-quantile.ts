@@ -1,4 +1,7 @@
-/** Both parameters of the beta distribution that noise levels follow. Source: Lee et al., "Beta Sampling is All You Need" (2024). */
+/**
+ * Both parameters of the beta distribution that noise levels follow. Source: Lee et al., "Beta Sampling
+ * is All You Need" (2024).
+ */
 const shape = 0.6;
 
 /** log of B(0.6, 0.6) = Gamma(0.6)^2 / Gamma(1.2). */

@@ -11,9 +11,10 @@ import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
 const fewSteps = 15;
 
 /**
- * Diffusion exponential integrator sampler of order one to three, multistep, with polynomials in the logarithm of rho = sigma / alpha.
- * Source: Zhang and Chen, "Fast Sampling of Diffusion Models with Exponential Integrator" (2023), section 3.3; diffusers'
- * DEISMultistepScheduler.
+ * Diffusion exponential integrator sampler of order one to three, multistep, with polynomials in the logarithm
+ * of rho = sigma / alpha.
+ * Source: Zhang and Chen, "Fast Sampling of Diffusion Models with Exponential Integrator" (2023), section 3.3;
+ * diffusers' DEISMultistepScheduler.
  */
 export class DeisMultistepScheduler extends BaseScheduler {
   static readonly parameters: SchedulerParameters = {
@@ -82,7 +83,9 @@ export class DeisMultistepScheduler extends BaseScheduler {
   }
 }
 
-/** The integral over rho, from exp(start) to exp(end), of Lagrange's basis polynomial k, at most quadratic, in log(rho). */
+/**
+ * The integral over rho, from exp(start) to exp(end), of Lagrange's basis polynomial k, at most quadratic, in log(rho).
+ */
 function basisIntegral(places: readonly number[], k: number, start: number, end: number): number {
   const others = places.filter((_, j) => j !== k);
   const scale = others.reduce((product, place) => product * (places[k] - place), 1);

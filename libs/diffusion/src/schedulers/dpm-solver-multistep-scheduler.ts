@@ -12,9 +12,10 @@ import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
 const fewSteps = 15;
 
 /**
- * DPM-Solver and DPM-Solver++ of order one to three, multistep, as an ordinary or (`sde-`) as a stochastic differential equation.
- * Source: Lu et al., "DPM-Solver++: Fast Solver for Guided Sampling of Diffusion Probabilistic Models" (2022), equation 9 and
- * algorithm 2; diffusers' DPMSolverMultistepScheduler.
+ * DPM-Solver and DPM-Solver++ of order one to three, multistep, as an ordinary or (`sde-`) as a stochastic
+ * differential equation.
+ * Source: Lu et al., "DPM-Solver++: Fast Solver for Guided Sampling of Diffusion Probabilistic Models" (2022), equation
+ * 9 and algorithm 2; diffusers' DPMSolverMultistepScheduler.
  */
 export class DpmSolverMultistepScheduler extends DpmSolverScheduler {
   static readonly parameters: SchedulerParameters = {

@@ -7,7 +7,10 @@ import { noise, picture } from './prediction';
 import type { StepOptions } from './scheduler';
 import type { SchedulerConfig } from './scheduler-config';
 
-/** What the multistep and the singlestep DPM solvers have in common: their noise levels, and what they keep of earlier steps. */
+/**
+ * What the multistep and the singlestep DPM solvers have in common: their noise levels, and what they
+ * keep of earlier steps.
+ */
 export abstract class DpmSolverScheduler extends BaseScheduler {
   override readonly usesNoise: boolean;
   protected readonly form: SolverForm;

@@ -15,9 +15,9 @@ const timeOf = (sigma: number) => fround(-fround(Math.log(sigma)));
 const sigmaOf = (time: number) => fround(Math.exp(-time));
 
 /**
- * DPM-Solver++ of second order as a stochastic differential equation, singlestep. The noise is a Brownian motion over the noise
- * level, so that it does not depend on the number of steps. Its seed is the configuration's `noise_sampler_seed`; where there is
- * none, diffusers draws one at random, and we take the picture's.
+ * DPM-Solver++ of second order as a stochastic differential equation, singlestep. The noise is a Brownian motion over
+ * the noise level, so that it does not depend on the number of steps. Its seed is the configuration's
+ * `noise_sampler_seed`; where there is none, diffusers draws one at random, and we take the picture's.
  * Source: Katherine Crowson's k-diffusion, sample_dpmpp_sde; diffusers' DPMSolverSDEScheduler.
  */
 export class DpmSolverSdeScheduler extends TwoCallScheduler {

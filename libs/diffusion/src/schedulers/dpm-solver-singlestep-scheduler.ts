@@ -7,10 +7,10 @@ import { dynamicThresholding } from './scheduler-config';
 import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
 
 /**
- * DPM-Solver and DPM-Solver++ of order one to three, singlestep: the steps come in groups of one, two or three, and each starts at
- * the sample of its group's beginning.
- * Source: Lu et al., "DPM-Solver++: Fast Solver for Guided Sampling of Diffusion Probabilistic Models" (2022), algorithm 1;
- * diffusers' DPMSolverSinglestepScheduler.
+ * DPM-Solver and DPM-Solver++ of order one to three, singlestep: the steps come in groups of one, two or three, and
+ * each starts at the sample of its group's beginning.
+ * Source: Lu et al., "DPM-Solver++: Fast Solver for Guided Sampling of Diffusion Probabilistic Models" (2022),
+ * algorithm 1; diffusers' DPMSolverSinglestepScheduler.
  */
 export class DpmSolverSinglestepScheduler extends DpmSolverScheduler {
   static readonly parameters: SchedulerParameters = {
@@ -70,7 +70,10 @@ export class DpmSolverSinglestepScheduler extends DpmSolverScheduler {
     return previous;
   }
 
-  /** The place of each step in its group. Without `lower_order_final` all groups are whole, which not every number of steps allows. */
+  /**
+   * The place of each step in its group. Without `lower_order_final` all groups are whole, which not every
+   * number of steps allows.
+   */
   private ordersOf(steps: number): number[] {
     const { solverOrder: most, finalSigmasType, lowerOrderFinal } = this.config;
     const orders = Array.from({ length: steps }, (_, i) => (i % most) + 1);

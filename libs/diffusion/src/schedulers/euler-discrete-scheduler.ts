@@ -4,8 +4,8 @@ import { SigmaScheduler } from './sigma-scheduler';
 
 /**
  * Euler's method over the noise level.
- * Source: Karras et al., "Elucidating the Design Space of Diffusion-Based Generative Models" (2022), algorithm 2 without
- * churn and correction; diffusers' EulerDiscreteScheduler.
+ * Source: Karras et al., "Elucidating the Design Space of Diffusion-Based Generative Models" (2022), algorithm 2
+ * without churn and correction; diffusers' EulerDiscreteScheduler.
  */
 export class EulerDiscreteScheduler extends SigmaScheduler {
   static readonly parameters: SchedulerParameters = {

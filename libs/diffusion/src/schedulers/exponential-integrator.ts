@@ -3,14 +3,18 @@ import { SchedulerError } from './scheduler';
 import type { SchedulerConfig } from './scheduler-config';
 
 /**
- * One step of a DPM solver: the exact solution of the linear part of the equation, and weights for the part that the U-Net gives,
- * as a polynomial in lambda through its outputs. The four forms of the equation differ in three numbers only.
- * Source: Lu et al., "DPM-Solver" (2022), equations 3.4 and 3.7, and "DPM-Solver++" (2022), equations 8, 9 and appendix B.
+ * One step of a DPM solver: the exact solution of the linear part of the equation, and weights for the part
+ * that the U-Net gives, as a polynomial in lambda through its outputs. The four forms of the equation differ
+ * in three numbers only.
+ * Source: Lu et al., "DPM-Solver" (2022), equations 3.4 and 3.7, and "DPM-Solver++" (2022),
+ * equations 8, 9 and appendix B.
  */
 export interface ExponentialStep {
   /** Factor of the sample at the start of the step. */
   sampleWeight: number;
-  /** Weights of the polynomial's value, first and second derivative at the start of the step, in lengths of the step. */
+  /**
+   * Weights of the polynomial's value, first and second derivative at the start of the step, in lengths of the step.
+   */
   constant: number;
   linear: number;
   quadratic: number;

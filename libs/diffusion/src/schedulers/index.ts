@@ -111,8 +111,9 @@ const named: Readonly<Record<SchedulerName, SchedulerJson>> = {
 };
 
 /**
- * A scheduler for one image of a model. With a name it is that scheduler with the model's own training parameters (betas,
- * prediction type, offsets), as diffusers' `X.from_config(pipe.scheduler.config)`; without a name it is the model's own.
+ * A scheduler for one image of a model. With a name it is that scheduler with the model's own training
+ * parameters (betas, prediction type, offsets), as diffusers' `X.from_config(pipe.scheduler.config)`; without a
+ * name it is the model's own.
  * @throws SchedulerError when the class is unknown or a value is wrong.
  */
 export function createScheduler(name: SchedulerName | undefined, config: SchedulerJson): Scheduler {
@@ -132,8 +133,8 @@ export function schedulerNameOf(config: SchedulerJson): SchedulerName | undefine
 }
 
 /**
- * The configuration as diffusers' StableDiffusionPipeline corrects it when it loads a model: these models were trained with
- * timesteps starting at 1, and their latents are not limited to -1..1.
+ * The configuration as diffusers' StableDiffusionPipeline corrects it when it loads a model: these models were trained
+ * with timesteps starting at 1, and their latents are not limited to -1..1.
  */
 export function stableDiffusionConfig(config: SchedulerJson): SchedulerJson {
   return { ...config, steps_offset: 1, clip_sample: false };

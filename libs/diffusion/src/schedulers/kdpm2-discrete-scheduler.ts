@@ -21,10 +21,10 @@ interface MidpointStep {
 }
 
 /**
- * The midpoint method over the noise level (DPM-Solver-2 of Karras et al.): a trial to the middle, then the whole step with the
- * derivative there.
- * Source: Karras et al., "Elucidating the Design Space of Diffusion-Based Generative Models" (2022), algorithm 2 with the
- * parameters of table 1; Katherine Crowson's k-diffusion, sample_dpm_2; diffusers' KDPM2DiscreteScheduler.
+ * The midpoint method over the noise level (DPM-Solver-2 of Karras et al.): a trial to the middle, then the whole step
+ * with the derivative there.
+ * Source: Karras et al., "Elucidating the Design Space of Diffusion-Based Generative Models" (2022), algorithm 2 with
+ * the parameters of table 1; Katherine Crowson's k-diffusion, sample_dpm_2; diffusers' KDPM2DiscreteScheduler.
  */
 export class Kdpm2DiscreteScheduler extends TwoCallScheduler {
   static readonly parameters: SchedulerParameters = {
@@ -89,8 +89,8 @@ export class Kdpm2AncestralDiscreteScheduler extends Kdpm2DiscreteScheduler {
   override readonly usesNoise = true;
 
   /**
-   * Splits the next noise level into the target of the line and the added noise: next^2 = to^2 + up^2. The two squares differ so
-   * little at the end of a run that rounding to float32 is visible there.
+   * Splits the next noise level into the target of the line and the added noise: next^2 = to^2 + up^2. The two squares
+   * differ so little at the end of a run that rounding to float32 is visible there.
    */
   protected override midpointStep(from: number, next: number): MidpointStep {
     const [from2, next2] = [fround(from ** 2), fround(next ** 2)];

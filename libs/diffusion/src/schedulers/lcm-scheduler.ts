@@ -8,7 +8,8 @@ import type { SchedulerParameters } from './scheduler-config';
 const sigmaData = 0.5;
 
 /**
- * Sampling of latent consistency models: each step guesses the whole picture, then adds noise again up to the next timestep.
+ * Sampling of latent consistency models: each step guesses the whole picture, then adds noise again
+ * up to the next timestep.
  * Source: Luo et al., "Latent Consistency Models" (2023), algorithm 3 and appendix; diffusers' LCMScheduler.
  */
 export class LcmScheduler extends DistilledScheduler {

@@ -33,7 +33,10 @@ export class LmsDiscreteScheduler extends SigmaScheduler {
     return weightedSum([...weights, 1], [...this.derivatives, sample]);
   }
 
-  /** The integral of Lagrange's basis polynomial k, at most cubic, for which two-point Gauss-Legendre quadrature is exact. */
+  /**
+   * The integral of Lagrange's basis polynomial k, at most cubic, for which two-point
+   * Gauss-Legendre quadrature is exact.
+   */
   private integratedWeight(k: number): number {
     const { sigmas, stepIndex: now } = this;
     const basis = (sigma: number) =>

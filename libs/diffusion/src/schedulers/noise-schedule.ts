@@ -4,8 +4,8 @@ import type { SchedulerConfig } from './scheduler-config';
 const { fround } = Math;
 
 /**
- * The share of signal left at each training timestep (alpha-bar of DDPM, `alphas_cumprod` of diffusers), float32. It rounds
- * exactly as torch does, because the resulting sigmas and timesteps must equal diffusers'.
+ * The share of signal left at each training timestep (alpha-bar of DDPM, `alphas_cumprod` of diffusers), float32. It
+ * rounds exactly as torch does, because the resulting sigmas and timesteps must equal diffusers'.
  */
 export function alphasCumprod(config: SchedulerConfig): Float32Array {
   const products = cumulativeProduct((config.trainedBetas ?? betas(config)).map((beta) => 1 - beta));
@@ -20,8 +20,8 @@ export function noiseLevels(alphasCumprod: Float32Array): Float32Array {
 }
 
 /**
- * As {@link noiseLevels}, for solvers that divide by the share of signal: with zero SNR diffusers replaces the zero at the last
- * timestep by 2^-24, the smallest step of half precision.
+ * As {@link noiseLevels}, for solvers that divide by the share of signal: with zero SNR diffusers replaces the zero at
+ * the last timestep by 2^-24, the smallest step of half precision.
  */
 export function finiteAlphasCumprod(config: SchedulerConfig): Float32Array {
   const alphas = alphasCumprod(config);
@@ -57,7 +57,9 @@ function cumulativeProduct(factors: Float32Array): Float32Array {
   return factors.map((factor) => (product *= factor));
 }
 
-/** Source: Lin et al., "Common Diffusion Noise Schedules and Sample Steps are Flawed" (2023), algorithm 1. Gives alphas. */
+/**
+ * Source: Lin et al., "Common Diffusion Noise Schedules and Sample Steps are Flawed" (2023), algorithm 1. Gives alphas.
+ */
 function zeroTerminalSnr(products: Float32Array): Float32Array {
   const roots = products.map(Math.sqrt);
   const first = roots[0];

@@ -11,10 +11,11 @@ const multistep = [[1], [3 / 2, -1 / 2], [23 / 12, -16 / 12, 5 / 12], [55 / 24, 
 const rungeKutta = [1 / 6, 1 / 3, 1 / 3, 1 / 6];
 
 /**
- * Pseudo numerical methods: a linear multistep method, started by four-stage Runge-Kutta steps unless `skip_prk_steps` is set. A
- * run has one more U-Net evaluation than steps (its second timestep comes twice), or nine more with Runge-Kutta.
- * Source: Liu et al., "Pseudo Numerical Methods for Diffusion Models on Manifolds" (2022), equations 9, 12 and 13; diffusers'
- * PNDMScheduler.
+ * Pseudo numerical methods: a linear multistep method, started by four-stage Runge-Kutta steps unless
+ * `skip_prk_steps` is set. A run has one more U-Net evaluation than steps (its second timestep comes twice), or nine
+ * more with Runge-Kutta.
+ * Source: Liu et al., "Pseudo Numerical Methods for Diffusion Models on Manifolds" (2022), equations 9, 12 and 13;
+ * diffusers' PNDMScheduler.
  */
 export class PndmScheduler extends BaseScheduler {
   static readonly parameters: SchedulerParameters = {
@@ -60,7 +61,9 @@ export class PndmScheduler extends BaseScheduler {
     return this.stepIndex < this.rungeKuttaCalls ? this.runge(output, sample) : this.adams(output, sample);
   }
 
-  /** Two half-way evaluations, one full step, then the step itself, all from the sample of the first of the four calls. */
+  /**
+   * Two half-way evaluations, one full step, then the step itself, all from the sample of the first of the four calls.
+   */
   private runge(output: Float32Array, sample: Float32Array): Float32Array {
     const stage = this.stepIndex % 4;
     const timestep = this.timesteps[this.stepIndex - stage];

@@ -2,7 +2,10 @@ import type { PredictionType, SchedulerConfig } from './scheduler-config';
 
 const { fround } = Math;
 
-/** (sample * `sample` + output * `output`) * `scale`, with one factor last so that a share of signal of 0 gives infinity. */
+/**
+ * (sample * `sample` + output * `output`) * `scale`, with one factor last so that a share of
+ * signal of 0 gives infinity.
+ */
 export interface Blend {
   sample: number;
   output: number;
@@ -11,7 +14,8 @@ export interface Blend {
 
 /**
  * The picture (x0) that the model's output implies, where sample = alpha * x0 + sigma * noise.
- * Source: Salimans and Ho, "Progressive Distillation for Fast Sampling of Diffusion Models" (2022), section 4 and appendix D.
+ * Source: Salimans and Ho, "Progressive Distillation for Fast Sampling of Diffusion Models" (2022),
+ * section 4 and appendix D.
  */
 export function predictedData(type: PredictionType, alpha: number, sigma: number): Blend {
   if (type === 'epsilon') return { sample: 1, output: -sigma, scale: 1 / alpha };
@@ -26,7 +30,10 @@ export function predictedNoise(type: PredictionType, alpha: number, sigma: numbe
   return { sample: 1, output: -alpha, scale: 1 / sigma };
 }
 
-/** The picture that the model's output implies, limited as the configuration asks; parameters as for {@link predictedData}. */
+/**
+ * The picture that the model's output implies, limited as the configuration asks; parameters as for
+ * {@link predictedData}.
+ */
 export function picture(
   config: Pick<SchedulerConfig, 'predictionType' | 'thresholding' | 'clipRange'>,
   { alpha, sigma }: { alpha: number; sigma: number },
@@ -41,7 +48,9 @@ export function picture(
   return values;
 }
 
-/** The noise that the model's output implies, or if the picture is limited, the noise that the limited picture implies. */
+/**
+ * The noise that the model's output implies, or if the picture is limited, the noise that the limited picture implies.
+ */
 export function noise(
   config: Pick<SchedulerConfig, 'predictionType' | 'thresholding' | 'clipRange'>,
   { alpha, sigma }: { alpha: number; sigma: number },
@@ -56,8 +65,8 @@ export function noise(
 
 /**
  * Limits a predicted picture in place.
- * Source of the thresholding: Saharia et al., "Photorealistic Text-to-Image Diffusion Models with Deep Language Understanding"
- * (2022), section 2.3; diffusers' `_threshold_sample`.
+ * Source of the thresholding: Saharia et al., "Photorealistic Text-to-Image Diffusion Models with Deep Language
+ * Understanding" (2022), section 2.3; diffusers' `_threshold_sample`.
  */
 function limit(values: Float32Array, { thresholding, clipRange }: Pick<SchedulerConfig, 'thresholding' | 'clipRange'>) {
   if (thresholding) {
@@ -79,11 +88,12 @@ function quantile(values: Float32Array, ratio: number): number {
 }
 
 /**
- * d sample / d sigma of the probability flow, where sample = x0 + sigma * noise and the U-Net saw sample / sqrt(sigma^2 + 1).
+ * d sample / d sigma of the probability flow, where sample = x0 + sigma * noise and the U-Net saw
+ * sample / sqrt(sigma^2 + 1).
  * Source: Karras et al., "Elucidating the Design Space of Diffusion-Based Generative Models" (2022), equation 3.
  *
- * It rounds to float32 wherever torch does: at a noise level of thousands (zero terminal SNR) or after a long step from a small
- * one the rounding is visible in the picture.
+ * It rounds to float32 wherever torch does: at a noise level of thousands (zero terminal SNR) or after a long step from
+ * a small one the rounding is visible in the picture.
  * @param clipRange the predicted picture is clipped to plus and minus this
  */
 export function derivative(

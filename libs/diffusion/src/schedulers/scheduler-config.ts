@@ -52,7 +52,10 @@ export interface SchedulerConfig {
   sigmaSchedule: (typeof sigmaSchedules)[number];
 }
 
-/** Values above the quantile `ratio` of the absolute values, which is taken as 1 to `max`, are clipped, and all divided by it. */
+/**
+ * Values above the quantile `ratio` of the absolute values, which is taken as 1 to `max`, are clipped,
+ * and all divided by it.
+ */
 export interface Thresholding {
   ratio: number;
   max: number;
@@ -119,8 +122,8 @@ const absent = {
 export type SchedulerParameters = Partial<Record<keyof typeof common | keyof typeof absent, unknown>>;
 
 /**
- * Translates a `scheduler_config.json` once, as diffusers reads it: keys that the class does not have are ignored, keys that are
- * absent or null get its defaults.
+ * Translates a `scheduler_config.json` once, as diffusers reads it: keys that the class does not have are ignored, keys
+ * that are absent or null get its defaults.
  * @throws SchedulerError for a wrong or unsupported value.
  */
 export function readSchedulerConfig(json: SchedulerJson, parameters: SchedulerParameters): SchedulerConfig {

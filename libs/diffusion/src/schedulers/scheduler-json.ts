@@ -4,8 +4,8 @@ import { SchedulerError } from './scheduler';
 export type SchedulerJson = Readonly<Record<string, unknown>>;
 
 /**
- * Parses the text of a `scheduler_config.json`. Python writes -Infinity and NaN into such files (`lambda_min_clipped`), which are
- * not JSON.
+ * Parses the text of a `scheduler_config.json`. Python writes -Infinity and NaN into such files
+ * (`lambda_min_clipped`), which are not JSON.
  * @throws SchedulerError when the text is not a JSON object.
  */
 export function parseSchedulerJson(source: string): SchedulerJson {

@@ -9,8 +9,8 @@ export interface StepOptions {
 }
 
 /**
- * The denoising of one image, in diffusers' terms. A batch of n images has n schedulers, each with its own history and generator,
- * so a picture does not depend on its neighbours. Samples are flat arrays of any fixed length.
+ * The denoising of one image, in diffusers' terms. A batch of n images has n schedulers, each with its own history and
+ * generator, so a picture does not depend on its neighbours. Samples are flat arrays of any fixed length.
  */
 export interface Scheduler {
   /** The U-Net's timesteps, one per call of `step`; some schedulers have more of them than steps. */

@@ -43,8 +43,8 @@ export function doubleSigmaSchedule(
 
 /**
  * Noise levels spaced as the configuration asks; undefined if they follow the timesteps.
- * Source: Karras et al., "Elucidating the Design Space of Diffusion-Based Generative Models" (2022), equation 5; Lee et al., "Beta
- * Sampling is All You Need" (2024).
+ * Source: Karras et al., "Elucidating the Design Space of Diffusion-Based Generative Models" (2022), equation 5; Lee et
+ * al., "Beta Sampling is All You Need" (2024).
  * @param max the highest noise level of the run, unless the configuration sets it; `min` likewise
  */
 export function respaceSigmas(

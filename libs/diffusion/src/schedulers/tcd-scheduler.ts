@@ -5,8 +5,9 @@ import { SchedulerError } from './scheduler';
 import type { SchedulerParameters } from './scheduler-config';
 
 /**
- * Sampling of models distilled by trajectory consistency: each step jumps to an earlier timestep of the same trajectory, and with
- * eta (gamma in the paper) beyond the next one, from where noise leads back to it. diffusers' pipelines draw without eta.
+ * Sampling of models distilled by trajectory consistency: each step jumps to an earlier timestep of the same
+ * trajectory, and with eta (gamma in the paper) beyond the next one, from where noise leads back to it. diffusers'
+ * pipelines draw without eta.
  * Source: Zheng et al., "Trajectory Consistency Distillation" (2024), algorithm 4; diffusers' TCDScheduler.
  */
 export class TcdScheduler extends DistilledScheduler {

@@ -1,8 +1,8 @@
 import { SigmaScheduler } from './sigma-scheduler';
 
 /**
- * A scheduler over noise levels whose steps take two calls of the U-Net each, except the last, which takes one: a run of n steps
- * has 2n - 1 timesteps. The second call is for a trial sample; the step then starts again from its origin.
+ * A scheduler over noise levels whose steps take two calls of the U-Net each, except the last, which takes one: a run
+ * of n steps has 2n - 1 timesteps. The second call is for a trial sample; the step then starts again from its origin.
  */
 export abstract class TwoCallScheduler extends SigmaScheduler {
   override readonly order = 2;
@@ -28,7 +28,11 @@ export abstract class TwoCallScheduler extends SigmaScheduler {
   protected abstract secondSigma(step: number): number;
 }
 
-/** The timesteps of all calls of a run. @param first timestep of the first call of each step @param second that of the second call */
+/**
+ * The timesteps of all calls of a run.
+ * @param first timestep of the first call of each step
+ * @param second that of the second call
+ */
 export function timestepsOfCalls(first: Float64Array, second: (step: number) => number): Float64Array {
   return Float64Array.from({ length: 2 * first.length - 1 }, (_, call) =>
     call % 2 === 0 ? first[call / 2] : second((call - 1) / 2),

@@ -8,10 +8,10 @@ import { dynamicThresholding } from './scheduler-config';
 import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
 
 /**
- * Unified predictor-corrector of order one to three, multistep. The corrector needs no U-Net evaluation of its own: it repeats
- * the previous step with the model's output at its end.
- * Source: Zhao et al., "UniPC: A Unified Predictor-Corrector Framework for Fast Sampling of Diffusion Models" (2023), equations
- * 3, 8 and 9; diffusers' UniPCMultistepScheduler.
+ * Unified predictor-corrector of order one to three, multistep. The corrector needs no U-Net evaluation of its own: it
+ * repeats the previous step with the model's output at its end.
+ * Source: Zhao et al., "UniPC: A Unified Predictor-Corrector Framework for Fast Sampling of Diffusion Models" (2023),
+ * equations 3, 8 and 9; diffusers' UniPCMultistepScheduler.
  */
 export class UniPcMultistepScheduler extends BaseScheduler {
   static readonly parameters: SchedulerParameters = {
@@ -84,8 +84,8 @@ export class UniPcMultistepScheduler extends BaseScheduler {
   }
 
   /**
-   * The step from noise level `index` to the next with the newest `order` outputs (equation 3), and with the output at its end if
-   * it is known (the corrector).
+   * The step from noise level `index` to the next with the newest `order` outputs (equation 3), and with the output at
+   * its end if it is known (the corrector).
    */
   private move(sample: Float32Array, index: number, order: number, end?: Float32Array): Float32Array {
     const { predictX0, solverType } = this.config;
@@ -126,7 +126,10 @@ function differenceWeights(places: readonly number[], decay: number, basis: numb
   return solveVandermonde(places, right);
 }
 
-/** Solves sum_k x_k * places_k^i = right_i for i = 0, 1, ... by eliminating one place after the other (Björck and Pereyra). */
+/**
+ * Solves sum_k x_k * places_k^i = right_i for i = 0, 1, ... by eliminating one place after the
+ * other (Björck and Pereyra).
+ */
 function solveVandermonde(places: readonly number[], right: readonly number[]): number[] {
   const x = [...right];
   const last = x.length - 1;

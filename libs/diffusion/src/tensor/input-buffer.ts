@@ -15,8 +15,8 @@ export interface TensorCopy {
 }
 
 /**
- * A graph's input that is allocated once and written many times: `values` are float32, `tensor` has the graph's type. For float32
- * both share memory; for every other type `commit` converts. Integers are rounded to nearest.
+ * A graph's input that is allocated once and written many times: `values` are float32, `tensor` has the graph's type.
+ * For float32 both share memory; for every other type `commit` converts. Integers are rounded to nearest.
  */
 export class InputBuffer {
   readonly values: Float32Array;
@@ -50,8 +50,9 @@ export class InputBuffer {
 }
 
 /**
- * A tensor on our own memory. From Node 24 on there is `Float16Array`, which a tensor then returns for halves; ONNX Runtime 1.30
- * reads its length as 0 (microsoft/onnxruntime#32323). It accepts a `Uint16Array` of their bits everywhere.
+ * A tensor on our own memory. From Node 24 on there is `Float16Array`, which a tensor then returns for
+ * halves; ONNX Runtime 1.30 reads its length as 0 (microsoft/onnxruntime#32323). It accepts a `Uint16Array`
+ * of their bits everywhere.
  */
 function tensorOf(type: Tensor.Type, storage: Storage, dims: readonly number[]): Tensor {
   const tensor = new Tensor(type, storage, dims);

@@ -40,7 +40,10 @@ export class ClipTextEncoder {
     return typeof length === 'number' ? length : undefined;
   }
 
-  /** Weighted embeddings [length, hidden width] of each chunk; equal rows are encoded once, and not at all if they are cached. */
+  /**
+   * Weighted embeddings [length, hidden width] of each chunk; equal rows are encoded once, and not at
+   * all if they are cached.
+   */
   async encode(chunks: readonly PromptChunk[]): Promise<Float32Array[]> {
     const known = new Map<string, Float32Array>();
     const missing = new Map<string, readonly number[]>();
@@ -81,8 +84,8 @@ export class ClipTextEncoder {
 }
 
 /**
- * Multiplies each token's embedding by its weight, then scales all to keep their mean, as desktop tools do; otherwise a weight
- * would change the contrast of the whole picture.
+ * Multiplies each token's embedding by its weight, then scales all to keep their mean, as desktop tools do; otherwise a
+ * weight would change the contrast of the whole picture.
  */
 export function weigh(embedding: Float32Array, weights: readonly number[]): Float32Array {
   const width = embedding.length / weights.length;

@@ -26,12 +26,12 @@ const CONFIG = 'text_encoder/config.json';
 const ADDED_TOKENS = 'tokenizer/added_tokens.json';
 
 /**
- * Writes a model folder whose text encoder knows one more word: the embedding's vectors are appended to the table of token
- * embeddings, and `tokenizer/added_tokens.json` names them `<token>`, `<token>_1` and so on, as diffusers' loader does
- * (`TextualInversionLoaderMixin`). Everything else is shared with the base, see `mergeLora`.
+ * Writes a model folder whose text encoder knows one more word: the embedding's vectors are appended to the table of
+ * token embeddings, and `tokenizer/added_tokens.json` names them `<token>`, `<token>_1` and so on, as diffusers' loader
+ * does (`TextualInversionLoaderMixin`). Everything else is shared with the base, see `mergeLora`.
  * @returns the number of added rows
- * @throws WeightsError if the embedding does not fit; RangeError if the token is not a single word; the folder must then not be
- * used
+ * @throws WeightsError if the embedding does not fit; RangeError if the token is not a single word; the
+ * folder must then not be used
  */
 export async function mergeTextualInversion(options: MergeTextualInversionOptions): Promise<number> {
   const { baseFolder, folder, placeCopy: copy = placeCopy } = options;

@@ -19,8 +19,8 @@ export interface TextualInversion {
 const A1111_KEY = 'emb_params';
 
 /**
- * Whether a file's tensors are a textual inversion. diffusers stores a single tensor named after the token, a1111 one named
- * `emb_params`; for models with several text encoders both store one tensor per encoder.
+ * Whether a file's tensors are a textual inversion. diffusers stores a single tensor named after the token, a1111 one
+ * named `emb_params`; for models with several text encoders both store one tensor per encoder.
  */
 export function isTextualInversion(entries: ReadonlyMap<string, SafetensorsInfo>): boolean {
   const shapes = [...entries.values()].map(({ shape }) => shape.length);
@@ -30,7 +30,9 @@ export function isTextualInversion(entries: ReadonlyMap<string, SafetensorsInfo>
   );
 }
 
-/** @throws WeightsError if the tensor is not a list of embeddings, or there is one for each of several text encoders. */
+/**
+ * @throws WeightsError if the tensor is not a list of embeddings, or there is one for each of several text encoders.
+ */
 export function parseTextualInversion(entries: ReadonlyMap<string, SafetensorsInfo>): TextualInversion {
   const [[key, entry]] = entries;
   if (entries.size > 1) {

@@ -19,9 +19,9 @@ const wordCharacter = /[\p{L}\p{N}_]/u;
 const vectorNumber = /_\d{1,4}/y;
 
 /**
- * Words that textual inversion added to a vocabulary. A word with several vectors is listed as `word`, `word_1`, `word_2` and so
- * on; typing `word` stands for all of them, as in diffusers' `maybe_convert_prompt`. Unlike there, only whole words match: an
- * added `cat` does not change `catalogue`.
+ * Words that textual inversion added to a vocabulary. A word with several vectors is listed as `word`, `word_1`,
+ * `word_2` and so on; typing `word` stands for all of them, as in diffusers' `maybe_convert_prompt`. Unlike there, only
+ * whole words match: an added `cat` does not change `catalogue`.
  */
 export class AddedTokens {
   private readonly ids: ReadonlyMap<string, number>;
@@ -46,7 +46,8 @@ export class AddedTokens {
     const append = (more: readonly number[]): void => {
       for (const id of more) ids.push(id);
     };
-    // The search for each word continues where the last one ended, so that no part of the text is searched twice for it.
+    // The search for each word continues where the last one ended, so that no part of the text is
+    // searched twice for it.
     const next = this.words.map((word) => this.find(word, lower, 0));
     for (;;) {
       const found = next.reduce(
@@ -102,7 +103,10 @@ function isWordBefore(text: string, at: number): boolean {
   return at > 0 && isWordAt(text, isPair ? at - 2 : at - 1);
 }
 
-/** The added tokens plus one word whose vectors are rows from `first` on. A known word is replaced, with all its vectors. */
+/**
+ * The added tokens plus one word whose vectors are rows from `first` on. A known word is
+ * replaced, with all its vectors.
+ */
 export function wordsWith(
   added: Readonly<Record<string, number>>,
   word: string,

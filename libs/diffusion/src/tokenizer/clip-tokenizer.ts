@@ -6,7 +6,10 @@ import { readJsonFile } from '../model/json-file';
 import type { JsonObject } from '../model/json-file';
 import { AddedTokens, wordsWith } from './added-tokens';
 
-/** The package's own declarations import one another without extensions, which TypeScript's Node resolution cannot follow. */
+/**
+ * The package's own declarations import one another without extensions, which TypeScript's Node
+ * resolution cannot follow.
+ */
 interface BytePairTokenizer {
   encode(text: string, options: { add_special_tokens: boolean }): { ids: number[] };
 }
@@ -16,7 +19,9 @@ const { Tokenizer } = tokenizers as unknown as {
 
 const beginOfText = '<|startoftext|>';
 const endOfText = '<|endoftext|>';
-/** Words, single digits and runs of other characters (`CLIPTokenizer`), without the alternatives for the special tokens. */
+/**
+ * Words, single digits and runs of other characters (`CLIPTokenizer`), without the alternatives for the special tokens.
+ */
 const words = "'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}\\p{N}]+";
 /** `CLIPTokenizer`'s default for a folder that does not specify it; transformers writes 1e30 for "no limit". */
 const defaultMaxLength = 77;
@@ -29,9 +34,9 @@ interface Vocabulary {
 }
 
 /**
- * The byte-pair tokenizer of CLIP, from a folder with `vocab.json` and `merges.txt` or with `tokenizer.json`. A special token in
- * a text is split like any other text and never becomes the token; the words of textual inversion in `added_tokens.json` do
- * become tokens.
+ * The byte-pair tokenizer of CLIP, from a folder with `vocab.json` and `merges.txt` or with `tokenizer.json`. A special
+ * token in a text is split like any other text and never becomes the token; the words of textual inversion in
+ * `added_tokens.json` do become tokens.
  * Source: `CLIPTokenizer` of transformers.
  */
 export class ClipTokenizer {
@@ -102,7 +107,10 @@ export class ClipTokenizer {
     return this.addedTokens ? this.addedTokens.tokenize(text, encode) : encode(text);
   }
 
-  /** One row like `CLIPTokenizer`'s: begin, text, end, padded and truncated to `maxLength`; `length` is the untruncated count. */
+  /**
+   * One row like `CLIPTokenizer`'s: begin, text, end, padded and truncated to `maxLength`; `length` is
+   * the untruncated count.
+   */
   encode(text: string): { inputIds: number[]; length: number } {
     const tokens = this.tokenize(text);
     return { inputIds: this.frame(tokens.slice(0, this.maxLength - 2)), length: tokens.length + 2 };

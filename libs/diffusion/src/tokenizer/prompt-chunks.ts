@@ -1,7 +1,7 @@
 import type { ClipTokenizer } from './clip-tokenizer';
 import { parsePromptWeights } from './prompt-weighting';
 
-/** Most rows of a prompt. Memory and time of each step grow with them, and no model was trained with that many. */
+/** Most rows of a prompt. Memory and time of each step grow with them, and no model was trained with more. */
 export const maxChunks = 32;
 
 /** One row for the text encoder: `maxLength` ids, and a weight for each where any differs from 1. */
@@ -11,8 +11,9 @@ export interface PromptChunk {
 }
 
 /**
- * Splits a prompt into rows of `maxLength`, each between the begin and end tokens. A text of up to 75 tokens is one row, equal to
- * `CLIPTokenizer`'s; a longer one continues in the next row, as in desktop tools, so that no word is lost.
+ * Splits a prompt into rows of `maxLength`, each between the begin and end tokens. A text of up to 75
+ * tokens is one row, equal to `CLIPTokenizer`'s; a longer one continues in the next row, as in desktop
+ * tools, so that no word is lost.
  * @param weighting whether the attention syntax is parsed; otherwise brackets are text
  */
 export function chunkPrompt(prompt: string, tokenizer: ClipTokenizer, weighting = false): PromptChunk[] {

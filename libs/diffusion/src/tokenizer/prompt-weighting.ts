@@ -11,9 +11,9 @@ const largestWeight = 10;
 const explicitWeight = /^:\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+))\s*\)/;
 
 /**
- * Parses the attention syntax of desktop tools: `(word)` is 1.1, `(word:1.3)` is 1.3, `[word]` is 1 / 1.1; brackets nest and
- * multiply; `\(`, `\)`, `\[`, `\]` and `\\` are the characters themselves. A bracket that is never closed extends to the end; one
- * that was never opened is text. Weights are limited to -10..10.
+ * Parses the attention syntax of desktop tools: `(word)` is 1.1, `(word:1.3)` is 1.3, `[word]` is 1 / 1.1; brackets
+ * nest and multiply; `\(`, `\)`, `\[`, `\]` and `\\` are the characters themselves. A bracket that is never closed
+ * extends to the end; one that was never opened is text. Weights are limited to -10..10.
  */
 export function parsePromptWeights(prompt: string): WeightedText[] {
   const texts: string[] = [];
@@ -47,8 +47,8 @@ export function parsePromptWeights(prompt: string): WeightedText[] {
 }
 
 /**
- * The brackets of one kind: what each encloses, and its factor. Brackets of one kind are nested, but a round and a square one may
- * overlap, so each kind is processed separately, once.
+ * The brackets of one kind: what each encloses, and its factor. Brackets of one kind are nested, but a round and a
+ * square one may overlap, so each kind is processed separately, once.
  */
 class Brackets {
   private readonly all: { from: number; to: number; factor: number }[] = [];

@@ -1,9 +1,10 @@
 const { fround } = Math;
 
 /**
- * The guidance scale as a distilled U-Net takes it (`timestep_cond`): sines and cosines of falling frequencies, in float32.
- * Source: `get_guidance_scale_embedding` of diffusers' LatentConsistencyModelPipeline, which embeds the scale minus one; Luo et al.,
- * "Latent Consistency Models" (2023), section 4.2.
+ * The guidance scale as a distilled U-Net takes it (`timestep_cond`): sines and cosines of falling
+ * frequencies, in float32.
+ * Source: `get_guidance_scale_embedding` of diffusers' LatentConsistencyModelPipeline, which embeds the scale minus
+ * one; Luo et al., "Latent Consistency Models" (2023), section 4.2.
  * @param width an even number of values, or an odd one whose last value is 0
  */
 export function guidanceEmbedding(guidanceScale: number, width: number): Float32Array {

@@ -25,8 +25,8 @@ export interface UnetOptions {
   /** Of a distilled U-Net's guidance embedding (`time_cond_proj_dim`), for graphs that leave it free. */
   guidanceWidth?: number;
   /**
-   * Whether calls have 1, 2, 4, 8 … rows only, the last ones unused. A GPU looks for the fastest kernels anew for each number of rows that it
-   * has not seen, which takes longer than the unused rows; on the CPU each row takes its time.
+   * Whether calls have 1, 2, 4, 8 … rows only, the last ones unused. A GPU looks for the fastest kernels anew for each
+   * number of rows that it has not seen, which takes longer than the unused rows; on the CPU each row takes its time.
    */
   inPowersOfTwo?: boolean;
 }
@@ -35,8 +35,8 @@ const floats = ['float32', 'float16'] as const;
 const numbers = ['float32', 'float16', 'int64', 'int32'] as const;
 
 /**
- * How far a row may be from the same row by itself, as a part of what the other timestep changes: more than float16 rounds, and much
- * less than a row that was given the wrong timestep.
+ * How far a row may be from the same row by itself, as a part of what the other timestep changes: more than float16
+ * rounds, and much less than a row that was given the wrong timestep.
  */
 const timestepTolerance = 0.1;
 
@@ -107,7 +107,10 @@ export class Unet {
     return typeof rows === 'number' && rows > 0 ? rows : undefined;
   }
 
-  /** Rows that a call is made with for `rows` of them. A graph with a fixed number is called with that until all are done. */
+  /**
+   * Rows that a call is made with for `rows` of them. A graph with a fixed number is called with
+   * that until all are done.
+   */
   rowsOfCall(rows: number): number {
     return this.fixedRows ?? (this.options.inPowersOfTwo ? 2 ** Math.ceil(Math.log2(rows)) : rows);
   }
@@ -118,10 +121,11 @@ export class Unet {
   }
 
   /**
-   * Calls the graph once, and, if it declares a timestep per row, twice more: two rows with different timesteps are compared with
-   * each of them by itself, because a graph may declare what it does not do.
+   * Calls the graph once, and, if it declares a timestep per row, twice more: two rows with different timesteps are
+   * compared with each of them by itself, because a graph may declare what it does not do.
    * @param promptEmbeds [tokens, hidden width], of any text
-   * @throws ModelFolderError if its prediction has another shape than its sample, or is not finite for a small sample nor for none
+   * @throws ModelFolderError if its prediction has another shape than its sample, or is not finite for a
+   * small sample nor for none
    */
   async probe(shape: LatentShape, promptEmbeds: Float32Array, hiddenWidth: number): Promise<void> {
     const size = shape[0] * shape[1] * shape[2];
@@ -139,7 +143,8 @@ export class Unet {
       return prediction;
     };
     const first = await predict([early]);
-    // In half precision a sound model may overflow for one input and not for another, so it gets a second that is easier.
+    // In half precision a sound model may overflow for one input and not for another, so it gets a
+    // second that is easier.
     if (!areFinite(first) && !areFinite(await predict([late], 0)))
       throw new ModelFolderError(this.session.file, notFinite);
     if (!this.isTimestepPerRow) return;
@@ -184,8 +189,8 @@ export class Unet {
   }
 
   /**
-   * The prediction [rows, channels, height, width] for the first `rows` rows of what was written into the batch and committed.
-   * A graph with a fixed number of rows is called until all are done.
+   * The prediction [rows, channels, height, width] for the first `rows` rows of what was written into the batch and
+   * committed. A graph with a fixed number of rows is called until all are done.
    */
   async predict({ sample, timestep, promptEmbeds, guidance }: UnetBatch, rows: number): Promise<Float32Array> {
     const rowsOfCall = this.rowsOfCall(rows);

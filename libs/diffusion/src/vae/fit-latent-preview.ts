@@ -10,19 +10,23 @@ export interface PreviewSample {
   image: RgbImage;
 }
 
-/** Share of the squared latents that is added to the diagonal, so that a constant channel does not make the system singular. */
+/**
+ * Share of the squared latents that is added to the diagonal, so that a constant channel does not
+ * make the system singular.
+ */
 const ridge = 1e-6;
 
 /**
- * The map from latents to colours that fits the given pictures best, by least squares: every position of the latents against the
- * mean colour of its pixels.
+ * The map from latents to colours that fits the given pictures best, by least squares: every position of the latents
+ * against the mean colour of its pixels.
  * @param products whether the products of two channels count as well, which needs some thousand positions
  */
 export function fitLatentRgbMap(samples: readonly PreviewSample[], { products = false } = {}): LatentRgbMap {
   const [channels] = samples[0].shape;
   const weights = products ? withProducts(channels) : channels;
   const terms = weights + 1;
-  // Normal equations: row i of `left` is the sum of x_i * x_j, row i of `right` the sum of x_i * colour; the last x is 1.
+  // Normal equations: row i of `left` is the sum of x_i * x_j, row i of `right` the sum of x_i *
+  // colour; the last x is 1.
   const left = Array.from({ length: terms }, () => new Float64Array(terms));
   const right = Array.from({ length: terms }, () => new Float64Array(3));
   for (const { latents, shape, image } of samples) {

@@ -3,13 +3,13 @@ import { fromPlanes } from '../tensor/rgb-image';
 import type { RgbImage } from '../tensor/rgb-image';
 
 /**
- * A map from one position of the latents to the mean colour of its pixels, 0..1. It belongs to one model's VAE and is stored
- * beside it as `preview.json`.
+ * A map from one position of the latents to the mean colour of its pixels, 0..1. It belongs to one model's VAE and is
+ * stored beside it as `preview.json`.
  */
 export interface LatentRgbMap {
   /**
-   * One row per colour (red, green, blue): one weight for each latent channel, and where a row goes on, one for each product of
-   * two channels. Products suit latents that are colours and masks: where a mask is, its colour shows.
+   * One row per colour (red, green, blue): one weight for each latent channel, and where a row goes on, one for each
+   * product of two channels. Products suit latents that are colours and masks: where a mask is, its colour shows.
    */
   weights: number[][];
   /** One number per colour. */
@@ -36,8 +36,8 @@ export function previewTerms(
 
 /**
  * A small picture of latents [channels, height, width], one pixel per position.
- * @param map without one, the first three channels are shown, each stretched to its own range: shapes are visible, colours mean
- * nothing
+ * @param map without one, the first three channels are shown, each stretched to its own range: shapes are
+ * visible, colours mean nothing
  */
 export function previewLatents(
   latents: Float32Array,

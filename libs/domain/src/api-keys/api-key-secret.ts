@@ -9,7 +9,10 @@ export interface ApiKeySecret {
 
 const tokenPattern = /^dr_([0-9a-z]{12})_([A-Za-z0-9_-]{43})$/;
 
-/** Makes a key `dr_<12 public characters>_<43 secret characters>` (256 random bits), or a new secret for an existing key. */
+/**
+ * Makes a key `dr_<12 public characters>_<43 secret characters>` (256 random bits), or a new
+ * secret for an existing key.
+ */
 export function newApiKeySecret(prefix = randomBytes(6).toString('hex')): ApiKeySecret {
   const secret = randomBytes(32).toString('base64url');
   return { token: `dr_${prefix}_${secret}`, prefix, secretHash: hashOf(secret) };

@@ -5,7 +5,10 @@ import { newApiKeySecret, newWebhookSecret, sameSecret } from './api-key-secret'
 export const apiKeyScopes = ['read', 'write', 'admin'] as const;
 export type ApiKeyScope = (typeof apiKeyScopes)[number];
 
-/** A caller: the key owns everything made with it. Only the SHA-256 of the secret is stored; the public prefix finds the row. */
+/**
+ * A caller: the key owns everything made with it. Only the SHA-256 of the secret is stored; the
+ * public prefix finds the row.
+ */
 @Entity('api_keys')
 @Unique('api_keys_prefix_key', ['prefix'])
 @Index('api_keys_seq_idx', ['seq'])
@@ -100,7 +103,10 @@ export class ApiKey {
     return apiKeyScopes.slice(apiKeyScopes.indexOf(scope)).some((held) => this.scopes.includes(held));
   }
 
-  /** Gives it a new secret; the previous one is accepted until `graceEndsAt`. @returns the token, which cannot be recovered later. */
+  /**
+   * Gives it a new secret; the previous one is accepted until `graceEndsAt`.
+   * @returns the token, which cannot be recovered later.
+   */
   rotateSecret(graceEndsAt: Date): string {
     const { token, secretHash } = newApiKeySecret(this.prefix);
     this.previousSecretHash = this.secretHash;

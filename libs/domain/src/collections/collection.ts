@@ -3,7 +3,9 @@ import type { Relation } from 'typeorm';
 import { bigintAsNumber } from '../common/column';
 import { Style } from '../styles/style';
 
-/** A named set of Styles. A Collection without an owner is public: everyone can read and apply it, nobody can change it. */
+/**
+ * A named set of Styles. A Collection without an owner is public: everyone can read and apply it, nobody can change it.
+ */
 @Entity('collections')
 @Index('collections_owner_seq_idx', ['ownerId', 'seq'])
 export class Collection {

@@ -1,6 +1,8 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** The one row with the key that encrypts positions in lists, so that a cursor tells nobody how many records there are. */
+/**
+ * The one row with the key that encrypts positions in lists, so that a cursor tells nobody how many records there are.
+ */
 @Entity('cursor_keys')
 export class CursorKey {
   @PrimaryColumn('integer', { name: 'id', primaryKeyConstraintName: 'cursor_keys_pkey' })

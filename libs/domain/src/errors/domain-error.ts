@@ -17,8 +17,8 @@ export interface ErrorDetails {
 }
 
 /**
- * Base class of all errors that a caller is told. `code` is stable, the message names the value and what is accepted, and the
- * table of errors says how it is answered.
+ * Base class of all errors that a caller is told. `code` is stable, the message names the value and what is accepted,
+ * and the table of errors says how it is answered.
  */
 export class DomainError<K extends ErrorKind = ErrorKind> extends Error {
   readonly fields?: readonly FieldProblem[];

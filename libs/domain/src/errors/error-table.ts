@@ -7,8 +7,9 @@ interface ErrorRow {
 }
 
 /**
- * Every error that a caller can get. The error classes name a kind and one of its codes; the response and the OpenAPI document
- * take the rest from here. A code of two kinds says the same about the path (`notFound`) and the body (`unprocessable`).
+ * Every error that a caller can get. The error classes name a kind and one of its codes; the response and the
+ * OpenAPI document take the rest from here. A code of two kinds says the same about the path (`notFound`) and the
+ * body (`unprocessable`).
  */
 export const errorTable = {
   invalid: {

@@ -15,7 +15,9 @@ interface Primary {
 /** A code that says more than that a field is invalid. */
 type FieldCode = ErrorCode<'invalid'>;
 
-/** The problems of a request. However many there are, the response stays short and collecting them takes little time. */
+/**
+ * The problems of a request. However many there are, the response stays short and collecting them takes little time.
+ */
 export class FieldProblems {
   private readonly told: FieldProblem[] = [];
   private total = 0;

@@ -8,8 +8,8 @@ import { unknownField } from './foreign-names';
 export type Check = (value: unknown) => string | undefined;
 
 /**
- * How a field of a request body is read: small values (`isSmall`) are checked by class-validator with `check`; a value whose size
- * the caller decides is read by `read` alone.
+ * How a field of a request body is read: small values (`isSmall`) are checked by class-validator with `check`; a value
+ * whose size the caller decides is read by `read` alone.
  */
 export type FieldRule = {
   /** It may be left out, or be null, which means the same. */
@@ -48,9 +48,9 @@ export function Field(rule: FieldRule): PropertyDecorator {
 }
 
 /**
- * Reads an object of a body as its DTO, which gets only the known fields that were sent. Each key is looked up once and the
- * values of unknown keys are ignored, so that the time does not depend on them. class-transformer and class-validator, which are
- * slow for every object and key, see only known, small fields.
+ * Reads an object of a body as its DTO, which gets only the known fields that were sent. Each key is looked up once and
+ * the values of unknown keys are ignored, so that the time does not depend on them. class-transformer and
+ * class-validator, which are slow for every object and key, see only known, small fields.
  * A field that is null counts as left out.
  * @returns undefined for a value that is no object; if there are problems, the result is meaningless.
  */

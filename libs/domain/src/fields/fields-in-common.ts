@@ -56,7 +56,9 @@ export const SeedField = (whose: string) =>
 export const HighResolutionField = () =>
   BooleanField({ description: 'Long edge of exactly 4096 pixels.', optional: true, default: defaults.highResolution });
 
-/** @param whose shape it is, as in "Shape of the picture"; `asSent`: the DTO has the word or the array that was sent. */
+/**
+ * @param whose shape it is, as in "Shape of the picture"; `asSent`: the DTO has the word or the array that was sent.
+ */
 export const ShapeField = (whose: string, { asSent = false } = {}) =>
   AspectRatioField({
     asSent,

@@ -26,8 +26,8 @@ export interface FieldOptions {
 }
 
 /**
- * The document says a default in words: generators take the keyword for a value to send, which would overrule a model's own default, or for a field that must
- * be there.
+ * The document says a default in words: generators take the keyword for a value to send, which would overrule a model's
+ * own default, or for a field that must be there.
  */
 const withDefault = ({ description, default: value, ...rest }: FieldOptions) => ({
   description: value === undefined ? description : `${description} Default: ${value}.`,
@@ -77,14 +77,14 @@ function field(options: FieldOptions, schema: ApiPropertyOptions, reading: Readi
 }
 
 /**
- * Letters and digits of the most common scripts, for the document only: not every JSON Schema tool knows Unicode classes. Every
- * letter and digit is accepted.
+ * Letters and digits of the most common scripts, for the document only: not every JSON Schema tool knows Unicode
+ * classes. Every letter and digit is accepted.
  */
 const commonLetters = String.raw`[0-9A-Za-z\u00C0-\u00D6\u00D8-\u00F6\u00F8-\u02AF\u0391-\u03A1\u03A3-\u03CE\u0400-\u0481\u048A-\u052F\u05D0-\u05EA\u0620-\u064A\u0904-\u0939\u0E01-\u0E30\u3041-\u3096\u30A1-\u30FA\u4E00-\u9FA5\uAC00-\uD7A3]`;
 
 /**
- * A string of `minLength` (1) to `maxLength` characters without NUL or lone surrogates; with `word` it must contain a letter or a
- * digit.
+ * A string of `minLength` (1) to `maxLength` characters without NUL or lone surrogates; with `word` it must
+ * contain a letter or a digit.
  */
 export function TextField(
   options: FieldOptions & {
@@ -146,7 +146,10 @@ const shapes = aspectRatios
   .join(', ')
   .replace(/, (?=[^,]*$)/, ' or ');
 
-/** A picture shape: one of the three words, or an array with one of them. The DTO gets the word, or with `asSent` either form. */
+/**
+ * A picture shape: one of the three words, or an array with one of them. The DTO gets the word, or
+ * with `asSent` either form.
+ */
 export function AspectRatioField({ asSent = false, ...options }: FieldOptions & { asSent?: boolean }) {
   const word = { type: 'string', enum: [...aspectRatios] };
   const schema: ApiPropertyOptions = { oneOf: [word, { type: 'array', items: word, minItems: 1, maxItems: 1 }] };
@@ -184,7 +187,10 @@ export function UrlField(options: FieldOptions & { maxLength: number }) {
   return smallField(rest, schema, check, (value) => isScalar(value, maxLength));
 }
 
-/** An array of at most `max` such URLs. `documentedMin` is only documented: for fewer, the service has an error code of its own. */
+/**
+ * An array of at most `max` such URLs. `documentedMin` is only documented: for fewer, the service has an
+ * error code of its own.
+ */
 export function UrlArrayField(options: FieldOptions & { documentedMin: number; max: number; maxLength: number }) {
   const { documentedMin, max, maxLength, ...rest } = options;
   const schema: ApiPropertyOptions = {

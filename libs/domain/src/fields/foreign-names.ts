@@ -31,7 +31,10 @@ const ourNames = new Map<string, string[]>();
 for (const [ours, elsewhere] of Object.entries(namesElsewhere))
   for (const name of elsewhere) ourNames.set(name, [...(ourNames.get(name) ?? []), ours]);
 
-/** What to say of an unknown field: if another service has it, what it is called here. @param known fields of the object. */
+/**
+ * What to say of an unknown field: if another service has it, what it is called here.
+ * @param known fields of the object.
+ */
 export function unknownField(name: string, known: ReadonlyMap<string, unknown>): string {
   if (name === 'input' && known.has('prompt'))
     return 'is not a known field; what it holds is sent beside it here, not in it';

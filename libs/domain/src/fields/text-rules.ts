@@ -23,8 +23,8 @@ export function characterCount(value: string): number {
 }
 
 /**
- * Why an object is not valid metadata; undefined if it is. The walk stops as soon as the limit is exceeded; only an object that
- * passes it is written as JSON, for its exact size.
+ * Why an object is not valid metadata; undefined if it is. The walk stops as soon as the limit is exceeded; only an
+ * object that passes it is written as JSON, for its exact size.
  */
 export function metadataProblem(value: unknown, bounds: { bytes: number; depth: number }): string | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'must be a JSON object';

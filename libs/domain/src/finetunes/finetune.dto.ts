@@ -88,7 +88,10 @@ export class FinetuneDto {
   }
 }
 
-/** A Fine-Tune as the answer to its registration: its status tells it from a Generation, which the same route may answer with. */
+/**
+ * A Fine-Tune as the answer to its registration: its status tells it from a Generation, which the same
+ * route may answer with.
+ */
 export class RegisteredFinetuneDto extends FinetuneDto {
   @ApiProperty({ enum: ['registered'] })
   override status: 'registered';
@@ -105,7 +108,10 @@ function noWeightsNote(id: string): string {
   return `It has no weights, so the model alone draws its Prompts. PUT /v1/finetunes/${id}/weights takes weights that were trained elsewhere.`;
 }
 
-/** What is said of a Fine-Tune whose base model was replaced, or is gone. @param base `<model>@<hash>` that draws now, if there is one. */
+/**
+ * What is said of a Fine-Tune whose base model was replaced, or is gone.
+ * @param base `<model>@<hash>` that draws now, if there is one.
+ */
 export function staleNote(
   { id, model, weightsBase }: Pick<Finetune, 'id' | 'model' | 'weightsBase'>,
   base: string | undefined,

@@ -64,14 +64,19 @@ export class Finetune {
   @Column('double precision', { name: 'weights_scale', default: 1 })
   weightsScale: number;
 
-  /** `<model>@<hash>` of the base model that the weights were checked against; null for those from before it was stored. */
+  /**
+   * `<model>@<hash>` of the base model that the weights were checked against; null for those from before it was stored.
+   */
   @Column('varchar', { name: 'weights_base', length: 128, nullable: true })
   weightsBase: string | null;
 
   @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
   createdAt: Date;
 
-  /** Whether its base model was replaced or removed since its weights were checked. @param base `<model>@<hash>` that draws now, if there is one. */
+  /**
+   * Whether its base model was replaced or removed since its weights were checked.
+   * @param base `<model>@<hash>` that draws now, if there is one.
+   */
   isStale(base: string | undefined): boolean {
     return this.weightsBase !== null && this.weightsBase !== base;
   }

@@ -10,8 +10,8 @@ export const outputFormats = ['png', 'jpeg', 'webp'] as const;
 export type OutputFormat = (typeof outputFormats)[number];
 
 /**
- * One unit of drawing: all parameters of the pictures, and the progress. A Generation or a Fine-Tune's Prompt owns one, with the
- * same id. Only the conditional updates of the task's life cycle change the status.
+ * One unit of drawing: all parameters of the pictures, and the progress. A Generation or a Fine-Tune's Prompt owns one,
+ * with the same id. Only the conditional updates of the task's life cycle change the status.
  */
 @Entity('image_tasks')
 @Check('image_tasks_status_check', `"status" IN ('queued', 'processing', 'succeeded', 'failed', 'canceled')`)
@@ -76,7 +76,10 @@ export class ImageTask {
   @Column('boolean', { name: 'prompt_weighting', default: false })
   promptWeighting: boolean;
 
-  /** Of the Fine-Tune's weights when the task was accepted; null without weights, and for tasks from before it was stored. */
+  /**
+   * Of the Fine-Tune's weights when the task was accepted; null without weights, and for tasks
+   * from before it was stored.
+   */
   @Column('varchar', { name: 'weights_hash', length: 64, nullable: true })
   weightsHash: string | null;
 
@@ -99,8 +102,8 @@ export class ImageTask {
   failures: number;
 
   /**
-   * Number of claims that ended with the death or the silence of the worker. The first may be the fault of any task that was there;
-   * from then on the task is drawn alone, and only what happens then counts.
+   * Number of claims that ended with the death or the silence of the worker. The first may be the fault of any task
+   * that was there; from then on the task is drawn alone, and only what happens then counts.
    */
   @Column('integer', { name: 'deaths', default: 0 })
   deaths: number;

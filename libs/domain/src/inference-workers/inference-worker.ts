@@ -6,10 +6,16 @@ export interface EngineReport {
   device: string;
   /** Tasks that it draws side by side. */
   tasks: number;
-  /** Pictures that its last call of the U-Net moved on, and the milliseconds of this call; 0 and null while nothing is drawn. */
+  /**
+   * Pictures that its last call of the U-Net moved on, and the milliseconds of this call; 0 and null
+   * while nothing is drawn.
+   */
   pictures: number;
   stepMs: number | null;
-  /** The loaded models, `<model>@<hash>` with `+<kind>:<hash>` of a Fine-Tune's weights, and the estimated bytes of each. */
+  /**
+   * The loaded models, `<model>@<hash>` with `+<kind>:<hash>` of a Fine-Tune's weights, and the
+   * estimated bytes of each.
+   */
   loaded: { name: string; bytes: number }[];
   /** Bytes that models and drawing may take. */
   memoryBytes: number;
@@ -24,7 +30,10 @@ export interface BrokenModel {
   problem: string;
 }
 
-/** A running inference process: its devices, its models and what its engines are doing. It sends heartbeats; a silent process counts as gone. */
+/**
+ * A running inference process: its devices, its models and what its engines are doing. It sends heartbeats; a silent
+ * process counts as gone.
+ */
 @Entity('inference_workers')
 @Index('inference_workers_heartbeat_idx', ['heartbeatAt'])
 export class InferenceWorker {
@@ -35,7 +44,10 @@ export class InferenceWorker {
   @Column('text', { name: 'devices', array: true })
   devices: string[];
 
-  /** The models it can draw now, those that its stand-in stands in for included; null: an older version, which does not say. */
+  /**
+   * The models it can draw now, those that its stand-in stands in for included; null: an older
+   * version, which does not say.
+   */
   @Column('text', { name: 'models', array: true, nullable: true })
   models: string[] | null;
 

@@ -11,8 +11,8 @@ const tagBytes = 16;
 export const signInCodeMs = 30 * 60_000;
 
 /**
- * A code that signs one browser in. It stands for a key, so the row has only its hash, and the key's token encrypted with the code: who
- * reads the table learns neither.
+ * A code that signs one browser in. It stands for a key, so the row has only its hash, and the key's token encrypted
+ * with the code: who reads the table learns neither.
  */
 @Entity('sign_in_codes')
 export class SignInCode {

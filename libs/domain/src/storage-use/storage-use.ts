@@ -2,8 +2,8 @@ import { Column, Entity, PrimaryColumn } from 'typeorm';
 import { bigintAsNumber } from '../common/column';
 
 /**
- * The storage use of a caller, updated in the transactions that insert and delete the rows of its files, so that no request has
- * to count rows.
+ * The storage use of a caller, updated in the transactions that insert and delete the rows of its files, so that no
+ * request has to count rows.
  */
 @Entity('storage_use')
 export class StorageUse {

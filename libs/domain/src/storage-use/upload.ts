@@ -1,7 +1,10 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import { bigintAsNumber } from '../common/column';
 
-/** An upload in progress, and the space reserved for it. Its table is unlogged: a crash of the database ends every upload. */
+/**
+ * An upload in progress, and the space reserved for it. Its table is unlogged: a crash of the
+ * database ends every upload.
+ */
 @Entity('uploads')
 @Index('uploads_owner_idx', ['ownerId'])
 export class Upload {

@@ -16,9 +16,10 @@ const blank = /^\s$/u;
 const gap = Symbol('gap');
 
 /**
- * A phrase to find in a text, in any case and in Unicode's NFC form. Its words match as whole words, except in scripts that write
- * no spaces between words, and may be separated by spaces or hyphens. Both phrase and text come from callers, so a bit-parallel
- * automaton searches: the time is the text's length times a 32nd of the phrase's, whatever the two are.
+ * A phrase to find in a text, in any case and in Unicode's NFC form. Its words match as whole words, except in
+ * scripts that write no spaces between words, and may be separated by spaces or hyphens. Both phrase and text
+ * come from callers, so a bit-parallel automaton searches: the time is the text's length times a 32nd of the
+ * phrase's, whatever the two are.
  * Source: the Shift-And algorithm (Baeza-Yates, Gonnet 1992) with repeatable characters (Navarro, Raffinot 2002).
  */
 export class Phrase {
@@ -70,8 +71,8 @@ export class Phrase {
 }
 
 /**
- * Matches of several phrases in a text, from the left and without overlap; if several begin at the same position, the first in
- * the list wins.
+ * Matches of several phrases in a text, from the left and without overlap; if several begin at the same position, the
+ * first in the list wins.
  */
 export function findPhrases(text: string, phrases: readonly Phrase[]): FoundPhrase[] {
   const folded = foldText(text);
@@ -93,7 +94,10 @@ function isSeparator(unit: string): boolean {
   return unit === ' ' || unit === '-' || blank.test(unit);
 }
 
-/** Reads a text unit by unit and reports where a sequence of symbols ends. State i means that the symbols up to the i-th have been read. */
+/**
+ * Reads a text unit by unit and reports where a sequence of symbols ends. State i means that the symbols up to
+ * the i-th have been read.
+ */
 class Automaton {
   private readonly masks = new Map<string, Uint32Array>();
   private readonly gaps: Uint32Array;

@@ -9,8 +9,8 @@ export const stylePlaceholder = '{finetune}';
 export type FinetuneWords = Pick<Finetune, 'token' | 'name'>;
 
 /**
- * Turns a Prompt's text into a template for any Fine-Tune: the placeholder replaces each occurrence, as whole words in any case,
- * of the token with the name beside it, the name alone, or the token alone.
+ * Turns a Prompt's text into a template for any Fine-Tune: the placeholder replaces each occurrence, as whole words in
+ * any case, of the token with the name beside it, the name alone, or the token alone.
  */
 export function toTemplate(prompt: string, { token, name }: FinetuneWords): string {
   const [first, second] = token.length > name.length ? [token, name] : [name, token];
@@ -26,8 +26,8 @@ export function toTemplate(prompt: string, { token, name }: FinetuneWords): stri
 
 /**
  * The template's text with the Fine-Tune's token and name at each placeholder.
- * @param maxLength characters of the text; the result is undefined if it would be longer, because many placeholders may each
- * become a long name.
+ * @param maxLength characters of the text; the result is undefined if it would be longer, because many placeholders may
+ * each become a long name.
  */
 export function applyTemplate(template: string, words: FinetuneWords): string;
 export function applyTemplate(template: string, words: FinetuneWords, maxLength: number): string | undefined;

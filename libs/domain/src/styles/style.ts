@@ -47,7 +47,10 @@ export class Style {
   @Column('integer', { name: 'steps', nullable: true })
   steps: number | null;
 
-  /** The Prompt it was made from, whose first image becomes the thumbnail. Not a foreign key, because the Style outlives the Prompt. */
+  /**
+   * The Prompt it was made from, whose first image becomes the thumbnail. Not a foreign key, because the
+   * Style outlives the Prompt.
+   */
   @Column('varchar', { name: 'source_prompt_id', length: 24, nullable: true })
   sourcePromptId: string | null;
 

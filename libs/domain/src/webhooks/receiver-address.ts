@@ -1,13 +1,19 @@
 import { BlockList, isIP } from 'node:net';
 import { UnprocessableError } from '../errors/domain-error';
 
-/** IPv4 blocks that are not of the public internet (IANA, special-purpose addresses), and Azure's host, which hands out secrets. */
+/**
+ * IPv4 blocks that are not of the public internet (IANA, special-purpose addresses), and Azure's host,
+ * which hands out secrets.
+ */
 const closedV4 = [
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24'],
   ...['192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24'],
   ...['224.0.0.0/4', '240.0.0.0/4', '168.63.129.16/32'],
 ];
-/** Blocks inside 2000::/3 that are not of the public internet, those of Teredo and 6to4, which carry an IPv4 address, included. */
+/**
+ * Blocks inside 2000::/3 that are not of the public internet, those of Teredo and 6to4, which carry an
+ * IPv4 address, included.
+ */
 const closedV6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'];
 
 const blocksOf = (subnets: readonly string[]): BlockList => {
@@ -19,12 +25,15 @@ const blocksOf = (subnets: readonly string[]): BlockList => {
 const closed = blocksOf([...closedV4, ...closedV6]);
 /** All unicast addresses of IPv6 that were ever given out. */
 const publicV6 = blocksOf(['2000::/3']);
-/** An IPv4 address as IPv6 has it: mapped, or behind a translator (RFC 6052), as a network without IPv4 reaches every IPv4 host. */
+/**
+ * An IPv4 address as IPv6 has it: mapped, or behind a translator (RFC 6052), as a network without IPv4
+ * reaches every IPv4 host.
+ */
 const carriesV4 = blocksOf(['::ffff:0:0/96', '64:ff9b::/96']);
 
 /**
- * Whether nothing is sent to an address unless the operator allows it: it is private, loopback, link-local, multicast, reserved, or
- * carries an IPv4 address that is.
+ * Whether nothing is sent to an address unless the operator allows it: it is private, loopback, link-local, multicast,
+ * reserved, or carries an IPv4 address that is.
  * @param address of IPv4 in four decimal parts, or of IPv6 without brackets; whatever else is refused.
  */
 export function isRefusedAddress(address: string): boolean {

@@ -6,7 +6,9 @@ import { WebhookAttempt } from './webhook-attempt';
 export const webhookDeliveryStatuses = ['pending', 'delivered', 'failed'] as const;
 export type WebhookDeliveryStatus = (typeof webhookDeliveryStatuses)[number];
 
-/** The delivery of one terminated Generation or Prompt to its webhook; inserted in the transaction that terminates it. */
+/**
+ * The delivery of one terminated Generation or Prompt to its webhook; inserted in the transaction that terminates it.
+ */
 @Entity('webhook_deliveries')
 @Check('webhook_deliveries_status_check', `"status" IN ('pending', 'delivered', 'failed')`)
 @Index('webhook_deliveries_generation_idx', ['taskId', 'createdAt'])

@@ -5,19 +5,21 @@ import { queueHeads } from './queue-heads';
 import { taskCost } from './task-cost';
 
 /**
- * Compute seconds by which an owner goes before its turn if the worker has its oldest task's model and Fine-Tune loaded: about what
- * loading takes. The owner is charged as always, so the others wait at most these seconds longer for each owner who goes before.
+ * Compute seconds by which an owner goes before its turn if the worker has its oldest task's model and Fine-Tune
+ * loaded: about what loading takes. The owner is charged as always, so the others wait at most these seconds longer for
+ * each owner who goes before.
  */
 const affinitySeconds = 5;
 
 /**
- * Claims a task whose worker is silent, because it has already waited and been charged; else the oldest task of the owner who has
- * used the least compute time. This is deficit round robin with a quantum that approaches zero, which is start-time fair queuing
- * (Goyal, Vin, Cheng 1996). Each owner's virtual time is the sum of its charges; the charge is the estimate until the task ends.
- * One statement, so that a worker that freezes holds no lock. Rows locked by another claim are skipped. A key's limit is its
- * number of slots, and a unique index allows one task per slot.
- * Parameters: the ticket, the limit of keys without their own (0: none), the channel of changes, the milliseconds of silence,
- * owners whose tasks are not wanted; those of `isOffered`; each model and Fine-Tune that is loaded, as `weightsLabel` names it.
+ * Claims a task whose worker is silent, because it has already waited and been charged; else the oldest task of the
+ * owner who has used the least compute time. This is deficit round robin with a quantum that approaches zero, which is
+ * start-time fair queuing (Goyal, Vin, Cheng 1996). Each owner's virtual time is the sum of its charges; the charge is
+ * the estimate until the task ends. One statement, so that a worker that freezes holds no lock. Rows locked by another
+ * claim are skipped. A key's limit is its number of slots, and a unique index allows one task per slot.
+ * Parameters: the ticket, the limit of keys without their own (0: none), the channel of changes, the milliseconds of
+ * silence, owners whose tasks are not wanted; those of `isOffered`; each model and Fine-Tune that is loaded, as
+ * `weightsLabel` names it.
  */
 export const claimDueStatement = `
 WITH RECURSIVE ${queueHeads},

@@ -2,14 +2,14 @@ import { silentMs, workerBeatMs } from '../live-workers';
 import { queueHeads } from './queue-heads';
 
 /**
- * A task is offered to every worker only if it has waited this long and no worker has had its model for this long: a worker that
- * restarts, and one that is about to find a new model, must not cost a picture.
+ * A task is offered to every worker only if it has waited this long and no worker has had its model for this long: a
+ * worker that restarts, and one that is about to find a new model, must not cost a picture.
  */
 export const undrawableAfterMs = 15_000;
 
 /**
- * In SQL: whether no worker has had the task's model for so long. One that is up says so every `workerBeatMs`, except an older version,
- * which may have any.
+ * In SQL: whether no worker has had the task's model for `undrawableAfterMs`. A worker names its models every
+ * `workerBeatMs`; one of an older version names none and may have any.
  */
 const isUndrawable = (
   task: string,

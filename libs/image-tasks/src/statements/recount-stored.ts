@@ -1,4 +1,7 @@
-/** The keys whose count is due to be compared, the longest ago first. Parameters: the hours between comparisons, and how many keys. */
+/**
+ * The keys whose count is due to be compared, the longest ago first. Parameters: the hours between
+ * comparisons, and how many keys.
+ */
 export const dueOwnersStatement = `
 SELECT caller.id FROM api_keys caller LEFT JOIN storage_use stored ON stored.owner_id = caller.id
 WHERE stored.counted_at IS NULL OR stored.counted_at < now() - $1 * interval '1 hour'
@@ -13,7 +16,10 @@ FROM (SELECT) one LEFT JOIN storage_use ON owner_id = $1`;
 /** Rows per statement: an owner's tasks are never read or written all at once. */
 const pageSize = 2_000;
 
-/** A page of the sizes of an owner's tasks, along `image_tasks_completed_idx`. Parameters: the owner, and where the previous page ended. */
+/**
+ * A page of the sizes of an owner's tasks, along `image_tasks_completed_idx`. Parameters: the owner, and where
+ * the previous page ended.
+ */
 export const pageStatement = `
 SELECT coalesce(sum(picture_bytes), 0) AS bytes, array_agg(id) FILTER (WHERE status = 'succeeded' AND picture_bytes = 0) AS uncounted,
   max(completed_at)::text AS last_at, (array_agg(id ORDER BY completed_at DESC, id DESC))[1] AS last_id
@@ -23,7 +29,10 @@ FROM (
   ORDER BY completed_at, id LIMIT ${pageSize}
 ) page`;
 
-/** Counts pictures that an older version wrote. A task that another transaction has locked is counted the next time. Parameter: the ids. */
+/**
+ * Counts pictures that an older version wrote. A task that another transaction has locked is counted the next
+ * time. Parameter: the ids.
+ */
 export const countPicturesStatement = `
 WITH uncounted AS (
   SELECT id FROM image_tasks WHERE id = ANY($1) AND picture_bytes = 0 ORDER BY id FOR UPDATE SKIP LOCKED

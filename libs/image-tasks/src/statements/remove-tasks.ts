@@ -1,6 +1,7 @@
 /**
- * Deletes tasks with the rows of their pictures, and subtracts these from the count. It uses an insert, because an update would
- * not see a count that was first inserted by a settlement for which the deletion waited. Parameter: the ids.
+ * Deletes tasks with the rows of their pictures, and subtracts these from the count. It uses an insert,
+ * because an update would not see a count that was first inserted by a settlement for which the deletion
+ * waited. Parameter: the ids.
  */
 export const removeTasksStatement = `
 WITH removed AS (

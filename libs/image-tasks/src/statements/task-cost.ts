@@ -1,13 +1,16 @@
 import { aspectRatios, sizeOf } from '@app/domain';
 
-/** Compute seconds of one step of a square picture on a typical GPU. The task's real cost replaces the estimate when it ends. */
+/**
+ * Compute seconds of one step of a square picture on a typical GPU. The task's real cost replaces the
+ * estimate when it ends.
+ */
 const secondsPerStep = 0.05;
 /** Cost of the text encoder and the decoder, and of enlarging to high resolution, in steps. */
 const fixedSteps = 4;
 const enlargingSteps = 60;
 /**
- * Cost of each chunk of the prompt after the first: per step, and of its encoding, as fractions of a step; measured with the
- * bundled model.
+ * Cost of each chunk of the prompt after the first: per step, and of its encoding, as fractions of a step; measured
+ * with the bundled model.
  */
 const stepShareOfChunk = 0.05;
 const stepsPerChunk = 0.03;

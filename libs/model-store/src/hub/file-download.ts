@@ -110,7 +110,10 @@ export class FileDownload {
     await rm(this.sidecar, { force: true });
   }
 
-  /** Requests the missing part and checks that the response contains just that. @returns a response whose body begins at `offset`. */
+  /**
+   * Requests the missing part and checks that the response contains just that.
+   * @returns a response whose body begins at `offset`.
+   */
   private async request(signal: AbortSignal): Promise<IncomingMessage> {
     if (!this.supportsRanges) this.restart();
     const headers: Record<string, string> = {};
@@ -177,7 +180,9 @@ export class FileDownload {
   }
 }
 
-/** Checks content as a stream: sha256 for every file, and git's blob id (a sha1) for a file without another checksum. */
+/**
+ * Checks content as a stream: sha256 for every file, and git's blob id (a sha1) for a file without another checksum.
+ */
 class Digest {
   private readonly sha256Hash = createHash('sha256');
   private readonly blobHash: Hash | undefined;

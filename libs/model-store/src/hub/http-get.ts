@@ -11,8 +11,8 @@ export interface HttpGetOptions {
 }
 
 /**
- * One GET, without following redirects. It uses Node's http client and not fetch: one idle timeout covers connecting and reading,
- * nothing decodes the body, and a broken connection always ends the request (fetch was seen to hang).
+ * One GET, without following redirects. It uses Node's http client and not fetch: one idle timeout covers connecting
+ * and reading, nothing decodes the body, and a broken connection always ends the request (fetch was seen to hang).
  * @returns the response once its headers have arrived; reading its body throws when the connection breaks
  * @throws TransientError when there is no response
  */

@@ -62,7 +62,10 @@ export class HubClient {
     return this.open(url, headers, `${path} of ${repository}`, signal);
   }
 
-  /** Runs `attempt` until it succeeds, with back-off after each transient failure; `progressed` resets the count of failures. */
+  /**
+   * Runs `attempt` until it succeeds, with back-off after each transient failure; `progressed` resets
+   * the count of failures.
+   */
   async withRetries<T>(
     what: string,
     signal: AbortSignal,

@@ -33,7 +33,10 @@ interface Listing {
   siblings?: (Sibling | null)[];
 }
 
-/** @throws ModelStoreError `HubRefused` when the response is no listing, lacks a checksum or names a path outside the model. */
+/**
+ * @throws ModelStoreError `HubRefused` when the response is no listing, lacks a checksum or names a
+ * path outside the model.
+ */
 export function parseListing(text: string, repository: string): HubListing {
   const wrong = (reason: string): ModelStoreError =>
     new ModelStoreError('HubRefused', `The listing of ${repository} ${reason}.`);
