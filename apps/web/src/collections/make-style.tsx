@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Drawing } from '../drawings/drawing';
+import { lengths } from '../drawings/service-rules';
 import { client } from '../session/session';
 import { texts } from '../texts';
 import { textIn } from '../ui/form-text';
@@ -43,7 +44,7 @@ function MakeStyleForm({ drawing, onDone }: { drawing: Drawing; onDone: () => vo
         id="style-name"
         name="style"
         required
-        maxLength={200}
+        maxLength={lengths.name}
         autocomplete="off"
         autoFocus
         placeholder={texts.collections.name}
@@ -82,7 +83,7 @@ function ChooseCollection() {
         <input
           name="name"
           required
-          maxLength={200}
+          maxLength={lengths.name}
           autocomplete="off"
           aria-label={texts.collections.new}
           placeholder={texts.collections.name}

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { shown } from '../drawings/feed';
+import { lengths } from '../drawings/service-rules';
 import { client } from '../session/session';
 import { texts } from '../texts';
 import { textIn } from '../ui/form-text';
@@ -31,7 +32,7 @@ export function NewCollection() {
             id="collection-name"
             name="name"
             required
-            maxLength={200}
+            maxLength={lengths.name}
             autocomplete="off"
             placeholder={texts.collections.name}
           />

@@ -1,5 +1,5 @@
 import { useRef, useState } from 'preact/hooks';
-import { promptLength } from '../drawings/service-rules';
+import { lengths } from '../drawings/service-rules';
 import { restoreFrom } from '../png/drop-target';
 import { areModelsLoaded } from '../models/models';
 import { texts } from '../texts';
@@ -32,7 +32,7 @@ export function PromptForm() {
       <textarea
         id="prompt"
         rows={3}
-        maxLength={promptLength}
+        maxLength={lengths.prompt}
         placeholder={texts.draw.placeholder}
         aria-describedby={lacksName.value ? 'lacks-name' : undefined}
         value={prompt}
@@ -43,7 +43,7 @@ export function PromptForm() {
       <label for="negative">{texts.draw.negative}</label>
       <input
         id="negative"
-        maxLength={promptLength}
+        maxLength={lengths.prompt}
         autocomplete="off"
         placeholder={texts.draw.negativePlaceholder}
         value={negativePrompt}

@@ -1,6 +1,6 @@
 import * as limits from '../../../../libs/domain/src/common/limits';
 import * as seeds from '../../../../libs/domain/src/common/seed';
-import { bounds, largestSeed, promptLength, seedOf, serviceDefaults } from './service-rules';
+import { bounds, largestSeed, lengths, seedOf, serviceDefaults } from './service-rules';
 
 describe("the page's copy of the service's rules", () => {
   it('has its defaults', () => {
@@ -13,8 +13,9 @@ describe("the page's copy of the service's rules", () => {
     expect(bounds).toEqual({ cfg, steps, numGenerations });
   });
 
-  it('has its length of prompts', () => {
-    expect(promptLength).toBe(limits.limits.promptLength);
+  it('has its lengths of texts', () => {
+    const { promptLength, nameLength, tokenLength } = limits.limits;
+    expect(lengths).toEqual({ prompt: promptLength, name: nameLength, token: tokenLength });
   });
 
   it('has its largest seed', () => {

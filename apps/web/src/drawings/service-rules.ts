@@ -6,8 +6,8 @@ export const largestSeed = 2 ** 32 - 1;
 /** The seed of picture i of a drawing. */
 export const seedOf = ({ seed }: { seed: number }, index: number): number => (seed + index) % (largestSeed + 1);
 
-/** Characters of a prompt, and of a negative prompt, at most. */
-export const promptLength = 2_000;
+/** The most characters that texts may have; a negative prompt as many as a prompt. */
+export const lengths = { prompt: 2_000, name: 200, token: 64 };
 
 /** What a request may ask for. */
 export const bounds = { steps: { min: 1, max: 50 }, cfg: { min: 1, max: 20 }, numGenerations: { min: 1, max: 8 } };

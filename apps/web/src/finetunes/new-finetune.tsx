@@ -1,3 +1,4 @@
+import { lengths } from '../drawings/service-rules';
 import { modelChoices } from '../models/models';
 import { client } from '../session/session';
 import { texts } from '../texts';
@@ -26,7 +27,7 @@ export function NewFinetune() {
           id="finetune-name"
           name="name"
           required
-          maxLength={200}
+          maxLength={lengths.name}
           autocomplete="off"
           aria-describedby="finetune-name-hint"
         />
@@ -39,7 +40,7 @@ export function NewFinetune() {
         <input
           id="finetune-token"
           name="token"
-          maxLength={200}
+          maxLength={lengths.token}
           autocomplete="off"
           aria-describedby="finetune-token-hint"
         />
@@ -49,7 +50,7 @@ export function NewFinetune() {
       </div>
       <div>
         <label for="finetune-title">{texts.finetunes.titleField}</label>
-        <input id="finetune-title" name="title" maxLength={200} autocomplete="off" />
+        <input id="finetune-title" name="title" maxLength={lengths.name} autocomplete="off" />
       </div>
       <div>
         <label for="finetune-model">{texts.finetunes.model}</label>

@@ -1,3 +1,4 @@
+import { lengths } from '../drawings/service-rules';
 import { client } from '../session/session';
 import { texts } from '../texts';
 import { textIn } from '../ui/form-text';
@@ -23,7 +24,7 @@ export function NewKey({ onMade }: { onMade: (secrets: Secrets) => void }) {
     <form class="panel inline-form" aria-label={texts.keys.new} onSubmit={submitting(create)}>
       <div>
         <label for="key-name">{texts.keys.name}</label>
-        <input id="key-name" name="name" required maxLength={200} autocomplete="off" />
+        <input id="key-name" name="name" required maxLength={lengths.name} autocomplete="off" />
       </div>
       <div>
         <label for="key-scope">{texts.keys.scope}</label>

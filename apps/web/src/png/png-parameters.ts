@@ -1,5 +1,5 @@
 import type { AspectRatio } from '../drawings/drawing';
-import { largestSeed, promptLength } from '../drawings/service-rules';
+import { largestSeed, lengths } from '../drawings/service-rules';
 
 /** What a picture of the service says about itself. */
 export interface PictureParameters {
@@ -88,7 +88,7 @@ function parametersOf(text: string): PictureParameters | undefined {
 }
 
 function isText(value: unknown): value is string {
-  return typeof value === 'string' && value.length <= promptLength;
+  return typeof value === 'string' && value.length <= lengths.prompt;
 }
 
 function isWithin(value: unknown, [min, max]: [number, number], isKind: (value: number) => boolean = Number.isFinite) {
