@@ -201,8 +201,7 @@ export default tseslint.config(
   },
   js.configs.recommended,
   {
-    // An expression that backtracks lets one text hold up everything, and none here is only ever
-    // given texts of our own.
+    // An expression that backtracks lets one text hold up everything, and each may get a caller's text.
     plugins: { regexp },
     rules: { 'regexp/no-super-linear-backtracking': 'error', 'regexp/no-super-linear-move': 'error' },
   },
@@ -220,8 +219,7 @@ export default tseslint.config(
     },
   },
   {
-    // What is longer holds two thoughts. A statement of the database stays whole, and so do the text of a migration and
-    // the texts of the page.
+    // What is longer holds two thoughts. Migrations and the texts of the page stay whole.
     files: ['**/*.{ts,tsx,mjs,cjs,js}'],
     ignores: ['**/*.spec.ts', 'libs/database/src/migrations/**', 'apps/web/src/texts.ts'],
     rules: { 'max-lines': ['error', 250], 'max-lines-per-function': ['error', { max: 50, IIFEs: true }] },
