@@ -1,9 +1,11 @@
-"""Makes a model folder with the graphs of Stable Diffusion 1.5 at full size and random weights, to measure time and memory with.
+"""Makes a model folder with the graphs of Stable Diffusion 1.5 at full size and random weights, to measure time and
+memory with.
 
 python scripts/full_size_model.py FOLDER
 
-Its pictures show nothing. About 4.3 GB of float32, in the layout of optimum's export: a part whose weights exceed 2 GiB holds them in a second
-file. The tokenizer is that of models/shapes, whose ids the text encoder knows as well. Needs torch, diffusers, transformers and onnx, and 12 GiB of memory.
+Its pictures show nothing. About 4.3 GB of float32, in the layout of optimum's export: a part whose weights exceed 2 GiB
+holds them in a second file. The tokenizer is that of models/shapes, whose ids the text encoder knows as well. Needs
+torch, diffusers, transformers and onnx, and 12 GiB of memory.
 """
 
 import json

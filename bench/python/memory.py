@@ -1,7 +1,9 @@
-"""Draws pictures of one guided step with the graphs of a model folder, and prints the process's largest resident memory in bytes.
+"""Draws pictures of one guided step with the graphs of a model folder, and prints the process's largest resident memory
+in bytes.
 
-Called by the section `memory` of `npm run bench` with a model folder, a number of threads and a number of pictures. As Python's pipelines do, it holds
-all three sessions and calls the U-Net with every row at once. Needs onnxruntime and numpy.
+Called by the section `memory` of `npm run bench` with a model folder, a number of threads and a number of pictures. As
+Python's pipelines do, it holds all three sessions and calls the U-Net with every row at once. Needs onnxruntime and
+numpy.
 """
 
 import json

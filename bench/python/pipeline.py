@@ -1,7 +1,7 @@
 """Denoises with diffusers' scheduler over onnxruntime on the files that bench/pipeline draws with.
 
-Called by bench/pipeline with a model folder and a number of threads. Says "ready", then reads one request a line from standard
-input and answers each with one line: the milliseconds of the loop, and of those the ones inside onnxruntime.
+Called by bench/pipeline with a model folder and a number of threads. Says "ready", then reads one request a line from
+standard input and answers each with one line: the milliseconds of the loop, and of those the ones inside onnxruntime.
 Needs a virtual environment with onnxruntime, torch and diffusers.
 """
 

@@ -1,9 +1,10 @@
-"""Makes the tiny distilled model of test/golden/models/tiny/lcm, and its U-Net in int8, and records what diffusers draws with it and with sd-turbo's layout.
+"""Makes the tiny distilled model of test/golden/models/tiny/lcm, and its U-Net in int8, and records what diffusers
+draws with it and with sd-turbo's layout.
 
 python scripts/goldens/fast_models.py test/golden
 
-Needs diffusers, transformers, peft, torch, onnx, onnxruntime and safetensors. The text encoder and the tokenizer are those of
-test/golden/models/tiny/sd15-diffusers; the weights of the U-Net are random.
+Needs diffusers, transformers, peft, torch, onnx, onnxruntime and safetensors. The text encoder and the tokenizer are
+those of test/golden/models/tiny/sd15-diffusers; the weights of the U-Net are random.
 """
 
 import json

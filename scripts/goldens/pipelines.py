@@ -1,6 +1,6 @@
-"""Records what Stable Diffusion draws with a model folder, as test/golden/pipeline.spec.ts reads it: diffusers' schedulers and
-transformers' tokenizer around the folder's graphs in ONNX Runtime. It draws the cases of <data>/pipeline.json and compares with what is
-recorded there; with --record it replaces that.
+"""Records what Stable Diffusion draws with a model folder, as test/golden/pipeline.spec.ts reads it: diffusers'
+schedulers and transformers' tokenizer around the folder's graphs in ONNX Runtime. It draws the cases of
+<data>/pipeline.json and compares with what is recorded there; with --record it replaces that.
 
 python scripts/goldens/pipelines.py models/shapes test/golden/data/shapes
 python scripts/goldens/pipelines.py test/golden/models/tiny/sd15-diffusers test/golden/data/sd15-diffusers

@@ -1,5 +1,5 @@
-"""Records torch's normal noise, as test/golden/random.spec.ts reads it: several draws in a row of one generator, for shapes below,
-at and above the 16 numbers that torch draws at once; and one generator with draws of several sizes.
+"""Records torch's normal noise, as test/golden/random.spec.ts reads it: several draws in a row of one generator, for
+shapes below, at and above the 16 numbers that torch draws at once; and one generator with draws of several sizes.
 
 python scripts/goldens/randn.py test/golden/data/randn
 """

@@ -1,6 +1,6 @@
-"""Records runs of the schedulers that diffusers' users choose most, as test/golden/schedulers.spec.ts reads them. The outputs of the
-model are made up of what it is given and of noise; they are recorded too, so a test feeds them instead of computing them.
-schedulers_further.py has all others, and is the place for a new one.
+"""Records runs of the schedulers that diffusers' users choose most, as test/golden/schedulers.spec.ts reads them. The
+outputs of the model are made up of what it is given and of noise; they are recorded too, so a test feeds them instead
+of computing them. schedulers_further.py has all others, and is the place for a new one.
 
 python scripts/goldens/schedulers.py test/golden/data/schedulers
 """

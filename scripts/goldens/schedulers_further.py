@@ -1,5 +1,5 @@
-"""Records runs of diffusers' schedulers, as test/golden/schedulers.spec.ts reads them: every class and parameter that schedulers.py
-leaves out. A new scheduler is listed here.
+"""Records runs of diffusers' schedulers, as test/golden/schedulers.spec.ts reads them: every class and parameter that
+schedulers.py leaves out. A new scheduler is listed here.
 
 python scripts/goldens/schedulers_further.py test/golden/data/schedulers-further
 """

@@ -1,4 +1,5 @@
-"""check_onnx.py MODEL GOLDENS: runs a model folder with onnxruntime and diffusers' schedulers, compares with recorded pipelines."""
+"""check_onnx.py MODEL GOLDENS: runs a model folder with onnxruntime and diffusers' schedulers, compares with
+recorded pipelines."""
 import json, sys
 from pathlib import Path
 import numpy as np, onnxruntime as ort, torch, diffusers

@@ -1,11 +1,12 @@
 """fields(specs, height, width): the latents of scenes, 22 numbers for each cell of 32 x 32 pixels.
 
-What an encoder would have to learn is known here: ground colour (0-2), colour of the outer layer (3-5) and of what lies inside it (6-8),
-how deep inside the outer (9) and inner (10) outline a cell is, whether the outer one is only an outline (11), how deep inside the ground's
-pattern (12), and the covered shares of the cell (13 outer, 14 inner); 15 is the outer depth on a coarser scale; 16-18 say how
-the outer depth differs between the quarters of a cell, from left to right, from above to below, and crosswise, 19-21 the inner one. Depths are signed
-distances in short sides, divided by REACH and cut at -1 and 1. A decoder draws crisp edges from them at any resolution, and all of
-them are smooth, which makes them easy to predict.
+What an encoder would have to learn is known here: ground colour (0-2), colour of the outer layer (3-5) and of what lies
+inside it (6-8), how deep inside the outer (9) and inner (10) outline a cell is, whether the outer one is only an
+outline (11), how deep inside the ground's pattern (12), and the covered shares of the cell (13 outer, 14 inner); 15 is
+the outer depth on a coarser scale; 16-18 say how the outer depth differs between the quarters of a cell, from left to
+right, from above to below, and crosswise, 19-21 the inner one. Depths are signed distances in short sides, divided by
+REACH and cut at -1 and 1. A decoder draws crisp edges from them at any resolution, and all of them are smooth, which
+makes them easy to predict.
 """
 import torch
 from scenes import COLORS, SHAPES, _sdf, pattern

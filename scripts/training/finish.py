@@ -1,7 +1,8 @@
 """finish.py DEST [WEIGHTS]: from trained parts to DEST/models/shapes, DEST/models/lora and DEST/goldens.
 
-Parts are taken from SHAPES_OUT (vae, unet, text_encoder, tokenizer, lora as the training scripts leave them); with WEIGHTS,
-a folder of float16 safetensors (vae, unet, text_encoder) is unpacked into SHAPES_OUT first. Run train_lora.py before it to have the LoRA's files and goldens."""
+Parts are taken from SHAPES_OUT (vae, unet, text_encoder, tokenizer, lora as the training scripts leave them); with
+WEIGHTS, a folder of float16 safetensors (vae, unet, text_encoder) is unpacked into SHAPES_OUT first. Run
+train_lora.py before it to have the LoRA's files and goldens."""
 import json, shutil, subprocess, sys
 from pathlib import Path
 import torch

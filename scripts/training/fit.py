@@ -1,4 +1,5 @@
-"""fit.py FOLDER [FOLDER...]: for each sample of gen.py the spec that it shows (positions and sizes of the caption's objects), as FOLDER/<name>.fit; those that show something else are marked."""
+"""fit.py FOLDER [FOLDER...]: for each sample of gen.py the spec that it shows (positions and sizes of the caption's
+objects), as FOLDER/<name>.fit; those that show something else are marked."""
 import sys, time, torch
 import torch.nn.functional as F
 torch.set_num_threads(1)

@@ -1,4 +1,5 @@
-"""gen.py FOLDER SEED [parts unet text]: samples of the U-Net with their captions and specs, until killed; one file for 48 samples."""
+"""gen.py FOLDER SEED [parts unet text]: samples of the U-Net with their captions and specs, until killed; one file
+for 48 samples."""
 import random, sys, time, torch
 torch.set_num_threads(1)
 from lib import *

@@ -1,4 +1,5 @@
-"""layout.py PARTS [steps cfg]: how often the two objects of a caption stand where they should, seen from the latents alone (the judge's scenes with seeds 1 and 2)."""
+"""layout.py PARTS [steps cfg]: how often the two objects of a caption stand where they should, seen from the latents
+alone (the judge's scenes with seeds 1 and 2)."""
 import json, sys, torch
 torch.set_num_threads(1)
 from lib import *

@@ -1,6 +1,8 @@
-"""refine.py MINUTES IN OUT FOLDER...: trains the decoder's unused blocks at 16 x 16 to set right what the U-Net gets wrong; IN, OUT: folders of the decoder.
+"""refine.py MINUTES IN OUT FOLDER...: trains the decoder's unused blocks at 16 x 16 to set right what the U-Net gets
+wrong; IN, OUT: folders of the decoder.
 
-FOLDERs hold samples of gen.py with what fit.py found in them. What the renderer relies on stays: constants, the ground's means, everything behind the first up-sampling."""
+FOLDERs hold samples of gen.py with what fit.py found in them. What the renderer relies on stays: constants, the
+ground's means, everything behind the first up-sampling."""
 import math, os, random, sys, time
 from pathlib import Path
 import torch, torch.nn.functional as F

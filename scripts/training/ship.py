@@ -1,5 +1,5 @@
-"""ship.py REPO DEST: a new decoder (SHAPES_OUT/vae) for the model of REPO whose other parts stay: DEST/models/shapes is REPO's with another vae_decoder/model.onnx,
-DEST/goldens are REPO's with pictures drawn anew from their latents."""
+"""ship.py REPO DEST: a new decoder (SHAPES_OUT/vae) for the model of REPO whose other parts stay: DEST/models/shapes
+is REPO's with another vae_decoder/model.onnx, DEST/goldens are REPO's with pictures drawn anew from their latents."""
 import shutil, sys, torch
 from pathlib import Path
 from diffusers import AutoencoderKL

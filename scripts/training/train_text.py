@@ -1,7 +1,9 @@
-"""train_text.py MINUTES IN OUT: teaches the text encoder to say what stands where, not only what is named first and second.
+"""train_text.py MINUTES IN OUT: teaches the text encoder to say what stands where, not only what is named first and
+second.
 
-Linear heads tell from the end token and the padding what stands left, right, above, below, in the middle and inside; a term keeps all states near
-what the U-Net knows. Padding sees what is before it only, so that the first 30 tokens are enough."""
+Linear heads tell from the end token and the padding what stands left, right, above, below, in the middle and inside;
+a term keeps all states near what the U-Net knows. Padding sees what is before it only, so that the first 30 tokens
+are enough."""
 import math, random, sys, time, os
 import torch, torch.nn.functional as F
 from torch import nn

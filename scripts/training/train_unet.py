@@ -1,6 +1,8 @@
-"""train_unet.py MINUTES OUT: trains U-Net and text encoder on from PARTS (environment; else parts), into OUT/unet, OUT/text_encoder (EMA; every 10 minutes too).
+"""train_unet.py MINUTES OUT: trains U-Net and text encoder on from PARTS (environment; else parts), into OUT/unet,
+OUT/text_encoder (EMA; every 10 minutes too).
 
-Scenes are made as it goes. Captions with two objects, and high noise, where it is settled which object goes where, come more often."""
+Scenes are made as it goes. Captions with two objects, and high noise, where it is settled which object goes where,
+come more often."""
 import math, os, random, sys, time
 from pathlib import Path
 import torch, torch.nn.functional as F
