@@ -51,6 +51,7 @@ export class Site {
   readonly lastingSteps: number;
   private readonly modelsDir: string;
   private readonly workers: number;
+  private readonly nodeOptions: readonly string[];
 
   private constructor(
     { dataDir, modelsDir, size }: SiteOptions,
@@ -62,6 +63,8 @@ export class Site {
     this.dataDir = dataDir;
     this.modelsDir = modelsDir;
     [this.lastingSteps, this.workers] = size === 'long' ? [2, 2] : [15, 1];
+    // There is no idle core on which garbage could be collected beside other tests.
+    this.nodeOptions = size === 'long' ? [] : ['--single-threaded-gc'];
     this.pool = connect(databaseUrl);
   }
 
@@ -183,7 +186,7 @@ export class Site {
         ...this.env,
         ...env,
       },
-      nodeOptions,
+      [...this.nodeOptions, ...nodeOptions],
     );
     this.processes.push(started);
     return started;

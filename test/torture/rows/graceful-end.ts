@@ -16,7 +16,7 @@ export const gracefulEnd: Row = {
   name: 'graceful-end',
   title: 'SIGTERM with jobs running and queued',
   async run(site, size) {
-    const { rounds, jobs } = size === 'long' ? { rounds: 5, jobs: 120 } : { rounds: 1, jobs: 12 };
+    const { rounds, jobs } = size === 'long' ? { rounds: 5, jobs: 120 } : { rounds: 1, jobs: 8 };
     const port = await freePort();
     const problems: string[] = [];
     const endMs: number[] = [];

@@ -8,7 +8,7 @@ export const randomEndings: Row = {
   name: 'random-endings',
   title: 'cancel or delete at random times',
   async run(site, size) {
-    const jobs = size === 'long' ? 200 : 24;
+    const jobs = size === 'long' ? 200 : 12;
     const api = await site.startApi();
     await site.startWorkers();
     const caller = await site.newCaller(api);

@@ -13,7 +13,7 @@ export const workerKill: Row = {
   name: 'worker-kill',
   title: 'kill -9 of a random worker',
   async run(site, size) {
-    const { jobs, kills } = size === 'long' ? { jobs: 200, kills: 20 } : { jobs: 14, kills: 2 };
+    const { jobs, kills } = size === 'long' ? { jobs: 200, kills: 20 } : { jobs: 8, kills: 2 };
     const api = await site.startApi();
     const caller = await site.newCaller(api);
     const workers = await Promise.all([site.startWorker(), site.startWorker()]);

@@ -18,7 +18,7 @@ export const wrongClock: Row = {
   name: 'wrong-clock',
   title: 'clock +-60 s',
   async run(site, size) {
-    const jobs = size === 'long' ? 100 : 12;
+    const jobs = size === 'long' ? 100 : 8;
     const api = await site.startApi();
     const caller = await site.newCaller(api);
     const nodeOptions = ['--require', join(root, 'test', 'torture', 'clock.cjs')];

@@ -5,7 +5,7 @@ import { neighbourRow } from './neighbour-row';
 
 const jobsAtOnce = 4;
 /** Of each job; a large one takes a second or two of a processor. */
-const images = { long: 8, short: 2 };
+const images = { long: 8, short: 1 };
 /** A job that takes longer is canceled, so that the row ends. */
 const jobPatienceMs = { long: 90_000, short: 300_000 };
 
