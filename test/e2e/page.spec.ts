@@ -27,7 +27,8 @@ describeInBrowser('The page in a browser', () => {
   let key: TestKey;
 
   beforeAll(async () => {
-    service = await startTestService();
+    // What the pictures show does not matter.
+    service = await startTestService({ env: { MODELS_DIR: process.env.TEST_MODELS_DIR! } });
     browser = await TestBrowser.start(service.baseUrl);
   });
   beforeEach(async () => {

@@ -22,13 +22,19 @@ describe("the scale of a Fine-Tune's weights", () => {
     await bench.storage.write(weightsKey, content);
     const weightsHash = createHash('sha256').update(content).digest('hex');
     const weights = { weightsKind: 'lora', weightsHash, weightsKey, weightsScale: 0.5 } as const;
-    const rest = { name: 'robot', token: 'zwx', model: 'bundled', status: 'ready', createdAt: new Date() } as const;
+    const rest = {
+      name: 'robot',
+      token: 'zwx',
+      model: 'shapes-bundled',
+      status: 'ready',
+      createdAt: new Date(),
+    } as const;
     await bench.dataSource.manager.insert(Finetune, { id: finetuneId, ownerId, ...weights, ...rest });
   });
   afterAll(() => bench.close());
 
   const accept = async (): Promise<string> => {
-    const task = newTask(ownerId, { finetuneId, model: 'bundled', steps: 1, seed: 7 });
+    const task = newTask(ownerId, { finetuneId, model: 'shapes-bundled', steps: 1, seed: 7 });
     await bench.intake.insert({ ownerId, maxQueued: 0, tasks: [task] });
     return task.id;
   };
@@ -45,7 +51,7 @@ describe("the scale of a Fine-Tune's weights", () => {
     const early = await accept();
     await change({ weightsScale: 1.5 });
     const late = await accept();
-    const unknown = await bench.addTask({ ownerId, finetuneId, model: 'bundled', steps: 1 });
+    const unknown = await bench.addTask({ ownerId, finetuneId, model: 'shapes-bundled', steps: 1 });
     const other = await accept();
     await bench.dataSource.query(
       `UPDATE image_tasks SET weights_hash = 'of other weights', weights_scale = 2 WHERE id = $1`,

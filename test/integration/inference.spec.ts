@@ -217,7 +217,7 @@ describe('the inference worker', () => {
     const finetuneId = await addFinetune('weights/robot.safetensors', lora);
     const { id } = await bench.addTask({
       finetuneId,
-      model: 'bundled',
+      model: 'shapes-bundled',
       prompt: golden.prompt,
       cfg: golden.cfg,
       steps: golden.steps,
@@ -227,7 +227,7 @@ describe('the inference worker', () => {
     const task = await bench.terminated(id);
     const hash = createHash('sha256').update(lora).digest('hex');
     expect(task).toMatchObject({ status: 'succeeded', error: null });
-    expect(task.servedBy).toMatch(new RegExp(`^bundled@[0-9a-f]{12}\\+${hash.slice(0, 12)}$`));
+    expect(task.servedBy).toMatch(new RegExp(`^shapes-bundled@[0-9a-f]{12}\\+${hash.slice(0, 12)}$`));
     const read = async (file: string | Buffer) => {
       const { data, info } = await sharp(file).removeAlpha().raw().toBuffer({ resolveWithObject: true });
       return { data, width: info.width, height: info.height };

@@ -10,6 +10,23 @@ const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-s
 export const chromiumFile: string | undefined =
   process.env.CHROMIUM && isExecutable(process.env.CHROMIUM) ? process.env.CHROMIUM : programFile(...names);
 
+/**
+ * What a browser starts beside each page in a window of its own, and nobody sees without a screen: half of what a context costs. The last list
+ * of such names counts, so those of Playwright's list that matter here are in it, too.
+ */
+const disabledFeatures = [
+  ...['PreloadTopChromeWebUI', 'WebUIOmniboxPopup', 'WebUIOmniboxAimPopup', 'SpareRendererForSitePerProcess'],
+  ...[
+    'DestroyProfileOnBrowserClose',
+    'HttpsUpgrades',
+    'HttpsFirstBalancedModeAutoEnable',
+    'LensOverlay',
+    'MediaRouter',
+  ],
+  ...['PaintHolding', 'ThirdPartyStoragePartitioning', 'OptimizationHints', 'NetworkTimeServiceQuerying', 'AimEnabled'],
+  ...['AvoidUnnecessaryBeforeUnloadCheckSync', 'AvoidCorsURLLoaderRestartOnRedirect', 'PreconnectToSearch'],
+];
+
 /** `describe`, whose tests are skipped and counted where no browser is found. */
 export const describeInBrowser = chromiumFile === undefined ? describe.skip : describe;
 
@@ -24,7 +41,7 @@ export class TestBrowser {
   ) {}
 
   static async start(baseUrl: string): Promise<TestBrowser> {
-    const args = ['--no-sandbox', '--disable-dev-shm-usage'];
+    const args = ['--no-sandbox', '--disable-dev-shm-usage', `--disable-features=${disabledFeatures.join()}`];
     return new TestBrowser(await chromium.launch({ executablePath: chromiumFile, args }), baseUrl);
   }
 

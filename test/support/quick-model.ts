@@ -12,11 +12,12 @@ const colours = 3;
 
 /**
  * Makes a folder of models for tests that look at tasks and not at pictures. `shapes` is the bundled model with a decoder of one
- * convolution: a step costs as much as ever, a picture a tenth, since its decoder is most of it. `bundled` is the bundled model.
+ * convolution: a step costs as much as ever, a picture a tenth, since its decoder is most of it. `shapes-bundled` is the bundled model, and not the
+ * first of the list, with which the page draws.
  */
 export function makeModelsFolder(folder: string): void {
   const bundled = join(root, 'models', 'shapes');
-  cpSync(bundled, join(folder, 'bundled'), { recursive: true });
+  cpSync(bundled, join(folder, 'shapes-bundled'), { recursive: true });
   const unfinished = join(folder, '.shapes');
   cpSync(bundled, unfinished, { recursive: true });
   const decoder = join(unfinished, 'vae_decoder', 'model.onnx');
