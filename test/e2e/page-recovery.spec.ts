@@ -26,7 +26,9 @@ describeInBrowser('The page of npm start, of which a process is killed while it 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'darkroom-recovery-'));
     chmodSync(folder, 0o711);
-    launcher = new RunningLauncher({ DATA_DIR: join(folder, 'data'), PORT: '0' });
+    // What the pictures show does not matter.
+    const MODELS_DIR = process.env.TEST_MODELS_DIR!;
+    launcher = new RunningLauncher({ DATA_DIR: join(folder, 'data'), PORT: '0', MODELS_DIR });
     await launcher.url();
     const address = await until(
       async () => /http:\S+#code=[\w-]+(?=\n)/.exec(launcher.output)?.[0],
