@@ -29,7 +29,7 @@ describe('The contract', () => {
     /** Makes such a request possible, and returns what sends it. */
     const request = async (id: string) => {
       const { api, key } = caller;
-      const fresh = await caller.makeWorld();
+      const fresh = operationOf(id).method === 'GET' ? { ...caller.world } : await caller.makeWorld();
       if (id === 'cancelGeneration') {
         const { body } = await caller.send<{ id: string }>('createGeneration', { body: { prompt: 'a robot' } });
         fresh.generation = body.id;

@@ -87,7 +87,7 @@ describe.each([1, 2])('requests that one engine of %d threads draws side by side
   });
 
   it('end in the order of what they need: a short one does not wait for eight long ones', async () => {
-    const long = eight.map((i): Named => [`long ${i}`, draw({ numInferenceSteps: 50, seed: i })]);
+    const long = eight.map((i): Named => [`long ${i}`, draw({ numInferenceSteps: 30, seed: i })]);
     expect((await order([...long, ['short', draw({ numInferenceSteps: 4 })]]))[0]).toBe('short');
   });
 
@@ -95,10 +95,10 @@ describe.each([1, 2])('requests that one engine of %d threads draws side by side
     // One picture a call, so that owners compete; the one that needs most steps would be the last without a share of its own.
     const small = engineWith({ memoryBytes: 1 });
     const greedy = eight.map((i): Named => {
-      const drawing = draw({ numInferenceSteps: 40, seed: i }, { owner: 'greedy' }, small);
+      const drawing = draw({ numInferenceSteps: 20, seed: i }, { owner: 'greedy' }, small);
       return [`greedy ${i}`, drawing];
     });
-    const modest = draw({ numInferenceSteps: 80 }, { owner: 'modest' }, small);
+    const modest = draw({ numInferenceSteps: 40 }, { owner: 'modest' }, small);
     const ended = await order([...greedy, ['modest', modest]]);
     await small.close();
     expect(ended.indexOf('modest')).toBeLessThan(ended.length - 1);
@@ -182,7 +182,7 @@ describe.each([1, 2])('requests that one engine of %d threads draws side by side
     // So many are in the engine at once.
     await Promise.all(
       Array.from({ length: 12 }, async () => {
-        while (next < 200) await one(next++);
+        while (next < 120) await one(next++);
       }),
     );
   });

@@ -28,7 +28,8 @@ export class ContractCaller {
     readonly api: TestApi,
     readonly key: TestKey,
     private readonly receiver: Receiver,
-    private readonly world: World,
+    /** The resources of that key, for requests that change none. */
+    readonly world: World,
   ) {}
 
   static async start(): Promise<ContractCaller> {
