@@ -10,8 +10,8 @@ const slowestShown = 10;
 
 const root = dirname(import.meta.dirname);
 const jest = join(root, 'node_modules', 'jest', 'bin', 'jest.js');
-/** One more than the two cores of a small machine, because many tests wait for other processes, for locks and for time to pass. */
-const maxWorkers = ['--maxWorkers', '3'];
+/** Two more than the two cores of a small machine, because many tests wait for other processes, for locks and for time to pass. */
+const maxWorkers = ['--maxWorkers', '4'];
 /** For Jest and its workers, which have no idle core to collect garbage on, and load more functions than they call: a tenth of their processor time. */
 const nodeOptions = ['--single-threaded-gc', '--max-lazy'];
 
