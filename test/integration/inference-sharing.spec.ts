@@ -182,7 +182,7 @@ describe.each([1, 2])('requests that one engine of %d threads draws side by side
     // So many are in the engine at once.
     await Promise.all(
       Array.from({ length: 12 }, async () => {
-        while (next < 120) await one(next++);
+        while (next < 200) await one(next++);
       }),
     );
   });
