@@ -26,6 +26,7 @@ describe('a U-Net that is called in powers of two', () => {
     file: session.file,
     inputs: session.inputs,
     outputs: session.outputs,
+    spent: session.spent,
     run: (feeds, output) => {
       rowsOfCalls.push(feeds.sample.dims[0]);
       return session.run(feeds, output);

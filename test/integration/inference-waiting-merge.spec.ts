@@ -5,6 +5,7 @@ import { Admission } from '../../apps/inference/src/engine/admission';
 import type { DrawCommand } from '../../apps/inference/src/engine/drawing-in-progress';
 import type { DrawnModel } from '../../apps/inference/src/engine/engine-protocol';
 import { ModelRegistry } from '../../apps/inference/src/engine/model-registry';
+import { wallClock } from '../../apps/inference/src/engine/work-clock';
 
 const root = join(__dirname, '..', '..');
 const request: DrawCommand['request'] = {
@@ -37,6 +38,7 @@ describe(Admission.name, () => {
         cancel(commands[1]);
       },
       charge: () => undefined,
+      encode: wallClock.during,
     };
     const nothing = () => undefined;
     const registry = new ModelRegistry(Infinity, () => new Set(), nothing, nothing);

@@ -7,6 +7,7 @@ import { describePipeline } from './model-loading';
 import type { ModelRegistry } from './model-registry';
 import { OneAtATime } from './one-at-a-time';
 import { bytesPerRow, decodeBytes } from './picture-memory';
+import type { WorkClock } from './work-clock';
 
 /** How often commands that wait for a merge are asked whether they are canceled. */
 const cancelWatchMs = 100;
@@ -34,6 +35,8 @@ export interface AdmissionHost {
   isMerging(command: DrawCommand): void;
   /** The engine was busy for this owner. */
   charge(owner: string, ms: number): void;
+  /** Does what calls a text encoder, when it may. */
+  encode: WorkClock['during'];
 }
 
 /**
@@ -44,6 +47,8 @@ export interface AdmissionHost {
 export class Admission {
   private readonly waiting: Waiting[] = [];
   private beginning: string | undefined;
+  /** The command that is tried now, which another turn of the engine leaves alone. */
+  private trying: Waiting | undefined;
   private onAdded = (): void => undefined;
   /** By which Fine-Tunes are merged, between the steps of what is being drawn. */
   private readonly merging = new OneAtATime();
@@ -75,7 +80,7 @@ export class Admission {
   }
 
   endAborted(): void {
-    for (const entry of this.waiting.filter(({ command }) => isAborted(command))) {
+    for (const entry of this.waiting.filter((each) => isAborted(each.command) && each !== this.trying)) {
       this.remove(entry);
       this.host.failed(entry.command, new AbortError());
     }
@@ -117,6 +122,7 @@ export class Admission {
   private async tryToBegin(entry: Waiting): Promise<boolean> {
     const { command } = entry;
     const startedAt = performance.now();
+    this.trying = entry;
     try {
       if (!(await this.hasRoom(entry))) return false;
       await this.begin(entry);
@@ -126,6 +132,7 @@ export class Admission {
       this.remove(entry);
       this.host.failed(command, error);
     } finally {
+      this.trying = undefined;
       this.host.charge(command.owner, performance.now() - startedAt);
     }
     return true;
@@ -157,10 +164,11 @@ export class Admission {
       // While it waited, its merged model may have made room on the disk for another.
       const describe = () => (command.model.weights ? this.describe(command) : this.specOf(entry));
       const model = await this.registry.get(command.model.key, describe);
-      const startedAt = performance.now();
-      const trajectories = await model.pipeline.prepare(pipelineRequest(command.request));
+      let encodeMs = 0;
+      const prepare = () => model.pipeline.prepare(pipelineRequest(command.request));
+      const trajectories = await this.host.encode(prepare, (ms) => (encodeMs = ms));
       const drawing = new DrawingInProgress(command, model, trajectories, previous);
-      drawing.computeMs += performance.now() - startedAt;
+      drawing.computeMs += encodeMs;
       this.host.begun(drawing);
     } finally {
       this.beginning = undefined;

@@ -119,16 +119,6 @@ export class DrawingInProgress implements Candidate {
     return next.filter(({ index }) => index >= this.handedOn);
   }
 
-  /** Adds the time of this work to what the drawing took. */
-  async timed<T>(work: () => Promise<T>): Promise<T> {
-    const startedAt = performance.now();
-    try {
-      return await work();
-    } finally {
-      this.computeMs += performance.now() - startedAt;
-    }
-  }
-
   /** How long its preview has been due; below 0 where it is not. */
   previewDueMs(now: number): number {
     return this.pictures.length === 0 ? -1 : now - this.previewedAt - previewIntervalMs;

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { AbortError, SharedSessions } from '@app/diffusion';
+import type { AdmissionHost } from './admission';
 import { Admission } from './admission';
 import { CallTimes } from './call-times';
 import type { DrawCommand, DrawingInProgress } from './drawing-in-progress';
@@ -12,14 +13,19 @@ import { Lanes } from './lanes';
 import type { LoadingOptions } from './model-loading';
 import { ModelRegistry } from './model-registry';
 import { OneAtATime } from './one-at-a-time';
-import { Pieces, timesKind } from './pieces';
+import { PieceChoice } from './piece-choice';
+import { Pieces } from './pieces';
 import { RowLimits } from './row-limits';
-import { chooseTurn, inOrder, notAhead } from './turn';
+import { SideThread } from './side-thread';
+import { SideWork } from './side-work';
+import type { WorkClock } from './work-clock';
+import { wallClock } from './work-clock';
 
 /**
  * Draws every request of a device side by side: each turn admits what has room, and chooses the next piece of work, which is a picture
  * to decode, or who goes next by a call of the U-Net. One picture has all threads of the device; several are drawn in lanes, if there
- * are any, each of which is at a piece of its own. Between two turns commands come in.
+ * are any, each of which is at a piece of its own. On a GPU there are calls of the U-Net only, and a second thread encodes, decodes and
+ * enlarges beside them. Between two turns commands come in.
  */
 export class EngineLoop {
   private readonly admission: Admission;
@@ -34,7 +40,10 @@ export class EngineLoop {
   private readonly callTimes = new CallTimes();
   private readonly lanes: Lanes | undefined;
   private readonly places = new LanePlaces(laneCount);
+  private readonly side: SideThread | undefined;
   private readonly pieces: Pieces;
+  private readonly choice: PieceChoice;
+  private readonly sideWork: SideWork | undefined;
   private isClosed = false;
 
   /** @param onLost told when a thread of this engine has ended by itself: it must end too */
@@ -54,31 +63,28 @@ export class EngineLoop {
       callBytes: (key, decoding, lane) => this.registry.callBytes(key, decoding, lane),
       isCheaperPerRow: (kind, count) => this.callTimes.isCheaperPerRow(kind, count),
     });
-    const { device, intraOpNumThreads: threads } = options;
-    this.lanes = Lanes.of(device, threads, memoryBytes, onLost);
-    const loading = { ...options, sharedSessions: new SharedSessions(), ...(this.lanes && { lanes: this.lanes }) };
-    this.admission = new Admission(loading, this.registry, {
-      isIdle: () => this.drawings.length === 0 && this.places.areIdle && this.enlarging.modelsInUse.length === 0,
-      isAlone: () => this.enlarging.isAlone || this.drawings.some(({ command }) => command.alone),
-      begun: (drawing) => this.begin(drawing),
-      failed: (command, error) => this.fail(command, error),
-      isMerging: ({ id }) => {
-        if (this.isClosed) throw new AbortError();
-        report({ type: 'busy', id });
-      },
-      charge: (owner, ms) => this.shares.charge(owner, ms),
-    });
+    const { device, intraOpNumThreads } = options;
+    this.lanes = Lanes.of(device, intraOpNumThreads, memoryBytes, onLost);
+    const side = (this.side = SideThread.of({ device, intraOpNumThreads }, () => this.sideWork!.ended(), onLost));
+    const clock = side?.clock ?? wallClock;
+    const loading = {
+      ...{ ...options, sharedSessions: new SharedSessions() },
+      ...(this.lanes && { lanes: this.lanes }),
+      ...(side && { side }),
+    };
+    this.admission = new Admission(loading, this.registry, this.admissionHost(clock));
     const left = (owner: string) => this.left(owner);
-    const { registry, shares, device: work } = this;
-    this.enlarging = new Enlarging(options, {
-      ...{ registry, shares, device: work, report, left },
+    const { registry, shares, rowLimits, callTimes } = this;
+    this.enlarging = new Enlarging(loading, {
+      ...{ registry, shares, clock, report, left },
+      device: side ?? this.device,
       isDrawing: () => this.drawings.length > 0,
-      waiting: () => this.waiting(),
+      waiting: () => this.choice.waiting(),
       rowMs: () => this.callTimes.rowMs,
     });
+    const drawings = () => this.drawings;
     this.pieces = new Pieces({
-      ...{ registry, rowLimits: this.rowLimits, callTimes: this.callTimes, shares, report },
-      drawings: () => this.drawings,
+      ...{ registry, rowLimits, callTimes, shares, clock, report, drawings },
       isEnlarging: () => this.enlarging.modelsInUse.length > 0,
       end: (drawing, error) => this.end(drawing, error),
       drawAlone: (drawing) => {
@@ -87,6 +93,8 @@ export class EngineLoop {
       },
       decoded: (drawing) => this.decoded(drawing),
     });
+    this.choice = new PieceChoice({ pieces: this.pieces, rowLimits, callTimes, shares, drawings });
+    this.sideWork = side && this.workBeside(side);
   }
 
   /** Draws, and reports how it went; never throws. */
@@ -100,10 +108,40 @@ export class EngineLoop {
   async close(): Promise<void> {
     this.isClosed = true;
     await this.running;
+    await this.sideWork?.admitted();
     await this.places.idle();
     await this.enlarging.close();
     await this.registry.clear();
     await this.lanes?.close();
+    await this.side?.close();
+  }
+
+  private admissionHost(clock: WorkClock): AdmissionHost {
+    const { side } = this;
+    return {
+      isIdle: () => {
+        const areThreadsIdle = this.places.areIdle && (side?.isIdle ?? true);
+        return this.drawings.length === 0 && areThreadsIdle && this.enlarging.modelsInUse.length === 0;
+      },
+      isAlone: () => this.enlarging.isAlone || this.isAlone,
+      begun: (drawing) => this.begin(drawing),
+      failed: (command, error) => this.fail(command, error),
+      isMerging: ({ id }) => {
+        if (this.isClosed) throw new AbortError();
+        this.report({ type: 'busy', id });
+      },
+      charge: (owner, ms) => this.shares.charge(owner, ms),
+      encode: (work, took) => (side ? side.run(() => clock.during(work, took)) : clock.during(work, took)),
+    };
+  }
+
+  private workBeside(side: SideThread): SideWork {
+    return new SideWork(side, {
+      ...{ admission: this.admission, choice: this.choice, places: this.places },
+      isDrawing: () => this.drawings.length > 0,
+      isAlone: () => this.isAlone,
+      isClosed: () => this.isClosed,
+    });
   }
 
   private async run(): Promise<void> {
@@ -111,8 +149,10 @@ export class EngineLoop {
       await setImmediate();
       this.endAborted();
       this.enlarging.wake();
-      if (await this.device.run(() => this.goOn())) continue;
-      if (this.drawings.length === 0) await (this.places.areIdle ? this.admission.settled() : this.places.change());
+      if (this.sideWork) await this.sideWork.goOn();
+      else if (await this.device.run(() => this.goOn())) continue;
+      else if (this.drawings.length === 0)
+        await (this.places.areIdle ? this.admission.settled() : this.places.change());
       else if (this.areLanesOfUse()) await this.goOnInLane();
       else if (!this.places.areIdle) await this.places.change();
     }
@@ -126,16 +166,19 @@ export class EngineLoop {
   private async goOn(): Promise<boolean> {
     await this.admission.admit();
     if (this.drawings.length === 0 || !this.places.areIdle || this.areLanesOfUse()) return false;
-    const piece = this.nextPiece();
+    const piece = this.choice.next();
     await piece?.();
     return piece !== undefined;
+  }
+
+  private get isAlone(): boolean {
+    return this.drawings.some(({ command }) => command.alone);
   }
 
   /** Whether there is more than one picture for the lanes, room for one of each drawing in each, and nothing that only all threads together can do. */
   private areLanesOfUse(): boolean {
     const pictures = this.drawings.reduce((sum, { undecoded }) => sum + undecoded.length, 0);
-    const isAlone = this.drawings.some(({ command }) => command.alone);
-    if (pictures < laneCount || isAlone || this.enlarging.modelsInUse.length > 0) return false;
+    if (pictures < laneCount || this.isAlone || this.enlarging.modelsInUse.length > 0) return false;
     for (const { model } of this.drawings) model.openLanes();
     if (this.drawings.some(({ model }) => !model.inLanes)) return false;
     return this.drawings.every((drawing) => this.pieces.hasRoomInLanes(drawing));
@@ -143,30 +186,9 @@ export class EngineLoop {
 
   private async goOnInLane(): Promise<void> {
     const lane = this.places.free;
-    const piece = lane === undefined ? undefined : this.nextPiece(lane);
+    const piece = lane === undefined ? undefined : this.choice.next(lane);
     if (lane === undefined || !piece) return this.places.change();
     this.places.begin(lane, piece);
-  }
-
-  /** A call of the U-Net with the pictures whose turn it is, or decoding one; only of owners who are not ahead. @param lane by which; without one, by all threads */
-  private nextPiece(lane?: number): (() => Promise<void>) | undefined {
-    const { rowMs, decodeRows } = this.callTimes;
-    const entitled = notAhead(this.waiting(), { engineMs: (owner) => this.shares.of(owner), rowMs });
-    const inTurn = inOrder(entitled, { decodeRows });
-    const [first] = inTurn;
-    if (first?.toDecode) return () => this.pieces.decode(first, first.toDecode!, lane);
-    const denoising = inTurn.filter(({ pictures }) => pictures.length > 0);
-    const turn = chooseTurn(denoising, {
-      decodeRows,
-      maxRows: (group) => this.maxRows(group, lane),
-      isSharingSooner: (kind, rows) => this.callTimes.isSharingSooner(timesKind(kind, lane), rows),
-    });
-    return turn.length > 0 ? () => this.pieces.step(turn, lane) : undefined;
-  }
-
-  /** Drawings that have something to draw that nobody is at. */
-  private waiting(): DrawingInProgress[] {
-    return this.drawings.filter((drawing) => drawing.pictures.length > 0 || drawing.toDecode);
   }
 
   private endAborted(): void {
@@ -179,21 +201,10 @@ export class EngineLoop {
     const { command, pipeline, owner, trajectories } = drawing;
     this.shares.enter(owner);
     this.drawings.push(drawing);
+    this.places.wake();
     const { chunks: promptChunks } = trajectories[0].prompt;
     const scheduler = command.request.scheduler ?? pipeline.facts.scheduler;
     this.report({ type: 'started', id: command.id, promptChunks, scheduler });
-  }
-
-  /** Each lane has its part of the pictures. */
-  private maxRows(group: string, lane: number | undefined): number {
-    const rowsIn = (drawing: DrawingInProgress) =>
-      drawing.undecoded.reduce((sum, each) => sum + (drawing.groupOf(each) === group ? each.rows : 0), 0);
-    const member = this.drawings.find((drawing) => rowsIn(drawing) > 0)!;
-    const kind = member.kindOf(member.undecoded.find((each) => member.groupOf(each) === group)!);
-    const most = this.rowLimits.of(kind, member, lane);
-    if (lane === undefined) return most;
-    const rows = this.drawings.reduce((sum, drawing) => sum + rowsIn(drawing), 0);
-    return Math.min(most, Math.ceil(rows / laneCount));
   }
 
   private decoded(drawing: DrawingInProgress): void {

@@ -9,6 +9,7 @@ import { loadUpscaler } from './model-loading';
 import type { ModelRegistry } from './model-registry';
 import type { OneAtATime } from './one-at-a-time';
 import { notAhead } from './turn';
+import type { WorkClock } from './work-clock';
 
 /** A drawing whose pictures are decoded, and how many of them are enlarged. */
 interface Entry {
@@ -24,8 +25,9 @@ interface Entry {
 export interface EnlargingHost {
   registry: ModelRegistry;
   shares: EngineShares;
-  /** By which all work of the device is done. */
-  device: OneAtATime;
+  /** By which all work of the device is done, or of the thread that upscalers are loaded in. */
+  device: Pick<OneAtATime, 'run'>;
+  clock: WorkClock;
   /** Whether anything is being drawn. */
   isDrawing: () => boolean;
   /** Drawings that have something to draw, each with its owner, and what a row of a call takes: by these a tile waits for its turn. */
@@ -121,7 +123,7 @@ export class Enlarging {
 
   private async enlargeNext(entry: Entry): Promise<void> {
     const { drawing, source, pictures, enlarged: index } = entry;
-    const { registry, shares, device, report } = this.host;
+    const { registry, shares, device, clock, report } = this.host;
     const { id } = drawing.command;
     const piece = <T>(work: () => Promise<T>): Promise<T> =>
       device.run(async () => {
@@ -132,15 +134,13 @@ export class Enlarging {
       });
     const tile = async <T>(work: () => Promise<T>): Promise<T> => {
       await this.turnOf(entry);
-      return piece(async () => {
-        const before = drawing.computeMs;
-        try {
-          return await drawing.timed(work);
-        } finally {
-          this.tileMs = drawing.computeMs - before;
-          shares.charge(drawing.owner, this.tileMs);
-        }
-      });
+      return piece(() =>
+        clock.during(work, (ms) => {
+          this.tileMs = ms;
+          drawing.computeMs += ms;
+          shares.charge(drawing.owner, ms);
+        }),
+      );
     };
     const upscaler = await piece(() => loadUpscaler(registry, source, this.options));
     const original = pictures[index];

@@ -8,7 +8,7 @@ export const laneCount = 2;
  * How many pieces of work may begin beside one that is under way. A piece that lasts longer counts as hanging: the engine then begins
  * no more, falls silent, and is replaced.
  */
-const maxBeside = 300;
+export const maxBeside = 300;
 
 /** Which lanes are at a piece of work. */
 export class LanePlaces {

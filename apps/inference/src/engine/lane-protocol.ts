@@ -1,8 +1,12 @@
-import type { GraphFile, GraphSession, TensorCopy } from '@app/diffusion';
+import type { Device, GraphFile, GraphSession, TensorCopy } from '@app/diffusion';
+import { ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from '@app/diffusion';
+import type { InferenceSession } from 'onnxruntime-node';
 
 /** What an engine asks of a lane, which does one thing after the other and answers each with its id. */
 export type LaneCommand = { id: number } & (
-  | { type: 'open'; graph: GraphFile; intraOpNumThreads: number; optimizedModelDir: string }
+  | { type: 'open'; graph: GraphFile; device: Device; intraOpNumThreads: number; optimizedModelDir: string }
+  /** A graph as it is, neither checked nor cached. */
+  | { type: 'openFile'; file: string; options: InferenceSession.SessionOptions }
   | { type: 'run'; session: number; feeds: Record<string, TensorCopy>; output: string }
   | { type: 'release'; session: number }
 );
@@ -10,10 +14,28 @@ export type LaneCommand = { id: number } & (
 /** A graph that a lane has opened; `session` is its number there. */
 export type OpenedGraph = { session: number } & Pick<GraphSession, 'file' | 'inputs' | 'outputs'>;
 
-/** Of an error, only what it is called and says crosses the border of a thread. */
 export type LaneAnswer = { id: number } & (
   | { type: 'opened'; opened: OpenedGraph }
   | { type: 'result'; tensor: TensorCopy }
   | { type: 'released' }
-  | { type: 'failed'; name: string; message: string }
+  | { type: 'failed'; error: ErrorCopy }
 );
+
+/** What crosses the border of a thread of an error. */
+export type ErrorCopy = Pick<Error, 'name' | 'message'> &
+  Partial<Pick<ModelFolderError, 'file' | 'reason'> & Pick<ProviderUnavailableError, 'device'>>;
+
+export function copyOfError(error: Error): ErrorCopy {
+  const { name, message } = error;
+  if (error instanceof ModelFolderError) return { name, message, file: error.file, reason: error.reason };
+  if (error instanceof ProviderUnavailableError) return { name, message, device: error.device, reason: error.reason };
+  return { name, message };
+}
+
+/** Of the same class, if that decides what is done about it. */
+export function errorFromCopy({ name, message, file, device, reason }: ErrorCopy): Error {
+  if (name === OutOfMemoryError.name) return new OutOfMemoryError(message);
+  if (file !== undefined && reason !== undefined) return new ModelFolderError(file, reason);
+  if (device !== undefined && reason !== undefined) return new ProviderUnavailableError(device, reason);
+  return Object.assign(new Error(message), { name });
+}

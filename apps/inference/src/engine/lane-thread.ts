@@ -1,6 +1,7 @@
 import { parentPort } from 'node:worker_threads';
 import { copyOfTensor, ModelSession, SharedSessions, tensorFromCopy } from '@app/diffusion';
 import type { LaneAnswer, LaneCommand } from './lane-protocol';
+import { copyOfError } from './lane-protocol';
 import { OneAtATime } from './one-at-a-time';
 
 /** The sessions of a lane, by their numbers. */
@@ -10,15 +11,8 @@ class LaneSessions {
 
   async answer(command: LaneCommand): Promise<LaneAnswer> {
     const { id } = command;
-    if (command.type === 'open') {
-      const { graph, intraOpNumThreads, optimizedModelDir } = command;
-      const { sharedSessions } = this;
-      const session = await ModelSession.open(graph, {
-        device: 'cpu',
-        intraOpNumThreads,
-        optimizedModelDir,
-        sharedSessions,
-      });
+    if (command.type === 'open' || command.type === 'openFile') {
+      const session = await this.open(command);
       this.opened.set(id, session);
       const { file, inputs, outputs } = session;
       return { id, type: 'opened', opened: { session: id, file, inputs, outputs } };
@@ -33,6 +27,13 @@ class LaneSessions {
     await session.release();
     return { id, type: 'released' };
   }
+
+  private open(command: Extract<LaneCommand, { type: 'open' | 'openFile' }>): Promise<ModelSession> {
+    if (command.type === 'openFile') return ModelSession.openFile(command.file, command.options);
+    const { graph, device, intraOpNumThreads, optimizedModelDir } = command;
+    const { sharedSessions } = this;
+    return ModelSession.open(graph, { device, intraOpNumThreads, optimizedModelDir, sharedSessions });
+  }
 }
 
 /** Entry of a lane: runs what its engine sends, so that the engine need not wait inside the runtime. */
@@ -43,7 +44,7 @@ function main(port: NonNullable<typeof parentPort>): void {
     port.postMessage(answer, answer.type === 'result' ? [answer.tensor.data.buffer as ArrayBuffer] : []);
   port.on('message', (command: LaneCommand | 'close') => {
     if (command === 'close') return void inOrder.idle().then(() => port.close());
-    const failed = ({ name, message }: Error) => reply({ id: command.id, type: 'failed', name, message });
+    const failed = (error: Error) => reply({ id: command.id, type: 'failed', error: copyOfError(error) });
     void inOrder.run(() => sessions.answer(command).then(reply, failed));
   });
 }

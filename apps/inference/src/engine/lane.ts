@@ -1,10 +1,13 @@
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { GraphSession, TensorCopy } from '@app/diffusion';
-import { copyOfTensor, OutOfMemoryError, tensorFromCopy } from '@app/diffusion';
+import { copyOfTensor, tensorFromCopy } from '@app/diffusion';
 import type { LaneAnswer, LaneCommand, OpenedGraph } from './lane-protocol';
+import { errorFromCopy } from './lane-protocol';
 
 type Wanted = LaneCommand extends infer C ? (C extends LaneCommand ? Omit<C, 'id'> : never) : never;
+/** What to open. */
+export type Openable = Extract<Wanted, { type: 'open' | 'openFile' }>;
 
 interface Waiting {
   resolve: (answer: LaneAnswer) => void;
@@ -18,6 +21,8 @@ export class Lane {
   private readonly exited: Promise<void>;
   private nextId = 1;
   private isClosing = false;
+  /** What it has answered so far. */
+  answers = 0;
 
   /** @param onLost told when the thread ends by itself; what it was asked for is never answered then */
   constructor(onLost: (error: Error) => void) {
@@ -33,23 +38,33 @@ export class Lane {
   }
 
   /** Loads a graph into the lane's thread. @throws Error if it cannot be loaded */
-  async open(options: Omit<Extract<LaneCommand, { type: 'open' }>, 'id' | 'type'>): Promise<GraphSession> {
-    const { opened } = (await this.ask({ type: 'open', ...options })) as { opened: OpenedGraph };
+  async open(wanted: Openable): Promise<GraphSession> {
+    const { opened } = (await this.ask(wanted)) as { opened: OpenedGraph };
     const { session, ...facts } = opened;
+    const spent = { runs: 0, runMs: 0 };
     return {
       ...facts,
+      spent,
       run: async (feeds, output) => {
         const copies = Object.fromEntries(
           Object.entries(feeds).map(([name, tensor]) => [name, copyOfTensor(tensor)] as const),
         );
         const moved = Object.values(copies).map(({ data }) => data.buffer as ArrayBuffer);
+        const startedAt = performance.now();
         const { tensor } = (await this.ask({ type: 'run', session, feeds: copies, output }, moved)) as {
           tensor: TensorCopy;
         };
+        spent.runs++;
+        spent.runMs += performance.now() - startedAt;
         return tensorFromCopy(tensor);
       },
       release: async () => void (await this.ask({ type: 'release', session })),
     };
+  }
+
+  /** Whether it has not answered all that it was asked for. */
+  get isBusy(): boolean {
+    return this.waiting.size > 0;
   }
 
   /** Ends the thread when it has done what it was asked for. */
@@ -70,10 +85,8 @@ export class Lane {
   private take(answer: LaneAnswer): void {
     const { resolve, reject } = this.waiting.get(answer.id)!;
     this.waiting.delete(answer.id);
-    if (answer.type !== 'failed') return resolve(answer);
-    const { name, message } = answer;
-    reject(
-      name === OutOfMemoryError.name ? new OutOfMemoryError(message) : Object.assign(new Error(message), { name }),
-    );
+    this.answers++;
+    if (answer.type === 'failed') reject(errorFromCopy(answer.error));
+    else resolve(answer);
   }
 }

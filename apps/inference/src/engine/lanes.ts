@@ -37,7 +37,8 @@ export class Lanes {
       // Where they cannot be halved, one lane has one thread more.
       const intraOpNumThreads = Math.floor((this.threads + index) / laneCount);
       const open = async (graph: GraphFile): Promise<GraphSession> => {
-        const session = await lane.open({ graph, intraOpNumThreads, optimizedModelDir: await cacheOf(graph.path) });
+        const optimizedModelDir = await cacheOf(graph.path);
+        const session = await lane.open({ type: 'open', graph, device: 'cpu', intraOpNumThreads, optimizedModelDir });
         opened.push(session);
         return session;
       };

@@ -8,6 +8,7 @@ import { LoadedModel } from './loaded-model';
 import { mergesIn, pruneMerged } from './merge-cache';
 import { mergedModel } from './merged-model';
 import type { ModelRegistry, ModelSpec } from './model-registry';
+import type { SideThread } from './side-thread';
 import { TiledUpscaler } from './tiled-upscaler';
 
 /**
@@ -26,6 +27,8 @@ export interface LoadingOptions {
   sharedSessions?: SharedSessions;
   /** Where small models are loaded as well. */
   lanes?: Lanes;
+  /** Where text encoders, VAE decoders and upscalers are loaded in place of the engine's own thread. */
+  side?: SideThread;
   /** Ends loading and merging at the next part. */
   signal?: Pick<AbortSignal, 'throwIfAborted'>;
 }
@@ -38,7 +41,7 @@ export interface DrawingModelSpec extends ModelSpec<LoadedModel> {
 /** How a model is loaded, a Fine-Tune's weights merged in. @throws what the diffusion library throws of folders and weights */
 export async function describePipeline(
   source: DrawnModel,
-  { cacheDir, mergedCacheBytes, lanes, ...options }: LoadingOptions,
+  { cacheDir, mergedCacheBytes, lanes, side, ...options }: LoadingOptions,
 ): Promise<DrawingModelSpec> {
   const merges = mergesIn(cacheDir);
   const folder = await mergedModel(source, merges, options.signal);
@@ -48,7 +51,9 @@ export async function describePipeline(
   const { textEncoder, unet, vaeDecoder, configs } = await readModelFolder(folder, options.device);
   const widths = modelWidths(configs);
   const optimizedModelDir = graphCache(cacheDir);
-  const load = () => StableDiffusionPipeline.load(folder, { ...options, optimizedModelDir });
+  const openElsewhere = side && (async (graph: GraphFile) => side.open(graph, await optimizedModelDir(graph.path)));
+  const load = () =>
+    StableDiffusionPipeline.load(folder, { ...options, optimizedModelDir, ...(openElsewhere && { openElsewhere }) });
   const [bytes, laneBytes] = [await memoryOf(textEncoder, unet, vaeDecoder), await memoryOf(unet, vaeDecoder)];
   const bytesWithLanes = lanes?.bytesWith(bytes, laneBytes);
   if (!lanes || bytesWithLanes === undefined) return { bytes, widths, load: async () => new LoadedModel(await load()) };
@@ -82,17 +87,13 @@ function graphCache(cacheDir: string) {
 export function loadUpscaler(
   registry: ModelRegistry,
   { key, file }: UpscalerSource,
-  { device, intraOpNumThreads }: LoadingOptions,
+  { device, intraOpNumThreads, side }: LoadingOptions,
 ): Promise<TiledUpscaler> {
+  // Without its arena the runtime frees memory between two operators: a fifth slower, with half the memory.
+  const options = { executionProviders: executionProviders(device), intraOpNumThreads, enableCpuMemArena: false };
   return registry.get(key, async () => ({
     bytes: memoryOfFiles(await sizeOf([file])),
-    // Without its arena the runtime frees memory between two operators: a fifth slower, with half the memory.
-    load: () =>
-      TiledUpscaler.load(file, {
-        executionProviders: executionProviders(device),
-        intraOpNumThreads,
-        enableCpuMemArena: false,
-      }),
+    load: () => (side ? TiledUpscaler.over(() => side.openFile(file, options)) : TiledUpscaler.load(file, options)),
   }));
 }
 

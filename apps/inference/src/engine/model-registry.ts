@@ -32,6 +32,8 @@ export class ModelRegistry {
   private readonly loaded = new Map<string, Loaded>();
 
   private readonly inOrder = new OneAtATime();
+  /** Of a model that is being loaded, for which room has been made. */
+  private loadingBytes = 0;
 
   /** @param inUse keys of the models that may not be released now */
   constructor(
@@ -50,7 +52,7 @@ export class ModelRegistry {
   get drawingBytes(): number {
     const inUse = this.inUse();
     const used = [...this.loaded].filter(([key]) => inUse.has(key));
-    return this.budgetBytes - sumOf(used.map(([, entry]) => entry));
+    return this.budgetBytes - this.loadingBytes - sumOf(used.map(([, entry]) => entry));
   }
 
   /**
@@ -125,7 +127,8 @@ export class ModelRegistry {
     // Room is made first: two large models at once may be more than there is memory.
     await this.releaseFor(spec.bytes);
     const startedAt = performance.now();
-    const model = await spec.load();
+    this.loadingBytes = spec.bytes;
+    const model = await spec.load().finally(() => (this.loadingBytes = 0));
     const arenas = { whole: new DrawingArenas(1), lanes: new DrawingArenas(laneCount) };
     this.loaded.set(key, { model, bytes: spec.bytes, arenas });
     const loadMs = Math.round(performance.now() - startedAt);

@@ -11,6 +11,7 @@ import { bytesPerRow, decodeBytes } from './picture-memory';
 import type { RowLimits } from './row-limits';
 import type { Turn } from './turn';
 import { passedOverAfter } from './turn';
+import type { WorkClock } from './work-clock';
 
 type DrawingTurn = Turn<DrawingInProgress>;
 
@@ -20,6 +21,7 @@ export interface PiecesHost {
   rowLimits: RowLimits;
   callTimes: CallTimes;
   shares: EngineShares;
+  clock: WorkClock;
   report: (message: EngineMessage) => void;
   drawings: () => readonly DrawingInProgress[];
   isEnlarging: () => boolean;
@@ -46,23 +48,21 @@ export class Pieces {
 
   /** @param lane by which; without one, by all threads */
   async step(turn: readonly DrawingTurn[], lane?: number): Promise<void> {
-    const { callTimes, shares, report } = this.host;
+    const { callTimes, shares, clock, report } = this.host;
     const [{ candidate: first, pictures: firstPictures }] = turn;
     const trajectories = turn.flatMap(({ pictures }) => pictures.map(({ trajectory }) => trajectory));
     const rows = trajectories.reduce((sum, trajectory) => sum + trajectory.rows, 0);
     const { kind } = firstPictures[0];
-    let startedAt = performance.now();
+    let [stepMs, engineMs] = [0, 0];
     try {
       await this.underWay(turn, async () => {
         await this.reserve(first, rows, lane);
-        startedAt = performance.now();
-        await rendererOf(first, lane).step(trajectories);
+        const call = () => rendererOf(first, lane).step(trajectories);
+        await clock.during(call, (ms, passedMs) => ([stepMs, engineMs] = [passedMs, ms * shareOf(lane)]));
       });
     } catch (error) {
       return this.stepFailed(turn, rows, asOutOfMemory(error), lane);
     }
-    const stepMs = performance.now() - startedAt;
-    const engineMs = stepMs * shareOf(lane);
     callTimes.note(timesKind(kind, lane), rows, engineMs);
     this.host.rowLimits.noteCall(kind);
     // Alone each may go well where all together do not.
@@ -80,15 +80,15 @@ export class Pieces {
 
   /** Decodes a picture, and hands on those that are ready. @param lane by which; without one, by all threads */
   async decode(drawing: DrawingInProgress, trajectory: Trajectory, lane?: number): Promise<void> {
-    const { callTimes, shares, report, decoded } = this.host;
+    const { callTimes, shares, clock, report, decoded } = this.host;
     const { id, upscaler } = drawing.command;
     drawing.underWay.add(trajectory);
     try {
       await this.reserve(drawing, 0, lane);
-      const startedAt = performance.now();
-      const picture = await rendererOf(drawing, lane).decode(trajectory);
+      let engineMs = 0;
+      const call = () => rendererOf(drawing, lane).decode(trajectory);
+      const picture = await clock.during(call, (ms) => (engineMs = ms * shareOf(lane)));
       if (!this.isDrawn(drawing)) return;
-      const engineMs = (performance.now() - startedAt) * shareOf(lane);
       drawing.computeMs += engineMs;
       callTimes.noteDecoding(engineMs);
       shares.charge(drawing.owner, engineMs);

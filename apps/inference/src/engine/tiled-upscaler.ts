@@ -1,5 +1,7 @@
-import { asOutOfMemory, isGraphFault, OutOfMemoryError } from '@app/diffusion';
-import { InferenceSession, Tensor } from 'onnxruntime-node';
+import { asOutOfMemory, isGraphFault, ModelFolderError, ModelSession, OutOfMemoryError } from '@app/diffusion';
+import type { GraphSession } from '@app/diffusion';
+import type { InferenceSession } from 'onnxruntime-node';
+import { Tensor } from 'onnxruntime-node';
 import type { RgbPicture } from './engine-protocol';
 import { planTiles } from './tile-plan';
 import type { TileSpan } from './tile-plan';
@@ -12,6 +14,8 @@ export class UpscalerError extends Error {
 /** Begins a call of the model. */
 type PerTile = <T>(call: () => Promise<T>) => Promise<T>;
 
+const notOnePicture = 'it does not take one picture and give one.';
+
 /** Edge of a tile where the graph leaves it free: the runtime's memory for ESRGAN stays at a few hundred megabytes. */
 const freeTileEdge = 128;
 
@@ -21,18 +25,26 @@ const freeTileEdge = 128;
  */
 export class TiledUpscaler {
   private constructor(
-    private readonly session: InferenceSession,
+    private readonly session: GraphSession,
     private readonly tile: { width: number; height: number },
     readonly scale: number,
   ) {}
 
+  /** Loads a file in this thread. @throws as `over` */
+  static load(file: string, options: InferenceSession.SessionOptions): Promise<TiledUpscaler> {
+    return TiledUpscaler.over(() => ModelSession.openFile(file, options));
+  }
+
   /**
+   * @param open opens the file, here or in another thread
    * @throws UpscalerError with one sentence saying why the file is not such a model
    * @throws OutOfMemoryError if it needs more than there is
    */
-  static async load(file: string, options: InferenceSession.SessionOptions): Promise<TiledUpscaler> {
-    const session = await InferenceSession.create(file, { ...options, logSeverityLevel: 4 }).catch((error: unknown) => {
-      throw problemOf(error, 'ONNX Runtime refuses it.');
+  static async over(open: () => Promise<GraphSession>): Promise<TiledUpscaler> {
+    const session = await open().catch((error: unknown) => {
+      throw error instanceof ModelFolderError
+        ? new UpscalerError(notOnePicture)
+        : problemOf(error, 'ONNX Runtime refuses it.');
     });
     try {
       const tile = tileOf(session);
@@ -97,10 +109,9 @@ function problemOf(error: unknown, message: string): Error {
   return isSound ? cause : new UpscalerError(message, { cause });
 }
 
-function tileOf({ inputMetadata, outputMetadata }: InferenceSession): { width: number; height: number } {
-  const [input, ...others] = inputMetadata;
-  if (!input?.isTensor || others.length > 0 || !outputMetadata[0]?.isTensor)
-    throw new UpscalerError('it does not take one picture and give one.');
+function tileOf({ inputs, outputs }: GraphSession): { width: number; height: number } {
+  const [input, ...others] = inputs;
+  if (!input || others.length > 0 || outputs.length === 0) throw new UpscalerError(notOnePicture);
   if (input.type !== 'float32') throw new UpscalerError(`it takes ${input.type} where float32 is needed.`);
   const [batch, planes, height, width] = input.shape;
   if (
@@ -113,14 +124,11 @@ function tileOf({ inputMetadata, outputMetadata }: InferenceSession): { width: n
   return { width: edge(width), height: edge(height) };
 }
 
-async function run(session: InferenceSession, planes: Float32Array, tile: { width: number; height: number }) {
-  const feeds = { [session.inputNames[0]]: new Tensor('float32', planes, [1, 3, tile.height, tile.width]) };
-  const [name] = session.outputNames;
-  const results = await session.run(feeds, [name]).catch((error: unknown) => {
-    throw asOutOfMemory(error);
-  });
-  const output = results[name];
-  const { data, dims } = output;
+async function run(session: GraphSession, planes: Float32Array, tile: { width: number; height: number }) {
+  const [{ name: input }] = session.inputs;
+  const [{ name: output }] = session.outputs;
+  const feeds = { [input]: new Tensor('float32', planes, [1, 3, tile.height, tile.width]) };
+  const { data, dims } = await session.run(feeds, output);
   if (dims.length !== 4 || dims[1] !== 3 || !(data instanceof Float32Array))
     throw new UpscalerError('it does not give three planes of float32.');
   return { data, height: dims[2], width: dims[3] };

@@ -1,5 +1,5 @@
-import { env } from 'onnxruntime-node';
-import type { InferenceSession, Tensor } from 'onnxruntime-node';
+import { env, InferenceSession } from 'onnxruntime-node';
+import type { Tensor } from 'onnxruntime-node';
 import type { ElementType } from '../tensor/input-buffer';
 import { executionProviders, providerOf } from './device';
 import type { Device } from './device';
@@ -27,6 +27,8 @@ export interface LoadOptions {
   sharedSessions?: SharedSessions;
   /** Ends the loading of a model before its next part; a part that is being loaded is loaded to its end. */
   signal?: Pick<AbortSignal, 'throwIfAborted'>;
+  /** Opens text encoder and VAE decoder in another thread of the same device, so that their calls do not block this one. */
+  openElsewhere?: (graph: GraphFile) => Promise<GraphSession>;
 }
 
 /** An input or output of a graph. A dimension is a number if it is fixed and a name if it is free. */
@@ -41,6 +43,8 @@ export interface GraphSession {
   readonly file: string;
   readonly inputs: readonly ValueFacts[];
   readonly outputs: readonly ValueFacts[];
+  /** Number of calls and their milliseconds, since it was opened. */
+  readonly spent: { runs: number; runMs: number };
   /** Runs the graph and returns one of its outputs. @throws OutOfMemoryError if it needs more than there is */
   run(feeds: Record<string, Tensor>, output: string): Promise<Tensor>;
   /** Frees the graph's memory, unless another model uses it. */
@@ -52,7 +56,7 @@ env.logLevel = 'fatal';
 
 /** One loaded graph. Calls block their thread. */
 export class ModelSession implements GraphSession {
-  /** Number of calls and the time inside ONNX Runtime, since the session was opened. */
+  /** The time is that inside ONNX Runtime. */
   readonly spent = { runs: 0, runMs: 0 };
   readonly inputs: readonly ValueFacts[];
   readonly outputs: readonly ValueFacts[];
@@ -105,6 +109,17 @@ export class ModelSession implements GraphSession {
       // What keeps the rewritten graph from loading need not keep the original.
       if (graph.hasScalarTimestep) return ModelSession.open({ ...graph, hasScalarTimestep: false }, options);
       throw new ModelFolderError(graph.path, tooNew(error as Error) ?? `was refused by ONNX Runtime: ${reason}`);
+    }
+  }
+
+  /** Opens a graph as it is, neither checked nor cached. @throws Error as ONNX Runtime does, ModelFolderError if it has other than tensors */
+  static async openFile(file: string, options: InferenceSession.SessionOptions): Promise<ModelSession> {
+    const session = await InferenceSession.create(file, { ...options, logSeverityLevel: 4 });
+    try {
+      return new ModelSession(file, session, () => session.release());
+    } catch (error) {
+      await session.release();
+      throw error;
     }
   }
 

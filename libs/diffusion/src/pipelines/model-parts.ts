@@ -5,7 +5,7 @@ import type { GraphFile } from '../model/graph-file';
 import { readModelFolder } from '../model/model-folder';
 import type { ModelFolder } from '../model/model-folder';
 import { ModelSession } from '../model/model-session';
-import type { LoadOptions } from '../model/model-session';
+import type { GraphSession, LoadOptions } from '../model/model-session';
 import type { SchedulerJson } from '../schedulers';
 import type { LatentShape } from '../tensor/latent-shape';
 import { areFinite, notFinite } from '../tensor/not-finite';
@@ -25,7 +25,7 @@ export interface ModelParts {
   textEncoder: ClipTextEncoder;
   unet: Unet;
   vaeDecoder: VaeDecoder;
-  sessions: { textEncoder: ModelSession; unet: ModelSession; vaeDecoder: ModelSession };
+  sessions: { textEncoder: GraphSession; unet: GraphSession; vaeDecoder: GraphSession };
   schedulerJson: SchedulerJson;
   preview: LatentRgbMap | undefined;
 }
@@ -36,18 +36,20 @@ const trialEdge = 8;
 /** Opens the folder's sessions, tries every part once on a small input, and releases all of it if anything is wrong. */
 export async function loadParts(path: string, options: LoadOptions): Promise<ModelParts> {
   const folder = await readModelFolder(path, options.device);
-  const opened: ModelSession[] = [];
-  const open = async (graph: GraphFile) => {
+  const opened: GraphSession[] = [];
+  const openHere = (graph: GraphFile) => ModelSession.open(graph, options);
+  const open = async (graph: GraphFile, by: (graph: GraphFile) => Promise<GraphSession>) => {
     options.signal?.throwIfAborted();
-    const session = await ModelSession.open(graph, options);
+    const session = await by(graph);
     opened.push(session);
     return session;
   };
+  const { openElsewhere = openHere } = options;
   try {
     const sessions = {
-      textEncoder: await open(folder.textEncoder),
-      unet: await open(folder.unet),
-      vaeDecoder: await open(folder.vaeDecoder),
+      textEncoder: await open(folder.textEncoder, openElsewhere),
+      unet: await open(folder.unet, openHere),
+      vaeDecoder: await open(folder.vaeDecoder, openElsewhere),
     };
     return await joinParts(folder, sessions, options);
   } catch (error) {

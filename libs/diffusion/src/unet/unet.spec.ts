@@ -10,6 +10,7 @@ const overflowing = (above: number): Unet => {
     file: 'unet/model.onnx',
     inputs: [value('sample', latents), value('timestep', []), value('encoder_hidden_states', ['batch', 'sequence', 2])],
     outputs: [value('out_sample', latents)],
+    spent: { runs: 0, runMs: 0 },
     run: async ({ sample }) => {
       const values = Float32Array.from(sample.data as Float32Array);
       if (values.some((each) => each > above)) values[7] = Infinity;

@@ -1,0 +1,83 @@
+import type { CallTimes } from './call-times';
+import type { DrawingInProgress } from './drawing-in-progress';
+import type { EngineShares } from './engine-shares';
+import { laneCount } from './lane-places';
+import type { Pieces } from './pieces';
+import { timesKind } from './pieces';
+import type { RowLimits } from './row-limits';
+import { chooseTurn, inOrder, notAhead } from './turn';
+
+/** What the choice depends on. */
+export interface PieceChoiceHost {
+  pieces: Pieces;
+  rowLimits: RowLimits;
+  callTimes: CallTimes;
+  shares: EngineShares;
+  drawings: () => readonly DrawingInProgress[];
+}
+
+/** A piece of an engine's work, to be begun. */
+export type Piece = () => Promise<void>;
+
+/** Chooses the next piece of an engine's work: a call of the U-Net, or decoding a picture. */
+export class PieceChoice {
+  constructor(private readonly host: PieceChoiceHost) {}
+
+  /** Drawings that have something to draw that nobody is at. */
+  waiting(): DrawingInProgress[] {
+    return this.host.drawings().filter((drawing) => drawing.pictures.length > 0 || drawing.toDecode);
+  }
+
+  /** A call of the U-Net with the pictures whose turn it is, or decoding one; only of owners who are not ahead. @param lane by which; without one, by all threads */
+  next(lane?: number): Piece | undefined {
+    const inTurn = this.inTurn(this.waiting());
+    return this.decodingOf(inTurn[0], lane) ?? this.stepOf(inTurn, lane);
+  }
+
+  /** A call of the U-Net, where pictures are decoded beside it. */
+  step(): Piece | undefined {
+    return this.stepOf(this.inTurn(this.waiting().filter(({ pictures }) => pictures.length > 0)));
+  }
+
+  /** Decoding a picture, where calls of the U-Net are made beside it. */
+  decoding(): Piece | undefined {
+    const [first] = this.inTurn(this.waiting().filter(({ toDecode }) => toDecode));
+    return this.decodingOf(first);
+  }
+
+  private decodingOf(drawing: DrawingInProgress | undefined, lane?: number): Piece | undefined {
+    const picture = drawing?.toDecode;
+    return drawing && picture && (() => this.host.pieces.decode(drawing, picture, lane));
+  }
+
+  private inTurn(waiting: readonly DrawingInProgress[]): DrawingInProgress[] {
+    const { callTimes, shares } = this.host;
+    const { rowMs, decodeRows } = callTimes;
+    const entitled = notAhead(waiting, { engineMs: (owner) => shares.of(owner), rowMs });
+    return inOrder(entitled, { decodeRows });
+  }
+
+  private stepOf(inTurn: readonly DrawingInProgress[], lane?: number): Piece | undefined {
+    const { callTimes, pieces } = this.host;
+    const denoising = inTurn.filter(({ pictures }) => pictures.length > 0);
+    const turn = chooseTurn(denoising, {
+      decodeRows: callTimes.decodeRows,
+      maxRows: (group) => this.maxRows(group, lane),
+      isSharingSooner: (kind, rows) => callTimes.isSharingSooner(timesKind(kind, lane), rows),
+    });
+    return turn.length > 0 ? () => pieces.step(turn, lane) : undefined;
+  }
+
+  /** Each lane has its part of the pictures. */
+  private maxRows(group: string, lane: number | undefined): number {
+    const drawings = this.host.drawings();
+    const rowsIn = (drawing: DrawingInProgress) =>
+      drawing.undecoded.reduce((sum, each) => sum + (drawing.groupOf(each) === group ? each.rows : 0), 0);
+    const member = drawings.find((drawing) => rowsIn(drawing) > 0)!;
+    const kind = member.kindOf(member.undecoded.find((each) => member.groupOf(each) === group)!);
+    const most = this.host.rowLimits.of(kind, member, lane);
+    if (lane === undefined) return most;
+    const rows = drawings.reduce((sum, drawing) => sum + rowsIn(drawing), 0);
+    return Math.min(most, Math.ceil(rows / laneCount));
+  }
+}
