@@ -117,6 +117,17 @@ describe('copies of bases on another device', () => {
     expect(await copies()).toHaveLength(1);
   });
 
+  it('are deleted with merges of the last minutes too, where these need more than twice the room', async () => {
+    const minutes = 1 / 60;
+    const merges = [await merge('one', 9 * minutes), await merge('two', 5 * minutes), await merge('three', 0)];
+    await pruneMerged(cache(), (1000 + 3 * 100 + 100) / 2);
+    expect(await left()).toHaveLength(3);
+    await pruneMerged(cache(), (1000 + 2 * 100 + 100) / 2);
+    expect(await left()).toEqual([basename(merges[1]), basename(merges[2])].sort());
+    await pruneMerged(cache(), 0);
+    expect(await left()).toEqual([basename(merges[2])]);
+  });
+
   it('are made again if another process deletes one at that moment', async () => {
     await merge('one', 3);
     await rm(join(cache(), 'bases', (await copies())[0]));

@@ -20,8 +20,13 @@ const MERGE_RECORD = 'merge.json';
 const COPIES = 'bases';
 /** A temporary folder of this age was left by a process that died. */
 const ABANDONED_MS = 60 * 60 * 1000;
-/** A merge is not deleted until this long after its last use. */
+/**
+ * A merge is not deleted until this long after its last use, if there is room for twice as many bytes as the others may
+ * need.
+ */
 const IN_USE_MS = 10 * 60 * 1000;
+/** Where there is not, it is not deleted until this long after: until it is loaded, if that is about to happen. */
+const LOADING_MS = 60 * 1000;
 /**
  * A merge that was not loaded for this long is deleted, so that no copy stays of the weights of a
  * Fine-Tune that is deleted.
@@ -50,7 +55,8 @@ export const mergesIn = (cacheDir: string): string => join(cacheDir, 'finetunes'
  * Deletes the merges that were not used for a day, and the least recently used ones until the others need at most
  * `maxBytes`: themselves and the copies of their bases, without files linked from a base; then the copies that no merge
  * links to any more. A merge that was used within the last minutes is kept, because it may be about to be loaded; one
- * that is loaded needs its files no longer.
+ * that is loaded needs its files no longer. Beyond twice `maxBytes` only those of the last minute are, so that nobody
+ * fills the disk by having many made.
  */
 export async function pruneMerged(cacheDir: string, maxBytes: number): Promise<void> {
   await removeAbandoned(cacheDir);
@@ -66,7 +72,8 @@ export async function pruneMerged(cacheDir: string, maxBytes: number): Promise<v
   for (const { folder, usedMs } of merges) {
     const unusedMs = Date.now() - usedMs;
     if (unusedMs <= UNUSED_MS) total += await ownBytes(folder, copies);
-    if (unusedMs > UNUSED_MS || (total > maxBytes && unusedMs > IN_USE_MS)) await discard(cacheDir, folder);
+    const keptMs = total > 2 * maxBytes ? LOADING_MS : IN_USE_MS;
+    if (unusedMs > UNUSED_MS || (total > maxBytes && unusedMs > keptMs)) await discard(cacheDir, folder);
   }
   for (const { path, nlink } of await copiesIn(cacheDir)) if (nlink === 1) await rm(path, { force: true });
 }
