@@ -23,7 +23,7 @@ describe(failureOf.name, () => {
     // The model itself may be sound.
     expect(failureOf(error, { model: { ...model, weights } })).toEqual({
       failure: 'refused',
-      message: 'The model sd1.5 cannot be drawn with: unet/model.onnx is missing.',
+      message: 'The model sd1.5 with the weights of the Fine-Tune cannot be drawn with: unet/model.onnx is missing.',
     });
   });
 
@@ -55,8 +55,12 @@ describe(failureOf.name, () => {
   it('refuses a drawing with a black picture, because it would be black again', () => {
     expect(failureOf(new NotFiniteError('U-Net'), { model })).toMatchObject({
       failure: 'refused',
-      message: expect.stringMatching(/^The model gave numbers that are not finite .*\.$/) as string,
+      message: expect.stringMatching(/^The model gave numbers that are not finite .* may help\.$/) as string,
     });
+    const weights = { kind: 'lora', file: '/srv/robot', hash: 'b', scale: 9, token: 'zwx' } as const;
+    expect(failureOf(new NotFiniteError('U-Net'), { model: { ...model, weights } }).message).toMatch(
+      / may help\. So may a lower scale of the weights of the Fine-Tune\.$/,
+    );
   });
 
   it('distinguishes an abort from errors that a retry may overcome', () => {

@@ -25,14 +25,16 @@ export function failureOf(
   if (error instanceof ModelFolderError) {
     const problem = withoutPaths(error.message, model);
     // A folder that was merged from weights may be broken by them.
+    const merged = model.weights ? ' with the weights of the Fine-Tune' : '';
     return {
-      ...refused(`The model ${model.name} cannot be drawn with: ${problem}`),
+      ...refused(`The model ${model.name}${merged} cannot be drawn with: ${problem}`),
       ...(!model.weights && { problem }),
     };
   }
   if (error instanceof WeightsError || error instanceof SafetensorsError || error instanceof OnnxModelError)
     return refused(`The weights of the Fine-Tune cannot be used: ${withoutPaths(error.message, model)}`);
-  if (error instanceof NotFiniteError) return refused(error.message);
+  if (error instanceof NotFiniteError)
+    return refused(error.message + (model.weights ? ' So may a lower scale of the weights of the Fine-Tune.' : ''));
   if (error instanceof UpscalerError && upscaler)
     return refused(`The upscaler ${upscaler.name} cannot be used: ${error.message}`);
   const { name, message, stack } = error instanceof Error ? error : new Error(String(error));
