@@ -10,6 +10,30 @@ describe(EngineShares.name, () => {
     expect([shares.of('first'), shares.of('second'), shares.of('third')]).toEqual([900, 400, 400]);
   });
 
+  it('lets newcomers go before an owner who is ahead for as long as it is ahead, and not for good', () => {
+    const shares = new EngineShares();
+    for (const owner of ['ahead', 'newcomer 0']) shares.enter(owner);
+    shares.charge('ahead', 1_000);
+    let newcomersMs = 0;
+    // Before each leaves, the next is there, so that the least that anybody has had does not rise.
+    for (let i = 1; i < 1_000 && shares.of('ahead') > shares.of(`newcomer ${i - 1}`) + 50; i++) {
+      shares.enter(`newcomer ${i}`);
+      shares.charge(`newcomer ${i - 1}`, 10);
+      newcomersMs += 10;
+      shares.leave(`newcomer ${i - 1}`);
+    }
+    expect(newcomersMs).toBeGreaterThan(400);
+    expect(newcomersMs).toBeLessThanOrEqual(1_010);
+  });
+
+  it('takes nothing off for an owner who was there before, and is behind', () => {
+    const shares = new EngineShares();
+    for (const owner of ['one', 'two']) shares.enter(owner);
+    shares.charge('one', 900);
+    shares.charge('two', 400);
+    expect(shares.of('one')).toBe(900);
+  });
+
   it('keeps what an owner has had while it draws, and forgets it afterwards', () => {
     const shares = new EngineShares();
     shares.enter('one');
