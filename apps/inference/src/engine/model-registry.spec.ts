@@ -1,3 +1,4 @@
+import { ModelFolderError } from '@app/diffusion';
 import type { ModelLoaded } from './engine-protocol';
 import { ModelRegistry } from './model-registry';
 
@@ -33,6 +34,15 @@ describe(ModelRegistry.name, () => {
     const first = await get('a', 10);
     expect(await get('a', 10)).toBe(first);
     expect(reports).toEqual([expect.objectContaining({ key: 'a', modelBytes: 10, totalBytes: 10 })]);
+  });
+
+  it('does not load again what was refused for its files, and loads again what failed otherwise', async () => {
+    const errors = [new Error('CUDA failure 2'), new ModelFolderError('/models/a', 'is cut short')];
+    const load = jest.fn(async (): Promise<FakeModel> => Promise.reject(errors[load.mock.calls.length - 1]));
+    const failing = () => registry.get('a', async () => ({ bytes: 1, load }));
+    await expect(failing()).rejects.toThrow('CUDA failure 2');
+    for (let i = 0; i < 3; i++) await expect(failing()).rejects.toThrow('/models/a is cut short.');
+    expect(load).toHaveBeenCalledTimes(2);
   });
 
   it('releases the least recently used models until the new one fits', async () => {

@@ -3,6 +3,7 @@ import { DrawingArenas } from './arena';
 import type { ModelLoaded } from './engine-protocol';
 import { laneCount } from './lane-places';
 import { OneAtATime } from './one-at-a-time';
+import { Refusals } from './refusals';
 
 /** Anything with sessions to release. */
 export interface Releasable {
@@ -34,6 +35,7 @@ export class ModelRegistry {
   private readonly inOrder = new OneAtATime();
   /** Of a model that is being loaded, for which room has been made. */
   private loadingBytes = 0;
+  private readonly refusals = new Refusals();
 
   /** @param inUse keys of the models that may not be released now */
   constructor(
@@ -99,7 +101,7 @@ export class ModelRegistry {
     return this.loaded.has(key);
   }
 
-  /** The model of this key, which must always have the same type. A model that fails to load is not kept. */
+  /** The model of this key, which must always have the same type. One whose files cannot be used is not loaded again for some minutes. */
   get<T extends Releasable>(key: string, describe: () => Promise<ModelSpec<T>>): Promise<T> {
     return this.inOrder.run(() => this.find(key, describe));
   }
@@ -123,12 +125,19 @@ export class ModelRegistry {
       this.loaded.set(key, found);
       return found.model as T;
     }
+    this.refusals.throwIfKnown(key);
     const spec = await describe();
     // Room is made first: two large models at once may be more than there is memory.
     await this.releaseFor(spec.bytes);
     const startedAt = performance.now();
     this.loadingBytes = spec.bytes;
-    const model = await spec.load().finally(() => (this.loadingBytes = 0));
+    const model = await spec
+      .load()
+      .catch((error: unknown) => {
+        this.refusals.note(key, error);
+        throw error;
+      })
+      .finally(() => (this.loadingBytes = 0));
     const arenas = { whole: new DrawingArenas(1), lanes: new DrawingArenas(laneCount) };
     this.loaded.set(key, { model, bytes: spec.bytes, arenas });
     const loadMs = Math.round(performance.now() - startedAt);
