@@ -92,6 +92,11 @@ describe('What an operator sees', () => {
       },
     ]);
     expect(then.text).not.toContain(secret);
+    // Its worker dies: until another takes it, it waits.
+    await api.dataSource.query(`UPDATE image_tasks SET heartbeat_at = now() - interval '11 s' WHERE id = $1`, [oldest]);
+    const left = await read<QueueDto>('/v1/queue');
+    expect(left).toMatchObject({ queued: 3, processing: 0, drawing: [] });
+    expect(left.waiting).toEqual(first.waiting);
   });
 
   it('has each running worker with the batch, the models and the memory of its devices, within a second or two', async () => {

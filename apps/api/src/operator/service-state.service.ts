@@ -2,7 +2,7 @@ import type { Config } from '@app/config';
 import type { DrawingTaskDto, KeyStorageDto, QueueDto, StorageDto, WaitingTasksDto } from '@app/domain/http';
 import { WorkerDto } from '@app/domain/http';
 import { CONFIG } from '@app/foundation';
-import { LiveWorkers } from '@app/image-tasks';
+import { heartbeatTimeoutMs, LiveWorkers } from '@app/image-tasks';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DiskSpace } from '../storage-use/disk-space';
@@ -11,15 +11,26 @@ import { uploadLifeSql } from '../storage-use/storage-quota';
 /** Elements of each list: more than an operator reads, and few enough to be sent every second. */
 const maxRows = 100;
 
+/** Since when a worker must have given a sign of life: without one it is gone, and its task waits for another. */
+const aliveSince = `now() - ${heartbeatTimeoutMs} * interval '1 ms'`;
+const isDrawn = `task.status = 'processing' AND NOT task.sandbox AND task.heartbeat_at >= ${aliveSince}`;
+
+/** Each half has an index of its own. */
+const waitingTasks = `(
+  SELECT owner_id, model, created_at FROM image_tasks WHERE status = 'queued' AND NOT sandbox
+  UNION ALL SELECT owner_id, model, created_at FROM image_tasks
+  WHERE status = 'processing' AND NOT sandbox AND heartbeat_at < ${aliveSince}
+) task`;
+
 const countsStatement = `
-SELECT (SELECT count(*)::integer FROM image_tasks WHERE status = 'queued' AND NOT sandbox) AS queued,
-  (SELECT count(*)::integer FROM image_tasks WHERE status = 'processing' AND NOT sandbox) AS processing,
+SELECT (SELECT count(*)::integer FROM ${waitingTasks}) AS queued,
+  (SELECT count(*)::integer FROM image_tasks task WHERE ${isDrawn}) AS processing,
   (SELECT count(*)::integer FROM webhook_deliveries WHERE status = 'pending' AND next_attempt_at <= now()) AS deliveries_due`;
 
 const waitingStatement = `
 SELECT waiting.*, coalesce(caller.name, '') AS key_name FROM (
   SELECT owner_id AS key_id, model, count(*)::integer AS queued, min(created_at) AS oldest_at
-  FROM image_tasks WHERE status = 'queued' AND NOT sandbox
+  FROM ${waitingTasks}
   GROUP BY owner_id, model ORDER BY min(created_at) LIMIT ${maxRows}
 ) waiting LEFT JOIN api_keys caller ON caller.id = waiting.key_id
 ORDER BY waiting.oldest_at, waiting.key_id, waiting.model`;
@@ -28,7 +39,7 @@ const drawingStatement = `
 SELECT task.id, task.kind, task.owner_id AS key_id, coalesce(caller.name, '') AS key_name, task.model, task.num_images AS pictures,
   task.steps, task.attempt, task.started_at AS drawn_since
 FROM image_tasks task LEFT JOIN api_keys caller ON caller.id = task.owner_id
-WHERE task.status = 'processing' AND NOT task.sandbox
+WHERE ${isDrawn}
 ORDER BY task.started_at DESC, task.id DESC LIMIT ${maxRows}`;
 
 /** Large numbers come as text. */
