@@ -31,6 +31,7 @@ export { copyOfTensor, tensorFromCopy } from './tensor/input-buffer';
 export type { TensorCopy } from './tensor/input-buffer';
 export { NotFiniteError } from './tensor/not-finite';
 export type { RgbImage } from './tensor/rgb-image';
+export { hasCallsInPowersOfTwo, powerOfTwoUpTo } from './unet/rows-of-call';
 export { mergeTextualInversion } from './textual-inversion/merge-textual-inversion';
 export type { MergeTextualInversionOptions } from './textual-inversion/merge-textual-inversion';
 export { ClipTokenizer } from './tokenizer/clip-tokenizer';

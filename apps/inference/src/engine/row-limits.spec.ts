@@ -1,3 +1,4 @@
+import type { Device } from '@app/diffusion';
 import { modelWidths } from '@app/diffusion';
 import { bytesPerRow, decodeBytes } from './picture-memory';
 import { RowLimits } from './row-limits';
@@ -9,7 +10,7 @@ describe(RowLimits.name, () => {
   const request = { width: 512, height: 512 };
   const drawing = { pipeline: { facts }, command: { model: { key: 'a' }, request } } as Drawing;
   const row = bytesPerRow(facts, request);
-  const limitsOf = (device: string, bytes: number, cheaper = false) =>
+  const limitsOf = (device: Device, bytes: number, cheaper = false) =>
     new RowLimits(device, {
       callBytes: (_, decoding, lane) => (lane === undefined ? bytes : bytes / 2) - decoding,
       isCheaperPerRow: (_, rows) => cheaper && rows === 32,

@@ -1,3 +1,5 @@
+import type { Device } from '@app/diffusion';
+import { hasCallsInPowersOfTwo, powerOfTwoUpTo } from '@app/diffusion';
 import type { DrawingInProgress } from './drawing-in-progress';
 import { laneCount } from './lane-places';
 import { bytesPerRow, decodeBytes } from './picture-memory';
@@ -29,7 +31,7 @@ export class RowLimits {
   private readonly learnt = new Map<string, { rows: number; calls: number }>();
 
   constructor(
-    private readonly device: string,
+    private readonly device: Device,
     private readonly facts: RowLimitFacts,
   ) {}
 
@@ -61,9 +63,9 @@ export class RowLimits {
     if (learnt && ++learnt.calls >= keptCalls) this.learnt.delete(kind);
   }
 
-  /** Calls on a GPU have 1, 2, 4, 8 … rows, so one of 5 takes the memory of 8. */
+  /** Where calls have 1, 2, 4, 8 … rows, one of 5 takes the memory of 8. */
   private inCalls(rows: number): number {
-    return this.device === 'cpu' || rows < 1 ? rows : 2 ** Math.floor(Math.log2(rows));
+    return hasCallsInPowersOfTwo(this.device) && rows >= 1 ? powerOfTwoUpTo(rows) : rows;
   }
 
   private most(kind: string): number {

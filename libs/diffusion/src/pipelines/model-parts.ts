@@ -11,6 +11,7 @@ import type { LatentShape } from '../tensor/latent-shape';
 import { areFinite, notFinite } from '../tensor/not-finite';
 import { ClipTextEncoder } from '../text-encoder/clip-text-encoder';
 import type { ClipTokenizer } from '../tokenizer/clip-tokenizer';
+import { hasCallsInPowersOfTwo } from '../unet/rows-of-call';
 import { Unet } from '../unet/unet';
 import type { LatentRgbMap } from '../vae/latent-preview';
 import { withProducts } from '../vae/latent-preview';
@@ -65,7 +66,7 @@ async function joinParts(
 ): Promise<ModelParts> {
   const { time_cond_proj_dim: dim } = folder.configs.unet;
   const guidanceWidth = typeof dim === 'number' ? dim : undefined;
-  const inPowersOfTwo = device !== 'cpu';
+  const inPowersOfTwo = hasCallsInPowersOfTwo(device);
   const textEncoder = new ClipTextEncoder(sessions.textEncoder);
   const unet = new Unet(sessions.unet, { guidanceWidth, inPowersOfTwo });
   const vaeDecoder = new VaeDecoder(sessions.vaeDecoder, vaeScaling(folder.configs.vaeDecoder));

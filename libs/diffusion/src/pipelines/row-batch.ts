@@ -1,4 +1,5 @@
 import type { LatentShape } from '../tensor/latent-shape';
+import { powerOfTwoFrom } from '../unet/rows-of-call';
 import type { Unet, UnetBatch } from '../unet/unet';
 import type { Trajectory } from './trajectory';
 
@@ -57,7 +58,7 @@ export class RowBatch {
 
   /** Inputs with room for these rows: for the next power of two, so that one more picture seldom needs new inputs. */
   private batchOf(rows: number): UnetBatch {
-    const capacity = 2 ** Math.ceil(Math.log2(rows));
+    const capacity = powerOfTwoFrom(rows);
     if (this.batch && capacity <= this.capacity && this.capacity <= 4 * capacity) return this.batch;
     this.batch = this.unet.createBatch(capacity, this.shape, this.tokens, this.hiddenWidth);
     this.capacity = capacity;

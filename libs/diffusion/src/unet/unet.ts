@@ -7,6 +7,7 @@ import type { ElementType } from '../tensor/input-buffer';
 import type { LatentShape } from '../tensor/latent-shape';
 import { areFinite, notFinite } from '../tensor/not-finite';
 import { guidanceEmbedding } from './guidance-embedding';
+import { powerOfTwoFrom } from './rows-of-call';
 
 /** The inputs of a call with several rows, allocated once and written before every call. */
 export interface UnetBatch {
@@ -24,10 +25,7 @@ export interface UnetBatch {
 export interface UnetOptions {
   /** Of a distilled U-Net's guidance embedding (`time_cond_proj_dim`), for graphs that leave it free. */
   guidanceWidth?: number;
-  /**
-   * Whether calls have 1, 2, 4, 8 … rows only, the last ones unused. A GPU looks for the fastest kernels anew for each
-   * number of rows that it has not seen, which takes longer than the unused rows; on the CPU each row takes its time.
-   */
+  /** As `hasCallsInPowersOfTwo` says of its device. */
   inPowersOfTwo?: boolean;
 }
 
@@ -112,7 +110,7 @@ export class Unet {
    * that until all are done.
    */
   rowsOfCall(rows: number): number {
-    return this.fixedRows ?? (this.options.inPowersOfTwo ? 2 ** Math.ceil(Math.log2(rows)) : rows);
+    return this.fixedRows ?? (this.options.inPowersOfTwo ? powerOfTwoFrom(rows) : rows);
   }
 
   /** Whether rows of one call may have different timesteps: by the graph's declaration, and after `probe` in fact. */
