@@ -3,8 +3,8 @@ const { workerData } = require('node:worker_threads');
 const { startEngineBesideWith, startLane } = require('./faulty-lanes.cjs');
 
 /**
- * The second thread has no memory for the first two pictures that are at least 128 pixels wide, and for none of 192; it loses its GPU
- * when it decodes one of 256.
+ * The second thread has no memory for the first two pictures that are at least 128 pixels wide, and for none of 192; it
+ * loses its GPU when it decodes one of 256.
  */
 if (workerData.device) startEngineBesideWith(module.filename);
 else {

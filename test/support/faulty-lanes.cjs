@@ -15,7 +15,10 @@ exports.startEngineWith = function startEngineWith(laneFile) {
   require(join(__dirname, '../../dist/apps/inference/src/engine/engine-thread.js'));
 };
 
-/** Starts a real engine thread on the processor that has a second thread in place of lanes, as on a GPU. It runs `laneFile`. */
+/**
+ * Starts a real engine thread on the processor that has a second thread in place of lanes, as on a GPU. It runs
+ * `laneFile`.
+ */
 exports.startEngineBesideWith = function startEngineBesideWith(laneFile) {
   const { SideThread } = require(join(__dirname, '../../dist/apps/inference/src/engine/side-thread.js'));
   const { Lanes } = require(join(__dirname, '../../dist/apps/inference/src/engine/lanes.js'));
@@ -36,7 +39,11 @@ exports.startEngineBesideWith = function startEngineBesideWith(laneFile) {
 /** Calls of the U-Net so far; the lanes of an engine have it in their data. */
 exports.calls = new Int32Array(new SharedArrayBuffer(4));
 
-/** Starts a real lane. @param onCommand told of each command before it is carried out; `part` is what a call is of, without the trials of a model */
+/**
+ * Starts a real lane.
+ * @param onCommand told of each command before it is carried out; `part` is what a call is of, without the trials of a
+ * model
+ */
 exports.startLane = function startLane(onCommand) {
   threads.parentPort.on('message', (command) => onCommand(command, partOf(command)));
   require(join(__dirname, '../../dist/apps/inference/src/engine/lane-thread.js'));

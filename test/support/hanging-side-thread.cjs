@@ -5,7 +5,8 @@ const { startEngineBesideWith, startLane } = require('./faulty-lanes.cjs');
 
 const longestMs = 60_000;
 
-// The second thread hangs when it decodes the first picture, until a file says that this was seen: nothing can end a hanging thread.
+// The second thread hangs when it decodes the first picture, until a file says that this was seen: nothing can end a
+// hanging thread.
 if (workerData.device) startEngineBesideWith(module.filename);
 else
   startLane((_, part) => {

@@ -5,8 +5,8 @@ const callsBeside = 3;
 const longestMs = 20_000;
 
 /**
- * The second thread decodes and enlarges nothing before the U-Net has been called so often beside it: where the engine does not go on
- * meanwhile, its pictures fail.
+ * The second thread decodes and enlarges nothing before the U-Net has been called so often beside it: where the engine
+ * does not go on meanwhile, its pictures fail.
  */
 if (workerData.device) startEngineBesideWith(module.filename);
 else

@@ -22,10 +22,10 @@ import type { WorkClock } from './work-clock';
 import { wallClock } from './work-clock';
 
 /**
- * Draws every request of a device side by side: each turn admits what has room, and chooses the next piece of work, which is a picture
- * to decode, or who goes next by a call of the U-Net. One picture has all threads of the device; several are drawn in lanes, if there
- * are any, each of which is at a piece of its own. On a GPU there are calls of the U-Net only, and a second thread encodes, decodes and
- * enlarges beside them. Between two turns commands come in.
+ * Draws every request of a device side by side: each turn admits what has room, and chooses the next piece of work,
+ * which is a picture to decode, or who goes next by a call of the U-Net. One picture has all threads of the device;
+ * several are drawn in lanes, if there are any, each of which is at a piece of its own. On a GPU there are calls of the
+ * U-Net only, and a second thread encodes, decodes and enlarges beside them. Between two turns commands come in.
  */
 export class EngineLoop {
   private readonly admission: Admission;

@@ -1,9 +1,9 @@
 /**
- * How much time of the engine each owner has had, so that the one who has had less goes first. An owner who begins to draw counts as
- * having had as much as the drawing owner who has had least: idle time earns nothing. One who comes back soon keeps what it had, if
- * that is more, so that an owner of many short drawings does not begin anew with each. Source: start-time fair queuing (Goyal, Vin,
- * Cheng 1996). There who is ahead waits for every newcomer; here it waits for as much of their time as it is ahead at most, because
- * what they have while it waits is taken off its lead.
+ * How much time of the engine each owner has had, so that the one who has had less goes first. An owner who begins to
+ * draw counts as having had as much as the drawing owner who has had least: idle time earns nothing. One who comes back
+ * soon keeps what it had, if that is more, so that an owner of many short drawings does not begin anew with each.
+ * Source: start-time fair queuing (Goyal, Vin, Cheng 1996). There who is ahead waits for every newcomer; here it waits
+ * for as much of their time as it is ahead at most, because what they have while it waits is taken off its lead.
  */
 export class EngineShares {
   private readonly ms = new Map<string, number>();

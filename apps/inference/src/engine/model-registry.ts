@@ -101,7 +101,10 @@ export class ModelRegistry {
     return this.loaded.has(key);
   }
 
-  /** The model of this key, which must always have the same type. One whose files cannot be used is not loaded again for some minutes. */
+  /**
+   * The model of this key, which must always have the same type. One whose files cannot be used is not loaded again for
+   * some minutes.
+   */
   get<T extends Releasable>(key: string, describe: () => Promise<ModelSpec<T>>): Promise<T> {
     return this.inOrder.run(() => this.find(key, describe));
   }

@@ -28,7 +28,10 @@ export class PieceChoice {
     return this.host.drawings().filter((drawing) => drawing.pictures.length > 0 || drawing.toDecode);
   }
 
-  /** A call of the U-Net with the pictures whose turn it is, or decoding one; only of owners who are not ahead. @param lane by which; without one, by all threads */
+  /**
+   * A call of the U-Net with the pictures whose turn it is, or decoding one; only of owners who are not ahead.
+   * @param lane by which; without one, by all threads
+   */
   next(lane?: number): Piece | undefined {
     const inTurn = this.inTurn(this.waiting());
     return this.decodingOf(inTurn[0], lane) ?? this.stepOf(inTurn, lane);

@@ -6,7 +6,10 @@ const triedAgainMs = 600_000;
 /** Far more than an engine is asked for in that time; the oldest is forgotten first. */
 const most = 100;
 
-/** Models and upscalers whose files could not be used, by their keys, which other files do not have. They are not loaded for each command. */
+/**
+ * Models and upscalers whose files could not be used, by their keys, which other files do not have. They are not loaded
+ * for each command.
+ */
 export class Refusals {
   private readonly found = new Map<string, { error: Error; at: number }>();
 

@@ -13,8 +13,9 @@ interface SideThreadOptions {
 }
 
 /**
- * The second thread of an engine on a GPU. Text encoders, VAE decoders and upscalers are loaded there and nowhere else, and called there
- * one at a time, while the engine's own thread makes calls of the U-Net. It starts when it is first needed.
+ * The second thread of an engine on a GPU. Text encoders, VAE decoders and upscalers are loaded there and nowhere else,
+ * and called there one at a time, while the engine's own thread makes calls of the U-Net. It starts when it is first
+ * needed.
  */
 export class SideThread {
   /** Of the GPU, which both threads share. */
@@ -36,7 +37,10 @@ export class SideThread {
     private readonly onLost: (error: Error) => void,
   ) {}
 
-  /** None on the processor, which has lanes, nor through WebGPU: ONNX Runtime 1.30 crashes when two threads call it there at once. */
+  /**
+   * None on the processor, which has lanes, nor through WebGPU: ONNX Runtime 1.30 crashes when two threads call it
+   * there at once.
+   */
   static of(options: SideThreadOptions, onEnd: () => void, onLost: (error: Error) => void): SideThread | undefined {
     return SideThread.isFor(options.device) ? new SideThread(options, onEnd, onLost) : undefined;
   }

@@ -1,4 +1,6 @@
-/** Told how long a piece of work took, also if it failed: its part of the device's milliseconds, and all that passed. */
+/**
+ * Told how long a piece of work took, also if it failed: its part of the device's milliseconds, and all that passed.
+ */
 export type Took = (ms: number, passedMs: number) => void;
 
 /** Measures pieces of work in milliseconds of their device. */
@@ -20,8 +22,8 @@ export const wallClock: WorkClock = {
 };
 
 /**
- * For a device that does several pieces of work at once: while n are under way, each has an n-th of its time. Source: the virtual time of
- * generalized processor sharing (Parekh, Gallager 1993).
+ * For a device that does several pieces of work at once: while n are under way, each has an n-th of its time. Source:
+ * the virtual time of generalized processor sharing (Parekh, Gallager 1993).
  */
 export class SharedClock implements WorkClock {
   private underWay = 0;

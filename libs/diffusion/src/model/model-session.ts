@@ -27,7 +27,9 @@ export interface LoadOptions {
   sharedSessions?: SharedSessions;
   /** Ends the loading of a model before its next part; a part that is being loaded is loaded to its end. */
   signal?: Pick<AbortSignal, 'throwIfAborted'>;
-  /** Opens text encoder and VAE decoder in another thread of the same device, so that their calls do not block this one. */
+  /**
+   * Opens text encoder and VAE decoder in another thread of the same device, so that their calls do not block this one.
+   */
   openElsewhere?: (graph: GraphFile) => Promise<GraphSession>;
 }
 
@@ -112,7 +114,10 @@ export class ModelSession implements GraphSession {
     }
   }
 
-  /** Opens a graph as it is, neither checked nor cached. @throws Error as ONNX Runtime does, ModelFolderError if it has other than tensors */
+  /**
+   * Opens a graph as it is, neither checked nor cached.
+   * @throws Error as ONNX Runtime does, ModelFolderError if it has other than tensors
+   */
   static async openFile(file: string, options: InferenceSession.SessionOptions): Promise<ModelSession> {
     const session = await InferenceSession.create(file, { ...options, logSeverityLevel: 4 });
     try {

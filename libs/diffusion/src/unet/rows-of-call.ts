@@ -1,8 +1,9 @@
 import type { Device } from '../model/device';
 
 /**
- * Whether calls of a U-Net have 1, 2, 4, 8 … rows only, the last ones unused. A GPU looks for the fastest kernels anew for each number of
- * rows that it has not seen, which takes longer than the unused rows; on the CPU each row takes its time.
+ * Whether calls of a U-Net have 1, 2, 4, 8 … rows only, the last ones unused. A GPU looks for the fastest kernels anew
+ * for each number of rows that it has not seen, which takes longer than the unused rows; on the CPU each row takes its
+ * time.
  */
 export const hasCallsInPowersOfTwo = (device: Device): boolean => device !== 'cpu';
 
