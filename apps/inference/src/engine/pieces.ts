@@ -107,7 +107,7 @@ export class Pieces {
   private notePassedOver(moved: readonly DrawingInProgress[]): void {
     for (const drawing of this.host.drawings())
       if (moved.includes(drawing) || drawing.underWay.size === 0)
-        drawing.passedOver = passedOverAfter(drawing, moved.includes(drawing));
+        drawing.passedOver = passedOverAfter(drawing, moved);
   }
 
   /** Whether each lane has room for one of its pictures: for a call of the U-Net, and for decoding. */

@@ -146,15 +146,20 @@ describe(passedOverAfter.name, () => {
         ...{ decodeRows: 0, maxRows: () => 16, isSharingSooner: () => false },
       });
       turns.push(candidate === long ? 'long' : 'short');
-      long.passedOver = passedOverAfter(long, candidate === long);
+      long.passedOver = passedOverAfter(long, [candidate]);
     }
     expect(turns.indexOf('long')).toBe(30);
     expect(turns.filter((turn) => turn === 'long')).toHaveLength(25);
   });
 
   it('is no more than the wait that counts, and no less than none', () => {
-    expect(passedOverAfter({ passedOver: 200 }, true)).toBe(27);
-    expect(passedOverAfter({ passedOver: 1 }, true)).toBe(0);
-    expect(passedOverAfter({ passedOver: 1 }, false)).toBe(2);
+    const [waiting, moved] = [drawing('long', 50, { passedOver: 200 }), drawing('short', 4, { passedOver: 1 })];
+    expect(passedOverAfter(waiting, [moved, waiting])).toBe(27);
+    expect(passedOverAfter(moved, [moved])).toBe(0);
+    expect(passedOverAfter(moved, [{ owner: 'short' }])).toBe(2);
+  });
+
+  it('does not count the turns of other owners, whose shares decide', () => {
+    expect(passedOverAfter(drawing('long', 50, { passedOver: 29 }), [drawing('short', 4)])).toBe(29);
   });
 });

@@ -7,7 +7,7 @@ export interface Candidate {
   /** All its pictures, and those that still have to be decoded. */
   trajectories: readonly unknown[];
   undecoded: readonly unknown[];
-  /** How often others went before it, less what its own turns have made up for. */
+  /** How often others of its owner went before it, less what its own turns have made up for. */
   passedOver: number;
   /** Set after a failed call that it shared: the next one shows whose fault it was. */
   isSuspect: boolean;
@@ -33,11 +33,11 @@ export interface Turn<C extends Candidate> {
  * first. They are three guided pictures of 20 steps, or two of the 30 that are the default: two rows each step.
  */
 const aheadRows = 120;
-/** A drawing that this many calls have passed over is overdue: it is part of its owner's next call. */
+/** A drawing that this many calls of its owner have passed over is overdue: it is part of its owner's next call. */
 const mostPassedOver = 30;
 /**
- * What a call with an overdue drawing takes from its count of calls that passed it over. A call without it adds one, so
- * it has every fourth call, however many shorter drawings come.
+ * What a call with an overdue drawing takes from its count of calls that passed it over. One of its owner without it
+ * adds one, so it has every fourth of these, however many shorter drawings come.
  */
 const madeUpByTurn = 3;
 /**
@@ -85,9 +85,17 @@ export function inOrder<C extends Candidate>(candidates: readonly C[], { decodeR
   return [...overdue, ...byWork.filter((candidate) => !isOverdue(candidate))];
 }
 
-/** How often a drawing counts as passed over after a turn. */
-export function passedOverAfter({ passedOver }: Pick<Candidate, 'passedOver'>, hasMoved: boolean): number {
-  return hasMoved ? Math.max(0, Math.min(passedOver, mostPassedOver) - madeUpByTurn) : passedOver + 1;
+/**
+ * How often a drawing counts as passed over after a turn. Only drawings of its own owner pass it over: between owners
+ * what they have had decides, or an owner of several long drawings would have a part of nearly every call.
+ */
+export function passedOverAfter(
+  drawing: Pick<Candidate, 'owner' | 'passedOver'>,
+  moved: readonly Pick<Candidate, 'owner'>[],
+): number {
+  const { owner, passedOver } = drawing;
+  if (moved.includes(drawing)) return Math.max(0, Math.min(passedOver, mostPassedOver) - madeUpByTurn);
+  return moved.some((other) => other.owner === owner) ? passedOver + 1 : passedOver;
 }
 
 /**
