@@ -128,6 +128,13 @@ describe('an engine with a second thread, as on a GPU', () => {
     expect(await draw(failing, { seed: 1 })).toEqual(pictures[0]);
   });
 
+  it('fails a prompt that the text encoder has no memory for, and does not load its model again and again', async () => {
+    const failing = engineWith(sideThreadFiles.failing);
+    const error = (await errorOf(draw(failing, { prompt: 'a red circle '.repeat(120) }))) as Error;
+    expect(error.message).toContain('Failed to allocate memory');
+    expect(await draw(failing, { width: 64 })).toHaveLength(1);
+  });
+
   it('tells the errors of the second thread apart, and draws on', async () => {
     const failing = engineWith(sideThreadFiles.failing);
     const sound = draw(failing, { numInferenceSteps: 9, width: 64, height: 64 });

@@ -125,6 +125,7 @@ export class Admission {
     this.trying = entry;
     try {
       if (!(await this.hasRoom(entry))) return false;
+      this.beginning = command.model.key;
       await this.begin(entry);
       this.remove(entry);
     } catch (error) {
@@ -133,6 +134,7 @@ export class Admission {
       this.host.failed(command, error);
     } finally {
       this.trying = undefined;
+      this.beginning = undefined;
       this.host.charge(command.owner, performance.now() - startedAt);
     }
     return true;
@@ -159,25 +161,23 @@ export class Admission {
 
   private async begin(entry: Waiting): Promise<void> {
     const { command, previous } = entry;
-    this.beginning = command.model.key;
-    try {
-      // While it waited, its merged model may have made room on the disk for another.
-      const describe = () => (command.model.weights ? this.describe(command) : this.specOf(entry));
-      const model = await this.registry.get(command.model.key, describe);
-      let encodeMs = 0;
-      const prepare = () => model.pipeline.prepare(pipelineRequest(command.request));
-      const trajectories = await this.host.encode(prepare, (ms) => (encodeMs = ms));
-      const drawing = new DrawingInProgress(command, model, trajectories, previous);
-      drawing.computeMs += encodeMs;
-      this.host.begun(drawing);
-    } finally {
-      this.beginning = undefined;
-    }
+    // While it waited, its merged model may have made room on the disk for another.
+    const describe = () => (command.model.weights ? this.describe(command) : this.specOf(entry));
+    const model = await this.registry.get(command.model.key, describe);
+    let encodeMs = 0;
+    const prepare = () => model.pipeline.prepare(pipelineRequest(command.request));
+    const trajectories = await this.host.encode(prepare, (ms) => (encodeMs = ms));
+    const drawing = new DrawingInProgress(command, model, trajectories, previous);
+    drawing.computeMs += encodeMs;
+    this.host.begun(drawing);
   }
 
-  /** A model that cannot be loaded for want of memory is tried again without idle ones, and then with nothing beside it. */
+  /**
+   * What cannot begin for want of memory is tried again without idle models, and then with nothing beside it. Its own
+   * model counts as in use: each try but the last releases another one, so that there is an end.
+   */
   private async isWorthAnotherTry(entry: Waiting, error: unknown): Promise<boolean> {
-    if (!(error instanceof OutOfMemoryError)) return false;
+    if (!(error instanceof OutOfMemoryError) || isAborted(entry.command)) return false;
     if (await this.registry.releaseIdle()) return true;
     if (this.host.isIdle()) return false;
     entry.command = { ...entry.command, alone: true };

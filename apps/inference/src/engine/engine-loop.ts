@@ -86,6 +86,7 @@ export class EngineLoop {
     this.pieces = new Pieces({
       ...{ registry, rowLimits, callTimes, shares, clock, report, drawings },
       isEnlarging: () => this.enlarging.modelsInUse.length > 0,
+      hasSecondThread: side !== undefined,
       end: (drawing, error) => this.end(drawing, error),
       drawAlone: (drawing) => {
         this.remove(drawing);

@@ -25,6 +25,8 @@ export interface PiecesHost {
   report: (message: EngineMessage) => void;
   drawings: () => readonly DrawingInProgress[];
   isEnlarging: () => boolean;
+  /** Whether a picture is decoded beside calls of the U-Net, even those of its own drawing. */
+  hasSecondThread: boolean;
   end: (drawing: DrawingInProgress, error: unknown) => void;
   /** It is drawn anew with nothing beside it. */
   drawAlone: (drawing: DrawingInProgress) => void;
@@ -106,8 +108,7 @@ export class Pieces {
 
   private notePassedOver(moved: readonly DrawingInProgress[]): void {
     for (const drawing of this.host.drawings())
-      if (moved.includes(drawing) || drawing.underWay.size === 0)
-        drawing.passedOver = passedOverAfter(drawing, moved);
+      if (moved.includes(drawing) || drawing.underWay.size === 0) drawing.passedOver = passedOverAfter(drawing, moved);
   }
 
   /** Whether each lane has room for one of its pictures: for a call of the U-Net, and for decoding. */
@@ -170,10 +171,11 @@ export class Pieces {
 
   /** Ends a drawing, unless it ran out of memory and more can be had: from idle models, else by drawing it anew with nothing beside it. */
   private async endUnlessRoom(drawing: DrawingInProgress, error: unknown, lane?: number): Promise<void> {
-    const { registry, drawings, isEnlarging, end, drawAlone } = this.host;
+    const { registry, drawings, isEnlarging, hasSecondThread, end, drawAlone } = this.host;
     if (!this.isDrawn(drawing)) return;
     if (error instanceof OutOfMemoryError && (await registry.releaseIdle())) return;
-    const hasOthers = lane !== undefined || drawings().length > 1 || isEnlarging();
+    const mayBeBeside = lane !== undefined || (hasSecondThread && !drawing.command.alone);
+    const hasOthers = mayBeBeside || drawings().length > 1 || isEnlarging();
     if (error instanceof OutOfMemoryError && hasOthers) drawAlone(drawing);
     else end(drawing, error);
   }
