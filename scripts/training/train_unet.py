@@ -1,5 +1,5 @@
 """train_unet.py MINUTES OUT: trains U-Net and text encoder on from PARTS (environment; else parts), into OUT/unet,
-OUT/text_encoder (EMA; every 10 minutes too).
+OUT/text_encoder (EMA; every 10 minutes too). With TEXT=keep the text encoder stays as it is.
 
 Scenes are made as it goes. Captions with two objects, and high noise, where it is settled which object goes where,
 come more often."""
@@ -31,18 +31,21 @@ def scene(rng, mode, aspect):
         if mode_of(c) == mode: return c, s
 
 
+FREEZE = os.environ.get("TEXT", "train") == "keep"
 pool = {f: [] for f in SIZE}; LIMIT = 24000
 
 
 def grow(f, n):
     h, w = SIZE[f]; rows = [scene(rng, m, w / h) for m in rng.choices(list(WEIGHTS), list(WEIGHTS.values()), k=n)]
-    z = ((fields([s for _, s in rows], h, w) - mean) / std).half(); ids = ids_of(tok, [c for c, _ in rows]).to(torch.int16)
+    z = ((fields([s for _, s in rows], h, w) - mean) / std).half(); ids = ids_of(tok, [c for c, _ in rows])
+    with torch.no_grad(): ids = text(ids).last_hidden_state.half() if FREEZE else ids.to(torch.int16)
     for k in range(n):
         if len(pool[f]) < LIMIT: pool[f].append((z[k], ids[k]))
         else: pool[f][rng.randrange(LIMIT)] = (z[k], ids[k])
 
 
-sched = DDPMScheduler(**BETAS, prediction_type="v_prediction"); empty = ids_of(tok, [""])[0]
+sched = DDPMScheduler(**BETAS, prediction_type="v_prediction"); empty = ids_of(tok, [""])
+empty = text(empty).last_hidden_state[0].detach() if FREEZE else empty[0]
 r2 = random.Random(4242); test = {m: [scene(r2, m, 1.0) for _ in range(24)] for m in WEIGHTS}
 test = {m: (((fields([s for _, s in v]) - mean) / std), ids_of(tok, [c for c, _ in v])) for m, v in test.items()}
 
@@ -86,7 +89,6 @@ class Muon:
                 p.add_(o.reshape(p.shape), alpha=-lr)
 
 
-FREEZE = os.environ.get("TEXT", "train") == "keep"
 if FREEZE: text.requires_grad_(False)
 named = [(f"unet.{k}", p) for k, p in unet.named_parameters()] + [(f"text.{k}", p) for k, p in text.named_parameters() if not FREEZE]; params = [p for _, p in named]
 matrix = lambda k, p: OPT == "muon" and p.ndim >= 2 and "embedding" not in k and "conv_out" not in k and "time_emb" not in k
@@ -106,10 +108,11 @@ for f, n in (("square", 1200), ("portrait", 400), ("landscape", 400)):
     for _ in range(n // 100): grow(f, 100)
 pure = []; t0, step, acc, last = time.time(), 0, [], time.time(); print("pool ready", time.process_time(), flush=True)
 while time.time() - t0 < minutes * 60:
-    frac = (time.time() - t0) / (minutes * 60); lr = LR * min(1, (step + 1) / 100) * (0.03 + 0.97 * min(1, (1 - frac) / 0.6))
+    frac = (time.time() - t0) / (minutes * 60); lr = LR * min(1, (step + 1) / float(os.environ.get("WARM", 100))) * (0.03 + 0.97 * min(1, (1 - frac) / float(os.environ.get("DECAY", 0.6))))
     f = rng.choices(list(SIZE), [0.64, 0.18, 0.18])[0]
-    grow(f, 8)
-    rows = rng.sample(pool[f], B); x, ids = torch.stack([z for z, _ in rows]).float(), torch.stack([i for _, i in rows]).long()
+    grow(f, 6)
+    rows = rng.sample(pool[f], B); x, ids = torch.stack([z for z, _ in rows]).float(), torch.stack([i for _, i in rows])
+    ids = ids.float() if FREEZE else ids.long()
     # A sampler starts from noise that says nothing of the scene, though even at t = 999 seven hundredths of it are left in training: without
     # rows like the sampler's, and some that lean towards another scene, the model trusts the noise more than the caption.
     ids[torch.rand(B) < 0.07] = empty; early = torch.rand(B) < HIGH; t = torch.where(early, torch.randint(945, 1000, (B,)), torch.randint(0, 1000, (B,)))
@@ -117,7 +120,7 @@ while time.time() - t0 < minutes * 60:
     n = torch.randn_like(x); a = sched.alphas_cumprod[t]; a = (a / (1 - a)).sqrt().view(-1, 1, 1, 1)
     lean = one(LEAN) * 1.5 * torch.rand(B, 1, 1, 1) * torch.where(one(0.5), F.interpolate(F.avg_pool2d(x, 4), scale_factor=4), x)
     n = torch.where(early.view(-1, 1, 1, 1), n - a * x + one(0.2) * 0.15 * torch.rand(B, 1, 1, 1) * x.roll(1, 0), n + lean)
-    v = unet(sched.add_noise(x, n, t).contiguous(memory_format=torch.channels_last), t, text(ids).last_hidden_state).sample
+    v = unet(sched.add_noise(x, n, t).contiguous(memory_format=torch.channels_last), t, ids if FREEZE else text(ids).last_hidden_state).sample
     each = ((v - sched.get_velocity(x, n, t)) ** 2).mean((1, 2, 3)); loss = each.mean(); loss.backward(); pure += each.detach()[early].tolist(); torch.nn.utils.clip_grad_norm_(params, 1.0)
     for g in adam.param_groups: g["lr"] = lr
     adam.step(); muon.step(lr)
