@@ -1,10 +1,6 @@
 import type { BrokenModel } from '@app/domain';
 import { Injectable } from '@nestjs/common';
-
-/** Then a model is tried again, because a disk or a network may have been at fault. */
-const triedAgainMs = 600_000;
-/** Far more models than anyone installs; the oldest is forgotten first. */
-const most = 100;
+import { KnownFaults } from '../engine/known-faults';
 
 /**
  * The installed models that an engine of this worker has refused, by the state of their files: a folder that is changed is another
@@ -12,28 +8,19 @@ const most = 100;
  */
 @Injectable()
 export class BrokenModels {
-  private readonly found = new Map<string, { model: BrokenModel; at: number }>();
+  private readonly faults = new KnownFaults<BrokenModel>();
 
   add(model: BrokenModel): void {
-    const key = keyOf(model);
-    this.found.delete(key);
-    this.found.set(key, { model, at: performance.now() });
-    if (this.found.size > most) this.found.delete(this.found.keys().next().value!);
+    this.faults.note(keyOf(model), model);
   }
 
   /** Why this model cannot be drawn with; undefined if nothing is known against it. */
   problemOf(model: Pick<BrokenModel, 'name' | 'hash'>): string | undefined {
-    this.forget();
-    return this.found.get(keyOf(model))?.model.problem;
+    return this.faults.of(keyOf(model))?.problem;
   }
 
   list(): BrokenModel[] {
-    this.forget();
-    return [...this.found.values()].map(({ model }) => model);
-  }
-
-  private forget(): void {
-    for (const [key, { at }] of this.found) if (performance.now() - at >= triedAgainMs) this.found.delete(key);
+    return this.faults.list();
   }
 }
 
