@@ -11,6 +11,7 @@ import type {
   DrawnModel,
   RgbPicture,
 } from '../../apps/inference/src/engine/engine-protocol';
+import { drawPictures } from '../support/draw-pictures';
 import { dyingLaneFile, givingUpThreadFile, hangingLaneFile, threadFile } from '../support/inference';
 import { shareGraphs } from '../support/shared-graphs';
 import { smallRequest } from '../support/small-request';
@@ -54,18 +55,8 @@ describe('an engine with two threads, which draws several pictures in lanes', ()
     });
   }
 
-  async function draw(values: Partial<DrawRequest>, rest: Partial<Drawing> = {}, by = engine): Promise<RgbPicture[]> {
-    const pictures: RgbPicture[] = [];
-    await by.draw({
-      owner: 'somebody',
-      model: tiny,
-      request: { ...request, ...values },
-      // In order, each once.
-      onPicture: (index, picture) => expect(pictures.push(picture)).toBe(index + 1),
-      ...rest,
-    });
-    return pictures;
-  }
+  const draw = (values: Partial<DrawRequest>, rest: Partial<Drawing> = {}, by = engine) =>
+    drawPictures(by, { model: tiny, request: { ...request, ...values }, ...rest });
 
   const isInLane = ({ stepMs, engineMs }: EngineStep): boolean => engineMs < stepMs;
 

@@ -10,8 +10,9 @@ import type { Drawing } from '../../apps/inference/src/engine/engine';
 import { Engine } from '../../apps/inference/src/engine/engine';
 import { EngineBrokenError } from '../../apps/inference/src/engine/engine-errors';
 import { EngineLoop } from '../../apps/inference/src/engine/engine-loop';
-import type { DrawRequest, EngineStep, DrawnModel, RgbPicture } from '../../apps/inference/src/engine/engine-protocol';
+import type { DrawRequest, EngineStep, DrawnModel } from '../../apps/inference/src/engine/engine-protocol';
 import { bytesPerRow, decodeBytes } from '../../apps/inference/src/engine/picture-memory';
+import { drawPictures } from '../support/draw-pictures';
 import { threadFile } from '../support/inference';
 import { failingAtRows, usingFirstTimestep } from '../support/onnx';
 import { smallRequest } from '../support/small-request';
@@ -56,18 +57,8 @@ describe('an engine whose memory does not suffice', () => {
     return source(`failing-at-${rows}`, copy);
   }
 
-  async function draw(values: Partial<DrawRequest>, rest: Partial<Drawing> = {}, by = engine): Promise<RgbPicture[]> {
-    const pictures: RgbPicture[] = [];
-    await by.draw({
-      owner: 'somebody',
-      model: plain,
-      request: { ...request, ...values },
-      // In order, each once.
-      onPicture: (index, picture) => expect(pictures.push(picture)).toBe(index + 1),
-      ...rest,
-    });
-    return pictures;
-  }
+  const draw = (values: Partial<DrawRequest>, rest: Partial<Drawing> = {}, by = engine) =>
+    drawPictures(by, { model: plain, request: { ...request, ...values }, ...rest });
 
   it('draws fewer pictures in a call after one that was too large, and the same ones', async () => {
     const model = modelFailingAt(4, 24);

@@ -11,6 +11,7 @@ import {
   ModelBrokenError,
 } from '../../apps/inference/src/engine/engine-errors';
 import type { DrawnModel, DrawRequest, EngineStep, RgbPicture } from '../../apps/inference/src/engine/engine-protocol';
+import { drawPictures } from '../support/draw-pictures';
 import { sideThreadFiles, threadFile } from '../support/inference';
 import { shareGraphs } from '../support/shared-graphs';
 import { smallRequest } from '../support/small-request';
@@ -52,18 +53,8 @@ describe('an engine with a second thread, as on a GPU', () => {
     return engine;
   }
 
-  async function draw(by: Engine, values: Partial<DrawRequest> = {}, rest: Partial<Drawing> = {}) {
-    const pictures: RgbPicture[] = [];
-    await by.draw({
-      owner: 'somebody',
-      model: tiny,
-      request: { ...request, ...values },
-      // In order, each once.
-      onPicture: (index, picture) => expect(pictures.push(picture)).toBe(index + 1),
-      ...rest,
-    });
-    return pictures;
-  }
+  const draw = (by: Engine, values: Partial<DrawRequest> = {}, rest: Partial<Drawing> = {}) =>
+    drawPictures(by, { model: tiny, request: { ...request, ...values }, ...rest });
 
   const errorOf = (drawing: Promise<unknown>): Promise<unknown> => drawing.catch((error: unknown) => error);
 

@@ -58,16 +58,24 @@ function partOf({ type, feeds }) {
   return dims[2] > 8 ? 'vaeDecoder' : undefined;
 }
 
-/** Starts a real lane with a fault in the first picture that any lane decodes. A file of this name notes that it happened. */
-exports.breakLaneOnce = function breakLaneOnce(name, fault) {
-  const { parentPort, workerData } = threads;
-  const mark = join(workerData.cacheDir, name);
-  parentPort.on('message', ({ type, feeds }) => {
-    // Of the graphs of a lane, the decoder is the one with a single input.
-    if (type !== 'run' || Object.keys(feeds).length !== 1 || existsSync(mark)) return;
-    mkdirSync(workerData.cacheDir, { recursive: true });
+/** Of the graphs of a lane, the decoder is the one with a single input. */
+const isDecoder = ({ type, feeds }) => type === 'run' && Object.keys(feeds).length === 1;
+
+/** For the second thread of an engine, which has other graphs with one input, and tries a model when it loads it. */
+exports.decodesPicture = (_, part) => part === 'vaeDecoder';
+
+/**
+ * Starts a real lane with a fault in the first picture that any lane decodes. A file of this name notes that it
+ * happened.
+ * @param fault told the path of that file
+ */
+exports.breakLaneOnce = function breakLaneOnce(name, fault, decodes = isDecoder) {
+  const { cacheDir } = threads.workerData;
+  const mark = join(cacheDir, name);
+  exports.startLane((command, part) => {
+    if (!decodes(command, part) || existsSync(mark)) return;
+    mkdirSync(cacheDir, { recursive: true });
     writeFileSync(mark, '');
-    fault();
+    fault(mark);
   });
-  require(join(__dirname, '../../dist/apps/inference/src/engine/lane-thread.js'));
 };

@@ -1,0 +1,16 @@
+import type { Drawing, Engine } from '../../apps/inference/src/engine/engine';
+import type { RgbPicture } from '../../apps/inference/src/engine/engine-protocol';
+
+/** @returns the pictures of a drawing, each of which came once and in order */
+export async function drawPictures(
+  engine: Engine,
+  drawing: Pick<Drawing, 'model' | 'request'> & Partial<Drawing>,
+): Promise<RgbPicture[]> {
+  const pictures: RgbPicture[] = [];
+  await engine.draw({
+    owner: 'somebody',
+    onPicture: (index, picture) => expect(pictures.push(picture)).toBe(index + 1),
+    ...drawing,
+  });
+  return pictures;
+}
