@@ -44,3 +44,12 @@ class EMA:
     def copy_to(self):
         for p, s in zip(self.params, self.shadow):
             p.copy_(s)
+
+
+POLAR = [(8.28721201814563, -23.595886519098837, 17.300387312530933), (4.107059111542203, -2.9478499167379106, 0.5448431082926601), (3.9486908534822946, -2.908902115962949, 0.5518191394370137), (3.3184196573706015, -2.488488024314874, 0.51004894012372), (2.300652019954817, -1.6689039845747493, 0.4188073119525673)]
+
+
+def polar(X, rounds):
+    """X: (..., a, b), a <= b, of a norm below 1 -> roughly the nearest matrices with orthogonal rows (Polar Express)"""
+    for a, b, c in POLAR[:rounds]: A = X @ X.mT; X = a * X + (b * A + c * (A @ A)) @ X
+    return X

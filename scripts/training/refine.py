@@ -8,6 +8,7 @@ from pathlib import Path
 import torch, torch.nn.functional as F
 torch.set_num_threads(1)
 from diffusers import AutoencoderKL
+from common import polar
 from decoder import HI, LO
 import robot
 from fields import REACH, fields
@@ -103,13 +104,9 @@ def report(name):
     print(name, "samples: ground, paint, outer, line, mark, edge", [round(v, 4) for v in a.tolist()], "exact", [round(v, 4) for v in b.tolist()], flush=True)
 
 
-POLAR = [(8.28721201814563, -23.595886519098837, 17.300387312530933), (4.107059111542203, -2.9478499167379106, 0.5448431082926601), (3.9486908534822946, -2.908902115962949, 0.5518191394370137), (3.3184196573706015, -2.488488024314874, 0.51004894012372), (2.300652019954817, -1.6689039845747493, 0.4188073119525673)]
-
-
 @torch.no_grad()
 def muon(p, state, lr):
-    g = p.grad.flatten(1); state.lerp_(g, 0.06); u = g.lerp(state, 0.94); X = u / (u.norm() * 1.01 + 1e-9)
-    for a, b, c in POLAR: A = X @ X.T; X = a * X + (b * A + c * (A @ A)) @ X
+    g = p.grad.flatten(1); state.lerp_(g, 0.06); u = g.lerp(state, 0.94); X = polar(u / (u.norm() * 1.01 + 1e-9), 5)
     p.mul_(1 - lr * 0.02 * masks[id(p)]); p.add_((X * (0.2 * max(X.shape) ** 0.5)).reshape(p.shape) * masks[id(p)], alpha=-lr)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch, torch.nn.functional as F
 torch.set_num_threads(1)
 from lib import *
-from common import EMA
+from common import EMA, polar
 import scenes as SC
 from fields import fields
 from diffusers import DDPMScheduler
@@ -62,13 +62,8 @@ def evaluate():
     return " ".join(line)
 
 
-POLAR = [(8.28721201814563, -23.595886519098837, 17.300387312530933), (4.107059111542203, -2.9478499167379106, 0.5448431082926601), (3.9486908534822946, -2.908902115962949, 0.5518191394370137), (3.3184196573706015, -2.488488024314874, 0.51004894012372)]
-
-
 def orthogonal(G):                                     # (n, a, b), a <= b: the nearest orthogonal matrices, roughly
-    X = G / (G.norm(dim=(1, 2), keepdim=True) * 1.01 + 1e-7)
-    for a, b, c in POLAR: A = X @ X.mT; X = a * X + (b * A + c * (A @ A)) @ X
-    return X
+    return polar(G / (G.norm(dim=(1, 2), keepdim=True) * 1.01 + 1e-7), 4)
 
 
 class Muon:
