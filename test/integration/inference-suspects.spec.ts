@@ -19,7 +19,7 @@ it('a task that may have ended its worker is tried alone before any other begins
     while (!isOver) {
       const missing = waiting - (await countOf(`status = 'queued'`));
       for (let i = 0; i < missing; i++) await bench.addTask({ ownerId: newIdentifier(), steps: 4 });
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await until(async () => isOver || (await countOf(`status = 'queued'`)) < waiting, 'one of them begins');
     }
   };
   const coming = keepComing();

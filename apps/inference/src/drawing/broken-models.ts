@@ -2,26 +2,39 @@ import type { BrokenModel } from '@app/domain';
 import { Injectable } from '@nestjs/common';
 import { KnownFaults } from '../engine/known-faults';
 
+/** An installed model in the state of its files. */
+type Installed = Pick<BrokenModel, 'name' | 'hash'>;
+
 /**
- * The installed models that an engine of this worker has refused, by the state of their files: a folder that is changed is another
- * model.
+ * The installed models that engines of this worker have refused, by the state of their files: a folder that is changed is another
+ * model. Each device is a case of its own: what one refuses, another may draw.
  */
 @Injectable()
 export class BrokenModels {
-  private readonly faults = new KnownFaults<BrokenModel>();
+  private readonly faults = new KnownFaults<{ model: BrokenModel; device: string }>();
 
-  add(model: BrokenModel): void {
-    this.faults.note(keyOf(model), model);
+  add(model: BrokenModel, device: string): void {
+    this.faults.note(`${keyOf(model)} ${device}`, { model, device });
   }
 
-  /** Why this model cannot be drawn with; undefined if nothing is known against it. */
-  problemOf(model: Pick<BrokenModel, 'name' | 'hash'>): string | undefined {
-    return this.faults.of(keyOf(model))?.problem;
+  /** The devices that have refused this model. */
+  refusedOn(model: Installed): string[] {
+    return this.faults
+      .list()
+      .filter((fault) => keyOf(fault.model) === keyOf(model))
+      .map(({ device }) => device);
   }
 
+  /** Why this model cannot be drawn with on any of these devices; undefined if one may draw it. */
+  problemOf(model: Installed, devices: readonly string[]): string | undefined {
+    const problems = devices.map((device) => this.faults.of(`${keyOf(model)} ${device}`)?.model.problem);
+    return problems.every((problem) => problem !== undefined) ? problems[0] : undefined;
+  }
+
+  /** Each model that a device has refused, once. */
   list(): BrokenModel[] {
-    return this.faults.list();
+    return [...new Map(this.faults.list().map(({ model }) => [keyOf(model), model])).values()];
   }
 }
 
-const keyOf = ({ name, hash }: Pick<BrokenModel, 'name' | 'hash'>): string => `${name}@${hash}`;
+const keyOf = ({ name, hash }: Installed): string => `${name}@${hash}`;

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DrawingAbortedError } from '../engine/engine-errors';
+import { removeFrom } from '../engine/remove-from';
 
 interface Waiting {
   alone: boolean;
@@ -30,7 +31,7 @@ export class DrawingGate {
     await new Promise<void>((resolve, reject) => {
       const entry = { alone, enter: () => (signal.removeEventListener('abort', giveUp), resolve()) };
       const giveUp = (): void => {
-        this.waiting.splice(this.waiting.indexOf(entry), 1);
+        removeFrom(this.waiting, entry);
         this.admit();
         reject(new DrawingAbortedError('The task was given up before it was drawn.'));
       };

@@ -84,10 +84,11 @@ export class DrawingService {
     let noted: Promise<void> = Promise.resolve();
     this.logger.log('drawing', { taskId: task.id, attempt: task.attempt, model: model.servedBy });
     try {
-      const engine = await loan.engineFor({ key: model.source.key, requiresCuda: model.requiresCuda });
-      const { computeMs } = await engine.draw({
+      const { source, requiresCuda, refusedOn } = model;
+      const engine = await loan.engineFor({ key: source.key, requiresCuda, refusedOn }, hold.signal);
+      const drawing = engine.draw({
         owner: task.ownerId,
-        model: model.source,
+        model: source,
         request: requestOf(task),
         signal: hold.signal,
         ...(upscaler && { upscaler: upscaler.source }),
@@ -108,6 +109,9 @@ export class DrawingService {
           saved.catch(() => undefined);
         },
       });
+      const { computeMs } = await drawing.catch((error: Error) => {
+        throw this.models.noted(error, model, engine.device);
+      });
       loan.giveBack();
       onDrawn();
       const images = await saved;
@@ -115,7 +119,6 @@ export class DrawingService {
       await noted;
       await this.succeed(task, { images, computeSeconds: computeMs / 1000, upscaler: enlargedBy }, hold);
     } catch (error) {
-      this.models.note(error, model);
       await Promise.allSettled([saved, noted]);
       await this.discard(task);
       throw error;

@@ -8,10 +8,12 @@ import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { FinetuneWeights, DrawnModel } from '../engine/engine-protocol';
-import { ModelBrokenError } from '../engine/engine-errors';
+import { EngineBrokenError, ModelBrokenError } from '../engine/engine-errors';
+import { Engines } from '../engine/engines';
 import { BrokenModels } from './broken-models';
 import { KnownWeights } from './known-weights';
 import { TaskRefusedError } from './task-refused-error';
+import { devicesThatDraw } from './worker-models';
 
 type ResolvedTask = Pick<ImageTask, 'model' | 'finetuneId' | 'weightsHash' | 'weightsScale'>;
 
@@ -22,6 +24,8 @@ export interface ResolvedModel {
   servedBy: string;
   /** Whether no CPU can draw it. */
   requiresCuda: boolean;
+  /** Devices that have refused its files. */
+  refusedOn: readonly string[];
 }
 
 /** Decides which installed weights draw a task. */
@@ -33,13 +37,15 @@ export class ModelResolver {
     private readonly models: ModelStore,
     private readonly known: KnownWeights,
     private readonly broken: BrokenModels,
+    private readonly engines: Engines,
     private readonly dataSource: DataSource,
   ) {}
 
   /** @throws TaskRefusedError when no installed weights may draw it */
   async resolve(task: ResolvedTask): Promise<ResolvedModel> {
     const { name, folder, hash, problem: unreadable, requiresCuda } = await this.installed(task.model);
-    const problem = hash === undefined ? unreadable : this.broken.problemOf({ name, hash });
+    const able = devicesThatDraw({ requiresCuda }, this.engines.devices);
+    const problem = hash === undefined ? unreadable : this.broken.problemOf({ name, hash }, able);
     if (hash === undefined || problem !== undefined)
       throw new TaskRefusedError(`The model ${name} cannot be drawn with: ${problem}`);
     const base = { key: `${name}@${hash}`, name, folder, hash };
@@ -47,12 +53,23 @@ export class ModelResolver {
     const source = weights ? { ...base, key: `${base.key}+${keyOf(weights)}`, weights } : base;
     this.known.remember(task, source.key);
     const servedBy = weightsName({ name, hash });
-    return { source, servedBy: weights ? `${servedBy}+${shortHash(weights.hash)}` : servedBy, requiresCuda };
+    const refusedOn = this.broken.refusedOn({ name, hash });
+    return {
+      ...{ source, requiresCuda, refusedOn },
+      servedBy: weights ? `${servedBy}+${shortHash(weights.hash)}` : servedBy,
+    };
   }
 
-  /** Remembers a model that an engine has refused, so that it is not loaded for every task. */
-  note(error: unknown, { source: { name, hash } }: ResolvedModel): void {
-    if (error instanceof ModelBrokenError) this.broken.add({ name, hash, problem: error.problem });
+  /**
+   * Remembers a model that a device has refused, so that it is not loaded there for every task.
+   * @returns the error of the task: one after which it is tried again, where another device of this worker may draw it
+   */
+  noted(error: Error, { source: { name, hash }, requiresCuda }: ResolvedModel, device: string | undefined): Error {
+    if (!(error instanceof ModelBrokenError) || device === undefined) return error;
+    this.broken.add({ name, hash, problem: error.problem }, device);
+    const able = devicesThatDraw({ requiresCuda }, this.engines.devices);
+    const isDrawnElsewhere = able.length > 0 && this.broken.problemOf({ name, hash }, able) === undefined;
+    return isDrawnElsewhere ? new EngineBrokenError(`${device}: ${error.message}`) : error;
   }
 
   private async installed(name: string): Promise<InstalledModel> {

@@ -56,8 +56,14 @@ describe(WorkerModels.name, () => {
   it('has no model that an engine has refused, nor what it stands in for, until its files have changed', async () => {
     const shapes = installed('shapes');
     const models = await modelsOf([shapes, installed('small')]);
-    broken.add({ name: 'shapes', hash: shapes.hash!, problem: 'It is odd.' });
-    expect(models.drawableOn(['cpu'])).toEqual(['small']);
+    const refused = { name: 'shapes', hash: shapes.hash!, problem: 'It is odd.' };
+    broken.add(refused, 'cuda:0');
+    expect(models.drawableOn(['cuda:0'])).toEqual(['small']);
+    // What one device refuses, another may draw.
+    expect(models.drawableOn(['cpu', 'cuda:0'])).toContain('shapes');
+    broken.add(refused, 'cpu');
+    expect(models.drawableOn(['cpu', 'cuda:0'])).toEqual(['small']);
+    expect([broken.refusedOn(refused), broken.list()]).toEqual([['cuda:0', 'cpu'], [refused]]);
     expect((await modelsOf([{ ...shapes, hash: 'b' }])).drawableOn(['cpu'])).toEqual(['shapes', 'sd1.5', 'sd2.1']);
   });
 

@@ -15,6 +15,11 @@ interface DrawableModel {
   weights: { name: string; hash: string; requiresCuda: boolean };
 }
 
+/** Those of some devices that draw a model, as far as its weights say. */
+export function devicesThatDraw({ requiresCuda }: { requiresCuda: boolean }, devices: readonly string[]): string[] {
+  return devices.filter((device) => !requiresCuda || device.startsWith('cuda:'));
+}
+
 /** The models that this worker can draw now, as the claim asks for them. */
 export class WorkerModels extends RecurringService {
   private models: readonly DrawableModel[] = [];
@@ -34,10 +39,10 @@ export class WorkerModels extends RecurringService {
 
   /** Names of what can be drawn on these devices, and of what the demonstration model stands in for. */
   drawableOn(devices: readonly string[]): string[] {
-    const hasCuda = devices.some((device) => device.startsWith('cuda:'));
-    if (devices.length === 0) return [];
-    const isDrawable = ({ weights }: DrawableModel): boolean =>
-      (hasCuda || !weights.requiresCuda) && this.broken.problemOf(weights) === undefined;
+    const isDrawable = ({ weights }: DrawableModel): boolean => {
+      const able = devicesThatDraw(weights, devices);
+      return able.length > 0 && this.broken.problemOf(weights, able) === undefined;
+    };
     return this.models.filter(isDrawable).map(({ name }) => name);
   }
 

@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Device } from '@app/diffusion';
-import type { Loan, PlacedEngine } from './engine-places';
+import { DrawingAbortedError } from './engine-errors';
+import type { Loan, PlacedEngine, PlaceRequest } from './engine-places';
 import { EnginePlaces } from './engine-places';
 
 class FakeEngine implements PlacedEngine {
@@ -17,9 +17,9 @@ describe(EnginePlaces.name, () => {
   const a = { key: 'a', requiresCuda: false };
   const b = { key: 'b', requiresCuda: false };
   const cuda = { key: 'c', requiresCuda: true };
-  const deviceFor = async (loan: Loan<FakeEngine> | undefined, request: typeof a) =>
+  const deviceFor = async (loan: Loan<FakeEngine> | undefined, request: PlaceRequest) =>
     (await loan!.engineFor(request)).device;
-  const take = async (places: EnginePlaces<FakeEngine>, request: typeof a) => {
+  const take = async (places: EnginePlaces<FakeEngine>, request: PlaceRequest) => {
     const loan = await places.borrow(0);
     return { loan: loan!, device: await deviceFor(loan, request) };
   };
@@ -73,11 +73,35 @@ describe(EnginePlaces.name, () => {
     for (let n = 0; n < 4; n++) taken.push(await take(places, cuda));
     expect(taken.map(({ device }) => device)).toEqual(['cuda:0', 'cuda:0', 'cuda:0', 'cuda:0']);
     expect(places.freeDevices).toEqual(['cpu']);
-    const late = take(places, cuda);
+    const chosen: Device[] = [];
+    const late = take(places, cuda).then(({ device }) => chosen.push(device));
+    // It asks later, and has its place at once.
     expect((await take(places, a)).device).toBe('cpu');
-    expect(await Promise.race([late, delay(10, 'waits')])).toBe('waits');
+    expect(chosen).toEqual([]);
     taken[2].loan.giveBack();
-    expect((await late).device).toBe('cuda:0');
+    await late;
+    expect(chosen).toEqual(['cuda:0']);
+  });
+
+  it('ends the wait for a place when the task is given up, and lends that place to another', async () => {
+    const { places } = of('cpu', 'cuda:0');
+    for (let n = 0; n < 4; n++) await take(places, cuda);
+    const loan = (await places.borrow(0))!;
+    const stop = new AbortController();
+    const late = loan.engineFor(cuda, stop.signal);
+    stop.abort();
+    await expect(late).rejects.toThrow(DrawingAbortedError);
+    await expect(loan.engineFor(cuda, stop.signal)).rejects.toThrow(DrawingAbortedError);
+    loan.giveBack();
+    for (let n = 0; n < 4; n++) expect((await take(places, a)).device).toBe('cpu');
+    expect(await places.borrow(1)).toBeUndefined();
+  });
+
+  it('passes over a device that has refused the model, while another may draw it', async () => {
+    const { engines, places } = of('cpu', 'cuda:0');
+    engines[1].loadedKeys.add('a');
+    expect((await take(places, { ...a, refusedOn: ['cuda:0'] })).device).toBe('cpu');
+    expect((await take(places, { ...a, refusedOn: ['cuda:0', 'cpu'] })).device).toBe('cuda:0');
   });
 
   it('gives it to any engine where none has CUDA, which says why it cannot be drawn', async () => {

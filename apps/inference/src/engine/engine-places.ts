@@ -1,4 +1,6 @@
 import type { Device } from '@app/diffusion';
+import { DrawingAbortedError } from './engine-errors';
+import { removeFrom } from './remove-from';
 
 /** An engine as far as the choice between several depends on it. */
 export interface PlacedEngine {
@@ -11,12 +13,17 @@ export interface PlaceRequest {
   /** Key of its model. */
   key: string;
   requiresCuda: boolean;
+  /** Devices on which its model is known to be of no use. */
+  refusedOn?: readonly string[];
 }
 
 /** A place on loan: some engine's until the task is known, then that of the engine that draws it. */
 export interface Loan<E> {
-  /** Chooses the engine. Resolves when it has a place; the first call decides. */
-  engineFor(request: PlaceRequest): Promise<E>;
+  /**
+   * Chooses the engine. Resolves when it has a place; the first call decides.
+   * @throws DrawingAbortedError if `signal` aborts before that
+   */
+  engineFor(request: PlaceRequest, signal?: AbortSignal): Promise<E>;
   /** Twice is the same as once. */
   giveBack(): void;
 }
@@ -75,15 +82,15 @@ export class EnginePlaces<E extends PlacedEngine> {
     let key = '';
     let isOut = true;
     return {
-      engineFor: async (request) => {
+      engineFor: async (request, signal) => {
         ({ key } = request);
-        seats ??= await this.choose(request);
+        seats ??= await this.choose(request, signal);
         return seats.engine;
       },
       giveBack: () => {
         if (!isOut) return;
         isOut = false;
-        if (seats) seats.taken.splice(seats.taken.indexOf(key), 1);
+        if (seats) removeFrom(seats.taken, key);
         else this.open--;
         this.serve();
       },
@@ -106,16 +113,26 @@ export class EnginePlaces<E extends PlacedEngine> {
         resolve(true);
       };
       const timer = setTimeout(() => {
-        this.borrowing.splice(this.borrowing.indexOf(take), 1);
+        removeFrom(this.borrowing, take);
         resolve(false);
       }, timeoutMs);
       this.borrowing.push(take);
     });
   }
 
-  private choose(request: PlaceRequest): Promise<Seats<E>> {
-    return new Promise((resolve) => {
-      this.choosing.push({ request, choose: resolve });
+  private choose(request: PlaceRequest, signal?: AbortSignal): Promise<Seats<E>> {
+    return new Promise((resolve, reject) => {
+      const giveUp = (): void => {
+        removeFrom(this.choosing, entry);
+        reject(new DrawingAbortedError('The task was given up before an engine had a place for it.'));
+      };
+      const entry = {
+        request,
+        choose: (seats: Seats<E>) => (signal?.removeEventListener('abort', giveUp), resolve(seats)),
+      };
+      if (signal?.aborted) return giveUp();
+      signal?.addEventListener('abort', giveUp, { once: true });
+      this.choosing.push(entry);
       this.serve();
     });
   }
@@ -128,7 +145,7 @@ export class EnginePlaces<E extends PlacedEngine> {
     for (const entry of [...this.choosing]) {
       const seats = this.best(entry.request);
       if (!seats) continue;
-      this.choosing.splice(this.choosing.indexOf(entry), 1);
+      removeFrom(this.choosing, entry);
       seats.taken.push(entry.request.key);
       this.open--;
       entry.choose(seats);
@@ -141,10 +158,11 @@ export class EnginePlaces<E extends PlacedEngine> {
    * the model too than leave half of another's places and more to it. The processor draws only what no GPU has a place
    * for, because it is many times slower.
    */
-  private best({ key, requiresCuda }: PlaceRequest): Seats<E> | undefined {
-    const isCuda = ({ device }: Seats<E>): boolean => device.startsWith('cuda:');
+  private best({ key, requiresCuda, refusedOn = [] }: PlaceRequest): Seats<E> | undefined {
+    const isFit = ({ device }: Seats<E>): boolean =>
+      (!requiresCuda || device.startsWith('cuda:')) && !refusedOn.includes(device);
     // Where no engine can draw it, one has to say why.
-    const fitting = requiresCuda && this.seats.some(isCuda) ? this.seats.filter(isCuda) : this.seats;
+    const fitting = this.seats.some(isFit) ? this.seats.filter(isFit) : this.seats;
     const able = fitting.filter((seats) => this.hasPlace(seats));
     const gpus = able.filter(({ device }) => device !== 'cpu');
     const [freest, ...others] = (gpus.length > 0 ? gpus : able).sort((a, b) => a.taken.length - b.taken.length);

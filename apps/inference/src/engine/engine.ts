@@ -78,7 +78,7 @@ export class Engine {
   /** Why it will never draw again. */
   private stall?: EngineLostError;
   /** The device that the first thread chose. A later one must choose the same, because tasks are claimed for it. */
-  private device?: Device;
+  device?: Device;
   /** Drawings that broke since the last call of the U-Net. */
   private broken = 0;
   /** It is watched while it has something to draw. */
