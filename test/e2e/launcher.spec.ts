@@ -16,6 +16,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { misconfiguredExitCode } from '@app/process';
 import sharp from 'sharp';
 import { processesOf, RunningLauncher, untilNobodyIsLeft } from '../support/running-launcher';
 import { until } from '../support/until';
@@ -276,7 +277,7 @@ describe('npm start', () => {
 
     it('when the device is not there, at once', async () => {
       const launcher = launch({ DEVICE: 'cuda:99' });
-      await expect(launcher.ended).resolves.toBe(1);
+      await expect(launcher.ended).resolves.toBe(misconfiguredExitCode);
       const { output } = launcher;
       expect(output.match(/cuda:99/g)).toHaveLength(1);
       expect(output).toMatch(
@@ -287,8 +288,13 @@ describe('npm start', () => {
       expect(readFileSync(join(dataDir, 'logs', 'inference.log'), 'utf8').match(/cuda:99/g)).toHaveLength(1);
     });
 
-    it('when HOST is not an address of this machine', async () => {
-      await expect(refusal({ HOST: '192.0.2.1' })).resolves.toContain('HOST is "192.0.2.1"');
+    it('when a variable has a wrong value', async () => {
+      const launcher = launch({ DEVICE: 'gpu' });
+      const said = expect.stringContaining('DEVICE must be auto, cpu, webgpu or cuda:<n>') as string;
+      expect([await launcher.ended, launcher.output]).toEqual([misconfiguredExitCode, said]);
     });
+
+    it('when HOST is not an address of this machine', () =>
+      expect(refusal({ HOST: '192.0.2.1' })).resolves.toContain('HOST is "192.0.2.1"'));
   });
 });

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { loadConfig } from '@app/config';
+import { misconfiguredExitCode } from '@app/process';
 
 const root = resolve(__dirname, '..', '..');
 const folder = join(root, 'docker', 'systemd');
@@ -50,11 +51,12 @@ describe.each(services)('docker/systemd/%s', (unit) => {
     for (const path of Object.values(environment).slice(1)) expect(path).toMatch(/^\/var\/lib\/darkroom\//);
   });
 
-  it('is given more time to end than what is being drawn may take, if it stays', () => {
+  it('is given more time to end than what is being drawn may take, if it stays, and is not started again with wrong settings', () => {
     if (settings.get('Service.Type') === 'oneshot') expect(settings.has('Service.Restart')).toBe(false);
     else {
       expect(Number(settings.get('Service.TimeoutStopSec'))).toBeGreaterThan(30);
       expect(settings.get('Service.KillMode')).toBe('mixed');
+      expect(settings.get('Service.RestartPreventExitStatus')).toBe(String(misconfiguredExitCode));
       expect(settings.get('Install.WantedBy')).toBe('multi-user.target');
     }
   });

@@ -3,7 +3,7 @@ import 'reflect-metadata';
 import { ConfigError, loadConfig } from '@app/config';
 import { DatabaseUnusableError } from '@app/database';
 import { JsonLogger } from '@app/observability';
-import { exitWithParent, keepDataPrivate } from '@app/process';
+import { exitWithParent, keepDataPrivate, misconfiguredExitCode } from '@app/process';
 import { createApi } from './create-api';
 
 async function main(): Promise<void> {
@@ -18,5 +18,5 @@ async function main(): Promise<void> {
 main().catch((error: Error & { code?: string }) => {
   const isPlain = error instanceof ConfigError || error instanceof DatabaseUnusableError || error.code !== undefined;
   process.stderr.write(`The api could not start: ${isPlain ? error.message : error.stack}\n`);
-  process.exit(1);
+  process.exit(error instanceof ConfigError ? misconfiguredExitCode : 1);
 });

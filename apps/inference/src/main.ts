@@ -27,5 +27,6 @@ main().catch((error: Error & { code?: string }) => {
   const plainErrors = [ConfigError, DatabaseUnusableError, DeviceUnavailableError];
   const isPlain = plainErrors.some((type) => error instanceof type) || error.code !== undefined;
   process.stderr.write(`The inference process could not start: ${isPlain ? error.message : error.stack}\n`);
-  process.exit(error instanceof DeviceUnavailableError ? misconfiguredExitCode : 1);
+  const isMisconfigured = error instanceof ConfigError || error instanceof DeviceUnavailableError;
+  process.exit(isMisconfigured ? misconfiguredExitCode : 1);
 });

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { performance } from 'node:perf_hooks';
 import { ConfigError, loadConfig } from '@app/config';
 import { DatabaseUnusableError } from '@app/database';
-import { endSignals } from '@app/process';
+import { endSignals, misconfiguredExitCode } from '@app/process';
 import { Launcher } from './launcher';
 import { AlreadyRunningError, StartError } from './start-error';
 import { welcome } from './welcome';
@@ -11,7 +11,12 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 async function main(): Promise<void> {
   const isDevelopment = process.argv.includes('--development');
-  const launcher = new Launcher(loadConfig(process.env), say, (error) => void leave(1, error), isDevelopment);
+  const launcher = new Launcher(
+    loadConfig(process.env),
+    say,
+    (error) => void leave(exitCodeOf(error), error),
+    isDevelopment,
+  );
   let leaving: Promise<void> | undefined;
   /** The first call ends the service, a second one kills it at once. */
   const leave = (exitCode: number, error?: Error): Promise<void> => {
@@ -38,10 +43,8 @@ async function main(): Promise<void> {
   } catch (error) {
     if (leaving) return;
     if (error instanceof AlreadyRunningError) say(error.message);
-    await leave(
-      error instanceof AlreadyRunningError ? 0 : 1,
-      error instanceof AlreadyRunningError ? undefined : (error as Error),
-    );
+    if (error instanceof AlreadyRunningError) await leave(0);
+    else await leave(exitCodeOf(error), error as Error);
   }
 }
 
@@ -51,7 +54,12 @@ function explain(error: Error): string {
   return isPlain ? error.message : (error.stack ?? error.message);
 }
 
+function exitCodeOf(error: unknown): number {
+  if (error instanceof StartError) return error.exitCode;
+  return error instanceof ConfigError ? misconfiguredExitCode : 1;
+}
+
 main().catch((error: Error) => {
   process.stderr.write(`${explain(error)}\n`);
-  process.exit(1);
+  process.exit(exitCodeOf(error));
 });

@@ -1,6 +1,10 @@
 /** Why the service does not start, in one sentence for the user. */
 export class StartError extends Error {
-  constructor(message: string) {
+  /** @param exitCode of this process, which says to whoever restarts it whether that may help */
+  constructor(
+    message: string,
+    readonly exitCode = 1,
+  ) {
     super(message);
     this.name = 'StartError';
   }

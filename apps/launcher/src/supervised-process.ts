@@ -89,7 +89,8 @@ export class SupervisedProcess {
       const reason = await this.runOnce();
       if (this.stopping.signal.aborted) return;
       if (!this.isReady && reason === misconfigured) {
-        this.failure = new StartError(`The ${name} does not start with these settings; its log is ${this.log.path}.`);
+        const sentence = `The ${name} does not start with these settings; its log is ${this.log.path}.`;
+        this.failure = new StartError(sentence, misconfiguredExitCode);
         return;
       }
       crashes = Date.now() - startedAt > stableMs ? 1 : crashes + 1;
