@@ -1,9 +1,9 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { hasGpu, nvidiaSmiName } from './device';
+import { nvidiaSmiName, problemOfGpus } from './device';
 
-(process.platform === 'linux' ? describe : describe.skip)(hasGpu.name, () => {
+(process.platform === 'linux' ? describe : describe.skip)(problemOfGpus.name, () => {
   let root: string;
   beforeEach(async () => (root = await mkdtemp(join(tmpdir(), 'darkroom-device-'))));
   afterEach(() => rm(root, { recursive: true }));
@@ -11,23 +11,39 @@ import { hasGpu, nvidiaSmiName } from './device';
   async function addNode(name: string, vendor?: string): Promise<void> {
     await mkdir(join(root, 'dev/dri'), { recursive: true });
     await writeFile(join(root, 'dev/dri', name), '');
-    if (!vendor) return;
+    if (vendor) await addVendor(name, vendor);
+  }
+  async function addVendor(name: string, vendor: string): Promise<void> {
     await mkdir(join(root, 'sys/class/drm', name, 'device'), { recursive: true });
     await writeFile(join(root, 'sys/class/drm', name, 'device/vendor'), `${vendor}\n`);
   }
 
-  it('finds none where there is no node', async () => expect(await hasGpu(root)).toBe(false));
+  it('is that there is none where there is no node', async () =>
+    expect(await problemOfGpus(root)).toBe('there is no GPU in /dev/dri'));
 
-  it('takes no emulated adapter for one', async () => {
+  it('is that an adapter is only emulated, until there is another', async () => {
     await addNode('renderD128', '0x1af4');
-    expect(await hasGpu(root)).toBe(false);
+    expect(await problemOfGpus(root)).toMatch(/only an emulated display adapter/);
     await addNode('renderD129', '0x1002');
-    expect(await hasGpu(root)).toBe(true);
+    expect(await problemOfGpus(root)).toBeUndefined();
   });
 
-  it('finds one that is part of the processor', async () => {
+  it('is none for one that is part of the processor, nor for a card of NVIDIA', async () => {
     await addNode('renderD128');
-    expect(await hasGpu(root)).toBe(true);
+    expect(await problemOfGpus(root)).toBeUndefined();
+    await rm(join(root, 'dev/dri'), { recursive: true });
+    await writeFile(join(root, 'dev/nvidia0'), '');
+    expect(await problemOfGpus(root)).toBeUndefined();
+  });
+
+  it('is that this user may not open the only one', async () => {
+    await mkdir(join(root, 'dev/dri'), { recursive: true });
+    // root may open every file, but not one that is not there.
+    await symlink(join(root, 'nothing'), join(root, 'dev/dri/renderD128'));
+    await addVendor('renderD128', '0x8086');
+    expect(await problemOfGpus(root)).toMatch(/^this user may not open \/dev\/dri\/renderD128, .*"render"$/);
+    await addNode('renderD129', '0x8086');
+    expect(await problemOfGpus(root)).toBeUndefined();
   });
 });
 

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readdir, readFile } from 'node:fs/promises';
+import { access, constants, readdir, readFile } from 'node:fs/promises';
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -25,19 +25,27 @@ export class DeviceUnavailableError extends Error {
 /**
  * `auto` is the first CUDA device if its provider loads, else a GPU through WebGPU if the machine
  * has one, else the CPU.
+ * @param note takes a sentence for each device that is passed over, with the reason
  * @throws DeviceUnavailableError if a device is asked for by name and cannot be used
  */
-export async function chooseDevice(wanted: Device | 'auto'): Promise<Device> {
-  if (wanted !== 'auto') {
-    const reason = await problemOf(wanted);
-    if (reason === undefined) return wanted;
+export async function chooseDevice(wanted: Device | 'auto', note: (sentence: string) => void): Promise<Device> {
+  if (wanted === 'auto') {
+    for (const device of ['cuda:0', 'webgpu'] as const) {
+      // A software device of Vulkan is slower than the CPU's own provider.
+      const reason = (device === 'webgpu' ? await problemOfGpus() : undefined) ?? (await problemOf(device));
+      if (reason === undefined) return device;
+      note(`${device} is not used: ${reason}`);
+    }
+    return 'cpu';
+  }
+  const reason = await problemOf(wanted);
+  if (reason !== undefined)
     throw new DeviceUnavailableError(
       `DEVICE names ${wanted}, which cannot be used here: ${reason}. docs/gpu-host.md says what a GPU needs; with DEVICE=auto the processor draws where there is none.`,
     );
-  }
-  if ((await problemOf('cuda:0')) === undefined) return 'cuda:0';
-  // A software device of Vulkan is slower than the CPU's own provider.
-  return (await hasGpu()) && (await problemOf('webgpu')) === undefined ? 'webgpu' : 'cpu';
+  const doubt = wanted === 'webgpu' ? await problemOfGpus() : undefined;
+  if (doubt !== undefined) note(`webgpu may draw in software, which is slower than the processor without it: ${doubt}`);
+  return wanted;
 }
 
 /** Default memory for models and drawing on a device: most of a GPU's, half of the machine's. */
@@ -70,21 +78,29 @@ async function problemOf(device: Device): Promise<string | undefined> {
 }
 
 /**
- * Whether the machine has a GPU that Vulkan may find. Elsewhere than on Linux there always is one behind WebGPU.
+ * Why Vulkan can find no GPU on this machine, as the end of a sentence; undefined if it may find one. Elsewhere than on
+ * Linux there always is one behind WebGPU.
  * @param root the folder in which `dev` and `sys` lie
  */
-export async function hasGpu(root = '/'): Promise<boolean> {
-  if (process.platform !== 'linux') return true;
+export async function problemOfGpus(root = '/'): Promise<string | undefined> {
+  if (process.platform !== 'linux') return undefined;
   const [cards, devices] = await Promise.all(
     ['dev/dri', 'dev'].map((folder) => readdir(join(root, folder)).catch((): string[] => [])),
   );
-  if (devices.includes('nvidia0')) return true;
+  if (devices.includes('nvidia0')) return undefined;
   const nodes = cards.filter((name) => name.startsWith('renderD'));
+  if (nodes.length === 0) return 'there is no GPU in /dev/dri';
   const vendors = await Promise.all(
     // A GPU that is part of a processor, and on no bus, has no vendor here.
     nodes.map((name) => readFile(join(root, 'sys/class/drm', name, 'device/vendor'), 'utf8').catch(() => '')),
   );
-  return vendors.some((vendor) => !virtualVendors.includes(vendor.trim()));
+  const real = nodes.filter((_, index) => !virtualVendors.includes(vendors[index].trim()));
+  if (real.length === 0) return 'the machine has only an emulated display adapter, for which Vulkan draws in software';
+  const opened = await Promise.allSettled(
+    real.map((name) => access(join(root, 'dev/dri', name), constants.R_OK | constants.W_OK)),
+  );
+  if (opened.some(({ status }) => status === 'fulfilled')) return undefined;
+  return `this user may not open /dev/dri/${real[0]}, and has to be in the group that owns it, which is mostly "render"`;
 }
 
 /**

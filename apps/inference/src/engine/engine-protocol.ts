@@ -131,6 +131,8 @@ export interface ModelLoaded {
 
 /** Messages from an engine thread. */
 export type EngineMessage =
+  /** To be logged: about the choice of the device. */
+  | { type: 'note'; text: string }
   | { type: 'ready'; device: Device; /** Bytes that models and drawing may take. */ memoryBytes: number }
   /** The device that was asked for cannot be used: the thread ends. */
   | { type: 'unavailable'; reason: string }

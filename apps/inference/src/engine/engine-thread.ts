@@ -10,7 +10,8 @@ async function main(port: NonNullable<typeof parentPort>, settings: EngineSettin
     const moved = message.type === 'picture' ? [message.picture.data.buffer as ArrayBuffer] : [];
     port.postMessage(message, moved);
   };
-  const device = await chooseDevice(settings.device).catch((error: unknown) => {
+  const note = (text: string): void => report({ type: 'note', text });
+  const device = await chooseDevice(settings.device, note).catch((error: unknown) => {
     if (!(error instanceof DeviceUnavailableError)) throw error;
     report({ type: 'unavailable', reason: error.message });
   });

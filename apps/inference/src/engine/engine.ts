@@ -45,6 +45,7 @@ export interface EngineOptions {
   settings: EngineSettings;
   /** Compiled entry of the thread; tests name the one in `dist`. */
   threadFile?: string;
+  onNote?: (text: string) => void;
   onLoaded?: (loaded: ModelLoaded) => void;
   onReleased?: (key: string) => void;
   onStep?: (step: EngineStep) => void;
@@ -223,6 +224,7 @@ export class Engine {
 
   private handleReport(report: Exclude<EngineMessage, { type: 'ready' | 'unavailable' }>): void {
     this.watch.heard();
+    if (report.type === 'note') return this.options.onNote?.(report.text);
     if (report.type === 'loaded') return this.options.onLoaded?.(report);
     if (report.type === 'released') return this.options.onReleased?.(report.key);
     if (report.type === 'stepped') {

@@ -56,7 +56,7 @@ export class Engines {
   }
 
   /**
-   * Starts an engine for each device, and logs the devices in one line.
+   * Starts an engine for each device. Logs the devices in one line, and before it why `auto` passed others over.
    * @throws DeviceUnavailableError if one cannot be used
    */
   static async start(
@@ -74,6 +74,7 @@ export class Engines {
       const engine: Engine = new Engine({
         settings: settingsOf(config, device, threads),
         ...(threadFile && { threadFile }),
+        onNote: (text) => logger.log(text),
         onLoaded: (loaded) => {
           const { key, loadMs, modelBytes, totalBytes } = loaded;
           onLoaded?.(loaded, device);
