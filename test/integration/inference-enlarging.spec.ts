@@ -13,7 +13,7 @@ import type { LoadedModel } from '../../apps/inference/src/engine/loaded-model';
 import { ModelRegistry } from '../../apps/inference/src/engine/model-registry';
 import { OneAtATime } from '../../apps/inference/src/engine/one-at-a-time';
 import type { TiledUpscaler } from '../../apps/inference/src/engine/tiled-upscaler';
-import { wallClock } from '../../apps/inference/src/engine/work-clock';
+import { wallClocks } from '../../apps/inference/src/engine/work-clock';
 import { smallRequest } from '../support/small-request';
 import { until } from '../support/until';
 import { encodeUpscaler } from '../support/upscaler-model';
@@ -47,7 +47,7 @@ describe(Enlarging.name, () => {
         registry: upscaler ? registryOf(upscaler) : registry(() => new Set(enlarging.modelsInUse)),
         shares,
         device,
-        clock: wallClock,
+        clocks: wallClocks,
         waiting: () => drawing,
         isDrawing: () => drawing.length > 0,
         rowMs: () => 1,

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Drawing, EngineOptions } from '../../apps/inference/src/engine/engine';
@@ -15,6 +15,7 @@ import { drawPictures } from '../support/draw-pictures';
 import { sideThreadFiles, threadFile } from '../support/inference';
 import { shareGraphs } from '../support/shared-graphs';
 import { smallRequest } from '../support/small-request';
+import { until } from '../support/until';
 import { encodeUpscaler } from '../support/upscaler-model';
 
 const models = join(__dirname, '..', 'golden', 'models', 'tiny');
@@ -26,7 +27,7 @@ const tiny = modelOf('sd15-diffusers');
 /** Larger than what a model is tried with when it is loaded. */
 const request: DrawRequest = { ...smallRequest, numInferenceSteps: 4, width: 128, height: 128 };
 
-describe('an engine with a second thread, as on a GPU', () => {
+describe('an engine with a second thread, as with CUDA', () => {
   let cacheDir: string;
   let upscaler: NonNullable<Drawing['upscaler']>;
   let plain: Engine;
@@ -95,6 +96,34 @@ describe('an engine with a second thread, as on a GPU', () => {
     expect(steps.some(({ stepMs, engineMs }) => engineMs < 0.6 * stepMs)).toBe(true);
   });
 
+  it('decodes more than one picture beside a long call, and charges that call for the time in which nothing was decoded', async () => {
+    const steps: EngineStep[] = [];
+    const engine = engineWith(sideThreadFiles.longCalls, { onStep: (step) => steps.push(step) });
+    const given = new AbortController();
+    const endless = errorOf(draw(engine, { numInferenceSteps: 999, scheduler: 'ddim' }, { signal: given.signal }));
+    await draw(engine, { numImages: 4 });
+    given.abort();
+    expect(await endless).toBeInstanceOf(DrawingAbortedError);
+    const beside = readFileSync(join(cacheDir, 'decodings-beside'), 'utf8').trim().split('\n').map(Number);
+    expect(Math.max(...beside)).toBe(2);
+    // A decoding is at most a quarter of the call beside it.
+    for (const { stepMs, engineMs } of steps) expect(engineMs).toBeGreaterThan(0.8 * stepMs);
+    expect(steps.some(({ stepMs, engineMs }) => engineMs < stepMs)).toBe(true);
+  });
+
+  it('does not decode what is given up while it waits for the second thread, and releases its model', async () => {
+    const slow = engineWith(sideThreadFiles.slowDecoder, { memoryBytes: 1 });
+    const given = new AbortController();
+    const drawing = errorOf(draw(slow, { numImages: 4 }, { signal: given.signal }));
+    await until(async () => existsSync(join(cacheDir, 'side-thread')), 'the first picture is decoded');
+    given.abort();
+    writeFileSync(join(cacheDir, 'side-thread-goes-on'), '');
+    expect(await drawing).toBeInstanceOf(DrawingAbortedError);
+    await draw(slow, {}, { model: modelOf('sd21-optimum') });
+    expect(countOf('vaeDecoder')).toBe(2);
+    expect(await draw(slow, { seed: 6 })).toEqual(await draw(plain, { seed: 6 }));
+  });
+
   it('frees what the second thread holds of a model that makes room for another', async () => {
     const released: string[] = [];
     const side = engineWith(sideThreadFiles.sound, { memoryBytes: 1, onReleased: (key) => released.push(key) });
@@ -150,7 +179,9 @@ describe('an engine with a second thread, as on a GPU', () => {
     const dying = engineWith(sideThreadFiles.dying, { onCrash: (error) => crashes.push(error) });
     const both = [draw(dying), draw(dying, { numInferenceSteps: 999, scheduler: 'ddim' })];
     for (const drawing of both) expect(await errorOf(drawing)).toBeInstanceOf(EngineLostError);
-    expect(crashes.map(({ cause }) => String(cause))).toEqual([expect.stringContaining('A lane of the engine ended')]);
+    expect(crashes.map(({ cause }) => String(cause))).toEqual([
+      expect.stringContaining('The second thread of the engine ended'),
+    ]);
     expect(await draw(dying)).toEqual(await draw(plain));
   });
 

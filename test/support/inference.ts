@@ -38,10 +38,12 @@ export const dyingLaneFile = join(__dirname, 'dying-lane-thread.cjs');
 /** An entry with a lane that hangs for some seconds when a picture is decoded. */
 export const hangingLaneFile = join(__dirname, 'hanging-lane-thread.cjs');
 
-/** An entry on the processor with a second thread, as on a GPU, and entries in which that thread is at fault. */
+/** Entries on the processor with a second thread, as with CUDA; of all but the first, the second thread is slow or at fault. */
 export const sideThreadFiles = {
   sound: join(__dirname, 'side-engine-thread.cjs'),
   patient: join(__dirname, 'patient-side-thread.cjs'),
+  slowDecoder: join(__dirname, 'slow-decoder-side-thread.cjs'),
+  longCalls: join(__dirname, 'long-calls-side-thread.cjs'),
   failing: join(__dirname, 'failing-side-thread.cjs'),
   dying: join(__dirname, 'dying-side-thread.cjs'),
   hanging: join(__dirname, 'hanging-side-thread.cjs'),

@@ -7,7 +7,8 @@ import { describePipeline } from './model-loading';
 import type { ModelRegistry } from './model-registry';
 import { OneAtATime } from './one-at-a-time';
 import { bytesPerRow, decodeBytes } from './picture-memory';
-import type { WorkClock } from './work-clock';
+import type { DeviceTime, WorkClock } from './work-clock';
+import { wallClock } from './work-clock';
 
 /** How often commands that wait for a merge are asked whether they are canceled. */
 const cancelWatchMs = 100;
@@ -33,7 +34,7 @@ export interface AdmissionHost {
   failed(command: DrawCommand, error: unknown): void;
   /** Its Fine-Tune is being merged. @throws AbortError if the engine is to end */
   isMerging(command: DrawCommand): void;
-  /** The engine was busy for this owner. */
+  /** An owner’s command was loaded and encoded for so long. */
   charge(owner: string, ms: number): void;
   /** Does what calls a text encoder, when it may. */
   encode: WorkClock['during'];
@@ -74,7 +75,7 @@ export class Admission {
     this.onAdded();
   }
 
-  /** Begins a drawing anew, before all that wait, with nothing beside it. */
+  /** Puts a drawing before all that wait, to be drawn again from its start while nothing else is drawn or enlarged. */
   addAlone(previous: DrawingInProgress): void {
     this.waiting.unshift({ command: { ...previous.command, alone: true }, previous, isDescribed: false });
   }
@@ -121,12 +122,12 @@ export class Admission {
   /** @returns whether it has begun or failed, or may be tried again; false: it has no room now */
   private async tryToBegin(entry: Waiting): Promise<boolean> {
     const { command } = entry;
-    const startedAt = performance.now();
+    const spent = { ms: 0 };
     this.trying = entry;
     try {
       if (!(await this.hasRoom(entry))) return false;
       this.beginning = command.model.key;
-      await this.begin(entry);
+      await this.begin(entry, spent);
       this.remove(entry);
     } catch (error) {
       if (await this.isWorthAnotherTry(entry, error)) return true;
@@ -135,7 +136,7 @@ export class Admission {
     } finally {
       this.trying = undefined;
       this.beginning = undefined;
-      this.host.charge(command.owner, performance.now() - startedAt);
+      this.host.charge(command.owner, spent.ms);
     }
     return true;
   }
@@ -159,14 +160,20 @@ export class Admission {
     return spec.bytes + unet + vaeDecoder <= this.registry.drawingBytes;
   }
 
-  private async begin(entry: Waiting): Promise<void> {
+  /** @param spent takes the milliseconds of loading and encoding, also if one of them fails */
+  private async begin(entry: Waiting, spent: { ms: number }): Promise<void> {
     const { command, previous } = entry;
     // While it waited, its merged model may have made room on the disk for another.
     const describe = () => (command.model.weights ? this.describe(command) : this.specOf(entry));
-    const model = await this.registry.get(command.model.key, describe);
+    const load = () => this.registry.get(command.model.key, describe);
+    const model = await wallClock.during(load, ({ ms }) => (spent.ms += ms));
     let encodeMs = 0;
+    const noteEncoding = ({ ms }: DeviceTime): void => {
+      encodeMs = ms;
+      spent.ms += ms;
+    };
     const prepare = () => model.pipeline.prepare(pipelineRequest(command.request));
-    const trajectories = await this.host.encode(prepare, (ms) => (encodeMs = ms));
+    const trajectories = await this.host.encode(prepare, noteEncoding, command.cancel);
     const drawing = new DrawingInProgress(command, model, trajectories, previous);
     drawing.computeMs += encodeMs;
     this.host.begun(drawing);

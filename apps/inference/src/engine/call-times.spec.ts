@@ -63,6 +63,14 @@ describe(CallTimes.name, () => {
     expect(times.rowMs).toBeGreaterThan(48);
   });
 
+  it('compares no call that the device made beside other work, and counts it for what a row takes', () => {
+    const times = measured([2, 10], [4, 20], [2, 10], [4, 20]);
+    for (let i = 0; i < 20; i++) times.note('square', 4, 10, true);
+    expect(times.isSharingSooner('square', 2)).toBe(false);
+    expect(times.isCheaperPerRow('square', 4)).toBe(false);
+    expect(times.rowMs).toBeCloseTo(2.5, 1);
+  });
+
   it('tells decoding in rows of a call, once both are known', () => {
     const times = new CallTimes();
     times.noteDecoding(300);

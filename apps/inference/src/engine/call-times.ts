@@ -41,7 +41,13 @@ export class CallTimes {
     this.lastDecodeMs = averaged(this.lastDecodeMs || undefined, ms);
   }
 
-  note(kind: string, rows: number, ms: number): void {
+  /**
+   * @param ms milliseconds of the device that the call had
+   * @param isShared whether the device did other work meanwhile. Such a call takes no certain time: it counts for `rowMs`, and is
+   * compared with no other
+   */
+  note(kind: string, rows: number, ms: number, isShared = false): void {
+    if (isShared) return this.noteRow(ms / rows);
     const times = this.kinds.get(kind) ?? { calls: 0, byRows: new Map<number, Measured>() };
     this.kinds.delete(kind);
     this.kinds.set(kind, times);
@@ -51,7 +57,7 @@ export class CallTimes {
     if (!before) times.byRows.set(rows, { at: times.calls });
     else {
       times.byRows.set(rows, { at: times.calls, ms: averaged(before.ms, ms) });
-      this.lastRowMs = averaged(this.lastRowMs || undefined, ms / rows);
+      this.noteRow(ms / rows);
     }
   }
 
@@ -72,6 +78,10 @@ export class CallTimes {
   isCheaperPerRow(kind: string, rows: number): boolean {
     const [half, all] = [this.msOf(kind, rows / 2), this.msOf(kind, rows)];
     return half !== undefined && all !== undefined && all < 0.9 * 2 * half;
+  }
+
+  private noteRow(ms: number): void {
+    this.lastRowMs = averaged(this.lastRowMs || undefined, ms);
   }
 
   private msOf(kind: string, rows: number): number | undefined {

@@ -1,5 +1,6 @@
 import type { RgbImage, StableDiffusionPipeline, TextToImageRequest, Trajectory } from '@app/diffusion';
 import { kindOf } from '@app/diffusion';
+import { isCanceled } from './cancel';
 import type { DrawingProgress, DrawRequest, EngineCommand } from './engine-protocol';
 import type { LoadedModel } from './loaded-model';
 import { seedOf } from './seed';
@@ -133,7 +134,7 @@ export class DrawingInProgress implements Candidate {
 
 /** Whether its caller no longer wants it. */
 export function isAborted({ cancel }: DrawCommand): boolean {
-  return Atomics.load(new Int32Array(cancel), 0) !== 0;
+  return isCanceled(cancel);
 }
 
 /** What the pipeline is asked for. */

@@ -18,14 +18,14 @@ import { Pieces } from './pieces';
 import { RowLimits } from './row-limits';
 import { SideThread } from './side-thread';
 import { SideWork } from './side-work';
-import type { WorkClock } from './work-clock';
-import { wallClock } from './work-clock';
+import type { WorkClocks } from './work-clock';
+import { wallClocks } from './work-clock';
 
 /**
  * Draws every request of a device side by side: each turn admits what has room, and chooses the next piece of work,
  * which is a picture to decode, or who goes next by a call of the U-Net. One picture has all threads of the device;
- * several are drawn in lanes, if there are any, each of which is at a piece of its own. On a GPU there are calls of the
- * U-Net only, and a second thread encodes, decodes and enlarges beside them. Between two turns commands come in.
+ * several are drawn in lanes, if there are any, each of which is at a piece of its own. With CUDA this thread only calls
+ * the U-Net, and a second thread encodes, decodes and enlarges beside it. Between two turns commands come in.
  */
 export class EngineLoop {
   private readonly admission: Admission;
@@ -65,18 +65,18 @@ export class EngineLoop {
     });
     const { device, intraOpNumThreads } = options;
     this.lanes = Lanes.of(device, intraOpNumThreads, memoryBytes, onLost);
-    const side = (this.side = SideThread.of({ device, intraOpNumThreads }, () => this.sideWork!.ended(), onLost));
-    const clock = side?.clock ?? wallClock;
+    const side = (this.side = SideThread.of({ device, intraOpNumThreads }, () => this.sideWork!.pieceEnded(), onLost));
+    const clocks = side?.calls.clocks ?? wallClocks;
     const loading = {
       ...{ ...options, sharedSessions: new SharedSessions() },
       ...(this.lanes && { lanes: this.lanes }),
       ...(side && { side }),
     };
-    this.admission = new Admission(loading, this.registry, this.admissionHost(clock));
+    this.admission = new Admission(loading, this.registry, this.admissionHost(clocks));
     const left = (owner: string) => this.left(owner);
     const { registry, shares, rowLimits, callTimes } = this;
     this.enlarging = new Enlarging(loading, {
-      ...{ registry, shares, clock, report, left },
+      ...{ registry, shares, clocks, report, left },
       device: side ?? this.device,
       isDrawing: () => this.drawings.length > 0,
       waiting: () => this.choice.waiting(),
@@ -84,7 +84,7 @@ export class EngineLoop {
     });
     const drawings = () => this.drawings;
     this.pieces = new Pieces({
-      ...{ registry, rowLimits, callTimes, shares, clock, report, drawings },
+      ...{ registry, rowLimits, callTimes, shares, clocks, report, drawings },
       isEnlarging: () => this.enlarging.modelsInUse.length > 0,
       hasSecondThread: side !== undefined,
       end: (drawing, error) => this.end(drawing, error),
@@ -112,12 +112,13 @@ export class EngineLoop {
     await this.sideWork?.admitted();
     await this.places.idle();
     await this.enlarging.close();
+    await this.side?.idle();
     await this.registry.clear();
     await this.lanes?.close();
     await this.side?.close();
   }
 
-  private admissionHost(clock: WorkClock): AdmissionHost {
+  private admissionHost({ others }: WorkClocks): AdmissionHost {
     const { side } = this;
     return {
       isIdle: () => {
@@ -132,7 +133,10 @@ export class EngineLoop {
         this.report({ type: 'busy', id });
       },
       charge: (owner, ms) => this.shares.charge(owner, ms),
-      encode: (work, took) => (side ? side.run(() => clock.during(work, took)) : clock.during(work, took)),
+      encode: (...during) => {
+        const encode = () => others.during(...during);
+        return side ? side.run(encode) : encode();
+      },
     };
   }
 
@@ -150,7 +154,7 @@ export class EngineLoop {
       await setImmediate();
       this.endAborted();
       this.enlarging.wake();
-      if (this.sideWork) await this.sideWork.goOn();
+      if (this.sideWork) await this.sideWork.callOrWait();
       else if (await this.device.run(() => this.goOn())) continue;
       else if (this.drawings.length === 0)
         await (this.places.areIdle ? this.admission.settled() : this.places.change());

@@ -9,7 +9,7 @@ import { loadUpscaler } from './model-loading';
 import type { ModelRegistry } from './model-registry';
 import type { OneAtATime } from './one-at-a-time';
 import { notAhead } from './turn';
-import type { WorkClock } from './work-clock';
+import type { WorkClocks } from './work-clock';
 
 /** A drawing whose pictures are decoded, and how many of them are enlarged. */
 interface Entry {
@@ -27,7 +27,7 @@ export interface EnlargingHost {
   shares: EngineShares;
   /** By which all work of the device is done, or of the thread that upscalers are loaded in. */
   device: Pick<OneAtATime, 'run'>;
-  clock: WorkClock;
+  clocks: Pick<WorkClocks, 'others'>;
   /** Whether anything is being drawn. */
   isDrawing: () => boolean;
   /** Drawings that have something to draw, each with its owner, and what a row of a call takes: by these a tile waits for its turn. */
@@ -123,8 +123,8 @@ export class Enlarging {
 
   private async enlargeNext(entry: Entry): Promise<void> {
     const { drawing, source, pictures, enlarged: index } = entry;
-    const { registry, shares, device, clock, report } = this.host;
-    const { id } = drawing.command;
+    const { registry, shares, device, clocks, report } = this.host;
+    const { id, cancel } = drawing.command;
     const piece = <T>(work: () => Promise<T>): Promise<T> =>
       device.run(async () => {
         this.endAborted();
@@ -135,11 +135,15 @@ export class Enlarging {
     const tile = async <T>(work: () => Promise<T>): Promise<T> => {
       await this.turnOf(entry);
       return piece(() =>
-        clock.during(work, (ms) => {
-          this.tileMs = ms;
-          drawing.computeMs += ms;
-          shares.charge(drawing.owner, ms);
-        }),
+        clocks.others.during(
+          work,
+          ({ ms }) => {
+            this.tileMs = ms;
+            drawing.computeMs += ms;
+            shares.charge(drawing.owner, ms);
+          },
+          cancel,
+        ),
       );
     };
     const upscaler = await piece(() => loadUpscaler(registry, source, this.options));

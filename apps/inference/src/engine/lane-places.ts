@@ -26,8 +26,13 @@ export class LanePlaces {
 
   /** A lane that may begin a piece of work. */
   get free(): number | undefined {
-    if ([...this.busy.values()].some((beside) => beside >= maxBeside)) return undefined;
+    if (!this.mayBeginBeside) return undefined;
     return Array.from({ length: this.count }, (_, lane) => lane).find((lane) => !this.busy.has(lane));
+  }
+
+  /** Whether a piece of work may begin beside those that are under way: not while one of them hangs. */
+  private get mayBeginBeside(): boolean {
+    return [...this.busy.values()].every((beside) => beside < maxBeside);
   }
 
   /** Begins a piece of work, and does not wait for it. @param work never rejects */

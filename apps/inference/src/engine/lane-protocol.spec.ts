@@ -1,8 +1,9 @@
-import { ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from '@app/diffusion';
+import { AbortError, ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from '@app/diffusion';
 import { copyOfError, errorFromCopy } from './lane-protocol';
 
 describe(copyOfError.name, () => {
   it.each([
+    new AbortError(),
     new OutOfMemoryError('Failed to allocate memory for requested buffer of size 1'),
     new ModelFolderError('/models/a/unet/model.onnx', 'is missing'),
     new ProviderUnavailableError('cuda:0', 'CUDA failure 35'),

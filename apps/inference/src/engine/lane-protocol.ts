@@ -1,5 +1,5 @@
 import type { Device, GraphFile, GraphSession, TensorCopy } from '@app/diffusion';
-import { ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from '@app/diffusion';
+import { AbortError, ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from '@app/diffusion';
 import type { InferenceSession } from 'onnxruntime-node';
 
 /** What an engine asks of a lane, which does one thing after the other and answers each with its id. */
@@ -7,19 +7,24 @@ export type LaneCommand = { id: number } & (
   | { type: 'open'; graph: GraphFile; device: Device; intraOpNumThreads: number; optimizedModelDir: string }
   /** A graph as it is, neither checked nor cached. */
   | { type: 'openFile'; file: string; options: InferenceSession.SessionOptions }
-  | { type: 'run'; session: number; feeds: Record<string, TensorCopy>; output: string }
+  /** Not made any more once `cancel`, one Int32, is not 0. */
+  | { type: 'run'; session: number; feeds: Record<string, TensorCopy>; output: string; cancel?: SharedArrayBuffer }
   | { type: 'release'; session: number }
 );
 
 /** A graph that a lane has opened; `session` is its number there. */
 export type OpenedGraph = { session: number } & Pick<GraphSession, 'file' | 'inputs' | 'outputs'>;
 
-export type LaneAnswer = { id: number } & (
-  | { type: 'opened'; opened: OpenedGraph }
-  | { type: 'result'; tensor: TensorCopy }
-  | { type: 'released' }
-  | { type: 'failed'; error: ErrorCopy }
-);
+/** Times are milliseconds of `threadsNow`. */
+export type LaneAnswer = { id: number } &
+  /** A `run` has begun: its result will follow. */
+  (
+    | { type: 'began'; at: number }
+    | { type: 'opened'; opened: OpenedGraph }
+    | { type: 'result'; tensor: TensorCopy; endedAt: number }
+    | { type: 'released' }
+    | { type: 'failed'; error: ErrorCopy; endedAt: number }
+  );
 
 /** What crosses the border of a thread of an error. */
 export type ErrorCopy = Pick<Error, 'name' | 'message'> &
@@ -34,6 +39,7 @@ export function copyOfError(error: Error): ErrorCopy {
 
 /** Of the same class, if that decides what is done about it. */
 export function errorFromCopy({ name, message, file, device, reason }: ErrorCopy): Error {
+  if (name === AbortError.name) return new AbortError();
   if (name === OutOfMemoryError.name) return new OutOfMemoryError(message);
   if (file !== undefined && reason !== undefined) return new ModelFolderError(file, reason);
   if (device !== undefined && reason !== undefined) return new ProviderUnavailableError(device, reason);

@@ -1,13 +1,18 @@
 import { parentPort } from 'node:worker_threads';
-import { copyOfTensor, ModelSession, SharedSessions, tensorFromCopy } from '@app/diffusion';
+import { AbortError, copyOfTensor, ModelSession, SharedSessions, tensorFromCopy } from '@app/diffusion';
+import { isCanceled } from './cancel';
 import type { LaneAnswer, LaneCommand } from './lane-protocol';
 import { copyOfError } from './lane-protocol';
 import { OneAtATime } from './one-at-a-time';
+import { threadsNow } from './work-clock';
 
 /** The sessions of a lane, by their numbers. */
 class LaneSessions {
   private readonly opened = new Map<number, ModelSession>();
   private readonly sharedSessions = new SharedSessions();
+
+  /** @param reply told as well when a call begins */
+  constructor(private readonly reply: (answer: LaneAnswer) => void) {}
 
   async answer(command: LaneCommand): Promise<LaneAnswer> {
     const { id } = command;
@@ -17,15 +22,20 @@ class LaneSessions {
       const { file, inputs, outputs } = session;
       return { id, type: 'opened', opened: { session: id, file, inputs, outputs } };
     }
+    if (command.type === 'run') return this.run(command);
     const session = this.opened.get(command.session)!;
-    if (command.type === 'run') {
-      const feeds = Object.entries(command.feeds).map(([name, tensor]) => [name, tensorFromCopy(tensor)] as const);
-      const output = await session.run(Object.fromEntries(feeds), command.output);
-      return { id, type: 'result', tensor: copyOfTensor(output) };
-    }
     this.opened.delete(command.session);
     await session.release();
     return { id, type: 'released' };
+  }
+
+  private async run(command: Extract<LaneCommand, { type: 'run' }>): Promise<LaneAnswer> {
+    const { id, session, feeds, output, cancel } = command;
+    if (cancel && isCanceled(cancel)) throw new AbortError();
+    const tensors = Object.entries(feeds).map(([name, tensor]) => [name, tensorFromCopy(tensor)] as const);
+    this.reply({ id, type: 'began', at: threadsNow() });
+    const result = await this.opened.get(session)!.run(Object.fromEntries(tensors), output);
+    return { id, type: 'result', endedAt: threadsNow(), tensor: copyOfTensor(result) };
   }
 
   private open(command: Extract<LaneCommand, { type: 'open' | 'openFile' }>): Promise<ModelSession> {
@@ -38,13 +48,14 @@ class LaneSessions {
 
 /** Entry of a lane: runs what its engine sends, so that the engine need not wait inside the runtime. */
 function main(port: NonNullable<typeof parentPort>): void {
-  const sessions = new LaneSessions();
   const inOrder = new OneAtATime();
   const reply = (answer: LaneAnswer): void =>
     port.postMessage(answer, answer.type === 'result' ? [answer.tensor.data.buffer as ArrayBuffer] : []);
+  const sessions = new LaneSessions(reply);
   port.on('message', (command: LaneCommand | 'close') => {
     if (command === 'close') return void inOrder.idle().then(() => port.close());
-    const failed = (error: Error) => reply({ id: command.id, type: 'failed', error: copyOfError(error) });
+    const failed = (error: Error) =>
+      reply({ id: command.id, type: 'failed', endedAt: threadsNow(), error: copyOfError(error) });
     void inOrder.run(() => sessions.answer(command).then(reply, failed));
   });
 }

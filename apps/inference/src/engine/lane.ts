@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { GraphSession, TensorCopy } from '@app/diffusion';
 import { copyOfTensor, tensorFromCopy } from '@app/diffusion';
+import type { AskedCall, DeviceCalls } from './device-calls';
 import type { LaneAnswer, LaneCommand, OpenedGraph } from './lane-protocol';
 import { errorFromCopy } from './lane-protocol';
 
@@ -12,6 +13,7 @@ export type Openable = Extract<Wanted, { type: 'open' | 'openFile' }>;
 interface Waiting {
   resolve: (answer: LaneAnswer) => void;
   reject: (error: Error) => void;
+  call: AskedCall | undefined;
 }
 
 /** A thread with sessions of its own, as its engine sees it. */
@@ -24,15 +26,23 @@ export class Lane {
   /** What it has answered so far. */
   answers = 0;
 
-  /** @param onLost told when the thread ends by itself; what it was asked for is never answered then */
-  constructor(onLost: (error: Error) => void) {
+  /**
+   * @param name what it is, at the start of a sentence
+   * @param onLost told when the thread ends by itself; what it was asked for is never answered then
+   * @param calls told of its calls
+   */
+  constructor(
+    name: string,
+    onLost: (error: Error) => void,
+    private readonly calls?: Pick<DeviceCalls, 'ask'>,
+  ) {
     let cause: unknown;
     this.worker.on('error', (error) => (cause = error));
     this.worker.on('message', (answer: LaneAnswer) => this.take(answer));
     this.exited = new Promise((resolve) =>
       this.worker.once('exit', (code) => {
         resolve();
-        if (!this.isClosing) onLost(new Error(`A lane of the engine ended with code ${code}.`, { cause }));
+        if (!this.isClosing) onLost(new Error(`${name} of the engine ended with code ${code}.`, { cause }));
       }),
     );
   }
@@ -51,9 +61,13 @@ export class Lane {
         );
         const moved = Object.values(copies).map(({ data }) => data.buffer as ArrayBuffer);
         const startedAt = performance.now();
-        const { tensor } = (await this.ask({ type: 'run', session, feeds: copies, output }, moved)) as {
-          tensor: TensorCopy;
-        };
+        const call = this.calls?.ask();
+        const cancel = call?.cancel && { cancel: call.cancel };
+        const { tensor } = (await this.ask(
+          { type: 'run', session, feeds: copies, output, ...cancel },
+          moved,
+          call,
+        )) as { tensor: TensorCopy };
         spent.runs++;
         spent.runMs += performance.now() - startedAt;
         return tensorFromCopy(tensor);
@@ -74,18 +88,20 @@ export class Lane {
     await this.exited;
   }
 
-  private ask(wanted: Wanted, moved: ArrayBuffer[] = []): Promise<LaneAnswer> {
+  private ask(wanted: Wanted, moved: ArrayBuffer[] = [], call?: AskedCall): Promise<LaneAnswer> {
     const id = this.nextId++;
     return new Promise((resolve, reject) => {
-      this.waiting.set(id, { resolve, reject });
+      this.waiting.set(id, { resolve, reject, call });
       this.worker.postMessage({ id, ...wanted } satisfies LaneCommand, moved);
     });
   }
 
   private take(answer: LaneAnswer): void {
-    const { resolve, reject } = this.waiting.get(answer.id)!;
+    const { resolve, reject, call } = this.waiting.get(answer.id)!;
+    if (answer.type === 'began') return call?.began(answer.at);
     this.waiting.delete(answer.id);
     this.answers++;
+    if ('endedAt' in answer) call?.ended(answer.endedAt);
     if (answer.type === 'failed') reject(errorFromCopy(answer.error));
     else resolve(answer);
   }

@@ -45,7 +45,7 @@ export class Lanes {
       return { unet: await open(graphs.unet), vaeDecoder: await open(graphs.vaeDecoder) };
     };
     if (this.lanes.length === 0)
-      this.lanes = Array.from({ length: laneCount }, () => new Lane((error) => void this.lost(error)));
+      this.lanes = Array.from({ length: laneCount }, () => new Lane('A lane', (error) => void this.lost(error)));
     const results = await Promise.allSettled(this.lanes.map(inLane));
     const failed = results.find((result) => result.status === 'rejected');
     if (!failed) return results.map((result) => (result as PromiseFulfilledResult<DrawingGraphs<GraphSession>>).value);

@@ -11,7 +11,7 @@ import { bytesPerRow, decodeBytes } from './picture-memory';
 import type { RowLimits } from './row-limits';
 import type { Turn } from './turn';
 import { passedOverAfter } from './turn';
-import type { WorkClock } from './work-clock';
+import type { DeviceTime, WorkClocks } from './work-clock';
 
 type DrawingTurn = Turn<DrawingInProgress>;
 
@@ -21,7 +21,7 @@ export interface PiecesHost {
   rowLimits: RowLimits;
   callTimes: CallTimes;
   shares: EngineShares;
-  clock: WorkClock;
+  clocks: WorkClocks;
   report: (message: EngineMessage) => void;
   drawings: () => readonly DrawingInProgress[];
   isEnlarging: () => boolean;
@@ -50,22 +50,24 @@ export class Pieces {
 
   /** @param lane by which; without one, by all threads */
   async step(turn: readonly DrawingTurn[], lane?: number): Promise<void> {
-    const { callTimes, shares, clock, report } = this.host;
+    const { callTimes, shares, clocks, report } = this.host;
     const [{ candidate: first, pictures: firstPictures }] = turn;
     const trajectories = turn.flatMap(({ pictures }) => pictures.map(({ trajectory }) => trajectory));
     const rows = trajectories.reduce((sum, trajectory) => sum + trajectory.rows, 0);
     const { kind } = firstPictures[0];
-    let [stepMs, engineMs] = [0, 0];
+    let time: DeviceTime | undefined;
     try {
       await this.underWay(turn, async () => {
         await this.reserve(first, rows, lane);
         const call = () => rendererOf(first, lane).step(trajectories);
-        await clock.during(call, (ms, passedMs) => ([stepMs, engineMs] = [passedMs, ms * shareOf(lane)]));
+        await clocks.unet.during(call, (took) => (time = took));
       });
     } catch (error) {
       return this.stepFailed(turn, rows, asOutOfMemory(error), lane);
     }
-    callTimes.note(timesKind(kind, lane), rows, engineMs);
+    const { ms: deviceMs, passedMs: stepMs, isShared } = time!;
+    const engineMs = deviceMs * shareOf(lane);
+    callTimes.note(timesKind(kind, lane), rows, engineMs, isShared);
     this.host.rowLimits.noteCall(kind);
     // Alone each may go well where all together do not.
     if (turn.length > 1 && rows >= (this.unexplained.get(kind) ?? Infinity)) this.unexplained.delete(kind);
@@ -82,14 +84,15 @@ export class Pieces {
 
   /** Decodes a picture, and hands on those that are ready. @param lane by which; without one, by all threads */
   async decode(drawing: DrawingInProgress, trajectory: Trajectory, lane?: number): Promise<void> {
-    const { callTimes, shares, clock, report, decoded } = this.host;
-    const { id, upscaler } = drawing.command;
+    const { callTimes, shares, clocks, report, decoded } = this.host;
+    const { id, upscaler, cancel } = drawing.command;
     drawing.underWay.add(trajectory);
     try {
       await this.reserve(drawing, 0, lane);
+      if (!this.isDrawn(drawing)) return;
       let engineMs = 0;
       const call = () => rendererOf(drawing, lane).decode(trajectory);
-      const picture = await clock.during(call, (ms) => (engineMs = ms * shareOf(lane)));
+      const picture = await clocks.others.during(call, ({ ms }) => (engineMs = ms * shareOf(lane)), cancel);
       if (!this.isDrawn(drawing)) return;
       drawing.computeMs += engineMs;
       callTimes.noteDecoding(engineMs);

@@ -1,10 +1,9 @@
 import type { Device, GraphFile, GraphSession } from '@app/diffusion';
 import { providerOf } from '@app/diffusion';
 import type { InferenceSession } from 'onnxruntime-node';
+import { DeviceCalls } from './device-calls';
 import { Lane } from './lane';
 import { maxBeside } from './lane-places';
-import { OneAtATime } from './one-at-a-time';
-import { SharedClock } from './work-clock';
 
 /** The device, and the threads of operators that its provider leaves to the processor. */
 interface SideThreadOptions {
@@ -13,16 +12,21 @@ interface SideThreadOptions {
 }
 
 /**
- * The second thread of an engine on a GPU. Text encoders, VAE decoders and upscalers are loaded there and nowhere else,
- * and called there one at a time, while the engine's own thread makes calls of the U-Net. It starts when it is first
- * needed.
+ * Pieces of work that are handed to the second thread while it is at them: it begins the next one by itself, even if the
+ * engine is inside a call of the U-Net.
+ */
+const mostHanded = 2;
+
+/**
+ * The second thread of an engine with CUDA. Text encoders, VAE decoders and upscalers are loaded there and nowhere else,
+ * and called there one after the other, while the engine's own thread makes calls of the U-Net. It starts when it is
+ * first needed.
  */
 export class SideThread {
-  /** Of the GPU, which both threads share. */
-  readonly clock = new SharedClock();
-  private readonly queue = new OneAtATime();
+  /** Of the GPU, by both threads. */
+  readonly calls = new DeviceCalls();
   private lane: Lane | undefined;
-  private pieces = 0;
+  private readonly pieces = new Set<Promise<unknown>>();
   /** Calls of the U-Net that have begun since the thread last answered. */
   private beside = 0;
   private answers = 0;
@@ -51,29 +55,40 @@ export class SideThread {
 
   /** Whether no piece of work is under way or waits. */
   get isIdle(): boolean {
-    return this.pieces === 0;
+    return this.pieces.size === 0;
   }
 
-  /** Does a piece of work, after those that came before. */
+  /** Whether it has so little to do that it should be handed another piece of work. */
+  get hasPlace(): boolean {
+    return this.pieces.size < mostHanded;
+  }
+
+  /** Begins a piece of work. Its calls are made in the order in which all pieces ask for them. */
   async run<T>(work: () => Promise<T>): Promise<T> {
-    this.pieces++;
+    const piece = work();
+    this.pieces.add(piece);
     try {
-      return await this.queue.run(work);
+      return await piece;
     } finally {
-      this.pieces--;
+      this.pieces.delete(piece);
       this.onEnd();
     }
   }
 
   /**
-   * A call of the U-Net is about to begin.
-   * @returns whether it may: not while the thread hangs, so that its engine falls silent and is replaced
+   * Whether a call of the U-Net may begin beside what this thread is at: not while it hangs, so that its engine falls silent and is
+   * replaced.
    */
-  letsCallBegin(): boolean {
+  get mayBeginBeside(): boolean {
     const { isBusy = false, answers = 0 } = this.lane ?? {};
     if (!isBusy || answers !== this.answers) this.beside = 0;
     this.answers = answers;
-    return this.beside++ < maxBeside;
+    return this.beside < maxBeside;
+  }
+
+  /** A call of the U-Net begins. */
+  beginsBeside(): void {
+    this.beside++;
   }
 
   /** @throws as `ModelSession.open` */
@@ -86,13 +101,18 @@ export class SideThread {
     return this.started().open({ type: 'openFile', file, options });
   }
 
+  /** Resolves when no piece of work is under way. */
+  async idle(): Promise<void> {
+    while (!this.isIdle) await Promise.allSettled(this.pieces);
+  }
+
   /** Ends the thread when it has done what it was asked for. */
   async close(): Promise<void> {
-    await this.queue.idle();
+    await this.idle();
     await this.lane?.close();
   }
 
   private started(): Lane {
-    return (this.lane ??= new Lane(this.onLost));
+    return (this.lane ??= new Lane('The second thread', this.onLost, this.calls));
   }
 }

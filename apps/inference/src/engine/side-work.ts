@@ -5,8 +5,8 @@ import type { SideThread } from './side-thread';
 
 /** What the work of two threads depends on. */
 export interface SideWorkHost {
-  admission: Admission;
-  choice: PieceChoice;
+  admission: Pick<Admission, 'admit' | 'settled'>;
+  choice: Pick<PieceChoice, 'step' | 'decoding' | 'next'>;
   /** By which the engine is told that there may be something to do. */
   places: LanePlaces;
   isDrawing: () => boolean;
@@ -24,23 +24,26 @@ export class SideWork {
     private readonly host: SideWorkHost,
   ) {}
 
-  /** Makes the next call of the U-Net; if there is none, waits until there may be something to do. */
-  async goOn(): Promise<void> {
+  /** Makes the next call of the U-Net. If there is none, waits until there may be something to do. */
+  async callOrWait(): Promise<void> {
     const { side, host } = this;
     const { admission, choice, places, isAlone, isDrawing } = host;
     this.admitting ??= admission.admit().finally(() => (this.admitting = undefined));
-    this.decode();
+    this.handOver();
     // What wants nothing beside it has not even its own pictures there.
     const piece = isAlone() ? side.isIdle && choice.next() : choice.step();
-    if (piece && side.letsCallBegin()) return isAlone() ? side.run(piece) : piece();
+    if (piece && side.mayBeginBeside) {
+      side.beginsBeside();
+      return isAlone() ? side.run(piece) : piece();
+    }
     await this.admitting;
     if (!isDrawing() && side.isIdle) await admission.settled();
     else await places.change();
   }
 
-  /** A piece of work of the second thread has ended. */
-  ended(): void {
-    this.decode();
+  /** The second thread has ended a piece of work: it is handed the next one. */
+  pieceEnded(): void {
+    this.handOver();
     this.host.places.wake();
   }
 
@@ -49,10 +52,13 @@ export class SideWork {
     await this.admitting;
   }
 
-  /** Decodes a picture, if the second thread is at nothing. */
-  private decode(): void {
+  /** Hands pictures to be decoded to the second thread. */
+  private handOver(): void {
     const { isAlone, isClosed, choice } = this.host;
-    const decode = isClosed() || isAlone() || !this.side.isIdle ? undefined : choice.decoding();
-    if (decode) void this.side.run(decode);
+    while (!isClosed() && !isAlone() && this.side.hasPlace) {
+      const decode = choice.decoding();
+      if (!decode) return;
+      void this.side.run(decode);
+    }
   }
 }

@@ -1,14 +1,30 @@
-/**
- * Told how long a piece of work took, also if it failed: its part of the device's milliseconds, and all that passed.
- */
-export type Took = (ms: number, passedMs: number) => void;
-
-/** Measures pieces of work in milliseconds of their device. */
-export interface WorkClock {
-  during: <T>(work: () => Promise<T>, took: Took) => Promise<T>;
+/** What a piece of work has had of its device. */
+export interface DeviceTime {
+  /** Milliseconds of the device that are its own. */
+  ms: number;
+  /** All milliseconds from its beginning to its end. */
+  passedMs: number;
+  /** Whether the device did other work in that time. */
+  isShared: boolean;
 }
 
-/** For a device that does one piece of work at a time, or whose pieces have fixed parts of it. */
+/** Measures pieces of work. */
+export interface WorkClock {
+  /**
+   * @param took told of the time, also if the work failed
+   * @param cancel one Int32: once it is not 0, no call of this piece begins that waits for another thread
+   */
+  during: <T>(work: () => Promise<T>, took: (time: DeviceTime) => void, cancel?: SharedArrayBuffer) => Promise<T>;
+}
+
+/** The clocks of an engine. */
+export interface WorkClocks {
+  /** Of calls of the U-Net. */
+  unet: WorkClock;
+  /** Of encoding, decoding and enlarging, which a second thread may do. */
+  others: WorkClock;
+}
+
 export const wallClock: WorkClock = {
   during: async (work, took) => {
     const startedAt = performance.now();
@@ -16,40 +32,13 @@ export const wallClock: WorkClock = {
       return await work();
     } finally {
       const passedMs = performance.now() - startedAt;
-      took(passedMs, passedMs);
+      took({ ms: passedMs, passedMs, isShared: false });
     }
   },
 };
 
-/**
- * For a device that does several pieces of work at once: while n are under way, each has an n-th of its time. Source:
- * the virtual time of generalized processor sharing (Parekh, Gallager 1993).
- */
-export class SharedClock implements WorkClock {
-  private underWay = 0;
-  private readAt = 0;
-  /** What each piece that was under way all along has had. */
-  private each = 0;
+/** For a device that does one piece of work at a time, or whose pieces have fixed parts of it. */
+export const wallClocks: WorkClocks = { unet: wallClock, others: wallClock };
 
-  /** @param now milliseconds of a clock that never goes back */
-  constructor(private readonly now: () => number = () => performance.now()) {}
-
-  readonly during: WorkClock['during'] = async (work, took) => {
-    this.read();
-    const [before, startedAt] = [this.each, this.readAt];
-    this.underWay++;
-    try {
-      return await work();
-    } finally {
-      this.read();
-      this.underWay--;
-      took(this.each - before, this.readAt - startedAt);
-    }
-  };
-
-  private read(): void {
-    const now = this.now();
-    if (this.underWay > 0) this.each += (now - this.readAt) / this.underWay;
-    this.readAt = now;
-  }
-}
+/** Milliseconds of a clock that all threads of the process have in common, and that never goes back. */
+export const threadsNow = (): number => Number(process.hrtime.bigint()) / 1e6;
