@@ -96,6 +96,14 @@ describe('an engine with a second thread, as with CUDA', () => {
     expect(steps.some(({ stepMs, engineMs }) => engineMs < 0.6 * stepMs)).toBe(true);
   });
 
+  it('goes on with calls of the U-Net while the text of another is encoded, also for those that came at once', async () => {
+    const patient = engineWith(sideThreadFiles.patientEncoder);
+    const seeds = [1, 2, 3];
+    const values = (seed: number) => ({ seed, prompt: `picture ${seed}`, numInferenceSteps: 20 });
+    const pictures = await Promise.all(seeds.map((seed) => draw(patient, values(seed))));
+    for (const seed of seeds) expect(pictures[seed - 1]).toEqual(await draw(plain, values(seed)));
+  });
+
   it('decodes more than one picture beside a long call, and charges that call for the time in which nothing was decoded', async () => {
     const steps: EngineStep[] = [];
     const engine = engineWith(sideThreadFiles.longCalls, { onStep: (step) => steps.push(step) });

@@ -42,6 +42,7 @@ export const hangingLaneFile = join(__dirname, 'hanging-lane-thread.cjs');
 export const sideThreadFiles = {
   sound: join(__dirname, 'side-engine-thread.cjs'),
   patient: join(__dirname, 'patient-side-thread.cjs'),
+  patientEncoder: join(__dirname, 'patient-encoder-side-thread.cjs'),
   slowDecoder: join(__dirname, 'slow-decoder-side-thread.cjs'),
   longCalls: join(__dirname, 'long-calls-side-thread.cjs'),
   failing: join(__dirname, 'failing-side-thread.cjs'),

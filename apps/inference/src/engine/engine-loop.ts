@@ -127,7 +127,10 @@ export class EngineLoop {
       },
       isAlone: () => this.enlarging.isAlone || this.isAlone,
       begun: (drawing) => this.begin(drawing),
-      failed: (command, error) => this.fail(command, error),
+      failed: (command, error) => {
+        this.fail(command, error);
+        this.places.wake();
+      },
       isMerging: ({ id }) => {
         if (this.isClosed) throw new AbortError();
         this.report({ type: 'busy', id });

@@ -40,6 +40,20 @@ describe(LanePlaces.name, () => {
     await expect(places.change()).resolves.toBeUndefined();
   });
 
+  it('lets several wait for the changes after the last one that each has seen', async () => {
+    const { changeCount } = places;
+    const first = places.change(changeCount);
+    places.wake();
+    await first;
+    await places.change(changeCount);
+    let looked = 0;
+    const both = [places.changeCount, places.changeCount].map((since) => places.change(since).then(() => looked++));
+    expect(looked).toBe(0);
+    places.wake();
+    await Promise.all(both);
+    expect(looked).toBe(2);
+  });
+
   it('begins nothing more beside a piece that takes longer than hundreds of others', async () => {
     begin(0);
     let begun = 0;

@@ -14,8 +14,10 @@ export const maxBeside = 300;
 export class LanePlaces {
   /** For each lane that is busy, how many pieces have begun in others since. */
   private readonly busy = new Map<number, number>();
-  private hasChanged = false;
-  private onChange = (): void => undefined;
+  private changes = 0;
+  /** The `changeCount` after which `change` waits by default. */
+  private seen = 0;
+  private waiting: (() => void)[] = [];
 
   constructor(private readonly count: number) {}
 
@@ -45,16 +47,24 @@ export class LanePlaces {
     });
   }
 
-  /** Lets who waits look again. */
-  wake(): void {
-    this.hasChanged = true;
-    this.onChange();
+  /** How often a lane has ended a piece of work, or `wake` was called. */
+  get changeCount(): number {
+    return this.changes;
   }
 
-  /** Resolves when a lane has ended a piece of work, or at `wake`; at once if that was so since the last time. One may wait at a time. */
-  async change(): Promise<void> {
-    if (!this.hasChanged) await new Promise<void>((resolve) => (this.onChange = resolve));
-    this.hasChanged = false;
+  /** Lets who waits look again. */
+  wake(): void {
+    this.changes++;
+    for (const resolve of this.waiting.splice(0)) resolve();
+  }
+
+  /**
+   * Resolves when a lane has ended a piece of work, or at `wake`.
+   * @param since a `changeCount`: at once if there was a change after it; by default, after the last one that was waited for
+   */
+  async change(since = this.seen): Promise<void> {
+    while (this.changes === since) await new Promise<void>((resolve) => this.waiting.push(resolve));
+    this.seen = this.changes;
   }
 
   /** Resolves when no lane is at anything. */

@@ -28,6 +28,7 @@ export class SideWork {
   async callOrWait(): Promise<void> {
     const { side, host } = this;
     const { admission, choice, places, isAlone, isDrawing } = host;
+    const { changeCount } = places;
     this.admitting ??= admission.admit().finally(() => (this.admitting = undefined));
     this.handOver();
     // What wants nothing beside it has not even its own pictures there.
@@ -36,9 +37,11 @@ export class SideWork {
       side.beginsBeside();
       return isAlone() ? side.run(piece) : piece();
     }
-    await this.admitting;
+    // What is admitted first is drawn while others are still admitted.
+    await Promise.race([this.admitting, places.change(changeCount)]);
+    if (places.changeCount !== changeCount) return;
     if (!isDrawing() && side.isIdle) await admission.settled();
-    else await places.change();
+    else await places.change(changeCount);
   }
 
   /** The second thread has ended a piece of work: it is handed the next one. */
