@@ -10,7 +10,7 @@ type Shapes = Parameters<typeof withShapes>[1];
 
 const tiny = (name: string) => join(__dirname, 'models/tiny', name);
 /** How wide the levels are stands in no graph: they are taken to be those of Stable Diffusion 1.x. */
-const defaultWidths = modelWidths({ unet: {}, vaeDecoder: {} });
+const defaultWidths = modelWidths({ textEncoder: {}, unet: {}, vaeDecoder: {} });
 const request = {
   prompt: 'a red circle',
   negativePrompt: 'gray',

@@ -197,7 +197,10 @@ describe('StableDiffusionPipeline.load', () => {
     for (const part of ['text_encoder', 'unet', 'vae_decoder']) await folder.remove(`${part}/config.json`);
     await folder.remove('model_index.json');
     // How wide the levels are stands in no graph: they are taken to be those of Stable Diffusion 1.x.
-    expect((await load()).facts).toEqual({ ...whole, widths: modelWidths({ unet: {}, vaeDecoder: {} }) });
+    expect((await load()).facts).toEqual({
+      ...whole,
+      widths: modelWidths({ textEncoder: {}, unet: {}, vaeDecoder: {} }),
+    });
   });
 
   it('accepts configs without a size and a factor, or with two edges', async () => {

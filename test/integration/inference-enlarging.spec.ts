@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { OutOfMemoryError } from '@app/diffusion';
+import { ModelSession, OutOfMemoryError } from '@app/diffusion';
 import type { DrawCommand } from '../../apps/inference/src/engine/drawing-in-progress';
 import { DrawingInProgress } from '../../apps/inference/src/engine/drawing-in-progress';
 import { EngineLoop } from '../../apps/inference/src/engine/engine-loop';
@@ -10,8 +10,10 @@ import type { EngineMessage } from '../../apps/inference/src/engine/engine-proto
 import { EngineShares } from '../../apps/inference/src/engine/engine-shares';
 import { Enlarging } from '../../apps/inference/src/engine/enlarging';
 import type { LoadedModel } from '../../apps/inference/src/engine/loaded-model';
+import { loadUpscaler } from '../../apps/inference/src/engine/model-loading';
 import { ModelRegistry } from '../../apps/inference/src/engine/model-registry';
 import { OneAtATime } from '../../apps/inference/src/engine/one-at-a-time';
+import { tileBytes } from '../../apps/inference/src/engine/picture-memory';
 import type { TiledUpscaler } from '../../apps/inference/src/engine/tiled-upscaler';
 import { wallClocks } from '../../apps/inference/src/engine/work-clock';
 import { smallRequest } from '../support/small-request';
@@ -73,6 +75,17 @@ describe(Enlarging.name, () => {
     await untilTold('1: done');
     expect(told).toEqual(['2: aborted', '1: picture 0', '1: picture 1', '1: done']);
     await enlarging.close();
+  });
+
+  it('counts what a tile takes on a GPU, which keeps it, and not on the processor, which frees it', async () => {
+    const open = (path: string) => ModelSession.openFile(path, { executionProviders: ['cpu'] });
+    const side = { openFile: open, open: ({ path }: { path: string }) => open(path) };
+    const options = { intraOpNumThreads: 1, cacheDir: folder };
+    const [plain, gpu] = [registry(() => new Set()), registry(() => new Set())];
+    await loadUpscaler(plain, source, { ...options, device: 'cpu' });
+    await loadUpscaler(gpu, source, { ...options, device: 'cuda:0', side });
+    expect(gpu.bytes - plain.bytes).toBe(tileBytes({ width: 128, height: 128 }, 2));
+    await Promise.all([plain.clear(), gpu.clear()]);
   });
 
   it('lets owners take turns, picture by picture', async () => {

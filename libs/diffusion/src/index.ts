@@ -34,6 +34,8 @@ export type { RgbImage } from './tensor/rgb-image';
 export { hasCallsInPowersOfTwo, powerOfTwoUpTo } from './unet/rows-of-call';
 export { mergeTextualInversion } from './textual-inversion/merge-textual-inversion';
 export type { MergeTextualInversionOptions } from './textual-inversion/merge-textual-inversion';
+export { rowsOfTexts } from './tokenizer/prompt-chunks';
+export type { PictureTexts } from './tokenizer/prompt-chunks';
 export { ClipTokenizer } from './tokenizer/clip-tokenizer';
 export { fitLatentRgbMap } from './vae/fit-latent-preview';
 export type { PreviewSample } from './vae/fit-latent-preview';

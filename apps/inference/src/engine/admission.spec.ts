@@ -4,17 +4,21 @@ import { Admission } from './admission';
 import type { DrawCommand, DrawingInProgress } from './drawing-in-progress';
 import type { LoadedModel } from './loaded-model';
 import { ModelRegistry } from './model-registry';
-import { bytesPerRow, decodeBytes } from './picture-memory';
+import { bytesPerRow, decodeBytes, encodeBytes } from './picture-memory';
 import { wallClock } from './work-clock';
 
-const facts = { widths: modelWidths({ unet: {}, vaeDecoder: {} }), scheduler: 'euler' };
+const facts = { widths: modelWidths({ textEncoder: {}, unet: {}, vaeDecoder: {} }), scheduler: 'euler' };
 const size = { width: 64, height: 64 };
-const bytesOfDrawing = 2 * bytesPerRow(facts, size) + decodeBytes(facts, size);
+const bytesOfDrawing = encodeBytes(facts, 2) + 2 * bytesPerRow(facts, size) + decodeBytes(facts, size);
 const outOfMemory = (): Promise<Trajectory[]> => Promise.reject(new OutOfMemoryError('no memory'));
 
 /** A model without graphs, whose texts are encoded at once. */
 class FakeModel {
-  pipeline = { facts, prepare: async (): Promise<Trajectory[]> => [] };
+  pipeline = {
+    facts,
+    prepare: async (): Promise<Trajectory[]> => [],
+    rowsOfTexts: ({ prompt }: { prompt: string }): number => prompt.split(' ').length,
+  };
 
   async release(): Promise<void> {
     this.pipeline.prepare = () => Promise.reject(new Error('it is released'));
@@ -55,10 +59,10 @@ describe(Admission.name, () => {
     return registry.get(key, async () => ({ bytes: 1, load }));
   }
 
-  function add(id: number, key: string, edge = size.width): DrawCommand {
+  function add(id: number, key: string, { edge = size.width, prompt = 'a circle' } = {}): DrawCommand {
     const model = { key, name: key, folder: `no folder of ${key}`, hash: '' };
     const request = {
-      ...{ prompt: 'a circle', negativePrompt: null, guidanceScale: 7.5, numInferenceSteps: 1, seed: id },
+      ...{ prompt, negativePrompt: null, guidanceScale: 7.5, numInferenceSteps: 1, seed: id },
       ...{ numImages: 1, scheduler: null, width: edge, height: edge, promptWeighting: false },
     };
     const command = {
@@ -91,13 +95,29 @@ describe(Admission.name, () => {
     await load('a');
     await load('b');
     add(1, 'a');
-    add(2, 'b', 4 * size.width);
+    add(2, 'b', { edge: 4 * size.width });
     add(3, 'a');
     await admission.admit();
     expect(drawnIds()).toEqual([1]);
     drawn = [];
     await admission.admit();
     expect(drawnIds()).toEqual([2, 3]);
+  });
+
+  it('lets a prompt wait that has no room to be encoded, makes room for it, and counts it from then on', async () => {
+    await load('a');
+    await load('b');
+    add(1, 'a');
+    const rows = Math.ceil((3 * bytesOfDrawing) / encodeBytes(facts, 1));
+    add(2, 'b', { prompt: Array(rows).fill('word').join(' ') });
+    await admission.admit();
+    expect([drawnIds(), released]).toEqual([[1], []]);
+    const { bytes } = registry;
+    drawn = [];
+    await admission.admit();
+    expect([drawnIds(), released]).toEqual([[2], ['a']]);
+    expect(registry.bytes).toBe(1 + encodeBytes(facts, rows));
+    expect(bytes).toBe(2 + encodeBytes(facts, 2));
   });
 
   it('begins what is drawn anew before all others, once nothing is drawn, and nothing beside it', async () => {

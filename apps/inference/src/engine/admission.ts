@@ -1,4 +1,5 @@
 import { AbortError, OutOfMemoryError } from '@app/diffusion';
+import type { CallBytes } from './arena';
 import type { DrawCommand } from './drawing-in-progress';
 import { DrawingInProgress, isAborted, pipelineRequest } from './drawing-in-progress';
 import type { LoadedModel } from './loaded-model';
@@ -6,7 +7,7 @@ import type { LoadingOptions, DrawingModelSpec } from './model-loading';
 import { describePipeline } from './model-loading';
 import type { ModelRegistry } from './model-registry';
 import { OneAtATime } from './one-at-a-time';
-import { bytesPerRow, decodeBytes } from './picture-memory';
+import { bytesPerRow, decodeBytes, encodeBytes } from './picture-memory';
 import type { DeviceTime, WorkClock } from './work-clock';
 import { wallClock } from './work-clock';
 
@@ -148,16 +149,11 @@ export class Admission {
   private async hasRoom(entry: Waiting): Promise<boolean> {
     const { model, request } = entry.command;
     if (this.host.isIdle()) return true;
-    // The least that it is drawn with: one picture at a time, with guidance.
-    const leastCalls = (facts: Parameters<typeof bytesPerRow>[0]) => ({
-      unet: 2 * bytesPerRow(facts, request),
-      vaeDecoder: decodeBytes(facts, request),
-    });
-    const loaded = this.registry.hasRoomFor(model.key, (each) => leastCalls((each as LoadedModel).pipeline.facts));
+    const loaded = this.registry.hasRoomFor(model.key, (each) => leastCalls(needsOf(each as LoadedModel), request));
     if (loaded !== undefined) return loaded;
     const spec = await this.specOf(entry);
-    const { unet, vaeDecoder } = leastCalls(spec);
-    return spec.bytes + unet + vaeDecoder <= this.registry.drawingBytes;
+    const { textEncoder, unet, vaeDecoder } = leastCalls(spec, request);
+    return spec.bytes + textEncoder + unet + vaeDecoder <= this.registry.drawingBytes;
   }
 
   /** @param spent takes the milliseconds of loading and encoding, also if one of them fails */
@@ -167,6 +163,8 @@ export class Admission {
     const describe = () => (command.model.weights ? this.describe(command) : this.specOf(entry));
     const load = () => this.registry.get(command.model.key, describe);
     const model = await wallClock.during(load, ({ ms }) => (spent.ms += ms));
+    const { textEncoder } = leastCalls(needsOf(model), command.request);
+    await this.registry.reserve(command.model.key, { textEncoder });
     let encodeMs = 0;
     const noteEncoding = ({ ms }: DeviceTime): void => {
       encodeMs = ms;
@@ -208,4 +206,20 @@ export class Admission {
     };
     return describePipeline(command.model, { ...this.options, signal: { throwIfAborted } });
   }
+}
+
+/** What the memory of a model's calls depends on. */
+type CallNeeds = Parameters<typeof encodeBytes>[0] & Pick<DrawingModelSpec, 'rowsOfTexts'>;
+
+function needsOf({ pipeline }: LoadedModel): CallNeeds {
+  return { ...pipeline.facts, rowsOfTexts: (texts) => pipeline.rowsOfTexts(texts) };
+}
+
+/** The least that a request is drawn with: all its texts at once, then one picture at a time, with guidance. */
+function leastCalls(needs: CallNeeds, request: DrawCommand['request']): Required<Omit<CallBytes, 'upscaler'>> {
+  return {
+    textEncoder: encodeBytes(needs, needs.rowsOfTexts(request)),
+    unet: 2 * bytesPerRow(needs, request),
+    vaeDecoder: decodeBytes(needs, request),
+  };
 }

@@ -1,5 +1,13 @@
-/** Bytes that calls take of the parts of a model whose memory depends on the picture. */
-export type DrawingCalls = Record<'unet' | 'vaeDecoder', number>;
+/** Bytes that a call takes of each part of a model whose memory depends on what it is called with. */
+export interface CallBytes {
+  textEncoder?: number;
+  unet?: number;
+  vaeDecoder?: number;
+  upscaler?: number;
+}
+
+/** Those of drawing a picture whose texts are encoded. */
+export type DrawingCalls = Required<Pick<CallBytes, 'unet' | 'vaeDecoder'>>;
 
 /**
  * What a session's arena holds, by what its calls were estimated to take. ONNX Runtime gives no memory back before the
@@ -31,24 +39,27 @@ export class Arena {
 }
 
 /** The arenas of a model's sessions, of which each of `threads` threads has its own: a call of one counts for each. */
-export class DrawingArenas {
-  private readonly unet = new Arena();
-  private readonly vaeDecoder = new Arena();
+export class Arenas {
+  private readonly of: Record<keyof CallBytes, Arena> = {
+    textEncoder: new Arena(),
+    unet: new Arena(),
+    vaeDecoder: new Arena(),
+    upscaler: new Arena(),
+  };
 
   constructor(private readonly threads: number) {}
 
   get bytes(): number {
-    return this.threads * (this.unet.bytes + this.vaeDecoder.bytes);
+    return this.threads * Object.values(this.of).reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
   /** By how much these calls make them grow. */
-  growth({ unet, vaeDecoder }: DrawingCalls): number {
-    return this.threads * (this.unet.growth(unet) + this.vaeDecoder.growth(vaeDecoder));
+  growth(calls: CallBytes): number {
+    return this.threads * partsOf(calls).reduce((sum, [part, bytes]) => sum + this.of[part].growth(bytes), 0);
   }
 
-  note({ unet, vaeDecoder }: DrawingCalls): void {
-    this.unet.note(unet);
-    this.vaeDecoder.note(vaeDecoder);
+  note(calls: CallBytes): void {
+    for (const [part, bytes] of partsOf(calls)) this.of[part].note(bytes);
   }
 
   /**
@@ -57,6 +68,9 @@ export class DrawingArenas {
    * @param decoding bytes of decoding one picture
    */
   callBytes(left: number, decoding: number): number {
-    return Math.max(this.unet.largestCall, left / this.threads - this.vaeDecoder.growth(decoding));
+    const { unet, vaeDecoder } = this.of;
+    return Math.max(unet.largestCall, left / this.threads - vaeDecoder.growth(decoding));
   }
 }
+
+const partsOf = (calls: CallBytes) => Object.entries(calls) as [keyof CallBytes, number][];

@@ -1,13 +1,14 @@
 import { stat } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
-import type { Device, GraphFile, ModelWidths, SharedSessions } from '@app/diffusion';
-import { executionProviders, modelWidths, readModelFolder, StableDiffusionPipeline } from '@app/diffusion';
+import type { Device, GraphFile, ModelWidths, PictureTexts, SharedSessions } from '@app/diffusion';
+import { executionProviders, modelWidths, readModelFolder, rowsOfTexts, StableDiffusionPipeline } from '@app/diffusion';
 import type { DrawnModel, UpscalerSource } from './engine-protocol';
 import type { Lanes } from './lanes';
 import { LoadedModel } from './loaded-model';
 import { mergesIn, pruneMerged } from './merge-cache';
 import { mergedModel } from './merged-model';
 import type { ModelRegistry, ModelSpec } from './model-registry';
+import { tileBytes } from './picture-memory';
 import type { SideThread } from './side-thread';
 import { TiledUpscaler } from './tiled-upscaler';
 
@@ -28,7 +29,7 @@ export interface LoadingOptions {
   /** Where small models are loaded as well. */
   lanes?: Lanes;
   /** Where text encoders, VAE decoders and upscalers are loaded in place of the engine's own thread. */
-  side?: SideThread;
+  side?: Pick<SideThread, 'open' | 'openFile'>;
   /** Ends loading and merging at the next part. */
   signal?: Pick<AbortSignal, 'throwIfAborted'>;
 }
@@ -36,6 +37,8 @@ export interface LoadingOptions {
 /** A model that draws, and what the memory of its calls depends on. */
 export interface DrawingModelSpec extends ModelSpec<LoadedModel> {
   widths: ModelWidths;
+  /** Most rows of tokens that the texts of a picture take. */
+  rowsOfTexts: (texts: PictureTexts) => number;
 }
 
 /** How a model is loaded, a Fine-Tune's weights merged in. @throws what the diffusion library throws of folders and weights */
@@ -48,18 +51,19 @@ export async function describePipeline(
   // What cannot be removed now is tried again after the next merge; it is no reason not to draw.
   if (source.weights && mergedCacheBytes !== undefined)
     await pruneMerged(merges, mergedCacheBytes).catch(() => undefined);
-  const { textEncoder, unet, vaeDecoder, configs } = await readModelFolder(folder, options.device);
-  const widths = modelWidths(configs);
+  const { textEncoder, unet, vaeDecoder, configs, tokenizer } = await readModelFolder(folder, options.device);
+  const needs = { widths: modelWidths(configs), rowsOfTexts: (texts: PictureTexts) => rowsOfTexts(texts, tokenizer) };
   const optimizedModelDir = graphCache(cacheDir);
   const openElsewhere = side && (async (graph: GraphFile) => side.open(graph, await optimizedModelDir(graph.path)));
   const load = () =>
     StableDiffusionPipeline.load(folder, { ...options, optimizedModelDir, ...(openElsewhere && { openElsewhere }) });
   const [bytes, laneBytes] = [await memoryOf(textEncoder, unet, vaeDecoder), await memoryOf(unet, vaeDecoder)];
   const bytesWithLanes = lanes?.bytesWith(bytes, laneBytes);
-  if (!lanes || bytesWithLanes === undefined) return { bytes, widths, load: async () => new LoadedModel(await load()) };
+  if (!lanes || bytesWithLanes === undefined)
+    return { bytes, ...needs, load: async () => new LoadedModel(await load()) };
   const open = () => lanes.open({ unet, vaeDecoder }, optimizedModelDir);
   // Room for the lanes is kept from the start, so that nothing has to make room when they are needed.
-  return { bytes: bytesWithLanes, widths, load: async () => new LoadedModel(await load(), open) };
+  return { bytes: bytesWithLanes, ...needs, load: async () => new LoadedModel(await load(), open) };
 }
 
 /** Memory of sessions of these graphs. */
@@ -83,18 +87,24 @@ function graphCache(cacheDir: string) {
   };
 }
 
-/** @throws Error with one sentence saying why the file cannot be used */
-export function loadUpscaler(
+/**
+ * Loads an upscaler, and makes room for its calls, all of which have tiles of one size.
+ * @throws Error with one sentence saying why the file cannot be used
+ */
+export async function loadUpscaler(
   registry: ModelRegistry,
   { key, file }: UpscalerSource,
   { device, intraOpNumThreads, side }: LoadingOptions,
 ): Promise<TiledUpscaler> {
-  // Without its arena the runtime frees memory between two operators: a fifth slower, with half the memory.
+  // Without its arena the runtime frees the processor's memory between two operators: a fifth slower, with half the memory.
   const options = { executionProviders: executionProviders(device), intraOpNumThreads, enableCpuMemArena: false };
-  return registry.get(key, async () => ({
+  const upscaler = await registry.get(key, async () => ({
     bytes: memoryOfFiles(await sizeOf([file])),
     load: () => (side ? TiledUpscaler.over(() => side.openFile(file, options)) : TiledUpscaler.load(file, options)),
   }));
+  // A GPU has an arena in any case.
+  if (device !== 'cpu') await registry.reserve(key, { upscaler: tileBytes(upscaler.tile, upscaler.scale) });
+  return upscaler;
 }
 
 async function sizeOf(files: readonly string[]): Promise<number> {

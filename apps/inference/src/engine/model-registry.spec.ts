@@ -92,6 +92,19 @@ describe(ModelRegistry.name, () => {
     expect([released, registry.bytes]).toEqual([['a'], 41]);
   });
 
+  it('counts what text encoders and upscalers have taken beside the other parts', async () => {
+    await get('a', 10);
+    await get('idle', 10);
+    inUse.add('a');
+    await registry.reserve('a', { textEncoder: 20 });
+    await registry.reserve('a', { unet: 30, vaeDecoder: 10 });
+    await registry.reserve('a', { textEncoder: 15 });
+    expect([registry.bytes, released]).toEqual([80, []]);
+    await registry.reserve('a', { upscaler: 25 });
+    expect([registry.bytes, released]).toEqual([95, ['idle']]);
+    expect(registry.callBytes('a', 10)).toBe(30);
+  });
+
   it('lets a call take what an earlier one took, or what is left beside models in use and a decoding', async () => {
     await get('a', 10);
     await get('b', 20);

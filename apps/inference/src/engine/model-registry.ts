@@ -1,5 +1,5 @@
-import type { DrawingCalls } from './arena';
-import { DrawingArenas } from './arena';
+import type { CallBytes, DrawingCalls } from './arena';
+import { Arenas } from './arena';
 import type { ModelLoaded } from './engine-protocol';
 import { laneCount } from './lane-places';
 import { OneAtATime } from './one-at-a-time';
@@ -21,7 +21,7 @@ interface Loaded {
   /** Of the model itself, with its copies in the lanes. */
   bytes: number;
   /** Of its calls, by all threads and in the lanes. */
-  arenas: Record<'whole' | 'lanes', DrawingArenas>;
+  arenas: Record<'whole' | 'lanes', Arenas>;
 }
 
 /**
@@ -61,7 +61,7 @@ export class ModelRegistry {
    * Whether a loaded model has room to be drawn with beside those in use, by these calls of all threads.
    * @returns undefined if it is not loaded
    */
-  hasRoomFor(key: string, callsOf: (model: Releasable) => DrawingCalls): boolean | undefined {
+  hasRoomFor(key: string, callsOf: (model: Releasable) => CallBytes): boolean | undefined {
     const entry = this.loaded.get(key);
     if (!entry) return undefined;
     const own = this.inUse().has(key) ? 0 : sumOf([entry]);
@@ -86,7 +86,7 @@ export class ModelRegistry {
    * Makes room for calls of a loaded model, which keeps it until it is released. What one lane reserves, each other has as well.
    * @param lane by which; without one, by all threads
    */
-  async reserve(key: string, calls: DrawingCalls, lane?: number): Promise<void> {
+  async reserve(key: string, calls: CallBytes, lane?: number): Promise<void> {
     const arenas = arenasOf(this.loaded.get(key)!, lane);
     // Who needs nothing more does not wait for a model that is being loaded.
     if (arenas.growth(calls) === 0) return;
@@ -141,7 +141,7 @@ export class ModelRegistry {
         throw error;
       })
       .finally(() => (this.loadingBytes = 0));
-    const arenas = { whole: new DrawingArenas(1), lanes: new DrawingArenas(laneCount) };
+    const arenas = { whole: new Arenas(1), lanes: new Arenas(laneCount) };
     this.loaded.set(key, { model, bytes: spec.bytes, arenas });
     const loadMs = Math.round(performance.now() - startedAt);
     this.onLoad({ key, loadMs, modelBytes: spec.bytes, totalBytes: this.bytes });
@@ -172,6 +172,6 @@ function sumOf(loaded: Iterable<Loaded>): number {
   return [...loaded].reduce((sum, { bytes, arenas }) => sum + bytes + arenas.whole.bytes + arenas.lanes.bytes, 0);
 }
 
-function arenasOf({ arenas }: Loaded, lane: number | undefined): DrawingArenas {
+function arenasOf({ arenas }: Loaded, lane: number | undefined): Arenas {
   return lane === undefined ? arenas.whole : arenas.lanes;
 }

@@ -6,7 +6,7 @@ import { RowLimits } from './row-limits';
 type Drawing = Parameters<RowLimits['of']>[1];
 
 describe(RowLimits.name, () => {
-  const facts = { widths: modelWidths({ unet: {}, vaeDecoder: {} }) };
+  const facts = { widths: modelWidths({ textEncoder: {}, unet: {}, vaeDecoder: {} }) };
   const request = { width: 512, height: 512 };
   const drawing = { pipeline: { facts }, command: { model: { key: 'a' }, request } } as Drawing;
   const row = bytesPerRow(facts, request);

@@ -26,7 +26,8 @@ const freeTileEdge = 128;
 export class TiledUpscaler {
   private constructor(
     private readonly session: GraphSession,
-    private readonly tile: { width: number; height: number },
+    /** Pixels of what a call takes. */
+    readonly tile: { width: number; height: number },
     readonly scale: number,
   ) {}
 

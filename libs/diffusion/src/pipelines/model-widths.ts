@@ -11,13 +11,15 @@ export interface ModelWidths {
   attention: { heads: number; level: number };
   /** Most channels that the VAE decoder has at the size of the picture. */
   decoderChannels: number;
+  /** Of the text encoder: width of a token, inside a layer and between two, heads of its attention, and tokens of a row. */
+  textEncoder: { hidden: number; inner: number; heads: number; tokens: number };
 }
 
 /**
  * Read from the configurations, so that it is known before a model is loaded; those of Stable Diffusion 1.x
  * where they do not say.
  */
-export function modelWidths({ unet, vaeDecoder }: Pick<ModelFolder['configs'], 'unet' | 'vaeDecoder'>): ModelWidths {
+export function modelWidths({ textEncoder, unet, vaeDecoder }: ModelFolder['configs']): ModelWidths {
   const levels = numbers(unet.block_out_channels) ?? [320, 640, 1280, 1280];
   const decoderLevels = numbers(vaeDecoder.block_out_channels) ?? [128, 256, 512, 512];
   return {
@@ -26,6 +28,18 @@ export function modelWidths({ unet, vaeDecoder }: Pick<ModelFolder['configs'], '
     attention: attentionOf(unet),
     // The level below is enlarged before its channels become fewer.
     decoderChannels: Math.max(...decoderLevels.slice(0, 2)),
+    textEncoder: textEncoderOf(textEncoder),
+  };
+}
+
+function textEncoderOf(config: JsonObject): ModelWidths['textEncoder'] {
+  const positive = (value: unknown, otherwise: number): number => numbers([value])?.[0] ?? otherwise;
+  const hidden = positive(config.hidden_size, 768);
+  return {
+    hidden,
+    inner: positive(config.intermediate_size, 4 * hidden),
+    heads: positive(config.num_attention_heads, 12),
+    tokens: positive(config.max_position_embeddings, 77),
   };
 }
 

@@ -9,7 +9,8 @@ import { readSchedulerConfig } from '../schedulers/scheduler-config';
 import type { LatentShape } from '../tensor/latent-shape';
 import { assertFinite } from '../tensor/not-finite';
 import type { RgbImage } from '../tensor/rgb-image';
-import { chunkPrompt, maxChunks, padChunks } from '../tokenizer/prompt-chunks';
+import { chunkPrompt, maxChunks, padChunks, rowsOfTexts } from '../tokenizer/prompt-chunks';
+import type { PictureTexts } from '../tokenizer/prompt-chunks';
 import { previewLatents } from '../vae/latent-preview';
 import { AbortError } from './abort-error';
 import type { ModelFacts } from './model-facts';
@@ -56,6 +57,11 @@ export class StableDiffusionPipeline {
   /** Rows that a call of the U-Net has for `rows` of pictures. */
   rowsOfCall(rows: number): number {
     return this.parts.unet.rowsOfCall(rows);
+  }
+
+  /** Most rows that the text encoder has for these texts. */
+  rowsOfTexts(texts: PictureTexts): number {
+    return rowsOfTexts(texts, this.parts.tokenizer);
   }
 
   /** Calls of each part and milliseconds inside them, since the model was loaded. */

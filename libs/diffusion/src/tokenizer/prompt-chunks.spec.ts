@@ -1,5 +1,5 @@
 import type { ClipTokenizer } from './clip-tokenizer';
-import { chunkPrompt, padChunks } from './prompt-chunks';
+import { chunkPrompt, padChunks, rowsOfTexts } from './prompt-chunks';
 
 /** One id per character, rows of six: begin, four ids, end. */
 const tokenizer = {
@@ -44,5 +44,19 @@ describe(padChunks.name, () => {
       { inputIds: [1, a, 2, 0, 0, 0] },
       { inputIds: [1, 2, 0, 0, 0, 0] },
     ]);
+  });
+});
+
+describe(rowsOfTexts.name, () => {
+  const texts = { prompt: 'abcde', negativePrompt: null, guidanceScale: 7.5 };
+
+  it('counts as many rows for the negative prompt as for the prompt, with guidance only', () => {
+    expect(rowsOfTexts(texts, tokenizer)).toBe(4);
+    expect(rowsOfTexts({ ...texts, negativePrompt: 'a'.repeat(9) }, tokenizer)).toBe(6);
+    expect(rowsOfTexts({ ...texts, guidanceScale: 1 }, tokenizer)).toBe(2);
+  });
+
+  it('counts no more rows than a prompt may take', () => {
+    expect(rowsOfTexts({ ...texts, prompt: 'a'.repeat(1_000) }, tokenizer)).toBe(2 * 32);
   });
 });

@@ -44,6 +44,22 @@ export function countChunks(prompt: string, tokenizer: ClipTokenizer, weighting 
   return Math.max(1, Math.ceil(tokens / (tokenizer.maxLength - 2)));
 }
 
+/** The texts of a picture, and what decides how they are encoded. */
+export interface PictureTexts {
+  prompt: string;
+  negativePrompt?: string | null;
+  guidanceScale: number;
+  promptWeighting?: boolean;
+}
+
+/** Most rows that encoding the texts of a picture takes: those of prompt and negative prompt, with guidance. */
+export function rowsOfTexts(texts: PictureTexts, tokenizer: ClipTokenizer): number {
+  const { prompt, negativePrompt, guidanceScale, promptWeighting } = texts;
+  const encoded = guidanceScale > 1 ? [negativePrompt ?? '', prompt] : [prompt];
+  const chunks = encoded.map((text) => countChunks(text, tokenizer, promptWeighting));
+  return encoded.length * Math.min(maxChunks, Math.max(...chunks));
+}
+
 /** Appends empty chunks to a list, so that a prompt and its negative prompt have the same number. */
 export function padChunks(chunks: readonly PromptChunk[], count: number, tokenizer: ClipTokenizer): PromptChunk[] {
   const empty = { inputIds: tokenizer.frame([]) };
