@@ -120,7 +120,12 @@ describe('an engine with a second thread, as with CUDA', () => {
   });
 
   it('does not decode what is given up while it waits for the second thread, and releases its model', async () => {
-    const slow = engineWith(sideThreadFiles.slowDecoder, { memoryBytes: 1 });
+    const released: string[] = [];
+    // Enough for all pictures at once, and not for two models.
+    const slow = engineWith(sideThreadFiles.slowDecoder, {
+      memoryBytes: 80 * 2 ** 20,
+      onReleased: (key) => released.push(key),
+    });
     const given = new AbortController();
     const drawing = errorOf(draw(slow, { numImages: 4 }, { signal: given.signal }));
     await until(async () => existsSync(join(cacheDir, 'side-thread')), 'the first picture is decoded');
@@ -128,7 +133,7 @@ describe('an engine with a second thread, as with CUDA', () => {
     writeFileSync(join(cacheDir, 'side-thread-goes-on'), '');
     expect(await drawing).toBeInstanceOf(DrawingAbortedError);
     await draw(slow, {}, { model: modelOf('sd21-optimum') });
-    expect(countOf('vaeDecoder')).toBe(2);
+    expect([countOf('vaeDecoder'), released]).toEqual([2, [tiny.key]]);
     expect(await draw(slow, { seed: 6 })).toEqual(await draw(plain, { seed: 6 }));
   });
 

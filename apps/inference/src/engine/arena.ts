@@ -6,7 +6,7 @@ export interface CallBytes {
   upscaler?: number;
 }
 
-/** Those of drawing a picture whose texts are encoded. */
+/** Bytes of a call of the U-Net, and of decoding one picture. */
 export type DrawingCalls = Required<Pick<CallBytes, 'unet' | 'vaeDecoder'>>;
 
 /**
@@ -40,7 +40,7 @@ export class Arena {
 
 /** The arenas of a model's sessions, of which each of `threads` threads has its own: a call of one counts for each. */
 export class Arenas {
-  private readonly of: Record<keyof CallBytes, Arena> = {
+  private readonly byPart: Record<keyof CallBytes, Arena> = {
     textEncoder: new Arena(),
     unet: new Arena(),
     vaeDecoder: new Arena(),
@@ -50,16 +50,16 @@ export class Arenas {
   constructor(private readonly threads: number) {}
 
   get bytes(): number {
-    return this.threads * Object.values(this.of).reduce((sum, { bytes }) => sum + bytes, 0);
+    return this.threads * Object.values(this.byPart).reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
   /** By how much these calls make them grow. */
   growth(calls: CallBytes): number {
-    return this.threads * partsOf(calls).reduce((sum, [part, bytes]) => sum + this.of[part].growth(bytes), 0);
+    return this.threads * partsOf(calls).reduce((sum, [part, bytes]) => sum + this.byPart[part].growth(bytes), 0);
   }
 
   note(calls: CallBytes): void {
-    for (const [part, bytes] of partsOf(calls)) this.of[part].note(bytes);
+    for (const [part, bytes] of partsOf(calls)) this.byPart[part].note(bytes);
   }
 
   /**
@@ -68,7 +68,7 @@ export class Arenas {
    * @param decoding bytes of decoding one picture
    */
   callBytes(left: number, decoding: number): number {
-    const { unet, vaeDecoder } = this.of;
+    const { unet, vaeDecoder } = this.byPart;
     return Math.max(unet.largestCall, left / this.threads - vaeDecoder.growth(decoding));
   }
 }

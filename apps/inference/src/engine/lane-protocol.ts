@@ -16,15 +16,14 @@ export type LaneCommand = { id: number } & (
 export type OpenedGraph = { session: number } & Pick<GraphSession, 'file' | 'inputs' | 'outputs'>;
 
 /** Times are milliseconds of `threadsNow`. */
-export type LaneAnswer = { id: number } &
+export type LaneAnswer = { id: number } & (
+  | { type: 'opened'; opened: OpenedGraph }
   /** A `run` has begun: its result will follow. */
-  (
-    | { type: 'began'; at: number }
-    | { type: 'opened'; opened: OpenedGraph }
-    | { type: 'result'; tensor: TensorCopy; endedAt: number }
-    | { type: 'released' }
-    | { type: 'failed'; error: ErrorCopy; endedAt: number }
-  );
+  | { type: 'began'; at: number }
+  | { type: 'result'; tensor: TensorCopy; endedAt: number }
+  | { type: 'released' }
+  | { type: 'failed'; error: ErrorCopy; endedAt: number }
+);
 
 /** What crosses the border of a thread of an error. */
 export type ErrorCopy = Pick<Error, 'name' | 'message'> &

@@ -27,7 +27,7 @@ export class SideThread {
   readonly calls = new DeviceCalls();
   private lane: Lane | undefined;
   private readonly pieces = new Set<Promise<unknown>>();
-  /** Calls of the U-Net that have begun since the thread last answered. */
+  /** Calls of the U-Net that have begun since the thread last answered, and what it had answered by then. */
   private beside = 0;
   private answers = 0;
 
@@ -80,15 +80,18 @@ export class SideThread {
    * replaced.
    */
   get mayBeginBeside(): boolean {
-    const { isBusy = false, answers = 0 } = this.lane ?? {};
-    if (!isBusy || answers !== this.answers) this.beside = 0;
-    this.answers = answers;
-    return this.beside < maxBeside;
+    return !this.isSilent || this.beside < maxBeside;
   }
 
   /** A call of the U-Net begins. */
   beginsBeside(): void {
-    this.beside++;
+    this.beside = this.isSilent ? this.beside + 1 : 1;
+    this.answers = this.lane?.answers ?? 0;
+  }
+
+  /** Whether it is busy, and has answered nothing since the last call of the U-Net began. */
+  private get isSilent(): boolean {
+    return this.lane !== undefined && this.lane.isBusy && this.lane.answers === this.answers;
   }
 
   /** @throws as `ModelSession.open` */
