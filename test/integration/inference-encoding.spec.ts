@@ -3,12 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { newIdentifier } from '@app/domain';
 import { FileImageStorage } from '@app/storage';
+import { DrawingAbortedError } from '../../apps/inference/src/engine/engine-errors';
 import { PictureStore } from '../../apps/inference/src/pictures/picture-store';
 
 describe(PictureStore.name, () => {
   const folder = mkdtempSync(join(tmpdir(), 'darkroom-pictures-'));
   const store = new PictureStore(new FileImageStorage(folder));
-  const nothing = (): void => undefined;
+  const never = new AbortController().signal;
   const picture = { data: new Uint8Array(64 * 64 * 3).fill(100), width: 64, height: 64 };
   const parameters = {} as Parameters<PictureStore['save']>[3];
 
@@ -24,13 +25,11 @@ describe(PictureStore.name, () => {
 
   it('encodes no picture whose task is given up before its turn', async () => {
     const task = taskOf('somebody');
-    const first = store.save(taskOf('somebody', true), 0, picture, parameters, nothing);
-    let givenUp = false;
-    const second = store.save({ ...task, highResolution: true }, 0, picture, parameters, () => {
-      if (givenUp) throw new Error('given up');
-    });
-    const refused = expect(second).rejects.toThrow('given up');
-    givenUp = true;
+    const first = store.save(taskOf('somebody', true), 0, picture, parameters, never);
+    const stop = new AbortController();
+    const second = store.save({ ...task, highResolution: true }, 0, picture, parameters, stop.signal);
+    const refused = expect(second).rejects.toThrow(DrawingAbortedError);
+    stop.abort();
     await Promise.all([first, refused]);
     expect(existsSync(join(folder, task.id))).toBe(false);
   });
@@ -38,9 +37,9 @@ describe(PictureStore.name, () => {
   it('lets no picture of ordinary size wait for a large one', async () => {
     const order: string[] = [];
     const large = [1, 2, 3, 4, 5].map(() =>
-      store.save(taskOf('somebody', true), 0, picture, parameters, nothing).then(() => order.push('large')),
+      store.save(taskOf('somebody', true), 0, picture, parameters, never).then(() => order.push('large')),
     );
-    await store.save(taskOf('another'), 0, picture, parameters, nothing).then(() => order.push('ordinary'));
+    await store.save(taskOf('another'), 0, picture, parameters, never).then(() => order.push('ordinary'));
     await Promise.all(large);
     expect(order.indexOf('ordinary')).toBeLessThan(2);
   });

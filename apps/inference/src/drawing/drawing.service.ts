@@ -86,6 +86,7 @@ export class DrawingService {
     try {
       const { source, requiresCuda, refusedOn } = model;
       const engine = await loan.engineFor({ key: source.key, requiresCuda, refusedOn }, hold.signal);
+      const ended = this.pictures.drawing(task.ownerId, engine.device);
       const drawing = engine.draw({
         owner: task.ownerId,
         model: source,
@@ -104,12 +105,12 @@ export class DrawingService {
           // One after the other, because encoding a high-resolution picture takes much memory.
           saved = saved.then(async (before) => [
             ...before,
-            await this.pictures.save(task, index, picture, parameters, () => this.throwIfGivenUp(hold)),
+            await this.pictures.save(task, index, picture, parameters, hold.signal),
           ]);
           saved.catch(() => undefined);
         },
       });
-      const { computeMs } = await drawing.catch((error: Error) => {
+      const { computeMs } = await drawing.finally(ended).catch((error: Error) => {
         throw this.models.noted(error, model, engine.device);
       });
       loan.giveBack();
