@@ -15,10 +15,13 @@ import { ModelRegistry } from '../../apps/inference/src/engine/model-registry';
 import { OneAtATime } from '../../apps/inference/src/engine/one-at-a-time';
 import { tileBytes } from '../../apps/inference/src/engine/picture-memory';
 import type { TiledUpscaler } from '../../apps/inference/src/engine/tiled-upscaler';
-import { wallClocks } from '../../apps/inference/src/engine/work-clock';
+import type { WorkClock } from '../../apps/inference/src/engine/work-clock';
+import { wallClock } from '../../apps/inference/src/engine/work-clock';
 import { smallRequest } from '../support/small-request';
 import { until } from '../support/until';
 import { encodeUpscaler } from '../support/upscaler-model';
+
+type Upscaler = Pick<TiledUpscaler, 'enlarge' | 'release'>;
 
 const edge = 200;
 const tinyFolder = join(__dirname, '..', 'golden', 'models', 'tiny', 'sd15-diffusers');
@@ -33,7 +36,7 @@ describe(Enlarging.name, () => {
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   /** Enlarging as the engine wires it; `told` has what it reports of pictures and ends. */
-  function setUp({ upscaler }: { upscaler?: Pick<TiledUpscaler, 'enlarge' | 'release'> } = {}) {
+  function setUp({ upscaler, clock = wallClock }: { upscaler?: Upscaler; clock?: WorkClock } = {}) {
     const told: string[] = [];
     const report = (message: EngineMessage): void => {
       if (message.type === 'picture') told.push(`${message.id}: picture ${message.index}`);
@@ -49,10 +52,9 @@ describe(Enlarging.name, () => {
         registry: upscaler ? registryOf(upscaler) : registry(() => new Set(enlarging.modelsInUse)),
         shares,
         device,
-        clocks: wallClocks,
+        clocks: { others: clock },
         waiting: () => drawing,
         isDrawing: () => drawing.length > 0,
-        rowMs: () => 1,
         report,
         left: (owner) => void (enlarging.has(owner) || shares.leave(owner)),
       },
@@ -94,6 +96,26 @@ describe(Enlarging.name, () => {
     add(2, 'two', 1);
     await untilTold('1: done');
     expect(told.indexOf('2: done')).toBeLessThan(told.indexOf('1: picture 2'));
+    await enlarging.close();
+  });
+
+  it('does as many tiles beside a short drawing as have its time, and one, however many pictures wait', async () => {
+    let tiles = 0;
+    // A tile takes ten times as long as a step, by the clock that charges for it.
+    const clock: WorkClock = {
+      during: (work, took) => work().finally(() => took({ ms: 100, passedMs: 100, isShared: false })),
+    };
+    const { enlarging, add, shares, drawing, device } = setUp({ upscaler: slowUpscaler(30, () => tiles++), clock });
+    shares.enter('two');
+    drawing.push({ owner: 'two' });
+    for (let id = 1; id <= 20; id++) add(id, 'one', 1);
+    for (let step = 0; step < 40; step++) {
+      enlarging.wake();
+      await device.run(async () => shares.charge('two', 10));
+      await setImmediate();
+    }
+    expect(tiles).toBeGreaterThanOrEqual(3);
+    expect(tiles).toBeLessThanOrEqual(5);
     await enlarging.close();
   });
 
@@ -190,14 +212,14 @@ function registry(inUse: () => Set<string>): ModelRegistry {
 }
 
 /** A registry that has loaded this upscaler. */
-function registryOf(upscaler: Pick<TiledUpscaler, 'enlarge' | 'release'>): ModelRegistry {
+function registryOf(upscaler: Upscaler): ModelRegistry {
   const loaded = registry(() => new Set());
   jest.spyOn(loaded, 'get').mockResolvedValue(upscaler);
   return loaded;
 }
 
 /** Takes so many tiles for each picture. */
-function slowUpscaler(tiles: number, work: () => void): Pick<TiledUpscaler, 'enlarge' | 'release'> {
+function slowUpscaler(tiles: number, work: () => void): Upscaler {
   return {
     async enlarge(picture, _, perTile) {
       for (let tile = 0; tile < tiles; tile++) await perTile(async () => work());

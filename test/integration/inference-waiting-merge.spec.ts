@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Admission } from '../../apps/inference/src/engine/admission';
 import type { DrawCommand } from '../../apps/inference/src/engine/drawing-in-progress';
 import type { DrawnModel } from '../../apps/inference/src/engine/engine-protocol';
+import { EngineShares } from '../../apps/inference/src/engine/engine-shares';
 import { ModelRegistry } from '../../apps/inference/src/engine/model-registry';
 import { wallClock } from '../../apps/inference/src/engine/work-clock';
 
@@ -37,7 +38,7 @@ describe(Admission.name, () => {
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
         cancel(commands[1]);
       },
-      charge: () => undefined,
+      ...{ shares: new EngineShares(), rowMs: () => 0 },
       encode: wallClock.during,
     };
     const nothing = () => undefined;

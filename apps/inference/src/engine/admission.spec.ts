@@ -2,6 +2,7 @@ import { modelWidths, OutOfMemoryError } from '@app/diffusion';
 import type { Trajectory } from '@app/diffusion';
 import { Admission } from './admission';
 import type { DrawCommand, DrawingInProgress } from './drawing-in-progress';
+import { EngineShares } from './engine-shares';
 import type { LoadedModel } from './loaded-model';
 import { ModelRegistry } from './model-registry';
 import { bytesPerRow, decodeBytes, encodeBytes } from './picture-memory';
@@ -29,12 +30,13 @@ describe(Admission.name, () => {
   let drawn: DrawingInProgress[];
   let failures: string[];
   let released: string[];
-  let charged: string[];
+  let shares: EngineShares;
   let registry: ModelRegistry;
   let admission: Admission;
 
   beforeEach(async () => {
-    [drawn, failures, released, charged] = [[], [], [], []];
+    [drawn, failures, released] = [[], [], []];
+    shares = new EngineShares();
     const inUse = () => new Set([...drawn.map(({ command }) => command.model.key), admission.modelInUse ?? '']);
     registry = new ModelRegistry(
       3 * bytesOfDrawing,
@@ -49,7 +51,7 @@ describe(Admission.name, () => {
       begun: (drawing) => drawn.push(drawing),
       failed: ({ id }, error) => failures.push(`${id}: ${(error as Error).message}`),
       isMerging: () => undefined,
-      charge: (owner) => charged.push(owner),
+      ...{ shares, rowMs: () => 1 },
       encode: wallClock.during,
     });
   });
@@ -87,7 +89,7 @@ describe(Admission.name, () => {
     add(2, 'b');
     await admission.admit();
     expect(drawnIds()).toEqual([1, 2]);
-    expect(charged).toEqual(['owner 1', 'owner 2']);
+    for (const owner of ['owner 1', 'owner 2']) expect(shares.of(owner)).toBeGreaterThan(0);
     expect(admission.size).toBe(0);
   });
 

@@ -1,15 +1,16 @@
 import { AbortError, OutOfMemoryError } from '@app/diffusion';
-import type { CallBytes } from './arena';
+import { FairTurns } from '@app/process';
 import type { DrawCommand } from './drawing-in-progress';
 import { DrawingInProgress, isAborted, pipelineRequest } from './drawing-in-progress';
+import type { EngineShares } from './engine-shares';
+import { leastCalls, needsOf } from './least-calls';
 import type { LoadedModel } from './loaded-model';
 import type { LoadingOptions, DrawingModelSpec } from './model-loading';
 import { describePipeline } from './model-loading';
 import type { ModelRegistry } from './model-registry';
-import { OneAtATime } from './one-at-a-time';
-import { bytesPerRow, decodeBytes, encodeBytes } from './picture-memory';
-import type { DeviceTime, WorkClock } from './work-clock';
-import { wallClock } from './work-clock';
+import { removeFrom } from './remove-from';
+import { notAhead } from './turn';
+import type { WorkClock } from './work-clock';
 
 /** How often commands that wait for a merge are asked whether they are canceled. */
 const cancelWatchMs = 100;
@@ -27,6 +28,10 @@ interface Waiting {
 
 /** What admission has to know of the engine, and what it tells it. */
 export interface AdmissionHost {
+  /** Merging, loading and encoding are their owner's, also where they fail. */
+  shares: EngineShares;
+  /** What a row of a call takes. */
+  rowMs: () => number;
   /** Whether nothing is being drawn or enlarged. */
   isIdle(): boolean;
   /** Whether what is being drawn wants no other beside it. */
@@ -35,16 +40,15 @@ export interface AdmissionHost {
   failed(command: DrawCommand, error: unknown): void;
   /** Its Fine-Tune is being merged. @throws AbortError if the engine is to end */
   isMerging(command: DrawCommand): void;
-  /** An owner’s command was loaded and encoded for so long. */
-  charge(owner: string, ms: number): void;
   /** Does what calls a text encoder, when it may. */
   encode: WorkClock['during'];
 }
 
 /**
- * The commands that wait, in their order. One whose model has no room beside those in use waits until it has, and who comes after
- * it waits with it, so that it is never overtaken for good. So does one that ran out of memory beside others. Only the requester
- * waits while a Fine-Tune is merged.
+ * The commands that wait, in their order, but for those of an owner who is ahead of another that waits: however many of its models
+ * are loaded or fail to be, the other's come next. One whose model has no room beside those in use waits until it has, and who comes
+ * after it waits with it, so that it is never overtaken for good. So does one that ran out of memory beside others. Only the
+ * requester waits while a Fine-Tune is merged.
  */
 export class Admission {
   private readonly waiting: Waiting[] = [];
@@ -52,8 +56,8 @@ export class Admission {
   /** The command that is tried now, which another turn of the engine leaves alone. */
   private trying: Waiting | undefined;
   private onAdded = (): void => undefined;
-  /** By which Fine-Tunes are merged, between the steps of what is being drawn. */
-  private readonly merging = new OneAtATime();
+  /** By which Fine-Tunes are merged, one at a time and owners in turns, between the steps of what is being drawn. */
+  private readonly merging = new FairTurns({ perKey: Infinity, total: Infinity });
 
   constructor(
     private readonly options: LoadingOptions,
@@ -71,8 +75,14 @@ export class Admission {
     return this.beginning;
   }
 
+  /** Whether one of this owner's waits. */
+  has(owner: string): boolean {
+    return this.waiting.some(({ command }) => command.owner === owner);
+  }
+
   add(command: DrawCommand): void {
     this.waiting.push({ command, isDescribed: false });
+    this.host.shares.wait(command.owner);
     this.onAdded();
   }
 
@@ -90,7 +100,9 @@ export class Admission {
 
   /** Begins what has room. */
   async admit(): Promise<void> {
-    for (const entry of [...this.waiting]) {
+    const untried = new Set(this.waiting);
+    for (let entry = this.next(untried); entry; entry = this.next(untried)) {
+      untried.delete(entry);
       if (!this.isReady(entry)) continue;
       while (this.waiting.includes(entry)) {
         if (!this.host.isIdle() && (entry.command.alone || this.host.isAlone())) return;
@@ -114,6 +126,15 @@ export class Admission {
     clearInterval(watch);
   }
 
+  /** What is begun anew goes first, then the first of an owner who is not ahead. */
+  private next(untried: ReadonlySet<Waiting>): Waiting | undefined {
+    const { shares, rowMs } = this.host;
+    const left = this.waiting.filter((entry) => untried.has(entry));
+    const owned = left.map((entry) => ({ owner: entry.command.owner, entry }));
+    const inTurn = notAhead(owned, { engineMs: (owner) => shares.of(owner), rowMs: rowMs() });
+    return left.find(({ previous }) => previous) ?? inTurn[0]?.entry;
+  }
+
   /** Whether its model is known. If not, that is found out meanwhile. */
   private isReady(entry: Waiting): boolean {
     if (!this.registry.has(entry.command.model.key)) void this.specOf(entry);
@@ -123,12 +144,11 @@ export class Admission {
   /** @returns whether it has begun or failed, or may be tried again; false: it has no room now */
   private async tryToBegin(entry: Waiting): Promise<boolean> {
     const { command } = entry;
-    const spent = { ms: 0 };
     this.trying = entry;
     try {
       if (!(await this.hasRoom(entry))) return false;
       this.beginning = command.model.key;
-      await this.begin(entry, spent);
+      await this.begin(entry);
       this.remove(entry);
     } catch (error) {
       if (await this.isWorthAnotherTry(entry, error)) return true;
@@ -137,13 +157,12 @@ export class Admission {
     } finally {
       this.trying = undefined;
       this.beginning = undefined;
-      this.host.charge(command.owner, spent.ms);
     }
     return true;
   }
 
   private remove(entry: Waiting): void {
-    this.waiting.splice(this.waiting.indexOf(entry), 1);
+    removeFrom(this.waiting, entry);
   }
 
   private async hasRoom(entry: Waiting): Promise<boolean> {
@@ -156,21 +175,25 @@ export class Admission {
     return spec.bytes + textEncoder + unet + vaeDecoder <= this.registry.drawingBytes;
   }
 
-  /** @param spent takes the milliseconds of loading and encoding, also if one of them fails */
-  private async begin(entry: Waiting, spent: { ms: number }): Promise<void> {
+  private async begin(entry: Waiting): Promise<void> {
     const { command, previous } = entry;
+    const { shares } = this.host;
     // While it waited, its merged model may have made room on the disk for another.
-    const describe = () => (command.model.weights ? this.describe(command) : this.specOf(entry));
-    const load = () => this.registry.get(command.model.key, describe);
-    const model = await wallClock.during(load, ({ ms }) => (spent.ms += ms));
+    const describe = async () => {
+      // What failed to be merged is not tried again at once.
+      await entry.spec;
+      const spec = await (command.model.weights ? this.describe(command) : this.specOf(entry));
+      return { ...spec, load: () => shares.chargeFor(command.owner, () => spec.load()) };
+    };
+    const model = await this.registry.get(command.model.key, describe);
     const { textEncoder } = leastCalls(needsOf(model), command.request);
     await this.registry.reserve(command.model.key, { textEncoder });
     let encodeMs = 0;
-    const noteEncoding = ({ ms }: DeviceTime): void => {
-      encodeMs = ms;
-      spent.ms += ms;
-    };
     const prepare = () => model.pipeline.prepare(pipelineRequest(command.request));
+    const noteEncoding: Parameters<WorkClock['during']>[1] = ({ ms }) => {
+      encodeMs = ms;
+      shares.charge(command.owner, ms);
+    };
     const trajectories = await this.host.encode(prepare, noteEncoding, command.cancel);
     const drawing = new DrawingInProgress(command, model, trajectories, previous);
     drawing.computeMs += encodeMs;
@@ -193,7 +216,7 @@ export class Admission {
     if (entry.spec) return entry.spec;
     const { command } = entry;
     const describe = () => this.describe(command);
-    entry.spec = command.model.weights ? this.merging.run(describe) : describe();
+    entry.spec = command.model.weights ? this.merging.run(command.owner, describe) : describe();
     const noted = () => void (entry.isDescribed = true);
     entry.spec.then(noted, noted);
     return entry.spec;
@@ -204,22 +227,7 @@ export class Admission {
       if (isAborted(command)) throw new AbortError();
       this.host.isMerging(command);
     };
-    return describePipeline(command.model, { ...this.options, signal: { throwIfAborted } });
+    const options = { ...this.options, signal: { throwIfAborted } };
+    return this.host.shares.chargeFor(command.owner, () => describePipeline(command.model, options));
   }
-}
-
-/** What the memory of a model's calls depends on. */
-type CallNeeds = Parameters<typeof encodeBytes>[0] & Pick<DrawingModelSpec, 'rowsOfTexts'>;
-
-function needsOf({ pipeline }: LoadedModel): CallNeeds {
-  return { ...pipeline.facts, rowsOfTexts: (texts) => pipeline.rowsOfTexts(texts) };
-}
-
-/** The least that a request is drawn with: all its texts at once, then one picture at a time, with guidance. */
-function leastCalls(needs: CallNeeds, request: DrawCommand['request']): Required<Omit<CallBytes, 'upscaler'>> {
-  return {
-    textEncoder: encodeBytes(needs, needs.rowsOfTexts(request)),
-    unet: 2 * bytesPerRow(needs, request),
-    vaeDecoder: decodeBytes(needs, request),
-  };
 }

@@ -80,7 +80,6 @@ export class EngineLoop {
       device: side ?? this.device,
       isDrawing: () => this.drawings.length > 0,
       waiting: () => this.choice.waiting(),
-      rowMs: () => this.callTimes.rowMs,
     });
     const drawings = () => this.drawings;
     this.pieces = new Pieces({
@@ -89,8 +88,8 @@ export class EngineLoop {
       hasSecondThread: side !== undefined,
       end: (drawing, error) => this.end(drawing, error),
       drawAlone: (drawing) => {
-        this.remove(drawing);
         this.admission.addAlone(drawing);
+        this.remove(drawing);
       },
       decoded: (drawing) => this.decoded(drawing),
     });
@@ -121,6 +120,7 @@ export class EngineLoop {
   private admissionHost({ others }: WorkClocks): AdmissionHost {
     const { side } = this;
     return {
+      ...{ shares: this.shares, rowMs: () => this.callTimes.rowMs },
       isIdle: () => {
         const areThreadsIdle = this.places.areIdle && (side?.isIdle ?? true);
         return this.drawings.length === 0 && areThreadsIdle && this.enlarging.modelsInUse.length === 0;
@@ -135,7 +135,6 @@ export class EngineLoop {
         if (this.isClosed) throw new AbortError();
         this.report({ type: 'busy', id });
       },
-      charge: (owner, ms) => this.shares.charge(owner, ms),
       encode: (...during) => {
         const encode = () => others.during(...during);
         return side ? side.run(encode) : encode();
@@ -234,10 +233,11 @@ export class EngineLoop {
 
   private left(owner: string): void {
     if (!this.drawings.some((drawing) => drawing.owner === owner) && !this.enlarging.has(owner))
-      this.shares.leave(owner);
+      this.shares.leave(owner, this.admission.has(owner));
   }
 
   private fail(command: DrawCommand, error: unknown): void {
+    this.left(command.owner);
     this.report({ type: 'failed', id: command.id, ...failureOf(error, command) });
   }
 

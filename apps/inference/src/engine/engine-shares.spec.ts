@@ -45,6 +45,52 @@ describe(EngineShares.name, () => {
     expect(shares.of('one')).toBe(0);
   });
 
+  it('charges an owner also for what never begins, while others are there', () => {
+    const shares = new EngineShares();
+    for (const owner of ['failing', 'other']) shares.wait(owner);
+    shares.charge('failing', 300);
+    expect([shares.of('failing'), shares.of('other')]).toEqual([300, 0]);
+    shares.leave('failing');
+    shares.wait('failing');
+    expect(shares.of('failing')).toBe(300);
+    shares.leave('other');
+    shares.leave('failing');
+    expect(shares.of('failing')).toBe(0);
+  });
+
+  it('charges for work what passes while nothing else is charged, also where it fails', async () => {
+    let now = 0;
+    const shares = new EngineShares(() => now);
+    for (const owner of ['merging', 'drawing']) shares.enter(owner);
+    const work = shares.chargeFor('merging', async () => {
+      now += 100;
+      shares.charge('drawing', 70);
+      throw new Error('it does not fit');
+    });
+    await expect(work).rejects.toThrow('it does not fit');
+    expect([shares.of('merging'), shares.of('drawing')]).toEqual([30, 70]);
+  });
+
+  it('charges an owner who has gone for what was given up', () => {
+    const shares = new EngineShares();
+    for (const owner of ['steady', 'gone']) shares.enter(owner);
+    shares.leave('gone');
+    shares.charge('gone', 300);
+    shares.enter('gone');
+    expect([shares.of('steady'), shares.of('gone')]).toEqual([0, 300]);
+  });
+
+  it('keeps what an owner has had while it waits to begin', () => {
+    const shares = new EngineShares();
+    for (const owner of ['one', 'two']) shares.enter(owner);
+    shares.charge('one', 500);
+    shares.leave('one', true);
+    shares.charge('two', 900);
+    shares.enter('one');
+    // As a newcomer would, it begins level with those who draw.
+    expect(shares.of('one')).toBe(900);
+  });
+
   it('does not let an owner begin anew who comes and goes while others draw', () => {
     const shares = new EngineShares();
     for (const owner of ['steady', 'often']) shares.enter(owner);

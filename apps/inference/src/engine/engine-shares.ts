@@ -1,54 +1,92 @@
 /**
- * How much time of the engine each owner has had, so that the one who has had less goes first. An owner who begins to
- * draw counts as having had as much as the drawing owner who has had least: idle time earns nothing. One who comes back
- * soon keeps what it had, if that is more, so that an owner of many short drawings does not begin anew with each.
+ * How much time of the engine each owner has had, so that the one who has had less goes first: also for what failed,
+ * was given up, or never began. An owner who comes counts as having had as much as the drawing owner who has had least:
+ * idle time earns nothing. One who comes back soon keeps what it had, if that is more, so that an owner of many short
+ * drawings does not begin anew with each.
  * Source: start-time fair queuing (Goyal, Vin, Cheng 1996). There who is ahead waits for every newcomer; here it waits
  * for as much of their time as it is ahead at most, because what they have while it waits is taken off its lead.
  */
 export class EngineShares {
   private readonly ms = new Map<string, number>();
-  /** Those who draw, each with the number of the charge before which it began. */
-  private readonly drawing = new Map<string, number>();
+  /** Owners with something that waits to begin, or is drawn, each with the number of the charge before which it came. */
+  private readonly present = new Map<string, number>();
+  private readonly drawing = new Set<string>();
   /** The number of each owner's last charge. */
   private readonly served = new Map<string, number>();
   private charges = 0;
+  private chargedMs = 0;
 
+  /** @param now milliseconds of a clock that never goes back */
+  constructor(private readonly now: () => number = () => performance.now()) {}
+
+  /** One who has had nothing of late counts as a newcomer. */
   of(owner: string): number {
-    return this.ms.get(owner) ?? 0;
+    return this.ms.get(owner) ?? this.least;
   }
 
-  /** An owner who is drawing already goes on from what it has had. */
+  /** An owner has something that waits to begin. */
+  wait(owner: string): void {
+    if (!this.present.has(owner)) this.come(owner);
+  }
+
+  /** An owner begins to draw. One who is drawing already goes on from what it has had. */
   enter(owner: string): void {
     if (this.drawing.has(owner)) return;
-    this.ms.set(owner, Math.max(this.of(owner), this.least));
-    this.drawing.set(owner, this.charges);
+    this.come(owner);
+    this.drawing.add(owner);
   }
 
   charge(owner: string, ms: number): void {
-    const had = this.ms.get(owner);
-    if (had === undefined) return;
-    this.ms.set(owner, had + ms);
+    this.chargedMs += ms;
+    const had = this.of(owner) + ms;
+    this.ms.set(owner, had);
     this.served.set(owner, ++this.charges);
-    const began = this.drawing.get(owner) ?? 0;
-    for (const other of this.drawing.keys()) {
-      const hasWaited = other !== owner && (this.served.get(other) ?? 0) <= began;
-      if (hasWaited) this.ms.set(other, Math.max(Math.min(this.of(other), had + ms), this.of(other) - ms));
+    const came = this.present.get(owner) ?? -1;
+    for (const other of this.present.keys()) {
+      const hasWaited = other !== owner && (this.served.get(other) ?? 0) <= came;
+      if (hasWaited) this.ms.set(other, Math.max(Math.min(this.of(other), had), this.of(other) - ms));
+    }
+    this.forget();
+  }
+
+  /**
+   * Does work that goes on between the calls of the device, and charges what passes until it ends or fails, but for what is
+   * charged for anything else meanwhile.
+   */
+  async chargeFor<T>(owner: string, work: () => Promise<T>): Promise<T> {
+    const [startedAt, chargedBefore] = [this.now(), this.chargedMs];
+    try {
+      return await work();
+    } finally {
+      this.charge(owner, Math.max(0, this.now() - startedAt - (this.chargedMs - chargedBefore)));
     }
   }
 
-  leave(owner: string): void {
+  /** An owner draws nothing any more. @param waits whether it has something that waits to begin */
+  leave(owner: string, waits = false): void {
     this.drawing.delete(owner);
+    if (!waits) this.present.delete(owner);
+    this.forget();
+  }
+
+  private come(owner: string): void {
+    this.ms.set(owner, Math.max(this.of(owner), this.least));
+    this.present.set(owner, this.charges);
+  }
+
+  /** Who is gone, and has had no more than the others, would start level with them in any case. */
+  private forget(): void {
     const { least } = this;
-    // Who has had no more than those who draw would start level with them in any case.
-    for (const [other, ms] of this.ms)
-      if (!this.drawing.has(other) && (this.drawing.size === 0 || ms <= least)) {
-        this.ms.delete(other);
-        this.served.delete(other);
+    for (const [owner, ms] of this.ms)
+      if (!this.present.has(owner) && (this.present.size === 0 || ms <= least)) {
+        this.ms.delete(owner);
+        this.served.delete(owner);
       }
   }
 
-  /** What the drawing owner with the least has had. */
+  /** What the owner with the least has had: of those who draw, else of those who wait; 0 if there is nobody. */
   private get least(): number {
-    return this.drawing.size === 0 ? 0 : Math.min(...[...this.drawing.keys()].map((owner) => this.of(owner)));
+    const owners = [...(this.drawing.size > 0 ? this.drawing : this.present.keys())];
+    return owners.length === 0 ? 0 : Math.min(...owners.map((owner) => this.ms.get(owner)!));
   }
 }

@@ -8,7 +8,6 @@ import type { LoadingOptions } from './model-loading';
 import { loadUpscaler } from './model-loading';
 import type { ModelRegistry } from './model-registry';
 import type { OneAtATime } from './one-at-a-time';
-import { notAhead } from './turn';
 import type { WorkClocks } from './work-clock';
 
 /** A drawing whose pictures are decoded, and how many of them are enlarged. */
@@ -30,9 +29,8 @@ export interface EnlargingHost {
   clocks: Pick<WorkClocks, 'others'>;
   /** Whether anything is being drawn. */
   isDrawing: () => boolean;
-  /** Drawings that have something to draw, each with its owner, and what a row of a call takes: by these a tile waits for its turn. */
+  /** Drawings that have something to draw, each with its owner: by these a tile waits for its turn. */
   waiting: () => readonly { owner: string }[];
-  rowMs: () => number;
   report: (message: EngineMessage) => void;
   /** An owner has one drawing less here. */
   left: (owner: string) => void;
@@ -146,7 +144,8 @@ export class Enlarging {
         ),
       );
     };
-    const upscaler = await piece(() => loadUpscaler(registry, source, this.options));
+    const load = () => loadUpscaler(registry, source, this.options);
+    const upscaler = await piece(() => shares.chargeFor(drawing.owner, load));
     const original = pictures[index];
     const picture = await upscaler.enlarge(original, source.maxLongEdge, tile);
     entry.enlarged++;
@@ -154,21 +153,21 @@ export class Enlarging {
   }
 
   /**
-   * Waits while each owner of what is enlarged is ahead of one who has something to draw: while a picture is enlarged, those of the
-   * others wait for it, so it goes on for whoever of them has had least. It waits for no more than twice as long as it would with
-   * equal shares, because owners who keep coming begin level with those who have had least.
+   * Waits while each owner of what is enlarged has had more than one who has something to draw: while a picture is enlarged, those of
+   * the others wait for it, so it goes on for whoever of them has had least. A tile may take longer than a whole drawing, so none is
+   * let go ahead, as steps are: beside a drawing go as many as have its time, and one. It waits for no more than twice as long as it
+   * would with equal shares, because owners who keep coming begin level with those who have had least.
    */
   private async turnOf(entry: Entry): Promise<void> {
-    const { waiting, shares, rowMs } = this.host;
+    const { waiting, shares } = this.host;
     const startedAt = performance.now();
     const isHeld = (): boolean => {
       const [least, drawn] = [this.next(), waiting()];
       if (this.isClosed || !least || !this.entries.includes(entry)) return false;
-      const { owner } = least.drawing;
-      const entitled = notAhead([...drawn, { owner }], { engineMs: (each) => shares.of(each), rowMs: rowMs() });
-      if (entitled.some((each) => each.owner === owner)) return false;
-      const owners = new Set(drawn.map((each) => each.owner)).size;
-      return performance.now() - startedAt < 2 * owners * this.tileMs;
+      const owners = new Set(drawn.map(({ owner }) => owner));
+      const had = shares.of(least.drawing.owner);
+      if ([...owners].every((owner) => had <= shares.of(owner))) return false;
+      return performance.now() - startedAt < 2 * owners.size * this.tileMs;
     };
     while (isHeld()) await this.turn();
   }

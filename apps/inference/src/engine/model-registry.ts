@@ -27,6 +27,9 @@ interface Loaded {
 /**
  * The loaded models of one device. Loads on first use and keeps what fits into a budget. The least recently used go first, but none
  * that is in use; a model is loaded, however large, if nothing else is in the way. One call waits for the other.
+ *
+ * The budget bounds what all owners have loaded. One who has many models loaded takes the place of others' idle ones, and is
+ * charged for each load (`admission.ts`): theirs are loaded again before its next ones.
  */
 export class ModelRegistry {
   /** In order of use, because a map keeps insertion order. */

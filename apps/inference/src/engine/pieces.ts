@@ -56,26 +56,30 @@ export class Pieces {
     const rows = trajectories.reduce((sum, trajectory) => sum + trajectory.rows, 0);
     const { kind } = firstPictures[0];
     let time: DeviceTime | undefined;
+    let engineMs = 0;
+    // Each owner has its rows' part of a call, also of one that fails.
+    const charge = (took: DeviceTime): void => {
+      time = took;
+      engineMs = took.ms * shareOf(lane);
+      for (const { candidate, pictures } of turn) shares.charge(candidate.owner, (engineMs * rowsOf(pictures)) / rows);
+    };
     try {
       await this.underWay(turn, async () => {
         await this.reserve(first, rows, lane);
         const call = () => rendererOf(first, lane).step(trajectories);
-        await clocks.unet.during(call, (took) => (time = took));
+        await clocks.unet.during(call, charge);
       });
     } catch (error) {
       return this.stepFailed(turn, rows, asOutOfMemory(error), lane);
     }
-    const { ms: deviceMs, passedMs: stepMs, isShared } = time!;
-    const engineMs = deviceMs * shareOf(lane);
+    const { passedMs: stepMs, isShared } = time!;
     callTimes.note(timesKind(kind, lane), rows, engineMs, isShared);
     this.host.rowLimits.noteCall(kind);
     // Alone each may go well where all together do not.
     if (turn.length > 1 && rows >= (this.unexplained.get(kind) ?? Infinity)) this.unexplained.delete(kind);
     for (const { candidate, pictures } of turn) {
-      const ms = (engineMs * pictures.reduce((sum, picture) => sum + picture.rows, 0)) / rows;
-      candidate.computeMs += ms;
+      candidate.computeMs += (engineMs * rowsOf(pictures)) / rows;
       candidate.isSuspect = false;
-      shares.charge(candidate.owner, ms);
     }
     this.notePassedOver(turn.map(({ candidate }) => candidate));
     report({ type: 'stepped', drawings: turn.length, pictures: trajectories.length, rows, stepMs, engineMs });
@@ -92,11 +96,15 @@ export class Pieces {
       if (!this.isDrawn(drawing)) return;
       let engineMs = 0;
       const call = () => rendererOf(drawing, lane).decode(trajectory);
-      const picture = await clocks.others.during(call, ({ ms }) => (engineMs = ms * shareOf(lane)), cancel);
+      // Also where it fails, and where nobody wants it any more.
+      const charge = ({ ms }: DeviceTime): void => {
+        engineMs = ms * shareOf(lane);
+        shares.charge(drawing.owner, engineMs);
+      };
+      const picture = await clocks.others.during(call, charge, cancel);
       if (!this.isDrawn(drawing)) return;
       drawing.computeMs += engineMs;
       callTimes.noteDecoding(engineMs);
-      shares.charge(drawing.owner, engineMs);
       this.notePassedOver([drawing]);
       const next = drawing.took(trajectory, picture);
       if (!upscaler)
@@ -199,6 +207,8 @@ export class Pieces {
       }
   }
 }
+
+const rowsOf = (pictures: DrawingTurn['pictures']): number => pictures.reduce((sum, { rows }) => sum + rows, 0);
 
 const isSpoilt = ({ trajectories }: DrawingInProgress): boolean => trajectories.some((each) => each.isSpoilt);
 

@@ -11,8 +11,8 @@ export class UpscalerError extends Error {
   override readonly name = 'UpscalerError';
 }
 
-/** Begins a call of the model. */
-type PerTile = <T>(call: () => Promise<T>) => Promise<T>;
+/** Does what a tile takes: a call of the model, and what is computed before and after it. */
+type PerTile = (work: () => Promise<void>) => Promise<void>;
 
 const notOnePicture = 'it does not take one picture and give one.';
 
@@ -62,7 +62,7 @@ export class TiledUpscaler {
 
   /**
    * Enlarges as often as the long edge stays within `maxLongEdge`; the same picture if that is never.
-   * @param perTile begins each call of the model, when it may; what it throws ends the enlarging
+   * @param perTile does each tile's work, when it may; what it throws ends the enlarging
    */
   async enlarge(picture: RgbPicture, maxLongEdge: number, perTile: PerTile): Promise<RgbPicture> {
     let enlarged = picture;
@@ -82,18 +82,15 @@ export class TiledUpscaler {
     // Sums of weighted tiles of the current row; the part that overlaps the next row is carried over.
     const band = new Float32Array(bandHeight * width * 3);
     for (const [index, row] of rows.entries()) {
-      for (const column of columns) {
-        const planes = cutTile(picture, column.start, row.start, tile);
-        const { data: enlarged } = await perTile(() => run(this.session, planes, tile));
-        addTile(band, width, enlarged, tile.width * scale, tile.height * scale, column, row);
-      }
       const begin = row.start * scale;
       const end = index + 1 < rows.length ? rows[index + 1].start * scale : height;
-      const finished = (end - begin) * width * 3;
-      const target = data.subarray(begin * width * 3, end * width * 3);
-      for (let i = 0; i < finished; i++) target[i] = Math.min(255, Math.max(0, Math.round(band[i] * 255)));
-      band.copyWithin(0, finished);
-      band.fill(0, band.length - finished);
+      for (const column of columns)
+        await perTile(async () => {
+          const planes = cutTile(picture, column.start, row.start, tile);
+          const { data: enlarged } = await run(this.session, planes, tile);
+          addTile(band, width, enlarged, tile.width * scale, tile.height * scale, column, row);
+          if (column === columns.at(-1)) takeFinished(band, data.subarray(begin * width * 3, end * width * 3));
+        });
     }
     return { width, height, data };
   }
@@ -153,6 +150,14 @@ function cutTile(
     }
   }
   return planes;
+}
+
+/** Moves the first rows of the band, which no other tile adds to, into the picture. */
+function takeFinished(band: Float32Array, target: Uint8Array): void {
+  const { length } = target;
+  for (let i = 0; i < length; i++) target[i] = Math.min(255, Math.max(0, Math.round(band[i] * 255)));
+  band.copyWithin(0, length);
+  band.fill(0, band.length - length);
 }
 
 /** Adds an enlarged tile to the band, each pixel multiplied by the weights of its column and its row. */

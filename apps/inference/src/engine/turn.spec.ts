@@ -106,8 +106,8 @@ describe(chooseTurn.name, () => {
 
   it('lets an owner wait who has had more of the engine’s time, until the others have caught up', () => {
     const greedy = many(8, 20).map((each) => ({ ...each, owner: 'greedy' }));
-    expect(turnOf([...greedy, drawing('modest', 30)], { greedy: 601 })).toEqual(['modestx1']);
-    expect(turnOf([...greedy, drawing('modest', 30)], { greedy: 599 })).toHaveLength(8);
+    expect(turnOf([...greedy, drawing('modest', 100)], { greedy: 601 })).toEqual(['modestx1']);
+    expect(turnOf([...greedy, drawing('modest', 100)], { greedy: 599 })).toHaveLength(8);
   });
 
   it('draws alone whoever shared a call that failed', () => {
@@ -123,6 +123,38 @@ describe(notAhead.name, () => {
     expect(notAhead([greedy, modest], had(601))).toEqual([modest]);
     expect(notAhead([greedy, modest], had(599))).toEqual([greedy, modest]);
     expect(notAhead([greedy], had(601))).toEqual([greedy]);
+  });
+
+  it('leaves out an owner who has had more than the whole of a short drawing of another takes', () => {
+    const [greedy, modest] = [
+      { owner: 'greedy', totalWork: 60 },
+      { owner: 'modest', totalWork: 20 },
+    ];
+    const had = (ms: number) => ({ engineMs: (owner: string) => (owner === 'greedy' ? ms : 0), rowMs });
+    expect(notAhead([greedy, modest, { ...modest, totalWork: 500 }], had(101))).toEqual([
+      modest,
+      { ...modest, totalWork: 500 },
+    ]);
+    expect(notAhead([greedy, modest], had(99))).toEqual([greedy, modest]);
+    // However short the drawings of the owner who is ahead are.
+    expect(notAhead([{ ...greedy, totalWork: 1 }, modest], had(99))).toHaveLength(2);
+  });
+
+  it('lets a short drawing take twice as many rows as alone, and a call, beside any number of another owner’s', () => {
+    const greedy = many(20, 20, { owner: 'greedy' });
+    const had: Record<string, number> = { greedy: 0, short: 0 };
+    let [rowsLeft, rowsInAll] = [20, 0];
+    while (rowsLeft > 0) {
+      const short = drawing('short', rowsLeft / 2, { totalWork: 20 });
+      const inTurn = notAhead([...greedy, short], { engineMs: (owner) => had[owner], rowMs });
+      const facts = { decodeRows: 0, maxRows: () => 16, isSharingSooner: () => false };
+      for (const { candidate, pictures } of chooseTurn(inOrder(inTurn, facts), facts)) {
+        had[candidate.owner] += 2 * pictures.length * rowMs;
+        rowsInAll += 2 * pictures.length;
+        if (candidate === short) rowsLeft -= 2;
+      }
+    }
+    expect(rowsInAll).toBeLessThanOrEqual(2 * 20 + 16);
   });
 });
 

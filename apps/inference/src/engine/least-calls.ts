@@ -1,0 +1,21 @@
+import type { CallBytes } from './arena';
+import type { DrawCommand } from './drawing-in-progress';
+import type { LoadedModel } from './loaded-model';
+import type { DrawingModelSpec } from './model-loading';
+import { bytesPerRow, decodeBytes, encodeBytes } from './picture-memory';
+
+/** What the memory of a model's calls depends on. */
+type CallNeeds = Parameters<typeof encodeBytes>[0] & Pick<DrawingModelSpec, 'rowsOfTexts'>;
+
+export function needsOf({ pipeline }: LoadedModel): CallNeeds {
+  return { ...pipeline.facts, rowsOfTexts: (texts) => pipeline.rowsOfTexts(texts) };
+}
+
+/** The least that a request is drawn with: all its texts at once, then one picture at a time, with guidance. */
+export function leastCalls(needs: CallNeeds, request: DrawCommand['request']): Required<Omit<CallBytes, 'upscaler'>> {
+  return {
+    textEncoder: encodeBytes(needs, needs.rowsOfTexts(request)),
+    unet: 2 * bytesPerRow(needs, request),
+    vaeDecoder: decodeBytes(needs, request),
+  };
+}
