@@ -227,7 +227,7 @@ export class Admission {
       if (isAborted(command)) throw new AbortError();
       this.host.isMerging(command);
     };
-    const options = { ...this.options, signal: { throwIfAborted } };
+    const options = { ...this.options, owner: command.owner, signal: { throwIfAborted } };
     return this.host.shares.chargeFor(command.owner, () => describePipeline(command.model, options));
   }
 }

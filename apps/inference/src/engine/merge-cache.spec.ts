@@ -71,6 +71,49 @@ describe('pruneMerged', () => {
   });
 });
 
+describe('merges of several owners', () => {
+  /** A merge of 1,000 bytes, used so many minutes ago. */
+  const merge = async (owner: string, variant: string, minutesAgo: number): Promise<string> => {
+    const key = { kind: 'lora', baseHash: 'base', weightsHash: owner, variant } as const;
+    const build = async (own: string) => {
+      await writeFile(join(own, 'model.onnx'), Buffer.alloc(1000));
+      return 1;
+    };
+    const merged = await cachedMerge(folder, key, build, owner);
+    const then = Date.now() / 1000 - minutesAgo * 60;
+    await utimes(join(merged, 'merge.json'), then, then);
+    return basename(merged);
+  };
+
+  it('leaves those of another owner, however many one owner has made later, each with another scale', async () => {
+    const old = [await merge('modest', '1', 600), await merge('modest', '0.5', 500)];
+    const many: string[] = [];
+    for (let scale = 1; scale <= 20; scale++) many.push(await merge('greedy', `${scale}`, 100 - scale));
+    await pruneMerged(folder, 6_500);
+    const left = await readdir(folder);
+    expect(left).toEqual(expect.arrayContaining(old));
+    // What the other leaves, those used last.
+    expect(left.filter((name) => many.includes(name)).sort()).toEqual(many.slice(-4).sort());
+  });
+
+  it('leaves an owner more than half where nobody else needs it', async () => {
+    const many: string[] = [];
+    for (let scale = 1; scale <= 20; scale++) many.push(await merge('only', `${scale}`, 100 - scale));
+    await pruneMerged(folder, 6_500);
+    expect((await readdir(folder)).sort()).toEqual(many.slice(-6).sort());
+  });
+
+  it('need at most twice the bytes, and what was used in the last minute', async () => {
+    const recent: string[] = [];
+    for (let scale = 1; scale <= 20; scale++) recent.push(await merge('greedy', `${scale}`, 9 - scale / 3));
+    const justNow = [await merge('greedy', '21', 0.5), await merge('greedy', '22', 0)];
+    await pruneMerged(folder, 3_500);
+    const left = await readdir(folder);
+    expect(left).toEqual(expect.arrayContaining(justNow));
+    expect(left.length).toBeLessThanOrEqual(7);
+  });
+});
+
 describe('copies of bases on another device', () => {
   let base: string;
   beforeEach(async () => {

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { copyFile, link, mkdir, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { copyFile, link, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 /** The identity of a merged model on disk. Hashes may have any form; `variant` is the scale or the token. */
@@ -14,7 +14,7 @@ export interface MergeKey {
 /** Fills an empty folder with a merged model. @returns how many weights it changed */
 type Build = (folder: string) => Promise<number>;
 
-/** The file that marks a merged folder as complete. Its modification time is the folder's last use. */
+/** The file that marks a merged folder as complete, and names its owner. Its modification time is the folder's last use. */
 const MERGE_RECORD = 'merge.json';
 /** Folder for copies of base files on another device, shared by all merges. */
 const COPIES = 'bases';
@@ -38,11 +38,13 @@ const running = new Map<string, Promise<void>>();
 /**
  * The folder of a merge, built if it is not in the cache. It is built under another name and renamed when complete, so
  * that a process that dies leaves no half of it; if two processes build the same one, the first is kept.
+ * @param owner for whom it is built; it counts as theirs, whoever uses it
  */
-export async function cachedMerge(cacheDir: string, key: MergeKey, build: Build): Promise<string> {
+export async function cachedMerge(cacheDir: string, key: MergeKey, build: Build, owner = ''): Promise<string> {
   const name = `${key.kind}-${short(key.weightsHash)}-${short(`${key.baseHash}\n${key.variant}`)}`;
   const folder = join(cacheDir, name);
-  const merge = running.get(folder) ?? findOrBuild(cacheDir, folder, build).finally(() => running.delete(folder));
+  const merge =
+    running.get(folder) ?? findOrBuild(cacheDir, folder, build, owner).finally(() => running.delete(folder));
   running.set(folder, merge);
   await merge;
   return folder;
@@ -56,26 +58,59 @@ export const mergesIn = (cacheDir: string): string => join(cacheDir, 'finetunes'
  * `maxBytes`: themselves and the copies of their bases, without files linked from a base; then the copies that no merge
  * links to any more. A merge that was used within the last minutes is kept, because it may be about to be loaded; one
  * that is loaded needs its files no longer. Beyond twice `maxBytes` only those of the last minute are, so that nobody
- * fills the disk by having many made.
+ * fills the disk by having many made: an engine merges one at a time, so these are as many as it makes in a minute.
+ *
+ * What an owner has beyond half of `maxBytes` goes before anything of another's, the least recently used first. So an
+ * owner who has merges made without end, each with another scale, takes no more than the room that the others leave,
+ * and evicts nothing of those who together need less than half.
  */
 export async function pruneMerged(cacheDir: string, maxBytes: number): Promise<void> {
   await removeAbandoned(cacheDir);
-  const merges: { folder: string; usedMs: number }[] = [];
-  for (const name of await list(cacheDir)) {
-    const folder = join(cacheDir, name);
-    const record = await stat(join(folder, MERGE_RECORD)).catch(() => undefined);
-    if (record) merges.push({ folder, usedMs: record.mtimeMs });
-  }
-  merges.sort((a, b) => b.usedMs - a.usedMs);
-  const copies = new Set((await copiesIn(cacheDir)).map(({ ino }) => ino));
   let total = 0;
-  for (const { folder, usedMs } of merges) {
+  for (const { folder, usedMs, bytes } of await byWorth(cacheDir, maxBytes / 2)) {
     const unusedMs = Date.now() - usedMs;
-    if (unusedMs <= UNUSED_MS) total += await ownBytes(folder, copies);
+    if (unusedMs <= UNUSED_MS) total += bytes;
     const keptMs = total > 2 * maxBytes ? LOADING_MS : IN_USE_MS;
     if (unusedMs > UNUSED_MS || (total > maxBytes && unusedMs > keptMs)) await discard(cacheDir, folder);
   }
   for (const { path, nlink } of await copiesIn(cacheDir)) if (nlink === 1) await rm(path, { force: true });
+}
+
+interface Merge {
+  folder: string;
+  owner: string;
+  usedMs: number;
+  bytes: number;
+}
+
+/** All merges, the last used first; those with which an owner has more than so many bytes are behind the others. */
+async function byWorth(cacheDir: string, bytesOfOwner: number): Promise<Merge[]> {
+  const copies = new Set((await copiesIn(cacheDir)).map(({ ino }) => ino));
+  const found: Omit<Merge, 'bytes'>[] = [];
+  for (const name of await list(cacheDir)) {
+    const folder = join(cacheDir, name);
+    const record = await stat(join(folder, MERGE_RECORD)).catch(() => undefined);
+    if (record) found.push({ folder, owner: await ownerOf(folder), usedMs: record.mtimeMs });
+  }
+  found.sort((a, b) => b.usedMs - a.usedMs);
+  const bytesOf = new Map<string, number>();
+  const [within, beyond]: [Merge[], Merge[]] = [[], []];
+  for (const merge of found) {
+    const bytes = await ownBytes(merge.folder, copies);
+    const all = (bytesOf.get(merge.owner) ?? 0) + bytes;
+    bytesOf.set(merge.owner, all);
+    (all <= bytesOfOwner ? within : beyond).push({ ...merge, bytes });
+  }
+  return [...within, ...beyond];
+}
+
+/** The owner that a merge counts for; '' for one of an earlier version. */
+async function ownerOf(folder: string): Promise<string> {
+  try {
+    return (JSON.parse(await readFile(join(folder, MERGE_RECORD), 'utf8')) as { owner?: string }).owner ?? '';
+  } catch {
+    return '';
+  }
 }
 
 /** Places a base file that cannot be linked: it is copied into the cache once, and linked from there. */
@@ -132,7 +167,7 @@ async function ownBytes(folder: string, copies: Set<number>): Promise<number> {
   return bytes;
 }
 
-async function findOrBuild(cacheDir: string, folder: string, build: Build): Promise<void> {
+async function findOrBuild(cacheDir: string, folder: string, build: Build, owner: string): Promise<void> {
   if (await isComplete(folder)) return;
   await removeAbandoned(cacheDir);
   const temporary = temporaryIn(cacheDir);
@@ -142,7 +177,7 @@ async function findOrBuild(cacheDir: string, folder: string, build: Build): Prom
     const record = join(temporary, MERGE_RECORD);
     // A base may have a file with this name, which would be overwritten through its link.
     await rm(record, { force: true });
-    await writeFile(record, JSON.stringify({ merged }), { flag: 'wx', flush: true });
+    await writeFile(record, JSON.stringify({ merged, owner }), { flag: 'wx', flush: true });
     await rename(temporary, folder);
   } catch (error) {
     await rm(temporary, { recursive: true, force: true });

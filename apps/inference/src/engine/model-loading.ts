@@ -30,6 +30,8 @@ export interface LoadingOptions {
   lanes?: Lanes;
   /** Where text encoders, VAE decoders and upscalers are loaded in place of the engine's own thread. */
   side?: Pick<SideThread, 'open' | 'openFile'>;
+  /** Whose a Fine-Tune's merge is. */
+  owner?: string;
   /** Ends loading and merging at the next part. */
   signal?: Pick<AbortSignal, 'throwIfAborted'>;
 }
@@ -44,10 +46,10 @@ export interface DrawingModelSpec extends ModelSpec<LoadedModel> {
 /** How a model is loaded, a Fine-Tune's weights merged in. @throws what the diffusion library throws of folders and weights */
 export async function describePipeline(
   source: DrawnModel,
-  { cacheDir, mergedCacheBytes, lanes, side, ...options }: LoadingOptions,
+  { cacheDir, mergedCacheBytes, lanes, side, owner, ...options }: LoadingOptions,
 ): Promise<DrawingModelSpec> {
   const merges = mergesIn(cacheDir);
-  const folder = await mergedModel(source, merges, options.signal);
+  const folder = await mergedModel(source, merges, { owner, signal: options.signal });
   // What cannot be removed now is tried again after the next merge; it is no reason not to draw.
   if (source.weights && mergedCacheBytes !== undefined)
     await pruneMerged(merges, mergedCacheBytes).catch(() => undefined);
