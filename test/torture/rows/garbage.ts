@@ -21,9 +21,7 @@ export const garbage: Row = {
   async run(site, size) {
     const requests = size === 'long' ? 10_000 : 400;
     // Retained memory counts, not what has not been collected yet.
-    const api = await site.startApi({
-      nodeOptions: ['--expose-gc', '--require', join(root, 'test', 'torture', 'collect.cjs')],
-    });
+    const api = await site.startApi({ nodeOptions: ['--require', join(root, 'test', 'torture', 'collect.cjs')] });
     const caller = await site.newCaller(api);
     const { port } = new URL(api.url);
     const durationsMs: number[] = [];

@@ -67,11 +67,7 @@ export function neighbourRow({ name, title, env = {}, sandbox, before, prepare }
     async run(site, size) {
       const skipped = await before?.(site);
       if (skipped) return audit(site, { skipped });
-      const api = await site.startService(env, [
-        '--expose-gc',
-        '--require',
-        join(root, 'test', 'torture', 'collect.cjs'),
-      ]);
+      const api = await site.startService(env, ['--require', join(root, 'test', 'torture', 'collect.cjs')]);
       const hostileCaller = await site.newCaller(api, { sandbox });
       const second = await site.newCaller(api);
       const first = new FirstKey(api.url, hostileCaller, site.ledger);
