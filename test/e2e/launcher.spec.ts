@@ -205,7 +205,7 @@ describe('npm start', () => {
     // The last test, because it ends the service. The torture test sends SIGTERM.
     it('leaves no process behind when it is interrupted, and has logged neither the key nor the code', async () => {
       await expect(launcher.end('SIGINT')).resolves.toBe(0);
-      expect(processesOf(folder)).toEqual([]);
+      await untilNobodyIsLeft(folder);
       const logs = readdirSync(join(dataDir, 'logs'));
       expect(logs).toEqual(expect.arrayContaining(['api.log', 'inference.log', 'postgres.log']));
       const code = signInCode();
