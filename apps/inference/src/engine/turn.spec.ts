@@ -125,23 +125,24 @@ describe(notAhead.name, () => {
     expect(notAhead([greedy], had(601))).toEqual([greedy]);
   });
 
-  it('leaves out an owner who has had more than the whole of a short drawing of another takes', () => {
+  it('leaves out an owner who has had more than what a drawing of another still needs takes', () => {
     const [greedy, modest] = [
-      { owner: 'greedy', totalWork: 60 },
-      { owner: 'modest', totalWork: 20 },
+      { owner: 'greedy', remainingWork: 60 },
+      { owner: 'modest', remainingWork: 20 },
     ];
     const had = (ms: number) => ({ engineMs: (owner: string) => (owner === 'greedy' ? ms : 0), rowMs });
-    expect(notAhead([greedy, modest, { ...modest, totalWork: 500 }], had(101))).toEqual([
+    expect(notAhead([greedy, modest, { ...modest, remainingWork: 500 }], had(101))).toEqual([
       modest,
-      { ...modest, totalWork: 500 },
+      { ...modest, remainingWork: 500 },
     ]);
     expect(notAhead([greedy, modest], had(99))).toEqual([greedy, modest]);
     // However short the drawings of the owner who is ahead are.
-    expect(notAhead([{ ...greedy, totalWork: 1 }, modest], had(99))).toHaveLength(2);
+    expect(notAhead([{ ...greedy, remainingWork: 1 }, modest], had(99))).toHaveLength(2);
   });
 
   it('lets a short drawing take twice as many rows as alone, and a call, beside any number of another owner’s', () => {
-    const greedy = many(20, 20, { owner: 'greedy' });
+    // So short that each goes before the other.
+    const greedy = many(20, 1, { owner: 'greedy' });
     const had: Record<string, number> = { greedy: 0, short: 0 };
     let [rowsLeft, rowsInAll] = [20, 0];
     while (rowsLeft > 0) {

@@ -29,8 +29,8 @@ export interface Turn<C extends Candidate> {
 
 /**
  * An owner waits once it is ahead of another who has something to draw by the time of this many rows, or of as many as
- * the shortest drawing of the other has in all. With fewer rows the owners' pictures would take turns at every step, and
- * all would end late; with these a picture is mostly finished first. They are three guided pictures of 20 steps, or two
+ * the other's drawing with least left still needs. With fewer rows the owners' pictures would take turns at every step,
+ * and all would end late; with these a picture is mostly finished first. They are three guided pictures of 20 steps, or two
  * of the 30 that are the default: two rows each step. So that a short drawing takes, beside any number of another
  * owner's, about twice as long as alone, it does not wait for more rows than its own.
  */
@@ -70,13 +70,13 @@ export interface TurnFacts extends DecodingFacts {
 }
 
 /** Those whose owner is not ahead of the others: at least one, if there is any. */
-export function notAhead<C extends { owner: string; totalWork?: number }>(
+export function notAhead<C extends { owner: string; remainingWork?: number }>(
   candidates: readonly C[],
   { engineMs, rowMs }: ShareFacts,
 ): C[] {
   const rows = new Map<string, number>();
-  for (const { owner, totalWork = aheadRows } of candidates)
-    rows.set(owner, Math.min(totalWork, rows.get(owner) ?? aheadRows));
+  for (const { owner, remainingWork = aheadRows } of candidates)
+    rows.set(owner, Math.min(remainingWork, rows.get(owner) ?? aheadRows));
   const most = (owner: string): number =>
     Math.min(
       ...[...rows].filter(([other]) => other !== owner).map(([other, ahead]) => engineMs(other) + ahead * rowMs),
