@@ -28,11 +28,11 @@ export interface Turn<C extends Candidate> {
 }
 
 /**
- * An owner waits once it is ahead of another who has something to draw by the time of this many rows, or of as many as
- * the other's drawing with least left still needs. With fewer rows the owners' pictures would take turns at every step,
- * and all would end late; with these a picture is mostly finished first. They are three guided pictures of 20 steps, or two
- * of the 30 that are the default: two rows each step. So that a short drawing takes, beside any number of another
- * owner's, about twice as long as alone, it does not wait for more rows than its own.
+ * An owner waits once it is ahead of another who has something to draw by the time of this many rows, or of as many
+ * as the other's drawing with least left still needs. With fewer rows the owners' pictures would take turns at every
+ * step, and all would end late; with these a picture is mostly finished first. They are three guided pictures of 20
+ * steps, or two of the 30 that are the default: two rows each step. So that a short drawing takes, beside any number
+ * of another owner's, about twice as long as alone, it does not wait for more rows than its own.
  */
 const aheadRows = 120;
 /** A drawing that this many calls of its owner have passed over is overdue: it is part of its owner's next call. */
