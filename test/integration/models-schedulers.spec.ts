@@ -71,6 +71,17 @@ describe('schedulers of models', () => {
     );
   });
 
+  it('are shown as the problem of a model whose own is not supported and that names no other', async () => {
+    const { body } = await api.request<{ name: string; problem: string | null }[]>('GET', '/v1/models', { key });
+    const problemOf = (model: string) => body.find(({ name }) => name === model)!.problem;
+    const untilNamed = (names: string) =>
+      `Requests and Prompts that name none are refused, until "scheduler" in its darkroom.json names ${names}`;
+    expect(problemOf('unknown')).toBe(
+      `Its own scheduler cannot draw: The scheduler class "FooScheduler" is not supported. ${untilNamed('any scheduler, such as ddim')}.`,
+    );
+    expect(problemOf('mended')).toBeNull();
+  });
+
   it('make a model broken where none can draw with its values', async () => {
     const { body } = await api.request<Record<string, unknown>[]>('GET', '/v1/models', { key });
     expect(body.find(({ name }) => name === 'broken')).toMatchObject({

@@ -2,11 +2,11 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { aspectRatios, fixedPixels, problemOfSize, ratiosFor } from '@app/domain';
 import type { InstalledModel } from '@app/model-store';
-import { workingSchedulers } from '@app/model-store';
+import { problemOfOwnScheduler } from '@app/model-store';
 
 /** What is to be known of a model that was installed, a sentence each; nothing of most. */
 export function notesOn(model: InstalledModel): string[] {
-  const { folder, fixed, defaults, schedulerProblems } = model;
+  const { folder, fixed } = model;
   const notes: string[] = [];
   const ratios = ratiosFor(fixed);
   const problem = problemOfSize(fixed);
@@ -19,10 +19,7 @@ export function notesOn(model: InstalledModel): string[] {
     notes.push(`Prompts longer than ${fixed.chunks * 75} tokens are refused: its U-Net was exported for that length.`);
   if (!existsSync(join(folder, 'vae_decoder', 'config.json')))
     notes.push('Its VAE has no config.json, so latents are scaled by 0.18215, as with Stable Diffusion 1.x and 2.x.');
-  const { own } = schedulerProblems;
-  if (own !== undefined && defaults.scheduler === undefined)
-    notes.push(
-      `Its own scheduler cannot draw: ${own} Requests and Prompts that name none are refused, until "scheduler" in its darkroom.json names ${workingSchedulers(model)}.`,
-    );
+  const problemOfScheduler = problemOfOwnScheduler(model);
+  if (problemOfScheduler !== undefined) notes.push(problemOfScheduler);
   return notes;
 }

@@ -112,7 +112,7 @@ function defineAdd(models: Command, { store, progress, watched, print }: Session
       if (json) return void print(JSON.stringify(model, undefined, 2));
       print(`${as} is installed from ${model.source}: ${formatBytes(model.bytes)}, hash ${shortHash(model.hash!)}.`);
       if (model.requiresCuda)
-        print('Its graphs are fused for CUDA: it needs a CUDA device, the CPU cannot draw with it.');
+        print('Its graphs are fused for CUDA: only a CUDA device can draw with it, neither the processor nor WebGPU.');
       if (untried !== undefined) print(untried);
       for (const note of notesOn(model)) print(note);
     });

@@ -1,7 +1,7 @@
 export { hashFile, shortHash } from './content-hash';
 export { formatBytes } from './model-disk';
 export type { ModelProgress } from './model-progress';
-export { workingSchedulers } from './working-schedulers';
+export { problemOfOwnScheduler, workingSchedulers } from './working-schedulers';
 export { ModelStore } from './model-store';
 export type { InstalledModel } from './model-store';
 export { defaultsRange, schedulerNames } from '@app/diffusion/files';

@@ -9,3 +9,12 @@ export function workingSchedulers({ schedulerProblems: { named } }: Pick<Install
   if (working.length === schedulerNames.length) return `any scheduler, such as ${working[0]}`;
   return working.length === 1 ? working[0] : `${working.slice(0, -1).join(', ')} or ${working.at(-1)}`;
 }
+
+/** Why requests that name no scheduler are refused for a model, and what its operator can do; undefined if they are not. */
+export function problemOfOwnScheduler(
+  model: Pick<InstalledModel, 'schedulerProblems' | 'defaults'>,
+): string | undefined {
+  const { own } = model.schedulerProblems;
+  if (own === undefined || model.defaults.scheduler !== undefined) return undefined;
+  return `Its own scheduler cannot draw: ${own} Requests and Prompts that name none are refused, until "scheduler" in its darkroom.json names ${workingSchedulers(model)}.`;
+}

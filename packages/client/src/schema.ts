@@ -970,12 +970,18 @@ export interface components {
             delete: string;
         };
         ModelDefaults: {
-            /** @example 7.5 */
+            /**
+             * @description From the model's darkroom.json, else 7.5.
+             * @example 7.5
+             */
             cfg: number;
-            /** @example 30 */
+            /**
+             * @description From the model's darkroom.json, else 30.
+             * @example 30
+             */
             steps: number;
             /**
-             * @description null for the model's own.
+             * @description From the model's darkroom.json; null for the model's own, which `scheduler` of the model names.
              * @example euler
              */
             scheduler: components["schemas"]["Scheduler"] | null;
@@ -1006,7 +1012,7 @@ export interface components {
             /** @example 1734000000 */
             bytes: number;
             defaults: components["schemas"]["ModelDefaults"];
-            /** @description Whether it can be drawn with on a GPU only. */
+            /** @description Whether only an NVIDIA GPU with CUDA can draw with it, because its graphs are fused for CUDA: neither the processor nor webgpu takes them. */
             requires_cuda: boolean;
             /**
              * @description Names of models that are not installed and that it draws for.
@@ -1014,7 +1020,7 @@ export interface components {
              */
             stands_in_for: string[];
             /**
-             * @description Why it cannot be drawn with.
+             * @description Why it cannot be drawn with, or why it is refused where a request names no scheduler; null where nothing is known against it.
              * @example null
              */
             problem: string | null;

@@ -141,7 +141,10 @@ async function replay(
   response: Response,
 ): Promise<unknown> {
   if (firstFingerprint !== fingerprint)
-    throw new UnprocessableError('IdempotencyKeyReused', 'This Idempotency-Key was used with another request.');
+    throw new UnprocessableError(
+      'IdempotencyKeyReused',
+      'This Idempotency-Key was used with another request: send this one with a new key.',
+    );
   const first = await manager.findOne(IdempotentReply, {
     select: { ownerId: true, body: true },
     where: { ownerId, key },

@@ -5,7 +5,15 @@ import type { ModelDto } from '@app/domain/http';
 import { CONFIG } from '@app/foundation';
 import { devicesFor, LiveWorkers, problemFor } from '@app/image-tasks';
 import type { InstalledModel } from '@app/model-store';
-import { demoModel, findServing, ModelStore, replacedByDemo, shortHash, weightsName } from '@app/model-store';
+import {
+  demoModel,
+  findServing,
+  ModelStore,
+  problemOfOwnScheduler,
+  replacedByDemo,
+  shortHash,
+  weightsName,
+} from '@app/model-store';
 import { JsonLogger } from '@app/observability';
 import type { OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
@@ -58,7 +66,12 @@ export class ModelsService implements OnApplicationBootstrap {
           defaults: { cfg: defaults.cfg, steps: defaults.steps, scheduler: null, ...model.defaults },
           requires_cuda: model.requiresCuda,
           stands_in_for: this.replacedBy(model.name, models),
-          problem: model.problem ?? problemFor(model, workers) ?? problemOfSize(model.fixed) ?? null,
+          problem:
+            model.problem ??
+            problemFor(model, workers) ??
+            problemOfSize(model.fixed) ??
+            problemOfOwnScheduler(model) ??
+            null,
         };
       }),
     );

@@ -45,14 +45,18 @@ export const errorMeanings: Readonly<Record<ErrorCode, string>> = {
   TooManyPrompts:
     'The request would make more Prompts, or carry more metadata, than one request or this key may. Send less at a time.',
   FineTuneStale: 'The base model was replaced since the weights were sent. Send them again.',
-  WeightsMissing: 'The change needs weights, and the Fine-Tune has none.',
-  ScaleUnsupported: 'A scale other than 1 is for a LoRA; a textual inversion has none.',
-  WeightsMalformed: 'The file is no whole safetensors file.',
-  WeightsDoNotFitModel: 'The weights were trained on another model.',
-  WeightsKindUnsupported: 'The file holds weights of a kind that cannot be merged; `detail` names it.',
-  WeightsTooComplex: 'Merging the weights would take more work than is allowed.',
+  WeightsMissing: 'The change needs weights, and the Fine-Tune has none. Send them first.',
+  ScaleUnsupported: 'A scale other than 1 is for a LoRA; a textual inversion has none. Leave it out.',
+  WeightsMalformed:
+    'The file is no whole safetensors file. Send it again, whole; another format has to be converted first.',
+  WeightsDoNotFitModel:
+    'The weights were trained on another model. Send them to a Fine-Tune whose `model` is that one, or one of its kind.',
+  WeightsKindUnsupported:
+    'The file holds weights of a kind that cannot be merged; `detail` names it. Export them as a LoRA.',
+  WeightsTooComplex: 'Merging the weights would take more work than is allowed. Reduce their rank.',
   StorageFull: 'The key has stored as much as it may. Delete pictures or weights, or ask for more room.',
-  IdempotencyKeyReused: 'The Idempotency-Key was used with another request. Use a new one.',
+  IdempotencyKeyReused:
+    'The Idempotency-Key was used with another request in the last 24 hours. Send this one with a new key; what the first was answered comes again only if it is repeated as it was.',
   WebhookAddressRefused: 'The webhook’s address is private. Only an operator can allow that.',
   GenerationFailed: 'The pictures could not be drawn; `detail` says why.',
   GenerationUnfinished: 'The pictures were not finished in time. They go on being drawn; ask for the Generation later.',

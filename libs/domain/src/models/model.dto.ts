@@ -4,17 +4,17 @@ import { schedulerNames } from '../common/schedulers';
 
 /** What a model is drawn with where a request does not say. */
 export class ModelDefaultsDto {
-  @ApiProperty({ type: Number, example: 7.5 })
+  @ApiProperty({ type: Number, description: "From the model's darkroom.json, else 7.5.", example: 7.5 })
   cfg: number;
 
-  @ApiProperty({ type: 'integer', example: 30 })
+  @ApiProperty({ type: 'integer', description: "From the model's darkroom.json, else 30.", example: 30 })
   steps: number;
 
   @ApiProperty({
     enum: [...schedulerNames],
     enumName: 'Scheduler',
     nullable: true,
-    description: "null for the model's own.",
+    description: "From the model's darkroom.json; null for the model's own, which `scheduler` of the model names.",
   })
   scheduler: SchedulerName | null;
 }
@@ -64,7 +64,11 @@ export class ModelDto {
   @ApiProperty({ type: ModelDefaultsDto })
   defaults: ModelDefaultsDto;
 
-  @ApiProperty({ type: Boolean, description: 'Whether it can be drawn with on a GPU only.' })
+  @ApiProperty({
+    type: Boolean,
+    description:
+      'Whether only an NVIDIA GPU with CUDA can draw with it, because its graphs are fused for CUDA: neither the processor nor webgpu takes them.',
+  })
   requires_cuda: boolean;
 
   @ApiProperty({
@@ -74,6 +78,11 @@ export class ModelDto {
   })
   stands_in_for: string[];
 
-  @ApiProperty({ type: String, nullable: true, description: 'Why it cannot be drawn with.' })
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    description:
+      'Why it cannot be drawn with, or why it is refused where a request names no scheduler; null where nothing is known against it.',
+  })
   problem: string | null;
 }
