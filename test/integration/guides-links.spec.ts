@@ -30,7 +30,7 @@ function anchorsOf(page: string): string[] {
   const text = readFileSync(join(root, page), 'utf8').replace(/^```[^]*?^```$/gm, '');
   const headings = [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
     heading
-      .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+      .replace(/\[([^\][]*)\]\([^)]*\)/g, '$1')
       .toLowerCase()
       .replace(/[^\p{L}\p{N} _-]/gu, '')
       .replaceAll(' ', '-'),
