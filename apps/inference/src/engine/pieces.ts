@@ -48,32 +48,36 @@ export class Pieces {
 
   constructor(private readonly host: PiecesHost) {}
 
-  /** @param lane by which; without one, by all threads */
-  async step(turn: readonly DrawingTurn[], lane?: number): Promise<void> {
+  /**
+   * Makes one call for these pictures, except those that are given up before it begins.
+   * @param lane by which; without one, by all threads
+   */
+  async step(asked: readonly DrawingTurn[], lane?: number): Promise<void> {
     const { callTimes, shares, clocks, report } = this.host;
-    const [{ candidate: first, pictures: firstPictures }] = turn;
-    const trajectories = turn.flatMap(({ pictures }) => pictures.map(({ trajectory }) => trajectory));
-    const rows = trajectories.reduce((sum, trajectory) => sum + trajectory.rows, 0);
-    const { kind } = firstPictures[0];
+    let turn = asked;
     let time: DeviceTime | undefined;
     let engineMs = 0;
     // Each owner has its rows' part of a call, also of one that fails.
     const charge = (took: DeviceTime): void => {
       time = took;
       engineMs = took.ms * shareOf(lane);
-      for (const { candidate, pictures } of turn) shares.charge(candidate.owner, (engineMs * rowsOf(pictures)) / rows);
+      for (const { candidate, pictures } of turn)
+        shares.charge(candidate.owner, (engineMs * rowsOf(pictures)) / rowsOfTurn(turn));
     };
     try {
-      await this.underWay(turn, async () => {
-        await this.reserve(first, rows, lane);
-        const call = () => rendererOf(first, lane).step(trajectories);
+      await this.underWay(asked, async () => {
+        await this.reserve(asked[0].candidate, rowsOfTurn(asked), lane);
+        turn = asked.filter(({ candidate }) => this.isDrawn(candidate));
+        if (turn.length === 0) return;
+        const call = () => rendererOf(turn[0].candidate, lane).step(trajectoriesOf(turn));
         await clocks.unet.during(call, charge);
       });
     } catch (error) {
-      return this.stepFailed(turn, rows, asOutOfMemory(error), lane);
+      return this.stepFailed(turn, rowsOfTurn(turn), asOutOfMemory(error), lane);
     }
-    const { passedMs: stepMs, isShared } = time!;
-    callTimes.note(timesKind(kind, lane), rows, engineMs, isShared);
+    if (!time) return;
+    const [rows, { kind }] = [rowsOfTurn(turn), turn[0].pictures[0]];
+    callTimes.note(timesKind(kind, lane), rows, engineMs, time.isShared);
     this.host.rowLimits.noteCall(kind);
     // Alone each may go well where all together do not.
     if (turn.length > 1 && rows >= (this.unexplained.get(kind) ?? Infinity)) this.unexplained.delete(kind);
@@ -82,7 +86,8 @@ export class Pieces {
       candidate.isSuspect = false;
     }
     this.notePassedOver(turn.map(({ candidate }) => candidate));
-    report({ type: 'stepped', drawings: turn.length, pictures: trajectories.length, rows, stepMs, engineMs });
+    const pictures = trajectoriesOf(turn).length;
+    report({ type: 'stepped', drawings: turn.length, pictures, rows, stepMs: time.passedMs, engineMs });
     this.tell(turn.map(({ candidate }) => candidate).filter((drawing) => this.isDrawn(drawing)));
   }
 
@@ -157,6 +162,8 @@ export class Pieces {
    * tried again.
    */
   private async stepFailed(turn: readonly DrawingTurn[], rows: number, error: unknown, lane?: number): Promise<void> {
+    // A model that nobody draws with may be released, and then its calls fail. That tells nothing of their rows.
+    if (!turn.some(({ candidate }) => this.isDrawn(candidate))) return;
     const [{ candidate: first, pictures }] = turn;
     const [{ kind, rows: rowsOfPicture }] = pictures;
     if (turn.some(({ candidate }) => isSpoilt(candidate))) return this.beginAnew(turn, error);
@@ -209,6 +216,12 @@ export class Pieces {
 }
 
 const rowsOf = (pictures: DrawingTurn['pictures']): number => pictures.reduce((sum, { rows }) => sum + rows, 0);
+
+const rowsOfTurn = (turn: readonly DrawingTurn[]): number =>
+  turn.reduce((sum, { pictures }) => sum + rowsOf(pictures), 0);
+
+const trajectoriesOf = (turn: readonly DrawingTurn[]): Trajectory[] =>
+  turn.flatMap(({ pictures }) => pictures.map(({ trajectory }) => trajectory));
 
 const isSpoilt = ({ trajectories }: DrawingInProgress): boolean => trajectories.some((each) => each.isSpoilt);
 
