@@ -58,7 +58,8 @@ describe('what is charged for', () => {
       isAlone: () => false,
       begun: ({ command }) => void ended.push(`${command.id} begun`),
       failed: ({ id }) => void ended.push(`${id} failed`),
-      isMerging: nothing,
+      throwIfClosed: nothing,
+      busy: nothing,
     });
     const settle = async (): Promise<void> => {
       while (admission.size > 0) {

@@ -11,6 +11,7 @@ import { wallClock } from './work-clock';
 const facts = { widths: modelWidths({ textEncoder: {}, unet: {}, vaeDecoder: {} }), scheduler: 'euler' };
 const size = { width: 64, height: 64 };
 const bytesOfDrawing = encodeBytes(facts, 2) + 2 * bytesPerRow(facts, size) + decodeBytes(facts, size);
+const noWeights = { kind: 'lora', file: 'no file', hash: '', scale: 1, token: '' } as const;
 const outOfMemory = (): Promise<Trajectory[]> => Promise.reject(new OutOfMemoryError('no memory'));
 
 /** A model without graphs, whose texts are encoded at once. */
@@ -29,13 +30,14 @@ class FakeModel {
 describe(Admission.name, () => {
   let drawn: DrawingInProgress[];
   let failures: string[];
+  let busy: number[];
   let released: string[];
   let shares: EngineShares;
   let registry: ModelRegistry;
   let admission: Admission;
 
   beforeEach(async () => {
-    [drawn, failures, released] = [[], [], []];
+    [drawn, failures, released, busy] = [[], [], [], []];
     shares = new EngineShares();
     const inUse = () => new Set([...drawn.map(({ command }) => command.model.key), admission.modelInUse ?? '']);
     registry = new ModelRegistry(
@@ -50,7 +52,8 @@ describe(Admission.name, () => {
       isAlone: () => drawn.some(({ command }) => command.alone),
       begun: (drawing) => drawn.push(drawing),
       failed: ({ id }, error) => failures.push(`${id}: ${(error as Error).message}`),
-      isMerging: () => undefined,
+      throwIfClosed: () => undefined,
+      busy: ({ id }) => busy.push(id),
       ...{ shares, rowMs: () => 1 },
       encode: wallClock.during,
     });
@@ -61,8 +64,8 @@ describe(Admission.name, () => {
     return registry.get(key, async () => ({ bytes: 1, load }));
   }
 
-  function add(id: number, key: string, { edge = size.width, prompt = 'a circle' } = {}): DrawCommand {
-    const model = { key, name: key, folder: `no folder of ${key}`, hash: '' };
+  function add(id: number, key: string, { edge = size.width, prompt = 'a circle', weights = false } = {}): DrawCommand {
+    const model = { key, name: key, folder: `no folder of ${key}`, hash: '', ...(weights && { weights: noWeights }) };
     const request = {
       ...{ prompt, negativePrompt: null, guidanceScale: 7.5, numInferenceSteps: 1, seed: id },
       ...{ numImages: 1, scheduler: null, width: edge, height: edge, promptWeighting: false },
@@ -180,6 +183,20 @@ describe(Admission.name, () => {
     await admission.admit();
     expect(failures).toEqual(['2: no memory']);
     expect([admission.size, released]).toEqual([0, ['b']]);
+  });
+
+  it('begins with a Fine-Tune that another has loaded meanwhile, without a turn at merging', async () => {
+    for (const [id, key] of ['another', 'loaded', 'loaded'].entries()) add(id, key, { weights: true });
+    await admission.admit();
+    expect(drawnIds()).toEqual([]);
+    // No file can have been read before this is loaded, because nothing is waited for.
+    await load('loaded');
+    await admission.admit();
+    expect([drawnIds(), failures]).toEqual([[1, 2], []]);
+    await admission.settled();
+    await admission.admit();
+    expect(failures).toEqual([expect.stringMatching(/^0: /)]);
+    expect(busy).toEqual([0]);
   });
 
   it('lets nobody wait while it finds out what a model takes, and fails one whose folder is of no use', async () => {

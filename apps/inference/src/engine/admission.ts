@@ -1,12 +1,12 @@
 import { AbortError, OutOfMemoryError } from '@app/diffusion';
-import { FairTurns } from '@app/process';
 import type { DrawCommand } from './drawing-in-progress';
 import { DrawingInProgress, isAborted, pipelineRequest } from './drawing-in-progress';
 import type { EngineShares } from './engine-shares';
 import { leastCalls, needsOf } from './least-calls';
 import type { LoadedModel } from './loaded-model';
-import type { LoadingOptions, DrawingModelSpec } from './model-loading';
-import { describePipeline } from './model-loading';
+import type { DescriptionHost } from './model-descriptions';
+import { ModelDescriptions, NotDescribedError } from './model-descriptions';
+import type { LoadingOptions } from './model-loading';
 import type { ModelRegistry } from './model-registry';
 import { removeFrom } from './remove-from';
 import { notAhead } from './turn';
@@ -20,14 +20,10 @@ interface Waiting {
   command: DrawCommand;
   /** The drawing itself, if it began before and ran out of memory beside others. */
   previous?: DrawingInProgress;
-  /** What its model takes; asked for once, because a Fine-Tune is merged for it. */
-  spec?: Promise<DrawingModelSpec>;
-  /** Whether that is known, or known to have failed. */
-  isDescribed: boolean;
 }
 
 /** What admission has to know of the engine, and what it tells it. */
-export interface AdmissionHost {
+export interface AdmissionHost extends DescriptionHost {
   /** Merging, loading and encoding are their owner's, also where they fail. */
   shares: EngineShares;
   /** What a row of a call takes. */
@@ -38,8 +34,6 @@ export interface AdmissionHost {
   isAlone(): boolean;
   begun(drawing: DrawingInProgress): void;
   failed(command: DrawCommand, error: unknown): void;
-  /** Its Fine-Tune is being merged. @throws AbortError if the engine is to end */
-  isMerging(command: DrawCommand): void;
   /** Does what calls a text encoder, when it may. */
   encode: WorkClock['during'];
 }
@@ -56,14 +50,15 @@ export class Admission {
   /** The command that is tried now, which another turn of the engine leaves alone. */
   private trying: Waiting | undefined;
   private onAdded = (): void => undefined;
-  /** By which Fine-Tunes are merged, one at a time and owners in turns, between the steps of what is being drawn. */
-  private readonly merging = new FairTurns({ perKey: Infinity, total: Infinity });
+  private readonly descriptions: ModelDescriptions;
 
   constructor(
-    private readonly options: LoadingOptions,
+    options: LoadingOptions,
     private readonly registry: ModelRegistry,
     private readonly host: AdmissionHost,
-  ) {}
+  ) {
+    this.descriptions = new ModelDescriptions(options, host, () => this.waiting.map(({ command }) => command));
+  }
 
   /** Commands that wait. */
   get size(): number {
@@ -81,14 +76,14 @@ export class Admission {
   }
 
   add(command: DrawCommand): void {
-    this.waiting.push({ command, isDescribed: false });
+    this.waiting.push({ command });
     this.host.shares.wait(command.owner);
     this.onAdded();
   }
 
   /** Puts a drawing before all that wait, to be drawn again from its start while nothing else is drawn or enlarged. */
   addAlone(previous: DrawingInProgress): void {
-    this.waiting.unshift({ command: { ...previous.command, alone: true }, previous, isDescribed: false });
+    this.waiting.unshift({ command: { ...previous.command, alone: true }, previous });
   }
 
   endAborted(): void {
@@ -103,8 +98,7 @@ export class Admission {
     const untried = new Set(this.waiting);
     for (let entry = this.next(untried); entry; entry = this.next(untried)) {
       untried.delete(entry);
-      if (!this.isReady(entry)) continue;
-      while (this.waiting.includes(entry)) {
+      while (this.waiting.includes(entry) && this.isReady(entry)) {
         if (!this.host.isIdle() && (entry.command.alone || this.host.isAlone())) return;
         if (!(await this.tryToBegin(entry))) return;
       }
@@ -113,9 +107,10 @@ export class Admission {
 
   /** Resolves when another command may be ready to begin, or one is given up. */
   async settled(): Promise<void> {
-    if (this.waiting.some(({ spec, isDescribed }) => !spec || isDescribed)) return;
-    const described = this.waiting.map(({ spec }) => spec!.catch(() => undefined));
-    if (described.length === 0) return;
+    if (this.waiting.length === 0) return;
+    const pending = this.waiting.map(({ command }) => this.descriptions.known(command));
+    if (this.waiting.some((entry) => this.isKnown(entry)) || pending.includes(undefined)) return;
+    const described = pending.map((each) => each!.spec.catch(() => undefined));
     let watch: NodeJS.Timeout | undefined;
     const changed = new Promise<void>((resolve) => {
       this.onAdded = resolve;
@@ -137,11 +132,16 @@ export class Admission {
 
   /** Whether its model is known. If not, that is found out meanwhile. */
   private isReady(entry: Waiting): boolean {
-    if (!this.registry.has(entry.command.model.key)) void this.specOf(entry);
-    return entry.isDescribed || entry.spec === undefined;
+    if (this.isKnown(entry)) return true;
+    this.descriptions.of(entry.command).catch(() => undefined);
+    return false;
   }
 
-  /** @returns whether it has begun or failed, or may be tried again; false: it has no room now */
+  private isKnown({ command }: Waiting): boolean {
+    return this.registry.has(command.model.key) || (this.descriptions.known(command)?.isSettled ?? false);
+  }
+
+  /** @returns whether it has begun or failed, or may be tried again when its model is known; false: it has no room now */
   private async tryToBegin(entry: Waiting): Promise<boolean> {
     const { command } = entry;
     this.trying = entry;
@@ -151,7 +151,7 @@ export class Admission {
       await this.begin(entry);
       this.remove(entry);
     } catch (error) {
-      if (await this.isWorthAnotherTry(entry, error)) return true;
+      if (error instanceof NotDescribedError || (await this.isWorthAnotherTry(entry, error))) return true;
       this.remove(entry);
       this.host.failed(command, error);
     } finally {
@@ -163,6 +163,7 @@ export class Admission {
 
   private remove(entry: Waiting): void {
     removeFrom(this.waiting, entry);
+    this.descriptions.forgetUnwanted();
   }
 
   private async hasRoom(entry: Waiting): Promise<boolean> {
@@ -170,7 +171,7 @@ export class Admission {
     if (this.host.isIdle()) return true;
     const loaded = this.registry.hasRoomFor(model.key, (each) => leastCalls(needsOf(each as LoadedModel), request));
     if (loaded !== undefined) return loaded;
-    const spec = await this.specOf(entry);
+    const spec = await this.descriptions.of(entry.command);
     const { textEncoder, unet, vaeDecoder } = leastCalls(spec, request);
     return spec.bytes + textEncoder + unet + vaeDecoder <= this.registry.drawingBytes;
   }
@@ -178,11 +179,9 @@ export class Admission {
   private async begin(entry: Waiting): Promise<void> {
     const { command, previous } = entry;
     const { shares } = this.host;
-    // While it waited, its merged model may have made room on the disk for another.
+    // No other model is loaded meanwhile, so nothing is merged here.
     const describe = async () => {
-      // What failed to be merged is not tried again at once.
-      await entry.spec;
-      const spec = await (command.model.weights ? this.describe(command) : this.specOf(entry));
+      const spec = await this.descriptions.kept(command);
       return { ...spec, load: () => shares.chargeFor(command.owner, () => spec.load()) };
     };
     const model = await this.registry.get(command.model.key, describe);
@@ -210,24 +209,5 @@ export class Admission {
     if (this.host.isIdle()) return false;
     entry.command = { ...entry.command, alone: true };
     return true;
-  }
-
-  private specOf(entry: Waiting): Promise<DrawingModelSpec> {
-    if (entry.spec) return entry.spec;
-    const { command } = entry;
-    const describe = () => this.describe(command);
-    entry.spec = command.model.weights ? this.merging.run(command.owner, describe) : describe();
-    const noted = () => void (entry.isDescribed = true);
-    entry.spec.then(noted, noted);
-    return entry.spec;
-  }
-
-  private describe(command: DrawCommand): Promise<DrawingModelSpec> {
-    const throwIfAborted = (): void => {
-      if (isAborted(command)) throw new AbortError();
-      this.host.isMerging(command);
-    };
-    const options = { ...this.options, owner: command.owner, signal: { throwIfAborted } };
-    return this.host.shares.chargeFor(command.owner, () => describePipeline(command.model, options));
   }
 }

@@ -131,10 +131,10 @@ export class EngineLoop {
         this.fail(command, error);
         this.places.wake();
       },
-      isMerging: ({ id }) => {
+      throwIfClosed: () => {
         if (this.isClosed) throw new AbortError();
-        this.report({ type: 'busy', id });
       },
+      busy: ({ id }) => this.report({ type: 'busy', id }),
       encode: (...during) => {
         const encode = () => others.during(...during);
         return side ? side.run(encode) : encode();

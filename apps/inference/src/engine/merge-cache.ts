@@ -187,7 +187,7 @@ async function findOrBuild(cacheDir: string, folder: string, build: Build, owner
 }
 
 /** Whether a merge exists and is complete; marks it as used. */
-async function isComplete(folder: string): Promise<boolean> {
+export async function isComplete(folder: string): Promise<boolean> {
   const record = join(folder, MERGE_RECORD);
   if (!(await stat(record).catch(() => undefined))) return false;
   await utimes(record, new Date(), new Date()).catch(() => undefined);

@@ -5,7 +5,7 @@ import { executionProviders, modelWidths, readModelFolder, rowsOfTexts, StableDi
 import type { DrawnModel, UpscalerSource } from './engine-protocol';
 import type { Lanes } from './lanes';
 import { LoadedModel } from './loaded-model';
-import { mergesIn, pruneMerged } from './merge-cache';
+import { isComplete, mergesIn, pruneMerged } from './merge-cache';
 import { mergedModel } from './merged-model';
 import type { ModelRegistry, ModelSpec } from './model-registry';
 import { tileBytes } from './picture-memory';
@@ -41,6 +41,8 @@ export interface DrawingModelSpec extends ModelSpec<LoadedModel> {
   widths: ModelWidths;
   /** Most rows of tokens that the texts of a picture take. */
   rowsOfTexts: (texts: PictureTexts) => number;
+  /** Whether its files have not been deleted since, to make room; a merged model counts as used now. */
+  isKept: () => Promise<boolean>;
 }
 
 /** How a model is loaded, a Fine-Tune's weights merged in. @throws what the diffusion library throws of folders and weights */
@@ -54,7 +56,11 @@ export async function describePipeline(
   if (source.weights && mergedCacheBytes !== undefined)
     await pruneMerged(merges, mergedCacheBytes).catch(() => undefined);
   const { textEncoder, unet, vaeDecoder, configs, tokenizer } = await readModelFolder(folder, options.device);
-  const needs = { widths: modelWidths(configs), rowsOfTexts: (texts: PictureTexts) => rowsOfTexts(texts, tokenizer) };
+  const needs = {
+    widths: modelWidths(configs),
+    rowsOfTexts: (texts: PictureTexts) => rowsOfTexts(texts, tokenizer),
+    isKept: async () => !source.weights || isComplete(folder),
+  };
   const optimizedModelDir = graphCache(cacheDir);
   const openElsewhere = side && (async (graph: GraphFile) => side.open(graph, await optimizedModelDir(graph.path)));
   const load = () =>

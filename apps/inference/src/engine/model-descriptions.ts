@@ -1,0 +1,103 @@
+import { AbortError } from '@app/diffusion';
+import { FairTurns } from '@app/process';
+import type { DrawCommand } from './drawing-in-progress';
+import { isAborted } from './drawing-in-progress';
+import type { EngineShares } from './engine-shares';
+import type { DrawingModelSpec, LoadingOptions } from './model-loading';
+import { describePipeline } from './model-loading';
+
+/** What finding out what a model takes has to know of the engine, and what it tells it. */
+export interface DescriptionHost {
+  /** Merging is its owner's, also where it fails. */
+  shares: Pick<EngineShares, 'chargeFor'>;
+  /** @throws AbortError if the engine is to end */
+  throwIfClosed(): void;
+  /** Its model is being merged or loaded. */
+  busy(command: DrawCommand): void;
+}
+
+/** What a model takes, as far as it is known. */
+interface Description {
+  spec: Promise<DrawingModelSpec>;
+  /** Whether `spec` is known, or known to have failed. */
+  isSettled: boolean;
+}
+
+/** What a model takes is not known, or not any more. */
+export class NotDescribedError extends Error {
+  override readonly name = 'NotDescribedError';
+}
+
+/**
+ * What the models of waiting commands take. A Fine-Tune is merged for that, so it is found out once for all commands of an
+ * owner that wait for the same model, one model at a time and owners in turns.
+ */
+export class ModelDescriptions {
+  private readonly descriptions = new Map<string, Description>();
+  private readonly merging = new FairTurns({ perKey: Infinity, total: Infinity });
+
+  /** @param waiting the commands for which models are described */
+  constructor(
+    private readonly options: LoadingOptions,
+    private readonly host: DescriptionHost,
+    private readonly waiting: () => readonly DrawCommand[],
+  ) {}
+
+  /** What is known of a command's model; undefined if nobody has asked for it. */
+  known(command: DrawCommand): Description | undefined {
+    return this.descriptions.get(nameOf(command));
+  }
+
+  /** Finds out what the model of a command takes, unless that was begun before. @throws what `describePipeline` throws, later */
+  of(command: DrawCommand): Promise<DrawingModelSpec> {
+    const known = this.known(command);
+    if (known) return known.spec;
+    const describe = () => this.describe(command);
+    const spec = command.model.weights ? this.merging.run(command.owner, describe) : describe();
+    const description = { spec, isSettled: false };
+    const settled = () => void (description.isSettled = true);
+    spec.then(settled, settled);
+    this.descriptions.set(nameOf(command), description);
+    return spec;
+  }
+
+  /**
+   * What the model of a command takes, without waiting for another's.
+   * @throws NotDescribedError if that is not known, or the merged model has made room on the disk for another since: `of` finds it
+   * out anew
+   */
+  async kept(command: DrawCommand): Promise<DrawingModelSpec> {
+    const known = this.known(command);
+    if (!known?.isSettled) throw new NotDescribedError('The model is not described.');
+    const spec = await known.spec;
+    if (await spec.isKept()) return spec;
+    this.descriptions.delete(nameOf(command));
+    throw new NotDescribedError('The merged model is gone.');
+  }
+
+  /** Forgets the models for which no command waits. */
+  forgetUnwanted(): void {
+    const wanted = new Set(this.waiting().map(nameOf));
+    for (const name of this.descriptions.keys()) if (!wanted.has(name)) this.descriptions.delete(name);
+  }
+
+  private async describe(command: DrawCommand): Promise<DrawingModelSpec> {
+    const name = nameOf(command);
+    const throwIfAborted = (): void => {
+      this.host.throwIfClosed();
+      const wants = this.waiting().find((each) => nameOf(each) === name && !isAborted(each));
+      if (wants) return this.host.busy(wants);
+      // Whoever asks from now on does not get this error.
+      this.descriptions.delete(name);
+      throw new AbortError();
+    };
+    throwIfAborted();
+    const options = { ...this.options, owner: command.owner, signal: { throwIfAborted } };
+    return this.host.shares.chargeFor(command.owner, () => describePipeline(command.model, options));
+  }
+}
+
+/** Owners do not share a description, because it would wait among the merges of one of them. */
+function nameOf({ owner, model }: DrawCommand): string {
+  return `${model.key}\n${owner}`;
+}
