@@ -7,6 +7,7 @@ export { FairTurns, TurnsFullError } from './fair-turns';
 export { FileLock, LockContendedError, LockHeldError } from './file-lock';
 export type { LockHolder } from './file-lock';
 export { isAlive } from './is-alive';
+export { KeyCounts } from './key-counts';
 export { exitWithParent } from './parent';
 export { processCommand } from './process-identity';
 export { Recurring } from './recurring';

@@ -86,7 +86,7 @@ export class DrawingService {
     try {
       const { source, requiresCuda, refusedOn } = model;
       const engine = await loan.engineFor({ key: source.key, requiresCuda, refusedOn }, hold.signal);
-      const ended = this.pictures.drawing(task.ownerId, engine.device);
+      const ended = this.pictures.noteDrawing(task.ownerId, engine.device);
       const drawing = engine.draw({
         owner: task.ownerId,
         model: source,

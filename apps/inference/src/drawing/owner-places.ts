@@ -1,3 +1,5 @@
+import { KeyCounts } from '@app/process';
+
 /** How many times as many tasks as there are places free an owner may have. */
 const perFreePlace = 2;
 
@@ -8,24 +10,20 @@ const perFreePlace = 2;
  * thresholds for shared-memory packet switches", 1998.
  */
 export class OwnerPlaces {
-  private readonly taken = new Map<string, number>();
+  private readonly taken = new KeyCounts();
 
   /** @param count places of all owners */
   constructor(private readonly count: number) {}
 
   /** Owners who may have no other task here now. Who has none is never among them. */
   get full(): string[] {
-    const left = [...this.taken.values()].reduce((free, tasks) => free - tasks, this.count) - 1;
-    return [...this.taken].filter(([, tasks]) => tasks + 1 > perFreePlace * left).map(([owner]) => owner);
+    const taken = this.taken.entries();
+    const left = taken.reduce((free, [, tasks]) => free - tasks, this.count) - 1;
+    return taken.filter(([, tasks]) => tasks + 1 > perFreePlace * left).map(([owner]) => owner);
   }
 
   /** @returns what gives the place back */
   take(owner: string): () => void {
-    this.taken.set(owner, (this.taken.get(owner) ?? 0) + 1);
-    return () => {
-      const left = this.taken.get(owner)! - 1;
-      if (left > 0) this.taken.set(owner, left);
-      else this.taken.delete(owner);
-    };
+    return this.taken.add(owner);
   }
 }

@@ -1,31 +1,49 @@
 import { availableParallelism } from 'node:os';
-import { FairTurns } from '@app/process';
+import { FairTurns, KeyCounts } from '@app/process';
 
 /** Half of the processor, because the engine needs it at the same time. Libuv has four threads for it in any case. */
 const encodingsAtOnce = Math.min(4, Math.max(1, Math.floor(availableParallelism() / 2)));
+
+/** A clock that never goes back, in milliseconds. */
+export interface Clock {
+  now(): number;
+  /** Calls this once so much time has passed. @returns what calls it off */
+  after(ms: number, call: () => void): () => void;
+}
+
+const systemClock: Clock = {
+  now: () => performance.now(),
+  after: (ms, call) => {
+    const timer = setTimeout(call, ms);
+    return () => clearTimeout(timer);
+  },
+};
 
 /**
  * Turns of pictures at the processor. Owners take turns. A high-resolution picture takes seconds of a core, so it lets
  * what the processor draws for other owners go first, and one of ordinary size does not wait for it.
  */
 export class EncodingTurns {
-  private readonly turns = { ordinary: newTurns(), large: newTurns() };
+  private readonly turns: Record<'ordinary' | 'large', FairTurns>;
   /** How many tasks the processor draws for each owner. */
-  private readonly drawn = new Map<string, number>();
+  private readonly drawn = new KeyCounts();
   private readonly waking = new Set<() => void>();
   /** What the last large picture took. */
   private largeMs = 0;
+  private readonly clock: Clock;
 
-  /** @param now milliseconds of a clock that never goes back */
-  constructor(private readonly now: () => number = () => performance.now()) {}
+  /** @param concurrency how many pictures of ordinary size are encoded at once, and how many large ones beside them */
+  constructor({ concurrency = encodingsAtOnce, clock = systemClock }: { concurrency?: number; clock?: Clock } = {}) {
+    const newTurns = () => new FairTurns({ concurrency, perKey: Infinity, total: Infinity });
+    this.turns = { ordinary: newTurns(), large: newTurns() };
+    this.clock = clock;
+  }
 
-  /** The processor draws a task for this owner, until the result is called, once. */
-  drawing(owner: string): () => void {
-    this.drawn.set(owner, (this.drawn.get(owner) ?? 0) + 1);
+  /** The processor draws a task for this owner, until the result is called. */
+  noteDrawing(owner: string): () => void {
+    const end = this.drawn.add(owner);
     return () => {
-      const left = this.drawn.get(owner)! - 1;
-      if (left > 0) this.drawn.set(owner, left);
-      else this.drawn.delete(owner);
+      end();
       for (const wake of this.waking) wake();
     };
   }
@@ -35,37 +53,41 @@ export class EncodingTurns {
   }
 
   /** @param givenUp ends the wait for others; the work is begun all the same */
-  large<T>(owner: string, givenUp: AbortSignal, work: () => Promise<T>): Promise<T> {
-    return this.turns.large.run(owner, async () => {
-      await this.othersDrawn(owner, givenUp);
-      const startedAt = this.now();
-      const encoded = await work();
-      this.largeMs = this.now() - startedAt;
-      return encoded;
-    });
+  async large<T>(owner: string, givenUp: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const cameAt = this.clock.now();
+    const waitMs = (): number => (givenUp.aborted ? 0 : cameAt + this.longestWaitMs(owner) - this.clock.now());
+    // It waits without a turn, which is another's meanwhile. Others may have come until it is its turn.
+    for (;;) {
+      while (waitMs() > 0) await this.changed(givenUp, waitMs());
+      const end = await this.turns.large.take(owner);
+      try {
+        if (waitMs() > 0) continue;
+        const startedAt = this.clock.now();
+        const encoded = await work();
+        this.largeMs = this.clock.now() - startedAt;
+        return encoded;
+      } finally {
+        end();
+      }
+    }
   }
 
-  /**
-   * Resolves when nothing is drawn for other owners, or the picture is given up. It waits for no more than twice as long
-   * as with equal shares, because others may draw without end.
-   */
-  private async othersDrawn(owner: string, givenUp: AbortSignal): Promise<void> {
-    const others = (): number => this.drawn.size - (this.drawn.has(owner) ? 1 : 0);
-    if (others() === 0 || givenUp.aborted) return;
-    let timer: NodeJS.Timeout | undefined;
-    let look = (): void => undefined;
-    await new Promise<void>((resolve) => {
-      look = () => (others() === 0 || givenUp.aborted ? resolve() : undefined);
-      timer = setTimeout(resolve, 2 * others() * this.largeMs);
-      this.waking.add(look);
-      givenUp.addEventListener('abort', look, { once: true });
-    });
-    clearTimeout(timer);
-    this.waking.delete(look);
-    givenUp.removeEventListener('abort', look);
+  /** From when a picture came: twice as long as with equal shares, because others may draw without end. */
+  private longestWaitMs(owner: string): number {
+    const others = this.drawn.size - (this.drawn.has(owner) ? 1 : 0);
+    return 2 * others * this.largeMs;
   }
-}
 
-function newTurns(): FairTurns {
-  return new FairTurns({ concurrency: encodingsAtOnce, perKey: Infinity, total: Infinity });
+  /** Resolves when less is drawn, the picture is given up, or so much time has passed. */
+  private async changed(givenUp: AbortSignal, ms: number): Promise<void> {
+    let wake = (): void => undefined;
+    const woken = new Promise<void>((resolve) => (wake = resolve));
+    const callOff = this.clock.after(ms, wake);
+    this.waking.add(wake);
+    givenUp.addEventListener('abort', wake, { once: true });
+    await woken;
+    callOff();
+    this.waking.delete(wake);
+    givenUp.removeEventListener('abort', wake);
+  }
 }

@@ -4,7 +4,7 @@ import { highResolutionLongEdge, newIdentifier } from '@app/domain';
 import { IMAGE_STORAGE } from '@app/foundation';
 import { attemptFolder } from '@app/image-tasks';
 import type { ImageStorage } from '@app/storage';
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, Optional } from '@nestjs/common';
 import { DrawingAbortedError } from '../engine/engine-errors';
 import type { RgbPicture } from '../engine/engine-protocol';
 import { EncodingTurns } from './encoding-turns';
@@ -17,9 +17,10 @@ export type StoredPicture = Omit<Image, 'task' | 'taskId'>;
 /** Encodes pictures and stores their files under `<task id>/<attempt>/`. */
 @Injectable()
 export class PictureStore {
-  private readonly turns = new EncodingTurns();
-
-  constructor(@Inject(IMAGE_STORAGE) private readonly storage: ImageStorage) {}
+  constructor(
+    @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
+    @Optional() private readonly turns: EncodingTurns = new EncodingTurns(),
+  ) {}
 
   /**
    * The file is complete and on disk when this resolves.
@@ -45,9 +46,9 @@ export class PictureStore {
     return { id: newIdentifier(), token: newIdentifier(), index, storageKey, ...file };
   }
 
-  /** A task of this owner is drawn on this device, until the result is called, once. */
-  drawing(owner: string, device: string | undefined): () => void {
-    return device === 'cpu' ? this.turns.drawing(owner) : () => undefined;
+  /** A task of this owner is drawn on this device, until the result is called. */
+  noteDrawing(owner: string, device: string | undefined): () => void {
+    return device === 'cpu' ? this.turns.noteDrawing(owner) : () => undefined;
   }
 
   /** Removes every file of an attempt. */
