@@ -72,11 +72,11 @@ describe('pruneMerged', () => {
 });
 
 describe('merges of several owners', () => {
-  /** A merge of 1,000 bytes, used so many minutes ago. */
-  const merge = async (owner: string, variant: string, minutesAgo: number): Promise<string> => {
+  /** A merge of so many bytes, used so many minutes ago. */
+  const merge = async (owner: string, variant: string, minutesAgo: number, bytes = 1000): Promise<string> => {
     const key = { kind: 'lora', baseHash: 'base', weightsHash: owner, variant } as const;
     const build = async (own: string) => {
-      await writeFile(join(own, 'model.onnx'), Buffer.alloc(1000));
+      await writeFile(join(own, 'model.onnx'), Buffer.alloc(bytes));
       return 1;
     };
     const merged = await cachedMerge(folder, key, build, owner);
@@ -103,6 +103,15 @@ describe('merges of several owners', () => {
     expect((await readdir(folder)).sort()).toEqual(many.slice(-6).sort());
   });
 
+  it('leaves an older one that fits where a larger one does not', async () => {
+    const sizes = { one: 3_500, two: 3_900, three: 3_800, four: 400 };
+    const names: string[] = [];
+    for (const [i, [owner, bytes]] of Object.entries(sizes).entries())
+      names.push(await merge(owner, '1', 20 + i, bytes));
+    await pruneMerged(folder, 8_200);
+    expect((await readdir(folder)).sort()).toEqual([names[0], names[1], names[3]].sort());
+  });
+
   it('need at most twice the bytes, and what was used in the last minute', async () => {
     const recent: string[] = [];
     for (let scale = 1; scale <= 20; scale++) recent.push(await merge('greedy', `${scale}`, 9 - scale / 3));
@@ -124,13 +133,18 @@ describe('copies of bases on another device', () => {
   const copies = () => readdir(join(cache(), 'bases'));
 
   /** A merge with 100 bytes of its own and one file of its base, used so many hours ago. */
-  const merge = async (weightsHash: string, hoursAgo: number, baseHash = 'base') => {
+  const merge = async (weightsHash: string, hoursAgo: number, baseHash = 'base', owner = '') => {
     const key = { kind: 'lora', baseHash, weightsHash, variant: '1' } as const;
-    const merged = await cachedMerge(cache(), key, async (own) => {
-      await placeCachedCopy(cache(), baseHash, base, join(own, 'model.onnx'));
-      await writeFile(join(own, 'changed.weights'), Buffer.alloc(100));
-      return 1;
-    });
+    const merged = await cachedMerge(
+      cache(),
+      key,
+      async (own) => {
+        await placeCachedCopy(cache(), baseHash, base, join(own, 'model.onnx'));
+        await writeFile(join(own, 'changed.weights'), Buffer.alloc(100));
+        return 1;
+      },
+      owner,
+    );
     const then = Date.now() / 1000 - hoursAgo * 3600;
     await utimes(join(merged, 'merge.json'), then, then);
     return merged;
@@ -158,6 +172,14 @@ describe('copies of bases on another device', () => {
     await pruneMerged(cache(), 1000 + 3 * 100 + 100);
     expect(await left()).toEqual([basename(merges[2])]);
     expect(await copies()).toHaveLength(1);
+  });
+
+  it('count for no owner, whoever used one last', async () => {
+    const modest = await merge('modest', 1, 'base', 'modest');
+    const greedy: string[] = [];
+    for (let hours = 2; hours <= 6; hours++) greedy.push(await merge(`greedy ${hours}`, hours, 'base', 'greedy'));
+    await pruneMerged(cache(), 1000 + 3 * 100 + 150);
+    expect(await left()).toEqual([modest, greedy[0], greedy[1]].map((each) => basename(each)).sort());
   });
 
   it('are deleted with merges of the last minutes too, where these need more than twice the room', async () => {

@@ -60,33 +60,46 @@ export const mergesIn = (cacheDir: string): string => join(cacheDir, 'finetunes'
  * that is loaded needs its files no longer. Beyond twice `maxBytes` only those of the last minute are, so that nobody
  * fills the disk by having many made: an engine merges one at a time, so these are as many as it makes in a minute.
  *
- * What an owner has beyond half of `maxBytes` goes before anything of another's, the least recently used first. So an
+ * What an owner has beyond half of `maxBytes`, without copies of bases, goes before anything of another's, the least recently used first. So an
  * owner who has merges made without end, each with another scale, takes no more than the room that the others leave,
  * and evicts nothing of those who together need less than half.
  */
 export async function pruneMerged(cacheDir: string, maxBytes: number): Promise<void> {
   await removeAbandoned(cacheDir);
-  let total = 0;
-  for (const { folder, usedMs, bytes } of await byWorth(cacheDir, maxBytes / 2)) {
+  let keptBytes = 0;
+  const keptCopies = new Set<number>();
+  for (const { folder, usedMs, ownBytes, copies } of await byWorth(cacheDir, maxBytes / 2)) {
     const unusedMs = Date.now() - usedMs;
-    if (unusedMs <= UNUSED_MS) total += bytes;
+    const added = [...copies].filter(([ino]) => !keptCopies.has(ino));
+    const total = added.reduce((sum, [, size]) => sum + size, keptBytes + ownBytes);
     const keptMs = total > 2 * maxBytes ? LOADING_MS : IN_USE_MS;
     if (unusedMs > UNUSED_MS || (total > maxBytes && unusedMs > keptMs)) await discard(cacheDir, folder);
+    else {
+      keptBytes = total;
+      for (const [ino] of added) keptCopies.add(ino);
+    }
   }
   for (const { path, nlink } of await copiesIn(cacheDir)) if (nlink === 1) await rm(path, { force: true });
 }
 
-interface Merge {
+/** What a merge has on the disk. */
+interface Contents {
+  /** Without what is linked from a base, or from the copy of one. */
+  ownBytes: number;
+  /** The copies of bases that it links to: bytes by inode number. */
+  copies: Map<number, number>;
+}
+
+interface Merge extends Contents {
   folder: string;
   owner: string;
   usedMs: number;
-  bytes: number;
 }
 
-/** All merges, the last used first; those with which an owner has more than so many bytes are behind the others. */
+/** All merges, the last used first; those with which an owner has more than so many bytes of its own are behind the others. */
 async function byWorth(cacheDir: string, bytesOfOwner: number): Promise<Merge[]> {
   const copies = new Set((await copiesIn(cacheDir)).map(({ ino }) => ino));
-  const found: Omit<Merge, 'bytes'>[] = [];
+  const found: Omit<Merge, keyof Contents>[] = [];
   for (const name of await list(cacheDir)) {
     const folder = join(cacheDir, name);
     const record = await stat(join(folder, MERGE_RECORD)).catch(() => undefined);
@@ -96,10 +109,10 @@ async function byWorth(cacheDir: string, bytesOfOwner: number): Promise<Merge[]>
   const bytesOf = new Map<string, number>();
   const [within, beyond]: [Merge[], Merge[]] = [[], []];
   for (const merge of found) {
-    const bytes = await ownBytes(merge.folder, copies);
-    const all = (bytesOf.get(merge.owner) ?? 0) + bytes;
+    const contents = await contentsOf(merge.folder, copies);
+    const all = (bytesOf.get(merge.owner) ?? 0) + contents.ownBytes;
     bytesOf.set(merge.owner, all);
-    (all <= bytesOfOwner ? within : beyond).push({ ...merge, bytes });
+    (all <= bytesOfOwner ? within : beyond).push({ ...merge, ...contents });
   }
   return [...within, ...beyond];
 }
@@ -153,18 +166,19 @@ async function discard(cacheDir: string, folder: string): Promise<void> {
   await rm(temporary, { recursive: true, force: true });
 }
 
-/**
- * @param copies numbers of the copies of bases that no other merge has counted yet; those that this one
- * links to are taken out
- */
-async function ownBytes(folder: string, copies: Set<number>): Promise<number> {
-  let bytes = 0;
+/** @param copies inode numbers of all copies of bases @param found what was found before, to which this is added */
+async function contentsOf(
+  folder: string,
+  copies: ReadonlySet<number>,
+  found: Contents = { ownBytes: 0, copies: new Map() },
+): Promise<Contents> {
   for (const name of await list(folder)) {
-    const found = await stat(join(folder, name)).catch(() => undefined);
-    if (found?.isDirectory()) bytes += await ownBytes(join(folder, name), copies);
-    else if (found && (copies.delete(found.ino) || found.nlink === 1)) bytes += found.size;
+    const file = await stat(join(folder, name)).catch(() => undefined);
+    if (file?.isDirectory()) await contentsOf(join(folder, name), copies, found);
+    else if (file && copies.has(file.ino)) found.copies.set(file.ino, file.size);
+    else if (file?.nlink === 1) found.ownBytes += file.size;
   }
-  return bytes;
+  return found;
 }
 
 async function findOrBuild(cacheDir: string, folder: string, build: Build, owner: string): Promise<void> {
