@@ -68,7 +68,7 @@ describe('a call for drawings that are given up', () => {
 
   const step = (...drawn: readonly DrawingInProgress[]): Promise<void> =>
     pieces.step(drawn.map((candidate) => ({ candidate, pictures: candidate.pictures })));
-  const most = (drawing: DrawingInProgress): number => rowLimits.of(drawing.pictures[0].kind, drawing);
+  const most = (drawing: DrawingInProgress): number => rowLimits.of(drawing.kind, drawing);
 
   /** A step that waits for room until another model is loaded. @returns ends the loading */
   async function waitingStep(...drawn: readonly DrawingInProgress[]) {

@@ -26,7 +26,7 @@ interface Waiting {
 export interface AdmissionHost extends DescriptionHost {
   /** Merging, loading and encoding are their owner's, also where they fail. */
   shares: EngineShares;
-  /** What a row of a call takes. */
+  /** Milliseconds that a row of a call takes, in the mean. */
   rowMs: () => number;
   /** Whether nothing is being drawn or enlarged. */
   isIdle(): boolean;
@@ -126,7 +126,7 @@ export class Admission {
     const { shares, rowMs } = this.host;
     const left = this.waiting.filter((entry) => untried.has(entry));
     const owned = left.map((entry) => ({ owner: entry.command.owner, entry }));
-    const inTurn = notAhead(owned, { engineMs: (owner) => shares.of(owner), rowMs: rowMs() });
+    const inTurn = notAhead(owned, shares, { rowMs });
     return left.find(({ previous }) => previous) ?? inTurn[0]?.entry;
   }
 

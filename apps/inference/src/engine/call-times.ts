@@ -24,40 +24,51 @@ interface Measured {
  */
 export class CallTimes {
   private readonly kinds = new Map<string, { calls: number; byRows: Map<number, Measured> }>();
-  private lastRowMs = 0;
-  private lastDecodeMs = 0;
+  private readonly rowTimes = new MeanTimes();
+  private readonly decodings = new MeanTimes();
 
-  /** What a row of a call takes at present, whatever its kind; 0 until that is known. */
-  get rowMs(): number {
-    return this.lastRowMs;
+  /**
+   * Milliseconds of the device that a row of a call takes at present.
+   * @param kind without one, in the mean of all kinds
+   * @returns 0 until that is known
+   */
+  rowMs(kind?: string): number {
+    return this.rowTimes.of(kind) ?? 0;
   }
 
-  /** Rows of a call that take as long as decoding a picture at present; 0 until that is known. */
-  get decodeRows(): number {
-    return this.lastRowMs === 0 ? 0 : this.lastDecodeMs / this.lastRowMs;
+  /** Rows of a call of a kind that take as long as decoding one of its pictures at present; 0 until that is known. */
+  decodeRows(kind: string): number {
+    const rowMs = this.rowMs(kind);
+    return rowMs === 0 ? 0 : (this.decodings.of(kind) ?? 0) / rowMs;
   }
 
-  noteDecoding(ms: number): void {
-    this.lastDecodeMs = averaged(this.lastDecodeMs || undefined, ms);
+  /** @param ms milliseconds of the device that decoding a picture of this kind had */
+  noteDecoding(kind: string, ms: number): void {
+    this.decodings.note(kind, ms);
   }
 
   /**
    * @param ms milliseconds of the device that the call had
-   * @param isShared whether the device did other work meanwhile. Such a call takes no certain time: it counts for `rowMs`, and is
-   * compared with no other
+   * @param isShared whether the device did other work meanwhile. Such a call takes no certain time: it counts for
+   * `rowMs`, and is compared with no other
+   * @param lane by which it was made; without one, by all threads
    */
-  note(kind: string, rows: number, ms: number, isShared = false): void {
-    if (isShared) return this.noteRow(ms / rows);
-    const times = this.kinds.get(kind) ?? { calls: 0, byRows: new Map<number, Measured>() };
-    this.kinds.delete(kind);
-    this.kinds.set(kind, times);
-    if (this.kinds.size > keptKinds) this.kinds.delete(this.kinds.keys().next().value!);
+  note(
+    kind: string,
+    rows: number,
+    ms: number,
+    { isShared = false, lane }: { isShared?: boolean; lane?: number } = {},
+  ): void {
+    if (isShared) return this.rowTimes.note(kind, ms / rows);
+    const key = keyOf(kind, lane);
+    const times = this.kinds.get(key) ?? { calls: 0, byRows: new Map<number, Measured>() };
+    keepLatest(this.kinds, key, times);
     const before = times.byRows.get(rows);
     times.calls++;
     if (!before) times.byRows.set(rows, { at: times.calls });
     else {
       times.byRows.set(rows, { at: times.calls, ms: averaged(before.ms, ms) });
-      this.noteRow(ms / rows);
+      this.rowTimes.note(kind, ms / rows);
     }
   }
 
@@ -65,30 +76,54 @@ export class CallTimes {
    * Whether two pictures are done sooner in the mean if they share calls than one after the other: if a call for both
    * takes less than one and a half times as long. Until that is measured, it is taken to be so.
    * @param rows of one picture
+   * @param lane by which calls are made; without one, by all threads
    */
-  isSharingSooner(kind: string, rows: number): boolean {
-    const [one, both] = [this.msOf(kind, rows), this.msOf(kind, 2 * rows)];
+  isSharingSooner(kind: string, rows: number, lane?: number): boolean {
+    const key = keyOf(kind, lane);
+    const [one, both] = [this.msOf(key, rows), this.msOf(key, 2 * rows)];
     return one === undefined || both === undefined || both < 1.5 * one;
   }
 
   /**
    * Whether a row takes clearly less time in a call of `rows` than in one of half as many; false
-   * until both are measured.
+   * until both are measured. Calls by all threads are compared.
    */
   isCheaperPerRow(kind: string, rows: number): boolean {
     const [half, all] = [this.msOf(kind, rows / 2), this.msOf(kind, rows)];
     return half !== undefined && all !== undefined && all < 0.9 * 2 * half;
   }
 
-  private noteRow(ms: number): void {
-    this.lastRowMs = averaged(this.lastRowMs || undefined, ms);
-  }
-
-  private msOf(kind: string, rows: number): number | undefined {
-    const times = this.kinds.get(kind);
+  private msOf(key: string, rows: number): number | undefined {
+    const times = this.kinds.get(key);
     const measured = times?.byRows.get(rows);
     return measured && times!.calls - measured.at < keptCalls ? measured.ms : undefined;
   }
+}
+
+/** What something takes at present, for each kind and in the mean of all. */
+class MeanTimes {
+  private readonly kinds = new Map<string, number>();
+  private all: number | undefined;
+
+  note(kind: string, ms: number): void {
+    keepLatest(this.kinds, kind, averaged(this.kinds.get(kind), ms));
+    this.all = averaged(this.all, ms);
+  }
+
+  /** @returns milliseconds; undefined until they are known */
+  of(kind?: string): number | undefined {
+    return kind === undefined ? this.all : this.kinds.get(kind);
+  }
+}
+
+/** Calls of a lane take other times than those of all threads. */
+const keyOf = (kind: string, lane: number | undefined): string => (lane === undefined ? kind : `${kind} in a lane`);
+
+/** Sets an entry, and forgets the one that was set longest ago if there are too many. */
+function keepLatest<T>(kinds: Map<string, T>, kind: string, value: T): void {
+  kinds.delete(kind);
+  kinds.set(kind, value);
+  if (kinds.size > keptKinds) kinds.delete(kinds.keys().next().value!);
 }
 
 function averaged(before: number | undefined, ms: number): number {

@@ -80,13 +80,12 @@ export class DrawingInProgress implements Candidate {
     return this.images.filter((image) => image !== undefined);
   }
 
-  get pictures(): { group: string; kind: string; rows: number; trajectory: Trajectory }[] {
+  get pictures(): { group: string; rows: number; trajectory: Trajectory }[] {
     return this.trajectories
       .filter((trajectory) => !trajectory.done && !this.underWay.has(trajectory))
       .sort((a, b) => a.remainingSteps - b.remainingSteps)
       .map((trajectory) => ({
         group: this.groupOf(trajectory),
-        kind: this.kindOf(trajectory),
         rows: trajectory.rows,
         trajectory,
       }));
@@ -97,9 +96,12 @@ export class DrawingInProgress implements Candidate {
     return `${this.command.model.key} ${this.pipeline.groupOf(trajectory)}`;
   }
 
-  /** Calls of pictures of one kind take equally long, and equal memory: what is learnt of one holds for all. */
-  kindOf(trajectory: Trajectory): string {
-    return `${this.command.model.key} ${kindOf(trajectory)}`;
+  /**
+   * Of all its pictures, which have one size and prompt. Calls of pictures of one kind take equally long, and equal
+   * memory: what is learnt of one holds for all.
+   */
+  get kind(): string {
+    return `${this.command.model.key} ${kindOf(this.trajectories[0])}`;
   }
 
   /** Steps that its pictures have behind them, in the mean. */

@@ -120,7 +120,7 @@ export class EngineLoop {
   private admissionHost({ others }: WorkClocks): AdmissionHost {
     const { side } = this;
     return {
-      ...{ shares: this.shares, rowMs: () => this.callTimes.rowMs },
+      ...{ shares: this.shares, rowMs: () => this.callTimes.rowMs() },
       isIdle: () => {
         const areThreadsIdle = this.places.areIdle && (side?.isIdle ?? true);
         return this.drawings.length === 0 && areThreadsIdle && this.enlarging.modelsInUse.length === 0;

@@ -3,7 +3,6 @@ import type { DrawingInProgress } from './drawing-in-progress';
 import type { EngineShares } from './engine-shares';
 import { laneCount } from './lane-places';
 import type { Pieces } from './pieces';
-import { timesKind } from './pieces';
 import type { RowLimits } from './row-limits';
 import { chooseTurn, inOrder, notAhead } from './turn';
 
@@ -55,18 +54,16 @@ export class PieceChoice {
 
   private inTurn(waiting: readonly DrawingInProgress[]): DrawingInProgress[] {
     const { callTimes, shares } = this.host;
-    const { rowMs, decodeRows } = callTimes;
-    const entitled = notAhead(waiting, { engineMs: (owner) => shares.of(owner), rowMs });
-    return inOrder(entitled, { decodeRows });
+    return inOrder(notAhead(waiting, shares, callTimes), callTimes);
   }
 
   private stepOf(inTurn: readonly DrawingInProgress[], lane?: number): Piece | undefined {
     const { callTimes, pieces } = this.host;
     const denoising = inTurn.filter(({ pictures }) => pictures.length > 0);
     const turn = chooseTurn(denoising, {
-      decodeRows: callTimes.decodeRows,
+      decodeRows: (kind) => callTimes.decodeRows(kind),
       maxRows: (group) => this.maxRows(group, lane),
-      isSharingSooner: (kind, rows) => callTimes.isSharingSooner(timesKind(kind, lane), rows),
+      isSharingSooner: (kind, rows) => callTimes.isSharingSooner(kind, rows, lane),
     });
     return turn.length > 0 ? () => pieces.step(turn, lane) : undefined;
   }
@@ -77,8 +74,7 @@ export class PieceChoice {
     const rowsIn = (drawing: DrawingInProgress) =>
       drawing.undecoded.reduce((sum, each) => sum + (drawing.groupOf(each) === group ? each.rows : 0), 0);
     const member = drawings.find((drawing) => rowsIn(drawing) > 0)!;
-    const kind = member.kindOf(member.undecoded.find((each) => member.groupOf(each) === group)!);
-    const most = this.host.rowLimits.of(kind, member, lane);
+    const most = this.host.rowLimits.of(member.kind, member, lane);
     if (lane === undefined) return most;
     const rows = drawings.reduce((sum, drawing) => sum + rowsIn(drawing), 0);
     return Math.min(most, Math.ceil(rows / laneCount));

@@ -34,10 +34,6 @@ export interface PiecesHost {
   decoded: (drawing: DrawingInProgress) => void;
 }
 
-/** Calls of a lane take other times than those of all threads. */
-export const timesKind = (kind: string, lane: number | undefined): string =>
-  lane === undefined ? kind : `${kind} in a lane`;
-
 /** The part of the engine that a piece of work has. */
 const shareOf = (lane: number | undefined): number => (lane === undefined ? 1 : 1 / laneCount);
 
@@ -76,8 +72,9 @@ export class Pieces {
       return this.stepFailed(turn, rowsOfTurn(turn), asOutOfMemory(error), lane);
     }
     if (!time) return;
-    const [rows, { kind }] = [rowsOfTurn(turn), turn[0].pictures[0]];
-    callTimes.note(timesKind(kind, lane), rows, engineMs, time.isShared);
+    const [rows, { kind }] = [rowsOfTurn(turn), turn[0].candidate];
+    const { isShared } = time;
+    callTimes.note(kind, rows, engineMs, { isShared, lane });
     this.host.rowLimits.noteCall(kind);
     // Alone each may go well where all together do not.
     if (turn.length > 1 && rows >= (this.unexplained.get(kind) ?? Infinity)) this.unexplained.delete(kind);
@@ -109,7 +106,7 @@ export class Pieces {
       const picture = await clocks.others.during(call, charge, cancel);
       if (!this.isDrawn(drawing)) return;
       drawing.computeMs += engineMs;
-      callTimes.noteDecoding(engineMs);
+      callTimes.noteDecoding(drawing.kind, engineMs);
       this.notePassedOver([drawing]);
       const next = drawing.took(trajectory, picture);
       if (!upscaler)
@@ -165,7 +162,8 @@ export class Pieces {
     // A model that nobody draws with may be released, and then its calls fail. That tells nothing of their rows.
     if (!turn.some(({ candidate }) => this.isDrawn(candidate))) return;
     const [{ candidate: first, pictures }] = turn;
-    const [{ kind, rows: rowsOfPicture }] = pictures;
+    const { kind } = first;
+    const [{ rows: rowsOfPicture }] = pictures;
     if (turn.some(({ candidate }) => isSpoilt(candidate))) return this.beginAnew(turn, error);
     const halve = (): boolean => this.host.rowLimits.halve(kind, rows, rowsOfPicture);
     if (error instanceof OutOfMemoryError && halve()) return;

@@ -11,13 +11,14 @@ function drawing(name: string, left: number, change: Partial<Candidate> & { coun
   return {
     name,
     owner: name,
+    kind: 'square',
     remainingWork: 2 * left * count,
     totalWork: 2 * left * count,
     trajectories: Array.from({ length: count }),
     undecoded: Array.from({ length: count }),
     passedOver: 0,
     isSuspect: false,
-    pictures: Array.from({ length: count }, () => ({ group: 'square', kind: 'square', rows: 2 })),
+    pictures: Array.from({ length: count }, () => ({ group: 'square', rows: 2 })),
     ...rest,
   };
 }
@@ -26,6 +27,9 @@ const many = (count: number, left: number, change: Partial<Candidate> = {}): Nam
   Array.from({ length: count }, (_, i) => drawing(`${i}`, left, change));
 
 const rowMs = 5;
+/** A row of each kind takes as long, and decoding as long as so many rows. */
+const times = (decodeRows = 0) => ({ rowMs: () => rowMs, decodeRows: () => decodeRows });
+const sharesOf = (had: Record<string, number>) => ({ of: (owner: string) => had[owner] ?? 0 });
 
 function turnOf(
   candidates: readonly Named[],
@@ -33,9 +37,9 @@ function turnOf(
   maxRows = 16,
   isSharingSooner = false,
 ): string[] {
-  const inTurn = notAhead(candidates, { engineMs: (owner) => engineMs[owner] ?? 0, rowMs });
-  const turn = chooseTurn(inOrder(inTurn, { decodeRows: 0 }), {
-    decodeRows: 0,
+  const inTurn = notAhead(candidates, sharesOf(engineMs), times());
+  const turn = chooseTurn(inOrder(inTurn, times()), {
+    ...times(),
     maxRows: () => maxRows,
     isSharingSooner: () => isSharingSooner,
   });
@@ -58,7 +62,7 @@ describe(chooseTurn.name, () => {
   });
 
   it('counts those that were passed over in its own group only', () => {
-    const wide = { pictures: [{ group: 'wide', kind: 'wide', rows: 2 }], passedOver: 31 };
+    const wide = { kind: 'wide', pictures: [{ group: 'wide', rows: 2 }], passedOver: 31 };
     const first = drawing('first', 20, { passedOver: 40 });
     const others = [drawing('wide 1', 20, wide), drawing('wide 2', 20, wide), drawing('wide 3', 20, wide)];
     expect(turnOf([first, drawing('second', 30), ...others])).toEqual(['firstx1']);
@@ -88,7 +92,7 @@ describe(chooseTurn.name, () => {
   });
 
   it('shares a call only between pictures of one group, that of the first', () => {
-    const wide = { pictures: [{ group: 'wide', kind: 'wide', rows: 2 }] };
+    const wide = { kind: 'wide', pictures: [{ group: 'wide', rows: 2 }] };
     expect(turnOf([...many(8, 20), drawing('wide', 10, wide)])).toEqual(['widex1']);
     expect(turnOf([...many(8, 20), drawing('wide', 30, wide)])).toHaveLength(8);
   });
@@ -96,9 +100,9 @@ describe(chooseTurn.name, () => {
   it('takes only those pictures of a drawing that are of the group', () => {
     const mixed = drawing('mixed', 20, {
       pictures: [
-        { group: 'at 7', kind: 'square', rows: 2 },
-        { group: 'at 7', kind: 'square', rows: 2 },
-        { group: 'at 9', kind: 'square', rows: 2 },
+        { group: 'at 7', rows: 2 },
+        { group: 'at 7', rows: 2 },
+        { group: 'at 9', rows: 2 },
       ],
     });
     expect(turnOf([mixed])).toEqual(['mixedx2']);
@@ -119,10 +123,10 @@ describe(chooseTurn.name, () => {
 describe(notAhead.name, () => {
   it('leaves out an owner who has had more of the engine’s time than about three pictures take', () => {
     const [greedy, modest] = [{ owner: 'greedy' }, { owner: 'modest' }];
-    const had = (ms: number) => ({ engineMs: (owner: string) => (owner === 'greedy' ? ms : 0), rowMs });
-    expect(notAhead([greedy, modest], had(601))).toEqual([modest]);
-    expect(notAhead([greedy, modest], had(599))).toEqual([greedy, modest]);
-    expect(notAhead([greedy], had(601))).toEqual([greedy]);
+    const had = (ms: number) => sharesOf({ greedy: ms });
+    expect(notAhead([greedy, modest], had(601), times())).toEqual([modest]);
+    expect(notAhead([greedy, modest], had(599), times())).toEqual([greedy, modest]);
+    expect(notAhead([greedy], had(601), times())).toEqual([greedy]);
   });
 
   it('leaves out an owner who has had more than what a drawing of another still needs takes', () => {
@@ -130,14 +134,14 @@ describe(notAhead.name, () => {
       { owner: 'greedy', remainingWork: 60 },
       { owner: 'modest', remainingWork: 20 },
     ];
-    const had = (ms: number) => ({ engineMs: (owner: string) => (owner === 'greedy' ? ms : 0), rowMs });
-    expect(notAhead([greedy, modest, { ...modest, remainingWork: 500 }], had(101))).toEqual([
+    const had = (ms: number) => sharesOf({ greedy: ms });
+    expect(notAhead([greedy, modest, { ...modest, remainingWork: 500 }], had(101), times())).toEqual([
       modest,
       { ...modest, remainingWork: 500 },
     ]);
-    expect(notAhead([greedy, modest], had(99))).toEqual([greedy, modest]);
+    expect(notAhead([greedy, modest], had(99), times())).toEqual([greedy, modest]);
     // However short the drawings of the owner who is ahead are.
-    expect(notAhead([{ ...greedy, remainingWork: 1 }, modest], had(99))).toHaveLength(2);
+    expect(notAhead([{ ...greedy, remainingWork: 1 }, modest], had(99), times())).toHaveLength(2);
   });
 
   it('lets a short drawing take twice as many rows as alone, and a call, beside any number of another owner’s', () => {
@@ -147,8 +151,8 @@ describe(notAhead.name, () => {
     let [rowsLeft, rowsInAll] = [20, 0];
     while (rowsLeft > 0) {
       const short = drawing('short', rowsLeft / 2, { totalWork: 20 });
-      const inTurn = notAhead([...greedy, short], { engineMs: (owner) => had[owner], rowMs });
-      const facts = { decodeRows: 0, maxRows: () => 16, isSharingSooner: () => false };
+      const inTurn = notAhead([...greedy, short], sharesOf(had), times());
+      const facts = { ...times(), maxRows: () => 16, isSharingSooner: () => false };
       for (const { candidate, pictures } of chooseTurn(inOrder(inTurn, facts), facts)) {
         had[candidate.owner] += 2 * pictures.length * rowMs;
         rowsInAll += 2 * pictures.length;
@@ -157,13 +161,39 @@ describe(notAhead.name, () => {
     }
     expect(rowsInAll).toBeLessThanOrEqual(2 * 20 + 16);
   });
+
+  it.each([1, 0])(
+    'lets no short drawing wait for longer than it takes, whatever rows of others take (%s ms a row)',
+    (knownMs) => {
+      // By rows the other owner's are shorter, and by time they are 16 times as long.
+      const costly = { owner: 'costly', kind: 'large', pictures: [{ group: 'large', rows: 2 }] };
+      const others = many(20, 10, costly);
+      const had: Record<string, number> = { costly: 0, cheap: 0 };
+      // What a row of the cheap kind takes is not known in the beginning.
+      const facts = {
+        rowMs: (kind?: string) => (kind === 'large' ? 50 : knownMs),
+        ...{ decodeRows: () => 0, maxRows: () => 16, isSharingSooner: () => false },
+      };
+      let rowsLeft = 60;
+      while (rowsLeft > 0) {
+        const cheap = drawing('cheap', rowsLeft / 2, { totalWork: 60 });
+        const inTurn = notAhead([...others, cheap], sharesOf(had), facts);
+        for (const { candidate, pictures } of chooseTurn(inOrder(inTurn, facts), facts)) {
+          had[candidate.owner] += 2 * pictures.length * (candidate === cheap ? 1 : 50);
+          if (candidate === cheap) rowsLeft -= 2;
+        }
+      }
+      const oneCallMs = 16 * 50;
+      expect(had.cheap + had.costly).toBeLessThanOrEqual(2 * 60 + oneCallMs);
+    },
+  );
 });
 
 describe(inOrder.name, () => {
   it('begins with who was passed over too often, then goes by what is left to do, decoding included', () => {
     const many = drawing('many', 4, { count: 4 });
     const [late, one] = [drawing('late', 50, { passedOver: 30 }), drawing('one', 20)];
-    const names = (decodeRows: number) => inOrder([late, one, many], { decodeRows }).map(({ name }) => name);
+    const names = (decodeRows: number) => inOrder([late, one, many], times(decodeRows)).map(({ name }) => name);
     expect(names(0)).toEqual(['late', 'many', 'one']);
     expect(names(15)).toEqual(['late', 'one', 'many']);
   });
@@ -174,9 +204,9 @@ describe(passedOverAfter.name, () => {
     const long = drawing('long', 25);
     const turns: string[] = [];
     for (let i = 0; i < 130; i++) {
-      const short = drawing(`short ${i}`, 3, { pictures: [{ group: 'wide', kind: 'wide', rows: 2 }], owner: 'long' });
-      const [{ candidate }] = chooseTurn(inOrder([long, short], { decodeRows: 0 }), {
-        ...{ decodeRows: 0, maxRows: () => 16, isSharingSooner: () => false },
+      const short = drawing(`short ${i}`, 3, { kind: 'wide', pictures: [{ group: 'wide', rows: 2 }], owner: 'long' });
+      const [{ candidate }] = chooseTurn(inOrder([long, short], times()), {
+        ...{ ...times(), maxRows: () => 16, isSharingSooner: () => false },
       });
       turns.push(candidate === long ? 'long' : 'short');
       long.passedOver = passedOverAfter(long, [candidate]);

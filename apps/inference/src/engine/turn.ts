@@ -1,6 +1,8 @@
 /** A drawing in progress, as far as its place in the next turn depends on it. */
 export interface Candidate {
   owner: string;
+  /** Of its pictures: equal kinds take equally long. */
+  kind: string;
   /** Rows of the U-Net that it still needs, over all its pictures and steps, and how many it needed at the start. */
   remainingWork: number;
   totalWork: number;
@@ -15,8 +17,6 @@ export interface Candidate {
   pictures: readonly {
     /** Of those that may share a call. */
     group: string;
-    /** Of those whose calls take equally long. */
-    kind: string;
     rows: number;
   }[];
 }
@@ -28,11 +28,12 @@ export interface Turn<C extends Candidate> {
 }
 
 /**
- * An owner waits once it is ahead of another who has something to draw by the time of this many rows, or of as many
- * as the other's drawing with least left still needs. With fewer rows the owners' pictures would take turns at every
+ * An owner waits once it is ahead of another who has something to draw by the time that this many rows of the other's
+ * take, or as many as the other's drawing with least left still needs. With fewer rows the owners' pictures would take turns at every
  * step, and all would end late; with these a picture is mostly finished first. They are three guided pictures of 20
- * steps, or two of the 30 that are the default: two rows each step. So that a short drawing takes, beside any number
- * of another owner's, about twice as long as alone, it does not wait for more rows than its own.
+ * steps, or two of the 30 that are the default: two rows each step. A short drawing does
+ * not wait for longer than its own rows take, as measured for its kind: beside any number of another owner's it takes
+ * at most twice as long as alone, and one call of the other's.
  */
 const aheadRows = 120;
 /** A drawing that this many calls of its owner have passed over is overdue: it is part of its owner's next call. */
@@ -49,20 +50,25 @@ const madeUpByTurn = 3;
 const shortFactor = 1.5;
 
 /** What owners have had of the engine. */
-export interface ShareFacts {
-  /** Time that each owner's drawings have had, counted from the same start. */
-  engineMs: (owner: string) => number;
-  /** What a row of a call takes. */
-  rowMs: number;
+export interface OwnerShares {
+  /** Milliseconds, counted for all owners from the same start. */
+  of(owner: string): number;
 }
 
-/** Rows of a call that take as long as decoding a picture. */
-export interface DecodingFacts {
-  decodeRows: number;
+/** What rows of calls take. */
+export interface RowTimes {
+  /** Milliseconds; 0 for a kind that is not measured, whose calls go first and so are measured soon. */
+  rowMs(kind?: string): number;
+}
+
+/** What pictures take. */
+export interface PictureTimes extends RowTimes {
+  /** Rows of a call that take as long as decoding a picture of this kind; 0 if that is not known. */
+  decodeRows(kind: string): number;
 }
 
 /** What the choice depends on beside the candidates. */
-export interface TurnFacts extends DecodingFacts {
+export interface TurnFacts extends Pick<PictureTimes, 'decodeRows'> {
   /** Rows of one call; a picture that has more is drawn alone. */
   maxRows: (group: string) => number;
   /** Whether pictures with `rows` rows in all are done sooner, on average, in shared calls than one after the other. */
@@ -70,18 +76,20 @@ export interface TurnFacts extends DecodingFacts {
 }
 
 /** Those whose owner is not ahead of the others: at least one, if there is any. */
-export function notAhead<C extends { owner: string; remainingWork?: number }>(
+export function notAhead<C extends { owner: string; kind?: string; remainingWork?: number }>(
   candidates: readonly C[],
-  { engineMs, rowMs }: ShareFacts,
+  shares: OwnerShares,
+  times: RowTimes,
 ): C[] {
-  const rows = new Map<string, number>();
-  for (const { owner, remainingWork = aheadRows } of candidates)
-    rows.set(owner, Math.min(remainingWork, rows.get(owner) ?? aheadRows));
+  // By how many milliseconds others may be ahead of each owner.
+  const leads = new Map<string, number>();
+  for (const { owner, kind, remainingWork = aheadRows } of candidates) {
+    const lead = Math.min(remainingWork, aheadRows) * times.rowMs(kind);
+    leads.set(owner, Math.min(lead, leads.get(owner) ?? Infinity));
+  }
   const most = (owner: string): number =>
-    Math.min(
-      ...[...rows].filter(([other]) => other !== owner).map(([other, ahead]) => engineMs(other) + ahead * rowMs),
-    );
-  const entitled = new Set([...rows.keys()].filter((owner) => engineMs(owner) <= most(owner)));
+    Math.min(...[...leads].filter(([other]) => other !== owner).map(([other, lead]) => shares.of(other) + lead));
+  const entitled = new Set([...leads.keys()].filter((owner) => shares.of(owner) <= most(owner)));
   return candidates.filter(({ owner }) => entitled.has(owner));
 }
 
@@ -90,9 +98,14 @@ const isOverdue = ({ passedOver }: Candidate): boolean => passedOver >= mostPass
 const workOf = ({ remainingWork, undecoded }: Candidate, decodeRows: number): number =>
   remainingWork + undecoded.length * decodeRows;
 
-/** Who goes first: who was passed over too often, then who has least left to do. */
-export function inOrder<C extends Candidate>(candidates: readonly C[], { decodeRows }: DecodingFacts): C[] {
-  const byWork = [...candidates].sort((a, b) => workOf(a, decodeRows) - workOf(b, decodeRows));
+/**
+ * Who goes first: who was passed over too often, then who has least left to do, by the time that it takes. Until that is
+ * measured it counts as none, and among those the rows decide.
+ */
+export function inOrder<C extends Candidate>(candidates: readonly C[], times: PictureTimes): C[] {
+  const rowsOf = (each: C): number => workOf(each, times.decodeRows(each.kind));
+  const msOf = (each: C): number => rowsOf(each) * times.rowMs(each.kind);
+  const byWork = [...candidates].sort((a, b) => msOf(a) - msOf(b) || rowsOf(a) - rowsOf(b));
   const overdue = byWork.filter(isOverdue).sort((a, b) => b.passedOver - a.passedOver);
   return [...overdue, ...byWork.filter((candidate) => !isOverdue(candidate))];
 }
@@ -118,23 +131,23 @@ export function passedOverAfter(
  * @param ordered those with pictures to denoise, as `inOrder` puts them
  * @returns the drawings and pictures that share the next call
  */
-export function chooseTurn<C extends Candidate>(
-  ordered: readonly C[],
-  { maxRows, isSharingSooner, decodeRows }: TurnFacts,
-): Turn<C>[] {
+export function chooseTurn<C extends Candidate>(ordered: readonly C[], facts: TurnFacts): Turn<C>[] {
   const leader = ordered.find(({ isSuspect }) => isSuspect) ?? ordered[0];
   if (!leader) return [];
-  const [{ group, kind, rows }] = leader.pictures;
-  const most = maxRows(group);
+  const { kind } = leader;
+  const [{ group, rows }] = leader.pictures;
+  const most = facts.maxRows(group);
   if (leader.isSuspect) return fill([leader], group, most);
 
+  // All of a group are of one kind, so their rows take equally long.
+  const decodeRows = facts.decodeRows(kind);
   const longest = shortFactor * (leader.totalWork + leader.trajectories.length * decodeRows);
   const sharing = [leader, ...ordered.filter((candidate) => candidate !== leader && !candidate.isSuspect)]
     .filter(({ pictures }) => pictures.some((picture) => picture.group === group))
     .filter((candidate) => isOverdue(candidate) || workOf(candidate, decodeRows) <= longest);
   const isFull = sharing.reduce((sum, candidate) => sum + rowsIn(candidate, group), 0) >= most;
   const sooner = Math.max(1, sharing.filter(isOverdue).length, sharing.length - 1);
-  return fill(isFull || isSharingSooner(kind, rows) ? sharing : sharing.slice(0, sooner), group, most);
+  return fill(isFull || facts.isSharingSooner(kind, rows) ? sharing : sharing.slice(0, sooner), group, most);
 }
 
 function rowsIn({ pictures }: Candidate, group: string): number {
