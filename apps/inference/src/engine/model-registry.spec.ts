@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { ModelFolderError } from '@app/diffusion';
 import type { ModelLoaded } from './engine-protocol';
 import { ModelRegistry } from './model-registry';
@@ -141,6 +142,53 @@ describe(ModelRegistry.name, () => {
     await registry.reserve('a', { unet: 20, vaeDecoder: 15 }, 1);
     finish(new FakeModel());
     await loaded;
+  });
+
+  describe('while a model is loaded', () => {
+    let load: () => Promise<unknown>;
+
+    beforeEach(async () => {
+      await get('a', 10);
+      await get('idle', 20);
+      inUse.add('a');
+      let finish!: (model: FakeModel) => void;
+      const loading = new Promise<FakeModel>((resolve) => (finish = resolve));
+      let begins!: () => void;
+      const begun = new Promise<void>((resolve) => (begins = resolve));
+      const loaded = registry.get('b', async () => ({ bytes: 30, load: () => (begins(), loading) }));
+      await begun;
+      load = () => (finish(new FakeModel()), loaded);
+    });
+
+    it('lets a call go on that needs no more than is free', async () => {
+      await registry.reserve('a', { unet: 30, vaeDecoder: 10 });
+      await load();
+      expect([registry.bytes, released]).toEqual([100, []]);
+    });
+
+    it('lets a call wait for which idle models have to make room, and lets calls take no more than is free', async () => {
+      expect([registry.drawingBytes, registry.callBytes('a', 10)]).toEqual([60, 30]);
+      const reserved = registry.reserve('a', { unet: 31, vaeDecoder: 10 });
+      expect(released).toEqual([]);
+      await load();
+      await reserved;
+      expect([registry.bytes, released]).toEqual([10 + 30 + 31 + 10, ['idle']]);
+    });
+  });
+
+  it('gives room that is made for a call to no other meanwhile', async () => {
+    await get('a', 10);
+    let endRelease!: () => void;
+    const release = (): Promise<void> => new Promise((resolve) => (endRelease = resolve));
+    await registry.get('idle', async () => ({ bytes: 90, load: async () => ({ release }) }));
+    inUse.add('a');
+    const large = registry.reserve('a', { unet: 90 });
+    await setImmediate();
+    const small = registry.reserve('a', { textEncoder: 5 });
+    expect([registry.bytes, registry.callBytes('a', 0)]).toEqual([10, 0]);
+    endRelease();
+    await Promise.all([large, small]);
+    expect(registry.bytes).toBe(105);
   });
 
   it('does not keep what failed to load', async () => {

@@ -36,8 +36,8 @@ export class ModelRegistry {
   private readonly loaded = new Map<string, Loaded>();
 
   private readonly inOrder = new OneAtATime();
-  /** Of a model that is being loaded, for which room has been made. */
-  private loadingBytes = 0;
+  /** For which room is being made, or has been: of a model that is being loaded, or of a call. */
+  private claimedBytes = 0;
   private readonly refusals = new Refusals();
 
   /** @param inUse keys of the models that may not be released now */
@@ -57,7 +57,7 @@ export class ModelRegistry {
   get drawingBytes(): number {
     const inUse = this.inUse();
     const used = [...this.loaded].filter(([key]) => inUse.has(key));
-    return this.budgetBytes - this.loadingBytes - sumOf(used.map(([, entry]) => entry));
+    return this.budgetBytes - this.claimedBytes - sumOf(used.map(([, entry]) => entry));
   }
 
   /**
@@ -72,12 +72,16 @@ export class ModelRegistry {
   }
 
   /**
-   * Bytes that one call of a loaded model's U-Net may take: what it has taken before, else what is left for drawing.
+   * Bytes that one call of a loaded model's U-Net may take: what it has taken before, else what is left for drawing. While
+   * a model is loaded that is no more than is free, so that the call does not wait until idle models can make room.
    * @param decoding bytes that decoding one picture takes, for which there has to be room as well
    * @param lane by which; without one, by all threads
    */
   callBytes(key: string, decoding: number, lane?: number): number {
-    return arenasOf(this.loaded.get(key)!, lane).callBytes(this.drawingBytes, decoding);
+    return arenasOf(this.loaded.get(key)!, lane).callBytes(
+      this.inOrder.isBusy ? this.freeBytes : this.drawingBytes,
+      decoding,
+    );
   }
 
   /** Whether each lane may make these calls of a loaded model at the same time, when every idle model makes room. */
@@ -86,16 +90,17 @@ export class ModelRegistry {
   }
 
   /**
-   * Makes room for calls of a loaded model, which keeps it until it is released. What one lane reserves, each other has as well.
+   * Makes room for calls of a loaded model, which keeps it until it is released. What one lane reserves, each other has
+   * as well. Only where idle models have to make room does this wait for a model that is being loaded.
    * @param lane by which; without one, by all threads
    */
   async reserve(key: string, calls: CallBytes, lane?: number): Promise<void> {
     const arenas = arenasOf(this.loaded.get(key)!, lane);
-    // Who needs nothing more does not wait for a model that is being loaded.
-    if (arenas.growth(calls) === 0) return;
+    const growth = arenas.growth(calls);
+    if (growth === 0) return;
+    if (growth <= this.freeBytes) return arenas.note(calls);
     await this.inOrder.run(async () => {
-      await this.releaseFor(arenas.growth(calls));
-      arenas.note(calls);
+      await this.claim(arenas.growth(calls), async () => arenas.note(calls));
     });
   }
 
@@ -133,22 +138,37 @@ export class ModelRegistry {
     }
     this.refusals.throwIfKnown(key);
     const spec = await describe();
-    // Room is made first: two large models at once may be more than there is memory.
-    await this.releaseFor(spec.bytes);
-    const startedAt = performance.now();
-    this.loadingBytes = spec.bytes;
-    const model = await spec
-      .load()
-      .catch((error: unknown) => {
+    let startedAt = 0;
+    const load = (): Promise<T> => {
+      startedAt = performance.now();
+      return spec.load().catch((error: unknown) => {
         this.refusals.note(key, error);
         throw error;
-      })
-      .finally(() => (this.loadingBytes = 0));
+      });
+    };
+    // Room is made first: two large models at once may be more than there is memory.
+    const model = await this.claim(spec.bytes, load);
     const arenas = { whole: new Arenas(1), lanes: new Arenas(laneCount) };
     this.loaded.set(key, { model, bytes: spec.bytes, arenas });
     const loadMs = Math.round(performance.now() - startedAt);
     this.onLoad({ key, loadMs, modelBytes: spec.bytes, totalBytes: this.bytes });
     return model;
+  }
+
+  /** Makes room for so many bytes and uses it. Nobody else takes that room meanwhile. */
+  private async claim<R>(bytes: number, use: () => Promise<R>): Promise<R> {
+    this.claimedBytes = bytes;
+    try {
+      await this.releaseFor(bytes);
+      return await use();
+    } finally {
+      this.claimedBytes = 0;
+    }
+  }
+
+  /** Bytes that are left without releasing anything; below 0 where more is used than there is. */
+  private get freeBytes(): number {
+    return this.budgetBytes - this.claimedBytes - this.bytes;
   }
 
   /** Releases models that are not in use until so many bytes are free, or none is left to release. @returns how many it released */

@@ -1,9 +1,16 @@
 /** Lets pieces of work begin one after the other, in the order in which they come. */
 export class OneAtATime {
   private last: Promise<unknown> = Promise.resolve();
+  private unfinished = 0;
+
+  /** Whether a piece of work is under way or waits. */
+  get isBusy(): boolean {
+    return this.unfinished > 0;
+  }
 
   run<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.last.then(work);
+    this.unfinished++;
+    const result = this.last.then(work).finally(() => this.unfinished--);
     this.last = result.catch(() => undefined);
     return result;
   }
