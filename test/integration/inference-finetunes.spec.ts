@@ -3,10 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SharedSessions } from '@app/diffusion';
 import { InferenceSession } from 'onnxruntime-node';
+import { Lanes } from '../../apps/inference/src/engine/lanes';
 import type { LoadingOptions } from '../../apps/inference/src/engine/model-loading';
 import { describePipeline } from '../../apps/inference/src/engine/model-loading';
 import type { DrawnModel } from '../../apps/inference/src/engine/engine-protocol';
 import { ModelRegistry } from '../../apps/inference/src/engine/model-registry';
+import { until } from '../support/until';
 
 const root = join(__dirname, '..', '..');
 const shapes: DrawnModel = {
@@ -26,6 +28,13 @@ const robot: DrawnModel = {
     token: 'zwx',
   },
 };
+
+/** Lanes that have no memory for another model. */
+class FullLanes extends Lanes {
+  override open(): ReturnType<Lanes['open']> {
+    return Promise.reject(new Error('There is no memory.'));
+  }
+}
 
 describe(describePipeline, () => {
   let cacheDir: string;
@@ -49,6 +58,11 @@ describe(describePipeline, () => {
     registry.get(source.key, () =>
       describePipeline(source, { device: 'cpu', intraOpNumThreads: 1, cacheDir, ...rest }),
     );
+  const copiedShapes = async () => {
+    const folder = join(cacheDir, 'shapes');
+    await cp(shapes.folder, folder, { recursive: true });
+    return folder;
+  };
   const merges = async () => (await readdir(join(cacheDir, 'finetunes'))).filter((name) => name !== 'bases');
   /** A merge of one kilobyte that was last used an hour ago. */
   const leaveOldMerge = async (name: string) => {
@@ -60,14 +74,35 @@ describe(describePipeline, () => {
     await utimes(join(folder, 'merge.json'), anHourAgo, anHourAgo);
   };
 
+  it('says that merged models cannot be deleted, and goes on', async () => {
+    await mkdir(join(cacheDir, 'finetunes'));
+    await writeFile(join(cacheDir, 'finetunes', 'bases'), 'no folder');
+    const notes: string[] = [];
+    const model = await load(
+      { ...robot, folder: await copiedShapes() },
+      { mergedCacheBytes: 1, note: (sentence) => notes.push(sentence) },
+    );
+    expect(model.pipeline.facts.scheduler).toBeTruthy();
+    expect(notes).toEqual(['Merged models that need too much room on the disk cannot be deleted: ENOTDIR.']);
+  });
+
+  it('says why a model is not drawn in lanes, and draws it without', async () => {
+    const notes: string[] = [];
+    const lanes = new FullLanes(2, Infinity, () => undefined);
+    const model = await load(shapes, { lanes, note: (sentence) => notes.push(sentence) });
+    for (let i = 0; i < 2; i++) model.openLanes();
+    await until(async () => notes.length > 0, 'it is said');
+    expect(notes).toEqual(['shapes is drawn with one picture at a time: There is no memory.']);
+    expect(model.inLanes).toBeUndefined();
+  });
+
   describe('with the model on the device of the cache, where files are linked', () => {
     let base: DrawnModel;
     let tuned: DrawnModel;
     const graphs = async () => (await readdir(join(cacheDir, 'graphs'))).sort();
 
     beforeEach(async () => {
-      const folder = join(cacheDir, 'shapes');
-      await cp(shapes.folder, folder, { recursive: true });
+      const folder = await copiedShapes();
       [base, tuned] = [shapes, robot].map((source) => ({ ...source, folder }));
     });
 

@@ -2,6 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { chooseDevice, defaultMemoryBytes, DeviceUnavailableError } from './device';
 import { EngineLoop } from './engine-loop';
 import type { EngineCommand, EngineMessage, EngineSettings } from './engine-protocol';
+import { onceEach } from './once-each';
 
 /** Entry of an engine thread: owns every session of one device and draws what it is told to, side by side. */
 async function main(port: NonNullable<typeof parentPort>, settings: EngineSettings): Promise<void> {
@@ -10,13 +11,14 @@ async function main(port: NonNullable<typeof parentPort>, settings: EngineSettin
     const moved = message.type === 'picture' ? [message.picture.data.buffer as ArrayBuffer] : [];
     port.postMessage(message, moved);
   };
-  const note = (text: string): void => report({ type: 'note', text });
+  const note = onceEach((text) => report({ type: 'note', text }));
   const device = await chooseDevice(settings.device, note).catch((error: unknown) => {
     if (!(error instanceof DeviceUnavailableError)) throw error;
     report({ type: 'unavailable', reason: error.message });
   });
   if (!device) return;
   const { intraOpNumThreads, cacheDir, mergedCacheBytes } = settings;
+  const options = { intraOpNumThreads, cacheDir, mergedCacheBytes };
   const memoryBytes = settings.memoryBytes ?? (await defaultMemoryBytes(device));
   const lost = (error: Error): void => {
     // Outside of every promise, so that it ends this thread.
@@ -24,7 +26,7 @@ async function main(port: NonNullable<typeof parentPort>, settings: EngineSettin
       throw error;
     });
   };
-  const loop = new EngineLoop({ device, intraOpNumThreads, cacheDir, mergedCacheBytes }, memoryBytes, report, lost);
+  const loop = new EngineLoop({ ...options, device, note }, memoryBytes, report, lost);
   port.on('message', (command: EngineCommand) => {
     if (command.type === 'draw') loop.add(command);
     else void loop.close().then(() => port.close());

@@ -7,10 +7,11 @@ export class LoadedModel implements Releasable {
   private opening: Promise<readonly DrawingGraphs<GraphSession>[]> | undefined;
   private renderers: readonly Renderer[] | undefined;
 
-  /** @param open loads its graphs into each lane */
+  /** @param open loads its graphs into each lane @param onNoLanes told, once, why that failed */
   constructor(
     readonly pipeline: StableDiffusionPipeline,
     private readonly open?: () => Promise<readonly DrawingGraphs<GraphSession>[]>,
+    private readonly onNoLanes: (error: Error) => void = () => undefined,
   ) {}
 
   /** A renderer for each lane; undefined if there is none yet. */
@@ -24,8 +25,8 @@ export class LoadedModel implements Releasable {
     this.opening = this.open();
     this.opening.then(
       (graphs) => (this.renderers = graphs.map((each) => this.pipeline.rendererOver(each))),
-      // For want of memory, or because its files are gone: it is drawn without lanes.
-      () => undefined,
+      // For want of memory, or because its files are gone: it is drawn without lanes until it is loaded anew.
+      this.onNoLanes,
     );
   }
 

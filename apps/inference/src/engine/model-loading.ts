@@ -32,6 +32,8 @@ export interface LoadingOptions {
   side?: Pick<SideThread, 'open' | 'openFile'>;
   /** Whose a Fine-Tune's merge is. */
   owner?: string;
+  /** Takes a sentence about something that goes on in spite of an error. */
+  note?: (sentence: string) => void;
   /** Ends loading and merging at the next part. */
   signal?: Pick<AbortSignal, 'throwIfAborted'>;
 }
@@ -48,13 +50,15 @@ export interface DrawingModelSpec extends ModelSpec<LoadedModel> {
 /** How a model is loaded, a Fine-Tune's weights merged in. @throws what the diffusion library throws of folders and weights */
 export async function describePipeline(
   source: DrawnModel,
-  { cacheDir, mergedCacheBytes, lanes, side, owner, ...options }: LoadingOptions,
+  { cacheDir, mergedCacheBytes, lanes, side, owner, note, ...options }: LoadingOptions,
 ): Promise<DrawingModelSpec> {
   const merges = mergesIn(cacheDir);
   const folder = await mergedModel(source, merges, { owner, signal: options.signal });
   // What cannot be removed now is tried again after the next merge; it is no reason not to draw.
   if (source.weights && mergedCacheBytes !== undefined)
-    await pruneMerged(merges, mergedCacheBytes).catch(() => undefined);
+    await pruneMerged(merges, mergedCacheBytes).catch(({ code, message }: NodeJS.ErrnoException) =>
+      note?.(`Merged models that need too much room on the disk cannot be deleted: ${code ?? message}.`),
+    );
   const { textEncoder, unet, vaeDecoder, configs, tokenizer } = await readModelFolder(folder, options.device);
   const needs = {
     widths: modelWidths(configs),
@@ -71,7 +75,8 @@ export async function describePipeline(
     return { bytes, ...needs, load: async () => new LoadedModel(await load()) };
   const open = () => lanes.open({ unet, vaeDecoder }, optimizedModelDir);
   // Room for the lanes is kept from the start, so that nothing has to make room when they are needed.
-  return { bytes: bytesWithLanes, ...needs, load: async () => new LoadedModel(await load(), open) };
+  const noLanes = ({ message }: Error) => note?.(`${source.name} is drawn with one picture at a time: ${message}`);
+  return { bytes: bytesWithLanes, ...needs, load: async () => new LoadedModel(await load(), open, noLanes) };
 }
 
 /** Memory of sessions of these graphs. */
