@@ -5,6 +5,7 @@ import { copyOfTensor, tensorFromCopy } from '@app/diffusion';
 import type { AskedCall, DeviceCalls } from './device-calls';
 import type { LaneAnswer, LaneCommand, OpenedGraph } from './lane-protocol';
 import { errorFromCopy } from './lane-protocol';
+import { threadsNow } from './work-clock';
 
 type Wanted = LaneCommand extends infer C ? (C extends LaneCommand ? Omit<C, 'id'> : never) : never;
 /** What to open. */
@@ -91,8 +92,14 @@ export class Lane {
   private ask(wanted: Wanted, moved: ArrayBuffer[] = [], call?: AskedCall): Promise<LaneAnswer> {
     const id = this.nextId++;
     return new Promise((resolve, reject) => {
-      this.waiting.set(id, { resolve, reject, call });
-      this.worker.postMessage({ id, ...wanted } satisfies LaneCommand, moved);
+      try {
+        this.worker.postMessage({ id, ...wanted } satisfies LaneCommand, moved);
+        // An answer cannot come before this function has ended.
+        this.waiting.set(id, { resolve, reject, call });
+      } catch (error) {
+        call?.ended(threadsNow());
+        reject(error);
+      }
     });
   }
 
