@@ -103,7 +103,7 @@ describe(Enlarging.name, () => {
     let tiles = 0;
     // A tile takes ten times as long as a step, by the clock that charges for it.
     const clock: WorkClock = {
-      during: (work, took) => work().finally(() => took({ ms: 100, passedMs: 100, isShared: false })),
+      during: (work, took) => work().finally(() => took({ ms: 100, passedMs: 100, blockedMs: 100, isShared: false })),
     };
     const { enlarging, add, shares, drawing, device } = setUp({ upscaler: slowUpscaler(30, () => tiles++), clock });
     shares.enter('two');

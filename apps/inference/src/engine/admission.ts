@@ -189,8 +189,9 @@ export class Admission {
     await this.registry.reserve(command.model.key, { textEncoder });
     let encodeMs = 0;
     const prepare = () => model.pipeline.prepare(pipelineRequest(command.request));
-    const noteEncoding: Parameters<WorkClock['during']>[1] = ({ ms }) => {
+    const noteEncoding: Parameters<WorkClock['during']>[1] = ({ ms, blockedMs }) => {
       encodeMs = ms;
+      shares.noteBlocked(blockedMs);
       shares.charge(command.owner, ms);
     };
     const trajectories = await this.host.encode(prepare, noteEncoding, command.cancel);

@@ -48,14 +48,14 @@ describe(DeviceCalls.name, () => {
   it('counts all time of what is done alone', async () => {
     const end = unet();
     now += 30;
-    expect(await end()).toEqual({ ms: 30, passedMs: 30, isShared: false });
+    expect(await end()).toEqual({ ms: 30, passedMs: 30, blockedMs: 30, isShared: false });
     now += 100;
     const { began, ended, end: endPiece } = decode();
     now += 5;
     began(now);
     now += 7;
     ended(now);
-    expect(await endPiece()).toEqual({ ms: 7, passedMs: 7, isShared: false });
+    expect(await endPiece()).toEqual({ ms: 7, passedMs: 7, blockedMs: 0, isShared: false });
   });
 
   it('gives each of two calls half of the time in which both are made, as the second thread tells it afterwards', async () => {
@@ -65,14 +65,14 @@ describe(DeviceCalls.name, () => {
     said.push(() => first.ended(1_030));
     said.push(() => second.began(1_030));
     now = 1_100;
-    expect(await end()).toEqual({ ms: 100 - 20 / 2 - 70 / 2, passedMs: 100, isShared: true });
-    expect(await first.end()).toEqual({ ms: 10, passedMs: 20, isShared: true });
+    expect(await end()).toEqual({ ms: 100 - 20 / 2 - 70 / 2, passedMs: 100, blockedMs: 100, isShared: true });
+    expect(await first.end()).toEqual({ ms: 10, passedMs: 20, blockedMs: 0, isShared: true });
     now = 1_150;
     const next = unet();
     now = 1_160;
     said.push(() => second.ended(1_155));
-    expect(await next()).toEqual({ ms: 10 - 5 / 2, passedMs: 10, isShared: true });
-    expect(await second.end()).toEqual({ ms: 125 - 70 / 2 - 5 / 2, passedMs: 125, isShared: true });
+    expect(await next()).toEqual({ ms: 10 - 5 / 2, passedMs: 10, blockedMs: 10, isShared: true });
+    expect(await second.end()).toEqual({ ms: 125 - 70 / 2 - 5 / 2, passedMs: 125, blockedMs: 0, isShared: true });
   });
 
   it('divides all time in which there are calls, however many overlap one after the other', async () => {
@@ -114,8 +114,8 @@ describe(DeviceCalls.name, () => {
     expect(call?.cancel).toBe(cancel);
     now += 10;
     call?.ended(now);
-    expect(await end()).toEqual({ ms: 0, passedMs: 0, isShared: false });
-    expect(await beside()).toEqual({ ms: 10, passedMs: 10, isShared: false });
+    expect(await end()).toEqual({ ms: 0, passedMs: 0, blockedMs: 0, isShared: false });
+    expect(await beside()).toEqual({ ms: 10, passedMs: 10, blockedMs: 10, isShared: false });
     expect(calls.ask().cancel).toBeUndefined();
   });
 });

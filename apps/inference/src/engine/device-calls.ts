@@ -26,7 +26,7 @@ interface PieceInProgress {
   time: DeviceTime;
 }
 
-const noTime: DeviceTime = { ms: 0, passedMs: 0, isShared: false };
+const noTime: DeviceTime = { ms: 0, passedMs: 0, blockedMs: 0, isShared: false };
 
 /**
  * The calls of a device by two threads, each of which makes one call at a time. While both are at one, each call has half
@@ -59,11 +59,13 @@ export class DeviceCalls {
         } finally {
           call.endedAt = this.now();
           await this.heard();
-          took(this.measure(call));
+          const time = this.measure(call);
+          took({ ...time, blockedMs: time.passedMs });
         }
       },
     },
-    // Only the calls count, and not the time in which a piece waits for the second thread.
+    // Only the calls count: not the time in which a piece waits for the second thread, nor what the engine's own thread does
+    // for it, such as cutting and blending tiles.
     others: {
       during: async (work, took, cancel) => {
         const piece: PieceInProgress = { cancel, time: noTime };
@@ -76,7 +78,10 @@ export class DeviceCalls {
     },
   };
 
-  /** The second thread is asked for a call, by the piece of work that is in progress. */
+  /**
+   * The second thread is asked for a call, by the piece of work that is in progress: the caller is inside the
+   * asynchronous context of the `work` that `clocks.others.during` was given. Outside of one, the call is charged to nobody.
+   */
   ask(): AskedCall {
     const piece = this.piece.getStore();
     const call = this.add();
@@ -106,7 +111,7 @@ export class DeviceCalls {
     for (const each of this.calls) if (!this.unmeasured.has(each) && each.endedAt <= since) this.calls.delete(each);
     if (call.beganAt === Infinity) return noTime;
     const passedMs = call.endedAt - call.beganAt;
-    return { ms: passedMs - sharedMs / 2, passedMs, isShared: sharedMs > 0 };
+    return { ms: passedMs - sharedMs / 2, passedMs, blockedMs: 0, isShared: sharedMs > 0 };
   }
 }
 
@@ -118,6 +123,7 @@ function sumOf(one: DeviceTime, other: DeviceTime): DeviceTime {
   return {
     ms: one.ms + other.ms,
     passedMs: one.passedMs + other.passedMs,
+    blockedMs: 0,
     isShared: one.isShared || other.isShared,
   };
 }

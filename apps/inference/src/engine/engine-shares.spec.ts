@@ -58,13 +58,49 @@ describe(EngineShares.name, () => {
     expect(shares.of('failing')).toBe(0);
   });
 
-  it('charges for work what passes while nothing else is charged, also where it fails', async () => {
+  it('divides the time between works that go on at once', async () => {
+    let now = 0;
+    const shares = new EngineShares(() => now);
+    for (const owner of ['merging', 'loading']) shares.enter(owner);
+    const ends: (() => void)[] = [];
+    const begin = (owner: string) => shares.chargeFor(owner, () => new Promise<void>((resolve) => ends.push(resolve)));
+    const merging = begin('merging');
+    now = 50;
+    const loading = begin('loading');
+    now = 100;
+    ends[0]();
+    await merging;
+    now = 150;
+    ends[1]();
+    await loading;
+    expect([shares.of('merging'), shares.of('loading')]).toEqual([75, 75]);
+  });
+
+  it('takes nothing off for calls beside the work, nor for what a call took before it began', async () => {
+    let now = 1_000;
+    const shares = new EngineShares(() => now);
+    for (const owner of ['merging', 'drawing']) shares.enter(owner);
+    await shares.chargeFor('merging', async () => {
+      now += 100;
+      shares.charge('drawing', 100);
+    });
+    expect(shares.of('merging')).toBe(100);
+    await shares.chargeFor('merging', async () => {
+      now += 10;
+      shares.noteBlocked(1_000);
+      now += 30;
+    });
+    expect(shares.of('merging')).toBe(130);
+  });
+
+  it('charges for work what passes while the thread is at no call, also where it fails', async () => {
     let now = 0;
     const shares = new EngineShares(() => now);
     for (const owner of ['merging', 'drawing']) shares.enter(owner);
     const work = shares.chargeFor('merging', async () => {
       now += 100;
       shares.charge('drawing', 70);
+      shares.noteBlocked(70);
       throw new Error('it does not fit');
     });
     await expect(work).rejects.toThrow('it does not fit');

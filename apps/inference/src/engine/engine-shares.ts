@@ -14,12 +14,15 @@ export class EngineShares {
   /** The number of each owner's last charge. */
   private readonly served = new Map<string, number>();
   private charges = 0;
-  private chargedMs = 0;
+  /** What `chargeFor` is at, each with the milliseconds that it has had so far. */
+  private readonly open = new Set<{ ms: number }>();
+  /** Until when that time is divided. */
+  private dividedAt = 0;
 
   /** @param now milliseconds of a clock that never goes back */
   constructor(private readonly now: () => number = () => performance.now()) {}
 
-  /** One who has had nothing of late counts as a newcomer. */
+  /** @returns milliseconds of the engine; one who has had nothing of late counts as a newcomer */
   of(owner: string): number {
     return this.ms.get(owner) ?? this.least;
   }
@@ -36,8 +39,8 @@ export class EngineShares {
     this.drawing.add(owner);
   }
 
+  /** Adds so many milliseconds to what an owner has had. */
   charge(owner: string, ms: number): void {
-    this.chargedMs += ms;
     const had = this.of(owner) + ms;
     this.ms.set(owner, had);
     this.served.set(owner, ++this.charges);
@@ -50,16 +53,33 @@ export class EngineShares {
   }
 
   /**
-   * Does work that goes on between the calls of the device, and charges what passes until it ends or fails, but for what is
-   * charged for anything else meanwhile.
+   * Does work of the engine's thread that goes on between its calls, and charges what passes until it ends or fails, but
+   * for the time that `noteBlocked` is told. Works that go on at the same time have equal parts of it. Calls of lanes and
+   * of the second thread take nothing off, because the work goes on beside them.
    */
   async chargeFor<T>(owner: string, work: () => Promise<T>): Promise<T> {
-    const [startedAt, chargedBefore] = [this.now(), this.chargedMs];
+    this.divide();
+    const had = { ms: 0 };
+    this.open.add(had);
     try {
       return await work();
     } finally {
-      this.charge(owner, Math.max(0, this.now() - startedAt - (this.chargedMs - chargedBefore)));
+      this.divide();
+      this.open.delete(had);
+      this.charge(owner, had.ms);
     }
+  }
+
+  /** The engine's thread was inside calls of the device for the last `ms` milliseconds. */
+  noteBlocked(ms: number): void {
+    if (this.open.size > 0) this.divide(ms);
+  }
+
+  private divide(blockedMs = 0): void {
+    const now = this.now();
+    const ms = Math.max(0, now - this.dividedAt - blockedMs);
+    for (const had of this.open) had.ms += ms / this.open.size;
+    this.dividedAt = now;
   }
 
   /** An owner draws nothing any more. @param waits whether it has something that waits to begin */

@@ -135,8 +135,9 @@ export class Enlarging {
       return piece(() =>
         clocks.others.during(
           work,
-          ({ ms }) => {
+          ({ ms, blockedMs }) => {
             this.tileMs = ms;
+            shares.noteBlocked(blockedMs);
             drawing.computeMs += ms;
             shares.charge(drawing.owner, ms);
           },

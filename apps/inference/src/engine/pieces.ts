@@ -57,6 +57,7 @@ export class Pieces {
     const charge = (took: DeviceTime): void => {
       time = took;
       engineMs = took.ms * shareOf(lane);
+      if (lane === undefined) shares.noteBlocked(took.blockedMs);
       for (const { candidate, pictures } of turn)
         shares.charge(candidate.owner, (engineMs * rowsOf(pictures)) / rowsOfTurn(turn));
     };
@@ -99,8 +100,9 @@ export class Pieces {
       let engineMs = 0;
       const call = () => rendererOf(drawing, lane).decode(trajectory);
       // Also where it fails, and where nobody wants it any more.
-      const charge = ({ ms }: DeviceTime): void => {
+      const charge = ({ ms, blockedMs }: DeviceTime): void => {
         engineMs = ms * shareOf(lane);
+        if (lane === undefined) shares.noteBlocked(blockedMs);
         shares.charge(drawing.owner, engineMs);
       };
       const picture = await clocks.others.during(call, charge, cancel);

@@ -4,6 +4,8 @@ export interface DeviceTime {
   ms: number;
   /** All milliseconds from its beginning to its end. */
   passedMs: number;
+  /** Milliseconds in which the engine's own thread was at it, and could do nothing else. */
+  blockedMs: number;
   /** Whether the device did other work in that time. */
   isShared: boolean;
 }
@@ -12,7 +14,7 @@ export interface DeviceTime {
 export interface WorkClock {
   /**
    * @param took told of the time, also if the work failed
-   * @param cancel one Int32: once it is not 0, no call of this piece begins that waits for another thread
+   * @param cancel one Int32: once it is not 0, calls of this piece in the second thread that have not begun are dropped
    */
   during: <T>(work: () => Promise<T>, took: (time: DeviceTime) => void, cancel?: SharedArrayBuffer) => Promise<T>;
 }
@@ -32,7 +34,7 @@ export const wallClock: WorkClock = {
       return await work();
     } finally {
       const passedMs = performance.now() - startedAt;
-      took({ ms: passedMs, passedMs, isShared: false });
+      took({ ms: passedMs, passedMs, blockedMs: passedMs, isShared: false });
     }
   },
 };
