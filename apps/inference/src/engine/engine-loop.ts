@@ -31,7 +31,7 @@ export class EngineLoop {
   private readonly admission: Admission;
   private drawings: DrawingInProgress[] = [];
   private readonly shares = new EngineShares();
-  /** Runs denoising and enlarging by turns, one piece at a time. */
+  /** Runs denoising and enlarging by turns, one piece at a time. Not used with CUDA, where a second thread enlarges. */
   private readonly device = new OneAtATime();
   private readonly registry: ModelRegistry;
   private readonly enlarging: Enlarging;

@@ -102,7 +102,8 @@ function graphCache(cacheDir: string) {
 
 /**
  * Loads an upscaler, and makes room for its calls, all of which have tiles of one size.
- * @throws Error with one sentence saying why the file cannot be used
+ * @throws UpscalerError with one sentence saying why the file cannot be used
+ * @throws OutOfMemoryError if it needs more than there is
  */
 export async function loadUpscaler(
   registry: ModelRegistry,

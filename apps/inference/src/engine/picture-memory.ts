@@ -6,6 +6,7 @@ interface Drawn {
   dtypes?: ModelFacts['dtypes'];
 }
 
+/** Edges in pixels: of the picture, or of what an upscaler enlarges. */
 interface Size {
   width: number;
   height: number;
@@ -52,7 +53,10 @@ export function bytesPerRow({ widths, dtypes }: Drawn, size: Size): number {
   return (2 * attention.heads * attended ** 2 + liveMaps * channels * positions) * bytesOf(dtypes?.unet);
 }
 
-/** Bytes that decoding a picture takes: the VAE’s attention has one head, at the size of the latents. */
+/**
+ * An upper estimate of the bytes that decoding a picture takes: the VAE’s attention has one head, at the size of the
+ * latents.
+ */
 export function decodeBytes({ widths, dtypes }: Drawn, size: Size): number {
   const maps = decodedMaps * widths.decoderChannels * size.width * size.height;
   return Math.max(maps, 2 * positionsOf(widths, size) ** 2) * bytesOf(dtypes?.vaeDecoder);

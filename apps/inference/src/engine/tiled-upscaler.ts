@@ -62,7 +62,9 @@ export class TiledUpscaler {
 
   /**
    * Enlarges as often as the long edge stays within `maxLongEdge`; the same picture if that is never.
-   * @param perTile does each tile's work, when it may; what it throws ends the enlarging
+   * @param perTile does each tile's work, when it may; what it throws ends the enlarging, such as AbortError
+   * @throws UpscalerError if the model gives something else than three planes of float32
+   * @throws OutOfMemoryError if a tile needs more than there is
    */
   async enlarge(picture: RgbPicture, maxLongEdge: number, perTile: PerTile): Promise<RgbPicture> {
     let enlarged = picture;
@@ -71,7 +73,7 @@ export class TiledUpscaler {
     return enlarged;
   }
 
-  /** Enlarges once. Besides the two pictures, one row of tiles is held. */
+  /** Enlarges once. Besides the two pictures, one row of tiles is held. @throws as `enlarge` */
   async enlargeOnce(picture: RgbPicture, perTile: PerTile): Promise<RgbPicture> {
     const { scale, tile } = this;
     const columns = planTiles(picture.width, tile.width, scale);
