@@ -264,9 +264,8 @@ describe('npm start', () => {
     it('when the data folder cannot be written', async () => {
       writeFileSync(join(folder, 'file'), '');
       const unwritable = join(folder, 'file', 'data');
-      await expect(refusal({ DATA_DIR: unwritable })).resolves.toContain(
-        `The data folder ${unwritable} cannot be written`,
-      );
+      for (const path of [unwritable, '/proc/darkroom'])
+        await expect(refusal({ DATA_DIR: path })).resolves.toContain(`The data folder ${path} cannot be written`);
     });
 
     it('when no model is installed', async () => {

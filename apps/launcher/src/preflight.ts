@@ -1,16 +1,17 @@
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { makeFolder } from '@app/process';
 import { StartError } from './start-error';
 
 /** Makes the data folder. @throws StartError when it is not writable. */
 export function prepareDataFolder(dataDir: string): void {
   const probe = join(dataDir, '.writable');
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    makeFolder(dataDir, 0o700);
     writeFileSync(probe, '');
     rmSync(probe);
   } catch (error) {

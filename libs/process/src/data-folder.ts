@@ -1,9 +1,12 @@
-import { chmodSync, lstatSync, mkdirSync, readdirSync } from 'node:fs';
+import { chmodSync, lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeFolder } from './make-folder';
 
 const othersMask = 0o077;
 /** The group may pass through a folder but not list it. */
 const groupMayPass = 0o010;
+/** Errors of a folder that belongs to somebody else, or that nobody may write to. */
+const forbidden = ['EACCES', 'EPERM', 'EROFS'];
 
 /**
  * Makes the data folder, with its prompts, pictures and keys, and everything this process creates from now on private
@@ -12,8 +15,8 @@ const groupMayPass = 0o010;
  */
 export function keepDataPrivate(dataDir: string): void {
   process.umask(othersMask);
-  // If a folder cannot be made or listed, the code that needs it reports that; with pictures in S3 nothing may need it.
-  ignoringMissing(() => mkdirSync(dataDir, { recursive: true }));
+  // If a folder may not be made or listed, the code that needs it reports that; with pictures in S3 nothing may need it.
+  ignoring(forbidden, () => makeFolder(dataDir));
   ignoringMissing(() => restrict(dataDir, isPassedByPostgres(dataDir) ? groupMayPass : 0));
   for (const name of ignoringMissing(() => readdirSync(dataDir)) ?? [])
     ignoringMissing(() => restrict(join(dataDir, name), 0));
@@ -35,11 +38,13 @@ function restrict(path: string, kept: number): void {
 }
 
 /** Ignores files of another user, who has to close them, and files that are gone by now. */
-function ignoringMissing<T>(act: () => T): T | undefined {
+const ignoringMissing = <T>(act: () => T): T | undefined => ignoring([...forbidden, 'ENOENT'], act);
+
+function ignoring<T>(codes: readonly string[], act: () => T): T | undefined {
   try {
     return act();
   } catch (error) {
-    if (['EACCES', 'EPERM', 'ENOENT', 'EROFS'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    if (codes.includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
     throw error;
   }
 }

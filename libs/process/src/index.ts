@@ -8,6 +8,7 @@ export { FileLock, LockContendedError, LockHeldError } from './file-lock';
 export type { LockHolder } from './file-lock';
 export { isAlive } from './is-alive';
 export { KeyCounts } from './key-counts';
+export { makeFolder } from './make-folder';
 export { exitWithParent } from './parent';
 export { processCommand } from './process-identity';
 export { Recurring } from './recurring';
