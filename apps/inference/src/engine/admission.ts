@@ -28,6 +28,8 @@ export interface AdmissionHost extends DescriptionHost {
   shares: EngineShares;
   /** Milliseconds that a row of a call takes, in the mean. */
   rowMs: () => number;
+  /** Those whose pictures are being drawn or enlarged. */
+  drawingOwners(): readonly string[];
   /** Whether nothing is being drawn or enlarged. */
   isIdle(): boolean;
   /** Whether what is being drawn wants no other beside it. */
@@ -119,6 +121,20 @@ export class Admission {
     });
     await Promise.race([...described, changed]);
     clearInterval(watch);
+  }
+
+  /**
+   * Leaves the thread to a merge, which is a chain of hundreds of reads, writes and small calculations: each call of the U-Net, of a
+   * decoder or an upscaler blocks the thread, so beside others a merge would have one link of its chain for each of them.
+   * @param ms what the last of them took
+   */
+  async letMerge(ms: number): Promise<void> {
+    const { shares, rowMs } = this.host;
+    const owner = this.descriptions.mergingOwner;
+    if (owner === undefined) return;
+    const owners = [owner, ...this.host.drawingOwners()].map((each) => ({ owner: each }));
+    const inTurn = notAhead(owners, shares, { rowMs });
+    if (inTurn.some((each) => each.owner === owner)) await this.descriptions.letMerge(ms);
   }
 
   /** What is begun anew goes first, then the first of an owner who is not ahead. */

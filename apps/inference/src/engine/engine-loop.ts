@@ -31,8 +31,8 @@ export class EngineLoop {
   private readonly admission: Admission;
   private drawings: DrawingInProgress[] = [];
   private readonly shares = new EngineShares();
-  /** Runs denoising and enlarging by turns, one piece at a time. Not used with CUDA, where a second thread enlarges. */
-  private readonly device = new OneAtATime();
+  /** Runs the engine's pieces by turns, with CUDA the calls of the U-Net; a merge that goes on has its time between them. */
+  private readonly device = new OneAtATime((ms) => this.admission.letMerge(ms));
   private readonly registry: ModelRegistry;
   private readonly enlarging: Enlarging;
   private readonly rowLimits: RowLimits;
@@ -126,6 +126,7 @@ export class EngineLoop {
         return this.drawings.length === 0 && areThreadsIdle && this.enlarging.modelsInUse.length === 0;
       },
       isAlone: () => this.enlarging.isAlone || this.isAlone,
+      drawingOwners: () => this.drawings.map(({ owner }) => owner),
       begun: (drawing) => this.begin(drawing),
       failed: (command, error) => {
         this.fail(command, error);
@@ -156,7 +157,7 @@ export class EngineLoop {
       await setImmediate();
       this.endAborted();
       this.enlarging.wake();
-      if (this.sideWork) await this.sideWork.callOrWait();
+      if (this.sideWork) await this.device.run(() => this.sideWork!.callOrWait());
       else if (await this.device.run(() => this.goOn())) continue;
       else if (this.drawings.length === 0)
         await (this.places.areIdle ? this.admission.settled() : this.places.change());

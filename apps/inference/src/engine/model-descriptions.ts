@@ -35,6 +35,7 @@ export class NotDescribedError extends Error {
 export class ModelDescriptions {
   private readonly descriptions = new Map<string, Description>();
   private readonly merging = new FairTurns({ perKey: Infinity, total: Infinity });
+  private merge: { owner: string; end: Promise<unknown> } | undefined;
 
   /** @param waiting the commands for which models are described */
   constructor(
@@ -75,6 +76,19 @@ export class ModelDescriptions {
     throw new NotDescribedError('The merged model is gone.');
   }
 
+  /** Whose merge goes on now. */
+  get mergingOwner(): string | undefined {
+    return this.merge?.owner;
+  }
+
+  /** Leaves the thread to the merge that goes on, until it ends or this time is over. */
+  async letMerge(ms: number): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const isOver = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
+    await Promise.race([this.merge?.end, isOver]);
+    clearTimeout(timer);
+  }
+
   /** Forgets the models for which no command waits. */
   forgetUnwanted(): void {
     const wanted = new Set(this.waiting().map(nameOf));
@@ -93,7 +107,11 @@ export class ModelDescriptions {
     };
     throwIfAborted();
     const options = { ...this.options, owner: command.owner, signal: { throwIfAborted } };
-    return this.host.shares.chargeFor(command.owner, () => describePipeline(command.model, options));
+    const spec = this.host.shares.chargeFor(command.owner, () => describePipeline(command.model, options));
+    if (!command.model.weights) return spec;
+    const noLonger = () => void (this.merge = undefined);
+    this.merge = { owner: command.owner, end: spec.then(noLonger, noLonger) };
+    return spec;
   }
 }
 
