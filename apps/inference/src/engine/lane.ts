@@ -98,7 +98,7 @@ export class Lane {
         this.waiting.set(id, { resolve, reject, call });
       } catch (error) {
         call?.ended(threadsNow());
-        reject(error);
+        reject(error instanceof Error ? error : new Error(String(error)));
       }
     });
   }
