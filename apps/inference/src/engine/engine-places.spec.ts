@@ -40,6 +40,17 @@ describe(EnginePlaces.name, () => {
     expect(await places.borrow(1)).toBeDefined();
   });
 
+  it('gets back the place that the first call has taken, although a later one names another model', async () => {
+    const { places } = of('cuda:0');
+    const { loan } = await take(places, a);
+    expect(await deviceFor(loan, b)).toBe('cuda:0');
+    expect([...places.loadedKeys]).toEqual(['a']);
+    loan.giveBack();
+    expect([...places.loadedKeys]).toEqual([]);
+    const loans = await Promise.all(Array.from({ length: 4 }, () => places.borrow(0)));
+    for (const each of loans) expect(each).toBeDefined();
+  });
+
   it('chooses the engine that has the model loaded, else the one with most places free', async () => {
     const { engines, places } = of('cuda:0', 'cuda:1', 'cuda:2');
     engines[1].loadedKeys.add('b');

@@ -78,19 +78,18 @@ export class EnginePlaces<E extends PlacedEngine> {
   async borrow(timeoutMs: number): Promise<Loan<E> | undefined> {
     if (this.hasOpenPlace) this.open++;
     else if (!(await this.nextFree(timeoutMs))) return undefined;
-    let seats: Seats<E> | undefined;
-    let key = '';
+    /** What the first call that succeeded has taken: a place, and the key of the model that it was taken for. */
+    let taken: { seats: Seats<E>; key: string } | undefined;
     let isOut = true;
     return {
       engineFor: async (request, signal) => {
-        ({ key } = request);
-        seats ??= await this.choose(request, signal);
-        return seats.engine;
+        taken ??= { seats: await this.choose(request, signal), key: request.key };
+        return taken.seats.engine;
       },
       giveBack: () => {
         if (!isOut) return;
         isOut = false;
-        if (seats) removeFrom(seats.taken, key);
+        if (taken) removeFrom(taken.seats.taken, taken.key);
         else this.open--;
         this.serve();
       },
