@@ -21,6 +21,14 @@ describe('cachedMerge', () => {
     expect(builds).toBe(1);
   });
 
+  it('is built although another who builds the same gives up', async () => {
+    const first = cachedMerge(folder, key, () => Promise.reject(new Error('It was given up.')));
+    const second = cachedMerge(folder, key, async () => 1);
+    await expect(first).rejects.toThrow('It was given up.');
+    const merge = await second;
+    expect(await readdir(folder)).toEqual([basename(merge)]);
+  });
+
   it('uses the result of another process that finished first', async () => {
     const place = await cachedMerge(folder, key, async () => 1);
     await rm(place, { recursive: true });

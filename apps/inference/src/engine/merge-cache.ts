@@ -43,8 +43,9 @@ const running = new Map<string, Promise<void>>();
 export async function cachedMerge(cacheDir: string, key: MergeKey, build: Build, owner = ''): Promise<string> {
   const name = `${key.kind}-${short(key.weightsHash)}-${short(`${key.baseHash}\n${key.variant}`)}`;
   const folder = join(cacheDir, name);
-  const merge =
-    running.get(folder) ?? findOrBuild(cacheDir, folder, build, owner).finally(() => running.delete(folder));
+  // Another's may end for a reason of its own, such as that nobody waits for it any more: then this one is built.
+  while (running.has(folder)) await running.get(folder)!.catch(() => undefined);
+  const merge = findOrBuild(cacheDir, folder, build, owner).finally(() => running.delete(folder));
   running.set(folder, merge);
   await merge;
   return folder;
