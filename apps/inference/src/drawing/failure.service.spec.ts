@@ -23,10 +23,13 @@ class FakeLifeCycle {
 describe(FailureService.name, () => {
   let lifeCycle: FakeLifeCycle;
   let failures: FailureService;
+  let lines: string[];
 
   beforeEach(() => {
     lifeCycle = new FakeLifeCycle();
-    failures = new FailureService(lifeCycle as unknown as ImageTaskLifeCycle, new JsonLogger('test', 'silent'));
+    lines = [];
+    const logger = new JsonLogger('test', 'info', { write: (line) => void lines.push(line) });
+    failures = new FailureService(lifeCycle as unknown as ImageTaskLifeCycle, logger);
   });
 
   /** The attempts do not count: a worker that ends in order gives its tasks back, and neighbours may crash it. */
@@ -52,6 +55,13 @@ describe(FailureService.name, () => {
   it('gives a task back at once when the process ends', async () => {
     await failures.handle(task(), new DrawingAbortedError('aborted'), { lost: false, signal: AbortSignal.abort() });
     expect(lifeCycle.calls).toEqual([{ released: 0 }]);
+  });
+
+  it('logs why a task is given back, which need not be that the process ends', async () => {
+    await failures.handle(task(), new DrawingAbortedError('The device cuda:0 cannot be used any more.'), held);
+    expect(lifeCycle.calls).toEqual([{ released: 0 }]);
+    const [line] = lines.map((each) => JSON.parse(each) as Record<string, unknown>);
+    expect(line).toMatchObject({ msg: 'given back', reason: 'The device cuda:0 cannot be used any more.' });
   });
 
   it('waits longer before each further try', async () => {

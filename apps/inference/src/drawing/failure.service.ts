@@ -28,7 +28,7 @@ export class FailureService {
       await this.fail(task, error.message);
     } else if (error instanceof DrawingAbortedError || hold.signal.aborted) {
       await withRetries(() => this.lifeCycle.release(task));
-      this.logger.log('given back, because the process ends', about);
+      this.logger.log('given back', { ...about, reason: error instanceof Error ? error.message : String(error) });
     } else {
       // A lost engine may be another task's fault, so it counts as a death of the worker and not
       // as this task's failure.
