@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { nvidiaSmiName, problemOfGpus } from './device';
+import { nvidiaSmiName, problemOfGpus, unavailable } from './device';
 
 (process.platform === 'linux' ? describe : describe.skip)(problemOfGpus.name, () => {
   let root: string;
@@ -44,6 +44,16 @@ import { nvidiaSmiName, problemOfGpus } from './device';
     expect(await problemOfGpus(root)).toMatch(/^this user may not open \/dev\/dri\/renderD128, .*"render"$/);
     await addNode('renderD129', '0x8086');
     expect(await problemOfGpus(root)).toBeUndefined();
+  });
+});
+
+describe(unavailable.name, () => {
+  it.each([
+    ['cuda:1', 'docs/gpu-host.md'],
+    ['webgpu', 'docs/amd-intel-gpus.md'],
+  ] as const)('names the guide to %s', (device, guide) => {
+    const { message } = unavailable(device, 'it is not there');
+    expect(message).toContain(`DEVICE names ${device}, which cannot be used here: it is not there. ${guide} says`);
   });
 });
 

@@ -22,6 +22,14 @@ export class DeviceUnavailableError extends Error {
   override readonly name = 'DeviceUnavailableError';
 }
 
+/** @param reason the end of a sentence */
+export function unavailable(device: Device, reason: string): DeviceUnavailableError {
+  const guide = device === 'webgpu' ? 'docs/amd-intel-gpus.md' : 'docs/gpu-host.md';
+  return new DeviceUnavailableError(
+    `DEVICE names ${device}, which cannot be used here: ${reason}. ${guide} says what a GPU needs; with DEVICE=auto the processor draws where there is none.`,
+  );
+}
+
 /**
  * `auto` is the first CUDA device if its provider loads, else a GPU through WebGPU if the machine
  * has one, else the CPU.
@@ -39,10 +47,7 @@ export async function chooseDevice(wanted: Device | 'auto', note: (sentence: str
     return 'cpu';
   }
   const reason = await problemOf(wanted);
-  if (reason !== undefined)
-    throw new DeviceUnavailableError(
-      `DEVICE names ${wanted}, which cannot be used here: ${reason}. docs/gpu-host.md says what a GPU needs; with DEVICE=auto the processor draws where there is none.`,
-    );
+  if (reason !== undefined) throw unavailable(wanted, reason);
   const doubt = wanted === 'webgpu' ? await problemOfGpus() : undefined;
   if (doubt !== undefined) note(`webgpu may draw in software, which is slower than the processor without it: ${doubt}`);
   return wanted;
