@@ -105,6 +105,12 @@ describe('npm run keys', () => {
     expect(await database.dataSource.manager.countBy(WebhookDelivery, { ownerId: id })).toBe(4);
   });
 
+  it('calls what a key signs in with its token, and nothing else of it a secret but that of its webhooks', async () => {
+    const { stdout } = await keys('--help');
+    expect(stdout).toMatch(/rotate .*new token/);
+    expect(stdout.match(/(?<!webhook[ -])secret/g)).toBeNull();
+  });
+
   it('treats an id that begins with a dash as an id', async () => {
     await expect(keys('revoke', '-abc')).resolves.toMatchObject({
       code: 1,

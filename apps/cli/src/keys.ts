@@ -170,7 +170,9 @@ async function stop(name: string, output: Output): Promise<void> {
   report(output, { canceled }, canceledText(canceled));
 }
 
-const program = new Command('keys').description('The API keys of the service.');
+const program = new Command('keys').description(
+  'The API keys of the service, in its database: that of DATABASE_URL, or the one in DATA_DIR.',
+);
 program
   .command('create')
   .description('make a key; prints its token once')
@@ -181,7 +183,7 @@ program
 program.command('list').description('all keys').action(list);
 program
   .command('show')
-  .description('one key, with the secret that signs its webhooks')
+  .description('one key, with its webhook secret')
   .argument('<id>', 'its id or prefix')
   .action(show);
 program
@@ -205,8 +207,8 @@ program
   .option('--retention <days>', 'days after which what has finished is deleted, or "keep"', readDays)
   .action(limit);
 for (const [name, what, action] of [
-  ['rotate', 'give a key a new secret', rotate],
-  ['rotate-webhook-secret', 'give a key a new secret for its webhooks', rotateSigning],
+  ['rotate', 'give a key a new token', rotate],
+  ['rotate-webhook-secret', 'give a key a new webhook secret', rotateSigning],
 ] as const)
   program
     .command(name)
