@@ -2,15 +2,15 @@ import 'reflect-metadata';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, extname, join, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { loadConfig } from '@app/config';
-import { Command, InvalidArgumentError } from 'commander';
+import { aspectRatios, schedulerNames } from '@app/domain';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import type { NewGeneration } from '../../../packages/client/src';
 import type { Drawn } from './draw';
 import { draw } from './draw';
 import { GenerationClient } from './generation-client';
 import { formatOf, pictureFile, unusedFile } from './picture-file';
 import { CliError, runProgram } from './run-program';
-import { useService } from './running-service';
+import { serviceHelp, serviceOption, useService } from './running-service';
 import { examples, writeSheet } from './sheet';
 
 interface DemoOptions {
@@ -23,6 +23,7 @@ interface DemoOptions {
   aspectRatio?: NewGeneration['aspect_ratio'];
   out?: string;
   json?: true;
+  url?: string;
 }
 
 /** Folder of pictures without a name, in the one from which the command was called. */
@@ -34,10 +35,9 @@ const sheetFile = 'what-it-draws.png';
  * and stops what it started.
  */
 async function demo(prompt: string | undefined, options: DemoOptions): Promise<void> {
-  const config = loadConfig(process.env);
   const interruption = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interruption.abort());
-  const service = await useService(config, (line) => void process.stderr.write(`${line}\n`));
+  const service = await useService(options.url, (line) => void process.stderr.write(`${line}\n`));
   try {
     interruption.signal.throwIfAborted();
     const client = new GenerationClient(service.url, service.token);
@@ -125,19 +125,21 @@ function readNumber(text: string): number {
 }
 
 const program = new Command('demo')
-  .description(
-    'Draws one picture, or without a prompt a sheet of eight examples, with the running service or one started for it, and saves it.',
-  )
+  .description('Draws one picture, or without a prompt a sheet of eight examples, and saves it.')
   .argument('[prompt]', 'what the picture shows')
   .option('--negative <text>', 'what it must not show')
   .option('--seed <n>', 'the same seed draws the same picture', readNumber)
   .option('--steps <n>', 'steps of denoising', readNumber)
   .option('--cfg <n>', 'how closely it follows the prompt', readNumber)
   .option('--model <name>', 'sd1.5, sd2.1 or another installed model')
-  .option('--scheduler <name>', 'the sampling method')
-  .option('--aspect-ratio <shape>', 'square, portrait or landscape')
+  .addOption(
+    new Option('--scheduler <name>', "the sampling method; without it the model's own").choices(schedulerNames),
+  )
+  .addOption(new Option('--aspect-ratio <shape>', 'square if none is named').choices(aspectRatios))
   .option('--out <file>', 'where to save the picture, as PNG, JPEG or WebP by its name', readFile)
   .option('--json', 'print the record as JSON')
+  .addOption(serviceOption)
+  .addHelpText('after', serviceHelp)
   .action(demo);
 
 void runProgram(program);

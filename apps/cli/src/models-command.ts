@@ -62,7 +62,7 @@ function program({ env, stdout, stderr, signal, ask }: CommandContext, exitWith:
   const progress = new ProgressLine(stderr);
   const watched = { onProgress: progress.report, ...(signal && { signal }) };
   const models = new Command('models')
-    .description('The models that pictures are drawn with.')
+    .description('The models that pictures are drawn with, in the folder MODELS_DIR.')
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
     .exitOverride();
   const session = { modelsDir, store, progress, watched, print, exitWith, ask };

@@ -4,8 +4,9 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Config } from '@app/config';
+import { loadConfig } from '@app/config';
 import { FileLock } from '@app/process';
+import { InvalidArgumentError, Option } from 'commander';
 import { CliError } from './run-program';
 
 const pollMs = 100;
@@ -13,16 +14,53 @@ const pollMs = 100;
 /** A running service, and how to restore its previous state. */
 export interface RunningService {
   url: string;
-  /** The key stored in the data folder. */
   token: string;
   /** Stops the service if this call started it. */
   release(): Promise<void>;
 }
 
-/** Finds the service of a data folder, waits for it if it is starting, or starts it. */
-export async function useService(config: Config, say: (line: string) => void): Promise<RunningService> {
-  const found = await findUrl(config.dataDir);
-  if (found) return { url: found, token: readToken(config.dataDir), release: async () => undefined };
+/** Which service a command speaks to. The key is no option: other users of a machine may read its command lines. */
+export const serviceOption = new Option(
+  '--url <address>',
+  'the service to use; without it, that of DATA_DIR, which is started if it is not running',
+)
+  .env('DARKROOM_URL')
+  .argParser(readAddress);
+
+export const serviceHelp = `
+Environment:
+  DARKROOM_URL      the address of the service, as --url names it
+  DARKROOM_API_KEY  the key; without --url, that in DATA_DIR is used if there is none here
+  DATA_DIR          the data folder of a service on this machine
+`;
+
+/** An empty variable counts as none. */
+function readAddress(text: string): string | undefined {
+  const address = text.trim();
+  if (address === '') return undefined;
+  if (URL.canParse(address) && /^https?:$/.test(new URL(address).protocol)) return address;
+  throw new InvalidArgumentError('It must be an address such as http://localhost:3000.');
+}
+
+/**
+ * Finds a service.
+ * @param address where it is; without one, the service of the data folder is waited for if it is starting, or started
+ */
+export async function useService(address: string | undefined, say: (line: string) => void): Promise<RunningService> {
+  const apiKey = process.env.DARKROOM_API_KEY?.trim() || undefined;
+  if (address === undefined) return serviceOf(loadConfig(process.env).dataDir, apiKey, say);
+  // The key in the data folder is not sent to an address that need not be this machine's.
+  if (apiKey === undefined) throw new CliError(`DARKROOM_API_KEY is not set: write there a key of ${address}.`);
+  return { url: address, token: apiKey, release: async () => undefined };
+}
+
+async function serviceOf(
+  dataDir: string,
+  apiKey: string | undefined,
+  say: (line: string) => void,
+): Promise<RunningService> {
+  const found = await findUrl(dataDir);
+  if (found) return { url: found, token: apiKey ?? readToken(dataDir), release: async () => undefined };
   say('Starting Darkroom for this; it is faster while "npm start" is running.');
   const launcher = startLauncher();
   const url = await Promise.race([
@@ -38,7 +76,7 @@ export async function useService(config: Config, say: (line: string) => void): P
     await ended;
   };
   try {
-    return { url, token: readToken(config.dataDir), release };
+    return { url, token: apiKey ?? readToken(dataDir), release };
   } catch (error) {
     await release();
     throw error;

@@ -1,0 +1,75 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { schedulerNames } from '@app/domain';
+import sharp from 'sharp';
+import type { TestApi, TestKey } from '../support/api';
+import { startTestApi } from '../support/api';
+
+const main = resolve(__dirname, '..', '..', 'dist', 'apps', 'cli', 'src', 'demo.js');
+
+describe('npm run demo', () => {
+  let folder: string;
+  let api: TestApi;
+  let key: TestKey;
+  const demo = (
+    env: Record<string, string>,
+    ...args: string[]
+  ): Promise<{ code: number; stdout: string; stderr: string }> =>
+    new Promise((done) => {
+      const options = { env: { PATH: process.env.PATH, DATA_DIR: join(folder, 'data'), ...env } };
+      execFile(process.execPath, [main, ...args], options, (error, stdout, stderr) =>
+        done({ code: error ? Number(error.code) : 0, stdout, stderr }),
+      );
+    });
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'darkroom-demo-'));
+    api = await startTestApi();
+    key = await api.createKey({ sandbox: true });
+  });
+  afterAll(async () => {
+    await api.close();
+    await rm(folder, { recursive: true });
+  });
+
+  it.each(['DARKROOM_URL', '--url'])(
+    'draws with the service that %s names, and the key in DARKROOM_API_KEY',
+    async (by) => {
+      const file = join(folder, `${by}.png`);
+      const byVariable = by === 'DARKROOM_URL';
+      const { code, stdout } = await demo(
+        // The option counts more than the variable.
+        { DARKROOM_API_KEY: key.token, DARKROOM_URL: byVariable ? api.baseUrl : 'http://127.0.0.1:1' },
+        'a star',
+        ...['--out', file, '--seed', '7'],
+        ...(byVariable ? [] : ['--url', api.baseUrl]),
+      );
+      expect(stdout).toMatch(new RegExp(`^${file}\nDrawn in [\\d.]+ s by sandbox with seed 7\\.\n$`));
+      expect(code).toBe(0);
+      await expect(sharp(file).metadata()).resolves.toMatchObject({ format: 'png' });
+    },
+  );
+
+  it('asks for the key of a service that is named', () =>
+    expect(demo({ DARKROOM_URL: api.baseUrl }, 'a star')).resolves.toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `DARKROOM_API_KEY is not set: write there a key of ${api.baseUrl}.\n`,
+    }));
+
+  it('refuses an address that is none', async () => {
+    const { code, stderr } = await demo({ DARKROOM_URL: 'localhost:3000', DARKROOM_API_KEY: key.token }, 'a star');
+    expect(stderr).toContain('DARKROOM_URL');
+    expect(stderr).toContain('It must be an address such as http://localhost:3000.');
+    expect(code).toBe(2);
+  });
+
+  it('says in --help how it finds the service, and names all schedulers', async () => {
+    const { code, stdout } = await demo({}, '--help');
+    for (const name of ['--url', 'DARKROOM_URL', 'DARKROOM_API_KEY', 'DATA_DIR', ...schedulerNames])
+      expect(stdout).toMatch(new RegExp(`\\b${name.replace(/^--/, '')}\\b`));
+    expect(code).toBe(0);
+  });
+});
