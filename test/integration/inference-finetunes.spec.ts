@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SharedSessions } from '@app/diffusion';
 import { InferenceSession } from 'onnxruntime-node';
-import { Lanes } from '../../apps/inference/src/engine/lanes';
-import type { LoadingOptions } from '../../apps/inference/src/engine/model-loading';
-import { describePipeline } from '../../apps/inference/src/engine/model-loading';
+import { Lanes } from '../../apps/inference/src/engine/threads/lanes';
+import type { LoadingOptions } from '../../apps/inference/src/engine/models/model-loading';
+import { describePipeline } from '../../apps/inference/src/engine/models/model-loading';
 import type { DrawnModel } from '../../apps/inference/src/engine/engine-protocol';
-import { ModelRegistry } from '../../apps/inference/src/engine/model-registry';
+import { ModelRegistry } from '../../apps/inference/src/engine/models/model-registry';
 import { until } from '../support/until';
 
 const root = join(__dirname, '..', '..');

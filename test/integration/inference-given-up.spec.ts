@@ -1,15 +1,15 @@
 import { join } from 'node:path';
 import { OutOfMemoryError, StableDiffusionPipeline } from '@app/diffusion';
-import { CallTimes } from '../../apps/inference/src/engine/call-times';
-import { DrawingInProgress, pipelineRequest } from '../../apps/inference/src/engine/drawing-in-progress';
-import { EngineShares } from '../../apps/inference/src/engine/engine-shares';
-import { LoadedModel } from '../../apps/inference/src/engine/loaded-model';
-import type { Releasable } from '../../apps/inference/src/engine/model-registry';
-import { ModelRegistry } from '../../apps/inference/src/engine/model-registry';
-import { Pieces } from '../../apps/inference/src/engine/pieces';
-import { RowLimits } from '../../apps/inference/src/engine/row-limits';
-import type { WorkClocks } from '../../apps/inference/src/engine/work-clock';
-import { wallClock } from '../../apps/inference/src/engine/work-clock';
+import { CallTimes } from '../../apps/inference/src/engine/time/call-times';
+import { DrawingInProgress, pipelineRequest } from '../../apps/inference/src/engine/calls/drawing-in-progress';
+import { EngineShares } from '../../apps/inference/src/engine/time/engine-shares';
+import { LoadedModel } from '../../apps/inference/src/engine/models/loaded-model';
+import type { Releasable } from '../../apps/inference/src/engine/models/model-registry';
+import { ModelRegistry } from '../../apps/inference/src/engine/models/model-registry';
+import { Pieces } from '../../apps/inference/src/engine/calls/pieces';
+import { RowLimits } from '../../apps/inference/src/engine/calls/row-limits';
+import type { WorkClocks } from '../../apps/inference/src/engine/time/work-clock';
+import { wallClock } from '../../apps/inference/src/engine/time/work-clock';
 import { smallRequest } from '../support/small-request';
 
 const tiny = join(__dirname, '..', 'golden/models/tiny/sd15-diffusers');

@@ -2,16 +2,16 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { StableDiffusionPipeline } from '@app/diffusion';
-import { Admission } from '../../apps/inference/src/engine/admission';
-import { CallTimes } from '../../apps/inference/src/engine/call-times';
-import type { DrawCommand } from '../../apps/inference/src/engine/drawing-in-progress';
-import { DrawingInProgress, pipelineRequest } from '../../apps/inference/src/engine/drawing-in-progress';
-import { EngineShares } from '../../apps/inference/src/engine/engine-shares';
-import { LoadedModel } from '../../apps/inference/src/engine/loaded-model';
-import { ModelRegistry } from '../../apps/inference/src/engine/model-registry';
-import { Pieces } from '../../apps/inference/src/engine/pieces';
-import { RowLimits } from '../../apps/inference/src/engine/row-limits';
-import type { WorkClock } from '../../apps/inference/src/engine/work-clock';
+import { Admission } from '../../apps/inference/src/engine/admission/admission';
+import { CallTimes } from '../../apps/inference/src/engine/time/call-times';
+import type { DrawCommand } from '../../apps/inference/src/engine/calls/drawing-in-progress';
+import { DrawingInProgress, pipelineRequest } from '../../apps/inference/src/engine/calls/drawing-in-progress';
+import { EngineShares } from '../../apps/inference/src/engine/time/engine-shares';
+import { LoadedModel } from '../../apps/inference/src/engine/models/loaded-model';
+import { ModelRegistry } from '../../apps/inference/src/engine/models/model-registry';
+import { Pieces } from '../../apps/inference/src/engine/calls/pieces';
+import { RowLimits } from '../../apps/inference/src/engine/calls/row-limits';
+import type { WorkClock } from '../../apps/inference/src/engine/time/work-clock';
 import { smallRequest } from '../support/small-request';
 
 const root = join(__dirname, '..', '..');

@@ -5,7 +5,7 @@ import { InferenceSession, Tensor } from 'onnxruntime-node';
 import sharp from 'sharp';
 import { createInference } from '../../apps/inference/src/create-inference';
 import type { RgbPicture } from '../../apps/inference/src/engine/engine-protocol';
-import { TiledUpscaler, UpscalerError } from '../../apps/inference/src/engine/tiled-upscaler';
+import { TiledUpscaler, UpscalerError } from '../../apps/inference/src/engine/upscaling/tiled-upscaler';
 import { createInferenceBench, threadFile } from '../support/inference';
 import { bytesOf } from '../support/stored-objects';
 import { encodeUpscaler } from '../support/upscaler-model';

@@ -1,13 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Admission } from '../../apps/inference/src/engine/admission';
-import type { DrawCommand, DrawingInProgress } from '../../apps/inference/src/engine/drawing-in-progress';
+import { Admission } from '../../apps/inference/src/engine/admission/admission';
+import type { DrawCommand, DrawingInProgress } from '../../apps/inference/src/engine/calls/drawing-in-progress';
 import type { DrawnModel } from '../../apps/inference/src/engine/engine-protocol';
-import { EngineShares } from '../../apps/inference/src/engine/engine-shares';
-import { mergesIn } from '../../apps/inference/src/engine/merge-cache';
-import { ModelRegistry } from '../../apps/inference/src/engine/model-registry';
-import { wallClock } from '../../apps/inference/src/engine/work-clock';
+import { EngineShares } from '../../apps/inference/src/engine/time/engine-shares';
+import { mergesIn } from '../../apps/inference/src/engine/models/merge-cache';
+import { ModelRegistry } from '../../apps/inference/src/engine/models/model-registry';
+import { wallClock } from '../../apps/inference/src/engine/time/work-clock';
 
 const root = join(__dirname, '..', '..');
 const request: DrawCommand['request'] = {

@@ -26,8 +26,8 @@ exports.startEngineWith = function startEngineWith(laneFile) {
  * `laneFile`.
  */
 exports.startEngineBesideWith = function startEngineBesideWith(laneFile) {
-  const { SideThread } = require(join(__dirname, '../../dist/apps/inference/src/engine/side-thread.js'));
-  const { Lanes } = require(join(__dirname, '../../dist/apps/inference/src/engine/lanes.js'));
+  const { SideThread } = require(join(__dirname, '../../dist/apps/inference/src/engine/threads/side-thread.js'));
+  const { Lanes } = require(join(__dirname, '../../dist/apps/inference/src/engine/threads/lanes.js'));
   SideThread.isFor = () => true;
   Lanes.of = () => undefined;
   const { parentPort } = threads;
@@ -104,7 +104,7 @@ exports.startLane = function startLane(onCommand, onCall = () => undefined) {
     Atomics.add(decodings, done, 1);
     Atomics.notify(decodings, done);
   });
-  require(join(__dirname, '../../dist/apps/inference/src/engine/lane-thread.js'));
+  require(join(__dirname, '../../dist/apps/inference/src/engine/threads/lane-thread.js'));
 };
 
 /** @param began, ended told of each call of a graph in this thread */

@@ -20,7 +20,7 @@ import { OwnerPlaces } from './drawing/owner-places';
 import { WorkerModels } from './drawing/worker-models';
 import type { EngineLoan } from './engine/engines';
 import { Engines } from './engine/engines';
-import { OneAtATime } from './engine/one-at-a-time';
+import { OneAtATime } from './engine/common/one-at-a-time';
 
 /** How long a ticket waits here for a place; then another worker gets it, which may have a free one. */
 const loanWaitMs = 250;

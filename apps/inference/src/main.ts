@@ -4,7 +4,7 @@ import { DatabaseUnusableError } from '@app/database';
 import { JsonLogger } from '@app/observability';
 import { endSignals, exitWithParent, keepDataPrivate, misconfiguredExitCode } from '@app/process';
 import { createInference } from './create-inference';
-import { DeviceUnavailableError } from './engine/device';
+import { DeviceUnavailableError } from './engine/device/device';
 
 async function main(): Promise<void> {
   exitWithParent();

@@ -7,7 +7,7 @@ import { Injectable } from '@nestjs/common';
 import { DrawingAbortedError } from '../engine/engine-errors';
 import type { DrawRequest } from '../engine/engine-protocol';
 import type { EngineLoan } from '../engine/engines';
-import { seedOf } from '../engine/seed';
+import { seedOf } from '../engine/common/seed';
 import { InferenceMetrics } from '../metrics/inference-metrics';
 import type { StoredPicture } from '../pictures/picture-store';
 import { PictureStore } from '../pictures/picture-store';

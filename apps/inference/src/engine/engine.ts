@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Device } from '@app/diffusion';
-import { DeviceUnavailableError } from './device';
+import { DeviceUnavailableError } from './device/device';
 import { DrawingAbortedError, EngineLostError, failureError } from './engine-errors';
 import type {
   DrawingProgress,

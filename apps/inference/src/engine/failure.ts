@@ -10,7 +10,7 @@ import {
   WeightsError,
 } from '@app/diffusion';
 import type { DrawnModel, Failure, UpscalerSource } from './engine-protocol';
-import { UpscalerError } from './tiled-upscaler';
+import { UpscalerError } from './upscaling/tiled-upscaler';
 
 /**
  * Classifies an error: if the model, the weights or the request cause it, a retry would fail too; for

@@ -3,7 +3,7 @@ import type { Config } from '@app/config';
 import { CONFIG, RecurringService } from '@app/foundation';
 import { JsonLogger } from '@app/observability';
 import { Inject, Injectable } from '@nestjs/common';
-import { mergesIn, pruneMerged } from '../engine/merge-cache';
+import { mergesIn, pruneMerged } from '../engine/models/merge-cache';
 
 const intervalMs = 3_600_000;
 

@@ -1,6 +1,6 @@
 import type { Device } from '@app/diffusion';
 import { modelWidths } from '@app/diffusion';
-import { bytesPerRow, decodeBytes } from './picture-memory';
+import { bytesPerRow, decodeBytes } from '../memory/picture-memory';
 import { RowLimits } from './row-limits';
 
 type Drawing = Parameters<RowLimits['of']>[1];

@@ -2,7 +2,7 @@ import { asOutOfMemory, isGraphFault, ModelFolderError, ModelSession, OutOfMemor
 import type { GraphSession } from '@app/diffusion';
 import type { InferenceSession } from 'onnxruntime-node';
 import { Tensor } from 'onnxruntime-node';
-import type { RgbPicture } from './engine-protocol';
+import type { RgbPicture } from '../engine-protocol';
 import { planTiles } from './tile-plan';
 import type { TileSpan } from './tile-plan';
 

@@ -1,25 +1,25 @@
 import { setImmediate } from 'node:timers/promises';
 import { AbortError, SharedSessions } from '@app/diffusion';
-import type { AdmissionHost } from './admission';
-import { Admission } from './admission';
-import { CallTimes } from './call-times';
-import type { DrawCommand, DrawingInProgress } from './drawing-in-progress';
-import type { EngineMessage } from './engine-protocol';
-import { Enlarging } from './enlarging';
-import { EngineShares } from './engine-shares';
-import { failureOf } from './failure';
-import { laneCount, LanePlaces } from './lane-places';
-import { Lanes } from './lanes';
-import type { LoadingOptions } from './model-loading';
-import { ModelRegistry } from './model-registry';
-import { OneAtATime } from './one-at-a-time';
-import { PieceChoice } from './piece-choice';
-import { Pieces } from './pieces';
-import { RowLimits } from './row-limits';
-import { SideThread } from './side-thread';
+import type { AdmissionHost } from '../admission/admission';
+import { Admission } from '../admission/admission';
+import { CallTimes } from '../time/call-times';
+import type { DrawCommand, DrawingInProgress } from '../calls/drawing-in-progress';
+import type { EngineMessage } from '../engine-protocol';
+import { Enlarging } from '../upscaling/enlarging';
+import { EngineShares } from '../time/engine-shares';
+import { failureOf } from '../failure';
+import { laneCount, LanePlaces } from '../threads/lane-places';
+import { Lanes } from '../threads/lanes';
+import type { LoadingOptions } from '../models/model-loading';
+import { ModelRegistry } from '../models/model-registry';
+import { OneAtATime } from '../common/one-at-a-time';
+import { PieceChoice } from '../calls/piece-choice';
+import { Pieces } from '../calls/pieces';
+import { RowLimits } from '../calls/row-limits';
+import { SideThread } from '../threads/side-thread';
 import { SideWork } from './side-work';
-import type { WorkClocks } from './work-clock';
-import { wallClocks } from './work-clock';
+import type { WorkClocks } from '../time/work-clock';
+import { wallClocks } from '../time/work-clock';
 
 /**
  * Draws every request of a device side by side: each turn admits what has room, and chooses the next piece of work,

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { ModelFolderError } from '@app/diffusion';
-import type { ModelLoaded } from './engine-protocol';
+import type { ModelLoaded } from '../engine-protocol';
 import { ModelRegistry } from './model-registry';
 
 class FakeModel {

@@ -2,15 +2,15 @@ import { stat } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import type { Device, GraphFile, ModelWidths, PictureTexts, SharedSessions } from '@app/diffusion';
 import { executionProviders, modelWidths, readModelFolder, rowsOfTexts, StableDiffusionPipeline } from '@app/diffusion';
-import type { DrawnModel, UpscalerSource } from './engine-protocol';
-import type { Lanes } from './lanes';
+import type { DrawnModel, UpscalerSource } from '../engine-protocol';
+import type { Lanes } from '../threads/lanes';
 import { LoadedModel } from './loaded-model';
 import { isComplete, mergesIn, pruneMerged } from './merge-cache';
 import { mergedModel } from './merged-model';
 import type { ModelRegistry, ModelSpec } from './model-registry';
-import { tileBytes } from './picture-memory';
-import type { SideThread } from './side-thread';
-import { TiledUpscaler } from './tiled-upscaler';
+import { tileBytes } from '../memory/picture-memory';
+import type { SideThread } from '../threads/side-thread';
+import { TiledUpscaler } from '../upscaling/tiled-upscaler';
 
 /**
  * Estimated memory of a loaded model: its weights, the copies in another order that the runtime's kernels need, and the sessions'

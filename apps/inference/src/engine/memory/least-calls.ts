@@ -1,7 +1,7 @@
 import type { CallBytes } from './arena';
-import type { DrawCommand } from './drawing-in-progress';
-import type { LoadedModel } from './loaded-model';
-import type { DrawingModelSpec } from './model-loading';
+import type { DrawCommand } from '../calls/drawing-in-progress';
+import type { LoadedModel } from '../models/loaded-model';
+import type { DrawingModelSpec } from '../models/model-loading';
 import { bytesPerRow, decodeBytes, encodeBytes } from './picture-memory';
 
 /** What the memory of a model's calls depends on. */

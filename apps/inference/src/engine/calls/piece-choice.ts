@@ -1,7 +1,7 @@
-import type { CallTimes } from './call-times';
+import type { CallTimes } from '../time/call-times';
 import type { DrawingInProgress } from './drawing-in-progress';
-import type { EngineShares } from './engine-shares';
-import { laneCount } from './lane-places';
+import type { EngineShares } from '../time/engine-shares';
+import { laneCount } from '../threads/lane-places';
 import type { Pieces } from './pieces';
 import type { RowLimits } from './row-limits';
 import { chooseTurn, inOrder, notAhead } from './turn';

@@ -1,10 +1,10 @@
 import { parentPort } from 'node:worker_threads';
 import { AbortError, copyOfTensor, ModelSession, SharedSessions, tensorFromCopy } from '@app/diffusion';
-import { isCanceled } from './cancel';
+import { isCanceled } from '../common/cancel';
 import type { LaneAnswer, LaneCommand } from './lane-protocol';
 import { copyOfError } from './lane-protocol';
-import { OneAtATime } from './one-at-a-time';
-import { threadsNow } from './work-clock';
+import { OneAtATime } from '../common/one-at-a-time';
+import { threadsNow } from '../time/work-clock';
 
 /** The sessions of a lane, by their numbers. */
 class LaneSessions {

@@ -1,6 +1,6 @@
-import { LanePlaces } from './lane-places';
-import type { Piece } from './piece-choice';
-import { SideThread } from './side-thread';
+import { LanePlaces } from '../threads/lane-places';
+import type { Piece } from '../calls/piece-choice';
+import { SideThread } from '../threads/side-thread';
 import { SideWork } from './side-work';
 
 /** Something that goes on until it is ended. */

@@ -1,8 +1,8 @@
 import type { Device } from '@app/diffusion';
 import { hasCallsInPowersOfTwo, powerOfTwoUpTo } from '@app/diffusion';
 import type { DrawingInProgress } from './drawing-in-progress';
-import { laneCount } from './lane-places';
-import { bytesPerRow, decodeBytes } from './picture-memory';
+import { laneCount } from '../threads/lane-places';
+import { bytesPerRow, decodeBytes } from '../memory/picture-memory';
 
 /**
  * The most rows of one call of the U-Net. On the CPU a row of a larger call takes as long as one of these. On a GPU it may take less:

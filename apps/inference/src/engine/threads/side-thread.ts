@@ -1,7 +1,7 @@
 import type { Device, GraphFile, GraphSession } from '@app/diffusion';
 import { providerOf } from '@app/diffusion';
 import type { InferenceSession } from 'onnxruntime-node';
-import { DeviceCalls } from './device-calls';
+import { DeviceCalls } from '../time/device-calls';
 import { Lane } from './lane';
 import { maxBeside } from './lane-places';
 

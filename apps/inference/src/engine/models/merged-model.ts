@@ -1,5 +1,5 @@
 import { mergeLora, mergeTextualInversion } from '@app/diffusion';
-import type { DrawnModel } from './engine-protocol';
+import type { DrawnModel } from '../engine-protocol';
 import { cachedMerge, placeCachedCopy } from './merge-cache';
 
 /**

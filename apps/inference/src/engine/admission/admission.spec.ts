@@ -1,12 +1,12 @@
 import { modelWidths, OutOfMemoryError } from '@app/diffusion';
 import type { Trajectory } from '@app/diffusion';
 import { Admission } from './admission';
-import type { DrawCommand, DrawingInProgress } from './drawing-in-progress';
-import { EngineShares } from './engine-shares';
-import type { LoadedModel } from './loaded-model';
-import { ModelRegistry } from './model-registry';
-import { bytesPerRow, decodeBytes, encodeBytes } from './picture-memory';
-import { wallClock } from './work-clock';
+import type { DrawCommand, DrawingInProgress } from '../calls/drawing-in-progress';
+import { EngineShares } from '../time/engine-shares';
+import type { LoadedModel } from '../models/loaded-model';
+import { ModelRegistry } from '../models/model-registry';
+import { bytesPerRow, decodeBytes, encodeBytes } from '../memory/picture-memory';
+import { wallClock } from '../time/work-clock';
 
 const facts = { widths: modelWidths({ textEncoder: {}, unet: {}, vaeDecoder: {} }), scheduler: 'euler' };
 const size = { width: 64, height: 64 };

@@ -1,10 +1,10 @@
 import { AbortError } from '@app/diffusion';
 import { FairTurns } from '@app/process';
-import type { DrawCommand } from './drawing-in-progress';
-import { isAborted } from './drawing-in-progress';
-import type { EngineShares } from './engine-shares';
-import type { DrawingModelSpec, LoadingOptions } from './model-loading';
-import { describePipeline } from './model-loading';
+import type { DrawCommand } from '../calls/drawing-in-progress';
+import { isAborted } from '../calls/drawing-in-progress';
+import type { EngineShares } from '../time/engine-shares';
+import type { DrawingModelSpec, LoadingOptions } from '../models/model-loading';
+import { describePipeline } from '../models/model-loading';
 
 /** What finding out what a model takes has to know of the engine, and what it tells it. */
 export interface DescriptionHost {

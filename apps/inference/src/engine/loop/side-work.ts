@@ -1,7 +1,7 @@
-import type { Admission } from './admission';
-import type { LanePlaces } from './lane-places';
-import type { PieceChoice } from './piece-choice';
-import type { SideThread } from './side-thread';
+import type { Admission } from '../admission/admission';
+import type { LanePlaces } from '../threads/lane-places';
+import type { PieceChoice } from '../calls/piece-choice';
+import type { SideThread } from '../threads/side-thread';
 
 /** What the work of two threads depends on. */
 export interface SideWorkHost {

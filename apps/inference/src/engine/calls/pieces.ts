@@ -1,17 +1,17 @@
 import { asOutOfMemory, NotFiniteError, OutOfMemoryError } from '@app/diffusion';
 import type { Renderer, Trajectory } from '@app/diffusion';
-import type { DrawingCalls } from './arena';
-import type { CallTimes } from './call-times';
+import type { DrawingCalls } from '../memory/arena';
+import type { CallTimes } from '../time/call-times';
 import type { DrawingInProgress } from './drawing-in-progress';
-import type { EngineMessage } from './engine-protocol';
-import type { EngineShares } from './engine-shares';
-import { laneCount } from './lane-places';
-import type { ModelRegistry } from './model-registry';
-import { bytesPerRow, decodeBytes } from './picture-memory';
+import type { EngineMessage } from '../engine-protocol';
+import type { EngineShares } from '../time/engine-shares';
+import { laneCount } from '../threads/lane-places';
+import type { ModelRegistry } from '../models/model-registry';
+import { bytesPerRow, decodeBytes } from '../memory/picture-memory';
 import type { RowLimits } from './row-limits';
 import type { Turn } from './turn';
 import { passedOverAfter } from './turn';
-import type { DeviceTime, WorkClocks } from './work-clock';
+import type { DeviceTime, WorkClocks } from '../time/work-clock';
 
 type DrawingTurn = Turn<DrawingInProgress>;
 

@@ -1,8 +1,8 @@
-import type { CallBytes, DrawingCalls } from './arena';
-import { Arenas } from './arena';
-import type { ModelLoaded } from './engine-protocol';
-import { laneCount } from './lane-places';
-import { OneAtATime } from './one-at-a-time';
+import type { CallBytes, DrawingCalls } from '../memory/arena';
+import { Arenas } from '../memory/arena';
+import type { ModelLoaded } from '../engine-protocol';
+import { laneCount } from '../threads/lane-places';
+import { OneAtATime } from '../common/one-at-a-time';
 import { Refusals } from './refusals';
 
 /** Anything with sessions to release. */

@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { GraphSession, TensorCopy } from '@app/diffusion';
 import { copyOfTensor, tensorFromCopy } from '@app/diffusion';
-import type { AskedCall, DeviceCalls } from './device-calls';
+import type { AskedCall, DeviceCalls } from '../time/device-calls';
 import type { LaneAnswer, LaneCommand, OpenedGraph } from './lane-protocol';
 import { errorFromCopy } from './lane-protocol';
-import { threadsNow } from './work-clock';
+import { threadsNow } from '../time/work-clock';
 
 type Wanted = LaneCommand extends infer C ? (C extends LaneCommand ? Omit<C, 'id'> : never) : never;
 /** What to open. */

@@ -1,5 +1,5 @@
 import type { GraphSession, Renderer, StableDiffusionPipeline } from '@app/diffusion';
-import type { DrawingGraphs } from './lanes';
+import type { DrawingGraphs } from '../threads/lanes';
 import type { Releasable } from './model-registry';
 
 /** A model that can be drawn with: by all threads of the device, and if it is small by each of the engine's lanes. */

@@ -1,16 +1,16 @@
 import { AbortError, OutOfMemoryError } from '@app/diffusion';
-import type { DrawCommand } from './drawing-in-progress';
-import { DrawingInProgress, isAborted, pipelineRequest } from './drawing-in-progress';
-import type { EngineShares } from './engine-shares';
-import { leastCalls, needsOf } from './least-calls';
-import type { LoadedModel } from './loaded-model';
+import type { DrawCommand } from '../calls/drawing-in-progress';
+import { DrawingInProgress, isAborted, pipelineRequest } from '../calls/drawing-in-progress';
+import type { EngineShares } from '../time/engine-shares';
+import { leastCalls, needsOf } from '../memory/least-calls';
+import type { LoadedModel } from '../models/loaded-model';
 import type { DescriptionHost } from './model-descriptions';
 import { ModelDescriptions, NotDescribedError } from './model-descriptions';
-import type { LoadingOptions } from './model-loading';
-import type { ModelRegistry } from './model-registry';
-import { removeFrom } from './remove-from';
-import { notAhead } from './turn';
-import type { WorkClock } from './work-clock';
+import type { LoadingOptions } from '../models/model-loading';
+import type { ModelRegistry } from '../models/model-registry';
+import { removeFrom } from '../common/remove-from';
+import { notAhead } from '../calls/turn';
+import type { WorkClock } from '../time/work-clock';
 
 /** How often commands that wait for a merge are asked whether they are canceled. */
 const cancelWatchMs = 100;
