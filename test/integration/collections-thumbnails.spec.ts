@@ -36,6 +36,10 @@ class WatchedStorage implements ImageStorage {
     this.written.push(key);
   }
 
+  adopt(key: string, path: string): Promise<void> {
+    return this.storage.adopt(key, path);
+  }
+
   read(key: string): ReturnType<ImageStorage['read']> {
     return this.storage.read(key);
   }

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
@@ -23,6 +24,16 @@ describe(receiveFile.name, () => {
     expect([await readFile(path, 'utf8'), bytes]).toEqual(['abc', 3]);
     // FIPS 180-2, appendix B.1.
     expect(hash).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
+  });
+
+  it('syncs a large file piece by piece, so that nothing else that is synced waits for all of it', async () => {
+    const other = await open(path, 'w');
+    const datasync = jest.spyOn(Object.getPrototypeOf(other) as FileHandle, 'datasync');
+    await other.close();
+    const mebibytes = Readable.from(Array.from({ length: 9 }, () => Buffer.alloc(2 ** 20)));
+    await receiveFile(mebibytes, `${path}2`, { maxBytes: 1e8 });
+    expect(datasync).toHaveBeenCalledTimes(2);
+    datasync.mockRestore();
   });
 
   it('rejects one byte too many', async () => {

@@ -1,4 +1,5 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -43,6 +44,23 @@ describe.each(['file', 's3'] as const)('the storage contract: %s', (kind) => {
     expect(first?.bytes).toBe(bytes.length);
     expect(await buffer(first!.stream)).toEqual(bytes);
     expect(await text((await storage.read('a/1/1.png'))!.stream)).toBe('a picture and more');
+  });
+
+  it.each([
+    ['beside it', ''],
+    ['on another file system', '/dev/shm'],
+  ])('reads what was adopted from a file %s, and counts its age from then', async (_, elsewhere) => {
+    const from = elsewhere && existsSync(elsewhere) ? await mkdtemp(join(elsewhere, 'darkroom-')) : folder;
+    try {
+      await writeFile(join(from, 'file'), 'a LoRA');
+      await utimes(join(from, 'file'), 0, 0);
+      await storage.adopt('a/1/lora.safetensors', join(from, 'file'));
+      expect(await text((await storage.read('a/1/lora.safetensors'))!.stream)).toBe('a LoRA');
+      for await (const { modifiedAt } of storage.list())
+        expect(Math.abs(modifiedAt.getTime() - Date.now())).toBeLessThan(60_000);
+    } finally {
+      await rm(from, { recursive: true, force: true });
+    }
   });
 
   it('replaces an object atomically', async () => {

@@ -14,6 +14,8 @@ export interface StoredObject {
 export interface ImageStorage {
   /** Writes an object atomically: no reader sees a part of it. */
   write(key: string, data: Uint8Array | Readable): Promise<void>;
+  /** Writes a file of this machine as an object, atomically too. It may be moved: its path is its owner's no more. */
+  adopt(key: string, path: string): Promise<void>;
   /** Opens an object; undefined if there is none. */
   read(key: string): Promise<{ stream: Readable; bytes: number } | undefined>;
   /** Removes every object whose key starts with `prefix`. Missing ones are no error. */

@@ -42,11 +42,16 @@ export class S3ImageStorage implements ImageStorage {
     const spool = join(this.cacheDir, `${randomBytes(12).toString('hex')}.part`);
     try {
       await pipeline(data, createWriteStream(spool));
-      const { size } = await stat(spool);
-      await this.put(key, () => createReadStream(spool), size);
+      await this.adopt(key, spool);
     } finally {
       await rm(spool, { force: true });
     }
+  }
+
+  async adopt(key: string, path: string): Promise<void> {
+    assertKey(key);
+    const { size } = await stat(path);
+    await this.put(key, () => createReadStream(path), size);
   }
 
   async read(key: string): Promise<{ stream: Readable; bytes: number } | undefined> {

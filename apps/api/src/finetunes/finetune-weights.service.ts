@@ -1,4 +1,3 @@
-import { createReadStream } from 'node:fs';
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
@@ -104,8 +103,7 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
         upload.signal.throwIfAborted();
         // A file that is sent twice gets two keys, so that removing one never removes the other.
         const key = `${weightsFolderOf(id)}/${upload.id}-${hash}.safetensors`;
-        await this.disk.assertRoom(bytes);
-        await mapDiskErrors(this.storage.write(key, createReadStream(path))).catch(async (error: unknown) => {
+        await mapDiskErrors(this.storage.adopt(key, path)).catch(async (error: unknown) => {
           // Deleting the Fine-Tune removes its folder, with a file that is being written there.
           await this.finetunes.load(ownerId, id);
           throw error;

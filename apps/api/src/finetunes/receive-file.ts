@@ -10,8 +10,11 @@ import { BodyTooLargeError, DomainError, MalformedBodyError, ServiceUnavailableE
 export const uploadProgress = { bytes: 64 * 1024, windowMs: 30_000 };
 /** How often the progress is checked in that time. */
 const looks = 10;
-/** The disk space is checked once per this many bytes. */
-const roomEveryBytes = 4 * 1024 * 1024;
+/**
+ * The disk space is checked once per this many bytes, and they are synced: what others sync, such as the database's
+ * log, waits for no more than these.
+ */
+const pieceBytes = 4 * 1024 * 1024;
 
 /** The sender is almost silent. */
 export class UploadStalledError extends DomainError<'timeout'> {
@@ -48,15 +51,16 @@ export async function receiveFile(
   await assertRoom?.();
   const hash = createHash('sha256');
   let bytes = 0;
-  let askAt = roomEveryBytes;
+  let pieceEnd = pieceBytes;
   const file = await mapDiskErrors(open(path, 'wx'));
   try {
     await readAll(body, options, async (chunk) => {
       bytes += chunk.length;
       if (bytes > maxBytes) throw tooMany();
-      if (bytes >= askAt) {
+      if (bytes >= pieceEnd) {
+        await mapDiskErrors(file.datasync());
         await assertRoom?.();
-        askAt = bytes + roomEveryBytes;
+        pieceEnd = bytes + pieceBytes;
       }
       hash.update(chunk);
       await mapDiskErrors(file.writeFile(chunk));
