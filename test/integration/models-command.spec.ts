@@ -106,6 +106,9 @@ describe('models command', () => {
   it('prints what it added and verified as JSON', async () => {
     const added = await run(`add ${hub.repository}@main --as sd1.5 --json`);
     expect(JSON.parse(added.stdout)).toMatchObject({ name: 'sd1.5', hash: expect.any(String) as string });
+    const [listed] = JSON.parse((await run('list --json')).stdout) as object[];
+    expect(listed).toMatchObject({ added_at: expect.any(String) as string, requires_cuda: false, problem: null });
+    expect([JSON.stringify(listed), added.stdout].join()).not.toMatch(/"[a-z]+[A-Z][A-Za-z]*":/);
     const verified = await run('verify --json');
     expect(JSON.parse(verified.stdout)).toMatchObject([{ name: 'sd1.5', ok: true }]);
   });

@@ -5,6 +5,7 @@ import { demoModel, formatBytes, ModelStore, ModelStoreError, shortHash } from '
 import { Command, CommanderError } from 'commander';
 import { defaultOptions } from './default-options';
 import { knownModels } from './known-models';
+import { modelFacts } from './model-facts';
 import { notesOn } from './model-notes';
 import { ProgressLine } from './progress-line';
 import { tryModel } from './try-model';
@@ -77,7 +78,7 @@ function defineList(models: Command, { modelsDir, store, print }: Session): void
     .option('--json', 'as JSON')
     .action(async ({ json }: { json?: true }) => {
       const installed = await store.list();
-      if (json) print(JSON.stringify(installed, undefined, 2));
+      if (json) print(JSON.stringify(installed.map(modelFacts), undefined, 2));
       else if (installed.length === 0)
         print(`No models are installed in ${modelsDir}. If they are elsewhere, set MODELS_DIR.`);
       else print(table(installed));
@@ -109,7 +110,7 @@ function defineAdd(models: Command, { store, progress, watched, print }: Session
         ...(trial && { tryOut }),
       });
       const model = await adding.finally(() => progress.end());
-      if (json) return void print(JSON.stringify(model, undefined, 2));
+      if (json) return void print(JSON.stringify(modelFacts(model), undefined, 2));
       print(`${as} is installed from ${model.source}: ${formatBytes(model.bytes)}, hash ${shortHash(model.hash!)}.`);
       if (model.requiresCuda)
         print('Its graphs are fused for CUDA: only a CUDA device can draw with it, neither the processor nor WebGPU.');
