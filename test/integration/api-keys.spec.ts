@@ -37,6 +37,12 @@ describe('API keys', () => {
       expect(await statusOf('POST', '/v1/sd/text-to-image', key)).toBe(post);
     });
 
+    it('are named by the refusal, with what its caller can do', async () => {
+      const key = await api.createKey({ scopes: ['read'] });
+      const { body } = await api.request<{ detail: string }>('POST', '/v1/finetunes', { key, body: {} });
+      expect(body.detail).toMatch(/needs the scope "write", .* Use a key that has it/);
+    });
+
     it('let a read-only key change nothing', async () => {
       const key = await api.createKey({ scopes: ['read'] });
       for (const [method, path] of [

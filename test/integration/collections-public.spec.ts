@@ -22,6 +22,7 @@ interface Resource {
 
 interface Problem {
   code: string;
+  detail: string;
   errors?: { pointer: string }[];
 }
 
@@ -89,6 +90,7 @@ describe('public Collections', () => {
     ] as const) {
       const reply = await call<Problem>(method, path, body);
       expect([reply.status, reply.body.code]).toEqual([403, 'PublicCollection']);
+      expect(reply.body.detail).toContain('POST /v1/prompts/collections makes one of your own');
     }
     const unknown = await call<Problem>('DELETE', `/${id}/styles/${newIdentifier()}`);
     expect([unknown.status, unknown.body.code]).toEqual([404, 'StyleNotFound']);

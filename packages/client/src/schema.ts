@@ -154,7 +154,7 @@ export interface paths {
         get?: never;
         /**
          * Upload the weights of a Fine-Tune
-         * @description A safetensors file: a LoRA (diffusers or kohya names) or a textual inversion embedding. It is checked against the model and replaces what was there.
+         * @description A safetensors file: a LoRA (diffusers or kohya names) or a textual inversion embedding. It is checked against the model and replaces what was there. Any `Content-Type` is taken but that of a form, which is 415, as is a compressed body.
          */
         put: operations["putFinetuneWeights"];
         post?: never;
@@ -829,7 +829,7 @@ export interface components {
             /** @example 1234567890 */
             seed: number;
             /**
-             * @description The sampling method that was asked for; null for the model's own.
+             * @description The sampling method that the request names, or else the `defaults` of the model. If it is null, neither names one, and the `scheduler` of the model draws; `GET /v1/models` has both.
              * @example euler
              */
             scheduler: string | null;
@@ -1090,7 +1090,7 @@ export interface components {
             /** @example null */
             error_message: string | null;
             /**
-             * @description What is left to do before it is drawn as it is meant to be.
+             * @description A sentence for people about what is left to do before it is drawn as it is meant to be: where it has no weights, where it is `stale`, or after `images_url`. Null if nothing is.
              * @example null
              */
             note: string | null;
@@ -1174,7 +1174,7 @@ export interface components {
             /** @example null */
             error_message: string | null;
             /**
-             * @description What is left to do before it is drawn as it is meant to be.
+             * @description A sentence for people about what is left to do before it is drawn as it is meant to be: where it has no weights, where it is `stale`, or after `images_url`. Null if nothing is.
              * @example null
              */
             note: string | null;
@@ -2447,7 +2447,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The key lacks the scope, or the Collection is public: readable by you, changed by nobody. Codes: `ScopeMissing`, `PublicCollection`. */
+        /** @description The key lacks the scope, or the Collection is public: it can be read and applied, not changed. Codes: `ScopeMissing`, `PublicCollection`. */
         Problem403: {
             headers: {
                 /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
@@ -2466,7 +2466,7 @@ export interface components {
                  *       "type": "about:blank",
                  *       "title": "Forbidden",
                  *       "status": 403,
-                 *       "detail": "This needs an API key with the scope \"write\".",
+                 *       "detail": "This needs the scope \"write\", which this API key lacks. Use a key that has it; the service's operator makes one.",
                  *       "instance": "0f5a8d0e-7a5c-4b0e-9a53-3a8a2f2f7f4c",
                  *       "code": "ScopeMissing"
                  *     }
@@ -2713,9 +2713,9 @@ export interface operations {
                 created_after?: string;
                 /** @description Only those that were accepted before this time; a day begins at 00:00 UTC. */
                 created_before?: string;
-                /** @description How many elements to return; all when left out. */
+                /** @description How many elements a page has. The `Link` header of each page but the last is the address of the next one. Without `limit` the list is complete. */
                 limit?: number;
-                /** @description Where the page begins: as the `Link` header of the page before has it, which stays valid when elements are deleted, or the id of the last element of that page. */
+                /** @description Where the page begins, as the address in the `Link` header of the page before has it: a text that is no id, and stays valid when elements are deleted. The id of the last element of that page is taken as well. */
                 after?: string;
             };
             header?: never;
@@ -2966,9 +2966,9 @@ export interface operations {
     listFinetunes: {
         parameters: {
             query?: {
-                /** @description How many elements to return; all when left out. */
+                /** @description How many elements a page has. The `Link` header of each page but the last is the address of the next one. Without `limit` the list is complete. */
                 limit?: number;
-                /** @description Where the page begins: as the `Link` header of the page before has it, which stays valid when elements are deleted, or the id of the last element of that page. */
+                /** @description Where the page begins, as the address in the `Link` header of the page before has it: a text that is no id, and stays valid when elements are deleted. The id of the last element of that page is taken as well. */
                 after?: string;
             };
             header?: never;
@@ -3226,9 +3226,9 @@ export interface operations {
     listStyles: {
         parameters: {
             query?: {
-                /** @description How many elements to return; all when left out. */
+                /** @description How many elements a page has. The `Link` header of each page but the last is the address of the next one. Without `limit` the list is complete. */
                 limit?: number;
-                /** @description Where the page begins: as the `Link` header of the page before has it, which stays valid when elements are deleted, or the id of the last element of that page. */
+                /** @description Where the page begins, as the address in the `Link` header of the page before has it: a text that is no id, and stays valid when elements are deleted. The id of the last element of that page is taken as well. */
                 after?: string;
             };
             header?: never;
@@ -3402,9 +3402,9 @@ export interface operations {
                 created_after?: string;
                 /** @description Only those that were accepted before this time; a day begins at 00:00 UTC. */
                 created_before?: string;
-                /** @description How many elements to return; all when left out. */
+                /** @description How many elements a page has. The `Link` header of each page but the last is the address of the next one. Without `limit` the list is complete. */
                 limit?: number;
-                /** @description Where the page begins: as the `Link` header of the page before has it, which stays valid when elements are deleted, or the id of the last element of that page. */
+                /** @description Where the page begins, as the address in the `Link` header of the page before has it: a text that is no id, and stays valid when elements are deleted. The id of the last element of that page is taken as well. */
                 after?: string;
             };
             header?: never;
@@ -3624,9 +3624,9 @@ export interface operations {
             query?: {
                 /** @description The public Collections instead of your own. */
                 scope?: "public";
-                /** @description How many elements to return; all when left out. */
+                /** @description How many elements a page has. The `Link` header of each page but the last is the address of the next one. Without `limit` the list is complete. */
                 limit?: number;
-                /** @description Where the page begins: as the `Link` header of the page before has it, which stays valid when elements are deleted, or the id of the last element of that page. */
+                /** @description Where the page begins, as the address in the `Link` header of the page before has it: a text that is no id, and stays valid when elements are deleted. The id of the last element of that page is taken as well. */
                 after?: string;
             };
             header?: never;
@@ -4159,7 +4159,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenaiProblem"];
                 };
             };
-            /** @description The key lacks the scope, or the Collection is public: readable by you, changed by nobody. In the shape of OpenAI's API. Codes: `ScopeMissing`, `PublicCollection`. */
+            /** @description The key lacks the scope, or the Collection is public: it can be read and applied, not changed. In the shape of OpenAI's API. Codes: `ScopeMissing`, `PublicCollection`. */
             403: {
                 headers: {
                     /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
@@ -4339,9 +4339,9 @@ export interface operations {
     listKeys: {
         parameters: {
             query?: {
-                /** @description How many elements to return; all when left out. */
+                /** @description How many elements a page has. The `Link` header of each page but the last is the address of the next one. Without `limit` the list is complete. */
                 limit?: number;
-                /** @description Where the page begins: as the `Link` header of the page before has it, which stays valid when elements are deleted, or the id of the last element of that page. */
+                /** @description Where the page begins, as the address in the `Link` header of the page before has it: a text that is no id, and stays valid when elements are deleted. The id of the last element of that page is taken as well. */
                 after?: string;
             };
             header?: never;
@@ -4793,9 +4793,9 @@ export interface operations {
     listFailures: {
         parameters: {
             query?: {
-                /** @description How many elements to return; all when left out. */
+                /** @description How many elements a page has. The `Link` header of each page but the last is the address of the next one. Without `limit` the list is complete. */
                 limit?: number;
-                /** @description Where the page begins: as the `Link` header of the page before has it, which stays valid when elements are deleted, or the id of the last element of that page. */
+                /** @description Where the page begins, as the address in the `Link` header of the page before has it: a text that is no id, and stays valid when elements are deleted. The id of the last element of that page is taken as well. */
                 after?: string;
             };
             header?: never;
@@ -4838,9 +4838,9 @@ export interface operations {
             query?: {
                 /** @description Only those with this status. */
                 status?: "pending" | "delivered" | "failed";
-                /** @description How many elements to return; all when left out. */
+                /** @description How many elements a page has. The `Link` header of each page but the last is the address of the next one. Without `limit` the list is complete. */
                 limit?: number;
-                /** @description Where the page begins: as the `Link` header of the page before has it, which stays valid when elements are deleted, or the id of the last element of that page. */
+                /** @description Where the page begins, as the address in the `Link` header of the page before has it: a text that is no id, and stays valid when elements are deleted. The id of the last element of that page is taken as well. */
                 after?: string;
             };
             header?: never;

@@ -43,7 +43,7 @@ export class ApiKeyGuard implements CanActivate {
     const rate = await this.rates.take(key);
     if (rate) tellRate(rate, response);
     if (rate?.refusal) throw rate.refusal;
-    if (!key.has(scope)) throw new ForbiddenError('ScopeMissing', `This needs an API key with the scope "${scope}".`);
+    if (!key.has(scope)) throw scopeMissing(scope);
     request.apiKey = key;
     return true;
   }
@@ -54,3 +54,9 @@ function tellRate({ limit, remaining, resetSeconds }: Rate, response: Response):
   response.setHeader('RateLimit-Remaining', String(remaining));
   response.setHeader('RateLimit-Reset', String(resetSeconds));
 }
+
+const scopeMissing = (scope: ApiKeyScope): ForbiddenError =>
+  new ForbiddenError(
+    'ScopeMissing',
+    `This needs the scope "${scope}", which this API key lacks. Use a key that has it; the service's operator makes one.`,
+  );

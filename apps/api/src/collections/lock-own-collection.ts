@@ -16,5 +16,8 @@ export async function lockOwnCollection(
   const lock = intent === 'change' ? 'for_key_share' : 'pessimistic_write';
   const collection = await findReadable(manager, Collection, ownerId, id, { lock });
   if (collection.ownerId === null)
-    throw new ForbiddenError('PublicCollection', 'The Collection is public: it can be read and applied, not changed.');
+    throw new ForbiddenError(
+      'PublicCollection',
+      'The Collection is public: it can be read and applied, not changed. POST /v1/prompts/collections makes one of your own.',
+    );
 }

@@ -154,14 +154,15 @@ export const ApiLists = (id: string, summary: string, options: Operation) =>
     ApiQuery({
       name: 'limit',
       required: false,
-      description: 'How many elements to return; all when left out.',
+      description:
+        'How many elements a page has. The `Link` header of each page but the last is the address of the next one. Without `limit` the list is complete.',
       schema: { type: 'integer', minimum: limits.page.min, maximum: limits.page.max },
     }),
     ApiQuery({
       name: 'after',
       required: false,
       description:
-        'Where the page begins: as the `Link` header of the page before has it, which stays valid when elements are deleted, or the id of the last element of that page.',
+        'Where the page begins, as the address in the `Link` header of the page before has it: a text that is no id, and stays valid when elements are deleted. The id of the last element of that page is taken as well.',
       schema: { type: 'string', pattern: '^(?:[A-Za-z0-9_-]{22}|[A-Za-z0-9_-]{24})$' },
     }),
   );

@@ -36,8 +36,9 @@ const errorTexts: Readonly<Record<number, ErrorText>> = {
     },
   },
   403: {
-    description: 'The key lacks the scope, or the Collection is public: readable by you, changed by nobody.',
-    detail: 'This needs an API key with the scope "write".',
+    description: 'The key lacks the scope, or the Collection is public: it can be read and applied, not changed.',
+    detail:
+      'This needs the scope "write", which this API key lacks. Use a key that has it; the service\'s operator makes one.',
   },
   404: {
     description: 'There is nothing of yours with this id.',

@@ -103,7 +103,7 @@ export class FinetunesController {
   @TakesFile()
   @ApiUploads('putFinetuneWeights', 'Upload the weights of a Fine-Tune', {
     description:
-      'A safetensors file: a LoRA (diffusers or kohya names) or a textual inversion embedding. It is checked against the model and replaces what was there.',
+      'A safetensors file: a LoRA (diffusers or kohya names) or a textual inversion embedding. It is checked against the model and replaces what was there. Any `Content-Type` is taken but that of a form, which is 415, as is a compressed body.',
     fileBytes: limits.weightsBytes,
     reply: FinetuneDto,
     errors: [422],

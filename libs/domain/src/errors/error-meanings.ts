@@ -13,8 +13,10 @@ export const errorMeanings: Readonly<Record<ErrorCode, string>> = {
   BadRequest:
     'The request line, a header or the length of the body cannot be read; with status 431, the headers are too large.',
   Unauthorized: 'The key is missing, wrong, revoked or no longer valid. Send `Authorization: Bearer <key>`.',
-  ScopeMissing: 'The key is valid and may not do this. Use one with the scope that `detail` names.',
-  PublicCollection: 'A public Collection can be read and applied by everybody, and changed by nobody.',
+  ScopeMissing:
+    'The key is valid and may not do this. Use one with the scope that `detail` names; the operator makes one.',
+  PublicCollection:
+    'A public Collection can be read and applied by everybody, and changed by nobody. Make one of your own.',
   GenerationNotFound: 'There is no such Generation, or it is not yours.',
   FineTuneNotFound: 'There is no such Fine-Tune, or it is not yours.',
   PromptNotFound: 'There is no such Prompt, or it is not yours. As 422: a body names it.',

@@ -62,7 +62,8 @@ export class FinetuneDto {
   @ApiProperty({
     type: String,
     nullable: true,
-    description: 'What is left to do before it is drawn as it is meant to be.',
+    description:
+      'A sentence for people about what is left to do before it is drawn as it is meant to be: where it has no weights, where it is `stale`, or after `images_url`. Null if nothing is.',
   })
   note: string | null;
 

@@ -84,7 +84,8 @@ export class GenerationDto {
   @ApiProperty({
     type: String,
     nullable: true,
-    description: "The sampling method that was asked for; null for the model's own.",
+    description:
+      'The sampling method that the request names, or else the `defaults` of the model. If it is null, neither names one, and the `scheduler` of the model draws; `GET /v1/models` has both.',
   })
   scheduler: string | null;
 
