@@ -59,6 +59,12 @@ describe('npm run demo', () => {
       stderr: `DARKROOM_API_KEY is not set: write there a key of ${api.baseUrl}.\n`,
     }));
 
+  it('takes empty variables as none, and reads the settings of the service on this machine', async () => {
+    const { code, stderr } = await demo({ DARKROOM_URL: '', DARKROOM_API_KEY: '', PORT: 'none' }, 'a star');
+    expect(stderr).toContain('PORT');
+    expect(code).toBe(2);
+  });
+
   it('refuses an address that is none', async () => {
     const { code, stderr } = await demo({ DARKROOM_URL: 'localhost:3000', DARKROOM_API_KEY: key.token }, 'a star');
     expect(stderr).toContain('DARKROOM_URL');

@@ -34,21 +34,21 @@ Environment:
   DATA_DIR          the data folder of a service on this machine
 `;
 
-/** An empty variable counts as none. */
-function readAddress(text: string): string | undefined {
+/** @returns an empty text for an empty variable, since commander takes no undefined */
+function readAddress(text: string): string {
   const address = text.trim();
-  if (address === '') return undefined;
+  if (address === '') return address;
   if (URL.canParse(address) && /^https?:$/.test(new URL(address).protocol)) return address;
   throw new InvalidArgumentError('It must be an address such as http://localhost:3000.');
 }
 
 /**
  * Finds a service.
- * @param address where it is; without one, the service of the data folder is waited for if it is starting, or started
+ * @param address where it is; without one, or with an empty one, the service of the data folder is waited for if it is starting, or started
  */
 export async function useService(address: string | undefined, say: (line: string) => void): Promise<RunningService> {
   const apiKey = process.env.DARKROOM_API_KEY?.trim() || undefined;
-  if (address === undefined) return serviceOf(loadConfig(process.env).dataDir, apiKey, say);
+  if (!address) return serviceOf(loadConfig(process.env).dataDir, apiKey, say);
   // The key in the data folder is not sent to an address that need not be this machine's.
   if (apiKey === undefined) throw new CliError(`DARKROOM_API_KEY is not set: write there a key of ${address}.`);
   return { url: address, token: apiKey, release: async () => undefined };
