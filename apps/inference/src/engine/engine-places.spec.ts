@@ -51,6 +51,17 @@ describe(EnginePlaces.name, () => {
     for (const each of loans) expect(each).toBeDefined();
   });
 
+  it('takes one place for calls that come at the same time', async () => {
+    const { places } = of('cuda:0', 'cuda:1');
+    const loan = (await places.borrow(0))!;
+    const [first, second] = await Promise.all([loan.engineFor(a), loan.engineFor(b)]);
+    expect(second).toBe(first);
+    loan.giveBack();
+    const loans = await Promise.all(Array.from({ length: 8 }, () => places.borrow(0)));
+    for (const each of loans) expect(each).toBeDefined();
+    expect(await places.borrow(1)).toBeUndefined();
+  });
+
   it('chooses the engine that has the model loaded, else the one with most places free', async () => {
     const { engines, places } = of('cuda:0', 'cuda:1', 'cuda:2');
     engines[1].loadedKeys.add('b');

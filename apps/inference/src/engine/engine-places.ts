@@ -20,7 +20,7 @@ export interface PlaceRequest {
 /** A place on loan: some engine's until the task is known, then that of the engine that draws it. */
 export interface Loan<E> {
   /**
-   * Chooses the engine. Resolves when it has a place; the first call decides.
+   * Chooses the engine. Resolves when it has a place; the first call decides, and a later one gets what that has chosen.
    * @throws DrawingAbortedError if `signal` aborts before that
    */
   engineFor(request: PlaceRequest, signal?: AbortSignal): Promise<E>;
@@ -78,14 +78,21 @@ export class EnginePlaces<E extends PlacedEngine> {
   async borrow(timeoutMs: number): Promise<Loan<E> | undefined> {
     if (this.hasOpenPlace) this.open++;
     else if (!(await this.nextFree(timeoutMs))) return undefined;
-    /** What the first call that succeeded has taken: a place, and the key of the model that it was taken for. */
+    /** A place, and the key of the model that it was taken for. */
     let taken: { seats: Seats<E>; key: string } | undefined;
+    /** Is under way once: a second one would take a place that is never given back. */
+    let choice: Promise<E> | undefined;
+    const choose = async (request: PlaceRequest, signal?: AbortSignal): Promise<E> => {
+      taken = { seats: await this.choose(request, signal), key: request.key };
+      return taken.seats.engine;
+    };
     let isOut = true;
     return {
-      engineFor: async (request, signal) => {
-        taken ??= { seats: await this.choose(request, signal), key: request.key };
-        return taken.seats.engine;
-      },
+      engineFor: (request, signal) =>
+        (choice ??= choose(request, signal).catch((error: Error) => {
+          choice = undefined;
+          throw error;
+        })),
       giveBack: () => {
         if (!isOut) return;
         isOut = false;
