@@ -44,14 +44,14 @@ describe(Enlarging.name, () => {
       else if (message.type === 'done') told.push(`${message.id}: done`);
     };
     const shares = new EngineShares();
-    const device = new OneAtATime();
+    const thread = new OneAtATime();
     const drawing: { owner: string }[] = [];
     const enlarging: Enlarging = new Enlarging(
       { device: 'cpu', intraOpNumThreads: 1, cacheDir: folder },
       {
         registry: upscaler ? registryOf(upscaler) : registry(() => new Set(enlarging.modelsInUse)),
         shares,
-        device,
+        thread,
         clocks: { others: clock },
         waiting: () => drawing,
         isDrawing: () => drawing.length > 0,
@@ -66,7 +66,7 @@ describe(Enlarging.name, () => {
       return new Int32Array(cancel);
     };
     const untilTold = (line: string) => until(async () => told.includes(line), `it tells "${line}"`);
-    return { enlarging, told, add, untilTold, shares, drawing, device };
+    return { enlarging, told, add, untilTold, shares, drawing, thread };
   }
 
   it('gives up a canceled drawing that waits for another, at the next tile', async () => {
@@ -105,13 +105,13 @@ describe(Enlarging.name, () => {
     const clock: WorkClock = {
       during: (work, took) => work().finally(() => took({ ms: 100, passedMs: 100, blockedMs: 100, isShared: false })),
     };
-    const { enlarging, add, shares, drawing, device } = setUp({ upscaler: slowUpscaler(30, () => tiles++), clock });
+    const { enlarging, add, shares, drawing, thread } = setUp({ upscaler: slowUpscaler(30, () => tiles++), clock });
     shares.enter('two');
     drawing.push({ owner: 'two' });
     for (let id = 1; id <= 20; id++) add(id, 'one', 1);
     for (let step = 0; step < 40; step++) {
       enlarging.wake();
-      await device.run(async () => shares.charge('two', 10));
+      await thread.run(async () => shares.charge('two', 10));
       await setImmediate();
     }
     expect(tiles).toBeGreaterThanOrEqual(3);
@@ -121,14 +121,14 @@ describe(Enlarging.name, () => {
 
   it('waits while its owner is ahead of one who has something to draw, but not for good', async () => {
     const tiles = jest.fn(() => block(20));
-    const { enlarging, add, untilTold, shares, drawing, device } = setUp({ upscaler: slowUpscaler(30, tiles) });
+    const { enlarging, add, untilTold, shares, drawing, thread } = setUp({ upscaler: slowUpscaler(30, tiles) });
     shares.enter('two');
     drawing.push({ owner: 'two' });
     add(1, 'one', 1);
     shares.charge('one', 1e6);
     for (let turn = 0; turn < 60; turn++) {
       enlarging.wake();
-      await device.run(async () => block(5));
+      await thread.run(async () => block(5));
       await setImmediate();
     }
     // Without a wait there would be one after each piece, and with equal shares 15.

@@ -104,7 +104,7 @@ exports.startLane = function startLane(onCommand, onCall = () => undefined) {
     Atomics.add(decodings, done, 1);
     Atomics.notify(decodings, done);
   });
-  require(join(__dirname, '../../dist/apps/inference/src/engine/threads/lane-thread.js'));
+  require(join(__dirname, '../../dist/apps/inference/src/engine/threads/session-thread.js'));
 };
 
 /** @param began, ended told of each call of a graph in this thread */

@@ -2,7 +2,7 @@ import { AbortError, OutOfMemoryError } from '@app/diffusion';
 import type { DrawCommand } from '../calls/drawing-in-progress';
 import { DrawingInProgress, isAborted, pipelineRequest } from '../calls/drawing-in-progress';
 import type { EngineShares } from '../time/engine-shares';
-import { leastCalls, needsOf } from '../memory/least-calls';
+import { leastMemoryOf, needsOf } from '../memory/least-memory';
 import type { LoadedModel } from '../models/loaded-model';
 import type { DescriptionHost } from './model-descriptions';
 import { ModelDescriptions, NotDescribedError } from './model-descriptions';
@@ -185,10 +185,10 @@ export class Admission {
   private async hasRoom(entry: Waiting): Promise<boolean> {
     const { model, request } = entry.command;
     if (this.host.isIdle()) return true;
-    const loaded = this.registry.hasRoomFor(model.key, (each) => leastCalls(needsOf(each as LoadedModel), request));
+    const loaded = this.registry.hasRoomFor(model.key, (each) => leastMemoryOf(needsOf(each as LoadedModel), request));
     if (loaded !== undefined) return loaded;
     const spec = await this.descriptions.of(entry.command);
-    const { textEncoder, unet, vaeDecoder } = leastCalls(spec, request);
+    const { textEncoder, unet, vaeDecoder } = leastMemoryOf(spec, request);
     return spec.bytes + textEncoder + unet + vaeDecoder <= this.registry.drawingBytes;
   }
 
@@ -201,7 +201,7 @@ export class Admission {
       return { ...spec, load: () => shares.chargeFor(command.owner, () => spec.load()) };
     };
     const model = await this.registry.get(command.model.key, describe);
-    const { textEncoder } = leastCalls(needsOf(model), command.request);
+    const { textEncoder } = leastMemoryOf(needsOf(model), command.request);
     await this.registry.reserve(command.model.key, { textEncoder });
     let encodeMs = 0;
     const prepare = () => model.pipeline.prepare(pipelineRequest(command.request));

@@ -1,4 +1,4 @@
-import { LanePlaces } from '../threads/lane-places';
+import { Changes } from '../threads/changes';
 import type { Piece } from '../calls/piece-choice';
 import { SideThread } from '../threads/side-thread';
 import { SideWork } from './side-work';
@@ -11,7 +11,7 @@ class Going {
 
 describe(SideWork.name, () => {
   let side: SideThread;
-  let places: LanePlaces;
+  let changes: Changes;
   let work: SideWork;
   let isAlone: boolean;
   let isClosed: boolean;
@@ -28,7 +28,7 @@ describe(SideWork.name, () => {
     admission = new Going();
     admission.end();
     [calls, decodings, begun] = [[], [], []];
-    places = new LanePlaces(0);
+    changes = new Changes();
     const lost = (error: Error): void => {
       throw error;
     };
@@ -41,7 +41,7 @@ describe(SideWork.name, () => {
         decoding: () => decodings.shift(),
         next: () => decodings.shift() ?? calls.shift(),
       },
-      places,
+      changes,
       isDrawing: () => isDrawing,
       isAlone: () => isAlone,
       isClosed: () => isClosed,
@@ -63,7 +63,7 @@ describe(SideWork.name, () => {
     await work.callOrWait();
     expect(begun).toEqual(['first', 'second', 'call']);
     first.end();
-    await places.change();
+    await changes.next();
     expect(begun).toEqual(['first', 'second', 'call', 'third']);
   });
 
@@ -104,7 +104,7 @@ describe(SideWork.name, () => {
     admission = new Going();
     const working = work.callOrWait();
     piece('call', calls).end();
-    places.wake();
+    changes.note();
     await working;
     await work.callOrWait();
     expect(begun).toEqual(['call']);

@@ -1,5 +1,5 @@
 import type { Admission } from '../admission/admission';
-import type { LanePlaces } from '../threads/lane-places';
+import type { Changes } from '../threads/changes';
 import type { PieceChoice } from '../calls/piece-choice';
 import type { SideThread } from '../threads/side-thread';
 
@@ -8,7 +8,7 @@ export interface SideWorkHost {
   admission: Pick<Admission, 'admit' | 'settled'>;
   choice: Pick<PieceChoice, 'step' | 'decoding' | 'next'>;
   /** By which the engine is told that there may be something to do. */
-  places: LanePlaces;
+  changes: Changes;
   isDrawing: () => boolean;
   /** Whether what is drawn wants nothing beside it. */
   isAlone: () => boolean;
@@ -27,8 +27,8 @@ export class SideWork {
   /** Makes the next call of the U-Net. If there is none, waits until there may be something to do. */
   async callOrWait(): Promise<void> {
     const { side, host } = this;
-    const { admission, choice, places, isAlone, isDrawing } = host;
-    const { changeCount } = places;
+    const { admission, choice, changes, isAlone, isDrawing } = host;
+    const { count } = changes;
     this.admitting ??= admission.admit().finally(() => (this.admitting = undefined));
     this.handOver();
     // What wants nothing beside it has not even its own pictures there.
@@ -38,16 +38,16 @@ export class SideWork {
       return isAlone() ? side.run(piece) : piece();
     }
     // What is admitted first is drawn while others are still admitted.
-    await Promise.race([this.admitting, places.change(changeCount)]);
-    if (places.changeCount !== changeCount) return;
+    await Promise.race([this.admitting, changes.next(count)]);
+    if (changes.count !== count) return;
     if (!isDrawing() && side.isIdle) await admission.settled();
-    else await places.change(changeCount);
+    else await changes.next(count);
   }
 
   /** The second thread has ended a piece of work: it is handed the next one. */
   pieceEnded(): void {
     this.handOver();
-    this.host.places.wake();
+    this.host.changes.note();
   }
 
   /** Resolves when nothing is being admitted. */

@@ -1,11 +1,14 @@
+import { Changes } from './changes';
 import { LanePlaces } from './lane-places';
 
 describe(LanePlaces.name, () => {
+  let changes: Changes;
   let places: LanePlaces;
   let end: (() => void)[];
 
   beforeEach(() => {
-    places = new LanePlaces(2);
+    changes = new Changes();
+    places = new LanePlaces(2, changes);
     end = [];
   });
 
@@ -18,7 +21,7 @@ describe(LanePlaces.name, () => {
     begin(1);
     expect(places.free).toBeUndefined();
     end[0]();
-    await places.change();
+    await changes.next();
     expect(places.free).toBe(0);
     expect(places.areIdle).toBe(false);
   });
@@ -26,32 +29,13 @@ describe(LanePlaces.name, () => {
   it('lets who waits look again when a lane has ended its piece, or is told to', async () => {
     begin(0);
     let looked = 0;
-    const waiting = places.change().then(() => looked++);
-    places.wake();
+    const waiting = changes.next().then(() => looked++);
+    changes.note();
     await waiting;
     end[0]();
     await places.idle();
     expect(looked).toBe(1);
     expect(places.areIdle).toBe(true);
-  });
-
-  it('does not miss a change between two looks', async () => {
-    places.wake();
-    await expect(places.change()).resolves.toBeUndefined();
-  });
-
-  it('lets several wait for the changes after the last one that each has seen', async () => {
-    const { changeCount } = places;
-    const first = places.change(changeCount);
-    places.wake();
-    await first;
-    await places.change(changeCount);
-    let looked = 0;
-    const both = [places.changeCount, places.changeCount].map((since) => places.change(since).then(() => looked++));
-    expect(looked).toBe(0);
-    places.wake();
-    await Promise.all(both);
-    expect(looked).toBe(2);
   });
 
   it('begins nothing more beside a piece that takes longer than hundreds of others', async () => {
@@ -60,7 +44,7 @@ describe(LanePlaces.name, () => {
     while (places.free === 1 && begun < 10_000) {
       places.begin(1, async () => undefined);
       begun++;
-      await places.change();
+      await changes.next();
     }
     expect(begun).toBe(300);
     end[0]();

@@ -1,6 +1,6 @@
 import type { Device, GraphFile, GraphSession } from '@app/diffusion';
-import { Lane } from './lane';
 import { laneCount } from './lane-places';
+import { RemoteSessions } from './remote-sessions';
 
 /** A model is loaded into lanes only if it takes no more than this part of the memory with them: their weights are copies. */
 const shareOfMemory = 1 / 4;
@@ -10,7 +10,7 @@ export type DrawingGraphs<T> = Record<'unet' | 'vaeDecoder', T>;
 
 /** The lanes of an engine: threads with half of its processor threads each. They start when they are first needed. */
 export class Lanes {
-  private lanes: readonly Lane[] = [];
+  private lanes: readonly RemoteSessions[] = [];
 
   /** @param onLost told when a lane has ended by itself and the others have ended what they were at: the engine is of no use */
   constructor(
@@ -33,7 +33,7 @@ export class Lanes {
   /** @returns the graphs in each lane @throws Error if one cannot be loaded; then none stays loaded */
   async open(graphs: DrawingGraphs<GraphFile>, cacheOf: (graph: string) => Promise<string>) {
     const opened: GraphSession[] = [];
-    const inLane = async (lane: Lane, index: number): Promise<DrawingGraphs<GraphSession>> => {
+    const inLane = async (lane: RemoteSessions, index: number): Promise<DrawingGraphs<GraphSession>> => {
       // Where they cannot be halved, one lane has one thread more.
       const intraOpNumThreads = Math.floor((this.threads + index) / laneCount);
       const open = async (graph: GraphFile): Promise<GraphSession> => {
@@ -45,7 +45,10 @@ export class Lanes {
       return { unet: await open(graphs.unet), vaeDecoder: await open(graphs.vaeDecoder) };
     };
     if (this.lanes.length === 0)
-      this.lanes = Array.from({ length: laneCount }, () => new Lane('A lane', (error) => void this.lost(error)));
+      this.lanes = Array.from(
+        { length: laneCount },
+        () => new RemoteSessions('A lane', (error) => void this.lost(error)),
+      );
     const results = await Promise.allSettled(this.lanes.map(inLane));
     const failed = results.find((result) => result.status === 'rejected');
     if (!failed) return results.map((result) => (result as PromiseFulfilledResult<DrawingGraphs<GraphSession>>).value);

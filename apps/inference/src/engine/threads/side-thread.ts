@@ -2,8 +2,8 @@ import type { Device, GraphFile, GraphSession } from '@app/diffusion';
 import { providerOf } from '@app/diffusion';
 import type { InferenceSession } from 'onnxruntime-node';
 import { DeviceCalls } from '../time/device-calls';
-import { Lane } from './lane';
-import { maxBeside } from './lane-places';
+import { BegunBeside } from './begun-beside';
+import { RemoteSessions } from './remote-sessions';
 
 /** The device, and the threads of operators that its provider leaves to the processor. */
 interface SideThreadOptions {
@@ -25,10 +25,10 @@ const mostHanded = 2;
 export class SideThread {
   /** Of the GPU, by both threads. */
   readonly calls = new DeviceCalls();
-  private lane: Lane | undefined;
+  private sessions: RemoteSessions | undefined;
   private readonly pieces = new Set<Promise<unknown>>();
   /** Calls of the U-Net that have begun since the thread last answered, and what it had answered by then. */
-  private beside = 0;
+  private beside = new BegunBeside();
   private answers = 0;
 
   /**
@@ -80,18 +80,19 @@ export class SideThread {
    * replaced.
    */
   get mayBeginBeside(): boolean {
-    return !this.isSilent || this.beside < maxBeside;
+    return !this.isSilent || this.beside.mayBegin;
   }
 
   /** A call of the U-Net begins. */
   beginsBeside(): void {
-    this.beside = this.isSilent ? this.beside + 1 : 1;
-    this.answers = this.lane?.answers ?? 0;
+    if (!this.isSilent) this.beside = new BegunBeside();
+    this.beside.note();
+    this.answers = this.sessions?.answers ?? 0;
   }
 
   /** Whether it is busy, and has answered nothing since the last call of the U-Net began. */
   private get isSilent(): boolean {
-    return this.lane !== undefined && this.lane.isBusy && this.lane.answers === this.answers;
+    return this.sessions !== undefined && this.sessions.isBusy && this.sessions.answers === this.answers;
   }
 
   /** @throws as `ModelSession.open` */
@@ -112,10 +113,10 @@ export class SideThread {
   /** Ends the thread when it has done what it was asked for. */
   async close(): Promise<void> {
     await this.idle();
-    await this.lane?.close();
+    await this.sessions?.close();
   }
 
-  private started(): Lane {
-    return (this.lane ??= new Lane('The second thread', this.onLost, this.calls));
+  private started(): RemoteSessions {
+    return (this.sessions ??= new RemoteSessions('The second thread', this.onLost, this.calls));
   }
 }

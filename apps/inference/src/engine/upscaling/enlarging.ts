@@ -24,8 +24,8 @@ interface Entry {
 export interface EnlargingHost {
   registry: ModelRegistry;
   shares: EngineShares;
-  /** By which all work of the device is done, or of the thread that upscalers are loaded in. */
-  device: Pick<OneAtATime, 'run'>;
+  /** That upscalers are loaded in: it does one piece of work after the other. */
+  thread: Pick<OneAtATime, 'run'>;
   clocks: Pick<WorkClocks, 'others'>;
   /** Whether anything is being drawn. */
   isDrawing: () => boolean;
@@ -121,10 +121,10 @@ export class Enlarging {
 
   private async enlargeNext(entry: Entry): Promise<void> {
     const { drawing, source, pictures, enlarged: index } = entry;
-    const { registry, shares, device, clocks, report } = this.host;
+    const { registry, shares, thread, clocks, report } = this.host;
     const { id, cancel } = drawing.command;
     const piece = <T>(work: () => Promise<T>): Promise<T> =>
-      device.run(async () => {
+      thread.run(async () => {
         this.endAborted();
         if (!this.entries.includes(entry)) throw new AbortError();
         report({ type: 'busy', id });

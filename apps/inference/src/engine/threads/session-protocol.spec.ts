@@ -1,5 +1,5 @@
 import { AbortError, ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from '@app/diffusion';
-import { copyOfError, errorFromCopy } from './lane-protocol';
+import { copyOfError, errorFromCopy } from './session-protocol';
 
 describe(copyOfError.name, () => {
   it.each([

@@ -1,20 +1,20 @@
 import { parentPort } from 'node:worker_threads';
 import { AbortError, copyOfTensor, ModelSession, SharedSessions, tensorFromCopy } from '@app/diffusion';
 import { isCanceled } from '../common/cancel';
-import type { LaneAnswer, LaneCommand } from './lane-protocol';
-import { copyOfError } from './lane-protocol';
+import type { SessionAnswer, SessionCommand } from './session-protocol';
+import { copyOfError } from './session-protocol';
 import { OneAtATime } from '../common/one-at-a-time';
 import { threadsNow } from '../time/work-clock';
 
-/** The sessions of a lane, by their numbers. */
-class LaneSessions {
+/** The sessions of this thread, by their numbers. */
+class OpenSessions {
   private readonly opened = new Map<number, ModelSession>();
   private readonly sharedSessions = new SharedSessions();
 
   /** @param reply told as well when a call begins */
-  constructor(private readonly reply: (answer: LaneAnswer) => void) {}
+  constructor(private readonly reply: (answer: SessionAnswer) => void) {}
 
-  async answer(command: LaneCommand): Promise<LaneAnswer> {
+  async answer(command: SessionCommand): Promise<SessionAnswer> {
     const { id } = command;
     if (command.type === 'open' || command.type === 'openFile') {
       const session = await this.open(command);
@@ -29,7 +29,7 @@ class LaneSessions {
     return { id, type: 'released' };
   }
 
-  private async run(command: Extract<LaneCommand, { type: 'run' }>): Promise<LaneAnswer> {
+  private async run(command: Extract<SessionCommand, { type: 'run' }>): Promise<SessionAnswer> {
     const { id, session, feeds, output, cancel } = command;
     if (cancel && isCanceled(cancel)) throw new AbortError();
     const tensors = Object.entries(feeds).map(([name, tensor]) => [name, tensorFromCopy(tensor)] as const);
@@ -38,7 +38,7 @@ class LaneSessions {
     return { id, type: 'result', endedAt: threadsNow(), tensor: copyOfTensor(result) };
   }
 
-  private open(command: Extract<LaneCommand, { type: 'open' | 'openFile' }>): Promise<ModelSession> {
+  private open(command: Extract<SessionCommand, { type: 'open' | 'openFile' }>): Promise<ModelSession> {
     if (command.type === 'openFile') return ModelSession.openFile(command.file, command.options);
     const { graph, device, intraOpNumThreads, optimizedModelDir } = command;
     const { sharedSessions } = this;
@@ -46,13 +46,13 @@ class LaneSessions {
   }
 }
 
-/** Entry of a lane: runs what its engine sends, so that the engine need not wait inside the runtime. */
+/** Entry of a thread with sessions: runs what its engine sends, so that the engine need not wait inside the runtime. */
 function main(port: NonNullable<typeof parentPort>): void {
   const inOrder = new OneAtATime();
-  const reply = (answer: LaneAnswer): void =>
+  const reply = (answer: SessionAnswer): void =>
     port.postMessage(answer, answer.type === 'result' ? [answer.tensor.data.buffer as ArrayBuffer] : []);
-  const sessions = new LaneSessions(reply);
-  port.on('message', (command: LaneCommand | 'close') => {
+  const sessions = new OpenSessions(reply);
+  port.on('message', (command: SessionCommand | 'close') => {
     if (command === 'close') return void inOrder.idle().then(() => port.close());
     const failed = (error: Error) =>
       reply({ id: command.id, type: 'failed', endedAt: threadsNow(), error: copyOfError(error) });

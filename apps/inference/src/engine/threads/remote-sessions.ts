@@ -3,23 +3,23 @@ import { Worker } from 'node:worker_threads';
 import type { GraphSession, TensorCopy } from '@app/diffusion';
 import { copyOfTensor, tensorFromCopy } from '@app/diffusion';
 import type { AskedCall, DeviceCalls } from '../time/device-calls';
-import type { LaneAnswer, LaneCommand, OpenedGraph } from './lane-protocol';
-import { errorFromCopy } from './lane-protocol';
+import type { SessionAnswer, SessionCommand, OpenedGraph } from './session-protocol';
+import { errorFromCopy } from './session-protocol';
 import { threadsNow } from '../time/work-clock';
 
-type Wanted = LaneCommand extends infer C ? (C extends LaneCommand ? Omit<C, 'id'> : never) : never;
+type Wanted = SessionCommand extends infer C ? (C extends SessionCommand ? Omit<C, 'id'> : never) : never;
 /** What to open. */
 export type Openable = Extract<Wanted, { type: 'open' | 'openFile' }>;
 
 interface Waiting {
-  resolve: (answer: LaneAnswer) => void;
+  resolve: (answer: SessionAnswer) => void;
   reject: (error: Error) => void;
   call: AskedCall | undefined;
 }
 
-/** A thread with sessions of its own, as its engine sees it. */
-export class Lane {
-  private readonly worker = new Worker(join(__dirname, 'lane-thread.js'));
+/** The sessions of another thread, as its engine sees them: a lane has such a thread, and so has an engine with CUDA. */
+export class RemoteSessions {
+  private readonly worker = new Worker(join(__dirname, 'session-thread.js'));
   private readonly waiting = new Map<number, Waiting>();
   private readonly exited: Promise<void>;
   private nextId = 1;
@@ -28,7 +28,7 @@ export class Lane {
   answers = 0;
 
   /**
-   * @param name what it is, at the start of a sentence
+   * @param name what the thread is, at the start of a sentence
    * @param onLost told when the thread ends by itself; what it was asked for is never answered then
    * @param calls told of its calls
    */
@@ -39,7 +39,7 @@ export class Lane {
   ) {
     let cause: unknown;
     this.worker.on('error', (error) => (cause = error));
-    this.worker.on('message', (answer: LaneAnswer) => this.take(answer));
+    this.worker.on('message', (answer: SessionAnswer) => this.take(answer));
     this.exited = new Promise((resolve) =>
       this.worker.once('exit', (code) => {
         resolve();
@@ -48,7 +48,7 @@ export class Lane {
     );
   }
 
-  /** Loads a graph into the lane's thread. @throws Error if it cannot be loaded */
+  /** Loads a graph into that thread. @throws Error if it cannot be loaded */
   async open(wanted: Openable): Promise<GraphSession> {
     const { opened } = (await this.ask(wanted)) as { opened: OpenedGraph };
     const { session, ...facts } = opened;
@@ -89,11 +89,11 @@ export class Lane {
     await this.exited;
   }
 
-  private ask(wanted: Wanted, moved: ArrayBuffer[] = [], call?: AskedCall): Promise<LaneAnswer> {
+  private ask(wanted: Wanted, moved: ArrayBuffer[] = [], call?: AskedCall): Promise<SessionAnswer> {
     const id = this.nextId++;
     return new Promise((resolve, reject) => {
       try {
-        this.worker.postMessage({ id, ...wanted } satisfies LaneCommand, moved);
+        this.worker.postMessage({ id, ...wanted } satisfies SessionCommand, moved);
         // An answer cannot come before this function has ended.
         this.waiting.set(id, { resolve, reject, call });
       } catch (error) {
@@ -103,7 +103,7 @@ export class Lane {
     });
   }
 
-  private take(answer: LaneAnswer): void {
+  private take(answer: SessionAnswer): void {
     const { resolve, reject, call } = this.waiting.get(answer.id)!;
     if (answer.type === 'began') return call?.began(answer.at);
     this.waiting.delete(answer.id);

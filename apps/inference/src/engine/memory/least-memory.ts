@@ -11,8 +11,11 @@ export function needsOf({ pipeline }: LoadedModel): CallNeeds {
   return { ...pipeline.facts, rowsOfTexts: (texts) => pipeline.rowsOfTexts(texts) };
 }
 
-/** The least that a request is drawn with: all its texts at once, then one picture at a time, with guidance. */
-export function leastCalls(needs: CallNeeds, request: DrawCommand['request']): Required<Omit<CallBytes, 'upscaler'>> {
+/** The least memory that a request is drawn with: all its texts at once, then one picture at a time, with guidance. */
+export function leastMemoryOf(
+  needs: CallNeeds,
+  request: DrawCommand['request'],
+): Required<Omit<CallBytes, 'upscaler'>> {
   return {
     textEncoder: encodeBytes(needs, needs.rowsOfTexts(request)),
     unet: 2 * bytesPerRow(needs, request),

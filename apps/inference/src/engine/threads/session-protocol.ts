@@ -2,8 +2,8 @@ import type { Device, GraphFile, GraphSession, TensorCopy } from '@app/diffusion
 import { AbortError, ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from '@app/diffusion';
 import type { InferenceSession } from 'onnxruntime-node';
 
-/** What an engine asks of a lane, which does one thing after the other and answers each with its id. */
-export type LaneCommand = { id: number } & (
+/** What an engine asks of another thread with sessions, which does one thing after the other and answers each with its id. */
+export type SessionCommand = { id: number } & (
   | { type: 'open'; graph: GraphFile; device: Device; intraOpNumThreads: number; optimizedModelDir: string }
   /** A graph as it is, neither checked nor cached. */
   | { type: 'openFile'; file: string; options: InferenceSession.SessionOptions }
@@ -12,11 +12,11 @@ export type LaneCommand = { id: number } & (
   | { type: 'release'; session: number }
 );
 
-/** A graph that a lane has opened; `session` is its number there. */
+/** A graph that the thread has opened; `session` is its number there. */
 export type OpenedGraph = { session: number } & Pick<GraphSession, 'file' | 'inputs' | 'outputs'>;
 
 /** Times are milliseconds of `threadsNow`. */
-export type LaneAnswer = { id: number } & (
+export type SessionAnswer = { id: number } & (
   | { type: 'opened'; opened: OpenedGraph }
   /** A `run` has begun: its result will follow. */
   | { type: 'began'; at: number }
