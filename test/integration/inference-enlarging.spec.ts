@@ -205,7 +205,7 @@ describe(Enlarging.name, () => {
 function registry(inUse: () => Set<string>): ModelRegistry {
   return new ModelRegistry(
     2 ** 30,
-    inUse,
+    { inUse, awaited: () => new Set() },
     () => undefined,
     () => undefined,
   );

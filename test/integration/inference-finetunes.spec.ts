@@ -44,7 +44,7 @@ describe(describePipeline, () => {
     cacheDir = await mkdtemp(join(tmpdir(), 'darkroom-loading-'));
     registry = new ModelRegistry(
       Infinity,
-      () => new Set(),
+      { inUse: () => new Set(), awaited: () => new Set() },
       () => undefined,
       () => undefined,
     );
@@ -54,10 +54,9 @@ describe(describePipeline, () => {
     await rm(cacheDir, { recursive: true });
   });
 
+  const options = (): LoadingOptions => ({ device: 'cpu', intraOpNumThreads: 1, cacheDir });
   const load = (source: DrawnModel, rest: Partial<LoadingOptions> = {}) =>
-    registry.get(source.key, () =>
-      describePipeline(source, { device: 'cpu', intraOpNumThreads: 1, cacheDir, ...rest }),
-    );
+    registry.get(source.key, () => describePipeline(source, { ...options(), ...rest }));
   const copiedShapes = async () => {
     const folder = join(cacheDir, 'shapes');
     await cp(shapes.folder, folder, { recursive: true });
@@ -123,6 +122,10 @@ describe(describePipeline, () => {
       const tunedPipeline = await load(tuned, { sharedSessions });
       const opened = create.mock.calls.map(([file]) => String(file)).filter((file) => file.includes('vae_decoder'));
       expect(opened).toHaveLength(1);
+      const sizes = await Promise.all([base, tuned].map((model) => describePipeline(model, options())));
+      const inCommon = sizes[0].parts!.vaeDecoder!;
+      expect(sizes[1].parts!.vaeDecoder).toEqual(inCommon);
+      expect(registry.bytes).toBe(sizes[0].bytes + sizes[1].bytes - inCommon.bytes);
       await basePipeline.release();
       const request = {
         prompt: 'zwx robot',

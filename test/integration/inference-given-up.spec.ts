@@ -29,7 +29,7 @@ describe('a call for drawings that are given up', () => {
   beforeEach(async () => {
     [drawings, calls, onCall] = [[], 0, nothing];
     const inUse = () => new Set(drawings.map(({ command }) => command.model.key));
-    registry = new ModelRegistry(1, inUse, nothing, nothing);
+    registry = new ModelRegistry(1, { inUse, awaited: () => new Set() }, nothing, nothing);
     shares = new EngineShares();
     rowLimits = new RowLimits('cpu', { callBytes: () => Infinity, isCheaperPerRow: () => false });
     const unet: WorkClocks['unet'] = {

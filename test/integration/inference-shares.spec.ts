@@ -34,7 +34,7 @@ describe('what is charged for', () => {
     // Reading, merging and loading take 10 ms each: the clock is read when they begin and when they end.
     now = 0;
     shares = new EngineShares(() => (now += 10));
-    registry = new ModelRegistry(Infinity, () => new Set(), nothing, nothing);
+    registry = new ModelRegistry(Infinity, { inUse: () => new Set(), awaited: () => new Set() }, nothing, nothing);
     // Whoever draws all the time keeps what the others have had in mind.
     shares.enter('steady');
   });

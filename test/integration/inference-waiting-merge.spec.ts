@@ -59,7 +59,7 @@ describe(Admission.name, () => {
       encode: wallClock.during,
     };
     const nothing = () => undefined;
-    registry = new ModelRegistry(Infinity, () => new Set(), nothing, nothing);
+    registry = new ModelRegistry(Infinity, { inUse: () => new Set(), awaited: () => new Set() }, nothing, nothing);
     admission = new Admission({ device: 'cpu', intraOpNumThreads: 1, cacheDir }, registry, host);
   });
 

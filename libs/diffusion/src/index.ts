@@ -7,6 +7,7 @@ export { executionProviders, gpuIndex, providerOf } from './model/device';
 export type { Device } from './model/device';
 export { ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from './model/errors';
 export type { GraphFile } from './model/graph-file';
+export { graphIdentity } from './model/graph-identity';
 export { readModelFolder } from './model/model-folder';
 export { isGraphFault } from './model/graph-fault';
 export { asOutOfMemory, ModelSession } from './model/model-session';

@@ -42,7 +42,7 @@ describe(Admission.name, () => {
     const inUse = () => new Set([...drawn.map(({ command }) => command.model.key), admission.modelInUse ?? '']);
     registry = new ModelRegistry(
       3 * bytesOfDrawing,
-      inUse,
+      { inUse, awaited: () => new Set() },
       () => undefined,
       (key) => released.push(key),
     );

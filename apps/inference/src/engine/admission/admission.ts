@@ -72,6 +72,11 @@ export class Admission {
     return this.beginning;
   }
 
+  /** Keys of the models that commands wait to draw with. */
+  get modelsAwaited(): readonly string[] {
+    return this.waiting.map(({ command }) => command.model.key);
+  }
+
   /** Whether one of this owner's waits. */
   has(owner: string): boolean {
     return this.waiting.some(({ command }) => command.owner === owner);
@@ -188,8 +193,7 @@ export class Admission {
     const loaded = this.registry.hasRoomFor(model.key, (each) => leastMemoryOf(needsOf(each as LoadedModel), request));
     if (loaded !== undefined) return loaded;
     const spec = await this.descriptions.of(entry.command);
-    const { textEncoder, unet, vaeDecoder } = leastMemoryOf(spec, request);
-    return spec.bytes + textEncoder + unet + vaeDecoder <= this.registry.drawingBytes;
+    return this.registry.hasRoomToLoad(spec, leastMemoryOf(spec, request));
   }
 
   private async begin(entry: Waiting): Promise<void> {

@@ -67,7 +67,7 @@ export class EngineParts {
     const { drawings, report, left } = host;
     this.registry = new ModelRegistry(
       memoryBytes,
-      () => this.modelsInUse(),
+      { inUse: () => this.modelsInUse(), awaited: () => new Set(this.admission.modelsAwaited) },
       (loaded) => report({ type: 'loaded', ...loaded }),
       (key) => report({ type: 'released', key }),
     );

@@ -40,18 +40,10 @@ export class Arena {
 
 /** The arenas of a model's sessions, of which each of `threads` threads has its own: a call of one counts for each. */
 export class Arenas {
-  private readonly byPart: Record<keyof CallBytes, Arena> = {
-    textEncoder: new Arena(),
-    unet: new Arena(),
-    vaeDecoder: new Arena(),
-    upscaler: new Arena(),
-  };
-
-  constructor(private readonly threads: number) {}
-
-  get bytes(): number {
-    return this.threads * Object.values(this.byPart).reduce((sum, { bytes }) => sum + bytes, 0);
-  }
+  constructor(
+    private readonly threads: number,
+    private readonly byPart: Record<keyof CallBytes, Arena>,
+  ) {}
 
   /** By how much these calls make them grow. */
   growth(calls: CallBytes): number {

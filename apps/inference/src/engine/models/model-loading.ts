@@ -1,8 +1,17 @@
 import { stat } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import type { Device, GraphFile, ModelWidths, PictureTexts, SharedSessions } from '@app/diffusion';
-import { executionProviders, modelWidths, readModelFolder, rowsOfTexts, StableDiffusionPipeline } from '@app/diffusion';
+import {
+  executionProviders,
+  graphIdentity,
+  modelWidths,
+  readModelFolder,
+  rowsOfTexts,
+  StableDiffusionPipeline,
+} from '@app/diffusion';
 import type { DrawnModel, UpscalerSource } from '../engine-protocol';
+import type { ModelPart, ModelSize } from '../memory/model-memory';
+import { laneCount } from '../threads/lane-places';
 import type { Lanes } from '../threads/lanes';
 import { LoadedModel } from './loaded-model';
 import { isComplete, mergesIn, pruneMerged } from './merge-cache';
@@ -13,10 +22,13 @@ import type { SideThread } from '../threads/side-thread';
 import { TiledUpscaler } from '../upscaling/tiled-upscaler';
 
 /**
- * Estimated memory of a loaded model: its weights, the copies in another order that the runtime's kernels need, and the sessions'
- * other needs. The bundled model, of 20 MB, takes 82 MB. Whole bytes, as `GET /v1/workers` promises.
+ * Estimated memory of loaded files: the weights, and the copies in another order that the runtime's kernels need. Whole bytes, as
+ * `GET /v1/workers` promises.
  */
-const memoryOfFiles = (fileBytes: number): number => Math.ceil(1.5 * fileBytes) + 50 * 2 ** 20;
+const memoryOfFiles = (fileBytes: number): number => Math.ceil(1.5 * fileBytes);
+
+/** What the sessions of a model need besides. The bundled model, of 20 MB, takes 82 MB in all. */
+const sessionBytes = 50 * 2 ** 20;
 
 export interface LoadingOptions {
   device: Device;
@@ -64,28 +76,45 @@ export async function describePipeline(
     widths: modelWidths(configs),
     rowsOfTexts: (texts: PictureTexts) => rowsOfTexts(texts, tokenizer),
     isKept: async () => !source.weights || isComplete(folder),
+    series: seriesOf(source),
   };
   const optimizedModelDir = graphCache(cacheDir);
   const openElsewhere = side && (async (graph: GraphFile) => side.open(graph, await optimizedModelDir(graph.path)));
   const load = () =>
     StableDiffusionPipeline.load(folder, { ...options, optimizedModelDir, ...(openElsewhere && { openElsewhere }) });
-  const [bytes, laneBytes] = [await memoryOf(textEncoder, unet, vaeDecoder), await memoryOf(unet, vaeDecoder)];
-  const bytesWithLanes = lanes?.bytesWith(bytes, laneBytes);
-  if (!lanes || bytesWithLanes === undefined)
-    return { bytes, ...needs, load: async () => new LoadedModel(await load()) };
+  const sizeIn = (count: number) => sizeOfModel({ textEncoder, unet, vaeDecoder }, count, source.weights !== undefined);
+  const [size, sizeWithLanes] = [await sizeIn(0), lanes && (await sizeIn(laneCount))];
+  if (!lanes || !sizeWithLanes || !lanes.haveRoomFor(sizeWithLanes.bytes))
+    return { ...size, ...needs, load: async () => new LoadedModel(await load()) };
   const open = () => lanes.open({ unet, vaeDecoder }, optimizedModelDir);
   // Room for the lanes is kept from the start, so that nothing has to make room when they are needed.
   const noLanes = ({ message }: Error) => note?.(`${source.name} is drawn with one picture at a time: ${message}`);
-  return { bytes: bytesWithLanes, ...needs, load: async () => new LoadedModel(await load(), open, noLanes) };
+  return { ...sizeWithLanes, ...needs, load: async () => new LoadedModel(await load(), open, noLanes) };
 }
 
-/** Memory of sessions of these graphs. */
-async function memoryOf(...graphs: readonly GraphFile[]): Promise<number> {
-  const files = graphs.flatMap(({ path, externalFiles }) => [
-    path,
-    ...externalFiles.map((name) => join(dirname(path), name)),
-  ]);
-  return memoryOfFiles(await sizeOf(files));
+/** The merges of the same weights into the same model, which differ in their scale. */
+function seriesOf({ hash, weights }: DrawnModel): string | undefined {
+  return weights && [hash, weights.kind, weights.hash, weights.token].join('\n');
+}
+
+/** What a model takes with copies of U-Net and decoder in so many lanes. */
+async function sizeOfModel(
+  graphs: Record<'textEncoder' | 'unet' | 'vaeDecoder', GraphFile>,
+  lanes: number,
+  isMerged: boolean,
+): Promise<ModelSize> {
+  const partOf = async (graph: GraphFile, sessions: number): Promise<ModelPart> => ({
+    // A part that has copies in lanes is not what a model without them has in common with it.
+    id: `${await graphIdentity(graph)} ${sessions}`,
+    bytes: sessions * memoryOfFiles(await weightBytes(graph, isMerged)),
+  });
+  const [textEncoder, unet, vaeDecoder] = [
+    await partOf(graphs.textEncoder, 1),
+    await partOf(graphs.unet, 1 + lanes),
+    await partOf(graphs.vaeDecoder, 1 + lanes),
+  ];
+  const bytes = (1 + lanes) * sessionBytes + textEncoder.bytes + unet.bytes + vaeDecoder.bytes;
+  return { bytes, parts: { textEncoder, unet, vaeDecoder } };
 }
 
 /**
@@ -113,7 +142,7 @@ export async function loadUpscaler(
   // Without its arena the runtime frees the processor's memory between two operators: a fifth slower, with half the memory.
   const options = { executionProviders: executionProviders(device), intraOpNumThreads, enableCpuMemArena: false };
   const upscaler = await registry.get(key, async () => ({
-    bytes: memoryOfFiles(await sizeOf([file])),
+    bytes: memoryOfFiles(await sizeOf(file)) + sessionBytes,
     load: () => (side ? TiledUpscaler.over(() => side.openFile(file, options)) : TiledUpscaler.load(file, options)),
   }));
   // A GPU has an arena in any case.
@@ -121,7 +150,18 @@ export async function loadUpscaler(
   return upscaler;
 }
 
-async function sizeOf(files: readonly string[]): Promise<number> {
-  const sizes = await Promise.all(files.map(async (file) => (await stat(file)).size));
-  return sizes.reduce((sum, size) => sum + size, 0);
+/**
+ * Bytes of a graph's weights. Those that a merge has written take the place of others in the files that it links from its base, so
+ * they are no more in all: without this, each merge would count for twice what it takes.
+ */
+async function weightBytes({ path, externalFiles }: GraphFile, isMerged: boolean): Promise<number> {
+  const names = [path, ...externalFiles.map((name) => join(dirname(path), name))];
+  const files = await Promise.all(names.map((name) => stat(name)));
+  const bytesOf = (some: typeof files): number => some.reduce((sum, { size }) => sum + size, 0);
+  const written = bytesOf(files.filter(({ nlink }) => nlink === 1));
+  return isMerged ? Math.max(written, bytesOf(files) - written) : bytesOf(files);
+}
+
+async function sizeOf(file: string): Promise<number> {
+  return (await stat(file)).size;
 }

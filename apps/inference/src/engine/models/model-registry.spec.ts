@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { ModelFolderError } from '@app/diffusion';
 import type { ModelLoaded } from '../engine-protocol';
+import type { ModelSpec } from './model-registry';
 import { ModelRegistry } from './model-registry';
 
 class FakeModel {
@@ -14,22 +15,23 @@ class FakeModel {
 describe(ModelRegistry.name, () => {
   const reports: ModelLoaded[] = [];
   const released: string[] = [];
-  const inUse = new Set<string>();
+  const [inUse, awaited] = [new Set<string>(), new Set<string>()];
   let registry: ModelRegistry;
 
   beforeEach(() => {
     reports.length = released.length = 0;
     inUse.clear();
+    awaited.clear();
     registry = new ModelRegistry(
       100,
-      () => inUse,
+      { inUse: () => inUse, awaited: () => awaited },
       (report) => reports.push(report),
       (key) => released.push(key),
     );
   });
 
-  const get = (key: string, bytes: number): Promise<FakeModel> =>
-    registry.get(key, async () => ({ bytes, load: async () => new FakeModel() }));
+  const get = (key: string, bytes: number, rest: Partial<ModelSpec<FakeModel>> = {}): Promise<FakeModel> =>
+    registry.get(key, async () => ({ bytes, load: async () => new FakeModel(), ...rest }));
 
   it('loads a model once', async () => {
     const first = await get('a', 10);
@@ -53,6 +55,61 @@ describe(ModelRegistry.name, () => {
     expect([a.released, b.released, c.released]).toEqual([false, true, true]);
     expect(reports.at(-1)).toMatchObject({ key: 'd', totalBytes: 100 });
     expect(released).toEqual(['b', 'c']);
+  });
+
+  it('releases first what a later one of its series has replaced, and last what something waits for', async () => {
+    const series = 'one';
+    await get('awaited', 20);
+    await get('idle', 20);
+    await get('scale 1', 20, { series });
+    await get('scale 2', 20, { series });
+    await get('other', 20, { series: 'two' });
+    awaited.add('awaited');
+    await get('a', 40);
+    expect(released).toEqual(['scale 1', 'idle']);
+    await get('b', 60);
+    expect(released).toEqual(['scale 1', 'idle', 'scale 2', 'other', 'a']);
+    await get('c', 40);
+    expect(released.slice(5)).toEqual(['b']);
+  });
+
+  it('takes the one of a series that was used last for the one that counts', async () => {
+    await get('scale 1', 40, { series: 'one' });
+    await get('scale 2', 40, { series: 'one' });
+    await get('scale 1', 40);
+    await get('a', 60);
+    expect(released).toEqual(['scale 2']);
+  });
+
+  describe('with parts in common', () => {
+    const vaeDecoder = { id: 'decoder', bytes: 30 };
+    const tuned = { bytes: 40, parts: { vaeDecoder } };
+
+    it('counts each of them once, with what its calls have left, until the last model that has it is released', async () => {
+      await get('base', 40, tuned);
+      inUse.add('base').add('tuned');
+      expect([registry.hasRoomToLoad(tuned, { vaeDecoder: 50 }), registry.hasRoomToLoad(tuned, { unet: 51 })]).toEqual([
+        true,
+        false,
+      ]);
+      await registry.reserve('base', { vaeDecoder: 20 });
+      await get('tuned', 40, tuned);
+      expect(registry.bytes).toBe(10 + 10 + 30 + 20);
+      await registry.reserve('tuned', { vaeDecoder: 20 });
+      expect(registry.bytes).toBe(70);
+      inUse.delete('base');
+      await get('large', 50);
+      expect([released, registry.bytes]).toEqual([['base'], 10 + 30 + 20 + 50]);
+    });
+
+    it('goes on counting a part that a model has in common with one that is released for it', async () => {
+      await get('idle', 60);
+      await get('base', 40, tuned);
+      await get('a', 50);
+      expect(released).toEqual(['idle']);
+      await get('tuned', 50, { parts: tuned.parts });
+      expect([released, registry.bytes]).toEqual([['idle', 'base'], 50 + 50]);
+    });
   });
 
   it('keeps a model that is larger than the budget, alone', async () => {

@@ -1,7 +1,7 @@
-import type { CallBytes, DrawingCalls } from '../memory/arena';
-import { Arenas } from '../memory/arena';
+import type { Arenas, CallBytes, DrawingCalls } from '../memory/arena';
+import type { ModelSize } from '../memory/model-memory';
+import { ModelMemory } from '../memory/model-memory';
 import type { ModelLoaded } from '../engine-protocol';
-import { laneCount } from '../threads/lane-places';
 import { OneAtATime } from '../common/one-at-a-time';
 import { Refusals } from './refusals';
 
@@ -11,22 +11,30 @@ export interface Releasable {
 }
 
 /** A model to load: its estimated bytes, and how to load it. */
-export interface ModelSpec<T extends Releasable> {
-  bytes: number;
+export interface ModelSpec<T extends Releasable> extends ModelSize {
   load(): Promise<T>;
+  /** Models of one series replace each other: once a later one is used, an earlier one is hardly asked for again. */
+  series?: string;
 }
 
 interface Loaded {
   model: Releasable;
-  /** Of the model itself, with its copies in the lanes. */
-  bytes: number;
-  /** Of its calls, by all threads and in the lanes. */
-  arenas: Record<'whole' | 'lanes', Arenas>;
+  memory: ModelMemory;
+  series: string | undefined;
+}
+
+/** What the choice of models to release depends on. */
+export interface ModelUse {
+  /** Keys of the models that may not be released now. */
+  inUse(): ReadonlySet<string>;
+  /** Keys of the models that something waits for, which go last. */
+  awaited(): ReadonlySet<string>;
 }
 
 /**
- * The loaded models of one device. Loads on first use and keeps what fits into a budget. The least recently used go first, but none
- * that is in use; a model is loaded, however large, if nothing else is in the way. One call waits for the other.
+ * The loaded models of one device. Loads on first use and keeps what fits into a budget. Those of a series that a later one has
+ * replaced go first, then the least recently used, last what something waits for, and none that is in use; a model is loaded,
+ * however large, if nothing else is in the way. One call waits for the other.
  *
  * The budget bounds what all owners have loaded. One who has many models loaded takes the place of others' idle ones, and is
  * charged for each load (`admission.ts`): theirs are loaded again before its next ones.
@@ -37,27 +45,24 @@ export class ModelRegistry {
 
   private readonly inOrder = new OneAtATime();
   /** For which room is being made, or has been: of a model that is being loaded, or of a call. */
-  private claimedBytes = 0;
+  private claimed: ModelMemory | undefined;
   private readonly refusals = new Refusals();
 
-  /** @param inUse keys of the models that may not be released now */
   constructor(
     private readonly budgetBytes: number,
-    private readonly inUse: () => ReadonlySet<string>,
+    private readonly use: ModelUse,
     private readonly onLoad: (report: ModelLoaded) => void,
     private readonly onRelease: (key: string) => void,
   ) {}
 
   /** Estimate of what all loaded models take, with what their arenas hold. */
   get bytes(): number {
-    return sumOf(this.loaded.values());
+    return ModelMemory.sum([...this.loaded.values()].map(({ memory }) => memory));
   }
 
   /** Bytes that are left for drawing when every model that is not in use makes room. */
   get drawingBytes(): number {
-    const inUse = this.inUse();
-    const used = [...this.loaded].filter(([key]) => inUse.has(key));
-    return this.budgetBytes - this.claimedBytes - sumOf(used.map(([, entry]) => entry));
+    return this.leftBeside();
   }
 
   /**
@@ -67,8 +72,12 @@ export class ModelRegistry {
   hasRoomFor(key: string, callsOf: (model: Releasable) => CallBytes): boolean | undefined {
     const entry = this.loaded.get(key);
     if (!entry) return undefined;
-    const own = this.inUse().has(key) ? 0 : sumOf([entry]);
-    return own + entry.arenas.whole.growth(callsOf(entry.model)) <= Math.max(0, this.drawingBytes);
+    return this.fits(entry.memory, callsOf(entry.model));
+  }
+
+  /** Whether a model that is not loaded has room beside those in use, with these calls of all threads. */
+  hasRoomToLoad(size: ModelSize, calls: CallBytes): boolean {
+    return this.fits(new ModelMemory(size, this.memories()), calls);
   }
 
   /**
@@ -86,7 +95,7 @@ export class ModelRegistry {
 
   /** Whether each lane may make these calls of a loaded model at the same time, when every idle model makes room. */
   hasRoomInLanes(key: string, calls: DrawingCalls): boolean {
-    return this.loaded.get(key)!.arenas.lanes.growth(calls) <= Math.max(0, this.drawingBytes);
+    return this.loaded.get(key)!.memory.arenas.lanes.growth(calls) <= Math.max(0, this.drawingBytes);
   }
 
   /**
@@ -100,7 +109,7 @@ export class ModelRegistry {
     if (growth === 0) return;
     if (growth <= this.freeBytes) return arenas.note(calls);
     await this.inOrder.run(async () => {
-      await this.claim(arenas.growth(calls), async () => arenas.note(calls));
+      await this.claim(new ModelMemory({ bytes: arenas.growth(calls) }), async () => arenas.note(calls));
     });
   }
 
@@ -119,7 +128,11 @@ export class ModelRegistry {
 
   /** Releases every model that is not in use. @returns whether there was one */
   async releaseIdle(): Promise<boolean> {
-    return (await this.inOrder.run(() => this.releaseFor(Infinity))) > 0;
+    return this.inOrder.run(async () => {
+      const idle = this.idle();
+      for (const key of idle) await this.release(key);
+      return idle.length > 0;
+    });
   }
 
   /** Releases every model. */
@@ -147,40 +160,62 @@ export class ModelRegistry {
       });
     };
     // Room is made first: two large models at once may be more than there is memory.
-    const model = await this.claim(spec.bytes, load);
-    const arenas = { whole: new Arenas(1), lanes: new Arenas(laneCount) };
-    this.loaded.set(key, { model, bytes: spec.bytes, arenas });
+    const memory = new ModelMemory(spec, this.memories());
+    const model = await this.claim(memory, load);
+    this.loaded.set(key, { model, memory, series: spec.series });
     const loadMs = Math.round(performance.now() - startedAt);
     this.onLoad({ key, loadMs, modelBytes: spec.bytes, totalBytes: this.bytes });
     return model;
   }
 
-  /** Makes room for so many bytes and uses it. Nobody else takes that room meanwhile. */
-  private async claim<R>(bytes: number, use: () => Promise<R>): Promise<R> {
-    this.claimedBytes = bytes;
+  /** Makes room for so much and uses it. Nobody else takes that room meanwhile. */
+  private async claim<R>(memory: ModelMemory, use: () => Promise<R>): Promise<R> {
+    this.claimed = memory;
     try {
-      await this.releaseFor(bytes);
+      for (const key of this.idle()) {
+        if (this.freeBytes >= 0) break;
+        await this.release(key);
+      }
       return await use();
     } finally {
-      this.claimedBytes = 0;
+      this.claimed = undefined;
     }
+  }
+
+  /** Of what is loaded, and of that for which room is being made. */
+  private memories(): ModelMemory[] {
+    const loaded = [...this.loaded.values()].map(({ memory }) => memory);
+    return this.claimed ? [...loaded, this.claimed] : loaded;
+  }
+
+  /** Whether a model and these calls of it have room beside the models in use. */
+  private fits(memory: ModelMemory, calls: CallBytes): boolean {
+    const own = this.leftBeside() - this.leftBeside(memory);
+    return own + memory.arenas.whole.growth(calls) <= Math.max(0, this.leftBeside());
+  }
+
+  /** Bytes that are left beside the models in use, and this one. */
+  private leftBeside(...added: readonly ModelMemory[]): number {
+    const inUse = this.use.inUse();
+    const used = [...this.loaded].filter(([key]) => inUse.has(key)).map(([, { memory }]) => memory);
+    return this.budgetBytes - ModelMemory.sum(new Set([...used, ...(this.claimed ? [this.claimed] : []), ...added]));
   }
 
   /** Bytes that are left without releasing anything; below 0 where more is used than there is. */
   private get freeBytes(): number {
-    return this.budgetBytes - this.claimedBytes - this.bytes;
+    return this.budgetBytes - ModelMemory.sum(this.memories());
   }
 
-  /** Releases models that are not in use until so many bytes are free, or none is left to release. @returns how many it released */
-  private async releaseFor(bytes: number): Promise<number> {
-    let released = 0;
-    const inUse = this.inUse();
-    for (const key of [...this.loaded.keys()].filter((each) => !inUse.has(each))) {
-      if (this.bytes + bytes <= this.budgetBytes) break;
-      await this.release(key);
-      released++;
-    }
-    return released;
+  /** Models that are not in use, in the order in which they are released. */
+  private idle(): string[] {
+    const [inUse, awaited] = [this.use.inUse(), this.use.awaited()];
+    const latest = new Map([...this.loaded].map(([key, { series }]) => [series, key]));
+    const rank = ([key, { series }]: readonly [string, Loaded]): number => {
+      if (awaited.has(key)) return 2;
+      return series === undefined || latest.get(series) === key ? 1 : 0;
+    };
+    const idle = [...this.loaded].filter(([key]) => !inUse.has(key));
+    return idle.sort((a, b) => rank(a) - rank(b)).map(([key]) => key);
   }
 
   private async release(key: string): Promise<void> {
@@ -191,10 +226,6 @@ export class ModelRegistry {
   }
 }
 
-function sumOf(loaded: Iterable<Loaded>): number {
-  return [...loaded].reduce((sum, { bytes, arenas }) => sum + bytes + arenas.whole.bytes + arenas.lanes.bytes, 0);
-}
-
-function arenasOf({ arenas }: Loaded, lane: number | undefined): Arenas {
+function arenasOf({ memory: { arenas } }: Loaded, lane: number | undefined): Arenas {
   return lane === undefined ? arenas.whole : arenas.lanes;
 }

@@ -24,10 +24,9 @@ export class Lanes {
     return device === 'cpu' && threads >= laneCount ? new Lanes(threads, memoryBytes, onLost) : undefined;
   }
 
-  /** What a model takes with its copies in the lanes; undefined if that is too much for it to have them. */
-  bytesWith(modelBytes: number, laneBytes: number): number | undefined {
-    const bytes = modelBytes + laneCount * laneBytes;
-    return bytes <= this.memoryBytes * shareOfMemory ? bytes : undefined;
+  /** Whether they may have copies of a model. @param bytes what it takes with them */
+  haveRoomFor(bytes: number): boolean {
+    return bytes <= this.memoryBytes * shareOfMemory;
   }
 
   /** @returns the graphs in each lane @throws Error if one cannot be loaded; then none stays loaded */

@@ -1,0 +1,73 @@
+import { laneCount } from '../threads/lane-places';
+import type { CallBytes } from './arena';
+import { Arena, Arenas } from './arena';
+
+type PartName = keyof CallBytes;
+
+/** The sessions of a part of a model. Models whose parts have the same id have them in common. */
+export interface ModelPart {
+  id: string;
+  bytes: number;
+}
+
+/** What a model takes before it is drawn with, as estimated. */
+export interface ModelSize {
+  /** With all its parts. */
+  bytes: number;
+  parts?: Partial<Record<PartName, ModelPart>>;
+}
+
+/** What the sessions of a part take: themselves, and what their calls have left, by all threads and in each lane. */
+class PartMemory {
+  readonly whole = new Arena();
+  readonly lanes = new Arena();
+
+  constructor(readonly part?: ModelPart) {}
+
+  get bytes(): number {
+    return (this.part?.bytes ?? 0) + this.whole.bytes + laneCount * this.lanes.bytes;
+  }
+}
+
+/** What a loaded model takes. A part that it has in common with another is the same object in both. */
+export class ModelMemory {
+  /** Of its calls, by all threads and in the lanes. */
+  readonly arenas: Record<'whole' | 'lanes', Arenas>;
+  private readonly ownBytes: number;
+  private readonly parts: Record<PartName, PartMemory>;
+
+  /** @param others what is loaded beside it */
+  constructor({ bytes, parts = {} }: ModelSize, others: Iterable<ModelMemory> = []) {
+    this.ownBytes = Object.values(parts).reduce((left, part) => left - part.bytes, bytes);
+    const loaded = [...others].flatMap((other) => Object.values(other.parts));
+    const memoryOf = (name: PartName): PartMemory => {
+      const part = parts[name];
+      return (part && loaded.find((each) => each.part?.id === part.id)) ?? new PartMemory(part);
+    };
+    this.parts = {
+      textEncoder: memoryOf('textEncoder'),
+      unet: memoryOf('unet'),
+      vaeDecoder: memoryOf('vaeDecoder'),
+      upscaler: memoryOf('upscaler'),
+    };
+    const arenasOf = (by: 'whole' | 'lanes', threads: number): Arenas => {
+      const { textEncoder, unet, vaeDecoder, upscaler } = this.parts;
+      const byPart = {
+        textEncoder: textEncoder[by],
+        unet: unet[by],
+        vaeDecoder: vaeDecoder[by],
+        upscaler: upscaler[by],
+      };
+      return new Arenas(threads, byPart);
+    };
+    this.arenas = { whole: arenasOf('whole', 1), lanes: arenasOf('lanes', laneCount) };
+  }
+
+  /** Bytes of all these together, of which each part counts once. */
+  static sum(models: Iterable<ModelMemory>): number {
+    const all = [...models];
+    const parts = new Set(all.flatMap((model) => Object.values(model.parts)));
+    const own = all.reduce((sum, { ownBytes }) => sum + ownBytes, 0);
+    return [...parts].reduce((sum, { bytes }) => sum + bytes, own);
+  }
+}
