@@ -73,6 +73,12 @@ describe(ModelRegistry.name, () => {
     expect(released.slice(5)).toEqual(['b']);
   });
 
+  it('releases nothing else for one of a series than the one before it', async () => {
+    await get('idle', 50);
+    for (const scale of [1, 2, 3]) await get(`scale ${scale}`, 50, { series: 'one' });
+    expect(released).toEqual(['scale 1', 'scale 2']);
+  });
+
   it('takes the one of a series that was used last for the one that counts', async () => {
     await get('scale 1', 40, { series: 'one' });
     await get('scale 2', 40, { series: 'one' });

@@ -161,18 +161,18 @@ export class ModelRegistry {
     };
     // Room is made first: two large models at once may be more than there is memory.
     const memory = new ModelMemory(spec, this.memories());
-    const model = await this.claim(memory, load);
+    const model = await this.claim(memory, load, spec.series);
     this.loaded.set(key, { model, memory, series: spec.series });
     const loadMs = Math.round(performance.now() - startedAt);
     this.onLoad({ key, loadMs, modelBytes: spec.bytes, totalBytes: this.bytes });
     return model;
   }
 
-  /** Makes room for so much and uses it. Nobody else takes that room meanwhile. */
-  private async claim<R>(memory: ModelMemory, use: () => Promise<R>): Promise<R> {
+  /** Makes room for so much and uses it. Nobody else takes that room meanwhile. @param series that of the model it is for */
+  private async claim<R>(memory: ModelMemory, use: () => Promise<R>, series?: string): Promise<R> {
     this.claimed = memory;
     try {
-      for (const key of this.idle()) {
+      for (const key of this.idle(series)) {
         if (this.freeBytes >= 0) break;
         await this.release(key);
       }
@@ -206,13 +206,13 @@ export class ModelRegistry {
     return this.budgetBytes - ModelMemory.sum(this.memories());
   }
 
-  /** Models that are not in use, in the order in which they are released. */
-  private idle(): string[] {
+  /** Models that are not in use, in the order in which they are released. @param replaced a series of which a later model comes */
+  private idle(replaced?: string): string[] {
     const [inUse, awaited] = [this.use.inUse(), this.use.awaited()];
     const latest = new Map([...this.loaded].map(([key, { series }]) => [series, key]));
     const rank = ([key, { series }]: readonly [string, Loaded]): number => {
       if (awaited.has(key)) return 2;
-      return series === undefined || latest.get(series) === key ? 1 : 0;
+      return series === undefined || (series !== replaced && latest.get(series) === key) ? 1 : 0;
     };
     const idle = [...this.loaded].filter(([key]) => !inUse.has(key));
     return idle.sort((a, b) => rank(a) - rank(b)).map(([key]) => key);
