@@ -4,9 +4,9 @@ import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 
 /**
- * Compiles the client twice: CommonJS to `dist/cjs`, ES modules to `dist/esm`, each with its types. It compiles to
- * another folder and moves the files, so that a program that runs during the build reads no missing file, and a failed
- * build leaves the last one.
+ * Compiles the client twice: CommonJS to `dist/cjs`, ES modules to `dist/esm`, each with its types, which are checked
+ * the first time. It compiles to another folder and moves the files, so that a program that runs during the build
+ * reads no missing file, and a failed build leaves the last one.
  */
 const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
 const dist = join(import.meta.dirname, 'dist');
