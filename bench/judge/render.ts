@@ -6,6 +6,8 @@ const { abs, atan2, cos, hypot, max, min, sign, sin, sqrt, round, exp } = Math;
 
 /** Line width of outlined objects, in short sides. */
 const line = 0.032;
+/** What no shape of radius 1 reaches beyond, its soft edge in a picture of 512 pixels included. */
+const reach = 1.3;
 
 /**
  * Signed distance to a shape of radius 1, negative inside; y points down.
@@ -99,6 +101,7 @@ export function render(scene: Scene): Picture {
 
 /** The colour of a point with an item drawn over it. @param short side of the picture in pixels. */
 function over(below: Rgb, item: Item, x: number, y: number, short: number): Rgb {
+  if (max(abs(x - item.x), abs(y - item.y)) > reach * item.r) return below;
   const distance = distanceTo(item, x, y);
   const edge = item.finish === 'outlined' ? abs(distance + line / 2) - line / 2 : distance;
   const cover = min(1, max(0, 0.5 - (edge * short) / 1.5));

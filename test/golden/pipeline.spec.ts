@@ -59,12 +59,12 @@ describe.each(models.slice(0, 2))('StableDiffusionPipeline on two threads, $name
 });
 
 /**
- * A software device is slow: one model, one wide picture with guidance and one high one without. The square one would call
- * for as many rows as the wide one, and loading has tried its size.
+ * A software device compiles the programs of each size anew, which takes most of the time: one model, and one picture,
+ * which is wide and has guidance. A single row, and another size, are what loading tries.
  */
 (hasWebgpu() ? describe : describe.skip)('StableDiffusionPipeline on WebGPU', () => {
   const options = { ...cpu, device: 'webgpu' } as const;
-  drawsGoldens({ ...models[1], name: `${models[1].name} on WebGPU` }, options, ({ width, height }) => width !== height);
+  drawsGoldens({ ...models[1], name: `${models[1].name} on WebGPU` }, options, ({ width, height }) => width > height);
 });
 
 function drawsGoldens(
