@@ -9,7 +9,8 @@ export interface FoundPhrase {
   index: number;
 }
 
-const wordCharacter = /[\p{L}\p{M}\p{N}_]/u;
+/** Of a unit its base character counts: a space with a mark is a space. */
+const wordCharacter = /^[\p{L}\p{M}\p{N}_]/u;
 const unspacedScripts = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
 const blank = /^\s$/u;
 /** Between two words of a phrase: any number of spaces and hyphens. */

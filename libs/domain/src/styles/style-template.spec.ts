@@ -55,6 +55,11 @@ describe(applyTemplate.name, () => {
     expect(applyTemplate(toTemplate('{finetune} {{robot}} }{', robot), star)).toBe('{finetune} {{qrs star}} }{');
   });
 
+  it('restores token and name before a space that bears a mark', () => {
+    const text = 'zwx robot \u0308';
+    expect(applyTemplate(toTemplate(text, robot), robot)).toBe(text);
+  });
+
   it('writes a name with replacement patterns literally', () => {
     expect(applyTemplate('a {finetune}', { token: '$&', name: "$1 $'" })).toBe("a $& $1 $'");
   });
