@@ -12,5 +12,10 @@ export function lockTask(manager: EntityManager, id: string): Promise<ImageTask 
 /** The locked row if this worker still holds the task; undefined if it was canceled, deleted or taken over. */
 export async function lockAttempt(manager: EntityManager, { id, attempt }: Attempt): Promise<ImageTask | undefined> {
   const row = await lockTask(manager, id);
-  return row?.status === 'processing' && row.attempt === attempt ? row : undefined;
+  return isHeld(row, { id, attempt }) ? row : undefined;
+}
+
+/** Whether the worker of an attempt still holds the task. */
+export function isHeld(row: ImageTask | null, { attempt }: Attempt): row is ImageTask {
+  return row?.status === 'processing' && row.attempt === attempt;
 }

@@ -5,7 +5,7 @@ import { In } from 'typeorm';
 import { announce, changeChannel, stopChannel } from './channels';
 import { correctCharge } from './fair-queue';
 import type { Attempt } from './locked-task';
-import { lockAttempt } from './locked-task';
+import { isHeld, lockTask } from './locked-task';
 import { insertDeliveries } from './webhook-deliveries';
 import { addStored } from './storage-use';
 import { recordUsage } from './usage';
@@ -19,11 +19,15 @@ export interface Settlement {
   images?: readonly Omit<Image, 'task' | 'taskId'>[];
 }
 
+/**
+ * @returns whether this attempt has settled the task. It may have before: when the answer to its commit was lost and it
+ * asks again, the task has succeeded all the same.
+ */
 export function settle(transactions: Transactions, task: Attempt, settlement: Settlement): Promise<boolean> {
   return transactions.run(async (transaction) => {
     const { manager } = transaction;
-    const row = await lockAttempt(manager, task);
-    if (!row) return false;
+    const row = await lockTask(manager, task.id);
+    if (!isHeld(row, task)) return hasSucceeded(row, task) && settlement.status === 'succeeded';
     await terminate(transaction, [row], settlement);
     const { status, images = [], computeSeconds = 0 } = settlement;
     const rows = images.map((image) => ({ ...image, taskId: task.id }));
@@ -32,6 +36,11 @@ export function settle(transactions: Transactions, task: Attempt, settlement: Se
     await addStored(manager, row.ownerId, { pictureBytes: bytesOf(settlement) });
     return true;
   });
+}
+
+/** Only the attempt that holds a task lets it succeed. */
+function hasSucceeded(row: ImageTask | null, { attempt }: Attempt): boolean {
+  return row?.status === 'succeeded' && row.attempt === attempt;
 }
 
 /**

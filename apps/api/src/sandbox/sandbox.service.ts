@@ -64,6 +64,8 @@ export class SandboxService {
     const folder = attemptFolder(task);
     const images: Omit<Image, 'task' | 'taskId'>[] = [];
     let isOurs = await this.lifeCycle.drawingStarted(task, { servedBy: sandboxName });
+    // Whether the database may have the pictures, which then stay; the sweeper removes those that it does not have.
+    let mayBeSettled = false;
     // Pictures of other keys get their turns between two of these.
     const beat = setInterval(() => void this.lifeCycle.heartbeat(task).catch(() => undefined), heartbeatTimeoutMs / 4);
     try {
@@ -78,13 +80,11 @@ export class SandboxService {
       }
       const upscaler = task.highResolution ? sandboxName : null;
       const settlement = { status: 'succeeded', images, upscaler, computeSeconds: 0 } as const;
-      isOurs = isOurs && (await this.lifeCycle.settle(task, settlement));
-    } catch (error) {
-      isOurs = false;
-      throw error;
+      mayBeSettled = isOurs;
+      if (isOurs) mayBeSettled = await this.lifeCycle.settle(task, settlement);
     } finally {
       clearInterval(beat);
-      if (!isOurs) await this.storage.removeAll(folder);
+      if (!mayBeSettled) await this.storage.removeAll(folder);
     }
   }
 

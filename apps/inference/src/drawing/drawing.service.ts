@@ -22,6 +22,13 @@ import { StopListener } from './stop-listener';
 import { TaskHold } from './task-hold';
 import { lanczos, Upscalers } from './upscalers';
 
+/** What becomes of a task that succeeds. */
+interface Drawn {
+  images: StoredPicture[];
+  computeSeconds: number;
+  upscaler: string | null;
+}
+
 /** Draws a claimed task and settles it, whatever the outcome. */
 @Injectable()
 export class DrawingService {
@@ -53,7 +60,7 @@ export class DrawingService {
       leave = await this.gate.enter(alone, hold.signal);
       if (alone) await this.markAlone(task, hold);
       // What was drawn beside others is encoded while the next one is drawn, alone or not.
-      await this.draw(task, loan, hold, alone ? () => undefined : leave);
+      await this.succeed(task, await this.draw(task, loan, hold, alone ? () => undefined : leave), hold);
     } catch (error) {
       loan.giveBack();
       this.metrics.drawingEnded('unfinished');
@@ -75,7 +82,7 @@ export class DrawingService {
     throw new DrawingAbortedError('The task is no longer this attempt’s.');
   }
 
-  private async draw(task: ImageTask, loan: EngineLoan, hold: TaskHold, onDrawn: () => void): Promise<void> {
+  private async draw(task: ImageTask, loan: EngineLoan, hold: TaskHold, onDrawn: () => void): Promise<Drawn> {
     const model = await this.models.resolve(task);
     const upscaler = task.highResolution ? await this.upscalers.find() : undefined;
     let scheduler = '';
@@ -115,10 +122,10 @@ export class DrawingService {
       });
       loan.giveBack();
       onDrawn();
-      const images = await saved;
+      const [images] = await Promise.all([saved, noted]);
       crashPoint('after-file-write');
-      await noted;
-      await this.succeed(task, { images, computeSeconds: computeMs / 1000, upscaler: enlargedBy }, hold);
+      this.throwIfGivenUp(hold);
+      return { images, computeSeconds: computeMs / 1000, upscaler: enlargedBy };
     } catch (error) {
       await Promise.allSettled([saved, noted]);
       await this.discard(task);
@@ -131,16 +138,18 @@ export class DrawingService {
     if (hold.signal.aborted) throw new DrawingAbortedError('The task was given up while its pictures were stored.');
   }
 
-  /** @throws DrawingAbortedError if the task was given up meanwhile */
-  private async succeed(
-    task: ImageTask,
-    drawn: { images: StoredPicture[]; computeSeconds: number; upscaler: string | null },
-    hold: TaskHold,
-  ): Promise<void> {
-    this.throwIfGivenUp(hold);
+  /**
+   * After an error the database may have the pictures or not, so their files stay, and the sweeper removes those that
+   * it does not have.
+   * @throws DrawingAbortedError if the task was given up meanwhile
+   */
+  private async succeed(task: ImageTask, drawn: Drawn, hold: TaskHold): Promise<void> {
     crashPoint('before-commit');
     const isSettled = await withRetries(() => this.lifeCycle.settle(task, { status: 'succeeded', ...drawn }));
-    if (!isSettled) this.lost(hold);
+    if (!isSettled) {
+      await this.discard(task);
+      this.lost(hold);
+    }
     crashPoint('after-commit');
     const { images, computeSeconds } = drawn;
     this.metrics.drawingEnded('succeeded', computeSeconds);

@@ -1,0 +1,53 @@
+import { ImageTaskLifeCycle } from '@app/image-tasks';
+import { createInference } from '../../apps/inference/src/create-inference';
+import type { TestApi } from '../support/api';
+import { startTestApi } from '../support/api';
+import { createInferenceBench, threadFile } from '../support/inference';
+import { until } from '../support/until';
+
+/** Lets the next settlement be stored, and its answer be lost on the way from the database. */
+function loseAnswers(lifeCycle: ImageTaskLifeCycle, count: number): () => number {
+  const settle = lifeCycle.settle.bind(lifeCycle);
+  let lost = 0;
+  jest.spyOn(lifeCycle, 'settle').mockImplementation(async (...args) => {
+    const isSettled = await settle(...args);
+    if (lost === count) return isSettled;
+    lost++;
+    throw new Error('Connection terminated unexpectedly');
+  });
+  return () => lost;
+}
+
+describe('The pictures of a task that was settled while the database’s answer was lost', () => {
+  // The worker asks again a few times.
+  it.each([1, 10])('are kept by a worker that loses the answer %d times', async (count) => {
+    const bench = await createInferenceBench();
+    const worker = await createInference({ ...bench, threadFile });
+    const lost = loseAnswers(worker.get(ImageTaskLifeCycle), count);
+    const { id } = await bench.addTask({ steps: 1, numImages: 2 });
+    const { images } = await bench.terminated(id);
+    await worker.close();
+    expect(lost()).toBeGreaterThan(0);
+    expect(await bench.taskOf(id)).toMatchObject({ status: 'succeeded', attempt: 1 });
+    const keys = images.map(({ storageKey }) => storageKey.replace(`${id}/`, '')).sort();
+    expect(keys).toHaveLength(2);
+    expect(
+      (await bench.backEnds.storage.contents(id)).filter((key) => keys.some((one) => key.endsWith(one))),
+    ).toHaveLength(2);
+    await bench.close();
+  });
+
+  it('are kept in the sandbox', async () => {
+    const api: TestApi = await startTestApi();
+    const lost = loseAnswers(api.app.get(ImageTaskLifeCycle), 1);
+    const key = await api.createKey({ sandbox: true });
+    const { body } = await api.request('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'a star' } });
+    const record = await until(async () => {
+      const { body: now } = await api.request('GET', `/v1/sd/text-to-image/${body.id as string}`, { key });
+      return lost() === 1 && now.status === 'succeeded' && now;
+    }, 'the sandbox has drawn it');
+    const [image] = record.images as string[];
+    expect((await fetch(`${api.baseUrl}${new URL(image).pathname}`)).status).toBe(200);
+    await api.close();
+  });
+});
