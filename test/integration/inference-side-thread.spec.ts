@@ -72,7 +72,7 @@ describe('an engine with a second thread, as with CUDA', () => {
     const owned = (owner: string) => ({ owner, upscaler });
     const alone: RgbPicture[][] = [];
     for (const [i, kind] of kinds.entries()) alone.push(await draw(plain, kind, owned(`owner ${i % 3}`)));
-    expect(await Promise.all(kinds.map((kind, i) => draw(side, kind, owned(`owner ${i % 3}`))))).toEqual(alone);
+    expect(await Promise.all(kinds.map((kind, i) => draw(side, kind, owned(`owner ${i % 3}`))))).toStrictEqual(alone);
     expect(alone.flat()).toHaveLength(4);
     expect(alone[0][0]).toMatchObject({ width: 256, height: 256 });
     expect(countOf('vaeDecoder')).toBe(4);
@@ -91,7 +91,7 @@ describe('an engine with a second thread, as with CUDA', () => {
     const enlarged = await draw(patient, { seed: 5 }, { upscaler, owner: 'another' });
     given.abort();
     expect(await endless).toBeInstanceOf(DrawingAbortedError);
-    expect(enlarged).toEqual(await draw(plain, { seed: 5 }, { upscaler }));
+    expect(enlarged).toStrictEqual(await draw(plain, { seed: 5 }, { upscaler }));
     for (const { stepMs, engineMs } of steps) expect(engineMs).toBeLessThanOrEqual(stepMs);
     expect(steps.some(({ stepMs, engineMs }) => engineMs < 0.6 * stepMs)).toBe(true);
   });
@@ -101,7 +101,7 @@ describe('an engine with a second thread, as with CUDA', () => {
     const seeds = [1, 2, 3];
     const values = (seed: number) => ({ seed, prompt: `picture ${seed}`, numInferenceSteps: 20 });
     const pictures = await Promise.all(seeds.map((seed) => draw(patient, values(seed))));
-    for (const seed of seeds) expect(pictures[seed - 1]).toEqual(await draw(plain, values(seed)));
+    for (const seed of seeds) expect(pictures[seed - 1]).toStrictEqual(await draw(plain, values(seed)));
   });
 
   it('decodes more than one picture beside a long call, and charges that call for the time in which nothing was decoded', async () => {
@@ -114,9 +114,10 @@ describe('an engine with a second thread, as with CUDA', () => {
     expect(await endless).toBeInstanceOf(DrawingAbortedError);
     const beside = readFileSync(join(cacheDir, 'decodings-beside'), 'utf8').trim().split('\n').map(Number);
     expect(Math.max(...beside)).toBe(2);
-    // A decoding is at most a quarter of the call beside it.
-    for (const { stepMs, engineMs } of steps) expect(engineMs).toBeGreaterThan(0.8 * stepMs);
-    expect(steps.some(({ stepMs, engineMs }) => engineMs < stepMs)).toBe(true);
+    // A decoding is at most a quarter of the call beside it. Other calls may be shorter than the text that is encoded beside them.
+    const lengthened = steps.filter((_, call) => beside[call] > 0);
+    for (const { stepMs, engineMs } of lengthened) expect(engineMs).toBeGreaterThan(0.8 * stepMs);
+    expect(lengthened.some(({ stepMs, engineMs }) => engineMs < stepMs)).toBe(true);
   });
 
   it('does not decode what is given up while it waits for the second thread, and releases its model', async () => {
@@ -134,7 +135,7 @@ describe('an engine with a second thread, as with CUDA', () => {
     expect(await drawing).toBeInstanceOf(DrawingAbortedError);
     await draw(slow, {}, { model: modelOf('sd21-optimum') });
     expect([countOf('vaeDecoder'), released]).toEqual([2, [tiny.key]]);
-    expect(await draw(slow, { seed: 6 })).toEqual(await draw(plain, { seed: 6 }));
+    expect(await draw(slow, { seed: 6 })).toStrictEqual(await draw(plain, { seed: 6 }));
   });
 
   it('frees what the second thread holds of a model that makes room for another', async () => {
@@ -154,11 +155,11 @@ describe('an engine with a second thread, as with CUDA', () => {
     const failing = engineWith(sideThreadFiles.failing);
     const seeds = [1, 2, 3];
     const pictures = await Promise.all(seeds.map((seed) => draw(failing, { seed })));
-    for (const seed of seeds) expect(pictures[seed - 1]).toEqual(await draw(plain, { seed }));
+    for (const seed of seeds) expect(pictures[seed - 1]).toStrictEqual(await draw(plain, { seed }));
     const error = (await errorOf(draw(failing, { width: 192 }))) as Error;
     expect(error).toBeInstanceOf(EngineBrokenError);
     expect(error.message).toContain('Failed to allocate memory');
-    expect(await draw(failing, { seed: 1 })).toEqual(pictures[0]);
+    expect(await draw(failing, { seed: 1 })).toStrictEqual(pictures[0]);
   });
 
   it('fails a prompt that the text encoder has no memory for, and does not load its model again and again', async () => {
@@ -195,7 +196,7 @@ describe('an engine with a second thread, as with CUDA', () => {
     expect(crashes.map(({ cause }) => String(cause))).toEqual([
       expect.stringContaining('The second thread of the engine ended'),
     ]);
-    expect(await draw(dying)).toEqual(await draw(plain));
+    expect(await draw(dying)).toStrictEqual(await draw(plain));
   });
 
   it('counts as hung when its second thread hangs, however much the U-Net has to draw', async () => {
@@ -227,7 +228,7 @@ describe('an engine with a second thread, as with CUDA', () => {
     expect(await errorOf(decoded)).toBeInstanceOf(DrawingAbortedError);
     const endless = new AbortController();
     const beside = errorOf(draw(patient, { numInferenceSteps: 999, scheduler: 'ddim' }, { signal: endless.signal }));
-    expect(await other).toEqual(await draw(plain, { seed: 2, numInferenceSteps: 40 }));
+    expect(await other).toStrictEqual(await draw(plain, { seed: 2, numInferenceSteps: 40 }));
     endless.abort();
     await beside;
   });
