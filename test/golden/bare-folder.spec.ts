@@ -63,7 +63,7 @@ describe('a folder with nothing beside its graphs', () => {
       await bare();
       const drawn = await draw(folder);
       expect(drawn.facts).toEqual({ ...whole.facts, widths: defaultWidths });
-      expect(drawn.images).toEqual(whole.images);
+      expect(drawn.images).toStrictEqual(whole.images);
     },
   );
 
@@ -77,7 +77,7 @@ describe('a folder with nothing beside its graphs', () => {
     await redeclare('text_encoder', { last_hidden_state: ['batch', 'sequence', 'hidden'] });
     const drawn = await draw(folder);
     expect(drawn.facts).toEqual({ ...whole.facts, widths: defaultWidths });
-    expect(drawn.images).toEqual(whole.images);
+    expect(drawn.images).toStrictEqual(whole.images);
   });
 
   it('uses the scaling factor of its own file if that is all it has', async () => {
@@ -86,11 +86,11 @@ describe('a folder with nothing beside its graphs', () => {
     const byDefault = await draw(folder);
     const config = join(folder, 'vae_decoder/config.json');
     await writeFile(config, JSON.stringify({ scaling_factor: 0.18215 }));
-    expect((await draw(folder)).images).toEqual(byDefault.images);
+    expect((await draw(folder)).images).toStrictEqual(byDefault.images);
     await writeFile(config, JSON.stringify({ scaling_factor: 0.5 }));
     const other = await draw(folder);
-    expect(other.latents).toEqual(byDefault.latents);
-    expect(other.images).not.toEqual(byDefault.images);
+    expect(other.latents).toStrictEqual(byDefault.latents);
+    expect(other.images).not.toStrictEqual(byDefault.images);
   });
 });
 

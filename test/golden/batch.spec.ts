@@ -45,8 +45,8 @@ describe('a picture in a batch', () => {
     const draw = (seeds: number[]) =>
       pipeline.generate({ prompt: 'a', width: 256, height: 256, numInferenceSteps: 4, guidanceScale: 5, seeds });
     const [first, second] = [await draw([11, 12, 13]), await draw([13, 14, 12])];
-    expect(first.latents[1]).toEqual(second.latents[2]);
-    expect(first.images[2]).toEqual(second.images[0]);
+    expect(first.latents[1]).toStrictEqual(second.latents[2]);
+    expect(first.images[2]).toStrictEqual(second.images[0]);
   });
 });
 
@@ -135,7 +135,7 @@ describe('a prompt', () => {
   it('longer than the window is used in full', async () => {
     const [short, long] = [await draw(words(75)), await draw(words(76))];
     expect([short.promptChunks, long.promptChunks]).toEqual([1, 2]);
-    expect(long.latents[0]).not.toEqual(short.latents[0]);
+    expect(long.latents[0]).not.toStrictEqual(short.latents[0]);
   });
 
   it('has as many rows as its negative prompt', async () => {
@@ -157,9 +157,9 @@ describe('a prompt', () => {
       draw('a (red:1.5) circle', { promptWeighting: true }),
       draw('a (red:1) circle', { promptWeighting: true }),
     ]);
-    expect(off.latents[0]).not.toEqual(plain.latents[0]);
-    expect(on.latents[0]).not.toEqual(plain.latents[0]);
-    expect(on.latents[0]).not.toEqual(off.latents[0]);
-    expect(same.latents[0]).toEqual(plain.latents[0]);
+    expect(off.latents[0]).not.toStrictEqual(plain.latents[0]);
+    expect(on.latents[0]).not.toStrictEqual(plain.latents[0]);
+    expect(on.latents[0]).not.toStrictEqual(off.latents[0]);
+    expect(same.latents[0]).toStrictEqual(plain.latents[0]);
   });
 });

@@ -72,9 +72,9 @@ describe('a model that needs few steps', () => {
   it('takes guidance as an input of a distilled U-Net: one row a picture, and another picture for another cfg', async () => {
     const run = runs.find(({ model, cfg }) => model === 'lcm' && cfg > 1)!;
     const [strong, weak] = [await draw(run), await draw({ ...run, cfg: 1 })];
-    expect(strong.latents).not.toEqual(weak.latents);
+    expect(strong.latents).not.toStrictEqual(weak.latents);
     expect(strong.calls).toBe(weak.calls);
-    expect((await draw(run, [9, run.seed])).latents[1]).toEqual(strong.latents[0]);
+    expect((await draw(run, [9, run.seed])).latents[1]).toStrictEqual(strong.latents[0]);
   });
 
   it('draws with LCM-LoRA on a model of another scheduler what diffusers draws, if its defaults name lcm', async () => {

@@ -51,8 +51,8 @@ describe('a LoRA on disk', () => {
     };
     const drawn = [];
     for (const [name, tensors] of Object.entries(dialects)) drawn.push(await merge(tensors, name));
-    expect(drawn[0]).not.toEqual(plain);
-    for (const latents of drawn) expect(latents).toEqual(drawn[0]);
+    expect(drawn[0]).not.toStrictEqual(plain);
+    for (const latents of drawn) expect(latents).toStrictEqual(drawn[0]);
   });
 
   it('is merged into a part under another name', async () => {
@@ -60,7 +60,7 @@ describe('a LoRA on disk', () => {
     const tensors = factors(inKohya, ['lora_down', 'lora_up'], square);
     const expected = await merge(tensors, 'one');
     await rename(join(folder, 'unet/model.onnx'), join(folder, 'unet/unet_fp32.onnx'));
-    expect(await merge(tensors, 'other')).toEqual(expected);
+    expect(await merge(tensors, 'other')).toStrictEqual(expected);
   });
 
   it("is merged into a folder of links into the hub's cache", async () => {
@@ -68,7 +68,7 @@ describe('a LoRA on disk', () => {
     const tensors = factors(inKohya, ['lora_down', 'lora_up'], square);
     const expected = await merge(tensors, 'one');
     await likeHub(folder);
-    expect(await merge(tensors, 'other')).toEqual(expected);
+    expect(await merge(tensors, 'other')).toStrictEqual(expected);
   });
 
   it('is merged into a part above 2 GiB', async () => {
@@ -76,7 +76,7 @@ describe('a LoRA on disk', () => {
     const tensors = factors(inKohya, ['lora_down', 'lora_up'], square);
     const expected = await merge(tensors, 'one');
     await moveWeights(folder, 2 ** 31 + 4096);
-    expect(await merge(tensors, 'other')).toEqual(expected);
+    expect(await merge(tensors, 'other')).toStrictEqual(expected);
   });
 
   it.each<[string, string, string]>([

@@ -261,7 +261,7 @@ describe('StableDiffusionPipeline.load', () => {
       const filled = await states();
       expect(filled).toHaveLength(3);
       const create = jest.spyOn(InferenceSession, 'create');
-      expect(await draw()).toEqual(first);
+      expect(await draw()).toStrictEqual(first);
       const opened = create.mock.calls.map(([file]) => dirname(String(file)));
       create.mockRestore();
       expect(opened.sort()).toEqual((await entries()).map((entry) => join(scratch, 'optimized', entry)));

@@ -176,7 +176,7 @@ describe('what people have on disk', () => {
     const fill = await drawFrom(folder, request, cache);
     const kept = await numbers(cache.optimizedModelDir);
     expect(kept).toHaveLength(3);
-    expect((await drawFrom(folder, request, cache)).drawn.images).toEqual(fill.drawn.images);
+    expect((await drawFrom(folder, request, cache)).drawn.images).toStrictEqual(fill.drawn.images);
     expect(await numbers(cache.optimizedModelDir)).toEqual(kept);
   });
 });

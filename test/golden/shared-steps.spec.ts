@@ -46,7 +46,7 @@ describe('a graph that gives every row the first timestep', () => {
     await pipeline.step([first]);
     expect(pipeline.groupOf(first)).not.toBe(pipeline.groupOf(second));
     await expect(pipeline.step([first, second])).rejects.toThrow(RangeError);
-    expect((await pipeline.generate(request)).latents).toEqual((await plain.generate(request)).latents);
+    expect((await pipeline.generate(request)).latents).toStrictEqual((await plain.generate(request)).latents);
     await Promise.all([pipeline.release(), plain.release()]);
   });
 });
@@ -110,7 +110,7 @@ describe.each(Object.entries(folders))('pictures that share steps, drawn by %s',
       present = present.filter(({ done }) => !done);
     }
     expect(drawn).toHaveLength(requests().length);
-    for (const trajectory of drawn) expect(trajectory.latents).toEqual(await alone(wanted.get(trajectory)!));
+    for (const trajectory of drawn) expect(trajectory.latents).toStrictEqual(await alone(wanted.get(trajectory)!));
   });
 
   it('take one call of the U-Net for all of one size and prompt length, whatever their schedulers and steps', async () => {
