@@ -2,6 +2,7 @@ import type { ImageTask } from '@app/domain';
 import { newIdentifier } from '@app/domain';
 import type { Wanted } from '@app/image-tasks';
 import { claimDueStatement, fatalCount, heartbeatTimeoutMs, undrawableAfterMs, weightsLabel } from '@app/image-tasks';
+import { claimOne } from '../../libs/image-tasks/src/claims';
 import type { InferenceBench } from '../support/inference';
 import { createInferenceBench } from '../support/inference';
 import { newTask } from '../support/new-task';
@@ -43,6 +44,12 @@ describe('the claim of a worker', () => {
     );
   const silence = () =>
     query(`UPDATE image_tasks SET heartbeat_at = now() - interval '11 s' WHERE status = 'processing'`);
+
+  it('takes no task by its ticket that was put back meanwhile, and waits for its turn', async () => {
+    const [id] = await queue(newIdentifier(), {});
+    expect(await claimOne(bench.transactions, id, 'ticket')).toEqual({ kind: 'settled' });
+    expect(await bench.taskOf(id)).toMatchObject({ status: 'queued', attempt: 0 });
+  });
 
   it.each([
     ['one that was near a death', { deaths: 1 }, [9, 11]],

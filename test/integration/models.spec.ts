@@ -121,7 +121,7 @@ describe('models', () => {
     const reply = await api.request('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'x' } });
     expect([reply.status, reply.body.code]).toEqual([422, 'ModelBroken']);
     expect(reply.body.detail).toBe(
-      `The model "sd1.5" is installed, but cannot be drawn with: ${String(broken.problem).replace(/\.$/, '')}; GET /v1/models lists those that can be drawn with.`,
+      `The model "sd1.5" is installed, but cannot be drawn with: ${String(broken.problem).replace(/\.$/, '')}; GET /v1/models says which can be drawn with.`,
     );
   });
 

@@ -29,10 +29,7 @@ export type Claim = { kind: 'claimed'; task: ImageTask } | { kind: 'settled' } |
 export type DueClaim =
   { kind: 'claimed'; task: ImageTask } | { kind: 'none' } | { kind: 'wait'; retryMs: number; forOthers: boolean };
 
-/**
- * Delay before a task held by another worker is checked again; by then its worker has sent a heartbeat
- * or is considered dead.
- */
+/** How soon a task that another worker holds is looked at again: one heartbeat. */
 const heldRetryMs = heartbeatTimeoutMs / 5;
 /**
  * When tasks wait but none may be drawn, the delay per waiting task before the ticket is used again. So the tickets of
@@ -53,7 +50,7 @@ export async function claimDue(
   const { models, undrawable } = wanted;
   const own = await findOwn(manager, ticket, { models, undrawable });
   if (own?.offered === false) return { kind: 'wait', retryMs: heldRetryMs, forOthers: true };
-  const claim = own && (await claimOne(transactions, own.id));
+  const claim = own && (await claimOne(transactions, own.id, ticket));
   if (claim?.kind === 'claimed') return claim;
   if (claim?.kind === 'held') return { kind: 'wait', retryMs: heldRetryMs, forOthers: false };
   const id = await claimNext(manager, ticket, { maxConcurrent, silenceMs: heartbeatTimeoutMs, ...wanted });
@@ -64,7 +61,8 @@ export async function claimDue(
   return count === 0 ? { kind: 'none' } : { kind: 'wait', retryMs: Math.max(least, each * count), forOthers };
 }
 
-export function claimOne(transactions: Transactions, taskId: string): Promise<Claim> {
+/** @param ticket of the task, if it is claimed only while it has this one: a task that is put back waits for a new one */
+export function claimOne(transactions: Transactions, taskId: string, ticket?: string): Promise<Claim> {
   return transactions.run(async ({ manager }) => {
     const { affected } = await manager
       .createQueryBuilder()
@@ -79,6 +77,7 @@ export function claimOne(transactions: Transactions, taskId: string): Promise<Cl
         drawnAlone: false,
       })
       .where('id = :taskId', { taskId })
+      .andWhere(ticket === undefined ? 'TRUE' : 'ticket = :ticket', { ticket })
       .andWhere(
         `(status = 'queued' OR (status = 'processing' AND heartbeat_at < now() - :timeout * ${silenceFactor} * interval '1 ms'))`,
         { timeout: heartbeatTimeoutMs },

@@ -2661,7 +2661,7 @@ export interface components {
                  *       "type": "about:blank",
                  *       "title": "Unprocessable Entity",
                  *       "status": 422,
-                 *       "detail": "The model \"sdxl\" is not installed; GET /v1/models lists those that can be drawn with.",
+                 *       "detail": "The model \"sdxl\" is not installed; GET /v1/models says which can be drawn with.",
                  *       "instance": "0f5a8d0e-7a5c-4b0e-9a53-3a8a2f2f7f4c",
                  *       "code": "ModelNotInstalled"
                  *     }

@@ -65,7 +65,7 @@ const errorTexts: Readonly<Record<number, ErrorText>> = {
   },
   422: {
     description: 'Well-formed, but impossible.',
-    detail: 'The model "sdxl" is not installed; GET /v1/models lists those that can be drawn with.',
+    detail: 'The model "sdxl" is not installed; GET /v1/models says which can be drawn with.',
   },
   429: {
     description:

@@ -6,9 +6,9 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import { inSlices } from './in-slices';
 
-/** Shortest interval between two look-ups of positions, and the largest share of time they may take. */
+/** Shortest pause between two look-ups of positions, in milliseconds, and in times of the last look-up. */
 const pauseMs = 1_000;
-const pauseShare = 20;
+const pausesPerLookUp = 20;
 /** Tasks per look-up. */
 const lookUpAtOnce = 200;
 /** How long a request waits for the next look-up. */
@@ -100,7 +100,7 @@ export class QueuePositions {
       this.logger.debug('positions could not be looked up', { reason: (error as Error).message });
     } finally {
       const endedAt = performance.now();
-      this.nextAt = endedAt + Math.max(pauseMs, pauseShare * (endedAt - startedAt));
+      this.nextAt = endedAt + Math.max(pauseMs, pausesPerLookUp * (endedAt - startedAt));
       this.isLooking = false;
       if (this.hasMoved) this.moved();
     }

@@ -92,7 +92,7 @@ export class ModelsService implements OnApplicationBootstrap {
     const refuse = (code: ErrorCode<'unprocessable'>, message: string, more = '') =>
       new UnprocessableError(
         code,
-        `The model "${name}" ${message}${more}; GET /v1/models lists those that can be drawn with.`,
+        `The model "${name}" ${message}${more}; GET /v1/models says which can be drawn with.`,
         pointer === undefined ? undefined : [{ pointer, message: `names "${name}", which ${message}` }],
       );
     if (!model) throw refuse('ModelNotInstalled', 'is not installed');

@@ -67,7 +67,7 @@ export class Admission {
     return this.waiting.length;
   }
 
-  /** The model that is being loaded, or from which the first drawing is being prepared. */
+  /** The model that is being loaded, or from which a drawing is being prepared. */
   get modelInUse(): string | undefined {
     return this.beginning;
   }
