@@ -1,4 +1,4 @@
-"""dec_db.py VAE [count]: how near the decoder comes to scenes from their exact latents; by shape, finish, ground, size."""
+"""dec_db.py VAE [count [seed]]: how near the decoder comes to scenes from their exact latents; by shape, finish, ground, size."""
 import math, random, sys, torch
 torch.set_num_threads(1)
 from diffusers import AutoencoderKL
@@ -15,7 +15,7 @@ def errors(rows, scale=1.0, z=None):
     return e
 db = lambda e: f"{10 * math.log10(4 / (sum(e) / len(e))):.2f}"
 if __name__ == "__main__":
-    r = random.Random(77); rows = [sample(r)[1] for _ in range(int(sys.argv[2]) if len(sys.argv) > 2 else 48)]
+    r = random.Random(int(sys.argv[3]) if len(sys.argv) > 3 else 77); rows = [sample(r)[1] for _ in range(int(sys.argv[2]) if len(sys.argv) > 2 else 48)]
     e = errors(rows); print("all", db(e), flush=True)
     by = defaultdict(list)
     for s, v in zip(rows, e):
