@@ -36,8 +36,8 @@ export interface Row {
   group?: string;
   /** Description of the fault. */
   title: string;
-  /** It leaves the service as it was: in the short form all such rows follow one another on one site. */
-  sharesSite?: boolean;
+  /** In the short form, the rows with the same one follow one another on one site, each with the processes that earlier ones left. */
+  sharedSite?: string;
   run(site: Site, size: Size): Promise<Outcome>;
 }
 

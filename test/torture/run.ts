@@ -37,9 +37,10 @@ async function runOnOneSite(
 ): Promise<void> {
   let site: Site | undefined;
   for (const row of rows) {
-    site ??= await bench.site(row.name);
     const isLast = row === rows.at(-1);
-    site.beginRow(isLast);
+    if (site) await site.clear();
+    else site = await bench.site(row.name);
+    site.isLastRow = isLast;
     const report = await runRow(site, row, size);
     if (isLast || report.problems.length > 0) {
       await site.close();
@@ -51,8 +52,12 @@ async function runOnOneSite(
 
 /** Runs rows, on some sites at once, and first those that share one; each promise is kept when its row is over. */
 export function startRows(bench: Bench, rows: readonly Row[], size: Size, atOnce: number): Promise<Report>[] {
-  const isShared = ({ sharesSite }: Row): boolean => size === 'short' && sharesSite === true;
-  const waiting = [rows.filter(isShared), ...rows.filter((row) => !isShared(row)).map((row) => [row])];
+  const siteOf = (row: Row): string | undefined => (size === 'short' ? row.sharedSite : undefined);
+  const names = new Set(rows.flatMap((row) => siteOf(row) ?? []));
+  const waiting = [
+    ...[...names].map((name) => rows.filter((row) => siteOf(row) === name)),
+    ...rows.filter((row) => !siteOf(row)).map((row) => [row]),
+  ];
   const promises = new Map<Row, { keep: (report: Report) => void; breakWith: (error: unknown) => void }>();
   const reports = rows.map(
     (row) => new Promise<Report>((keep, breakWith) => void promises.set(row, { keep, breakWith })),

@@ -44,7 +44,9 @@ export class Site {
   private readonly processes: ServiceProcess[] = [];
   private readonly atEnd: (() => Promise<unknown>)[] = [];
   private readonly atRowEnd: (() => Promise<unknown>)[] = [];
-  private service?: Promise<RunningApi>;
+  private readonly apis: RunningApi[] = [];
+  /** The last one that was started. */
+  launcher?: RunningApi;
 
   readonly dataDir: string;
   /** Steps of a picture that takes about half a second on an idle machine, so that a fault may find it being drawn. */
@@ -58,7 +60,7 @@ export class Site {
     public databaseUrl: string,
     readonly receiver: Receiver,
     /** When each webhook came, in ms since the epoch, in the order of the receiver's list. */
-    readonly receivedAt: readonly number[],
+    readonly receivedAt: number[],
   ) {
     this.dataDir = dataDir;
     this.modelsDir = modelsDir;
@@ -83,10 +85,13 @@ export class Site {
     return site;
   }
 
-  /** A row begins, with an empty ledger. */
-  beginRow(isLast: boolean): void {
+  /** Forgets the last row, so that the next one judges only what is its own; everything is at rest between them. */
+  async clear(): Promise<void> {
+    // To truncate tables that are in use may end in a deadlock.
+    for (const table of ['image_tasks', 'daily_usage']) await this.query(`DELETE FROM ${table}`);
+    this.receiver.received.length = 0;
+    this.receivedAt.length = 0;
     this.ledger = new Ledger();
-    this.isLastRow = isLast;
   }
 
   /** A row is over; its processes go on, for the next row. */
@@ -132,16 +137,14 @@ export class Site {
     const started = this.start('api', { PORT: new URL(url).port, PUBLIC_URL: url, ...env }, nodeOptions);
     if (!(await started.ready(`${url}/health/ready`)) && !env.DARKROOM_CRASH_AT)
       throw new Error(`The api ended:\n${started.output.slice(-2_000)}`);
-    return { process: started, url };
+    const api = { process: started, url };
+    this.apis.push(api);
+    return api;
   }
 
-  /** Starts an api and a worker, unless an earlier row has; resolves when they serve. */
-  startService(env: Environment, apiOptions: string[]): Promise<RunningApi> {
-    this.service ??= this.startApi({ env, nodeOptions: apiOptions }).then(async (api) => {
-      await this.startWorker({ env });
-      return api;
-    });
-    return this.service;
+  /** The api that an earlier row has left, or a new one. */
+  async anyApi(options: Parameters<Site['startApi']>[0] = {}): Promise<RunningApi> {
+    return this.apis.find(({ process }) => process.isRunning) ?? this.startApi(options);
   }
 
   /** Starts a worker and waits until it draws. One that crashes on purpose meanwhile is no error. */
@@ -157,9 +160,10 @@ export class Site {
     return started;
   }
 
-  /** Starts the workers of a row whose fault is elsewhere: two, and one in the short form. */
-  startWorkers(): Promise<ServiceProcess[]> {
-    return Promise.all(Array.from({ length: this.workers }, () => this.startWorker()));
+  /** Workers that draw, of which earlier rows may have left some; by default as many as a row needs whose fault is elsewhere. */
+  anyWorkers(count = this.workers, options: Parameters<Site['startWorker']>[0] = {}): Promise<ServiceProcess[]> {
+    const left = this.processes.filter(({ name, isRunning }) => name === 'inference' && isRunning);
+    return Promise.all(Array.from({ length: count }, async (_, i) => left[i] ?? (await this.startWorker(options))));
   }
 
   /** Starts all of the service, with a database of its own; resolves when it serves. */
@@ -168,7 +172,8 @@ export class Site {
     const url = `http://127.0.0.1:${port}`;
     if (!(await started.ready(`${url}/health/ready`)))
       throw new Error(`The launcher ended:\n${started.output.slice(-2_000)}`);
-    return { process: started, url };
+    this.launcher = { process: started, url };
+    return this.launcher;
   }
 
   private start(name: ServiceProcess['name'], env: Environment, nodeOptions: string[] = []): ServiceProcess {

@@ -9,10 +9,11 @@ import type { Site } from '../site';
 export const apiKill: Row = {
   name: 'api-kill',
   title: 'api kill -9 between insert and reply',
+  sharedSite: 'sound workers',
   async run(site, size) {
     const rounds = size === 'long' ? 50 : 2;
     const port = await freePort();
-    const worker = await site.startWorker();
+    const [worker] = await site.anyWorkers(1);
     const problems: string[] = [];
     /** Whether each request was acknowledged, by its Idempotency-Key. */
     const keyed = new Map<string, boolean>();
@@ -46,7 +47,7 @@ export const apiKill: Row = {
     const counts = await madeOf(site);
     const wrong = [...keyed.keys()].filter((key) => counts.get(key) !== 1);
     if (wrong.length > 0) problems.push(`${wrong.length} Idempotency-Keys without exactly one record`);
-    await Promise.all([worker.end('SIGTERM'), api.process.end('SIGTERM')]);
+    if (site.isLastRow) await Promise.all([worker.end('SIGTERM'), api.process.end('SIGTERM')]);
     const rowCount = [...counts.values()].reduce((sum, count) => sum + count, 0);
     return audit(site, {
       problems,

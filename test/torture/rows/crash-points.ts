@@ -14,9 +14,10 @@ const mostDeaths = 3;
 export const crashPoints: Row = {
   name: 'crash-points',
   title: 'crash at each named point',
+  sharedSite: 'killed workers',
   async run(site, size) {
     const rounds = size === 'long' ? 20 : 1;
-    const api = await site.startApi();
+    const api = await site.anyApi();
     const caller = await site.newCaller(api);
     const problems: string[] = [];
     for (let i = 0; i < rounds * workerPoints.length; i++) {
@@ -36,7 +37,7 @@ export const crashPoints: Row = {
       problems.push(...(await crash(site, caller, doomed.process, 'after-webhook-send')));
     }
     problems.push(...(await comeToRest(site)));
-    await survivor.end('SIGTERM');
+    if (site.isLastRow) await survivor.end('SIGTERM');
     const after = await audit(site, { problems, mayRepeatWebhooks: true });
     const records = new Set(site.receiver.received.map(({ headers }) => headers['webhook-id'])).size;
     const repeats = site.receiver.received.length - records;

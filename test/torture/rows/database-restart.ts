@@ -36,7 +36,7 @@ export const databaseRestart: Row = {
     await migrate(postgres.url);
     await site.moveTo(postgres.url);
     const api = await site.startApi();
-    const workers = await site.startWorkers();
+    const workers = await site.anyWorkers();
     const caller = await site.newCaller(api);
     const picture = { webhook: site.receiver.url, steps: site.lastingSteps };
     const [problems, readyMs]: [string[], number[]] = [[], []];

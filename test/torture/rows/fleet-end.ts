@@ -13,11 +13,12 @@ const deadlineMs = { long: 35_000, short: 120_000 };
 export const fleetEnd: Row = {
   name: 'fleet-end',
   title: 'SIGTERM to a fleet, running and queued',
+  sharedSite: 'sound workers',
   async run(site, size) {
     const { running, queued } = size === 'long' ? { running: 20, queued: 100 } : { running: 2, queued: 4 };
     const problems: string[] = [];
-    const api = await site.startApi();
-    const workers = await Promise.all(Array.from({ length: running }, () => site.startWorker()));
+    const api = await site.anyApi();
+    const workers = await site.anyWorkers(running);
     const caller = await site.newCaller(api);
     // Many steps of several pictures, so that each still draws its first one when the last of them has begun.
     const large = { steps: 50, num_generations: size === 'long' ? 1 : 2 };
@@ -45,7 +46,7 @@ export const fleetEnd: Row = {
     );
     if (held.count > 0) problems.push(`${held.count} pictures were not given back`);
     await site.startApi({ port: Number(new URL(api.url).port) });
-    await site.startWorkers();
+    await site.anyWorkers();
     problems.push(...(await comeToRest(site)));
     return audit(site, { problems, notes: { running, queued, 'all ended after ms': Math.max(...endMs) } });
   },

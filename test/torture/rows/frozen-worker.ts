@@ -13,13 +13,14 @@ const frozenMs = 3 * heartbeatTimeoutMs;
 export const frozenWorker: Row = {
   name: 'frozen-worker',
   title: 'frozen worker (SIGSTOP, 3 x lock)',
+  sharedSite: 'killed workers',
   async run(site, size) {
     const rounds = size === 'long' ? 5 : 1;
-    const api = await site.startApi();
+    const api = await site.anyApi();
     const caller = await site.newCaller(api);
     const problems: string[] = [];
     let taken = 0;
-    const [frozen, other] = [await site.startWorker(), await site.startWorker()];
+    const [frozen, other] = await site.anyWorkers(2);
     other.signal('SIGSTOP');
     await caller.createMany(1, { webhook: site.receiver.url });
     problems.push(...(await comeToRest(site)));

@@ -18,10 +18,11 @@ const memoryLimit = 1.1;
 export const garbage: Row = {
   name: 'garbage',
   title: 'garbage requests',
+  sharedSite: 'sound workers',
   async run(site, size) {
     const requests = size === 'long' ? 10_000 : 400;
     // Retained memory counts, not what has not been collected yet.
-    const api = await site.startApi({ nodeOptions: ['--require', join(root, 'test', 'torture', 'collect.cjs')] });
+    const api = await site.anyApi({ nodeOptions: ['--require', join(root, 'test', 'torture', 'collect.cjs')] });
     const caller = await site.newCaller(api);
     const { port } = new URL(api.url);
     const durationsMs: number[] = [];
@@ -52,7 +53,7 @@ export const garbage: Row = {
     if (size === 'long' && p99Ms > p99LimitMs) problems.push(`p99 is ${p99Ms} ms`);
     if (size === 'long' && after > before * memoryLimit)
       problems.push(`memory went from ${megabytes(before)} to ${megabytes(after)} MB`);
-    await site.startWorker();
+    await site.anyWorkers(1);
     await caller.createMany(2);
     problems.push(...(await comeToRest(site)));
     return audit(site, {

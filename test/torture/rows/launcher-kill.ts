@@ -10,6 +10,7 @@ import type { Row } from '../row';
 export const launcherKill: Row = {
   name: 'launcher-kill',
   title: 'parent kill -9 with the embedded database',
+  sharedSite: 'launcher',
   async run(site, size) {
     const kills = size === 'long' ? 20 : 1;
     const port = await freePort();
@@ -36,6 +37,7 @@ export const launcherKill: Row = {
       mayRepeatWebhooks: true,
       notes: { starts: `${startMs.length} of ${kills}`, 'slowest start ms': Math.max(...startMs) },
     });
+    if (!site.isLastRow) return outcome;
     const code = await service.process.end('SIGTERM');
     if (code !== 0) outcome.problems.push(`at the end it exits with ${code}`);
     return outcome;

@@ -9,12 +9,12 @@ export const queueLoss: Row = {
   title: 'Redis FLUSHALL and restart mid-run',
   async run(site, size) {
     if (whyNoRedis) return audit(site, { skipped: whyNoRedis });
-    const jobs = size === 'long' ? 100 : 10;
+    const jobs = size === 'long' ? 100 : 6;
     const redis = await startRedis();
     site.finally(() => redis.close());
     Object.assign(site.env, { QUEUE_BACKEND: 'redis', REDIS_URL: redis.url });
     const api = await site.startApi();
-    const workers = await site.startWorkers();
+    const workers = await site.anyWorkers();
     const caller = await site.newCaller(api);
     const picture = { webhook: site.receiver.url, steps: site.lastingSteps };
     await caller.createMany(jobs / 2, picture);

@@ -7,10 +7,11 @@ import type { Row } from '../row';
 export const randomEndings: Row = {
   name: 'random-endings',
   title: 'cancel or delete at random times',
+  sharedSite: 'sound workers',
   async run(site, size) {
     const jobs = size === 'long' ? 200 : 12;
-    const api = await site.startApi();
-    await site.startWorkers();
+    const api = await site.anyApi();
+    await site.anyWorkers();
     const caller = await site.newCaller(api);
     const problems: string[] = [];
     const counts = { canceled: 0, deleted: 0, 'too late': 0 };

@@ -10,10 +10,12 @@ const callers = 50;
 export const sameKey: Row = {
   name: 'same-key',
   title: 'same Idempotency-Key x 50 at once',
+  sharedSite: 'sound workers',
   async run(site, size) {
     const rounds = size === 'long' ? 20 : 2;
-    const apis = await Promise.all([site.startApi(), site.startApi()]);
-    const worker = await site.startWorker();
+    const apis = await Promise.all([site.anyApi(), site.startApi()]);
+    site.finally(() => apis[1].process.end('SIGTERM'));
+    const [worker] = await site.anyWorkers(1);
     const first = await site.newCaller(apis[0]);
     const problems: string[] = [];
     for (let round = 0; round < rounds; round++) {
@@ -34,7 +36,7 @@ export const sameKey: Row = {
     const [{ made }] = await site.query<{ made: number }>('SELECT count(*)::int AS made FROM generations');
     if (made !== rounds) problems.push(`${made} records of ${rounds} keys`);
     problems.push(...(await comeToRest(site)));
-    await worker.end('SIGTERM');
+    if (site.isLastRow) await worker.end('SIGTERM');
     return audit(site, { problems, notes: { keys: rounds, callers } });
   },
 };

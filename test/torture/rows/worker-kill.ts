@@ -12,11 +12,12 @@ const restartLimitMs = 20_000;
 export const workerKill: Row = {
   name: 'worker-kill',
   title: 'kill -9 of a random worker',
+  sharedSite: 'killed workers',
   async run(site, size) {
-    const { jobs, kills } = size === 'long' ? { jobs: 200, kills: 20 } : { jobs: 8, kills: 2 };
-    const api = await site.startApi();
+    const { jobs, kills } = size === 'long' ? { jobs: 200, kills: 20 } : { jobs: 6, kills: 2 };
+    const api = await site.anyApi();
     const caller = await site.newCaller(api);
-    const workers = await Promise.all([site.startWorker(), site.startWorker()]);
+    const workers = await site.anyWorkers(2);
     const watch = new RestartWatch(site);
     const picture = { webhook: site.receiver.url, steps: site.lastingSteps };
     for (let kill = 1; kill <= kills; kill++) {

@@ -17,10 +17,12 @@ const halted = /nothing is taken from the queues/;
 export const wrongClock: Row = {
   name: 'wrong-clock',
   title: 'clock +-60 s',
+  sharedSite: 'sound workers',
   async run(site, size) {
-    const jobs = size === 'long' ? 100 : 8;
-    const api = await site.startApi();
+    const jobs = size === 'long' ? 100 : 6;
+    const api = await site.anyApi();
     const caller = await site.newCaller(api);
+    await site.anyWorkers(1);
     const nodeOptions = ['--require', join(root, 'test', 'torture', 'clock.cjs')];
     const both = (variable: string, health: 'live' | 'ready'): Promise<ServiceProcess[]> =>
       Promise.all(
@@ -28,7 +30,7 @@ export const wrongClock: Row = {
       );
     const wrong = await both('TORTURE_CLOCK_MS', 'live');
     const jumping = await both('TORTURE_CLOCK_JUMP_MS', 'ready');
-    await site.startWorker();
+    site.finally(() => Promise.all([...wrong, ...jumping].map((worker) => worker.end('SIGKILL'))));
     const picture = { webhook: site.receiver.url, steps: site.lastingSteps };
     await caller.createMany(jobs / 2, picture);
     for (const worker of jumping) worker.signal('SIGUSR2');
