@@ -20,7 +20,8 @@ describeInBrowser('The page of an operator', () => {
   let [admin, shop]: TestKey[] = [];
 
   beforeAll(async () => {
-    service = await startTestService();
+    // What the pictures show does not matter.
+    service = await startTestService({ env: { MODELS_DIR: process.env.TEST_MODELS_DIR! } });
     browser = await TestBrowser.start(service.baseUrl);
     receiver = await startReceiver((_, response) => response.writeHead(answer).end());
     admin = await insertKey(service.dataSource, { name: 'operator', scopes: ['admin'] });
@@ -200,7 +201,7 @@ describeInBrowser('The page of an operator', () => {
     );
     const page = await browser.signedIn(admin.token);
     await open(page, 'Models');
-    const model = page.locator('.card').filter({ has: page.getByRole('heading', { name: 'shapes' }) });
+    const model = page.locator('.card').filter({ has: page.getByRole('heading', { name: 'shapes', exact: true }) });
     await model.getByText('sd1.5, sd2.1').waitFor();
     await model.getByText('Ready').waitFor();
     await open(page, 'Storage');

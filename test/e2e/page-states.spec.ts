@@ -20,7 +20,8 @@ describeInBrowser('The page, wide and at 360 pixels', () => {
   let page: Page;
 
   beforeAll(async () => {
-    service = await startTestService();
+    // What the pictures show does not matter.
+    service = await startTestService({ env: { MODELS_DIR: process.env.TEST_MODELS_DIR! } });
     browser = await TestBrowser.start(service.baseUrl);
   });
   afterAll(async () => {
