@@ -109,13 +109,13 @@ export class FileImageStorage implements ImageStorage {
 }
 
 /**
- * Puts a file into a folder, which is made for it. Whoever removes the last file of a folder removes the folder too,
- * maybe right after it was made here.
+ * Puts a file into a folder, which is made for it. Whoever removes the last file of a folder removes the folder too, and
+ * those above that are empty then, maybe while they are made here or right after.
  */
 async function inFolder<T>(folder: string, put: () => Promise<T>): Promise<T> {
   for (let left = maxFolderTries - 1; ; left--) {
-    await mkdir(folder, { recursive: true });
     try {
+      await mkdir(folder, { recursive: true });
       return await put();
     } catch (error) {
       if (left === 0 || !isAbsent(error)) throw error;
