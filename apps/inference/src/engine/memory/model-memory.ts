@@ -4,6 +4,13 @@ import { Arena, Arenas } from './arena';
 
 type PartName = keyof CallBytes;
 
+const ofEachPart = <T>(of: (name: PartName) => T): Record<PartName, T> => ({
+  textEncoder: of('textEncoder'),
+  unet: of('unet'),
+  vaeDecoder: of('vaeDecoder'),
+  upscaler: of('upscaler'),
+});
+
 /** The sessions of a part of a model. Models whose parts have the same id have them in common. */
 export interface ModelPart {
   id: string;
@@ -40,27 +47,12 @@ export class ModelMemory {
   constructor({ bytes, parts = {} }: ModelSize, others: Iterable<ModelMemory> = []) {
     this.ownBytes = Object.values(parts).reduce((left, part) => left - part.bytes, bytes);
     const loaded = [...others].flatMap((other) => Object.values(other.parts));
-    const memoryOf = (name: PartName): PartMemory => {
+    this.parts = ofEachPart((name) => {
       const part = parts[name];
       return (part && loaded.find((each) => each.part?.id === part.id)) ?? new PartMemory(part);
-    };
-    this.parts = {
-      textEncoder: memoryOf('textEncoder'),
-      unet: memoryOf('unet'),
-      vaeDecoder: memoryOf('vaeDecoder'),
-      upscaler: memoryOf('upscaler'),
-    };
-    const arenasOf = (by: 'whole' | 'lanes', threads: number): Arenas => {
-      const { textEncoder, unet, vaeDecoder, upscaler } = this.parts;
-      const byPart = {
-        textEncoder: textEncoder[by],
-        unet: unet[by],
-        vaeDecoder: vaeDecoder[by],
-        upscaler: upscaler[by],
-      };
-      return new Arenas(threads, byPart);
-    };
-    this.arenas = { whole: arenasOf('whole', 1), lanes: arenasOf('lanes', laneCount) };
+    });
+    const arenasOf = (by: 'whole' | 'lanes') => ofEachPart((name) => this.parts[name][by]);
+    this.arenas = { whole: new Arenas(1, arenasOf('whole')), lanes: new Arenas(laneCount, arenasOf('lanes')) };
   }
 
   /** Bytes of all these together, of which each part counts once. */

@@ -82,10 +82,10 @@ export async function describePipeline(
   const openElsewhere = side && (async (graph: GraphFile) => side.open(graph, await optimizedModelDir(graph.path)));
   const load = () =>
     StableDiffusionPipeline.load(folder, { ...options, optimizedModelDir, ...(openElsewhere && { openElsewhere }) });
-  const sizeIn = (count: number) => sizeOfModel({ textEncoder, unet, vaeDecoder }, count, source.weights !== undefined);
-  const [size, sizeWithLanes] = [await sizeIn(0), lanes && (await sizeIn(laneCount))];
-  if (!lanes || !sizeWithLanes || !lanes.haveRoomFor(sizeWithLanes.bytes))
-    return { ...size, ...needs, load: async () => new LoadedModel(await load()) };
+  const weighed = await weigh({ textEncoder, unet, vaeDecoder }, source.weights !== undefined);
+  const sizeWithLanes = sizeOfModel(weighed, laneCount);
+  if (!lanes?.haveRoomFor(sizeWithLanes.bytes))
+    return { ...sizeOfModel(weighed, 0), ...needs, load: async () => new LoadedModel(await load()) };
   const open = () => lanes.open({ unet, vaeDecoder }, optimizedModelDir);
   // Room for the lanes is kept from the start, so that nothing has to make room when they are needed.
   const noLanes = ({ message }: Error) => note?.(`${source.name} is drawn with one picture at a time: ${message}`);
@@ -97,21 +97,33 @@ function seriesOf({ hash, weights }: DrawnModel): string | undefined {
   return weights && [hash, weights.kind, weights.hash, weights.token].join('\n');
 }
 
+/** Something for each part of a model that is drawn with. */
+type OfParts<T> = Record<'textEncoder' | 'unet' | 'vaeDecoder', T>;
+
+/** What one session of each part takes. Reads the files, so it is done once. */
+async function weigh(graphs: OfParts<GraphFile>, isMerged: boolean): Promise<OfParts<ModelPart>> {
+  const partOf = async (graph: GraphFile): Promise<ModelPart> => ({
+    id: await graphIdentity(graph),
+    bytes: memoryOfFiles(await weightBytes(graph, isMerged)),
+  });
+  return {
+    textEncoder: await partOf(graphs.textEncoder),
+    unet: await partOf(graphs.unet),
+    vaeDecoder: await partOf(graphs.vaeDecoder),
+  };
+}
+
 /** What a model takes with copies of U-Net and decoder in so many lanes. */
-async function sizeOfModel(
-  graphs: Record<'textEncoder' | 'unet' | 'vaeDecoder', GraphFile>,
-  lanes: number,
-  isMerged: boolean,
-): Promise<ModelSize> {
-  const partOf = async (graph: GraphFile, sessions: number): Promise<ModelPart> => ({
-    // A part that has copies in lanes is not what a model without them has in common with it.
-    id: `${await graphIdentity(graph)} ${sessions}`,
-    bytes: sessions * memoryOfFiles(await weightBytes(graph, isMerged)),
+function sizeOfModel(weighed: OfParts<ModelPart>, lanes: number): ModelSize {
+  // A part that has copies in lanes is not what a model without them has in common with it.
+  const partIn = (sessions: number, { id, bytes }: ModelPart): ModelPart => ({
+    id: `${id} ${sessions}`,
+    bytes: sessions * bytes,
   });
   const [textEncoder, unet, vaeDecoder] = [
-    await partOf(graphs.textEncoder, 1),
-    await partOf(graphs.unet, 1 + lanes),
-    await partOf(graphs.vaeDecoder, 1 + lanes),
+    partIn(1, weighed.textEncoder),
+    partIn(1 + lanes, weighed.unet),
+    partIn(1 + lanes, weighed.vaeDecoder),
   ];
   const bytes = (1 + lanes) * sessionBytes + textEncoder.bytes + unet.bytes + vaeDecoder.bytes;
   return { bytes, parts: { textEncoder, unet, vaeDecoder } };
@@ -142,7 +154,7 @@ export async function loadUpscaler(
   // Without its arena the runtime frees the processor's memory between two operators: a fifth slower, with half the memory.
   const options = { executionProviders: executionProviders(device), intraOpNumThreads, enableCpuMemArena: false };
   const upscaler = await registry.get(key, async () => ({
-    bytes: memoryOfFiles(await sizeOf(file)) + sessionBytes,
+    bytes: memoryOfFiles((await stat(file)).size) + sessionBytes,
     load: () => (side ? TiledUpscaler.over(() => side.openFile(file, options)) : TiledUpscaler.load(file, options)),
   }));
   // A GPU has an arena in any case.
@@ -160,8 +172,4 @@ async function weightBytes({ path, externalFiles }: GraphFile, isMerged: boolean
   const bytesOf = (some: typeof files): number => some.reduce((sum, { size }) => sum + size, 0);
   const written = bytesOf(files.filter(({ nlink }) => nlink === 1));
   return isMerged ? Math.max(written, bytesOf(files) - written) : bytesOf(files);
-}
-
-async function sizeOf(file: string): Promise<number> {
-  return (await stat(file)).size;
 }

@@ -190,8 +190,9 @@ export class ModelRegistry {
 
   /** Whether a model and these calls of it have room beside the models in use. */
   private fits(memory: ModelMemory, calls: CallBytes): boolean {
-    const own = this.leftBeside() - this.leftBeside(memory);
-    return own + memory.arenas.whole.growth(calls) <= Math.max(0, this.leftBeside());
+    const left = this.drawingBytes;
+    const own = left - this.leftBeside(memory);
+    return own + memory.arenas.whole.growth(calls) <= Math.max(0, left);
   }
 
   /** Bytes that are left beside the models in use, and this one. */
