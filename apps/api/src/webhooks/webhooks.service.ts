@@ -17,7 +17,7 @@ import { WebhookSender } from './webhook-sender';
 
 /** 410 Gone: the receiver wants no more of these. */
 const gone = 410;
-/** A delivery that found no slot in the time of all its attempts, plus a day, fails. */
+/** A delivery that has found no slot for so long since its last attempt fails: longer than any wait between two. */
 const longestWaitMs = 4 * 24 * 3_600_000;
 
 /** Makes the attempts of deliveries and keeps their log. */
@@ -82,16 +82,20 @@ export class WebhooksService {
 
   /** Whether somebody requested the next attempt: the row says so, because a job may be lost and made again. */
   private async isRequested({ id, askedAt }: WebhookDelivery): Promise<boolean> {
-    if (!askedAt) return false;
-    const attempts = this.deliveries.manager.getRepository(WebhookAttempt);
-    return !(await attempts.existsBy({ deliveryId: id, startedAt: MoreThanOrEqual(askedAt) }));
+    return askedAt !== null && !(await this.isAttemptedSince(id, askedAt));
   }
 
-  /** Lets a delivery wait for a slot of its receiver, or fail if it has waited for too long. */
+  private isAttemptedSince(deliveryId: string, time: Date): Promise<boolean> {
+    const attempts = this.deliveries.manager.getRepository(WebhookAttempt);
+    return attempts.existsBy({ deliveryId, startedAt: MoreThanOrEqual(time) });
+  }
+
+  /** Lets a delivery wait for a slot of its receiver, or fail if this attempt has waited for too long. */
   private async postpone(delivery: WebhookDelivery, waitMs: number): Promise<{ waitMs?: number }> {
     const now = Date.now();
-    const owedSince = delivery.askedAt ?? delivery.createdAt;
-    const isHopeless = now - owedSince.getTime() > longestWaitMs;
+    const earliest = new Date(now - longestWaitMs);
+    const requestedAt = delivery.askedAt ?? delivery.createdAt;
+    const isHopeless = requestedAt < earliest && !(await this.isAttemptedSince(delivery.id, earliest));
     await this.deliveries.update(
       { id: delivery.id, enqueued: delivery.enqueued, status: 'pending' },
       isHopeless
