@@ -3,7 +3,7 @@ import 'reflect-metadata';
 import { ConfigError, loadConfig } from '@app/config';
 import { DatabaseUnusableError } from '@app/database';
 import { JsonLogger } from '@app/observability';
-import { exitWithParent, keepDataPrivate, misconfiguredExitCode } from '@app/process';
+import { exitWithParent, keepDataPrivate, ListenError, misconfiguredExitCode } from '@app/process';
 import { createApi } from './create-api';
 
 async function main(): Promise<void> {
@@ -11,7 +11,12 @@ async function main(): Promise<void> {
   const config = loadConfig(process.env);
   keepDataPrivate(config.dataDir);
   const app = await createApi(config);
-  await app.listen(config.port, config.host);
+  const { port, host } = config;
+  // By itself, so that what fails there is not taken for a failure to listen.
+  await app.init();
+  await app.listen(port, host).catch((error: Error) => {
+    throw new ListenError(error, { variable: 'PORT', port, host });
+  });
   app.get(JsonLogger).log('api is listening', { url: await app.getUrl() });
 }
 

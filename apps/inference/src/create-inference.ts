@@ -1,3 +1,4 @@
+import { healthHostOf } from '@app/config';
 import { assertMigrated } from '@app/database';
 import { queueConnection } from '@app/queue';
 import type { INestApplicationContext } from '@nestjs/common';
@@ -16,10 +17,7 @@ export async function createInference(options: InferenceOptions): Promise<INestA
     logger,
     abortOnError: false,
   });
-  // A health check on this machine uses the loopback address; others may connect only if the service
-  // listens on every address.
-  const host = ['0.0.0.0', '::'].includes(config.host) ? config.host : '127.0.0.1';
-  const port = await context.get(HealthServer).listen(config.inferenceHealthPort, host);
+  const port = await context.get(HealthServer).listen(config.inferenceHealthPort, healthHostOf(config));
   logger.log('inference is ready', { healthPort: port });
   return context;
 }

@@ -5,7 +5,7 @@ import { FileLock, LockHeldError, keepDataPrivate } from '@app/process';
 import type { StoredKey } from './first-key';
 import { ensureFirstKey } from './first-key';
 import { LogFile } from './log-file';
-import { prepareDataFolder, requireModel, requirePort } from './preflight';
+import { prepareDataFolder, requireModel, requirePorts } from './preflight';
 import { AlreadyRunningError, StartError } from './start-error';
 import { SupervisedProcess } from './supervised-process';
 
@@ -54,8 +54,7 @@ export class Launcher {
     this.lock = acquire(join(config.dataDir, 'launcher.lock'));
     keepDataPrivate(config.dataDir);
     requireModel(config.modelsDir);
-    const port = await requirePort(config.port, config.host, this.lock.takenOver ? leftoverMs : 0);
-    const healthPort = await requirePort(config.inferenceHealthPort, '127.0.0.1', this.lock.takenOver ? leftoverMs : 0);
+    const { port, healthPort } = await requirePorts(config, this.lock.takenOver ? leftoverMs : 0);
     const databaseUrl = config.databaseUrl ?? (await this.startPostgres());
     const applied = await migrate(databaseUrl);
     if (applied.length > 0) say(`The database was brought up to date: ${applied.join(', ')}.`);

@@ -4,7 +4,10 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { makeFolder } from '@app/process';
+import type { Config } from '@app/config';
+import { healthHostOf } from '@app/config';
+import type { ListenPlace } from '@app/process';
+import { ListenError, makeFolder, misconfiguredExitCode } from '@app/process';
 import { StartError } from './start-error';
 
 /** Makes the data folder. @throws StartError when it is not writable. */
@@ -30,41 +33,42 @@ export function requireModel(modelsDir: string): void {
 }
 
 /**
- * Waits until the port is free.
- * @returns the port; for 0 a free one.
- * @throws StartError when it is still in use after `waitMs`.
+ * The ports of the api and of the worker's health checks; for 0 a free one.
+ * @throws StartError when one is still in use after `waitMs`, or cannot be listened on at all.
  */
-export async function requirePort(port: number, host: string, waitMs: number): Promise<number> {
+export async function requirePorts(
+  config: Pick<Config, 'port' | 'host' | 'inferenceHealthPort'>,
+  waitMs: number,
+): Promise<{ port: number; healthPort: number }> {
+  const { port, host, inferenceHealthPort } = config;
+  if (port !== 0 && port === inferenceHealthPort) {
+    const sentence = `PORT and INFERENCE_HEALTH_PORT are both ${port}: set one of them to another port.`;
+    throw new StartError(sentence, misconfiguredExitCode);
+  }
+  const health = { variable: 'INFERENCE_HEALTH_PORT', port: inferenceHealthPort, host: healthHostOf(config) };
+  return {
+    port: await requirePort({ variable: 'PORT', port, host }, waitMs),
+    healthPort: await requirePort(health, waitMs),
+  };
+}
+
+/** Waits until a port is free. */
+async function requirePort(place: ListenPlace, waitMs: number): Promise<number> {
   for (const deadline = Date.now() + waitMs; ; await delay(50))
     try {
-      return await probePort(port, host);
+      return await probePort(place);
     } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
+      const { code, message } = new ListenError(error, place);
       if (code === 'EADDRINUSE' && Date.now() < deadline) continue;
-      throw new StartError(explain(code, port, host));
+      throw new StartError(message, misconfiguredExitCode);
     }
 }
 
-async function probePort(port: number, host: string): Promise<number> {
+async function probePort({ port, host }: ListenPlace): Promise<number> {
   const server = createServer().listen({ port, host, exclusive: true });
   await once(server, 'listening');
   const address = server.address() as AddressInfo;
   server.close();
   await once(server, 'close');
   return address.port;
-}
-
-function explain(code: string | undefined, port: number, host: string): string {
-  switch (code) {
-    case 'EADDRINUSE':
-      return `Port ${port} of ${host} is used by another program: end that, or set PORT to another port.`;
-    case 'EACCES':
-      return `This user may not listen on port ${port}: set PORT to one above 1023.`;
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return `HOST is "${host}", which is no address of this machine.`;
-    default:
-      return `Port ${port} of ${host} cannot be listened on (${code}).`;
-  }
 }

@@ -1,3 +1,4 @@
 export type { Config, S3Config } from './config';
 export { databaseUrlOf } from './database-url';
+export { healthHostOf } from './health-host';
 export { ConfigError, loadConfig } from './load-config';

@@ -8,6 +8,8 @@ export { FileLock, LockContendedError, LockHeldError } from './file-lock';
 export type { LockHolder } from './file-lock';
 export { isAlive } from './is-alive';
 export { KeyCounts } from './key-counts';
+export { ListenError } from './listen-error';
+export type { ListenPlace } from './listen-error';
 export { makeFolder } from './make-folder';
 export { exitWithParent } from './parent';
 export { processCommand } from './process-identity';

@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { HealthChecks, Metrics } from '@app/observability';
 import { mayReadMetrics, runChecks } from '@app/observability';
+import { ListenError } from '@app/process';
 
 interface Answer {
   status: number;
@@ -29,10 +30,12 @@ export class HealthServer {
     });
   }
 
-  /** @returns the port it listens on, which the system chooses if `port` is 0 */
+  /** @returns the port it listens on, which the system chooses if `port` is 0. @throws ListenError */
   async listen(port: number, host: string): Promise<number> {
     this.server.listen(port, host);
-    await once(this.server, 'listening');
+    await once(this.server, 'listening').catch((error: unknown) => {
+      throw new ListenError(error, { variable: 'INFERENCE_HEALTH_PORT', port, host });
+    });
     return (this.server.address() as AddressInfo).port;
   }
 

@@ -1,0 +1,45 @@
+import { once } from 'node:events';
+import type { AddressInfo, Server } from 'node:net';
+import { createServer } from 'node:net';
+import { misconfiguredExitCode } from '@app/process';
+import { requirePorts } from './preflight';
+
+describe(requirePorts.name, () => {
+  let other: Server;
+  let taken: number;
+  beforeEach(async () => {
+    other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    taken = (other.address() as AddressInfo).port;
+  });
+  afterEach(() => new Promise((resolve) => other.close(resolve)));
+
+  const free = { port: 0, inferenceHealthPort: 0, host: '127.0.0.1' };
+
+  it('finds free ports where any will do', async () => {
+    const { port, healthPort } = await requirePorts(free, 0);
+    expect([port > 0, healthPort > 0]).toEqual([true, true]);
+  });
+
+  it.each([
+    ['PORT', 'port'],
+    ['INFERENCE_HEALTH_PORT', 'inferenceHealthPort'],
+  ])('names %s where another program uses that port', (variable, field) =>
+    expect(requirePorts({ ...free, [field]: taken }, 0)).rejects.toMatchObject({
+      message: `${variable} is ${taken}, and another program uses that port of 127.0.0.1: end that, or set ${variable} to another port.`,
+      exitCode: misconfiguredExitCode,
+    }),
+  );
+
+  it('takes no port for both', () =>
+    expect(requirePorts({ ...free, port: taken, inferenceHealthPort: taken }, 0)).rejects.toMatchObject({
+      message: `PORT and INFERENCE_HEALTH_PORT are both ${taken}: set one of them to another port.`,
+      exitCode: misconfiguredExitCode,
+    }));
+
+  it('waits for a port that is still in use by an earlier run', async () => {
+    const port = requirePorts({ ...free, port: taken }, 10_000);
+    other.close();
+    await expect(port).resolves.toMatchObject({ port: taken });
+  });
+});
