@@ -70,6 +70,11 @@ describe('ModelStore', () => {
       ['scheduler/scheduler_config.json', '[]', 'scheduler/scheduler_config.json'],
       ['scheduler/scheduler_config.json', undefined, 'scheduler/scheduler_config.json is missing'],
       ['model_index.json', '{"_class_name": "FluxPipeline"}', 'describes a FluxPipeline'],
+      [
+        'unet/config.json',
+        '{"cross_attention_dim": 999}',
+        'unet/config.json has a cross_attention_dim of 999, and the embeddings of the graph beside it are 32 wide.',
+      ],
     ])('rejects a folder whose %s is %s', async (path, content, message) => {
       const broken = join(folder, 'broken');
       await cp(hubModel, broken, { recursive: true });

@@ -132,12 +132,20 @@ describe('models command', () => {
   const rewrite = (file: string, change: (graph: Buffer) => Buffer) => async (model: string) =>
     writeFile(join(model, file), change(await readFile(join(model, file))));
 
+  it('lists what keeps a model from drawing, and what it cannot draw', async () => {
+    const [foo, wide] = ['foo', 'wide'].map((name) => join(folder, 'models', name));
+    for (const model of [foo, wide]) await cp(diffusers, model, { recursive: true });
+    await edit(scheduler, { _class_name: 'FooScheduler' })(foo);
+    await cp('models/shapes/text_encoder', join(wide, 'text_encoder'), { recursive: true });
+    const ofFoo = 'Its own scheduler cannot draw: The scheduler class "FooScheduler" is not supported. ';
+    const ofWide = 'text_encoder/model.onnx gives embeddings 128 wide, and the U-Net takes 32.';
+    const listed = JSON.parse((await run('list --json')).stdout) as { problem: string }[];
+    expect(listed.map(({ problem }) => problem)).toEqual([expect.stringContaining(ofFoo), ofWide]);
+    const { stdout } = await run('list');
+    for (const shown of [`found in place. ${ofFoo}`, `cannot be used: ${ofWide}`]) expect(stdout).toContain(shown);
+  });
+
   it.each<[what: string, change: (model: string) => Promise<unknown>, sentence: string]>([
-    [
-      'the text encoder of a wider model',
-      (model) => cp('models/shapes/text_encoder', join(model, 'text_encoder'), { recursive: true }),
-      'text_encoder/model.onnx gives embeddings 128 wide, and the U-Net takes 32.',
-    ],
     [
       'an operator that nobody knows',
       rewrite('unet/model.onnx', (graph) => replaced(graph, 'Sigmoid', 'Sigmoyd')),
@@ -220,12 +228,12 @@ describe('models command', () => {
     [
       'a scheduler that is not supported',
       edit(scheduler, { _class_name: 'FooScheduler' }),
-      'Its own scheduler cannot draw: The scheduler class "FooScheduler" is not supported. Requests and Prompts that name none are refused, until "scheduler" in its darkroom.json names any scheduler, such as ddim.',
+      'Its own scheduler cannot draw: The scheduler class "FooScheduler" is not supported. Requests and Prompts that name none are refused; to draw them, set "scheduler" in its darkroom.json to any scheduler, such as ddim.',
     ],
     [
       'values that its own scheduler and some others do not take',
       edit(scheduler, { _class_name: 'EulerDiscreteScheduler', use_karras_sigmas: 'yes' }),
-      'Its own scheduler cannot draw: use_karras_sigmas must be true or false, but is "yes". Requests and Prompts that name none are refused, until "scheduler" in its darkroom.json names ddim, ddpm, pndm, euler_a, dpmpp_2m, dpmpp_2m_karras, dpmpp_2m_sde_karras, lcm or tcd.',
+      'Its own scheduler cannot draw: use_karras_sigmas must be true or false, but is "yes". Requests and Prompts that name none are refused; to draw them, set "scheduler" in its darkroom.json to ddim, ddpm, pndm, euler_a, dpmpp_2m, dpmpp_2m_karras, dpmpp_2m_sde_karras, lcm or tcd.',
     ],
     [
       'a VAE that does not say how its latents are scaled',

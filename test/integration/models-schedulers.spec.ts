@@ -55,7 +55,9 @@ describe('schedulers of models', () => {
       body: [{ prompt: 'a robot' }],
     });
     expect([status, body.code, body.errors]).toEqual([422, 'SchedulerUnsupported', undefined]);
-    expect(body.detail).toMatch(/ Prompts name none, so its darkroom.json has to: any scheduler, such as ddim\.$/);
+    expect(body.detail).toMatch(
+      / Prompts name none: set "scheduler" in its darkroom.json to any scheduler, such as ddim\.$/,
+    );
   });
 
   it('are refused where they cannot take the values of the model', async () => {
@@ -74,10 +76,8 @@ describe('schedulers of models', () => {
   it('are shown as the problem of a model whose own is not supported and that names no other', async () => {
     const { body } = await api.request<{ name: string; problem: string | null }[]>('GET', '/v1/models', { key });
     const problemOf = (model: string) => body.find(({ name }) => name === model)!.problem;
-    const untilNamed = (names: string) =>
-      `Requests and Prompts that name none are refused, until "scheduler" in its darkroom.json names ${names}`;
     expect(problemOf('unknown')).toBe(
-      `Its own scheduler cannot draw: The scheduler class "FooScheduler" is not supported. ${untilNamed('any scheduler, such as ddim')}.`,
+      'Its own scheduler cannot draw: The scheduler class "FooScheduler" is not supported. Requests and Prompts that name none are refused; to draw them, set "scheduler" in its darkroom.json to any scheduler, such as ddim.',
     );
     expect(problemOf('mended')).toBeNull();
   });

@@ -1,4 +1,5 @@
 import type { InstalledModel } from '@app/model-store';
+import { modelProblem } from './model-problem';
 
 /** An installed model as JSON: named as the API names it, with null for what it has not. */
 export function modelFacts(model: InstalledModel) {
@@ -14,6 +15,6 @@ export function modelFacts(model: InstalledModel) {
     fixed,
     defaults: model.defaults,
     scheduler_problems: { own: schedulerProblems.own ?? null, named: schedulerProblems.named },
-    problem: model.problem ?? null,
+    problem: modelProblem(model) ?? null,
   };
 }

@@ -6,6 +6,7 @@ import { Command, CommanderError } from 'commander';
 import { defaultOptions } from './default-options';
 import { knownModels } from './known-models';
 import { modelFacts } from './model-facts';
+import { modelProblem } from './model-problem';
 import { notesOn } from './model-notes';
 import { ProgressLine } from './progress-line';
 import { tryModel } from './try-model';
@@ -168,13 +169,13 @@ function defineRemove(models: Command, { store, print, exitWith, ask }: Session)
 }
 
 function table(models: readonly InstalledModel[]): string {
-  const rows = models.map(({ name, hash, bytes, requiresCuda, source, problem }) => [
-    name,
-    hash ? shortHash(hash) : '-',
-    hash ? formatBytes(bytes) : '-',
-    hash ? (requiresCuda ? 'CUDA only' : 'any') : '-',
-    problem ? `cannot be used: ${problem}` : (source ?? 'found in place'),
-  ]);
+  const rows = models.map((model) => {
+    const { name, hash, bytes, requiresCuda, source = 'found in place' } = model;
+    const problem = modelProblem(model);
+    if (hash === undefined) return [name, '-', '-', '-', `cannot be used: ${problem}`];
+    const device = requiresCuda ? 'CUDA only' : 'any';
+    return [name, shortHash(hash), formatBytes(bytes), device, problem ? `${source}. ${problem}` : source];
+  });
   return textTable([['NAME', 'HASH', 'SIZE', 'DEVICE', 'SOURCE'], ...rows]).join('\n');
 }
 

@@ -16,5 +16,5 @@ export function problemOfOwnScheduler(
 ): string | undefined {
   const { own } = model.schedulerProblems;
   if (own === undefined || model.defaults.scheduler !== undefined) return undefined;
-  return `Its own scheduler cannot draw: ${own} Requests and Prompts that name none are refused, until "scheduler" in its darkroom.json names ${workingSchedulers(model)}.`;
+  return `Its own scheduler cannot draw: ${own} Requests and Prompts that name none are refused; to draw them, set "scheduler" in its darkroom.json to ${workingSchedulers(model)}.`;
 }

@@ -37,7 +37,9 @@ function assertScheduled(model: InstalledModel, { scheduler, pointer }: DrawnFie
   if (problem === undefined) return;
   const which = name === undefined ? 'its own scheduler' : `the scheduler ${name}`;
   const working = workingSchedulers(model);
-  const advice = scheduler ? `Name ${working}.` : `Prompts name none, so its darkroom.json has to: ${working}.`;
+  const advice = scheduler
+    ? `Name ${working}.`
+    : `Prompts name none: set "scheduler" in its darkroom.json to ${working}.`;
   const message = name === undefined ? 'is needed for this model' : 'cannot be used with this model';
   throw new UnprocessableError(
     'SchedulerUnsupported',

@@ -54,6 +54,7 @@ describe('ModelSession.open', () => {
     inputChannels: undefined,
     fixedLatents: {},
     fixedTokens: undefined,
+    embeddingWidth: undefined,
   };
   afterEach(() => jest.restoreAllMocks());
 

@@ -43,6 +43,8 @@ export interface GraphFile {
   fixedLatents: { height?: number; width?: number };
   /** Tokens of a prompt, where it was exported for one number only. */
   fixedTokens: number | undefined;
+  /** Width of the embeddings that a U-Net takes or a text encoder gives, if the graph says it. */
+  embeddingWidth: number | undefined;
 }
 
 /**
@@ -81,13 +83,14 @@ export async function readGraphFile(path: string): Promise<GraphFile> {
     cudaOperator: model.nodes.map(cudaOnly).find((operator) => operator !== undefined),
     inputChannels: convolvedChannels(model),
     fixedLatents: fixedLatents(model),
-    fixedTokens: model.inputShapes.get('encoder_hidden_states')?.[1],
+    fixedTokens: model.shapes.get('encoder_hidden_states')?.[1],
+    embeddingWidth: (model.shapes.get('encoder_hidden_states') ?? model.shapes.get('last_hidden_state'))?.[2],
   };
 }
 
 /** The latents are the only input with four dimensions, of U-Net and VAE decoder alike. */
-function fixedLatents({ inputShapes }: OnnxModel): GraphFile['fixedLatents'] {
-  const [, , height, width] = [...inputShapes.values()].find((shape) => shape?.length === 4) ?? [];
+function fixedLatents({ inputs, shapes }: OnnxModel): GraphFile['fixedLatents'] {
+  const [, , height, width] = inputs.map((name) => shapes.get(name)).find((shape) => shape?.length === 4) ?? [];
   return { ...(height !== undefined && { height }), ...(width !== undefined && { width }) };
 }
 

@@ -5,6 +5,7 @@ import { ClipTokenizer } from '../tokenizer/clip-tokenizer';
 import type { LatentRgbMap } from '../vae/latent-preview';
 import { providerOf } from './device';
 import type { Device } from './device';
+import { embeddingWidth } from './embedding-width';
 import { ModelFolderError } from './errors';
 import { rethrowPassing } from './graph-fault';
 import { readGraphFile } from './graph-file';
@@ -27,6 +28,8 @@ export interface ModelFolder {
   defaults: ModelDefaults;
   /** `config.json` of the parts; older exports have none, so any key may be absent. */
   configs: { textEncoder: JsonObject; unet: JsonObject; vaeDecoder: JsonObject };
+  /** Width of an embedding, if a graph or a configuration says it. */
+  embeddingWidth: number | undefined;
   preview: LatentRgbMap | undefined;
 }
 
@@ -60,7 +63,7 @@ export async function readModelFolder(path: string, device: Device): Promise<Mod
     checkValues(file, json);
     return json;
   };
-  return {
+  const parts = {
     path,
     textEncoder: await graph('text_encoder'),
     unet: await graph('unet'),
@@ -75,6 +78,7 @@ export async function readModelFolder(path: string, device: Device): Promise<Mod
     },
     preview: await readPreview(join(path, 'preview.json')),
   };
+  return { ...parts, embeddingWidth: embeddingWidth(parts) };
 }
 
 /** The largest edge of latents or pictures that a configuration may name: far more than any model was trained on. */

@@ -35,9 +35,9 @@ export class OnnxModel {
   readonly initializers = new Map<string, OnnxInitializer>();
   readonly nodes: OnnxNode[] = [];
   readonly inputs: string[] = [];
-  /** The lengths of the axes of each input, as far as the model says. */
-  readonly inputShapes = new Map<string, readonly (number | undefined)[] | undefined>();
   readonly outputs: string[] = [];
+  /** The lengths of the axes of each input and output, as far as the model says. */
+  readonly shapes = new Map<string, readonly (number | undefined)[] | undefined>();
   private readonly valueInfos: { name: string; field: Field }[] = [];
   private readonly size: number;
   private graph: Field;
@@ -55,8 +55,8 @@ export class OnnxModel {
     if (!this.graph) throw new ProtobufError('it has no graph');
     for (const field of readFields(source, this.graph.begin, this.graph.end)) {
       if (field.number === GRAPH.node) this.nodes.push(readNode(source, asMessage(field)));
-      else if (field.number === GRAPH.input) this.readInput(source, asMessage(field));
-      else if (field.number === GRAPH.output) this.outputs.push(readValueInfo(source, asMessage(field)));
+      else if (field.number === GRAPH.input) this.inputs.push(this.readShaped(source, asMessage(field)));
+      else if (field.number === GRAPH.output) this.outputs.push(this.readShaped(source, asMessage(field)));
       else if (field.number === GRAPH.valueInfo) {
         this.valueInfos.push({ name: readValueInfo(source, asMessage(field)), field });
       } else if (field.number === GRAPH.initializer) {
@@ -70,10 +70,11 @@ export class OnnxModel {
     if (this.nodes.length === 0) throw new ProtobufError('its graph has no nodes');
   }
 
-  private readInput(source: ByteSource, field: Field): void {
+  /** @returns the name of an input or output */
+  private readShaped(source: ByteSource, field: Field): string {
     const name = readValueInfo(source, field);
-    this.inputs.push(name);
-    this.inputShapes.set(name, readShape(source, field));
+    this.shapes.set(name, readShape(source, field));
+    return name;
   }
 
   /** Reads a model file; its weights are only located. @throws OnnxModelError if it is malformed. */

@@ -12,8 +12,8 @@ const TIMESTEP = 'timestep';
  * Whether the graph takes one number as the timestep of all rows, and could take one for each if it did
  * not make a list of it.
  */
-export function hasScalarTimestep({ inputShapes, nodes }: OnnxModel): boolean {
-  return inputShapes.get(TIMESTEP)?.length === 0 && unsqueezed(nodes) !== undefined;
+export function hasScalarTimestep({ shapes, nodes }: OnnxModel): boolean {
+  return shapes.get(TIMESTEP)?.length === 0 && unsqueezed(nodes) !== undefined;
 }
 
 /**

@@ -65,7 +65,9 @@ export function settleFacts(
 ): Omit<ModelFacts, 'vaeScaleFactor' | 'nativeSize' | 'dtypes' | 'fixedSize'> & { sampleSize: number | undefined } {
   const { configs, tokenizer } = folder;
   const latentChannels = settleChannels(folder, unet);
-  const hiddenWidth = settleWidth(folder, textEncoder, unet);
+  // Where the files do not say it, ONNX Runtime may have inferred it.
+  const hiddenWidth = folder.embeddingWidth ?? textEncoder.hiddenWidth;
+  if (!hiddenWidth) throw new ModelFolderError(folder.unet.path, 'does not tell the width of its embeddings');
   checkTokenizer(folder, textEncoder);
   return {
     latentChannels,
@@ -112,19 +114,6 @@ function settleChannels({ configs, unet: { path }, vaeDecoder }: ModelFolder, { 
       `takes latents of ${foreign} channels, and the U-Net gives ${latentChannels}`,
     );
   return latentChannels;
-}
-
-/** Width of the embeddings, the same for the text encoder and the U-Net. */
-function settleWidth({ configs, ...folder }: ModelFolder, textEncoder: ClipTextEncoder, unet: Unet): number {
-  const encoderWidth = textEncoder.hiddenWidth ?? positive(configs.textEncoder.hidden_size);
-  const hiddenWidth = unet.facts.hiddenWidth ?? positive(configs.unet.cross_attention_dim) ?? encoderWidth;
-  if (!hiddenWidth) throw new ModelFolderError(folder.unet.path, 'does not tell the width of its embeddings');
-  if (encoderWidth && encoderWidth !== hiddenWidth)
-    throw new ModelFolderError(
-      folder.textEncoder.path,
-      `gives embeddings ${encoderWidth} wide, and the U-Net takes ${hiddenWidth}`,
-    );
-  return hiddenWidth;
 }
 
 /** The tokenizer gives no token that the text encoder does not know, and no more of them than it takes. */

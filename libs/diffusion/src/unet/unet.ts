@@ -95,7 +95,6 @@ export class Unet {
       height: fixed(this.sample.shape[2]),
       width: fixed(this.sample.shape[3]),
       tokens: fixed(this.prompt.shape[1]),
-      hiddenWidth: fixed(this.prompt.shape[2]),
     };
   }
 
