@@ -1624,7 +1624,7 @@ export interface components {
              */
             queue_position: number | null;
             /**
-             * @description Steps that are done; null where nothing is known of them, for example right after a restart.
+             * @description Steps that are done; null before the first and after the end, and for a moment after the api has started again.
              * @example 12
              */
             step: number | null;
@@ -2757,7 +2757,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description `wait=<seconds>`, from 1 to 60, or `wait`: the answer waits for the terminated record, at most so long. `Preference-Applied` in the answer says that it did; a key may have 20 answers waiting at each api process, and a further one does not wait. */
+                /** @description `wait=<seconds>`, from 1 to 60, or `wait`, which means 60: the answer waits for the terminated record, at most so long. `Preference-Applied` in the answer says that it did; a key may have 20 answers waiting at each api process, and a further one does not wait. */
                 Prefer?: string;
                 /** @description A word of your own for this request: for 24 hours, a repeat with the same body gets the first reply and changes nothing. A request that failed stores nothing, so it may be repeated. */
                 "Idempotency-Key"?: string;
@@ -3012,7 +3012,7 @@ export interface operations {
             header?: {
                 /** @description A word of your own for this request: for 24 hours, a repeat with the same body gets the first reply and changes nothing. A request that failed stores nothing, so it may be repeated. */
                 "Idempotency-Key"?: string;
-                /** @description `wait=<seconds>`, from 1 to 60, or `wait`: the answer waits for the terminated record, at most so long. `Preference-Applied` in the answer says that it did; a key may have 20 answers waiting at each api process, and a further one does not wait. */
+                /** @description `wait=<seconds>`, from 1 to 60, or `wait`, which means 60: the answer waits for the terminated record, at most so long. `Preference-Applied` in the answer says that it did; a key may have 20 answers waiting at each api process, and a further one does not wait. */
                 Prefer?: string;
             };
             path?: never;

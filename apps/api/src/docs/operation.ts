@@ -128,7 +128,7 @@ export const ApiPrefersWait = () =>
     name: 'Prefer',
     required: false,
     description:
-      '`wait=<seconds>`, from 1 to 60, or `wait`: the answer waits for the terminated record, at most so long. ' +
+      '`wait=<seconds>`, from 1 to 60, or `wait`, which means 60: the answer waits for the terminated record, at most so long. ' +
       '`Preference-Applied` in the answer says that it did; a key may have 20 answers waiting at each api process, ' +
       'and a further one does not wait.',
     schema: { type: 'string' },

@@ -34,7 +34,8 @@ export class PromptStatusDto {
     type: 'integer',
     minimum: 0,
     nullable: true,
-    description: 'Steps that are done; null where nothing is known of them, for example right after a restart.',
+    description:
+      'Steps that are done; null before the first and after the end, and for a moment after the api has started again.',
     example: 12,
   })
   step: number | null;
