@@ -16,7 +16,7 @@ const settings = join(root, 'test', 'schemathesis');
 
 function install() {
   try {
-    return pythonEnvironment(requirement);
+    return pythonEnvironment([requirement]);
   } catch (error) {
     console.error(`schemathesis is skipped: ${error.message}`);
     process.exit(outOfReach);
