@@ -1,20 +1,85 @@
 import type { Device } from '@app/diffusion';
+import type { DeviceProblem, GpuMachine } from './gpu-machine';
 
 /** A missing library in a message of the dynamic linker. */
 const missingLibrary = /(lib[\w.+-]+\.so[.\d]*): cannot open shared object file/;
 
-/** What ONNX Runtime's message about a device means for who operates this machine, as the end of a sentence. */
-export function problemOfDevice(device: Device, message: string): string {
-  const [, library] = missingLibrary.exec(message) ?? [];
-  if (library && !library.startsWith('libonnxruntime')) return `the library ${library} is missing`;
-  const provider = `ONNX Runtime's ${device === 'webgpu' ? 'WebGPU' : 'CUDA'} provider`;
-  if (library || /no available backend|not (?:enabled|supported) in this build/i.test(message))
-    return `${provider} is not installed`;
+/** What ONNX Runtime's CUDA provider is linked to, for CUDA 12 and cuDNN 9. Source: its table of CUDA requirements. */
+const cudaLibraries = [
+  ...['libcudart.so.12', 'libcublasLt.so.12', 'libcublas.so.12', 'libcurand.so.10', 'libcufft.so.11'],
+  'libcudnn.so.9',
+];
+/** The first driver that CUDA 12 runs with. Source: NVIDIA's table of minor version compatibility. */
+const firstDriver = 525;
+
+/** What ONNX Runtime's message about a device means for who operates this machine. */
+export async function problemOfDevice(device: Device, message: string, machine: GpuMachine): Promise<DeviceProblem> {
+  const problem = device === 'webgpu' ? ofWebGpu(message, machine) : ofCuda(message, machine);
+  return (
+    (await problem) ?? {
+      cause: `ONNX Runtime says "${message.split('\n')[0].slice(0, 200)}"`,
+      remedy: 'compare this machine with the guide',
+    }
+  );
+}
+
+const isNotBuilt = (message: string): boolean =>
+  /no available backend|not (?:enabled|supported) in this build/i.test(message);
+
+async function ofWebGpu(message: string, machine: GpuMachine): Promise<DeviceProblem | undefined> {
+  if (isNotBuilt(message))
+    return { cause: "ONNX Runtime's WebGPU provider is not installed", remedy: 'install it with "npm ci"' };
+  if (!/adapter/i.test(message)) return undefined;
+  return (await machine.problemOfGpus()) ?? machine.problemOfVulkan();
+}
+
+async function ofCuda(message: string, machine: GpuMachine): Promise<DeviceProblem | undefined> {
+  const noGpu = await machine.problemOfNvidia();
+  if (noGpu) return noGpu;
+  const [, named] = missingLibrary.exec(message) ?? [];
+  if (named?.startsWith('libonnxruntime') || isNotBuilt(message)) return noProvider;
+  if (named) return withoutLibrary(named);
   // The runtime says no more than this, whichever of them is missing.
-  if (/shared library/i.test(message)) return `${provider}, or CUDA 12 or cuDNN 9, which it needs, is not installed`;
-  if (/adapter/i.test(message))
-    return 'no GPU is found through Vulkan, Metal or Direct3D: its driver is missing, or this user may not open it';
-  if (/CUDA (?:failure|error) (?:100|101|35)\b|no CUDA-capable device|invalid device ordinal/i.test(message))
-    return 'there is no such GPU, or its driver is missing';
-  return `ONNX Runtime says "${message.split('\n')[0].slice(0, 200)}"`;
+  if (/shared library/i.test(message)) return problemOfLibraries(machine);
+  if (/CUDA (?:failure|error) 35\b/i.test(message)) return problemOfDriver(machine);
+  if (/CUDA (?:failure|error) 101\b|invalid device ordinal/i.test(message))
+    return { cause: 'CUDA counts fewer GPUs, from cuda:0 on', remedy: 'set DEVICE to one of them' };
+  if (/CUDA (?:failure|error) 100\b|no CUDA-capable device/i.test(message))
+    return { cause: 'CUDA finds no GPU', remedy: 'see whether "nvidia-smi" lists one' };
+  return undefined;
+}
+
+const noProvider: DeviceProblem = {
+  cause: "ONNX Runtime's CUDA provider is not installed",
+  remedy: "fetch it with the script of onnxruntime-node's package",
+};
+
+function withoutLibrary(name: string): DeviceProblem {
+  const bringer = name.startsWith('libcudnn') ? 'cuDNN 9' : name.startsWith('libcuda.') ? "NVIDIA's driver" : 'CUDA 12';
+  return { cause: `the library ${name} is missing`, remedy: `install ${bringer}` };
+}
+
+async function problemOfLibraries(machine: GpuMachine): Promise<DeviceProblem | undefined> {
+  if (process.platform !== 'linux')
+    return { cause: "ONNX Runtime's CUDA provider cannot be loaded", remedy: 'install it with CUDA 12 and cuDNN 9' };
+  const folder = providerFolder();
+  for (const name of ['libonnxruntime_providers_shared.so', 'libonnxruntime_providers_cuda.so'])
+    if (!(await machine.hasLibrary(name, [folder]))) return noProvider;
+  for (const name of cudaLibraries) if (!(await machine.hasLibrary(name, [folder]))) return withoutLibrary(name);
+  return undefined;
+}
+
+/** Where ONNX Runtime's providers lie, relative to the root. */
+function providerFolder(): string {
+  return require
+    .resolve('onnxruntime-node')
+    .replace(/[/\\]dist[/\\].*/, `/bin/napi-v6/${process.platform}/${process.arch}`);
+}
+
+async function problemOfDriver(machine: GpuMachine): Promise<DeviceProblem> {
+  // CUDA gives one number for a driver that is too old and for one whose library it does not find.
+  if (!(await machine.hasLibrary('libcuda.so.1'))) return withoutLibrary('libcuda.so.1');
+  const version = await machine.nvidiaDriver();
+  const driver = version === undefined ? "NVIDIA's driver" : `NVIDIA's driver ${version}`;
+  return { cause: `${driver} is too old for CUDA 12`, remedy: `install version ${firstDriver} or a later one` };
 }
