@@ -12,21 +12,25 @@ afterEach(() => rm(folder, { recursive: true }));
 describe('cachedMerge', () => {
   const key = { kind: 'lora', baseHash: 'base', weightsHash: 'weights', variant: '1' } as const;
 
-  it('builds once if two ask at once, and not again later', async () => {
-    let builds = 0;
-    const build = async () => ++builds;
-    const [one, other] = await Promise.all([cachedMerge(folder, key, build), cachedMerge(folder, key, build)]);
-    expect(other).toBe(one);
-    expect(await cachedMerge(folder, key, build)).toBe(one);
-    expect(builds).toBe(1);
+  it('builds it once, and marks it as used whenever it is asked for', async () => {
+    const merge = await cachedMerge(folder, key, async () => 1);
+    await utimes(join(merge, 'merge.json'), 1, 1);
+    expect(await cachedMerge(folder, key, () => Promise.reject(new Error('It is there.')))).toBe(merge);
+    expect((await stat(join(merge, 'merge.json'))).mtimeMs).toBeGreaterThan(1000);
   });
 
-  it('is built although another who builds the same gives up', async () => {
-    const first = cachedMerge(folder, key, () => Promise.reject(new Error('It was given up.')));
-    const second = cachedMerge(folder, key, async () => 1);
-    await expect(first).rejects.toThrow('It was given up.');
-    const merge = await second;
-    expect(await readdir(folder)).toEqual([basename(merge)]);
+  it('keeps the first that is complete where two build at once', async () => {
+    let [building, go] = [0, (): void => undefined];
+    const both = new Promise<void>((resolve) => (go = resolve));
+    const build = async (own: string) => {
+      if (++building === 2) go();
+      await both;
+      await writeFile(join(own, 'model.onnx'), 'the same');
+      return 1;
+    };
+    const [one, other] = await Promise.all([cachedMerge(folder, key, build), cachedMerge(folder, key, build)]);
+    expect([other, building]).toEqual([one, 2]);
+    expect(await readdir(folder)).toEqual([basename(one)]);
   });
 
   it('uses the result of another process that finished first', async () => {

@@ -33,21 +33,16 @@ const LOADING_MS = 60 * 1000;
  */
 const UNUSED_MS = 24 * 60 * 60 * 1000;
 
-const running = new Map<string, Promise<void>>();
-
 /**
  * The folder of a merge, built if it is not in the cache. It is built under another name and renamed when complete, so
- * that a process that dies leaves no half of it; if two processes build the same one, the first is kept.
+ * that a process that dies leaves no half of it. An engine builds one at a time; where two engines or workers build the
+ * same one, the first that is complete is kept. To wait for the other would not be sooner, and it may be given up.
  * @param owner for whom it is built; it counts as theirs, whoever uses it
  */
 export async function cachedMerge(cacheDir: string, key: MergeKey, build: Build, owner = ''): Promise<string> {
   const name = `${key.kind}-${short(key.weightsHash)}-${short(`${key.baseHash}\n${key.variant}`)}`;
   const folder = join(cacheDir, name);
-  // Another's may end for a reason of its own, such as that nobody waits for it any more: then this one is built.
-  while (running.has(folder)) await running.get(folder)!.catch(() => undefined);
-  const merge = findOrBuild(cacheDir, folder, build, owner).finally(() => running.delete(folder));
-  running.set(folder, merge);
-  await merge;
+  if (!(await isComplete(folder))) await buildMerge(cacheDir, folder, build, owner);
   return folder;
 }
 
@@ -182,8 +177,7 @@ async function contentsOf(
   return found;
 }
 
-async function findOrBuild(cacheDir: string, folder: string, build: Build, owner: string): Promise<void> {
-  if (await isComplete(folder)) return;
+async function buildMerge(cacheDir: string, folder: string, build: Build, owner: string): Promise<void> {
   await removeAbandoned(cacheDir);
   const temporary = temporaryIn(cacheDir);
   await mkdir(temporary, { recursive: true });
@@ -196,7 +190,7 @@ async function findOrBuild(cacheDir: string, folder: string, build: Build, owner
     await rename(temporary, folder);
   } catch (error) {
     await rm(temporary, { recursive: true, force: true });
-    // Another process may have built it meanwhile.
+    // Another may have built it meanwhile.
     if (!(await isComplete(folder))) throw error;
   }
 }
