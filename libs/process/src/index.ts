@@ -10,6 +10,7 @@ export { isAlive } from './is-alive';
 export { KeyCounts } from './key-counts';
 export { ListenError } from './listen-error';
 export type { ListenPlace } from './listen-error';
+export { LruMap } from './lru-map';
 export { makeFolder } from './make-folder';
 export { exitWithParent } from './parent';
 export { processCommand } from './process-identity';

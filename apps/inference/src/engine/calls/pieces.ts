@@ -1,7 +1,9 @@
 import { asOutOfMemory, NotFiniteError, OutOfMemoryError } from '@app/diffusion';
 import type { Renderer, Trajectory } from '@app/diffusion';
+import { LruMap } from '@app/process';
 import type { DrawingCalls } from '../memory/arena';
 import type { CallTimes } from '../time/call-times';
+import { keptKinds } from '../time/call-times';
 import type { DrawingInProgress } from './drawing-in-progress';
 import type { EngineMessage } from '../engine-protocol';
 import type { EngineShares } from '../time/engine-shares';
@@ -40,7 +42,7 @@ const shareOf = (lane: number | undefined): number => (lane === undefined ? 1 : 
 /** The pieces of an engine's work: a call of the U-Net, and decoding a picture. Each reports how it went and never throws. */
 export class Pieces {
   /** Kinds of which a shared call failed, and none of its drawings alone so far, with the rows of that call. */
-  private readonly unexplained = new Map<string, number>();
+  private readonly unexplained = new LruMap<number>(keptKinds);
 
   constructor(private readonly host: PiecesHost) {}
 
@@ -175,7 +177,7 @@ export class Pieces {
       return;
     }
     for (const { candidate } of turn) candidate.isSuspect = true;
-    if (this.unexplained.has(kind)) halve();
+    if (this.unexplained.get(kind) !== undefined) halve();
     this.unexplained.set(kind, rows);
   }
 

@@ -48,6 +48,15 @@ describe(RowLimits.name, () => {
     expect(limits.halve('group', 2, 2)).toBe(false);
   });
 
+  it('forgets what it has learnt of the kind used longest ago, after a hundred others', () => {
+    const limits = limitsOf('cuda:0', Infinity);
+    const rowsOf = (kind: number) => limits.of(`${kind}`, drawing);
+    for (let kind = 0; kind < 100; kind++) limits.halve(`${kind}`, 32, 2);
+    expect(rowsOf(0)).toBe(16);
+    limits.halve('another', 32, 2);
+    expect([rowsOf(1), rowsOf(0), rowsOf(99)]).toEqual([32, 16, 16]);
+  });
+
   it('is tried again after many calls that went well', () => {
     const limits = limitsOf('cuda:0', Infinity);
     limits.halve('group', 32, 2);

@@ -1,8 +1,10 @@
 import type { Device } from '@app/diffusion';
 import { hasCallsInPowersOfTwo, powerOfTwoUpTo } from '@app/diffusion';
+import { LruMap } from '@app/process';
 import type { DrawingInProgress } from './drawing-in-progress';
 import { laneCount } from '../threads/lane-places';
 import { bytesPerRow, decodeBytes } from '../memory/picture-memory';
+import { keptKinds } from '../time/call-times';
 
 /**
  * The most rows of one call of the U-Net. On the CPU a row of a larger call takes as long as one of these. On a GPU it may take less:
@@ -28,7 +30,7 @@ export interface RowLimitFacts {
 /** How many rows one call of the U-Net may have, for each kind of picture: as many as memory allows, and what earlier calls have shown. */
 export class RowLimits {
   /** Rows of the kinds of which a larger call failed, and how many calls have gone well since. */
-  private readonly learnt = new Map<string, { rows: number; calls: number }>();
+  private readonly learnt = new LruMap<{ rows: number; calls: number }>(keptKinds);
 
   constructor(
     private readonly device: Device,

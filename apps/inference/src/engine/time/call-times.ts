@@ -1,3 +1,5 @@
+import { LruMap } from '@app/process';
+
 /** The weight of a new measurement in the moving average. */
 const weight = 0.25;
 /**
@@ -8,8 +10,11 @@ const weight = 0.25;
 const mostOfAverage = 2;
 /** Other calls of the kind after which a measurement is forgotten, so that one bad measurement does not stick. */
 const keptCalls = 300;
-/** Kinds (of model, size and prompt length) that are remembered; the one used longest ago is forgotten first. */
-const keptKinds = 100;
+/**
+ * Kinds (of model, size and prompt length) of which something is remembered: callers choose them, so there is no end of
+ * them, and far fewer are drawn at a time.
+ */
+export const keptKinds = 100;
 
 /** Calls of one kind with one number of rows. */
 interface Measured {
@@ -23,7 +28,7 @@ interface Measured {
  * What calls of the U-Net take, by their kind of picture and their rows, and what decoding takes, as measured of late.
  */
 export class CallTimes {
-  private readonly kinds = new Map<string, { calls: number; byRows: Map<number, Measured> }>();
+  private readonly kinds = new LruMap<{ calls: number; byRows: Map<number, Measured> }>(keptKinds);
   private readonly rowTimes = new MeanTimes();
   private readonly decodings = new MeanTimes();
 
@@ -62,7 +67,7 @@ export class CallTimes {
     if (isShared) return this.rowTimes.note(kind, ms / rows);
     const key = keyOf(kind, lane);
     const times = this.kinds.get(key) ?? { calls: 0, byRows: new Map<number, Measured>() };
-    keepLatest(this.kinds, key, times);
+    this.kinds.set(key, times);
     const before = times.byRows.get(rows);
     times.calls++;
     if (!before) times.byRows.set(rows, { at: times.calls });
@@ -102,11 +107,11 @@ export class CallTimes {
 
 /** What something takes at present, for each kind and in the mean of all. */
 class MeanTimes {
-  private readonly kinds = new Map<string, number>();
+  private readonly kinds = new LruMap<number>(keptKinds);
   private all: number | undefined;
 
   note(kind: string, ms: number): void {
-    keepLatest(this.kinds, kind, averaged(this.kinds.get(kind), ms));
+    this.kinds.set(kind, averaged(this.kinds.get(kind), ms));
     this.all = averaged(this.all, ms);
   }
 
@@ -118,13 +123,6 @@ class MeanTimes {
 
 /** Calls of a lane take other times than those of all threads. */
 const keyOf = (kind: string, lane: number | undefined): string => (lane === undefined ? kind : `${kind} in a lane`);
-
-/** Sets an entry, and forgets the one that was set longest ago if there are too many. */
-function keepLatest<T>(kinds: Map<string, T>, kind: string, value: T): void {
-  kinds.delete(kind);
-  kinds.set(kind, value);
-  if (kinds.size > keptKinds) kinds.delete(kinds.keys().next().value!);
-}
 
 function averaged(before: number | undefined, ms: number): number {
   return before === undefined ? ms : before + (Math.min(ms, mostOfAverage * before) - before) * weight;
