@@ -3,12 +3,9 @@ import js from '@eslint/js';
 import { createNodeResolver, importX } from 'eslint-plugin-import-x';
 import regexp from 'eslint-plugin-regexp';
 import tseslint from 'typescript-eslint';
-import { allowed, allowedInApi, apiFolders, libs } from './eslint.imports.mjs';
+import { apps, deep, insideApps } from './eslint.folders.mjs';
+import { allowed, libs } from './eslint.imports.mjs';
 
-const deep = {
-  group: ['@app/*/*', '!@app/diffusion/files', '!@app/domain/http', '**/libs/*'],
-  message: 'Import a library through one of its entries: @app/<name>.',
-};
 /** The half of `libs/domain` that describes requests and answers, which none but the api loads. */
 const httpOfDomain = ['libs/domain/src/http.ts', 'libs/domain/src/**/*.dto.ts', 'libs/domain/src/fields/field*.ts'];
 const ofRequests = '^\\.{1,2}/(?:.*\\.dto|http|(?:.*/)?fields/field[\\w-]*|fields[\\w-]*|field-rule)$';
@@ -107,39 +104,6 @@ const requests = [
     },
   },
 ];
-const ofApp = (app) => [
-  deep,
-  {
-    regex: `^(\\.\\./)+(?:apps/)?(?!${app}/)(api|inference|launcher|cli|web)/src`,
-    message: 'An app never imports another app.',
-  },
-];
-const apps = ['api', 'inference', 'launcher', 'cli'].map((app) => ({
-  files: [`apps/${app}/**/*.ts`],
-  rules: { 'no-restricted-imports': ['error', { patterns: ofApp(app) }] },
-}));
-const insideApi = Object.entries(allowedInApi).map(([folder, names]) => ({
-  files: [`apps/api/src/${folder}/**/*.ts`],
-  ignores: ['**/*.spec.ts'],
-  rules: {
-    'no-restricted-imports': [
-      'error',
-      {
-        patterns: [
-          ...ofApp('api'),
-          {
-            regex: `^(\\.\\./)+(${apiFolders.filter((name) => name !== folder && !names.includes(name)).join('|')})/`,
-            message: `apps/api/src/${folder} may import only: ${names.join(', ') || 'none of the other folders'}.`,
-          },
-          {
-            regex: '^(\\.\\./)+(api\\.module|create-api|main|serialize-document|thread-pool|write-document)$',
-            message: 'What puts everything together is imported by nothing.',
-          },
-        ],
-      },
-    ],
-  },
-}));
 /** Entities whose relations name each other. */
 const related = [
   ...['collections/collection', 'styles/style', 'image-tasks/image', 'image-tasks/image-task'],
@@ -244,7 +208,7 @@ export default tseslint.config(
   ...apps,
   page,
   pageClient,
-  ...insideApi,
+  ...insideApps,
   ...requests,
   ...cycles,
 );

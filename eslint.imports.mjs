@@ -64,6 +64,36 @@ export const allowedInApi = {
 export const apiFolders = foldersOf('apps/api/src');
 assertOneWay('apps/api/src', apiFolders, allowedInApi);
 
+/** Which folders of the worker a folder of it may import. */
+export const allowedInWorker = {
+  engine: [],
+  metrics: ['engine'],
+  pictures: ['engine'],
+  drawing: ['engine', 'metrics', 'pictures'],
+  health: ['drawing', 'engine', 'metrics'],
+  sweeper: ['drawing', 'engine'],
+};
+export const workerFolders = foldersOf('apps/inference/src');
+assertOneWay('apps/inference/src', workerFolders, allowedInWorker);
+
+/**
+ * Which folders of the engine's thread a folder of it may import. All import the files beside the folders that both
+ * threads have: the messages, errors and failures.
+ */
+export const allowedInEngine = {
+  device: [],
+  time: [],
+  threads: ['time'],
+  memory: ['threads'],
+  models: ['memory', 'threads'],
+  calls: ['memory', 'models', 'threads', 'time'],
+  admission: ['calls', 'memory', 'models', 'time'],
+  upscaling: ['calls', 'memory', 'models', 'time'],
+  loop: ['admission', 'calls', 'models', 'threads', 'time', 'upscaling'],
+};
+export const engineFolders = foldersOf('apps/inference/src/engine');
+assertOneWay('apps/inference/src/engine', engineFolders, allowedInEngine);
+
 function foldersOf(path) {
   const entries = readdirSync(join(import.meta.dirname, path), { withFileTypes: true });
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);

@@ -21,7 +21,7 @@ import { ProgressPublisher } from './drawing/progress-publisher';
 import { StopListener } from './drawing/stop-listener';
 import { Upscalers } from './drawing/upscalers';
 import { Engines } from './engine/engines';
-import { DrawingProcessor } from './drawing.processor';
+import { DrawingProcessor } from './drawing/drawing.processor';
 import { HealthServer } from './health/health-server';
 import { healthServer } from './health/health-server.provider';
 import { WorkerPresence } from './health/worker-presence';

@@ -1,6 +1,6 @@
 import type { BrokenModel } from '@app/domain';
+import { KnownFaults } from '@app/process';
 import { Injectable } from '@nestjs/common';
-import { KnownFaults } from '../engine/common/known-faults';
 
 /** An installed model in the state of its files. */
 type Installed = Pick<BrokenModel, 'name' | 'hash'>;

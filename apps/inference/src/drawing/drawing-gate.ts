@@ -1,6 +1,6 @@
+import { removeFrom } from '@app/process';
 import { Injectable } from '@nestjs/common';
 import { DrawingAbortedError } from '../engine/engine-errors';
-import { removeFrom } from '../engine/common/remove-from';
 
 interface Waiting {
   alone: boolean;

@@ -1,5 +1,5 @@
 import type { ImageTask } from '@app/domain';
-import { sizeOf } from '@app/domain';
+import { seedOf, sizeOf } from '@app/domain';
 import { ImageTaskLifeCycle } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import { crashPoint } from '@app/process';
@@ -7,7 +7,6 @@ import { Injectable } from '@nestjs/common';
 import { DrawingAbortedError } from '../engine/engine-errors';
 import type { DrawRequest } from '../engine/engine-protocol';
 import type { EngineLoan } from '../engine/engines';
-import { seedOf } from '../engine/common/seed';
 import { InferenceMetrics } from '../metrics/inference-metrics';
 import type { StoredPicture } from '../pictures/picture-store';
 import { PictureStore } from '../pictures/picture-store';

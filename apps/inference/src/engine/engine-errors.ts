@@ -33,6 +33,11 @@ export class EngineLostError extends EngineBrokenError {
   override readonly name = 'EngineLostError';
 }
 
+/** A file that is not an upscaler. */
+export class UpscalerError extends Error {
+  override readonly name = 'UpscalerError';
+}
+
 /** The failure that an engine's thread reported, as an error. */
 export function failureError({ failure, message, problem, stack }: Extract<EngineMessage, { type: 'failed' }>): Error {
   if (failure === 'aborted') return new DrawingAbortedError(message);

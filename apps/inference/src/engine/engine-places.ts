@@ -1,6 +1,6 @@
 import type { Device } from '@app/diffusion';
+import { removeFrom } from '@app/process';
 import { DrawingAbortedError } from './engine-errors';
-import { removeFrom } from './common/remove-from';
 
 /** An engine as far as the choice between several depends on it. */
 export interface PlacedEngine {

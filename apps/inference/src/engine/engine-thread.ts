@@ -1,8 +1,8 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import { onceEach } from '@app/process';
 import { chooseDevice, defaultMemoryBytes, DeviceUnavailableError } from './device/device';
 import { EngineLoop } from './loop/engine-loop';
 import type { EngineCommand, EngineMessage, EngineSettings } from './engine-protocol';
-import { onceEach } from './common/once-each';
 
 /** Entry of an engine thread: owns every session of one device and draws what it is told to, side by side. */
 async function main(port: NonNullable<typeof parentPort>, settings: EngineSettings): Promise<void> {

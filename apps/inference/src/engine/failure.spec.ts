@@ -1,7 +1,7 @@
 import { AbortError, ModelFolderError, NotFiniteError, RequestError, WeightsError } from '@app/diffusion';
+import { UpscalerError } from './engine-errors';
 import type { DrawnModel } from './engine-protocol';
 import { failureOf } from './failure';
-import { UpscalerError } from './upscaling/tiled-upscaler';
 
 const folder = '/srv/models/sd1.5';
 const model: DrawnModel = { key: 'sd1.5', name: 'sd1.5', folder, hash: 'a' };

@@ -9,8 +9,8 @@ import {
   SafetensorsError,
   WeightsError,
 } from '@app/diffusion';
+import { UpscalerError } from './engine-errors';
 import type { DrawnModel, Failure, UpscalerSource } from './engine-protocol';
-import { UpscalerError } from './upscaling/tiled-upscaler';
 
 /**
  * Classifies an error: if the model, the weights or the request cause it, a retry would fail too; for

@@ -1,14 +1,14 @@
 import { AbortError, OutOfMemoryError } from '@app/diffusion';
+import { removeFrom } from '@app/process';
 import type { DrawCommand } from '../calls/drawing-in-progress';
 import { DrawingInProgress, isAborted, pipelineRequest } from '../calls/drawing-in-progress';
 import type { EngineShares } from '../time/engine-shares';
-import { leastMemoryOf, needsOf } from '../memory/least-memory';
 import type { LoadedModel } from '../models/loaded-model';
 import type { DescriptionHost } from './model-descriptions';
+import { leastMemoryOf, needsOf } from './least-memory';
 import { ModelDescriptions, NotDescribedError } from './model-descriptions';
 import type { LoadingOptions } from '../models/model-loading';
 import type { ModelRegistry } from '../models/model-registry';
-import { removeFrom } from '../common/remove-from';
 import { notAhead } from '../calls/turn';
 import type { WorkClock } from '../time/work-clock';
 

@@ -1,9 +1,9 @@
 import type { RgbImage, StableDiffusionPipeline, TextToImageRequest, Trajectory } from '@app/diffusion';
 import { kindOf } from '@app/diffusion';
-import { isCanceled } from '../common/cancel';
+import { isCanceled } from '../threads/cancel';
 import type { DrawingProgress, DrawRequest, EngineCommand } from '../engine-protocol';
 import type { LoadedModel } from '../models/loaded-model';
-import { seedOf } from '../common/seed';
+import { seedOf } from './seed';
 import type { Candidate } from './turn';
 
 export type DrawCommand = Extract<EngineCommand, { type: 'draw' }> & {

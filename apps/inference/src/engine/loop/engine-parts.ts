@@ -1,11 +1,11 @@
 import { AbortError, SharedSessions } from '@app/diffusion';
+import { OneAtATime } from '@app/process';
 import type { AdmissionHost } from '../admission/admission';
 import { Admission } from '../admission/admission';
 import type { DrawCommand, DrawingInProgress } from '../calls/drawing-in-progress';
 import { PieceChoice } from '../calls/piece-choice';
 import { Pieces } from '../calls/pieces';
 import { RowLimits } from '../calls/row-limits';
-import { OneAtATime } from '../common/one-at-a-time';
 import type { EngineMessage } from '../engine-protocol';
 import type { LoadingOptions } from '../models/model-loading';
 import { ModelRegistry } from '../models/model-registry';

@@ -1,34 +1,17 @@
 import { stat } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import type { Device, GraphFile, ModelWidths, PictureTexts, SharedSessions } from '@app/diffusion';
-import {
-  executionProviders,
-  graphIdentity,
-  modelWidths,
-  readModelFolder,
-  rowsOfTexts,
-  StableDiffusionPipeline,
-} from '@app/diffusion';
-import type { DrawnModel, UpscalerSource } from '../engine-protocol';
+import { graphIdentity, modelWidths, readModelFolder, rowsOfTexts, StableDiffusionPipeline } from '@app/diffusion';
+import type { DrawnModel } from '../engine-protocol';
 import type { ModelPart, ModelSize } from '../memory/model-memory';
+import { memoryOfFiles, sessionBytes } from '../memory/session-memory';
 import { laneCount } from '../threads/lane-places';
 import type { Lanes } from '../threads/lanes';
 import { LoadedModel } from './loaded-model';
 import { isComplete, mergesIn, pruneMerged } from './merge-cache';
 import { mergedModel } from './merged-model';
-import type { ModelRegistry, ModelSpec } from './model-registry';
-import { tileBytes } from '../memory/picture-memory';
+import type { ModelSpec } from './model-registry';
 import type { SideThread } from '../threads/side-thread';
-import { TiledUpscaler } from '../upscaling/tiled-upscaler';
-
-/**
- * Estimated memory of loaded files: the weights, and the copies in another order that the runtime's kernels need. Whole bytes, as
- * `GET /v1/workers` promises.
- */
-const memoryOfFiles = (fileBytes: number): number => Math.ceil(1.5 * fileBytes);
-
-/** What the sessions of a model need besides. The bundled model, of 20 MB, takes 82 MB in all. */
-const sessionBytes = 50 * 2 ** 20;
 
 export interface LoadingOptions {
   device: Device;
@@ -139,27 +122,6 @@ function graphCache(cacheDir: string) {
     const isOwn = graph.startsWith(merges) && (await stat(graph)).nlink === 1;
     return isOwn ? join(dirname(graph), 'optimized') : join(cacheDir, 'graphs');
   };
-}
-
-/**
- * Loads an upscaler, and makes room for its calls, all of which have tiles of one size.
- * @throws UpscalerError with one sentence saying why the file cannot be used
- * @throws OutOfMemoryError if it needs more than there is
- */
-export async function loadUpscaler(
-  registry: ModelRegistry,
-  { key, file }: UpscalerSource,
-  { device, intraOpNumThreads, side }: LoadingOptions,
-): Promise<TiledUpscaler> {
-  // Without its arena the runtime frees the processor's memory between two operators: a fifth slower, with half the memory.
-  const options = { executionProviders: executionProviders(device), intraOpNumThreads, enableCpuMemArena: false };
-  const upscaler = await registry.get(key, async () => ({
-    bytes: memoryOfFiles((await stat(file)).size) + sessionBytes,
-    load: () => (side ? TiledUpscaler.over(() => side.openFile(file, options)) : TiledUpscaler.load(file, options)),
-  }));
-  // A GPU has an arena in any case.
-  if (device !== 'cpu') await registry.reserve(key, { upscaler: tileBytes(upscaler.tile, upscaler.scale) });
-  return upscaler;
 }
 
 /**

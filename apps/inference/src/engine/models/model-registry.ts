@@ -1,8 +1,8 @@
+import { OneAtATime } from '@app/process';
 import type { Arenas, CallBytes, DrawingCalls } from '../memory/arena';
 import type { ModelSize } from '../memory/model-memory';
 import { ModelMemory } from '../memory/model-memory';
 import type { ModelLoaded } from '../engine-protocol';
-import { OneAtATime } from '../common/one-at-a-time';
 import { Refusals } from './refusals';
 
 /** Anything with sessions to release. */

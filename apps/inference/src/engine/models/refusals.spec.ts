@@ -1,6 +1,6 @@
 import { ModelFolderError, OutOfMemoryError } from '@app/diffusion';
 import { Refusals } from './refusals';
-import { UpscalerError } from '../upscaling/tiled-upscaler';
+import { UpscalerError } from '../engine-errors';
 
 describe(Refusals.name, () => {
   it.each([new ModelFolderError('/models/a', 'is cut short'), new UpscalerError('it takes int64.')])(

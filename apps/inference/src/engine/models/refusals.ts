@@ -1,6 +1,6 @@
 import { ModelFolderError } from '@app/diffusion';
-import { KnownFaults } from '../common/known-faults';
-import { UpscalerError } from '../upscaling/tiled-upscaler';
+import { KnownFaults } from '@app/process';
+import { UpscalerError } from '../engine-errors';
 
 /**
  * Models and upscalers whose files could not be used, by their keys, which other files do not have. They are not loaded

@@ -1,9 +1,9 @@
 import { parentPort } from 'node:worker_threads';
 import { AbortError, copyOfTensor, ModelSession, SharedSessions, tensorFromCopy } from '@app/diffusion';
-import { isCanceled } from '../common/cancel';
+import { OneAtATime } from '@app/process';
+import { isCanceled } from './cancel';
 import type { SessionAnswer, SessionCommand } from './session-protocol';
 import { copyOfError } from './session-protocol';
-import { OneAtATime } from '../common/one-at-a-time';
 import { threadsNow } from '../time/work-clock';
 
 /** The sessions of this thread, by their numbers. */

@@ -1,14 +1,14 @@
 import { AbortError, OutOfMemoryError } from '@app/diffusion';
 import type { RgbImage } from '@app/diffusion';
+import type { OneAtATime } from '@app/process';
 import type { DrawingInProgress } from '../calls/drawing-in-progress';
 import type { EngineMessage, UpscalerSource } from '../engine-protocol';
 import type { EngineShares } from '../time/engine-shares';
 import { failureOf } from '../failure';
 import type { LoadingOptions } from '../models/model-loading';
-import { loadUpscaler } from '../models/model-loading';
 import type { ModelRegistry } from '../models/model-registry';
-import type { OneAtATime } from '../common/one-at-a-time';
 import type { WorkClocks } from '../time/work-clock';
+import { loadUpscaler } from './load-upscaler';
 
 /** A drawing whose pictures are decoded, and how many of them are enlarged. */
 interface Entry {

@@ -2,14 +2,10 @@ import { asOutOfMemory, isGraphFault, ModelFolderError, ModelSession, OutOfMemor
 import type { GraphSession } from '@app/diffusion';
 import type { InferenceSession } from 'onnxruntime-node';
 import { Tensor } from 'onnxruntime-node';
+import { UpscalerError } from '../engine-errors';
 import type { RgbPicture } from '../engine-protocol';
 import { planTiles } from './tile-plan';
 import type { TileSpan } from './tile-plan';
-
-/** A file that is not an upscaler. */
-export class UpscalerError extends Error {
-  override readonly name = 'UpscalerError';
-}
 
 /** Does what a tile takes: a call of the model, and what is computed before and after it. */
 type PerTile = (work: () => Promise<void>) => Promise<void>;

@@ -5,6 +5,7 @@ import type { ImageTask } from '@app/domain';
 import { QueueConsumer, SHUTDOWN_DEADLINE_MS } from '@app/foundation';
 import { ImageTaskLifeCycle, fatalCount, undrawableAfterMs } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
+import { OneAtATime } from '@app/process';
 import type { JobData } from '@app/queue';
 import { queueNames } from '@app/queue';
 import { Processor } from '@nestjs/bullmq';
@@ -12,15 +13,14 @@ import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/
 import { Inject } from '@nestjs/common';
 import type { Job } from 'bullmq';
 import { DelayedError, WaitingError } from 'bullmq';
-import { DrawingGate } from './drawing/drawing-gate';
-import { DrawingService } from './drawing/drawing.service';
-import { FailureService } from './drawing/failure.service';
-import { KnownWeights } from './drawing/known-weights';
-import { OwnerPlaces } from './drawing/owner-places';
-import { WorkerModels } from './drawing/worker-models';
-import type { EngineLoan } from './engine/engines';
-import { Engines } from './engine/engines';
-import { OneAtATime } from './engine/common/one-at-a-time';
+import { DrawingGate } from './drawing-gate';
+import { DrawingService } from './drawing.service';
+import { FailureService } from './failure.service';
+import { KnownWeights } from './known-weights';
+import { OwnerPlaces } from './owner-places';
+import { WorkerModels } from './worker-models';
+import type { EngineLoan } from '../engine/engines';
+import { Engines } from '../engine/engines';
 
 /** How long a ticket waits here for a place; then another worker gets it, which may have a free one. */
 const loanWaitMs = 250;

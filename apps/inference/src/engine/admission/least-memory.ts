@@ -1,8 +1,8 @@
-import type { CallBytes } from './arena';
 import type { DrawCommand } from '../calls/drawing-in-progress';
+import type { CallBytes } from '../memory/arena';
+import { bytesPerRow, decodeBytes, encodeBytes } from '../memory/picture-memory';
 import type { LoadedModel } from '../models/loaded-model';
 import type { DrawingModelSpec } from '../models/model-loading';
-import { bytesPerRow, decodeBytes, encodeBytes } from './picture-memory';
 
 /** What the memory of a model's calls depends on. */
 type CallNeeds = Parameters<typeof encodeBytes>[0] & Pick<DrawingModelSpec, 'rowsOfTexts'>;
