@@ -40,11 +40,12 @@ describe("the scale of a Fine-Tune's weights", () => {
   };
   const change = (values: Partial<Finetune>) =>
     bench.dataSource.manager.update(Finetune, { id: finetuneId }, values as never);
-  const drawnWith = async (id: string): Promise<number> => {
-    const { status, images } = await bench.terminated(id);
+  /** The scale in its picture, and how its record names the weights. */
+  const drawnWith = async (id: string): Promise<[scale: number, servedBy: string | null]> => {
+    const { status, servedBy, images } = await bench.terminated(id);
     expect(status).toBe('succeeded');
     const file = (await bytesOf(bench.storage, images[0].storageKey)).toString('latin1');
-    return Number(/"weights_scale":([\d.]+)/.exec(file)?.[1]);
+    return [Number(/"weights_scale":([\d.]+)/.exec(file)?.[1]), servedBy];
   };
 
   it('stays as it was when the task was accepted, unless the weights themselves were replaced', async () => {
@@ -59,8 +60,11 @@ describe("the scale of a Fine-Tune's weights", () => {
     );
     const worker = await createInference({ ...bench, threadFile });
     try {
-      const scales = await Promise.all([early, late, unknown.id, other].map(drawnWith));
-      expect(scales).toEqual([0.5, 1.5, 1.5, 1.5]);
+      const drawn = await Promise.all([early, late, unknown.id, other].map(drawnWith));
+      expect(drawn.map(([scale]) => scale)).toEqual([0.5, 1.5, 1.5, 1.5]);
+      const [first, ...rest] = drawn.map(([, servedBy]) => servedBy);
+      expect(new Set(rest)).toEqual(new Set([rest[0]]));
+      expect(first).not.toBe(rest[0]);
     } finally {
       await worker.close();
     }

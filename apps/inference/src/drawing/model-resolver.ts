@@ -3,7 +3,7 @@ import type { ImageTask } from '@app/domain';
 import { Finetune } from '@app/domain';
 import { CONFIG, IMAGE_STORAGE } from '@app/foundation';
 import type { InstalledModel } from '@app/model-store';
-import { findServing, ModelStore, shortHash, weightsName } from '@app/model-store';
+import { findServing, ModelStore } from '@app/model-store';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
@@ -13,6 +13,7 @@ import { Engines } from '../engine/engines';
 import { BrokenModels } from './broken-models';
 import { KnownWeights } from './known-weights';
 import { TaskRefusedError } from './task-refused-error';
+import { keyOf, servedByOf } from './weights-names';
 import { devicesThatDraw } from './worker-models';
 
 type ResolvedTask = Pick<ImageTask, 'model' | 'finetuneId' | 'weightsHash' | 'weightsScale'>;
@@ -20,7 +21,7 @@ type ResolvedTask = Pick<ImageTask, 'model' | 'finetuneId' | 'weightsHash' | 'we
 /** The weights of a task, and how its record names them. */
 export interface ResolvedModel {
   source: DrawnModel;
-  /** `<model>@<hash>`, followed by `+<hash>` of a Fine-Tune's weights. */
+  /** As `servedByOf`. */
   servedBy: string;
   /** Whether no CPU can draw it. */
   requiresCuda: boolean;
@@ -48,16 +49,11 @@ export class ModelResolver {
     const problem = hash === undefined ? unreadable : this.broken.problemOf({ name, hash }, able);
     if (hash === undefined || problem !== undefined)
       throw new TaskRefusedError(`The model ${name} cannot be drawn with: ${problem}`);
-    const base = { key: `${name}@${hash}`, name, folder, hash };
     const weights = task.finetuneId ? await this.weightsOf(task, task.finetuneId) : undefined;
-    const source = weights ? { ...base, key: `${base.key}+${keyOf(weights)}`, weights } : base;
+    const source = { key: keyOf({ name, hash, weights }), name, folder, hash, ...(weights && { weights }) };
     this.known.remember(task, source.key);
-    const servedBy = weightsName({ name, hash });
     const refusedOn = this.broken.refusedOn({ name, hash });
-    return {
-      ...{ source, requiresCuda, refusedOn },
-      servedBy: weights ? `${servedBy}+${shortHash(weights.hash)}` : servedBy,
-    };
+    return { source, requiresCuda, refusedOn, servedBy: servedByOf(source) };
   }
 
   /**
@@ -91,8 +87,4 @@ export class ModelResolver {
     const scale = accepted.weightsHash === weightsHash ? (accepted.weightsScale ?? weightsScale) : weightsScale;
     return { kind: weightsKind, file, hash: weightsHash, scale, token };
   }
-}
-
-function keyOf({ kind, hash, scale, token }: FinetuneWeights): string {
-  return `${kind}:${hash}*${scale}:${token}`;
 }

@@ -1,3 +1,4 @@
+import { keyOf } from '../drawing/weights-names';
 import { EngineStateReader } from '../engine/engine-state';
 import { reportOf } from './engine-report';
 
@@ -16,7 +17,7 @@ describe(reportOf.name, () => {
 
   it('names what is loaded, with the beginnings of its hashes', () => {
     load(`shapes@${hash}`, 100);
-    load(`sd1.5@${hash}+lora:${hash}*0.8:zwx`, 200);
+    load(keyOf({ name: 'sd1.5', hash, weights: { kind: 'lora', hash, scale: 1, token: 'zwx' } }), 200);
     load('upscaler x4@0123456789ab', 300);
     expect(report(0)).toEqual({
       ...idle,
@@ -29,6 +30,12 @@ describe(reportOf.name, () => {
     reader.note({ type: 'released', key: `shapes@${hash}` });
     expect(report(0).loaded.map(({ bytes }) => bytes)).toEqual([200, 300]);
     expect(reader.loadedKeys.has(`shapes@${hash}`)).toBe(false);
+  });
+
+  it('tells weights at two scales apart', () => {
+    for (const scale of [0.8, 0.9])
+      load(keyOf({ name: 'sd1.5', hash, weights: { kind: 'lora', hash, scale, token: 'zwx' } }), 200);
+    expect(new Set(report(0).loaded.map(({ name }) => name)).size).toBe(2);
   });
 
   it('has the batch and the time of the last step, as long as something is drawn', () => {

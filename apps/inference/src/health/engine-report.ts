@@ -11,7 +11,7 @@ export function reportOf({ loaded, ...state }: EngineState & { device: Device })
   return { ...state, loaded: loaded.map(({ key, bytes }) => ({ name: nameOf(key), bytes })) };
 }
 
-/** `<model>@<hash>`, and `+<kind>:<hash>` of a Fine-Tune's weights, whose key goes on. */
+/** `<model>@<hash>`, and `+<kind>:<hash>` of a Fine-Tune's weights, whose key (`keyOf`) goes on. */
 function nameOf(key: string): string {
   const [base, weights] = key.split('+');
   const [name, hash] = base.split('@');
