@@ -1,4 +1,4 @@
-import { AbortError, OutOfMemoryError } from '@app/diffusion';
+import { AbortError } from '@app/diffusion';
 import { removeFrom } from '@app/process';
 import type { DrawCommand } from '../calls/drawing-in-progress';
 import { DrawingInProgress, isAborted, pipelineRequest } from '../calls/drawing-in-progress';
@@ -9,6 +9,7 @@ import { leastMemoryOf, needsOf } from './least-memory';
 import { ModelDescriptions, NotDescribedError } from './model-descriptions';
 import type { LoadingOptions } from '../models/model-loading';
 import type { ModelRegistry } from '../models/model-registry';
+import { nextTry } from '../models/next-try';
 import { notAhead } from '../calls/turn';
 import type { WorkClock } from '../time/work-clock';
 
@@ -220,15 +221,11 @@ export class Admission {
     this.host.begun(drawing);
   }
 
-  /**
-   * What cannot begin for want of memory is tried again without idle models, and then with nothing beside it. Its own
-   * model counts as in use: each try but the last releases another one, so that there is an end.
-   */
+  /** Its own model counts as in use: each try but the last releases another one, so that there is an end. */
   private async isWorthAnotherTry(entry: Waiting, error: unknown): Promise<boolean> {
-    if (!(error instanceof OutOfMemoryError) || isAborted(entry.command)) return false;
-    if (await this.registry.releaseIdle()) return true;
-    if (this.host.isIdle()) return false;
-    entry.command = { ...entry.command, alone: true };
-    return true;
+    if (isAborted(entry.command)) return false;
+    const next = await nextTry(error, this.registry, () => !this.host.isIdle());
+    if (next === 'alone') entry.command = { ...entry.command, alone: true };
+    return next !== 'end';
   }
 }

@@ -9,6 +9,7 @@ import type { EngineMessage } from '../engine-protocol';
 import type { EngineShares } from '../time/engine-shares';
 import { laneCount } from '../threads/lane-places';
 import type { ModelRegistry } from '../models/model-registry';
+import { nextTry } from '../models/next-try';
 import { bytesPerRow, decodeBytes } from '../memory/picture-memory';
 import type { RowLimits } from './row-limits';
 import type { Turn } from './turn';
@@ -189,14 +190,15 @@ export class Pieces {
       if (this.isDrawn(drawing)) (hasMadeRoom || !drawing.command.alone ? drawAlone : end)(drawing, error);
   }
 
-  /** Ends a drawing, unless it ran out of memory and more can be had: from idle models, else by drawing it anew with nothing beside it. */
+  /** Ends a drawing, or draws it anew alone, unless it is tried again as it is. */
   private async endUnlessRoom(drawing: DrawingInProgress, error: unknown, lane?: number): Promise<void> {
     const { registry, drawings, isEnlarging, hasSecondThread, end, drawAlone } = this.host;
     if (!this.isDrawn(drawing)) return;
-    if (error instanceof OutOfMemoryError && (await registry.releaseIdle())) return;
     const mayBeBeside = lane !== undefined || (hasSecondThread && !drawing.command.alone);
-    const hasOthers = mayBeBeside || drawings().length > 1 || isEnlarging();
-    if (error instanceof OutOfMemoryError && hasOthers) drawAlone(drawing);
+    const next = await nextTry(error, registry, () => mayBeBeside || drawings().length > 1 || isEnlarging());
+    // It may have been given up while idle models were released.
+    if (next === 'again' || !this.isDrawn(drawing)) return;
+    if (next === 'alone') drawAlone(drawing);
     else end(drawing, error);
   }
 

@@ -1,4 +1,4 @@
-import { AbortError, OutOfMemoryError } from '@app/diffusion';
+import { AbortError } from '@app/diffusion';
 import type { RgbImage } from '@app/diffusion';
 import type { OneAtATime } from '@app/process';
 import type { DrawingInProgress } from '../calls/drawing-in-progress';
@@ -7,6 +7,7 @@ import type { EngineShares } from '../time/engine-shares';
 import { failureOf } from '../failure';
 import type { LoadingOptions } from '../models/model-loading';
 import type { ModelRegistry } from '../models/model-registry';
+import { nextTry } from '../models/next-try';
 import type { WorkClocks } from '../time/work-clock';
 import { loadUpscaler } from './load-upscaler';
 
@@ -102,10 +103,9 @@ export class Enlarging {
         await this.enlargeNext(entry);
         if (entry.enlarged === entry.pictures.length) this.done(entry);
       } catch (error) {
-        // Idle models make room, and the picture is tried again; then with nothing beside it.
-        if (error instanceof OutOfMemoryError && (await this.host.registry.releaseIdle())) continue;
-        if (error instanceof OutOfMemoryError && !entry.alone && this.hasOthers) entry.alone = true;
-        else this.fail(entry, error);
+        const next = await nextTry(error, this.host.registry, () => !entry.alone && this.hasOthers);
+        if (next === 'alone') entry.alone = true;
+        else if (next === 'end') this.fail(entry, error);
       }
   }
 
