@@ -7,6 +7,8 @@ export interface ByteSource {
   byte(position: number): number;
   /** A copy or view of the bytes from `begin` up to `end`. */
   bytes(begin: number, end: number): Buffer;
+  /** The UTF-8 text from `begin` up to `end`. */
+  text(begin: number, end: number): string;
 }
 
 /** The file became shorter after it was opened. */
@@ -14,12 +16,15 @@ export class FileEndError extends Error {
   override name = 'FileEndError';
 }
 
-const PAGE_BYTES = 64 * 1024;
+/** A page after a jump, which is mostly one over a weight to the next one's name, and the longest of pages that follow each other. */
+const PAGE_BYTES = { shortest: 4 * 1024, longest: 64 * 1024 };
 
 /** Reads an open file page by page, so that skipping a large weight costs nothing. */
 export class FileSource implements ByteSource {
-  private page: Buffer = Buffer.alloc(0);
+  private readonly page = Buffer.allocUnsafe(PAGE_BYTES.longest);
   private pageBegin = 0;
+  private pageEnd = 0;
+  private nextBytes = PAGE_BYTES.shortest;
 
   constructor(
     private readonly file: number,
@@ -27,21 +32,38 @@ export class FileSource implements ByteSource {
   ) {}
 
   byte(position: number): number {
-    const index = position - this.pageBegin;
-    if (index >= 0 && index < this.page.length) return this.page[index];
-    this.page = this.bytes(position, Math.min(position + PAGE_BYTES, this.size));
-    this.pageBegin = position;
-    return this.page[0];
+    if (!this.isInPage(position, position + 1)) this.turnTo(position);
+    return this.page[position - this.pageBegin];
   }
 
   bytes(begin: number, end: number): Buffer {
-    const inPage = begin >= this.pageBegin && end <= this.pageBegin + this.page.length;
-    if (inPage) return this.page.subarray(begin - this.pageBegin, end - this.pageBegin);
-    const bytes = Buffer.alloc(end - begin);
-    if (readSync(this.file, bytes, 0, bytes.length, begin) !== bytes.length) {
-      throw new FileEndError(`the file ends before byte ${end}`);
-    }
+    // Every byte of it is read, or it is not returned.
+    const bytes = Buffer.allocUnsafe(end - begin);
+    this.read(bytes, begin, end);
     return bytes;
+  }
+
+  text(begin: number, end: number): string {
+    if (!this.isInPage(begin, end)) return this.bytes(begin, end).toString('utf8');
+    return this.page.toString('utf8', begin - this.pageBegin, end - this.pageBegin);
+  }
+
+  private isInPage(begin: number, end: number): boolean {
+    return begin >= this.pageBegin && end <= this.pageEnd;
+  }
+
+  private turnTo(position: number): void {
+    const isNext = position === this.pageEnd;
+    this.nextBytes = isNext ? Math.min(2 * this.nextBytes, PAGE_BYTES.longest) : PAGE_BYTES.shortest;
+    const end = Math.min(position + this.nextBytes, this.size);
+    this.pageEnd = this.pageBegin = position;
+    this.read(this.page, position, end);
+    this.pageEnd = end;
+  }
+
+  private read(into: Buffer, begin: number, end: number): void {
+    if (readSync(this.file, into, 0, end - begin, begin) !== end - begin)
+      throw new FileEndError(`the file ends before byte ${end}`);
   }
 }
 
@@ -58,6 +80,10 @@ export class BufferSource implements ByteSource {
 
   bytes(begin: number, end: number): Buffer {
     return this.buffer.subarray(begin, end);
+  }
+
+  text(begin: number, end: number): string {
+    return this.buffer.toString('utf8', begin, end);
   }
 }
 
