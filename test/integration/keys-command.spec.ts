@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { newApiKey } from '@app/api-keys';
 import { ApiKey, ImageTask, parseApiKeyToken, sameSecret, WebhookDelivery } from '@app/domain';
+import { runKeys } from '../../apps/cli/src/keys-command';
 import type { TestDatabase } from '../support/database';
 import { createTestDatabase } from '../support/database';
 
@@ -16,15 +17,25 @@ interface Outcome {
   stderr: string;
 }
 
+/** Runs the program in a process of its own, as `npm run keys` does. */
+const inProcess = (env: NodeJS.ProcessEnv, ...args: string[]): Promise<Outcome> =>
+  new Promise((done) => {
+    execFile(process.execPath, [main, ...args], { env: { PATH: process.env.PATH, ...env } }, (error, stdout, stderr) =>
+      done({ code: error ? Number(error.code) : 0, stdout, stderr }),
+    );
+  });
+
 describe('npm run keys', () => {
   let database: TestDatabase;
-  const keys = (...args: string[]): Promise<Outcome> =>
-    new Promise((done) => {
-      const env = { PATH: process.env.PATH, DATABASE_URL: database.url };
-      execFile(process.execPath, [main, ...args], { env }, (error, stdout, stderr) =>
-        done({ code: error ? Number(error.code) : 0, stdout, stderr }),
-      );
+  const keys = async (...args: string[]): Promise<Outcome> => {
+    const [stdout, stderr]: string[][] = [[], []];
+    const code = await runKeys(args, {
+      env: { DATABASE_URL: database.url },
+      stdout: { write: (text) => stdout.push(text) },
+      stderr: { write: (text) => stderr.push(text) },
     });
+    return { code, stdout: stdout.join(''), stderr: stderr.join('') };
+  };
   const stored = (): Promise<ApiKey[]> => database.dataSource.getRepository(ApiKey).find();
   /** A key that the command under test did not make. */
   const camera = async (): Promise<{ id: string; token: string }> => {
@@ -41,7 +52,8 @@ describe('npm run keys', () => {
   afterEach(() => database.drop());
 
   it('makes a key whose token is shown but not stored', async () => {
-    const { stdout } = await keys('create', '--name', 'camera', '--scopes', 'read');
+    const env = { DATABASE_URL: database.url };
+    const { stdout } = await inProcess(env, 'create', '--name', 'camera', '--scopes', 'read');
     const [key] = await stored();
     const token = parseApiKeyToken(field(stdout, 'token'));
     expect(token).toBeDefined();
@@ -213,12 +225,7 @@ describe('npm run keys', () => {
 
   it('says that a data folder is not there, and makes none', async () => {
     const folder = join(await mkdtemp(join(tmpdir(), 'darkroom-keys-')), 'nowhere');
-    const env = { PATH: process.env.PATH, DATA_DIR: folder };
-    const outcome = await new Promise<Outcome>((done) => {
-      execFile(process.execPath, [main, 'list'], { env }, (error, stdout, stderr) =>
-        done({ code: error ? Number(error.code) : 0, stdout, stderr }),
-      );
-    });
+    const outcome = await inProcess({ DATA_DIR: folder }, 'list');
     expect(outcome).toMatchObject({ code: 1, stderr: expect.stringContaining(`no data folder ${folder}`) as string });
     expect(existsSync(folder)).toBe(false);
   });

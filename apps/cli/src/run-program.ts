@@ -5,17 +5,32 @@ import { CommanderError } from 'commander';
 /** A mistake of the user, or a state of the service, explained in one sentence. */
 export class CliError extends Error {}
 
-/** Runs a command-line program; sets the exit code: 0 for success, 1 for failure, 2 for a usage error. */
+/** What a program takes from its process. */
+export interface Surroundings {
+  env: Readonly<Record<string, string | undefined>>;
+  stdout: Output;
+  stderr: Output;
+}
+
+interface Output {
+  write(text: string): unknown;
+}
+
+/** Runs a program with the arguments of the process, and sets its exit code. */
 export async function runProgram(program: Command): Promise<void> {
+  process.exitCode = await exitCodeOf(program, process.argv.slice(2), process.stderr);
+}
+
+/** Runs a command-line program. @returns the exit code: 0 for success, 1 for failure, 2 for a usage error. */
+export async function exitCodeOf(program: Command, args: readonly string[], stderr: Output): Promise<number> {
   for (const command of [program, ...program.commands]) command.exitOverride();
   try {
-    await program.parseAsync();
+    await program.parseAsync(args, { from: 'user' });
+    return 0;
   } catch (error) {
-    if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
-    else {
-      process.exitCode = error instanceof ConfigError ? 2 : 1;
-      process.stderr.write(`${explain(error as Error & { code?: string })}\n`);
-    }
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    stderr.write(`${explain(error as Error & { code?: string })}\n`);
+    return error instanceof ConfigError ? 2 : 1;
   }
 }
 

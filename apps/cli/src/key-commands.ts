@@ -1,0 +1,181 @@
+import { changeKey, newApiKey, revokeKey, rotateKey, rotateWebhookSecret } from '@app/api-keys';
+import { loadConfig } from '@app/config';
+import { createDataSource } from '@app/database';
+import type { ApiKeyScope } from '@app/domain';
+import { ApiKey, keyFacts } from '@app/domain';
+import type { Repository } from 'typeorm';
+import { cancelWork } from './key-work';
+import { canceledText, formatTime, limitLines } from './key-texts';
+import { withDatabase } from './open-database';
+import type { Surroundings } from './run-program';
+import { CliError } from './run-program';
+import { textTable } from './text-table';
+
+/** Cancels the tasks of the key with this id. */
+type CancelWork = (keyId: string) => Promise<number>;
+
+/** Whether the command was asked for JSON, as every one of them may be. */
+interface Output {
+  json?: true;
+}
+
+/** Finds a key by its id or by the public part of its token, `dr_<prefix>_…`. */
+async function find(keys: Repository<ApiKey>, name: string): Promise<ApiKey> {
+  const key = await keys.findOneBy([{ id: name }, { prefix: name.replace(/^dr_/, '').split('_')[0] }]);
+  if (!key) throw new CliError(`There is no API key "${name}"; "npm run keys -- list" shows them all.`);
+  return key;
+}
+
+interface LimitOptions {
+  rate?: number | 'default';
+  queued?: number | 'default';
+  concurrent?: number | 'default';
+  storage?: number | 'default';
+  retention?: number | 'keep';
+}
+
+const stored = (value: number | string): number | null => (typeof value === 'number' ? value : null);
+
+/** What the commands of `keys` do. */
+export class KeyCommands {
+  constructor(private readonly surroundings: Surroundings) {}
+
+  readonly create = async (
+    options: { name: string; scopes: ApiKeyScope[]; sandbox: boolean } & Output,
+  ): Promise<void> => {
+    const { name, scopes, sandbox } = options;
+    const { apiKey, token } = newApiKey(name, scopes);
+    await this.withKeys((keys) => keys.save(Object.assign(apiKey, { sandbox })));
+    this.report(
+      options,
+      { id: apiKey.id, token, webhook_secret: apiKey.webhookSecret },
+      `id              ${apiKey.id}`,
+      `token           ${token}`,
+      `webhook secret  ${apiKey.webhookSecret}`,
+      '',
+      'The token is shown only now and cannot be recovered.',
+    );
+  };
+
+  readonly list = async ({ json }: Output): Promise<void> => {
+    const found = await this.withKeys((keys) => keys.find({ order: { createdAt: 'ASC', id: 'ASC' } }));
+    if (json) return this.print(JSON.stringify(found.map(keyFacts), undefined, 2));
+    if (found.length === 0)
+      return this.print('There are no API keys; "npm run keys -- create --name <name>" makes one.');
+    const rows = found.map((key) => [
+      key.id,
+      `dr_${key.prefix}`,
+      key.name,
+      key.scopes.join(','),
+      key.sandbox ? 'sandbox' : 'engine',
+      formatTime(key.createdAt),
+      formatTime(key.lastUsedAt),
+      formatTime(key.revokedAt),
+    ]);
+    const heads = ['ID', 'PREFIX', 'NAME', 'SCOPES', 'DRAWN BY', 'CREATED', 'LAST USED', 'REVOKED'];
+    this.print(...textTable([heads, ...rows]));
+  };
+
+  readonly show = async (name: string, output: Output): Promise<void> => {
+    const key = await this.withKeys((keys) => find(keys, name));
+    this.report(
+      output,
+      { ...keyFacts(key), webhook_secret: key.webhookSecret },
+      `id              ${key.id}`,
+      `prefix          dr_${key.prefix}`,
+      `name            ${key.name}`,
+      `scopes          ${key.scopes.join(', ')}`,
+      `drawn by        ${key.sandbox ? 'sandbox' : 'engine'}`,
+      ...limitLines(key),
+      `created         ${formatTime(key.createdAt)}`,
+      `last used       ${formatTime(key.lastUsedAt)}`,
+      `revoked         ${formatTime(key.revokedAt)}`,
+      `webhook secret  ${key.webhookSecret}`,
+    );
+  };
+
+  readonly limit = async (
+    name: string,
+    { rate, queued, concurrent, storage, retention, ...output }: LimitOptions & Output,
+  ): Promise<void> => {
+    const key = await this.withKeys(async (keys) => {
+      const { id } = await find(keys, name);
+      return changeKey(keys.manager, id, {
+        ...(rate !== undefined && { rateLimitPerMinute: stored(rate) }),
+        ...(queued !== undefined && { maxQueued: stored(queued) }),
+        ...(concurrent !== undefined && { maxConcurrent: stored(concurrent) }),
+        ...(storage !== undefined && { maxStorageMb: stored(storage) }),
+        ...(retention !== undefined && { retentionDays: stored(retention) }),
+      });
+    });
+    this.report(output, keyFacts(key), ...limitLines(key));
+  };
+
+  readonly rotate = async (name: string, { grace, ...output }: { grace: Date } & Output): Promise<void> => {
+    const { token } = await this.withKeys(async (keys) => rotateKey(keys.manager, (await find(keys, name)).id, grace));
+    this.report(
+      output,
+      { token, previous_token_expires_at: grace },
+      `token           ${token}`,
+      '',
+      'The token is shown only now and cannot be recovered.',
+      `The previous token is accepted until ${formatTime(grace)}.`,
+    );
+  };
+
+  readonly rotateSigning = async (name: string, { grace, ...output }: { grace: Date } & Output): Promise<void> => {
+    const key = await this.withKeys(async (keys) =>
+      rotateWebhookSecret(keys.manager, (await find(keys, name)).id, grace),
+    );
+    this.report(
+      output,
+      { webhook_secret: key.webhookSecret, previous_webhook_secret_expires_at: grace },
+      `webhook secret  ${key.webhookSecret}`,
+      '',
+      `The previous secret also signs until ${formatTime(grace)}.`,
+    );
+  };
+
+  readonly revoke = async (name: string, output: Output): Promise<void> => {
+    const { key, canceled } = await this.withKeys(async (keys, cancel) => {
+      const found = await find(keys, name);
+      await revokeKey(keys.manager, found.id);
+      return { key: found, canceled: await cancel(found.id) };
+    });
+    const said = key.revokedAt ? `was revoked already, ${formatTime(key.revokedAt)}` : 'is revoked';
+    this.report(
+      output,
+      { id: key.id, canceled },
+      `The key "${key.name}" ${said}.${canceled > 0 ? ` ${canceledText(canceled)}` : ''}`,
+    );
+  };
+
+  readonly stop = async (name: string, output: Output): Promise<void> => {
+    const canceled = await this.withKeys(async (keys, cancel) => cancel((await find(keys, name)).id));
+    this.report(output, { canceled }, canceledText(canceled));
+  };
+
+  /** Opens the table of keys for one command. */
+  private withKeys<T>(use: (keys: Repository<ApiKey>, cancel: CancelWork) => Promise<T>): Promise<T> {
+    const config = loadConfig(this.surroundings.env);
+    return withDatabase(config, async (databaseUrl) => {
+      const dataSource = await createDataSource(databaseUrl, { poolSize: 1 }).initialize();
+      try {
+        const cancel = (keyId: string) => cancelWork(config, databaseUrl, dataSource, keyId);
+        return await use(dataSource.getRepository(ApiKey), cancel);
+      } finally {
+        await dataSource.destroy();
+      }
+    });
+  }
+
+  /** Prints a result as JSON or as lines of text. */
+  private report({ json }: Output, result: object, ...lines: string[]): void {
+    if (json) this.print(JSON.stringify(result, undefined, 2));
+    else this.print(...lines);
+  }
+
+  private print(...lines: string[]): void {
+    this.surroundings.stdout.write(`${lines.join('\n')}\n`);
+  }
+}

@@ -1,0 +1,88 @@
+import type { ApiKeyScope } from '@app/domain';
+import { apiKeyScopes, graceEnd, keyBounds } from '@app/domain';
+import { Command, Option } from 'commander';
+import { KeyCommands } from './key-commands';
+import { readCount, readDays, readGrace, readName, readScopes } from './key-options';
+import type { Surroundings } from './run-program';
+import { exitCodeOf } from './run-program';
+
+/** Runs `keys create | list | show | revoke | stop | limit | rotate | rotate-webhook-secret` and returns the exit code. */
+export function runKeys(args: readonly string[], surroundings: Surroundings): Promise<number> {
+  const { stdout, stderr } = surroundings;
+  const program = new Command('keys')
+    .description('The API keys of the service, in its database: that of DATABASE_URL, or the one in DATA_DIR.')
+    .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) });
+  const commands = new KeyCommands(surroundings);
+  for (const define of [defineCreate, defineReaders, defineEnders, defineLimit, defineRotations])
+    define(program, commands);
+  for (const command of program.commands) command.option('--json', 'as JSON');
+  // An id may begin with a dash, which commander would read as an option.
+  for (const command of program.commands) if (command.name() !== 'create') command.allowUnknownOption();
+  return exitCodeOf(program, args, stderr);
+}
+
+function defineCreate(program: Command, commands: KeyCommands): void {
+  program
+    .command('create')
+    .description('make a key; prints its token once')
+    .requiredOption('--name <name>', 'what it is for', readName)
+    .option('--scopes <scopes>', `of ${apiKeyScopes.join(', ')}`, readScopes, ['read', 'write'] satisfies ApiKeyScope[])
+    .option(
+      '--sandbox',
+      'no engine draws for it: it gets marked pictures at once, failures and delays on request',
+      false,
+    )
+    .action(commands.create);
+}
+
+function defineReaders(program: Command, commands: KeyCommands): void {
+  program.command('list').description('all keys').action(commands.list);
+  program
+    .command('show')
+    .description('one key, with its webhook secret')
+    .argument('<id>', 'its id or prefix')
+    .action(commands.show);
+}
+
+function defineEnders(program: Command, commands: KeyCommands): void {
+  program
+    .command('revoke')
+    .description('revoke a key, close its connections and cancel its tasks')
+    .argument('<id>', 'its id or prefix')
+    .action(commands.revoke);
+  program
+    .command('stop')
+    .description('cancel all tasks of a key; the key stays valid')
+    .argument('<id>', 'its id or prefix')
+    .action(commands.stop);
+}
+
+function defineLimit(program: Command, commands: KeyCommands): void {
+  program
+    .command('limit')
+    .description('set the limits of a key; 0 means no limit, "default" the default of the service')
+    .argument('<id>', 'its id or prefix')
+    .option('--rate <count>', 'requests per minute', readCount)
+    .option('--queued <count>', 'Generations and Prompts that may wait', readCount)
+    .option('--concurrent <count>', 'those that may be drawn at once', readCount)
+    .option('--storage <MB>', 'megabytes of pictures and weights', readCount)
+    .option('--retention <days>', 'days after which what has finished is deleted, or "keep"', readDays)
+    .action(commands.limit);
+}
+
+function defineRotations(program: Command, { rotate, rotateSigning }: KeyCommands): void {
+  for (const [name, what, action] of [
+    ['rotate', 'give a key a new token', rotate],
+    ['rotate-webhook-secret', 'give a key a new webhook secret', rotateSigning],
+  ] as const)
+    program
+      .command(name)
+      .description(`${what}; the previous one stays valid for a while`)
+      .argument('<id>', 'its id or prefix')
+      .addOption(
+        new Option('--grace <hours>', 'how long the previous one stays valid')
+          .argParser(readGrace)
+          .default(graceEnd(), `${keyBounds.graceHours.default}`),
+      )
+      .action(action);
+}
