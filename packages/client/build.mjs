@@ -1,14 +1,12 @@
-import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 
 /**
- * Compiles the client twice: CommonJS to `dist/cjs`, ES modules to `dist/esm`, each with its types, which are checked
- * the first time. It compiles to another folder and moves the files, so that a program that runs during the build
- * reads no missing file, and a failed build leaves the last one.
+ * Compiles the client twice: CommonJS to `dist/cjs`, ES modules to `dist/esm`, each with its types, which are the same. It compiles to another folder
+ * and moves the files, so that a program that runs during the build reads no missing file, and a failed build leaves the last one.
  */
-const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
+const ts = createRequire(import.meta.url)('typescript');
 const dist = join(import.meta.dirname, 'dist');
 const cache = join(import.meta.dirname, '.cache');
 for (const folder of [dist, cache]) mkdirSync(folder, { recursive: true });
@@ -20,15 +18,37 @@ const filesOf = (folder) =>
     .filter((entry) => entry.isFile())
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)));
 
-function compile(kind, config) {
-  const args = [tsc, '-p', join(import.meta.dirname, config), '--outDir', join(fresh, kind)];
-  const { status } = spawnSync(process.execPath, args, { stdio: 'inherit' });
-  if (status !== 0) throw new Error(`The build of ${config} failed.`);
+/** Checks the sources, and compiles them to CommonJS. @returns their names, and the options of the compiler. */
+function compile() {
+  const host = { ...ts.sys, onUnRecoverableConfigFileDiagnostic: (diagnostic) => refuse([diagnostic]) };
+  const given = { outDir: join(fresh, 'cjs') };
+  const { fileNames, options, errors } = ts.getParsedCommandLineOfConfigFile(
+    join(import.meta.dirname, 'tsconfig.json'),
+    given,
+    host,
+  );
+  const program = ts.createProgram(fileNames, options);
+  const { diagnostics } = program.emit();
+  refuse([...errors, ...ts.getPreEmitDiagnostics(program), ...diagnostics]);
+  return { fileNames, options };
+}
+
+function refuse(diagnostics) {
+  if (diagnostics.length === 0) return;
+  throw new Error(ts.formatDiagnostics(diagnostics, ts.createCompilerHost({})));
+}
+
+/** Compiles one source that is checked already to an ES module. */
+function writeModule(file, options) {
+  const compilerOptions = { ...options, module: ts.ModuleKind.ESNext };
+  const { outputText } = ts.transpileModule(readFileSync(file, 'utf8'), { compilerOptions, fileName: file });
+  writeFileSync(join(fresh, 'esm', basename(file).replace(/ts$/, 'js')), outputText);
 }
 
 try {
-  compile('cjs', 'tsconfig.json');
-  compile('esm', 'tsconfig.esm.json');
+  const { fileNames, options } = compile();
+  cpSync(join(fresh, 'cjs'), join(fresh, 'esm'), { recursive: true });
+  for (const file of fileNames) writeModule(file, options);
   writeFileSync(join(fresh, 'esm', 'package.json'), `${JSON.stringify({ type: 'module' })}\n`);
   const names = filesOf(fresh);
   for (const name of names) {

@@ -116,7 +116,7 @@ describe('Generated clients', () => {
     await Promise.all([
       node(cli('openapi-typescript', 'bin/cli.js'), document, '-o', join(folder, 'openapi-typescript.ts')),
       node(
-        cli('@hey-api/openapi-ts', 'bin/run.js'),
+        cli('@hey-api/openapi-ts', 'dist/run.mjs'),
         ...['-i', document, '-o', join(folder, 'hey-api'), '-c', '@hey-api/client-fetch', '--no-log-file'],
       ),
       node(cli('orval', 'dist/bin/orval.js'), '--config', orval),
@@ -139,6 +139,11 @@ describe('Generated clients', () => {
     const response = await fetch(`${api.baseUrl}${new URL(image).pathname}`);
     expect((await sharp(Buffer.from(await response.arrayBuffer())).metadata()).width).toBe(512);
   };
+
+  it('of openapi-typescript has the types of packages/client; "npm run openapi" updates them', () => {
+    const types = readFileSync(join(folder, 'openapi-typescript.ts'), 'utf8');
+    expect(types === readFileSync(join(root, 'packages', 'client', 'src', 'schema.ts'), 'utf8')).toBe(true);
+  });
 
   it('compile, each with a program that uses it', async () => {
     const config = join(folder, 'tsconfig.json');

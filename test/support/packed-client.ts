@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { promisify } from 'node:util';
 
 const root = resolve(__dirname, '..', '..');
@@ -16,25 +16,29 @@ function npm(cwd: string, ...args: string[]): Promise<{ stdout: string }> {
 }
 
 /**
- * Packs the client as for a registry, and installs the tarball in an empty folder. What it depends on is packed from `node_modules`, so that no registry
- * is asked.
+ * Packs the client as for a registry, and installs the tarball in an empty folder. What it depends on is copied there from `node_modules` before, so that no
+ * registry is asked.
  * @returns the folder, and the files of the tarball.
  */
 export async function installPackedClient(): Promise<{ folder: string; files: string[] }> {
   const folder = mkdtempSync(join(tmpdir(), 'darkroom-client-'));
-  const tarballs = join(folder, 'tarballs');
-  mkdirSync(tarballs);
-  const pack = async (folders: string[], ...args: string[]) => {
-    const { stdout } = await npm(root, 'pack', ...folders, '--json', '--pack-destination', tarballs, ...args);
-    const packed = JSON.parse(stdout.slice(stdout.indexOf('['))) as { filename: string; files: { path: string }[] }[];
-    return packed.map(({ filename, files }) => ({ tarball: join(tarballs, filename), files }));
-  };
-  const [client] = await pack([clientFolder], '--foreground-scripts=false');
-  const needed = await pack(dependenciesOf(clientFolder), '--ignore-scripts');
+  const { stdout } = await npm(
+    clientFolder,
+    'pack',
+    '--json',
+    '--foreground-scripts=false',
+    '--pack-destination',
+    folder,
+  );
+  const [{ filename, files }] = JSON.parse(stdout.slice(stdout.indexOf('['))) as {
+    filename: string;
+    files: { path: string }[];
+  }[];
+  for (const needed of dependenciesOf(clientFolder))
+    cpSync(needed, join(folder, relative(root, needed)), { recursive: true });
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true }));
-  const all = [client, ...needed].map(({ tarball }) => tarball);
-  await npm(folder, 'install', '--offline', '--no-audit', '--no-fund', ...all);
-  return { folder, files: client.files.map(({ path }) => path) };
+  await npm(folder, 'install', '--offline', '--no-audit', '--no-fund', join(folder, filename));
+  return { folder, files: files.map(({ path }) => path) };
 }
 
 /** The folders of all packages that one needs, directly or not. */
