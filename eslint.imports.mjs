@@ -77,14 +77,14 @@ export const workerFolders = foldersOf('apps/inference/src');
 assertOneWay('apps/inference/src', workerFolders, allowedInWorker);
 
 /**
- * Which folders of the engine's thread a folder of it may import. All import the files beside the folders that both
- * threads have: the messages, errors and failures.
+ * Which folders of the engine's thread a folder of it may import. All import the files beside the folders that say
+ * what lanes, messages, errors and failures are.
  */
 export const allowedInEngine = {
   device: [],
   time: [],
   threads: ['time'],
-  memory: ['threads'],
+  memory: [],
   models: ['memory', 'threads'],
   calls: ['memory', 'models', 'threads', 'time'],
   admission: ['calls', 'memory', 'models', 'time'],

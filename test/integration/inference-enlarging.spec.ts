@@ -53,7 +53,7 @@ describe(Enlarging.name, () => {
         shares,
         thread,
         clocks: { others: clock },
-        waiting: () => drawing,
+        withWork: () => drawing,
         isDrawing: () => drawing.length > 0,
         report,
         left: (owner) => void (enlarging.has(owner) || shares.leave(owner)),

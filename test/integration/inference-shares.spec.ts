@@ -64,7 +64,7 @@ describe('what is charged for', () => {
     const settle = async (): Promise<void> => {
       while (admission.size > 0) {
         await admission.admit();
-        await admission.settled();
+        await admission.nextReady();
       }
     };
     return { admission, ended, settle };

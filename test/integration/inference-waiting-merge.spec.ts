@@ -77,12 +77,12 @@ describe(Admission.name, () => {
     };
     for (const command of commands) admission.add(command);
     await admission.admit();
-    await admission.settled();
+    await admission.nextReady();
     admission.endAborted();
     await admission.admit();
     expect([failed, begun]).toEqual([[2], []]);
     cancel(commands[0]);
-    await admission.settled();
+    await admission.nextReady();
     admission.endAborted();
     expect(failed).toEqual([2, 1]);
   });
@@ -98,7 +98,7 @@ describe(Admission.name, () => {
     while (admission.size > 0) {
       await admission.admit();
       admission.endAborted();
-      await admission.settled();
+      await admission.nextReady();
     }
     expect([failed, begun]).toEqual([[1], [2, 3]]);
     expect([layersOf.get(1), layersOf.get(3)]).toEqual([1, undefined]);
@@ -109,11 +109,11 @@ describe(Admission.name, () => {
   it('merges anew what was deleted to make room, without holding up what is loaded', async () => {
     admission.add(commandOf(1));
     await admission.admit();
-    await admission.settled();
+    await admission.nextReady();
     rmSync(mergesIn(cacheDir), { recursive: true });
     await admission.admit();
     expect([admission.size, begun]).toEqual([1, []]);
-    await admission.settled();
+    await admission.nextReady();
     await admission.admit();
     expect([admission.size, failed, begun]).toEqual([0, [], [1]]);
   });

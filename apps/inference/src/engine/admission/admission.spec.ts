@@ -194,7 +194,7 @@ describe(Admission.name, () => {
     await load('loaded');
     await admission.admit();
     expect([drawnIds(), failures]).toEqual([[1, 2], []]);
-    await admission.settled();
+    await admission.nextReady();
     await admission.admit();
     expect(failures).toEqual([expect.stringMatching(/^0: /)]);
     expect(busy).toEqual([0]);
@@ -206,7 +206,7 @@ describe(Admission.name, () => {
     add(2, 'a');
     await admission.admit();
     expect(drawnIds()).toEqual([2]);
-    await admission.settled();
+    await admission.nextReady();
     await admission.admit();
     expect(failures).toEqual([expect.stringMatching(/^1: .*no folder of unknown/)]);
   });

@@ -10,7 +10,7 @@ import { ModelDescriptions, NotDescribedError } from './model-descriptions';
 import type { LoadingOptions } from '../models/model-loading';
 import type { ModelRegistry } from '../models/model-registry';
 import { nextTry } from '../models/next-try';
-import { notAhead } from '../calls/turn';
+import { notAhead } from '../calls/next-call';
 import type { WorkClock } from '../time/work-clock';
 
 /** How often commands that wait for a merge are asked whether they are canceled. */
@@ -50,7 +50,7 @@ export interface AdmissionHost extends DescriptionHost {
 export class Admission {
   private readonly waiting: Waiting[] = [];
   private beginning: string | undefined;
-  /** The command that is tried now, which another turn of the engine leaves alone. */
+  /** The command that is tried now, which another round of the engine leaves alone. */
   private trying: Waiting | undefined;
   private onAdded = (): void => undefined;
   private readonly descriptions: ModelDescriptions;
@@ -114,7 +114,7 @@ export class Admission {
   }
 
   /** Resolves when another command may be ready to begin, or one is given up. */
-  async settled(): Promise<void> {
+  async nextReady(): Promise<void> {
     if (this.waiting.length === 0) return;
     const pending = this.waiting.map(({ command }) => this.descriptions.known(command));
     if (this.waiting.some((entry) => this.isKnown(entry)) || pending.includes(undefined)) return;
@@ -160,7 +160,7 @@ export class Admission {
   }
 
   private isKnown({ command }: Waiting): boolean {
-    return this.registry.has(command.model.key) || (this.descriptions.known(command)?.isSettled ?? false);
+    return this.registry.has(command.model.key) || (this.descriptions.known(command)?.isOver ?? false);
   }
 
   /** @returns whether it has begun or failed, or may be tried again when its model is known; false: it has no room now */

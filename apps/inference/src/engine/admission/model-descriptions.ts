@@ -20,7 +20,7 @@ export interface DescriptionHost {
 interface Description {
   spec: Promise<DrawingModelSpec>;
   /** Whether `spec` is known, or known to have failed. */
-  isSettled: boolean;
+  isOver: boolean;
 }
 
 /** What a model takes is not known, or not any more. */
@@ -55,9 +55,9 @@ export class ModelDescriptions {
     if (known) return known.spec;
     const describe = () => this.describe(command);
     const spec = command.model.weights ? this.merging.run(command.owner, describe) : describe();
-    const description = { spec, isSettled: false };
-    const settled = () => void (description.isSettled = true);
-    spec.then(settled, settled);
+    const description = { spec, isOver: false };
+    const over = () => void (description.isOver = true);
+    spec.then(over, over);
     this.descriptions.set(nameOf(command), description);
     return spec;
   }
@@ -69,7 +69,7 @@ export class ModelDescriptions {
    */
   async kept(command: DrawCommand): Promise<DrawingModelSpec> {
     const known = this.known(command);
-    if (!known?.isSettled) throw new NotDescribedError('The model is not described.');
+    if (!known?.isOver) throw new NotDescribedError('The model is not described.');
     const spec = await known.spec;
     if (await spec.isKept()) return spec;
     this.descriptions.delete(nameOf(command));

@@ -4,7 +4,7 @@ import { isCanceled } from '../threads/cancel';
 import type { DrawingProgress, DrawRequest, EngineCommand } from '../engine-protocol';
 import type { LoadedModel } from '../models/loaded-model';
 import { seedOf } from './seed';
-import type { Candidate } from './turn';
+import type { Candidate } from './next-call';
 
 export type DrawCommand = Extract<EngineCommand, { type: 'draw' }> & {
   /** Whether no other may be drawn beside it: beside others it ran out of memory. */

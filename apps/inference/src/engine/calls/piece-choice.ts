@@ -1,10 +1,11 @@
 import type { CallTimes } from '../time/call-times';
 import type { DrawingInProgress } from './drawing-in-progress';
 import type { EngineShares } from '../time/engine-shares';
-import { laneCount } from '../threads/lane-places';
+import type { Lane } from '../lane';
+import { laneCount } from '../lane';
 import type { Pieces } from './pieces';
 import type { RowLimits } from './row-limits';
-import { chooseTurn, inOrder, notAhead } from './turn';
+import { chooseCall, inOrder, notAhead } from './next-call';
 
 /** What the choice depends on. */
 export interface PieceChoiceHost {
@@ -23,53 +24,51 @@ export class PieceChoice {
   constructor(private readonly host: PieceChoiceHost) {}
 
   /** Drawings that have something to draw that nobody is at. */
-  waiting(): DrawingInProgress[] {
+  withWork(): DrawingInProgress[] {
     return this.host.drawings().filter((drawing) => drawing.pictures.length > 0 || drawing.toDecode);
   }
 
-  /**
-   * A call of the U-Net with the pictures whose turn it is, or decoding one; only of owners who are not ahead.
-   * @param lane by which; without one, by all threads
-   */
-  next(lane?: number): Piece | undefined {
-    const inTurn = this.inTurn(this.waiting());
+  /** A call of the U-Net with the pictures that go next, or decoding one; only of owners who are not ahead. */
+  next(lane?: Lane): Piece | undefined {
+    const inTurn = this.inTurn(this.withWork());
     return this.decodingOf(inTurn[0], lane) ?? this.stepOf(inTurn, lane);
   }
 
   /** A call of the U-Net, where pictures are decoded beside it. */
   step(): Piece | undefined {
-    return this.stepOf(this.inTurn(this.waiting().filter(({ pictures }) => pictures.length > 0)));
+    return this.stepOf(this.inTurn(this.withWork().filter(({ pictures }) => pictures.length > 0)));
   }
 
   /** Decoding a picture, where calls of the U-Net are made beside it. */
   decoding(): Piece | undefined {
-    const [first] = this.inTurn(this.waiting().filter(({ toDecode }) => toDecode));
+    const [first] = this.inTurn(this.withWork().filter(({ toDecode }) => toDecode));
     return this.decodingOf(first);
   }
 
-  private decodingOf(drawing: DrawingInProgress | undefined, lane?: number): Piece | undefined {
+  private decodingOf(drawing: DrawingInProgress | undefined, lane?: Lane): Piece | undefined {
     const picture = drawing?.toDecode;
     return drawing && picture && (() => this.host.pieces.decode(drawing, picture, lane));
   }
 
-  private inTurn(waiting: readonly DrawingInProgress[]): DrawingInProgress[] {
+  /** Those of owners whose turn it is, the first to go first. */
+  private inTurn(drawings: readonly DrawingInProgress[]): DrawingInProgress[] {
     const { callTimes, shares } = this.host;
-    return inOrder(notAhead(waiting, shares, callTimes), callTimes);
+    return inOrder(notAhead(drawings, shares, callTimes), callTimes);
   }
 
-  private stepOf(inTurn: readonly DrawingInProgress[], lane?: number): Piece | undefined {
+  private stepOf(inTurn: readonly DrawingInProgress[], lane?: Lane): Piece | undefined {
     const { callTimes, pieces } = this.host;
     const denoising = inTurn.filter(({ pictures }) => pictures.length > 0);
-    const turn = chooseTurn(denoising, {
+    const parts = chooseCall(denoising, {
       decodeRows: (kind) => callTimes.decodeRows(kind),
       maxRows: (group) => this.maxRows(group, lane),
       isSharingSooner: (kind, rows) => callTimes.isSharingSooner(kind, rows, lane),
     });
-    return turn.length > 0 ? () => pieces.step(turn, lane) : undefined;
+    return parts.length > 0 ? () => pieces.step(parts, lane) : undefined;
   }
 
   /** Each lane has its part of the pictures. */
-  private maxRows(group: string, lane: number | undefined): number {
+  private maxRows(group: string, lane: Lane | undefined): number {
     const drawings = this.host.drawings();
     const rowsIn = (drawing: DrawingInProgress) =>
       drawing.undecoded.reduce((sum, each) => sum + (drawing.groupOf(each) === group ? each.rows : 0), 0);

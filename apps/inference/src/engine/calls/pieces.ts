@@ -7,16 +7,17 @@ import { keptKinds } from '../time/call-times';
 import type { DrawingInProgress } from './drawing-in-progress';
 import type { EngineMessage } from '../engine-protocol';
 import type { EngineShares } from '../time/engine-shares';
-import { laneCount } from '../threads/lane-places';
+import type { Lane } from '../lane';
+import { laneCount } from '../lane';
 import type { ModelRegistry } from '../models/model-registry';
 import { nextTry } from '../models/next-try';
 import { bytesPerRow, decodeBytes } from '../memory/picture-memory';
 import type { RowLimits } from './row-limits';
-import type { Turn } from './turn';
-import { passedOverAfter } from './turn';
+import type { CallPart } from './next-call';
+import { passedOverAfter } from './next-call';
 import type { DeviceTime, WorkClocks } from '../time/work-clock';
 
-type DrawingTurn = Turn<DrawingInProgress>;
+type Part = CallPart<DrawingInProgress>;
 
 /** What the pieces of work have to know of the engine, and what they tell it. */
 export interface PiecesHost {
@@ -38,7 +39,7 @@ export interface PiecesHost {
 }
 
 /** The part of the engine that a piece of work has. */
-const shareOf = (lane: number | undefined): number => (lane === undefined ? 1 : 1 / laneCount);
+const shareOf = (lane: Lane | undefined): number => (lane === undefined ? 1 : 1 / laneCount);
 
 /** The pieces of an engine's work: a call of the U-Net, and decoding a picture. Each reports how it went and never throws. */
 export class Pieces {
@@ -49,11 +50,10 @@ export class Pieces {
 
   /**
    * Makes one call for these pictures, except those that are given up before it begins.
-   * @param lane by which; without one, by all threads
    */
-  async step(asked: readonly DrawingTurn[], lane?: number): Promise<void> {
+  async step(asked: readonly Part[], lane?: Lane): Promise<void> {
     const { callTimes, shares, clocks, report } = this.host;
-    let turn = asked;
+    let parts = asked;
     let time: DeviceTime | undefined;
     let engineMs = 0;
     // Each owner has its rows' part of a call, also of one that fails.
@@ -61,39 +61,39 @@ export class Pieces {
       time = took;
       engineMs = took.ms * shareOf(lane);
       if (lane === undefined) shares.noteBlocked(took.blockedMs);
-      for (const { candidate, pictures } of turn)
-        shares.charge(candidate.owner, (engineMs * rowsOf(pictures)) / rowsOfTurn(turn));
+      for (const { candidate, pictures } of parts)
+        shares.charge(candidate.owner, (engineMs * rowsOf(pictures)) / rowsOfParts(parts));
     };
     try {
       await this.underWay(asked, async () => {
-        await this.reserve(asked[0].candidate, rowsOfTurn(asked), lane);
-        turn = asked.filter(({ candidate }) => this.isDrawn(candidate));
-        if (turn.length === 0) return;
-        const call = () => rendererOf(turn[0].candidate, lane).step(trajectoriesOf(turn));
+        await this.reserve(asked[0].candidate, rowsOfParts(asked), lane);
+        parts = asked.filter(({ candidate }) => this.isDrawn(candidate));
+        if (parts.length === 0) return;
+        const call = () => rendererOf(parts[0].candidate, lane).step(trajectoriesOf(parts));
         await clocks.unet.during(call, charge);
       });
     } catch (error) {
-      return this.stepFailed(turn, rowsOfTurn(turn), asOutOfMemory(error), lane);
+      return this.stepFailed(parts, rowsOfParts(parts), asOutOfMemory(error), lane);
     }
     if (!time) return;
-    const [rows, { kind }] = [rowsOfTurn(turn), turn[0].candidate];
+    const [rows, { kind }] = [rowsOfParts(parts), parts[0].candidate];
     const { isShared } = time;
     callTimes.note(kind, rows, engineMs, { isShared, lane });
     this.host.rowLimits.noteCall(kind);
     // Alone each may go well where all together do not.
-    if (turn.length > 1 && rows >= (this.unexplained.get(kind) ?? Infinity)) this.unexplained.delete(kind);
-    for (const { candidate, pictures } of turn) {
+    if (parts.length > 1 && rows >= (this.unexplained.get(kind) ?? Infinity)) this.unexplained.delete(kind);
+    for (const { candidate, pictures } of parts) {
       candidate.computeMs += (engineMs * rowsOf(pictures)) / rows;
       candidate.isSuspect = false;
     }
-    this.notePassedOver(turn.map(({ candidate }) => candidate));
-    const pictures = trajectoriesOf(turn).length;
-    report({ type: 'stepped', drawings: turn.length, pictures, rows, stepMs: time.passedMs, engineMs });
-    this.tell(turn.map(({ candidate }) => candidate).filter((drawing) => this.isDrawn(drawing)));
+    this.notePassedOver(parts.map(({ candidate }) => candidate));
+    const pictures = trajectoriesOf(parts).length;
+    report({ type: 'stepped', drawings: parts.length, pictures, rows, stepMs: time.passedMs, engineMs });
+    this.tell(parts.map(({ candidate }) => candidate).filter((drawing) => this.isDrawn(drawing)));
   }
 
-  /** Decodes a picture, and hands on those that are ready. @param lane by which; without one, by all threads */
-  async decode(drawing: DrawingInProgress, trajectory: Trajectory, lane?: number): Promise<void> {
+  /** Decodes a picture, and hands on those that are ready. */
+  async decode(drawing: DrawingInProgress, trajectory: Trajectory, lane?: Lane): Promise<void> {
     const { callTimes, shares, clocks, report, decoded } = this.host;
     const { id, upscaler, cancel } = drawing.command;
     drawing.underWay.add(trajectory);
@@ -136,18 +136,18 @@ export class Pieces {
   }
 
   /** Makes room for a call of so many rows, and for decoding a picture. */
-  private reserve(drawing: DrawingInProgress, rows: number, lane?: number): Promise<void> {
+  private reserve(drawing: DrawingInProgress, rows: number, lane?: Lane): Promise<void> {
     return this.host.registry.reserve(drawing.command.model.key, callsOf(drawing, rows), lane);
   }
 
   /** Nobody else moves these pictures on meanwhile. */
-  private async underWay(turn: readonly DrawingTurn[], work: () => Promise<void>): Promise<void> {
-    for (const { candidate, pictures } of turn)
+  private async underWay(parts: readonly Part[], work: () => Promise<void>): Promise<void> {
+    for (const { candidate, pictures } of parts)
       for (const { trajectory } of pictures) candidate.underWay.add(trajectory);
     try {
       await work();
     } finally {
-      for (const { candidate, pictures } of turn)
+      for (const { candidate, pictures } of parts)
         for (const { trajectory } of pictures) candidate.underWay.delete(trajectory);
     }
   }
@@ -163,35 +163,35 @@ export class Pieces {
    * what the graph does not take, and later calls have half of the rows. What failed in the middle of a scheduler's step cannot be
    * tried again.
    */
-  private async stepFailed(turn: readonly DrawingTurn[], rows: number, error: unknown, lane?: number): Promise<void> {
+  private async stepFailed(parts: readonly Part[], rows: number, error: unknown, lane?: Lane): Promise<void> {
     // A model that nobody draws with may be released, and then its calls fail. That tells nothing of their rows.
-    if (!turn.some(({ candidate }) => this.isDrawn(candidate))) return;
-    const [{ candidate: first, pictures }] = turn;
+    if (!parts.some(({ candidate }) => this.isDrawn(candidate))) return;
+    const [{ candidate: first, pictures }] = parts;
     const { kind } = first;
     const [{ rows: rowsOfPicture }] = pictures;
-    if (turn.some(({ candidate }) => isSpoilt(candidate))) return this.beginAnew(turn, error);
+    if (parts.some(({ candidate }) => isSpoilt(candidate))) return this.beginAnew(parts, error);
     const halve = (): boolean => this.host.rowLimits.halve(kind, rows, rowsOfPicture);
     if (error instanceof OutOfMemoryError && halve()) return;
-    if (turn.length === 1) {
+    if (parts.length === 1) {
       this.unexplained.delete(kind);
       if (error instanceof NotFiniteError || !halve()) await this.endUnlessRoom(first, error, lane);
       return;
     }
-    for (const { candidate } of turn) candidate.isSuspect = true;
+    for (const { candidate } of parts) candidate.isSuspect = true;
     if (this.unexplained.get(kind) !== undefined) halve();
     this.unexplained.set(kind, rows);
   }
 
   /** Draws anew what a failed step has spoilt, with nothing beside it; the others go on. */
-  private async beginAnew(turn: readonly DrawingTurn[], error: unknown): Promise<void> {
+  private async beginAnew(parts: readonly Part[], error: unknown): Promise<void> {
     const { registry, end, drawAlone } = this.host;
     const hasMadeRoom = await registry.releaseIdle();
-    for (const drawing of turn.map(({ candidate }) => candidate).filter(isSpoilt))
+    for (const drawing of parts.map(({ candidate }) => candidate).filter(isSpoilt))
       if (this.isDrawn(drawing)) (hasMadeRoom || !drawing.command.alone ? drawAlone : end)(drawing, error);
   }
 
   /** Ends a drawing, or draws it anew alone, unless it is tried again as it is. */
-  private async endUnlessRoom(drawing: DrawingInProgress, error: unknown, lane?: number): Promise<void> {
+  private async endUnlessRoom(drawing: DrawingInProgress, error: unknown, lane?: Lane): Promise<void> {
     const { registry, drawings, isEnlarging, hasSecondThread, end, drawAlone } = this.host;
     if (!this.isDrawn(drawing)) return;
     const mayBeBeside = lane !== undefined || (hasSecondThread && !drawing.command.alone);
@@ -202,7 +202,7 @@ export class Pieces {
     else end(drawing, error);
   }
 
-  /** Tells how far these are, with at most one preview a turn: of the drawing that has waited longest for one. */
+  /** Tells how far these are, with at most one preview a call: of the drawing that has waited longest for one. */
   private tell(drawings: readonly DrawingInProgress[]): void {
     const { report, end } = this.host;
     const now = performance.now();
@@ -219,13 +219,12 @@ export class Pieces {
   }
 }
 
-const rowsOf = (pictures: DrawingTurn['pictures']): number => pictures.reduce((sum, { rows }) => sum + rows, 0);
+const rowsOf = (pictures: Part['pictures']): number => pictures.reduce((sum, { rows }) => sum + rows, 0);
 
-const rowsOfTurn = (turn: readonly DrawingTurn[]): number =>
-  turn.reduce((sum, { pictures }) => sum + rowsOf(pictures), 0);
+const rowsOfParts = (parts: readonly Part[]): number => parts.reduce((sum, { pictures }) => sum + rowsOf(pictures), 0);
 
-const trajectoriesOf = (turn: readonly DrawingTurn[]): Trajectory[] =>
-  turn.flatMap(({ pictures }) => pictures.map(({ trajectory }) => trajectory));
+const trajectoriesOf = (parts: readonly Part[]): Trajectory[] =>
+  parts.flatMap(({ pictures }) => pictures.map(({ trajectory }) => trajectory));
 
 const isSpoilt = ({ trajectories }: DrawingInProgress): boolean => trajectories.some((each) => each.isSpoilt);
 
@@ -237,9 +236,6 @@ function callsOf({ pipeline, command: { request } }: DrawingInProgress, rows: nu
   };
 }
 
-function rendererOf(
-  { pipeline, model }: DrawingInProgress,
-  lane: number | undefined,
-): Pick<Renderer, 'step' | 'decode'> {
+function rendererOf({ pipeline, model }: DrawingInProgress, lane: Lane | undefined): Pick<Renderer, 'step' | 'decode'> {
   return lane === undefined ? pipeline : model.inLanes![lane];
 }

@@ -2,7 +2,8 @@ import type { Device } from '@app/diffusion';
 import { hasCallsInPowersOfTwo, powerOfTwoUpTo } from '@app/diffusion';
 import { LruMap } from '@app/process';
 import type { DrawingInProgress } from './drawing-in-progress';
-import { laneCount } from '../threads/lane-places';
+import type { Lane } from '../lane';
+import { laneCount } from '../lane';
 import { bytesPerRow, decodeBytes } from '../memory/picture-memory';
 import { keptKinds } from '../time/call-times';
 
@@ -22,7 +23,7 @@ export interface RowLimitFacts {
    * Bytes that a call of a model's U-Net may take, by a lane or by all threads, when every idle model makes room and one picture has to
    * be decoded as well. In lanes each has so many.
    */
-  callBytes: (key: string, decoding: number, lane?: number) => number;
+  callBytes: (key: string, decoding: number, lane?: Lane) => number;
   /** Whether a row of a call of so many takes clearly less time than one of half as many, as measured. */
   isCheaperPerRow: (kind: string, rows: number) => boolean;
 }
@@ -40,9 +41,8 @@ export class RowLimits {
   /**
    * Never less than one, so that a picture is tried in any case.
    * @param drawing one with pictures of this kind
-   * @param lane by which the call is made; without one, by all threads
    */
-  of(kind: string, { pipeline: { facts }, command: { model, request } }: Drawn, lane?: number): number {
+  of(kind: string, { pipeline: { facts }, command: { model, request } }: Drawn, lane?: Lane): number {
     const bytes = this.facts.callBytes(model.key, decodeBytes(facts, request), lane);
     const fitting = this.inCalls(Math.floor(bytes / bytesPerRow(facts, request)));
     const most = lane === undefined ? this.most(kind) : Math.floor(this.most(kind) / laneCount);

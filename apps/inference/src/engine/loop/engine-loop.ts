@@ -4,14 +4,14 @@ import type { DrawCommand, DrawingInProgress } from '../calls/drawing-in-progres
 import type { EngineMessage } from '../engine-protocol';
 import { failureOf } from '../failure';
 import type { LoadingOptions } from '../models/model-loading';
-import { laneCount } from '../threads/lane-places';
+import { laneCount } from '../lane';
 import { EngineParts } from './engine-parts';
 
 /**
- * Draws every request of a device side by side: each turn admits what has room, and chooses the next piece of work,
+ * Draws every request of a device side by side: each round admits what has room, and chooses the next piece of work,
  * which is a picture to decode, or who goes next by a call of the U-Net. One picture has all threads of the device;
  * several are drawn in lanes, if there are any, each of which is at a piece of its own. With CUDA this thread only calls
- * the U-Net, and a second thread encodes, decodes and enlarges beside it. Between two turns commands come in.
+ * the U-Net, and a second thread encodes, decodes and enlarges beside it. Between two rounds commands come in.
  */
 export class EngineLoop {
   private readonly parts: EngineParts;
@@ -69,7 +69,7 @@ export class EngineLoop {
       enlarging.wake();
       if (sideWork) await ownThread.run(() => sideWork.callOrWait());
       else if (await ownThread.run(() => this.goOn())) continue;
-      else if (this.drawings.length === 0) await (places.areIdle ? admission.settled() : changes.next());
+      else if (this.drawings.length === 0) await (places.areIdle ? admission.nextReady() : changes.next());
       else if (this.shouldUseLanes()) await this.goOnInLane();
       else if (!places.areIdle) await changes.next();
     }

@@ -10,7 +10,8 @@ import type { EngineMessage } from '../engine-protocol';
 import type { LoadingOptions } from '../models/model-loading';
 import { ModelRegistry } from '../models/model-registry';
 import { Changes } from '../threads/changes';
-import { laneCount, LanePlaces } from '../threads/lane-places';
+import { laneCount } from '../lane';
+import { LanePlaces } from '../threads/lane-places';
 import { Lanes } from '../threads/lanes';
 import { SideThread } from '../threads/side-thread';
 import { CallTimes } from '../time/call-times';
@@ -90,7 +91,7 @@ export class EngineParts {
       ...{ registry, shares, clocks, report, left },
       thread: side ?? this.ownThread,
       isDrawing: () => drawings().length > 0,
-      waiting: () => this.choice.waiting(),
+      withWork: () => this.choice.withWork(),
     });
     this.pieces = this.piecesWith(rowLimits, clocks);
     this.choice = new PieceChoice({ pieces: this.pieces, rowLimits, callTimes, shares, drawings });

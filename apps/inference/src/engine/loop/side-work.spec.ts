@@ -35,7 +35,7 @@ describe(SideWork.name, () => {
     // Its thread starts only for a graph.
     side = SideThread.of({ device: 'cuda:0', intraOpNumThreads: 1 }, () => work.pieceEnded(), lost)!;
     work = new SideWork(side, {
-      admission: { admit: () => admission.ended, settled: async () => void begun.push('settled') },
+      admission: { admit: () => admission.ended, nextReady: async () => void begun.push('nextReady') },
       choice: {
         step: () => calls.shift(),
         decoding: () => decodings.shift(),
@@ -115,7 +115,7 @@ describe(SideWork.name, () => {
   it('waits until a model is known when there is nothing else to wait for', async () => {
     isDrawing = false;
     await work.callOrWait();
-    expect(begun).toEqual(['settled']);
+    expect(begun).toEqual(['nextReady']);
   });
 
   it('does not wait for a model while a picture is decoded, but for its end', async () => {

@@ -5,7 +5,7 @@ import type { SideThread } from '../threads/side-thread';
 
 /** What the work of two threads depends on. */
 export interface SideWorkHost {
-  admission: Pick<Admission, 'admit' | 'settled'>;
+  admission: Pick<Admission, 'admit' | 'nextReady'>;
   choice: Pick<PieceChoice, 'step' | 'decoding' | 'next'>;
   /** By which the engine is told that there may be something to do. */
   changes: Changes;
@@ -40,7 +40,7 @@ export class SideWork {
     // What is admitted first is drawn while others are still admitted.
     await Promise.race([this.admitting, changes.next(count)]);
     if (changes.count !== count) return;
-    if (!isDrawing() && side.isIdle) await admission.settled();
+    if (!isDrawing() && side.isIdle) await admission.nextReady();
     else await changes.next(count);
   }
 

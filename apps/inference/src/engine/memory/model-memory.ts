@@ -1,4 +1,4 @@
-import { laneCount } from '../threads/lane-places';
+import { laneCount } from '../lane';
 import type { CallBytes } from './arena';
 import { Arena, Arenas } from './arena';
 

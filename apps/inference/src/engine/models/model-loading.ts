@@ -5,7 +5,7 @@ import { graphIdentity, modelWidths, readModelFolder, rowsOfTexts, StableDiffusi
 import type { DrawnModel } from '../engine-protocol';
 import type { ModelPart, ModelSize } from '../memory/model-memory';
 import { memoryOfFiles, sessionBytes } from '../memory/session-memory';
-import { laneCount } from '../threads/lane-places';
+import { laneCount } from '../lane';
 import type { Lanes } from '../threads/lanes';
 import { LoadedModel } from './loaded-model';
 import { isComplete, mergesIn, pruneMerged } from './merge-cache';

@@ -3,6 +3,7 @@ import type { Arenas, CallBytes, DrawingCalls } from '../memory/arena';
 import type { ModelSize } from '../memory/model-memory';
 import { ModelMemory } from '../memory/model-memory';
 import type { ModelLoaded } from '../engine-protocol';
+import type { Lane } from '../lane';
 import { Refusals } from './refusals';
 
 /** Anything with sessions to release. */
@@ -45,7 +46,7 @@ export class ModelRegistry {
 
   private readonly inOrder = new OneAtATime();
   /** For which room is being made, or has been: of a model that is being loaded, or of a call. */
-  private claimed: ModelMemory | undefined;
+  private arriving: ModelMemory | undefined;
   private readonly refusals = new Refusals();
 
   constructor(
@@ -84,9 +85,8 @@ export class ModelRegistry {
    * Bytes that one call of a loaded model's U-Net may take: what it has taken before, else what is left for drawing. While
    * a model is loaded that is no more than is free, so that the call does not wait until idle models can make room.
    * @param decoding bytes that decoding one picture takes, for which there has to be room as well
-   * @param lane by which; without one, by all threads
    */
-  callBytes(key: string, decoding: number, lane?: number): number {
+  callBytes(key: string, decoding: number, lane?: Lane): number {
     return arenasOf(this.loaded.get(key)!, lane).callBytes(
       this.inOrder.isBusy ? this.freeBytes : this.drawingBytes,
       decoding,
@@ -101,15 +101,14 @@ export class ModelRegistry {
   /**
    * Makes room for calls of a loaded model, which keeps it until it is released. What one lane reserves, each other has
    * as well. Only where idle models have to make room does this wait for a model that is being loaded.
-   * @param lane by which; without one, by all threads
    */
-  async reserve(key: string, calls: CallBytes, lane?: number): Promise<void> {
+  async reserve(key: string, calls: CallBytes, lane?: Lane): Promise<void> {
     const arenas = arenasOf(this.loaded.get(key)!, lane);
     const growth = arenas.growth(calls);
     if (growth === 0) return;
     if (growth <= this.freeBytes) return arenas.note(calls);
     await this.inOrder.run(async () => {
-      await this.claim(new ModelMemory({ bytes: arenas.growth(calls) }), async () => arenas.note(calls));
+      await this.withRoom(new ModelMemory({ bytes: arenas.growth(calls) }), async () => arenas.note(calls));
     });
   }
 
@@ -161,7 +160,7 @@ export class ModelRegistry {
     };
     // Room is made first: two large models at once may be more than there is memory.
     const memory = new ModelMemory(spec, this.memories());
-    const model = await this.claim(memory, load, spec.series);
+    const model = await this.withRoom(memory, load, spec.series);
     this.loaded.set(key, { model, memory, series: spec.series });
     const loadMs = Math.round(performance.now() - startedAt);
     this.onLoad({ key, loadMs, modelBytes: spec.bytes, totalBytes: this.bytes });
@@ -169,8 +168,8 @@ export class ModelRegistry {
   }
 
   /** Makes room for so much and uses it. Nobody else takes that room meanwhile. @param series that of the model it is for */
-  private async claim<R>(memory: ModelMemory, use: () => Promise<R>, series?: string): Promise<R> {
-    this.claimed = memory;
+  private async withRoom<R>(memory: ModelMemory, use: () => Promise<R>, series?: string): Promise<R> {
+    this.arriving = memory;
     try {
       for (const key of this.idle(series)) {
         if (this.freeBytes >= 0) break;
@@ -178,14 +177,14 @@ export class ModelRegistry {
       }
       return await use();
     } finally {
-      this.claimed = undefined;
+      this.arriving = undefined;
     }
   }
 
   /** Of what is loaded, and of that for which room is being made. */
   private memories(): ModelMemory[] {
     const loaded = [...this.loaded.values()].map(({ memory }) => memory);
-    return this.claimed ? [...loaded, this.claimed] : loaded;
+    return this.arriving ? [...loaded, this.arriving] : loaded;
   }
 
   /** Whether a model and these calls of it have room beside the models in use. */
@@ -199,7 +198,7 @@ export class ModelRegistry {
   private leftBeside(...added: readonly ModelMemory[]): number {
     const inUse = this.use.inUse();
     const used = [...this.loaded].filter(([key]) => inUse.has(key)).map(([, { memory }]) => memory);
-    return this.budgetBytes - ModelMemory.sum(new Set([...used, ...(this.claimed ? [this.claimed] : []), ...added]));
+    return this.budgetBytes - ModelMemory.sum(new Set([...used, ...(this.arriving ? [this.arriving] : []), ...added]));
   }
 
   /** Bytes that are left without releasing anything; below 0 where more is used than there is. */
@@ -227,6 +226,6 @@ export class ModelRegistry {
   }
 }
 
-function arenasOf({ memory: { arenas } }: Loaded, lane: number | undefined): Arenas {
+function arenasOf({ memory: { arenas } }: Loaded, lane: Lane | undefined): Arenas {
   return lane === undefined ? arenas.whole : arenas.lanes;
 }

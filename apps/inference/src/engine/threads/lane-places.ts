@@ -1,16 +1,11 @@
+import type { Lane } from '../lane';
 import { BegunBeside } from './begun-beside';
 import type { Changes } from './changes';
-
-/**
- * How many pieces of work an engine on the processor does side by side. Two calls at a time, each with half of the threads, are done
- * sooner than the same two one after the other, each with all threads.
- */
-export const laneCount = 2;
 
 /** Which lanes are at a piece of work. */
 export class LanePlaces {
   /** For each lane that is busy, what has begun in others since. */
-  private readonly busy = new Map<number, BegunBeside>();
+  private readonly busy = new Map<Lane, BegunBeside>();
 
   /** @param changes told when a lane has ended a piece of work */
   constructor(
@@ -24,13 +19,13 @@ export class LanePlaces {
   }
 
   /** A lane that may begin a piece of work: none while another hangs. */
-  get free(): number | undefined {
+  get free(): Lane | undefined {
     if (![...this.busy.values()].every(({ mayBegin }) => mayBegin)) return undefined;
     return Array.from({ length: this.count }, (_, lane) => lane).find((lane) => !this.busy.has(lane));
   }
 
   /** Begins a piece of work, and does not wait for it. @param work never rejects */
-  begin(lane: number, work: () => Promise<void>): void {
+  begin(lane: Lane, work: () => Promise<void>): void {
     for (const beside of this.busy.values()) beside.note();
     this.busy.set(lane, new BegunBeside());
     void work().finally(() => {

@@ -1,5 +1,5 @@
 import type { Device, GraphFile, GraphSession } from '@app/diffusion';
-import { laneCount } from './lane-places';
+import { laneCount } from '../lane';
 import { RemoteSessions } from './remote-sessions';
 
 /** A model is loaded into lanes only if it takes no more than this part of the memory with them: their weights are copies. */

@@ -1,4 +1,5 @@
 import { LruMap } from '@app/process';
+import type { Lane } from '../lane';
 
 /** The weight of a new measurement in the moving average. */
 const weight = 0.25;
@@ -56,13 +57,12 @@ export class CallTimes {
    * @param ms milliseconds of the device that the call had
    * @param isShared whether the device did other work meanwhile. Such a call takes no certain time: it counts for
    * `rowMs`, and is compared with no other
-   * @param lane by which it was made; without one, by all threads
    */
   note(
     kind: string,
     rows: number,
     ms: number,
-    { isShared = false, lane }: { isShared?: boolean; lane?: number } = {},
+    { isShared = false, lane }: { isShared?: boolean; lane?: Lane } = {},
   ): void {
     if (isShared) return this.rowTimes.note(kind, ms / rows);
     const key = keyOf(kind, lane);
@@ -81,9 +81,8 @@ export class CallTimes {
    * Whether two pictures are done sooner in the mean if they share calls than one after the other: if a call for both
    * takes less than one and a half times as long. Until that is measured, it is taken to be so.
    * @param rows of one picture
-   * @param lane by which calls are made; without one, by all threads
    */
-  isSharingSooner(kind: string, rows: number, lane?: number): boolean {
+  isSharingSooner(kind: string, rows: number, lane?: Lane): boolean {
     const key = keyOf(kind, lane);
     const [one, both] = [this.msOf(key, rows), this.msOf(key, 2 * rows)];
     return one === undefined || both === undefined || both < 1.5 * one;
@@ -122,7 +121,7 @@ class MeanTimes {
 }
 
 /** Calls of a lane take other times than those of all threads. */
-const keyOf = (kind: string, lane: number | undefined): string => (lane === undefined ? kind : `${kind} in a lane`);
+const keyOf = (kind: string, lane: Lane | undefined): string => (lane === undefined ? kind : `${kind} in a lane`);
 
 function averaged(before: number | undefined, ms: number): number {
   return before === undefined ? ms : before + (Math.min(ms, mostOfAverage * before) - before) * weight;

@@ -30,8 +30,8 @@ export interface EnlargingHost {
   clocks: Pick<WorkClocks, 'others'>;
   /** Whether anything is being drawn. */
   isDrawing: () => boolean;
-  /** Drawings that have something to draw, each with its owner: by these a tile waits for its turn. */
-  waiting: () => readonly { owner: string }[];
+  /** Drawings that have something to draw, each with its owner: for these a tile waits. */
+  withWork: () => readonly { owner: string }[];
   report: (message: EngineMessage) => void;
   /** An owner has one drawing less here. */
   left: (owner: string) => void;
@@ -45,7 +45,7 @@ export class Enlarging {
   private entries: Entry[] = [];
   private running: Promise<void> | undefined;
   private isClosed = false;
-  private onTurn = (): void => undefined;
+  private onRound = (): void => undefined;
   /** What the last tile took. */
   private tileMs = 0;
 
@@ -82,9 +82,9 @@ export class Enlarging {
     await this.running;
   }
 
-  /** Lets a tile that waits look again whether it is its turn. */
+  /** Lets a tile that waits look again whether it may go on. */
   wake(): void {
-    this.onTurn();
+    this.onRound();
   }
 
   /** Ends those that nobody wants any more. What is being enlarged ends at its next tile. */
@@ -97,7 +97,7 @@ export class Enlarging {
     for (let entry = this.next(); entry; entry = this.next())
       try {
         if (entry.alone && this.host.isDrawing()) {
-          await this.turn();
+          await this.nextRound();
           continue;
         }
         await this.enlargeNext(entry);
@@ -131,7 +131,7 @@ export class Enlarging {
         return work();
       });
     const tile = async <T>(work: () => Promise<T>): Promise<T> => {
-      await this.turnOf(entry);
+      await this.untilDue(entry);
       return piece(() =>
         clocks.others.during(
           work,
@@ -159,23 +159,23 @@ export class Enlarging {
    * let go ahead, as steps are: beside a drawing go as many as have its time, and one. It waits for no more than twice as long as it
    * would with equal shares, because owners who keep coming begin level with those who have had least.
    */
-  private async turnOf(entry: Entry): Promise<void> {
-    const { waiting, shares } = this.host;
+  private async untilDue(entry: Entry): Promise<void> {
+    const { withWork, shares } = this.host;
     const startedAt = performance.now();
     const isHeld = (): boolean => {
-      const [least, drawn] = [this.next(), waiting()];
+      const [least, drawn] = [this.next(), withWork()];
       if (this.isClosed || !least || !this.entries.includes(entry)) return false;
       const owners = new Set(drawn.map(({ owner }) => owner));
       const had = shares.of(least.drawing.owner);
       if ([...owners].every((owner) => had <= shares.of(owner))) return false;
       return performance.now() - startedAt < 2 * owners.size * this.tileMs;
     };
-    while (isHeld()) await this.turn();
+    while (isHeld()) await this.nextRound();
   }
 
-  /** Resolves at the next turn of what is drawn. */
-  private turn(): Promise<void> {
-    return new Promise((resolve) => (this.onTurn = resolve));
+  /** Resolves at the next round of the loop. */
+  private nextRound(): Promise<void> {
+    return new Promise((resolve) => (this.onRound = resolve));
   }
 
   private get hasOthers(): boolean {

@@ -1,4 +1,4 @@
-/** A drawing in progress, as far as its place in the next turn depends on it. */
+/** A drawing in progress, as far as its place in the next call depends on it. */
 export interface Candidate {
   owner: string;
   /** Of its pictures: equal kinds take equally long. */
@@ -9,7 +9,7 @@ export interface Candidate {
   /** All its pictures, and those that still have to be decoded. */
   trajectories: readonly unknown[];
   undecoded: readonly unknown[];
-  /** How often others of its owner went before it, less what its own turns have made up for. */
+  /** How often others of its owner went before it, less what its own calls have made up for. */
   passedOver: number;
   /** Set after a failed call that it shared: the next one shows whose fault it was. */
   isSuspect: boolean;
@@ -21,8 +21,8 @@ export interface Candidate {
   }[];
 }
 
-/** What one call of the U-Net advances: pictures of one group. */
-export interface Turn<C extends Candidate> {
+/** What a drawing has in one call of the U-Net, all of whose pictures are of one group. */
+export interface CallPart<C extends Candidate> {
   candidate: C;
   pictures: C['pictures'];
 }
@@ -42,7 +42,7 @@ const mostPassedOver = 30;
  * What a call with an overdue drawing takes from its count of calls that passed it over. One of its owner without it
  * adds one, so it has every fourth of these, however many shorter drawings come.
  */
-const madeUpByTurn = 3;
+const madeUpByCall = 3;
 /**
  * A drawing that has more work left than this multiple of the leader's whole work does not share the leader's call: the
  * leader would only wait for it.
@@ -68,7 +68,7 @@ export interface PictureTimes extends RowTimes {
 }
 
 /** What the choice depends on beside the candidates. */
-export interface TurnFacts extends Pick<PictureTimes, 'decodeRows'> {
+export interface CallFacts extends Pick<PictureTimes, 'decodeRows'> {
   /** Rows of one call; a picture that has more is drawn alone. */
   maxRows: (group: string) => number;
   /** Whether pictures with `rows` rows in all are done sooner, on average, in shared calls than one after the other. */
@@ -111,7 +111,7 @@ export function inOrder<C extends Candidate>(candidates: readonly C[], times: Pi
 }
 
 /**
- * How often a drawing counts as passed over after a turn. Only drawings of its own owner pass it over: between owners
+ * How often a drawing counts as passed over after a piece of work. Only drawings of its own owner pass it over: between owners
  * what they have had decides, or an owner of several long drawings would have a part of nearly every call.
  */
 export function passedOverAfter(
@@ -119,7 +119,7 @@ export function passedOverAfter(
   moved: readonly Pick<Candidate, 'owner'>[],
 ): number {
   const { owner, passedOver } = drawing;
-  if (moved.includes(drawing)) return Math.max(0, Math.min(passedOver, mostPassedOver) - madeUpByTurn);
+  if (moved.includes(drawing)) return Math.max(0, Math.min(passedOver, mostPassedOver) - madeUpByCall);
   return moved.some((other) => other.owner === owner) ? passedOver + 1 : passedOver;
 }
 
@@ -129,9 +129,9 @@ export function passedOverAfter(
  * for more, all go but the one that has most left to do: that makes the mean of all waits short. Once a call would
  * be full, it is filled.
  * @param ordered those with pictures to denoise, as `inOrder` puts them
- * @returns the drawings and pictures that share the next call
+ * @returns what each drawing has in the next call; nothing if there is none
  */
-export function chooseTurn<C extends Candidate>(ordered: readonly C[], facts: TurnFacts): Turn<C>[] {
+export function chooseCall<C extends Candidate>(ordered: readonly C[], facts: CallFacts): CallPart<C>[] {
   const leader = ordered.find(({ isSuspect }) => isSuspect) ?? ordered[0];
   if (!leader) return [];
   const { kind } = leader;
@@ -155,7 +155,7 @@ function rowsIn({ pictures }: Candidate, group: string): number {
 }
 
 /** As many pictures of these drawings as a call takes, at least one. */
-function fill<C extends Candidate>(candidates: readonly C[], group: string, most: number): Turn<C>[] {
+function fill<C extends Candidate>(candidates: readonly C[], group: string, most: number): CallPart<C>[] {
   let rows = 0;
   return candidates
     .map((candidate) => ({

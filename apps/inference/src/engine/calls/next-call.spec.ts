@@ -1,5 +1,5 @@
-import type { Candidate } from './turn';
-import { chooseTurn, inOrder, notAhead, passedOverAfter } from './turn';
+import type { Candidate } from './next-call';
+import { chooseCall, inOrder, notAhead, passedOverAfter } from './next-call';
 
 interface Named extends Candidate {
   name: string;
@@ -31,70 +31,70 @@ const rowMs = 5;
 const times = (decodeRows = 0) => ({ rowMs: () => rowMs, decodeRows: () => decodeRows });
 const sharesOf = (had: Record<string, number>) => ({ of: (owner: string) => had[owner] ?? 0 });
 
-function turnOf(
+function callOf(
   candidates: readonly Named[],
   engineMs: Record<string, number> = {},
   maxRows = 16,
   isSharingSooner = false,
 ): string[] {
   const inTurn = notAhead(candidates, sharesOf(engineMs), times());
-  const turn = chooseTurn(inOrder(inTurn, times()), {
+  const call = chooseCall(inOrder(inTurn, times()), {
     ...times(),
     maxRows: () => maxRows,
     isSharingSooner: () => isSharingSooner,
   });
-  return turn.map(({ candidate, pictures }) => `${candidate.name}x${pictures.length}`);
+  return call.map(({ candidate, pictures }) => `${candidate.name}x${pictures.length}`);
 }
 
-describe(chooseTurn.name, () => {
+describe(chooseCall.name, () => {
   it('chooses nothing where there is nothing to draw', () => {
-    expect(turnOf([])).toEqual([]);
+    expect(callOf([])).toEqual([]);
   });
 
   it('lets all go but the one that has most left to do, while a call has room for more', () => {
-    expect(turnOf([drawing('long', 30), drawing('short', 10)])).toEqual(['shortx1']);
-    expect(turnOf([drawing('c', 15), drawing('a', 10), drawing('b', 14)])).toEqual(['ax1', 'bx1']);
-    expect(turnOf([...many(6, 20), drawing('long', 30)])).toHaveLength(6);
+    expect(callOf([drawing('long', 30), drawing('short', 10)])).toEqual(['shortx1']);
+    expect(callOf([drawing('c', 15), drawing('a', 10), drawing('b', 14)])).toEqual(['ax1', 'bx1']);
+    expect(callOf([...many(6, 20), drawing('long', 30)])).toHaveLength(6);
   });
 
   it('lets all go together where that is sooner for them', () => {
-    expect(turnOf([drawing('long', 30), drawing('short', 20)], {}, 16, true)).toEqual(['shortx1', 'longx1']);
+    expect(callOf([drawing('long', 30), drawing('short', 20)], {}, 16, true)).toEqual(['shortx1', 'longx1']);
   });
 
   it('counts those that were passed over in its own group only', () => {
     const wide = { kind: 'wide', pictures: [{ group: 'wide', rows: 2 }], passedOver: 31 };
     const first = drawing('first', 20, { passedOver: 40 });
     const others = [drawing('wide 1', 20, wide), drawing('wide 2', 20, wide), drawing('wide 3', 20, wide)];
-    expect(turnOf([first, drawing('second', 30), ...others])).toEqual(['firstx1']);
+    expect(callOf([first, drawing('second', 30), ...others])).toEqual(['firstx1']);
   });
 
   it('fills a call as soon as there are enough pictures for it', () => {
-    expect(turnOf(many(8, 20))).toHaveLength(8);
-    expect(turnOf(many(12, 20))).toHaveLength(8);
-    expect(turnOf([drawing('all', 20, { count: 8 })])).toEqual(['allx8']);
-    expect(turnOf([drawing('all', 20, { count: 5 }), drawing('other', 110)])).toEqual(['allx5']);
+    expect(callOf(many(8, 20))).toHaveLength(8);
+    expect(callOf(many(12, 20))).toHaveLength(8);
+    expect(callOf([drawing('all', 20, { count: 8 })])).toEqual(['allx8']);
+    expect(callOf([drawing('all', 20, { count: 5 }), drawing('other', 110)])).toEqual(['allx5']);
   });
 
   it('draws one by one what takes more rows than there are', () => {
-    expect(turnOf(many(3, 20), {}, 1)).toEqual(['0x1']);
-    expect(turnOf([drawing('all', 20, { count: 3 })], {}, 4)).toEqual(['allx2']);
+    expect(callOf(many(3, 20), {}, 1)).toEqual(['0x1']);
+    expect(callOf([drawing('all', 20, { count: 3 })], {}, 4)).toEqual(['allx2']);
   });
 
   it('draws a short one alone before many long ones', () => {
-    expect(turnOf([...many(8, 50), drawing('short', 4)])).toEqual(['shortx1']);
-    expect(turnOf([...many(8, 6), drawing('short', 4)])).toHaveLength(8);
+    expect(callOf([...many(8, 50), drawing('short', 4)])).toEqual(['shortx1']);
+    expect(callOf([...many(8, 6), drawing('short', 4)])).toHaveLength(8);
   });
 
   it('takes along what was passed over often enough, and begins with it', () => {
     const passed = drawing('long', 50, { passedOver: 30 });
-    expect(turnOf([drawing('short', 4), passed])).toEqual(['longx1']);
-    expect(turnOf([drawing('short', 4), drawing('long', 50, { passedOver: 29 })])).toEqual(['shortx1']);
+    expect(callOf([drawing('short', 4), passed])).toEqual(['longx1']);
+    expect(callOf([drawing('short', 4), drawing('long', 50, { passedOver: 29 })])).toEqual(['shortx1']);
   });
 
   it('shares a call only between pictures of one group, that of the first', () => {
     const wide = { kind: 'wide', pictures: [{ group: 'wide', rows: 2 }] };
-    expect(turnOf([...many(8, 20), drawing('wide', 10, wide)])).toEqual(['widex1']);
-    expect(turnOf([...many(8, 20), drawing('wide', 30, wide)])).toHaveLength(8);
+    expect(callOf([...many(8, 20), drawing('wide', 10, wide)])).toEqual(['widex1']);
+    expect(callOf([...many(8, 20), drawing('wide', 30, wide)])).toHaveLength(8);
   });
 
   it('takes only those pictures of a drawing that are of the group', () => {
@@ -105,18 +105,18 @@ describe(chooseTurn.name, () => {
         { group: 'at 9', rows: 2 },
       ],
     });
-    expect(turnOf([mixed])).toEqual(['mixedx2']);
+    expect(callOf([mixed])).toEqual(['mixedx2']);
   });
 
   it('lets an owner wait who has had more of the engine’s time, until the others have caught up', () => {
     const greedy = many(8, 20).map((each) => ({ ...each, owner: 'greedy' }));
-    expect(turnOf([...greedy, drawing('modest', 100)], { greedy: 601 })).toEqual(['modestx1']);
-    expect(turnOf([...greedy, drawing('modest', 100)], { greedy: 599 })).toHaveLength(8);
+    expect(callOf([...greedy, drawing('modest', 100)], { greedy: 601 })).toEqual(['modestx1']);
+    expect(callOf([...greedy, drawing('modest', 100)], { greedy: 599 })).toHaveLength(8);
   });
 
   it('draws alone whoever shared a call that failed', () => {
     const suspects = many(3, 20, { isSuspect: true });
-    expect(turnOf([...suspects, drawing('innocent', 2)])).toEqual(['0x1']);
+    expect(callOf([...suspects, drawing('innocent', 2)])).toEqual(['0x1']);
   });
 });
 
@@ -153,7 +153,7 @@ describe(notAhead.name, () => {
       const short = drawing('short', rowsLeft / 2, { totalWork: 20 });
       const inTurn = notAhead([...greedy, short], sharesOf(had), times());
       const facts = { ...times(), maxRows: () => 16, isSharingSooner: () => false };
-      for (const { candidate, pictures } of chooseTurn(inOrder(inTurn, facts), facts)) {
+      for (const { candidate, pictures } of chooseCall(inOrder(inTurn, facts), facts)) {
         had[candidate.owner] += 2 * pictures.length * rowMs;
         rowsInAll += 2 * pictures.length;
         if (candidate === short) rowsLeft -= 2;
@@ -178,7 +178,7 @@ describe(notAhead.name, () => {
       while (rowsLeft > 0) {
         const cheap = drawing('cheap', rowsLeft / 2, { totalWork: 60 });
         const inTurn = notAhead([...others, cheap], sharesOf(had), facts);
-        for (const { candidate, pictures } of chooseTurn(inOrder(inTurn, facts), facts)) {
+        for (const { candidate, pictures } of chooseCall(inOrder(inTurn, facts), facts)) {
           had[candidate.owner] += 2 * pictures.length * (candidate === cheap ? 1 : 50);
           if (candidate === cheap) rowsLeft -= 2;
         }
@@ -200,19 +200,19 @@ describe(inOrder.name, () => {
 });
 
 describe(passedOverAfter.name, () => {
-  it('gives a drawing that has waited long every fourth turn, however many short ones come', () => {
+  it('gives a drawing that has waited long every fourth call, however many short ones come', () => {
     const long = drawing('long', 25);
-    const turns: string[] = [];
+    const calls: string[] = [];
     for (let i = 0; i < 130; i++) {
       const short = drawing(`short ${i}`, 3, { kind: 'wide', pictures: [{ group: 'wide', rows: 2 }], owner: 'long' });
-      const [{ candidate }] = chooseTurn(inOrder([long, short], times()), {
+      const [{ candidate }] = chooseCall(inOrder([long, short], times()), {
         ...{ ...times(), maxRows: () => 16, isSharingSooner: () => false },
       });
-      turns.push(candidate === long ? 'long' : 'short');
+      calls.push(candidate === long ? 'long' : 'short');
       long.passedOver = passedOverAfter(long, [candidate]);
     }
-    expect(turns.indexOf('long')).toBe(30);
-    expect(turns.filter((turn) => turn === 'long')).toHaveLength(25);
+    expect(calls.indexOf('long')).toBe(30);
+    expect(calls.filter((drawn) => drawn === 'long')).toHaveLength(25);
   });
 
   it('is no more than the wait that counts, and no less than none', () => {
@@ -222,7 +222,7 @@ describe(passedOverAfter.name, () => {
     expect(passedOverAfter(moved, [{ owner: 'short' }])).toBe(2);
   });
 
-  it('does not count the turns of other owners, whose shares decide', () => {
+  it('does not count the calls of other owners, whose shares decide', () => {
     expect(passedOverAfter(drawing('long', 50, { passedOver: 29 }), [drawing('short', 4)])).toBe(29);
   });
 });
