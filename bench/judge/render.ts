@@ -85,9 +85,9 @@ export function eachPixel(
       paint(index, (column + 0.5 - width / 2) / short, (row + 0.5 - height / 2) / short, row / (height - 1));
 }
 
-/** Draws a scene exactly. */
-export function render(scene: Scene): Picture {
-  const [width, height] = sizeOf[scene.format];
+/** Draws a scene exactly. @param scale of the picture's edges, for a smaller one */
+export function render(scene: Scene, scale = 1): Picture {
+  const [width, height] = sizeOf[scene.format].map((edge) => edge * scale);
   const data = new Uint8Array(width * height * 3);
   // Inner objects are drawn over outer ones.
   const layers = scene.relation === 'inside' ? [...scene.items].reverse() : scene.items;

@@ -23,6 +23,7 @@ const folders = {
   'sd15-fp16': 'models/tiny/sd15-fp16',
   'sd21-optimum': 'models/tiny/sd21-optimum',
 };
+const withAll = 'sd15-diffusers';
 const mostAtOnce = 8;
 
 describe('a graph that gives every row the first timestep', () => {
@@ -60,10 +61,14 @@ describe.each(Object.entries(folders))('pictures that share steps, drawn by %s',
   });
   afterAll(() => pipeline.release());
 
-  /** One request for each scheduler and kind of guidance, no two with the same text, seed or number of steps. */
+  /**
+   * One request for each scheduler and kind of guidance, no two with the same text, seed or number of steps. What schedulers remember is
+   * the same for every graph: one draws with all of them, the others with every third.
+   */
   function requests(): TextToImageRequest[] {
     const edge = Math.max(64, 4 * pipeline.facts.vaeScaleFactor);
-    return [undefined, ...schedulerNames].flatMap((scheduler, i) =>
+    const chosen = [undefined, ...schedulerNames].filter((_, i) => name === withAll || i % 3 === 0);
+    return chosen.flatMap((scheduler, i) =>
       [1, 7.5].map((guidanceScale, guided) => ({
         prompt: `picture ${i} ${guided}`,
         negativePrompt: guided ? `not ${i}` : null,
