@@ -2,8 +2,8 @@ import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { modelWidths, StableDiffusionPipeline } from '@app/diffusion';
-import { cpu } from '../support/cpu';
 import { largestDifference } from '../support/golden';
+import { KeptSessions } from '../support/kept-sessions';
 import { withShapes } from '../support/onnx';
 
 type Shapes = Parameters<typeof withShapes>[1];
@@ -29,8 +29,11 @@ beforeEach(async () => {
 });
 afterEach(() => rm(scratch, { recursive: true }));
 
+const sessions = new KeptSessions();
+afterAll(() => sessions.release());
+
 async function draw(path: string) {
-  const pipeline = await StableDiffusionPipeline.load(path, cpu);
+  const pipeline = await StableDiffusionPipeline.load(path, sessions.options);
   try {
     const { facts, spent } = pipeline;
     const before = spent.unet.runs;
@@ -95,6 +98,11 @@ describe('a folder with nothing beside its graphs', () => {
 });
 
 describe('a graph exported for a fixed number of rows', () => {
+  let free: Awaited<ReturnType<typeof draw>>;
+  beforeAll(async () => {
+    free = await draw(tiny('sd15-diffusers'));
+  });
+
   /** Three pictures, with guidance: six rows. */
   it.each([
     [1, 6],
@@ -102,7 +110,6 @@ describe('a graph exported for a fixed number of rows', () => {
     [4, 2],
   ])('of %d is called with that many at a time', async (rows, callsOfStep) => {
     await cp(tiny('sd15-diffusers'), folder, { recursive: true });
-    const free = await draw(folder);
     await redeclare('unet', {
       sample: [rows, 4, 'height', 'width'],
       timestep: [rows],

@@ -2,6 +2,7 @@ import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { mergeLora } from '@app/diffusion';
+import { KeptSessions } from '../support/kept-sessions';
 import { encodeSafetensors } from '../support/safetensors';
 import type { TensorToWrite } from '../support/safetensors';
 import { drawFrom, likeHub, moveWeights, placeModel } from '../support/tiny-models';
@@ -27,16 +28,19 @@ beforeEach(async () => {
 afterEach(() => rm(scratch, { recursive: true }));
 
 describe('a LoRA on disk', () => {
+  const sessions = new KeptSessions();
+  afterAll(() => sessions.release());
+
   const merge = async (tensors: Record<string, TensorToWrite>, to: string) => {
     const lora = join(scratch, 'lora.safetensors');
     await writeFile(lora, encodeSafetensors(tensors));
     await mergeLora({ baseFolder: folder, lora, scale: 1, folder: join(scratch, to) });
-    return (await drawFrom(join(scratch, to))).drawn.latents[0];
+    return (await drawFrom(join(scratch, to), {}, sessions.options)).drawn.latents[0];
   };
 
   it('draws the same in every dialect', async () => {
     await placeModel('lcm', folder);
-    const plain = (await drawFrom(folder)).drawn.latents[0];
+    const plain = (await drawFrom(folder, {}, sessions.options)).drawn.latents[0];
     const dialects = {
       kohya: factors(inKohya, ['lora_down', 'lora_up'], square),
       onetrainer: factors(`lora_unet.${attention}`, ['lora_down', 'lora_up'], square),

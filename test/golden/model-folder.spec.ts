@@ -5,6 +5,7 @@ import { ModelFolderError, modelWidths, ProviderUnavailableError, StableDiffusio
 import type { ModelFacts } from '@app/diffusion';
 import { InferenceSession } from 'onnxruntime-node';
 import { cpu } from '../support/cpu';
+import { KeptSessions } from '../support/kept-sessions';
 
 const models = { tiny: join(__dirname, 'models/tiny'), shapes: join(__dirname, '../../models/shapes') };
 
@@ -130,6 +131,9 @@ const damages: Damage[] = [
 ];
 
 describe('StableDiffusionPipeline.load', () => {
+  const sessions = new KeptSessions();
+  afterAll(() => sessions.release());
+
   let folder: Folder;
   let scratch: string;
 
@@ -193,11 +197,11 @@ describe('StableDiffusionPipeline.load', () => {
   });
 
   it('accepts a folder without the configs that older exports lack', async () => {
-    const { facts: whole } = await load();
+    const { facts: whole } = await load(sessions.options);
     for (const part of ['text_encoder', 'unet', 'vae_decoder']) await folder.remove(`${part}/config.json`);
     await folder.remove('model_index.json');
     // How wide the levels are stands in no graph: they are taken to be those of Stable Diffusion 1.x.
-    expect((await load()).facts).toEqual({
+    expect((await load(sessions.options)).facts).toEqual({
       ...whole,
       widths: modelWidths({ textEncoder: {}, unet: {}, vaeDecoder: {} }),
     });

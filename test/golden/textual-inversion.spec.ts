@@ -1,16 +1,30 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspectWeights, mergeLora, mergeTextualInversion, OnnxModel, StableDiffusionPipeline } from '@app/diffusion';
 import { withTextualInversion } from '../../libs/diffusion/src/finetune/weights-file';
-import { cpu } from '../support/cpu';
 import { largestDifference } from '../support/golden';
+import { KeptSessions } from '../support/kept-sessions';
 import { encodeSafetensors } from '../support/safetensors';
 
-const shapes = join(__dirname, '../../models/shapes');
-const tiny = (name: string) => join(__dirname, 'models/tiny', name);
+const names = ['shapes', 'sd15-diffusers', 'sd21-optimum', 'sd15-fp16'] as const;
+const source = (name: string) => join(__dirname, name === 'shapes' ? '../../models' : 'models/tiny', name);
 
+const sessions = new KeptSessions();
+/** Copies of the models where merges are made, so that merges link their files, and have most graphs in common with them. */
+let bases: string;
+const baseOf = (name: (typeof names)[number]) => join(bases, name);
+let shapes: string;
 let folder: string;
+beforeAll(async () => {
+  bases = await mkdtemp(join(tmpdir(), 'darkroom-embedding-bases-'));
+  for (const name of names) await cp(source(name), baseOf(name), { recursive: true });
+  shapes = baseOf('shapes');
+});
+afterAll(async () => {
+  await sessions.release();
+  await rm(bases, { recursive: true });
+});
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'darkroom-embedding-'));
 });
@@ -35,21 +49,13 @@ async function embeddingFile(base: string, key: string, words: string[]): Promis
   return path;
 }
 
-/** Pipelines by folder: each test's folders are loaded once, and the bundled model's once for all tests. */
-const loaded = new Map<string, StableDiffusionPipeline>();
-const release = async (unwanted: (model: string) => boolean) => {
-  for (const [model, pipeline] of [...loaded]) {
-    if (!unwanted(model)) continue;
-    loaded.delete(model);
-    await pipeline.release();
-  }
-};
-afterEach(() => release((model) => model !== shapes));
-afterAll(() => release(() => true));
+/** By folder; no folder is used by two tests, except those of the models. */
+const pipelines = new Map<string, Promise<StableDiffusionPipeline>>();
 
 async function latentsOf(model: string, prompt: string): Promise<Float32Array> {
-  const pipeline = loaded.get(model) ?? (await StableDiffusionPipeline.load(model, cpu));
-  loaded.set(model, pipeline);
+  const loading = pipelines.get(model) ?? StableDiffusionPipeline.load(model, sessions.options);
+  pipelines.set(model, loading);
+  const pipeline = await loading;
   const size = pipeline.facts.vaeScaleFactor * 8;
   const request = { prompt, width: size, height: size, numInferenceSteps: 1, guidanceScale: 5, seeds: [3] };
   const trajectories = await pipeline.prepare(request);
@@ -58,12 +64,8 @@ async function latentsOf(model: string, prompt: string): Promise<Float32Array> {
 }
 
 describe('mergeTextualInversion', () => {
-  it.each([
-    ['shapes', shapes],
-    ['sd15-diffusers', tiny('sd15-diffusers')],
-    ['sd21-optimum', tiny('sd21-optimum')],
-    ['sd15-fp16', tiny('sd15-fp16')],
-  ])('draws the meaning of its vectors with %s', async (_, baseFolder) => {
+  it.each(names)('draws the meaning of its vectors with %s', async (name) => {
+    const baseFolder = baseOf(name);
     const embedding = await embeddingFile(baseFolder, 'emb_params', ['red', 'star']);
     const merged = join(folder, 'merged');
     expect(await mergeTextualInversion({ baseFolder, embedding, token: 'Zwx', folder: merged })).toBe(2);
@@ -128,7 +130,7 @@ describe('inspectWeights', () => {
 
   it('rejects one of another width, naming both shapes', async () => {
     const path = await embeddingFile(shapes, 'emb_params', ['red']);
-    await expect(inspectWeights(path, tiny('sd15-diffusers'))).rejects.toMatchObject({
+    await expect(inspectWeights(path, baseOf('sd15-diffusers'))).rejects.toMatchObject({
       code: 'WeightsDoNotFitModel',
       message: "The embedding has the shape [1, 128]; the base model's token embeddings are [776, 32].",
     });
