@@ -1,6 +1,7 @@
 """Records what Stable Diffusion draws with a model folder, as test/golden/pipeline.spec.ts reads it: diffusers'
 schedulers and transformers' tokenizer around the folder's graphs in ONNX Runtime. It draws the cases of
-<data>/pipeline.json and compares with what is recorded there; with --record it replaces that.
+<data>/pipeline.json, compares with what is recorded there and records what is not; with --record it replaces that.
+A case with only_latents has no picture: one of each size, and with the strongest guidance, shows what the decoder does.
 
 python scripts/goldens/pipelines.py models/shapes test/golden/data/shapes
 python scripts/goldens/pipelines.py test/golden/models/tiny/sd15-diffusers test/golden/data/sd15-diffusers
@@ -22,6 +23,8 @@ from safetensors.torch import load_file, save_file
 from transformers import CLIPTokenizer
 
 LENGTH = 77
+# Numbers of a picture that is kept as an array; a larger one is a PNG.
+LARGEST_ARRAY = 3 * 128 * 128
 TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(int64)": np.int64, "tensor(int32)": np.int32}
 
 
@@ -59,7 +62,7 @@ class Model:
         return self.run("text_encoder", input_ids=ids)
 
     def draw(self, case):
-        """The final latents, and the picture as [1, 3, height, width] in 0..1."""
+        """The final latents, and the picture, if the case has one, as [1, 3, height, width] in 0..1."""
         config = {**self.scheduler, **case.get("scheduler_config", {})}
         class_name = case.get("scheduler_class", config.pop("_class_name"))
         scheduler = getattr(diffusers, class_name).from_config(config)
@@ -78,6 +81,8 @@ class Model:
                 unconditional, conditional = output.chunk(2)
                 output = unconditional + case["cfg"] * (conditional - unconditional)
             latents = scheduler.step(output, timestep, latents, **options).prev_sample
+        if case.get("only_latents"):
+            return latents, None
         image = self.run("vae_decoder", latent_sample=latents / self.vae["scaling_factor"])
         return latents, (image / 2 + 0.5).clamp(0, 1)
 
@@ -88,18 +93,22 @@ def as_png(image, file):
 
 def main(folder, data, *options):
     folder, data = Path(folder), Path(data)
-    model, cases, recorded, arrays = Model(folder), read_json(data / "pipeline.json"), load_file(data / "pipeline.safetensors"), {}
+    model, cases, arrays = Model(folder), read_json(data / "pipeline.json"), {}
+    recorded = load_file(data / "pipeline.safetensors")
     for case in cases:
-        index = case["index"]
+        names = [f"{case['index']}.{kind}" for kind in ("latents", "image")]
         latents, image = model.draw(case)
-        arrays[f"{index}.latents"] = latents.contiguous()
-        if f"{index}.image" in recorded:
-            arrays[f"{index}.image"] = image.contiguous()
-        elif "--record" in options:
-            as_png(image, data / f"{index}.png")
-        print(index, "latents differ by at most", (latents - recorded[f"{index}.latents"]).abs().max().item())
-    if "--record" in options:
-        save_file(arrays, data / "pipeline.safetensors")
+        if names[0] in recorded:
+            print(case["index"], "latents differ by at most", (latents - recorded[names[0]]).abs().max().item())
+        if names[0] in recorded and "--record" not in options:
+            arrays.update({name: recorded[name] for name in names if name in recorded})
+            continue
+        arrays[names[0]] = latents.contiguous()
+        if image is not None and image.numel() <= LARGEST_ARRAY:
+            arrays[names[1]] = image.contiguous()
+        elif image is not None:
+            as_png(image, data / f"{case['index']}.png")
+    save_file(arrays, data / "pipeline.safetensors")
 
 
 main(*sys.argv[1:])

@@ -9,7 +9,7 @@ const longest = [
   ...['integration/inference-deaths', 'integration/sandbox', 'integration/docker', 'e2e/page-operator'],
   ...['integration/inference', 'e2e/guides', 'integration/models', 'integration/client-package'],
   ...['integration/inference-sharing', 'e2e/page-recovery', 'integration/inference-lanes', 'e2e/text-to-image'],
-  ...['integration/deliveries', 'golden/batch', 'integration/generated-clients', 'integration/webhooks'],
+  ...['integration/deliveries', 'integration/generated-clients', 'integration/webhooks'],
   ...['integration/contract-replies', 'golden/model-folder', 'golden/lora', 'e2e/story', 'integration/work-process'],
 ];
 
