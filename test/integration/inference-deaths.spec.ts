@@ -12,7 +12,7 @@ const neighbours = 5;
 describe('a task that ends what draws it', () => {
   it('fails alone, in an engine whose thread it ends', async () => {
     const bench = await createInferenceBench();
-    const add = (values: Partial<ImageTask>) => bench.addTask({ ownerId: newIdentifier(), steps: 8, ...values });
+    const add = (values: Partial<ImageTask>) => bench.addTask({ ownerId: newIdentifier(), steps: 4, ...values });
     const before = [await add({}), await add({}), await add({ prompt: 'a killer' }), await add({}), await add({})];
     const killer = before[2];
     const worker = await createInference({ ...bench, threadFile: killerThreadFile });
@@ -47,7 +47,7 @@ describe('a task that ends what draws it', () => {
       const { manager } = service.dataSource;
       const add = async (prompt: string): Promise<string> => {
         const key = await service.createKey();
-        const body = { prompt, steps: 8, model: 'shapes' };
+        const body = { prompt, steps: 4, model: 'shapes' };
         const reply = await service.request<{ id: string }>('POST', '/v1/sd/text-to-image', { key, body });
         expect(reply.status).toBe(201);
         return reply.body.id;

@@ -49,7 +49,7 @@ export class Site {
   launcher?: RunningApi;
 
   readonly dataDir: string;
-  /** Steps of a picture that takes about half a second on an idle machine, so that a fault may find it being drawn. */
+  /** Steps of a picture that takes a third of a second on an idle machine, so that a fault may find it being drawn. */
   readonly lastingSteps: number;
   private readonly modelsDir: string;
   private readonly workers: number;
@@ -64,7 +64,7 @@ export class Site {
   ) {
     this.dataDir = dataDir;
     this.modelsDir = modelsDir;
-    [this.lastingSteps, this.workers] = size === 'long' ? [2, 2] : [15, 1];
+    [this.lastingSteps, this.workers] = size === 'long' ? [2, 2] : [10, 1];
     // There is no idle core on which garbage could be collected beside other tests.
     this.nodeOptions = size === 'long' ? [] : ['--single-threaded-gc'];
     this.pool = connect(databaseUrl);

@@ -29,7 +29,7 @@ export const databaseRestart: Row = {
   name: 'database-restart',
   title: 'PostgreSQL restarted (fast, -9) three times',
   async run(site, size) {
-    const jobs = size === 'long' ? 100 : 8;
+    const jobs = size === 'long' ? 100 : 6;
     const port = await freePort();
     let postgres = await EmbeddedPostgres.start(site.dataDir, { port });
     site.finally(() => postgres.stop());

@@ -20,7 +20,7 @@ export const garbage: Row = {
   title: 'garbage requests',
   sharedSite: 'sound workers',
   async run(site, size) {
-    const requests = size === 'long' ? 10_000 : 400;
+    const requests = size === 'long' ? 10_000 : 200;
     // Retained memory counts, not what has not been collected yet.
     const api = await site.anyApi({ nodeOptions: ['--require', join(root, 'test', 'torture', 'collect.cjs')] });
     const caller = await site.newCaller(api);

@@ -9,7 +9,7 @@ export const queueLoss: Row = {
   title: 'Redis FLUSHALL and restart mid-run',
   async run(site, size) {
     if (whyNoRedis) return audit(site, { skipped: whyNoRedis });
-    const jobs = size === 'long' ? 100 : 6;
+    const jobs = size === 'long' ? 100 : 4;
     const redis = await startRedis();
     site.finally(() => redis.close());
     Object.assign(site.env, { QUEUE_BACKEND: 'redis', REDIS_URL: redis.url });

@@ -14,7 +14,7 @@ export const workerKill: Row = {
   title: 'kill -9 of a random worker',
   sharedSite: 'killed workers',
   async run(site, size) {
-    const { jobs, kills } = size === 'long' ? { jobs: 200, kills: 20 } : { jobs: 6, kills: 2 };
+    const { jobs, kills } = size === 'long' ? { jobs: 200, kills: 20 } : { jobs: 4, kills: 1 };
     const api = await site.anyApi();
     const caller = await site.newCaller(api);
     const workers = await site.anyWorkers(2);
