@@ -46,7 +46,8 @@ describe(Admission.name, () => {
       () => undefined,
       (key) => released.push(key),
     );
-    const options = { device: 'cpu', intraOpNumThreads: 1, cacheDir: 'none' } as const;
+    // Nothing can be written there, and nothing is.
+    const options = { device: 'cpu', intraOpNumThreads: 1, cacheDir: '/dev/null/none' } as const;
     admission = new Admission(options, registry, {
       isIdle: () => drawn.length === 0,
       isAlone: () => drawn.some(({ command }) => command.alone),
