@@ -1,49 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import sharp from 'sharp';
-import { StableDiffusionPipeline } from '@app/diffusion';
-import type { LoadOptions, RgbImage, SchedulerName } from '@app/diffusion';
 import { cpu } from '../support/cpu';
-import { largestDifference, loadGolden, loadGoldenTable, recordGolden } from '../support/golden';
-import { psnr } from '../support/psnr';
-
-interface PipelineCase {
-  index: number;
-  prompt: string;
-  negative_prompt: string | null;
-  scheduler?: SchedulerName;
-  steps: number;
-  cfg: number;
-  seed: number;
-  width: number;
-  height: number;
-  /** Whether no picture was recorded: what the decoder makes of latents, the others tell. */
-  only_latents?: boolean;
-}
-
-/** What guidance makes of a difference in rounding, beyond the guidance that models are usually drawn with. */
-const amplification = (cfg: number): number => Math.max(1, cfg / 7.5);
-
-const tiny = (name: string) => join(__dirname, 'models/tiny', name);
-
-/**
- * Tolerances: final latents of the bundled model within 1e-4 of diffusers', pictures at 55 dB or more; of the tiny ones,
- * whose random weights amplify rounding, 1e-3 and 45 dB. Those of latents are multiplied by `amplification`. The float16
- * model's pictures are compared with those of the same weights in float32, at 40 dB or more.
- */
-interface Golden {
-  name: string;
-  folder: string;
-  golden: string;
-  latents: number;
-  decibels: number;
-}
-const models: Golden[] = [
-  { name: 'shapes', folder: join(__dirname, '../../models/shapes'), golden: 'shapes', latents: 1e-4, decibels: 55 },
-  { name: 'sd15-diffusers', folder: tiny('sd15-diffusers'), golden: 'sd15-diffusers', latents: 1e-3, decibels: 45 },
-  { name: 'sd21-optimum', folder: tiny('sd21-optimum'), golden: 'sd21-optimum', latents: 1e-3, decibels: 45 },
-  { name: 'sd15-fp16', folder: tiny('sd15-fp16'), golden: 'sd15-diffusers', latents: Infinity, decibels: 40 },
-];
+import type { PipelineCase } from '../support/pipeline-goldens';
+import { drawsGoldens, models } from '../support/pipeline-goldens';
 
 describe.each(models)('StableDiffusionPipeline on the CPU, $name', (golden) => {
   drawsGoldens(golden, cpu);
@@ -61,93 +20,8 @@ describe.each(models.slice(0, 2))('StableDiffusionPipeline on two threads, $name
   drawsGoldens({ ...golden, name: `${golden.name} on CUDA`, latents: Infinity, decibels: 40 }, { device: 'cuda:0' });
 });
 
-/**
- * A software device takes a second for each step: one model, and one picture, which is wide and has guidance and two
- * steps. A single row, and another size, are what loading tries.
- */
-(hasWebgpu() ? describe : describe.skip)('StableDiffusionPipeline on WebGPU', () => {
-  const options = { ...cpu, device: 'webgpu' } as const;
-  const isChosen = ({ width, height, steps }: PipelineCase) => width > height && steps === 2;
-  drawsGoldens({ ...models[1], name: `${models[1].name} on WebGPU` }, options, isChosen);
-});
-
-function drawsGoldens(
-  { name, folder, golden, ...tolerance }: Golden,
-  options: LoadOptions,
-  isChosen = (_: PipelineCase) => true,
-): void {
-  const cases = loadGoldenTable<PipelineCase[]>(`${golden}/pipeline`).filter(isChosen);
-  const arrays = loadGolden(`${golden}/pipeline`);
-  // Equal pictures have an infinite ratio; 100 dB is more than eight bits can show.
-  const worst = { latents: 0, decibels: 100 };
-  let pipeline: StableDiffusionPipeline;
-
-  beforeAll(async () => {
-    pipeline = await StableDiffusionPipeline.load(folder, options);
-  });
-  afterAll(async () => {
-    await pipeline.release();
-    if (Number.isFinite(tolerance.latents))
-      recordGolden(`${name} latents`, cases.length, worst.latents, tolerance.latents);
-    // The table stores errors; decibels are better when larger, so their sign is inverted.
-    recordGolden(
-      `${name} images (-dB)`,
-      cases.filter(({ only_latents }) => !only_latents).length,
-      -worst.decibels,
-      -tolerance.decibels,
-    );
-  });
-
-  it.each(cases.map((one) => [`${one.index}: ${one.scheduler ?? 'own scheduler'}, "${one.prompt}"`, one] as const))(
-    'draws %s',
-    async (_, one) => {
-      const { index, prompt, negative_prompt, scheduler, steps, cfg, seed, width, height } = one;
-      const [trajectory] = await pipeline.prepare({
-        prompt,
-        negativePrompt: negative_prompt,
-        width,
-        height,
-        numInferenceSteps: steps,
-        guidanceScale: cfg,
-        seeds: [seed],
-        scheduler,
-      });
-      while (!trajectory.done) await pipeline.step([trajectory]);
-      const error = largestDifference(trajectory.latents, arrays.float32(`${index}.latents`)) / amplification(cfg);
-      worst.latents = Math.max(worst.latents, error);
-      expect(error).toBeLessThanOrEqual(tolerance.latents);
-      if (one.only_latents) return;
-      const expected = arrays.has(`${index}.image`)
-        ? fromUnitPlanes(arrays.float32(`${index}.image`), width, height)
-        : await readPng(join(__dirname, 'data', golden, `${index}.png`));
-      const decibels = psnr(await pipeline.decode(trajectory), expected);
-      worst.decibels = Math.min(worst.decibels, decibels);
-      expect(decibels).toBeGreaterThanOrEqual(tolerance.decibels);
-    },
-  );
-}
-
-/** Whether Vulkan was given a device, real or in software, and its library: see `scripts/vulkan.mjs`. */
-function hasWebgpu(): boolean {
-  return process.env.VK_ICD_FILENAMES !== undefined || existsSync('/dev/dri/renderD128');
-}
-
 /** Whether there is a GPU, and the execution provider is installed beside ONNX Runtime. */
 function hasCuda(): boolean {
   const runtime = join(require.resolve('onnxruntime-node'), '../../bin/napi-v6', process.platform, process.arch);
   return existsSync('/dev/nvidia0') && existsSync(join(runtime, 'libonnxruntime_providers_cuda.so'));
-}
-
-/** [1, 3, height, width] in 0..1 */
-function fromUnitPlanes(planes: Float32Array, width: number, height: number): RgbImage {
-  const data = new Uint8Array(planes.length);
-  for (let i = 0; i < width * height; i++)
-    for (let colour = 0; colour < 3; colour++)
-      data[i * 3 + colour] = Math.round(planes[colour * width * height + i] * 255);
-  return { width, height, data };
-}
-
-async function readPng(file: string): Promise<RgbImage> {
-  const { data, info } = await sharp(file).removeAlpha().raw().toBuffer({ resolveWithObject: true });
-  return { width: info.width, height: info.height, data: new Uint8Array(data) };
 }

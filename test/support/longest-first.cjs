@@ -5,7 +5,15 @@ const { default: Sequencer } = require('@jest/test-sequencer');
  * largest files for the longest.
  */
 const longest = [
-  ...['e2e/torture', 'golden/pipeline', 'e2e/page', 'e2e/launcher', 'integration/schemathesis', 'e2e/page-states'],
+  ...[
+    'e2e/torture',
+    'golden/webgpu',
+    'golden/pipeline',
+    'e2e/page',
+    'e2e/launcher',
+    'integration/schemathesis',
+    'e2e/page-states',
+  ],
   ...['integration/inference-deaths', 'integration/sandbox', 'integration/docker', 'e2e/page-operator'],
   ...['integration/inference', 'e2e/guides', 'integration/models', 'integration/client-package'],
   ...['integration/inference-sharing', 'e2e/page-recovery', 'integration/inference-lanes', 'e2e/text-to-image'],

@@ -1,0 +1,19 @@
+import { existsSync } from 'node:fs';
+import { cpu } from '../support/cpu';
+import type { PipelineCase } from '../support/pipeline-goldens';
+import { drawsGoldens, models } from '../support/pipeline-goldens';
+
+/**
+ * A software device takes a second for each step: one model, and one picture, which is wide and has guidance and two
+ * steps. A single row, and another size, are what loading tries.
+ */
+(hasWebgpu() ? describe : describe.skip)('StableDiffusionPipeline on WebGPU', () => {
+  const options = { ...cpu, device: 'webgpu' } as const;
+  const isChosen = ({ width, height, steps }: PipelineCase) => width > height && steps === 2;
+  drawsGoldens({ ...models[1], name: `${models[1].name} on WebGPU` }, options, isChosen);
+});
+
+/** Whether Vulkan was given a device, real or in software, and its library: see `scripts/vulkan.mjs`. */
+function hasWebgpu(): boolean {
+  return process.env.VK_ICD_FILENAMES !== undefined || existsSync('/dev/dri/renderD128');
+}
