@@ -171,7 +171,7 @@ describe('openapi.json', () => {
       .map(({ description }) => numbersIn(description));
     expect(prefer.length).toBeGreaterThan(0);
     for (const numbers of prefer)
-      expect(numbers).toEqual([1, longestWaitSeconds, longRequestsPerKey['waiting answer']]);
+      expect(numbers).toEqual([1, longestWaitSeconds, longestWaitSeconds, longRequestsPerKey['waiting answer']]);
     expect(operation('createImages')?.description).toContain(
       `A key may have ${longRequestsPerKey['waiting answer']} such requests`,
     );
