@@ -74,7 +74,8 @@ describe('npm start', () => {
 
     beforeAll(async () => {
       makeFolder();
-      launcher = launch();
+      // Nobody looks at these pictures, and this model draws them in a tenth of the time.
+      launcher = launch({ MODELS_DIR: process.env.TEST_MODELS_DIR! });
       url = await launcher.url();
     });
     afterAll(removeFolder);
