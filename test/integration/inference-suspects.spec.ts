@@ -4,7 +4,7 @@ import { createInferenceBench, threadFile } from '../support/inference';
 import { until } from '../support/until';
 
 /** Tasks that wait at any time, each of another owner. */
-const waiting = 30;
+const waiting = 20;
 
 it('a task that may have ended its worker is tried alone before any other begins, although others keep coming', async () => {
   const bench = await createInferenceBench();
@@ -18,7 +18,7 @@ it('a task that may have ended its worker is tried alone before any other begins
   const keepComing = async (): Promise<void> => {
     while (!isOver) {
       const missing = waiting - (await countOf(`status = 'queued'`));
-      for (let i = 0; i < missing; i++) await bench.addTask({ ownerId: newIdentifier(), steps: 4 });
+      for (let i = 0; i < missing; i++) await bench.addTask({ ownerId: newIdentifier(), steps: 2 });
       await until(async () => isOver || (await countOf(`status = 'queued'`)) < waiting, 'one of them begins');
     }
   };
@@ -26,7 +26,7 @@ it('a task that may have ended its worker is tried alone before any other begins
   try {
     await until(async () => (await countOf(`status = 'succeeded'`)) > waiting, 'others are drawn all the time');
     const heartbeatAt = new Date(Date.now() - 3_600_000);
-    const lost = { status: 'processing', deaths: 1, attempt: 1, ticket: 'gone', heartbeatAt, steps: 4 } as const;
+    const lost = { status: 'processing', deaths: 1, attempt: 1, ticket: 'gone', heartbeatAt, steps: 2 } as const;
     const suspect = await bench.addTask(lost, { withJob: false });
     // What began before it was committed could not know of it.
     const [{ now: dueAt }] = await bench.dataSource.query<{ now: Date }[]>('SELECT clock_timestamp() AS now');
