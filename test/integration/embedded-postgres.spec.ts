@@ -51,6 +51,13 @@ describe(EmbeddedPostgres.name, () => {
     rmSync(dataDir, { recursive: true, force: true });
   });
 
+  it('checks a random password without delay', async () => {
+    const { url } = await start();
+    const [{ rolpassword }] = await query(url, 'SELECT rolpassword FROM pg_authid WHERE rolpassword IS NOT NULL');
+    expect(rolpassword).toMatch(/^SCRAM-SHA-256\$1:/);
+    expect(new URL(url).password).toMatch(/^[0-9a-f]{48}$/);
+  });
+
   it('keeps what was written from one start to the next', async () => {
     const first = await start();
     await query(first.url, 'CREATE TABLE kept AS SELECT 42 AS answer');
