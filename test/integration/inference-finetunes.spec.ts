@@ -31,7 +31,10 @@ const robot: DrawnModel = {
 
 /** Lanes that have no memory for another model. */
 class FullLanes extends Lanes {
+  attempts = 0;
+
   override open(): ReturnType<Lanes['open']> {
+    this.attempts++;
     return Promise.reject(new Error('There is no memory.'));
   }
 }
@@ -89,10 +92,22 @@ describe(describePipeline, () => {
     const notes: string[] = [];
     const lanes = new FullLanes(2, Infinity, () => undefined);
     const model = await load(shapes, { lanes, note: (sentence) => notes.push(sentence) });
+    model.noteDrawn(60_000);
     for (let i = 0; i < 2; i++) model.openLanes();
     await until(async () => notes.length > 0, 'it is said');
     expect(notes).toEqual(['shapes is drawn with one picture at a time: There is no memory.']);
     expect(model.inLanes).toBeUndefined();
+  });
+
+  it('loads no model into the lanes that was drawn with for less time than it took to load', async () => {
+    const lanes = new FullLanes(2, Infinity, () => undefined);
+    const model = await load(shapes, { lanes });
+    model.noteDrawn(1);
+    model.openLanes();
+    expect(lanes.attempts).toBe(0);
+    model.noteDrawn(60_000);
+    model.openLanes();
+    expect(lanes.attempts).toBe(1);
   });
 
   describe('with the model on the device of the cache, where files are linked', () => {

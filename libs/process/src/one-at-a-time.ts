@@ -8,18 +8,13 @@ export class OneAtATime {
     return this.unfinished > 0;
   }
 
-  /** @param between done after each piece, before the next begins; it is told what the piece took, and never fails */
-  constructor(private readonly between: (ms: number) => Promise<void> = async () => undefined) {}
+  /** @param between done after each piece, before the next begins; it never fails */
+  constructor(private readonly between: () => Promise<void> = async () => undefined) {}
 
   run<T>(work: () => Promise<T>): Promise<T> {
     this.unfinished++;
-    let startedAt = 0;
-    const timed = (): Promise<T> => {
-      startedAt = performance.now();
-      return work();
-    };
-    const result = this.last.then(timed).finally(() => this.unfinished--);
-    this.last = result.catch(() => undefined).then(() => this.between(performance.now() - startedAt));
+    const result = this.last.then(work).finally(() => this.unfinished--);
+    this.last = result.catch(() => undefined).then(this.between);
     return result;
   }
 

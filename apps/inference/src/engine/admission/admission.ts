@@ -131,11 +131,12 @@ export class Admission {
 
   /**
    * Leaves the thread to a merge, which is a chain of hundreds of reads, writes and small calculations: each call of the U-Net, of a
-   * decoder or an upscaler blocks the thread, so beside others a merge would have one link of its chain for each of them.
-   * @param ms what the last of them took
+   * decoder or an upscaler blocks the thread, so beside others a merge would have one link of its chain for each of them. It has as
+   * much time as they have blocked the thread since the last time: what loads meanwhile, or waits, earns it nothing.
    */
-  async letMerge(ms: number): Promise<void> {
+  async letMerge(): Promise<void> {
     const { shares, rowMs } = this.host;
+    const ms = shares.takeBlocked();
     const owner = this.descriptions.mergingOwner;
     if (owner === undefined) return;
     const owners = [owner, ...this.host.drawingOwners()].map((each) => ({ owner: each }));

@@ -56,6 +56,8 @@ class FakeModel {
     },
   };
 
+  noteDrawn(): void {}
+
   async release(): Promise<void> {}
 }
 

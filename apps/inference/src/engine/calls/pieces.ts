@@ -83,7 +83,9 @@ export class Pieces {
     // Alone each may go well where all together do not.
     if (parts.length > 1 && rows >= (this.unexplained.get(kind) ?? Infinity)) this.unexplained.delete(kind);
     for (const { candidate, pictures } of parts) {
-      candidate.computeMs += (engineMs * rowsOf(pictures)) / rows;
+      const ms = (engineMs * rowsOf(pictures)) / rows;
+      candidate.computeMs += ms;
+      candidate.model.noteDrawn(ms);
       candidate.isSuspect = false;
     }
     this.notePassedOver(parts.map(({ candidate }) => candidate));
@@ -111,6 +113,7 @@ export class Pieces {
       const picture = await clocks.others.during(call, charge, cancel);
       if (!this.isDrawn(drawing)) return;
       drawing.computeMs += engineMs;
+      drawing.model.noteDrawn(engineMs);
       callTimes.noteDecoding(drawing.kind, engineMs);
       this.notePassedOver([drawing]);
       const next = drawing.took(trajectory, picture);

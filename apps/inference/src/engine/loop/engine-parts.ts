@@ -47,7 +47,7 @@ export class EngineParts {
   /** Something may have changed what there is to do. */
   readonly changes = new Changes();
   /** Runs pieces of the engine's own thread, with CUDA the calls of the U-Net; a merge that goes on has its time between them. */
-  readonly ownThread = new OneAtATime((ms) => this.admission.letMerge(ms));
+  readonly ownThread = new OneAtATime(() => this.admission.letMerge());
   readonly places = new LanePlaces(laneCount, this.changes);
   private readonly registry: ModelRegistry;
   readonly enlarging: Enlarging;

@@ -71,8 +71,13 @@ export async function describePipeline(
     return { ...sizeOfModel(weighed, 0), ...needs, load: async () => new LoadedModel(await load()) };
   const open = () => lanes.open({ unet, vaeDecoder }, optimizedModelDir);
   // Room for the lanes is kept from the start, so that nothing has to make room when they are needed.
-  const noLanes = ({ message }: Error) => note?.(`${source.name} is drawn with one picture at a time: ${message}`);
-  return { ...sizeWithLanes, ...needs, load: async () => new LoadedModel(await load(), open, noLanes) };
+  const onNone = ({ message }: Error) => note?.(`${source.name} is drawn with one picture at a time: ${message}`);
+  const loadForLanes = async (): Promise<LoadedModel> => {
+    const startedAt = performance.now();
+    const pipeline = await load();
+    return new LoadedModel(pipeline, { open, onNone, loadMs: performance.now() - startedAt });
+  };
+  return { ...sizeWithLanes, ...needs, load: loadForLanes };
 }
 
 /** The merges of the same weights into the same model, which differ in their scale. */

@@ -58,6 +58,12 @@ describe(EngineShares.name, () => {
     expect(shares.of('failing')).toBe(0);
   });
 
+  it('tells once for how long calls have blocked the thread, whether anything goes on beside them or not', () => {
+    const shares = new EngineShares();
+    for (const ms of [30, 12]) shares.noteBlocked(ms);
+    expect([shares.takeBlocked(), shares.takeBlocked()]).toEqual([42, 0]);
+  });
+
   it('divides the time between works that go on at once', async () => {
     let now = 0;
     const shares = new EngineShares(() => now);

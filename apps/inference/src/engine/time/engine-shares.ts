@@ -18,6 +18,7 @@ export class EngineShares {
   private readonly open = new Set<{ ms: number }>();
   /** Until when that time is divided. */
   private dividedAt = 0;
+  private blockedMs = 0;
 
   /** @param now milliseconds of a clock that never goes back */
   constructor(private readonly now: () => number = () => performance.now()) {}
@@ -72,7 +73,15 @@ export class EngineShares {
 
   /** The engine's thread was inside calls of the device for the last `ms` milliseconds. */
   noteBlocked(ms: number): void {
+    this.blockedMs += ms;
     if (this.open.size > 0) this.divide(ms);
+  }
+
+  /** Milliseconds for which calls of the device have blocked the engine's thread since this was asked last. */
+  takeBlocked(): number {
+    const ms = this.blockedMs;
+    this.blockedMs = 0;
+    return ms;
   }
 
   private divide(blockedMs = 0): void {
