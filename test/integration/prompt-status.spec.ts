@@ -60,9 +60,10 @@ describe('The status of a Prompt', () => {
       queue_position: null,
       served_by: 'shapes@0123456789ab',
     });
-    await lifeCycle.settle(claim.task, { status: 'succeeded', images: [] });
+    const served = { servedBy: 'shapes@0123456789ab', promptChunks: 2 };
+    await lifeCycle.settle(claim.task, { status: 'succeeded', images: [], served });
     const { completed_at, ...ended } = await statusOf(first.id);
-    expect(ended).toMatchObject({ status: 'succeeded', queue_position: null, step: 4 });
+    expect(ended).toMatchObject({ status: 'succeeded', queue_position: null, step: 4, prompt_chunks: 2 });
     expect(completed_at).toMatch(/Z$/);
     await drawTask(api, second.id);
   });

@@ -6,7 +6,7 @@ import type { Attempt } from './locked-task';
 import type { FoundTask, Release } from './moves';
 import { release, requeue, updateHeld } from './moves';
 import { removeAll, removeOne } from './removal';
-import type { Settlement } from './settlement';
+import type { Served, Settlement } from './settlement';
 import { settle } from './settlement';
 import { leadMs } from './postponing';
 
@@ -68,8 +68,8 @@ export class ImageTaskLifeCycle {
     return updateHeld(this.transactions, task, { drawnAlone: true });
   }
 
-  /** Records which weights draw the task and in how many chunks its prompt was encoded. False as for `heartbeat`. */
-  drawingStarted(task: Attempt, served: { servedBy: string; promptChunks?: number }): Promise<boolean> {
+  /** Records what draws the task. False as for `heartbeat`. */
+  drawingStarted(task: Attempt, served: Served): Promise<boolean> {
     return updateHeld(this.transactions, task, served);
   }
 

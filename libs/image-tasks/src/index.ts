@@ -10,7 +10,7 @@ export type { NewTask } from './insert-tasks';
 export { devicesFor, LiveWorkers, problemFor, workerBeatMs } from './live-workers';
 export type { WorkerAbilities } from './live-workers';
 export { postponedUntil } from './postponing';
-export type { Settlement } from './settlement';
+export type { Served, Settlement } from './settlement';
 export { abandonedMs, heartbeatTimeoutMs, silenceFactor } from './silence';
 export { claimDueStatement } from './statements/claim-due';
 export { undrawableAfterMs } from './statements/offers';

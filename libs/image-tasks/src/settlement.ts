@@ -10,11 +10,19 @@ import { insertDeliveries } from './webhook-deliveries';
 import { addStored } from './storage-use';
 import { recordUsage } from './usage';
 
+/** Which weights draw a task, and in how many chunks its prompt was encoded. */
+export interface Served {
+  servedBy: string;
+  promptChunks?: number;
+}
+
 /** How a task ended, and its results. */
 export interface Settlement {
   status: TerminatedStatus;
   error?: string | null;
   upscaler?: string | null;
+  /** Written when drawing began; here again, because that write may have failed. */
+  served?: Served;
   computeSeconds?: number;
   images?: readonly Omit<Image, 'task' | 'taskId'>[];
 }
@@ -63,6 +71,7 @@ export async function terminate(
       status: settlement.status,
       error: settlement.error ?? null,
       upscaler: settlement.upscaler ?? null,
+      ...settlement.served,
       computeSeconds: settlement.computeSeconds ?? null,
       pictureBytes: bytesOf(settlement),
       completedAt: () => `greatest(date_trunc('milliseconds', clock_timestamp()), created_at)`,

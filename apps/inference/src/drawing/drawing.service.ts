@@ -1,5 +1,6 @@
 import type { ImageTask } from '@app/domain';
 import { seedOf, sizeOf } from '@app/domain';
+import type { Served } from '@app/image-tasks';
 import { ImageTaskLifeCycle } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import { crashPoint } from '@app/process';
@@ -26,6 +27,7 @@ interface Drawn {
   images: StoredPicture[];
   computeSeconds: number;
   upscaler: string | null;
+  served: Served;
 }
 
 /** Draws a claimed task and settles it, whatever the outcome. */
@@ -87,7 +89,7 @@ export class DrawingService {
     let scheduler = '';
     let enlargedBy = task.highResolution ? lanczos : null;
     let saved: Promise<StoredPicture[]> = Promise.resolve([]);
-    let noted: Promise<void> = Promise.resolve();
+    let served: Served = { servedBy: model.servedBy };
     this.logger.log('drawing', { taskId: task.id, attempt: task.attempt, model: model.servedBy });
     try {
       const { source, requiresCuda, refusedOn } = model;
@@ -101,8 +103,8 @@ export class DrawingService {
         ...(upscaler && { upscaler: upscaler.source }),
         onStarted: (started) => {
           scheduler = started.scheduler;
-          noted = this.recordStart(task, { servedBy: model.servedBy, promptChunks: started.promptChunks }, hold);
-          noted.catch(() => undefined);
+          served = { ...served, promptChunks: started.promptChunks };
+          void this.recordStart(task, served, hold);
         },
         onProgress: this.progress.of(task),
         onPicture: (index, picture, upscaled) => {
@@ -121,12 +123,12 @@ export class DrawingService {
       });
       loan.giveBack();
       onDrawn();
-      const [images] = await Promise.all([saved, noted]);
+      const images = await saved;
       crashPoint('after-file-write');
       this.throwIfGivenUp(hold);
-      return { images, computeSeconds: computeMs / 1000, upscaler: enlargedBy };
+      return { images, computeSeconds: computeMs / 1000, upscaler: enlargedBy, served };
     } catch (error) {
-      await Promise.allSettled([saved, noted]);
+      await saved.catch(() => undefined);
       await this.discard(task);
       throw error;
     }
@@ -155,12 +157,13 @@ export class DrawingService {
     this.logger.log('succeeded', { taskId: task.id, attempt: task.attempt, images: images.length, computeSeconds });
   }
 
-  private async recordStart(
-    task: ImageTask,
-    served: { servedBy: string; promptChunks: number },
-    hold: TaskHold,
-  ): Promise<void> {
-    if (!(await this.lifeCycle.drawingStarted(task, served))) hold.lose();
+  /** The pictures do not wait for this, and do not need it: their settlement writes the same. */
+  private async recordStart(task: ImageTask, served: Served, hold: TaskHold): Promise<void> {
+    try {
+      if (!(await withRetries(() => this.lifeCycle.drawingStarted(task, served)))) hold.lose();
+    } catch (error) {
+      this.logger.warn('the start was not recorded', { taskId: task.id, reason: (error as Error).message });
+    }
   }
 
   /** The sweeper removes what is left behind here; the original error is what counts. */

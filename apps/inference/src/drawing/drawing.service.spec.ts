@@ -1,0 +1,123 @@
+import { ImageTask } from '@app/domain';
+import type { ImageTaskLifeCycle, Served, Settlement } from '@app/image-tasks';
+import { JsonLogger, Metrics } from '@app/observability';
+import type { ImageStorage } from '@app/storage';
+import type { DataSource } from 'typeorm';
+import type { Drawing } from '../engine/engine';
+import type { EngineLoan } from '../engine/engines';
+import { InferenceMetrics } from '../metrics/inference-metrics';
+import { PictureStore } from '../pictures/picture-store';
+import { DrawingGate } from './drawing-gate';
+import { DrawingService } from './drawing.service';
+import { FailureService } from './failure.service';
+import type { ModelResolver } from './model-resolver';
+import { ProgressPublisher } from './progress-publisher';
+import type { StopListener } from './stop-listener';
+import { Upscalers } from './upscalers';
+
+const gone = new Error('The database is gone.');
+const servedBy = 'shapes@0123456789ab';
+
+class FakeLifeCycle {
+  readonly settled: Settlement[] = [];
+  readonly released: unknown[] = [];
+  /** Of writes of what draws a task. */
+  failuresToCome = 0;
+  readonly started: Served[] = [];
+  onStarted: () => void = () => undefined;
+
+  async drawingStarted(_task: unknown, served: Served): Promise<boolean> {
+    if (this.failuresToCome-- > 0) throw gone;
+    this.started.push(served);
+    this.onStarted();
+    return true;
+  }
+
+  async settle(_task: unknown, settlement: Settlement): Promise<boolean> {
+    this.settled.push(settlement);
+    return true;
+  }
+
+  async release(_task: unknown, why: unknown): Promise<boolean> {
+    this.released.push(why);
+    return true;
+  }
+}
+
+class FakeStorage {
+  write = async (): Promise<void> => undefined;
+  removeAll = async (): Promise<void> => undefined;
+}
+
+describe(DrawingService.name, () => {
+  const logger = new JsonLogger('test', 'silent');
+  const model = { servedBy, source: { name: 'shapes', hash: '0123456789ab' } };
+  const resolver = { resolve: async () => model, noted: (error: Error) => error };
+  const picture = { data: new Uint8Array(3 * 8 * 8), width: 8, height: 8 };
+  let lifeCycle: FakeLifeCycle;
+  let storage: FakeStorage;
+
+  beforeEach(() => {
+    lifeCycle = new FakeLifeCycle();
+    storage = new FakeStorage();
+  });
+
+  /** Draws a task of two pictures on an engine that does as it is told. */
+  function run(draw: (drawing: Drawing) => Promise<void>): Promise<void> {
+    const drawings = new DrawingService(
+      lifeCycle as unknown as ImageTaskLifeCycle,
+      resolver as unknown as ModelResolver,
+      new Upscalers({ modelsDir: '' }),
+      new PictureStore(storage as unknown as ImageStorage),
+      new ProgressPublisher({} as DataSource, logger),
+      { on: () => () => undefined } as unknown as StopListener,
+      new FailureService(lifeCycle as unknown as ImageTaskLifeCycle, logger),
+      new DrawingGate(),
+      new InferenceMetrics(new Metrics()),
+      logger,
+    );
+    const engine = {
+      draw: async (drawing: Drawing) => {
+        drawing.onStarted?.({ promptChunks: 2, scheduler: 'euler' });
+        await draw(drawing);
+        return { computeMs: 1_000 };
+      },
+    };
+    const loan = { engineFor: async () => engine, giveBack: () => undefined } as unknown as EngineLoan;
+    const values = {
+      id: 'task',
+      attempt: 1,
+      deaths: 0,
+      failures: 0,
+      seed: 1,
+      numImages: 2,
+      outputFormat: 'png',
+    } as const;
+    return drawings.run(Object.assign(new ImageTask(), values), loan, new AbortController().signal);
+  }
+  const drawsBoth = async ({ onPicture }: Drawing): Promise<void> => {
+    for (const index of [0, 1]) onPicture(index, picture, false);
+  };
+
+  it('keeps what it has drawn if the start could not be recorded, and records it at the end', async () => {
+    lifeCycle.failuresToCome = Infinity;
+    await run(drawsBoth);
+    expect(lifeCycle.released).toEqual([]);
+    const images = [expect.objectContaining({ index: 0 }), expect.objectContaining({ index: 1 })] as unknown;
+    expect(lifeCycle.settled).toEqual([
+      expect.objectContaining({ status: 'succeeded', served: { servedBy, promptChunks: 2 }, images }),
+    ]);
+    lifeCycle.failuresToCome = 0;
+  });
+
+  it('records the start while it draws, if need be at the second try', async () => {
+    lifeCycle.failuresToCome = 1;
+    const recorded = new Promise<void>((resolve) => (lifeCycle.onStarted = resolve));
+    await run(async (drawing) => {
+      await recorded;
+      await drawsBoth(drawing);
+    });
+    expect(lifeCycle.started).toEqual([{ servedBy, promptChunks: 2 }]);
+    expect(lifeCycle.settled).toMatchObject([{ status: 'succeeded' }]);
+  });
+});
