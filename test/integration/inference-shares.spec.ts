@@ -55,6 +55,7 @@ describe('what is charged for', () => {
       ...{ shares, rowMs: () => 0, encode: clock.during },
       isIdle: () => true,
       isAlone: () => false,
+      drawingsLeft: () => [],
       drawingOwners: () => [],
       begun: ({ command }) => void ended.push(`${command.id} begun`),
       failed: ({ id }) => void ended.push(`${id} failed`),

@@ -50,6 +50,7 @@ describe(Admission.name, () => {
     const host = {
       isIdle: () => true,
       isAlone: () => false,
+      drawingsLeft: () => [],
       drawingOwners: () => [],
       begun: ({ command }: DrawingInProgress) => void begun.push(command.id),
       failed: ({ id }: DrawCommand) => void failed.push(id),

@@ -51,6 +51,7 @@ describe(Admission.name, () => {
     admission = new Admission(options, registry, {
       isIdle: () => drawn.length === 0,
       isAlone: () => drawn.some(({ command }) => command.alone),
+      drawingsLeft: () => [],
       drawingOwners: () => drawn.map(({ command }) => command.owner),
       begun: (drawing) => drawn.push(drawing),
       failed: ({ id }, error) => failures.push(`${id}: ${(error as Error).message}`),

@@ -10,7 +10,7 @@ import { ModelDescriptions, NotDescribedError } from './model-descriptions';
 import type { LoadingOptions } from '../models/model-loading';
 import type { ModelRegistry } from '../models/model-registry';
 import { nextTry } from '../models/next-try';
-import { notAhead } from '../calls/next-call';
+import { goesAfterDrawings, notAhead } from '../calls/next-call';
 import type { WorkClock } from '../time/work-clock';
 
 /** How often commands that wait for a merge are asked whether they are canceled. */
@@ -29,6 +29,8 @@ export interface AdmissionHost extends DescriptionHost {
   shares: EngineShares;
   /** Milliseconds that a row of a call takes, in the mean. */
   rowMs: () => number;
+  /** What is being drawn, and what it has left to do. */
+  drawingsLeft(): readonly { owner: string; msLeft: number }[];
   /** Those whose pictures are being drawn or enlarged. */
   drawingOwners(): readonly string[];
   /** Whether nothing is being drawn or enlarged. */
@@ -53,6 +55,8 @@ export class Admission {
   /** The command that is tried now, which another round of the engine leaves alone. */
   private trying: Waiting | undefined;
   private onAdded = (): void => undefined;
+  /** What the last load of a model took. */
+  private loadMs = 0;
   private readonly descriptions: ModelDescriptions;
 
   constructor(
@@ -147,7 +151,7 @@ export class Admission {
   /** What is begun anew goes first, then the first of an owner who is not ahead. */
   private next(untried: ReadonlySet<Waiting>): Waiting | undefined {
     const { shares, rowMs } = this.host;
-    const left = this.waiting.filter((entry) => untried.has(entry));
+    const left = this.waiting.filter((entry) => untried.has(entry) && !this.goesLater(entry));
     const owned = left.map((entry) => ({ owner: entry.command.owner, entry }));
     const inTurn = notAhead(owned, shares, { rowMs });
     return left.find(({ previous }) => previous) ?? inTurn[0]?.entry;
@@ -158,6 +162,20 @@ export class Admission {
     if (this.isKnown(entry)) return true;
     this.descriptions.of(entry.command).catch(() => undefined);
     return false;
+  }
+
+  /** Whether its model would be loaded now, and short drawings of others go before that. */
+  private goesLater(entry: Waiting): boolean {
+    const { owner, model } = entry.command;
+    if (entry.previous || this.registry.has(model.key) || !this.isKnown(entry)) return false;
+    return goesAfterDrawings({ owner, ms: this.loadMs }, this.host.drawingsLeft(), this.host.shares);
+  }
+
+  private async timed<T>(load: () => Promise<T>): Promise<T> {
+    const startedAt = performance.now();
+    const loaded = await load();
+    this.loadMs = performance.now() - startedAt;
+    return loaded;
   }
 
   private isKnown({ command }: Waiting): boolean {
@@ -204,7 +222,7 @@ export class Admission {
     // No other model is loaded meanwhile, so nothing is merged here.
     const describe = async () => {
       const spec = await this.descriptions.kept(command);
-      return { ...spec, load: () => shares.chargeFor(command.owner, () => spec.load()) };
+      return { ...spec, load: () => shares.chargeFor(command.owner, () => this.timed(() => spec.load())) };
     };
     const model = await this.registry.get(command.model.key, describe);
     const { textEncoder } = leastMemoryOf(needsOf(model), command.request);

@@ -1,5 +1,5 @@
 import type { Candidate } from './next-call';
-import { chooseCall, inOrder, notAhead, passedOverAfter } from './next-call';
+import { chooseCall, goesAfterDrawings, inOrder, msLeft, notAhead, passedOverAfter } from './next-call';
 
 interface Named extends Candidate {
   name: string;
@@ -224,5 +224,26 @@ describe(passedOverAfter.name, () => {
 
   it('does not count the calls of other owners, whose shares decide', () => {
     expect(passedOverAfter(drawing('long', 50, { passedOver: 29 }), [drawing('short', 4)])).toBe(29);
+  });
+});
+
+describe(goesAfterDrawings.name, () => {
+  const load = { owner: 'loading', ms: 400 };
+  const after = (msLeft: number, had: Record<string, number> = {}, owner = 'other') =>
+    goesAfterDrawings(load, [{ owner, msLeft }], sharesOf(had));
+
+  it('is so beside a drawing of another owner that would be done before', () => {
+    expect([after(300), after(500), after(300, {}, 'loading')]).toEqual([true, false, false]);
+  });
+
+  it('is so no longer when others have had as much as that takes, however short what they have left', () => {
+    expect([after(1, { other: 390 }), after(1, { other: 400 })]).toEqual([true, false]);
+    expect(after(1, { other: 400, loading: 100 })).toBe(true);
+  });
+});
+
+describe(msLeft.name, () => {
+  it('is the time of its steps and of its pictures to decode', () => {
+    expect(msLeft(drawing('one', 10), times(4))).toBe((2 * 10 + 4) * rowMs);
   });
 });

@@ -98,14 +98,32 @@ const isOverdue = ({ passedOver }: Candidate): boolean => passedOver >= mostPass
 const workOf = ({ remainingWork, undecoded }: Candidate, decodeRows: number): number =>
   remainingWork + undecoded.length * decodeRows;
 
+/** What a drawing has left to do, in milliseconds of the device; 0 for a kind that is not measured. */
+export function msLeft(candidate: Candidate, times: PictureTimes): number {
+  return workOf(candidate, times.decodeRows(candidate.kind)) * times.rowMs(candidate.kind);
+}
+
+/**
+ * Whether drawings of others go before something that holds everybody up for so many milliseconds, as loading a model does: those that
+ * would be done by then. Both times are counted from what their owner has had, so nobody who keeps coming has it wait for
+ * longer than it takes itself.
+ */
+export function goesAfterDrawings(
+  { owner, ms }: { owner: string; ms: number },
+  drawings: readonly { owner: string; msLeft: number }[],
+  shares: OwnerShares,
+): boolean {
+  const overAt = shares.of(owner) + ms;
+  return drawings.some((other) => other.owner !== owner && shares.of(other.owner) + other.msLeft < overAt);
+}
+
 /**
  * Who goes first: who was passed over too often, then who has least left to do, by the time that it takes. Until that is
  * measured it counts as none, and among those the rows decide.
  */
 export function inOrder<C extends Candidate>(candidates: readonly C[], times: PictureTimes): C[] {
   const rowsOf = (each: C): number => workOf(each, times.decodeRows(each.kind));
-  const msOf = (each: C): number => rowsOf(each) * times.rowMs(each.kind);
-  const byWork = [...candidates].sort((a, b) => msOf(a) - msOf(b) || rowsOf(a) - rowsOf(b));
+  const byWork = [...candidates].sort((a, b) => msLeft(a, times) - msLeft(b, times) || rowsOf(a) - rowsOf(b));
   const overdue = byWork.filter(isOverdue).sort((a, b) => b.passedOver - a.passedOver);
   return [...overdue, ...byWork.filter((candidate) => !isOverdue(candidate))];
 }

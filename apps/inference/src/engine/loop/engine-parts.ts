@@ -3,6 +3,7 @@ import { OneAtATime } from '@app/process';
 import type { AdmissionHost } from '../admission/admission';
 import { Admission } from '../admission/admission';
 import type { DrawCommand, DrawingInProgress } from '../calls/drawing-in-progress';
+import { msLeft } from '../calls/next-call';
 import { PieceChoice } from '../calls/piece-choice';
 import { Pieces } from '../calls/pieces';
 import { RowLimits } from '../calls/row-limits';
@@ -127,6 +128,7 @@ export class EngineParts {
       ...{ shares: this.shares, rowMs: () => this.callTimes.rowMs() },
       isIdle: () => host.drawings().length === 0 && this.areThreadsIdle && this.enlarging.modelsInUse.length === 0,
       isAlone: () => this.enlarging.isAlone || host.isAlone(),
+      drawingsLeft: () => host.drawings().map((each) => ({ owner: each.owner, msLeft: msLeft(each, this.callTimes) })),
       drawingOwners: () => host.drawings().map(({ owner }) => owner),
       begun: host.begun,
       failed: host.failed,
