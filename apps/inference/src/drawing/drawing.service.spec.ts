@@ -1,9 +1,11 @@
+import { once } from 'node:events';
 import { ImageTask } from '@app/domain';
 import type { ImageTaskLifeCycle, Served, Settlement } from '@app/image-tasks';
 import { JsonLogger, Metrics } from '@app/observability';
 import type { ImageStorage } from '@app/storage';
 import type { DataSource } from 'typeorm';
 import type { Drawing } from '../engine/engine';
+import { DrawingAbortedError } from '../engine/engine-errors';
 import type { EngineLoan } from '../engine/engines';
 import { InferenceMetrics } from '../metrics/inference-metrics';
 import { PictureStore } from '../pictures/picture-store';
@@ -119,5 +121,20 @@ describe(DrawingService.name, () => {
     });
     expect(lifeCycle.started).toEqual([{ servedBy, promptChunks: 2 }]);
     expect(lifeCycle.settled).toMatchObject([{ status: 'succeeded' }]);
+  });
+
+  it('stops drawing at the first picture that cannot be stored, and tries again as after any error', async () => {
+    storage.write = async () => {
+      throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+    };
+    let isStopped = false;
+    await run(async ({ onPicture, signal }) => {
+      onPicture(0, picture, false);
+      await once(signal!, 'abort', { signal: AbortSignal.timeout(1_000) });
+      isStopped = true;
+      throw new DrawingAbortedError('It is stopped.');
+    });
+    expect(isStopped).toBe(true);
+    expect(lifeCycle.released).toEqual([{ delayMs: 2_000, because: 'failed' }]);
   });
 });

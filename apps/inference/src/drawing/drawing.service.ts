@@ -16,6 +16,7 @@ import { DrawingGate } from './drawing-gate';
 import { FailureService } from './failure.service';
 import type { ResolvedModel } from './model-resolver';
 import { ModelResolver } from './model-resolver';
+import { PictureSequence } from './picture-sequence';
 import { ProgressPublisher } from './progress-publisher';
 import { withRetries } from './with-retries';
 import { StopListener } from './stop-listener';
@@ -88,7 +89,7 @@ export class DrawingService {
     const upscaler = task.highResolution ? await this.upscalers.find() : undefined;
     let scheduler = '';
     let enlargedBy = task.highResolution ? lanczos : null;
-    let saved: Promise<StoredPicture[]> = Promise.resolve([]);
+    const stored = new PictureSequence();
     let served: Served = { servedBy: model.servedBy };
     this.logger.log('drawing', { taskId: task.id, attempt: task.attempt, model: model.servedBy });
     try {
@@ -99,7 +100,7 @@ export class DrawingService {
         owner: task.ownerId,
         model: source,
         request: requestOf(task),
-        signal: hold.signal,
+        signal: AbortSignal.any([hold.signal, stored.failed]),
         ...(upscaler && { upscaler: upscaler.source }),
         onStarted: (started) => {
           scheduler = started.scheduler;
@@ -110,12 +111,7 @@ export class DrawingService {
         onPicture: (index, picture, upscaled) => {
           if (upscaled && upscaler) enlargedBy = upscaler.label;
           const parameters = parametersOf(task, index, scheduler, model, enlargedBy);
-          // One after the other, because encoding a high-resolution picture takes much memory.
-          saved = saved.then(async (before) => [
-            ...before,
-            await this.pictures.save(task, index, picture, parameters, hold.signal),
-          ]);
-          saved.catch(() => undefined);
+          stored.add(() => this.pictures.save(task, index, picture, parameters, hold.signal));
         },
       });
       const { computeMs } = await drawing.finally(ended).catch((error: Error) => {
@@ -123,14 +119,14 @@ export class DrawingService {
       });
       loan.giveBack();
       onDrawn();
-      const images = await saved;
+      const images = await stored.all();
       crashPoint('after-file-write');
       this.throwIfGivenUp(hold);
       return { images, computeSeconds: computeMs / 1000, upscaler: enlargedBy, served };
     } catch (error) {
-      await saved.catch(() => undefined);
+      await stored.all().catch(() => undefined);
       await this.discard(task);
-      throw error;
+      throw error instanceof DrawingAbortedError && stored.failed.aborted ? stored.failed.reason : error;
     }
   }
 
