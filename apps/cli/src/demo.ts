@@ -1,8 +1,9 @@
 import 'reflect-metadata';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { dirname, extname, join, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { aspectRatios, schedulerNames } from '@app/domain';
+import { makeFolder } from '@app/process';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { NewGeneration } from '../../../packages/client/src';
 import type { Drawn } from './draw';
@@ -60,7 +61,7 @@ async function demo(prompt: string | undefined, options: DemoOptions): Promise<v
 function savePicture(prompt: string, { record, data }: Drawn, seconds: number, options: DemoOptions): void {
   const extension = extname(new URL(record.images[0]).pathname).slice(1) || 'png';
   const file = resolve(options.out ?? unusedName((isTaken) => pictureFile(prompt, record.seed, extension, isTaken)));
-  mkdirSync(dirname(file), { recursive: true });
+  makeFolder(dirname(file));
   writeFileSync(file, data);
   process.stdout.write(
     options.json
@@ -71,7 +72,7 @@ function savePicture(prompt: string, { record, data }: Drawn, seconds: number, o
 
 async function saveSheet(drawn: readonly Drawn[], seconds: number, options: DemoOptions): Promise<void> {
   const file = resolve(options.out ?? unusedName((isTaken) => unusedFile(sheetFile, isTaken)));
-  mkdirSync(dirname(file), { recursive: true });
+  makeFolder(dirname(file));
   await writeSheet(
     file,
     drawn.map(({ data }) => data),

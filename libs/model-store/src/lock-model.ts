@@ -1,6 +1,5 @@
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { FileLock, LockContendedError, LockHeldError } from '@app/process';
+import { FileLock, LockContendedError, LockHeldError, makeFolder } from '@app/process';
 import { explainDiskErrors } from './model-disk';
 import { ModelStoreError } from './model-store-error';
 
@@ -15,7 +14,7 @@ export async function withModelLock(
   signal: AbortSignal | undefined,
   work: (signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
-  await explainDiskErrors(mkdir(modelsDir, { recursive: true }));
+  await explainDiskErrors((async () => makeFolder(modelsDir))());
   const stop = new AbortController();
   const follow = (): void => stop.abort(new ModelStoreError('Aborted', 'It was broken off; what has arrived is kept.'));
   if (signal?.aborted) follow();

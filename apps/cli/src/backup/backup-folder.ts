@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { DumpContents } from '@app/database';
+import { makeFolder } from '@app/process';
 import { CliError } from '../run-program';
 
 /**
@@ -49,7 +50,7 @@ export class NewBackup {
 
   /** @throws CliError if the folder is there and is not empty. */
   static async in(folder: string): Promise<NewBackup> {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder, 0o700);
     if ((await readdir(folder)).length > 0)
       throw new CliError(`The folder ${folder} is not empty: name a new one. Nothing was changed.`);
     return new NewBackup(folder);

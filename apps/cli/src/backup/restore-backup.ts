@@ -1,11 +1,12 @@
 import { createWriteStream, existsSync } from 'node:fs';
-import { mkdir, readdir } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import type { Config } from '@app/config';
 import { assertEmpty, loadTables } from '@app/database';
 import { ModelStore } from '@app/model-store';
+import { makeFolder } from '@app/process';
 import { openImageStorage } from '@app/storage';
 import { CliError } from '../run-program';
 import type { BackedUpModel, VerifiedBackup } from './backup-folder';
@@ -78,7 +79,7 @@ export async function restoreBackup(
 
 async function restoreKey({ dataDir }: Config, backup: VerifiedBackup): Promise<void> {
   if (!backup.has(keyFile)) return;
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  makeFolder(dataDir, 0o700);
   const target = createWriteStream(join(dataDir, keyFile), { flags: 'wx', mode: 0o600 });
   await pipeline(backup.read(keyFile), target);
 }
