@@ -15,7 +15,7 @@ async function main(): Promise<void> {
   // By itself, so that what fails there is not taken for a failure to listen.
   await app.init();
   await app.listen(port, host).catch((error: Error) => {
-    throw new ListenError(error, { variable: 'PORT', port, host });
+    throw new ListenError(error, { variable: 'PORT', port, host, hostVariable: 'HOST' });
   });
   app.get(JsonLogger).log('api is listening', { url: await app.getUrl() });
 }
@@ -23,5 +23,6 @@ async function main(): Promise<void> {
 main().catch((error: Error & { code?: string }) => {
   const isPlain = error instanceof ConfigError || error instanceof DatabaseUnusableError || error.code !== undefined;
   process.stderr.write(`The api could not start: ${isPlain ? error.message : error.stack}\n`);
+  if (error instanceof ListenError) process.exit(error.exitCode);
   process.exit(error instanceof ConfigError ? misconfiguredExitCode : 1);
 });

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { ConfigError, loadConfig } from '@app/config';
 import { DatabaseUnusableError } from '@app/database';
 import { JsonLogger } from '@app/observability';
-import { endSignals, exitWithParent, keepDataPrivate, misconfiguredExitCode } from '@app/process';
+import { endSignals, exitWithParent, keepDataPrivate, ListenError, misconfiguredExitCode } from '@app/process';
 import { createInference } from './create-inference';
 import { DeviceUnavailableError } from './engine/device/device';
 
@@ -27,6 +27,7 @@ main().catch((error: Error & { code?: string }) => {
   const plainErrors = [ConfigError, DatabaseUnusableError, DeviceUnavailableError];
   const isPlain = plainErrors.some((type) => error instanceof type) || error.code !== undefined;
   process.stderr.write(`The inference process could not start: ${isPlain ? error.message : error.stack}\n`);
+  if (error instanceof ListenError) process.exit(error.exitCode);
   const isMisconfigured = error instanceof ConfigError || error instanceof DeviceUnavailableError;
   process.exit(isMisconfigured ? misconfiguredExitCode : 1);
 });

@@ -27,9 +27,15 @@ describe(requirePorts.name, () => {
   ])('names %s where another program uses that port', (variable, field) =>
     expect(requirePorts({ ...free, [field]: taken }, 0)).rejects.toMatchObject({
       message: `${variable} is ${taken}, and another program uses that port of 127.0.0.1: end that, or set ${variable} to another port.`,
-      exitCode: misconfiguredExitCode,
+      exitCode: 1,
     }),
   );
+
+  it('may be tried again where the address is not there yet', () =>
+    expect(requirePorts({ ...free, host: '192.0.2.1' }, 0)).rejects.toMatchObject({
+      message: 'HOST is "192.0.2.1", which is no address of this machine.',
+      exitCode: 1,
+    }));
 
   it('takes no port for both', () =>
     expect(requirePorts({ ...free, port: taken, inferenceHealthPort: taken }, 0)).rejects.toMatchObject({

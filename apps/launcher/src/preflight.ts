@@ -47,7 +47,7 @@ export async function requirePorts(
   }
   const health = { variable: 'INFERENCE_HEALTH_PORT', port: inferenceHealthPort, host: healthHostOf(config) };
   return {
-    port: await requirePort({ variable: 'PORT', port, host }, waitMs),
+    port: await requirePort({ variable: 'PORT', port, host, hostVariable: 'HOST' }, waitMs),
     healthPort: await requirePort(health, waitMs),
   };
 }
@@ -58,9 +58,9 @@ async function requirePort(place: ListenPlace, waitMs: number): Promise<number> 
     try {
       return await probePort(place);
     } catch (error) {
-      const { code, message } = new ListenError(error, place);
+      const { code, message, exitCode } = new ListenError(error, place);
       if (code === 'EADDRINUSE' && Date.now() < deadline) continue;
-      throw new StartError(message, misconfiguredExitCode);
+      throw new StartError(message, exitCode);
     }
 }
 
