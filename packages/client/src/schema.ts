@@ -1624,7 +1624,7 @@ export interface components {
              */
             queue_position: number | null;
             /**
-             * @description Steps that are done; null before the first and after the end, and for a moment after the api has started again.
+             * @description Steps that are done: 0 while it waits, and all of them once it has succeeded; null while it is prepared, for a moment after the api has started again, and if it has failed or is canceled.
              * @example 12
              */
             step: number | null;

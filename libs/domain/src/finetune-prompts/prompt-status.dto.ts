@@ -35,7 +35,8 @@ export class PromptStatusDto {
     minimum: 0,
     nullable: true,
     description:
-      'Steps that are done; null before the first and after the end, and for a moment after the api has started again.',
+      'Steps that are done: 0 while it waits, and all of them once it has succeeded; null while it is prepared, ' +
+      'for a moment after the api has started again, and if it has failed or is canceled.',
     example: 12,
   })
   step: number | null;
