@@ -1,6 +1,6 @@
 import { cp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ModelStore } from '@app/model-store';
+import { ModelStore } from '@app/model-store';
 import { eachWithModelStore, tinyModels, hubModel, hubWeights } from '../support/model-store-site';
 
 describe('ModelStore', () => {
@@ -16,6 +16,9 @@ describe('ModelStore', () => {
       expect(model.bytes).toBeGreaterThan(1_000_000);
       await expect(store.add(join(tinyModels, name), { as: name })).rejects.toMatchObject({ code: 'ModelExists' });
     });
+
+    it('ends where its folder cannot be made, also where the file system answers that it is not there', () =>
+      expect(new ModelStore('/proc/none').add(hubModel, { as: 'x' })).rejects.toThrow('/proc/none'));
 
     it('copies what links point to', async () => {
       await cp(hubModel, join(folder, 'linked'), { recursive: true });
