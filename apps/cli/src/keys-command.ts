@@ -21,6 +21,11 @@ export function runKeys(args: readonly string[], surroundings: Surroundings): Pr
   return exitCodeOf(program, args, stderr);
 }
 
+/** A command of one key, which is named by its id or prefix. */
+function ofOneKey(program: Command, name: string, description: string): Command {
+  return program.command(name).description(description).argument('<id>', 'its id or prefix');
+}
+
 function defineCreate(program: Command, commands: KeyCommands): void {
   program
     .command('create')
@@ -37,31 +42,16 @@ function defineCreate(program: Command, commands: KeyCommands): void {
 
 function defineReaders(program: Command, commands: KeyCommands): void {
   program.command('list').description('all keys').action(commands.list);
-  program
-    .command('show')
-    .description('one key, with its webhook secret')
-    .argument('<id>', 'its id or prefix')
-    .action(commands.show);
+  ofOneKey(program, 'show', 'one key, with its webhook secret').action(commands.show);
 }
 
 function defineEnders(program: Command, commands: KeyCommands): void {
-  program
-    .command('revoke')
-    .description('revoke a key, close its connections and cancel its tasks')
-    .argument('<id>', 'its id or prefix')
-    .action(commands.revoke);
-  program
-    .command('stop')
-    .description('cancel all tasks of a key; the key stays valid')
-    .argument('<id>', 'its id or prefix')
-    .action(commands.stop);
+  ofOneKey(program, 'revoke', 'revoke a key, close its connections and cancel its tasks').action(commands.revoke);
+  ofOneKey(program, 'stop', 'cancel all tasks of a key; the key stays valid').action(commands.stop);
 }
 
 function defineLimit(program: Command, commands: KeyCommands): void {
-  program
-    .command('limit')
-    .description('set the limits of a key; 0 means no limit, "default" the default of the service')
-    .argument('<id>', 'its id or prefix')
+  ofOneKey(program, 'limit', 'set the limits of a key; 0 means no limit, "default" the default of the service')
     .option('--rate <count>', 'requests per minute', readCount)
     .option('--queued <count>', 'Generations and Prompts that may wait', readCount)
     .option('--concurrent <count>', 'those that may be drawn at once', readCount)
@@ -75,10 +65,7 @@ function defineRotations(program: Command, { rotate, rotateSigning }: KeyCommand
     ['rotate', 'give a key a new token', rotate],
     ['rotate-webhook-secret', 'give a key a new webhook secret', rotateSigning],
   ] as const)
-    program
-      .command(name)
-      .description(`${what}; the previous one stays valid for a while`)
-      .argument('<id>', 'its id or prefix')
+    ofOneKey(program, name, `${what}; the previous one stays valid for a while`)
       .addOption(
         new Option('--grace <hours>', 'how long the previous one stays valid')
           .argParser(readGrace)
