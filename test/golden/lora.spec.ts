@@ -1,28 +1,19 @@
 import { cp, mkdtemp, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import sharp from 'sharp';
 import { mergeLora, OnnxModel, OnnxModelError, StableDiffusionPipeline } from '@app/diffusion';
-import type { MergeLoraOptions, SchedulerName, TextToImageRequest } from '@app/diffusion';
+import type { MergeLoraOptions, TextToImageRequest } from '@app/diffusion';
 import { makeFolderBesideModels } from '../support/folder-beside-models';
 import { largestDifference, loadGolden, loadGoldenTable, recordGolden } from '../support/golden';
 import { KeptSessions } from '../support/kept-sessions';
+import type { PipelineCase } from '../support/pipeline-goldens';
+import { denoise, readPng } from '../support/pipeline-goldens';
 import { psnr } from '../support/psnr';
 import { encodeSafetensors } from '../support/safetensors';
 import type { TensorToWrite } from '../support/safetensors';
 
-interface LoraCase {
-  index: number;
-  prompt: string;
-  scheduler: SchedulerName;
-  steps: number;
-  cfg: number;
-  seed: number;
-  width: number;
-  height: number;
+interface LoraCase extends PipelineCase {
   scale: number;
-  /** Whether no picture was recorded, because no LoRA changes the decoder. */
-  only_latents?: boolean;
 }
 
 const bundled = join(__dirname, '../../models/shapes');
@@ -118,28 +109,17 @@ describe('mergeLora', () => {
 
     it.each(cases.map((one) => [`"${one.prompt}" at scale ${one.scale}, ${one.width} x ${one.height}`, one] as const))(
       'draws %s as diffusers does',
-      async (_, { index, prompt, scheduler, steps, cfg, seed, width, height, scale, only_latents }) => {
+      async (_, one) => {
+        const { index, scale, only_latents } = one;
         const { folder } = await merge({ baseFolder: shapes, lora: robot('diffusers'), scale });
         const pipeline = await StableDiffusionPipeline.load(folder, sessions.options);
-        const [trajectory] = await pipeline.prepare({
-          prompt,
-          width,
-          height,
-          scheduler,
-          numInferenceSteps: steps,
-          guidanceScale: cfg,
-          seeds: [seed],
-        });
-        while (!trajectory.done) await pipeline.step([trajectory]);
+        const trajectory = await denoise(pipeline, one);
         const error = largestDifference(trajectory.latents, arrays.float32(`${index}.latents`));
         worst.latents = Math.max(worst.latents, error);
         expect(error).toBeLessThanOrEqual(tolerance.latents);
         if (only_latents) return;
-        const png = await sharp(join(__dirname, 'data/lora', `${index}.png`))
-          .removeAlpha()
-          .raw()
-          .toBuffer();
-        const decibels = psnr(await pipeline.decode(trajectory), { width, height, data: new Uint8Array(png) });
+        const expected = await readPng(join(__dirname, 'data/lora', `${index}.png`));
+        const decibels = psnr(await pipeline.decode(trajectory), expected);
         worst.decibels = Math.min(worst.decibels, decibels);
         expect(decibels).toBeGreaterThanOrEqual(tolerance.decibels);
       },

@@ -11,7 +11,7 @@ const golden = join(__dirname, '../golden');
 export interface PipelineCase {
   index: number;
   prompt: string;
-  negative_prompt: string | null;
+  negative_prompt?: string | null;
   scheduler?: SchedulerName;
   steps: number;
   cfg: number;
@@ -93,7 +93,8 @@ export function drawsGoldens(
   );
 }
 
-async function denoise(pipeline: StableDiffusionPipeline, one: PipelineCase): Promise<Trajectory> {
+/** What a recorded request comes to, before it is decoded. */
+export async function denoise(pipeline: StableDiffusionPipeline, one: PipelineCase): Promise<Trajectory> {
   const { prompt, negative_prompt, scheduler, steps, cfg, seed, width, height } = one;
   const [trajectory] = await pipeline.prepare({
     prompt,
@@ -118,7 +119,7 @@ function fromUnitPlanes(planes: Float32Array, width: number, height: number): Rg
   return { width, height, data };
 }
 
-async function readPng(file: string): Promise<RgbImage> {
+export async function readPng(file: string): Promise<RgbImage> {
   const { data, info } = await sharp(file).removeAlpha().raw().toBuffer({ resolveWithObject: true });
   return { width: info.width, height: info.height, data: new Uint8Array(data) };
 }
