@@ -5,130 +5,9 @@ import { ModelFolderError, modelWidths, ProviderUnavailableError, StableDiffusio
 import type { ModelFacts } from '@app/diffusion';
 import { InferenceSession } from 'onnxruntime-node';
 import { cpu } from '../support/cpu';
+import { damages, Folder, graph, models } from '../support/damaged-folder';
 import { KeptSessions } from '../support/kept-sessions';
-
-const models = { tiny: join(__dirname, 'models/tiny'), shapes: join(__dirname, '../../models/shapes') };
-
-/** Changes to a valid folder, by paths inside it. */
-class Folder {
-  constructor(readonly path: string) {}
-  at = (name: string) => join(this.path, name);
-  remove = (name: string) => rm(this.at(name), { recursive: true });
-  write = (name: string, text: string) => writeFile(this.at(name), text);
-  cut = (name: string, bytes: number) => truncate(this.at(name), bytes);
-  edit = async (name: string, change: object) =>
-    this.write(name, JSON.stringify({ ...(JSON.parse(await readFile(this.at(name), 'utf8')) as object), ...change }));
-  replace = async (part: string, other: string) => {
-    await this.remove(part);
-    await cp(this.at(other), this.at(part), { recursive: true });
-  };
-}
-
-const scheduler = 'scheduler/scheduler_config.json';
-const graph = 'unet/model.onnx';
-const lfsPointer = 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 3438167540\n';
-const narrowMap = '{"weights": [[1], [1], [1]], "bias": [0, 0, 0]}';
-
-type Damage = [what: string, file: string, reason: RegExp, damage: (folder: Folder) => Promise<unknown>];
-const damages: Damage[] = [
-  ['a missing folder', '', /does not exist/, ({ path }) => rm(path, { recursive: true })],
-  ['a missing part', 'vae_decoder', /is missing/, ({ remove }) => remove('vae_decoder')],
-  ['a missing graph', graph, /is missing/, ({ remove }) => remove(graph)],
-  ['missing external data', 'unet/weights.pb', /is missing/, ({ remove }) => remove('unet/weights.pb')],
-  ['external data cut short', 'unet/weights.pb', /is cut short/, ({ cut }) => cut('unet/weights.pb', 500_000)],
-  ['an empty graph', graph, /no whole ONNX model/, ({ cut }) => cut(graph, 0)],
-  ['a graph cut short', graph, /no whole ONNX model/, ({ cut }) => cut(graph, 200_000)],
-  ['a pointer in place of a graph', graph, /only a pointer of Git LFS/, ({ write }) => write(graph, lfsPointer)],
-  [
-    'a pointer in place of weights',
-    'unet/weights.pb',
-    /only a pointer of Git LFS/,
-    ({ write }) => write('unet/weights.pb', lfsPointer),
-  ],
-  [
-    'a pointer in place of a vocabulary',
-    'tokenizer/vocab.json',
-    /only a pointer of Git LFS/,
-    ({ write }) => write('tokenizer/vocab.json', lfsPointer),
-  ],
-  ['a missing vocabulary', 'tokenizer/vocab.json', /is missing/, ({ remove }) => remove('tokenizer/vocab.json')],
-  ['missing merges', 'tokenizer/merges.txt', /is missing/, ({ remove }) => remove('tokenizer/merges.txt')],
-  [
-    'merges of another vocabulary',
-    'tokenizer/merges.txt',
-    /does not fit vocab.json, which has no token "foreign"/,
-    ({ write }) => write('tokenizer/merges.txt', '#version: 0.2\nfor eign\n'),
-  ],
-  [
-    'a foreign vocabulary',
-    'tokenizer',
-    /no token/,
-    async ({ write }) => {
-      await write('tokenizer/vocab.json', '{"a": 0}');
-      await write('tokenizer/merges.txt', '');
-    },
-  ],
-  ['a missing scheduler', scheduler, /is missing/, ({ remove }) => remove('scheduler')],
-  ['a scheduler that is not JSON', scheduler, /not valid JSON/, ({ write }) => write(scheduler, '{')],
-  ['wrong defaults', 'darkroom.json', /has steps that/, ({ write }) => write('darkroom.json', '{"steps": "few"}')],
-  ...[0, -8, 0.5, 4097, '64', [64, 0], [64]].map((sample_size): Damage => [
-    `a sample_size of ${JSON.stringify(sample_size)}`,
-    'unet/config.json',
-    /has a sample_size that is no integer from 1 to 4096/,
-    ({ edit }) => edit('unet/config.json', { sample_size }),
-  ]),
-  ...['0', '"x"', '1e999'].map((factor): Damage => [
-    `a scaling_factor of ${factor}`,
-    'vae_decoder/config.json',
-    /has a scaling_factor that is no number, infinite or 0/,
-    ({ write }) => write('vae_decoder/config.json', `{"scaling_factor": ${factor}}`),
-  ]),
-  ['a bad scheduler value', scheduler, /beta_end must be/, ({ edit }) => edit(scheduler, { beta_end: 'high' })],
-  ['a config that is not JSON', 'unet/config.json', /not valid JSON/, ({ write }) => write('unet/config.json', '[')],
-  [
-    'another pipeline',
-    'model_index.json',
-    /a StableDiffusionXLPipeline/,
-    ({ edit }) => edit('model_index.json', { _class_name: 'StableDiffusionXLPipeline' }),
-  ],
-  ['a preview map of another model', 'preview.json', /each of 4/, ({ write }) => write('preview.json', narrowMap)],
-  ['a preview map that is none', 'preview.json', /three rows/, ({ write }) => write('preview.json', '{"bias": 0}')],
-  [
-    'a VAE for other latents',
-    'vae_decoder/model.onnx',
-    /latents of 8 channels/,
-    ({ edit }) => edit('vae_decoder/config.json', { latent_channels: 8 }),
-  ],
-  [
-    'a vocabulary too large',
-    'tokenizer',
-    /has 776 tokens/,
-    ({ edit }) => edit('text_encoder/config.json', { vocab_size: 700 }),
-  ],
-  [
-    'rows too long',
-    'tokenizer',
-    /rows of 77 tokens/,
-    ({ edit }) => edit('text_encoder/config.json', { max_position_embeddings: 32 }),
-  ],
-  ['a U-Net for a VAE', 'vae_decoder/model.onnx', /more than latents/, ({ replace }) => replace('vae_decoder', 'unet')],
-  ['a VAE for a U-Net', graph, /has no input sample/, ({ replace }) => replace('unet', 'vae_decoder')],
-  [
-    'the text encoder of a wider model',
-    'text_encoder/model.onnx',
-    /embeddings 128 wide, and the U-Net takes 32/,
-    async ({ at, remove }) => {
-      await remove('text_encoder');
-      await cp(join(models.shapes, 'text_encoder'), at('text_encoder'), { recursive: true });
-    },
-  ],
-  [
-    'the VAE of another model, whatever its config says',
-    'vae_decoder/model.onnx',
-    /takes latents of 22 channels, and the U-Net gives 4/,
-    ({ at }) => cp(join(models.shapes, 'vae_decoder/model.onnx'), at('vae_decoder/model.onnx')),
-  ],
-];
+import { refusalsOfPage } from '../support/refusals-page';
 
 describe('StableDiffusionPipeline.load', () => {
   const sessions = new KeptSessions();
@@ -150,7 +29,7 @@ describe('StableDiffusionPipeline.load', () => {
     return pipeline;
   };
 
-  it.each(damages)('rejects %s in one sentence', async (_, file, reason, damage) => {
+  it.each(damages)('rejects %s with one sentence, and one of what to do about it', async (_, file, reason, damage) => {
     await damage(folder);
     const error: unknown = await load().catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ModelFolderError);
@@ -158,6 +37,8 @@ describe('StableDiffusionPipeline.load', () => {
     expect(message.startsWith(`${folder.at(file)} `)).toBe(true);
     expect(message).toMatch(reason);
     expect(message).toMatch(/^[^\n]+\.$/);
+    const { says } = refusalsOfPage().find(({ cure }) => message.endsWith(`. ${cure}`))!;
+    expect(says.filter((words) => words.test(message))).not.toEqual([]);
   });
 
   const facts: [name: string, path: string, expected: Partial<ModelFacts>][] = [

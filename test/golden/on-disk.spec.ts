@@ -83,7 +83,7 @@ const rows: Row[] = [
       );
     },
     sentence:
-      '<folder>/unet/model.onnx is no whole ONNX model (the initializer "conv_in.weight" is in the file "../onnx_weights", which is not beside the model).',
+      '<folder>/unet/model.onnx is no whole ONNX model (the initializer "conv_in.weight" is in the file "../onnx_weights", which is not beside the model). Install it again, from a whole copy or from a new export.',
   },
   {
     what: 'graphs for one size, asked for that size',
@@ -107,7 +107,8 @@ const rows: Row[] = [
       await redeclare(join(folder, 'unet/model.onnx'), fixed);
       await redeclare(join(folder, 'vae_decoder/model.onnx'), { latent_sample: ['batch', 4, 16, 16] });
     },
-    sentence: '<folder>/vae_decoder/model.onnx takes latents of height 16, and the U-Net gives 8.',
+    sentence:
+      '<folder>/vae_decoder/model.onnx takes latents of height 16, and the U-Net gives 8. Take all files from one export of one model.',
   },
   {
     what: 'a U-Net for one length of prompts, given a longer one',

@@ -114,7 +114,10 @@ describe('ModelStore', () => {
       await mkdir(inModels('bad'));
       const [bad, good, ...others] = await store.list();
       expect(others).toEqual([]);
-      expect(bad).toMatchObject({ name: 'bad', problem: 'it is empty.' });
+      expect(bad).toMatchObject({
+        name: 'bad',
+        problem: 'it is empty. Install it again, from a whole copy or from a new export.',
+      });
       expect(good).toMatchObject({ name: 'good' });
       expect(good.problem).toBeUndefined();
     });

@@ -1,6 +1,7 @@
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { cures } from '@app/diffusion/files';
 import { runModels } from '../../apps/cli/src/models-command';
 import { HubServer } from '../support/hub-server';
 import { withShapes } from '../support/onnx';
@@ -58,7 +59,8 @@ describe('models command', () => {
     expect(await run('verify')).toMatchObject({ code: 0, stdout: `sd1.5: as installed, hash ${hash}.\n` });
     const config = join(folder, 'models/sd1.5/unet/config.json');
     await writeFile(config, (await readFile(config, 'utf8')).concat('\n'));
-    expect(await run('verify sd1.5')).toMatchObject({ code: 1, stdout: 'sd1.5: unet/config.json is changed.\n' });
+    const changed = `sd1.5: unet/config.json is changed. ${cures.installAgain}\n`;
+    expect(await run('verify sd1.5')).toMatchObject({ code: 1, stdout: changed });
 
     expect(await run('remove sd1.5')).toMatchObject({ code: 0, stdout: 'sd1.5 is removed.\n' });
     expect(await run('remove sd1.5')).toMatchObject({
@@ -138,7 +140,7 @@ describe('models command', () => {
     await edit(scheduler, { _class_name: 'FooScheduler' })(foo);
     await cp('models/shapes/text_encoder', join(wide, 'text_encoder'), { recursive: true });
     const ofFoo = 'Its own scheduler cannot draw: The scheduler class "FooScheduler" is not supported. ';
-    const ofWide = 'text_encoder/model.onnx gives embeddings 128 wide, and the U-Net takes 32.';
+    const ofWide = `text_encoder/model.onnx gives embeddings 128 wide, and the U-Net takes 32. ${cures.oneExport}`;
     const listed = JSON.parse((await run('list --json')).stdout) as { problem: string }[];
     expect(listed.map(({ problem }) => problem)).toEqual([expect.stringContaining(ofFoo), ofWide]);
     const { stdout } = await run('list');
@@ -159,12 +161,12 @@ describe('models command', () => {
     [
       'an opset that is newer than ONNX Runtime',
       rewrite('text_encoder/model.onnx', (graph) => Buffer.concat([graph, Buffer.from([0x42, 2, 0x10, 99])])),
-      'text_encoder/model.onnx was exported for opset 99, and ONNX Runtime knows those up to 26: export it for one of these.',
+      'text_encoder/model.onnx was exported for opset 99, and ONNX Runtime knows those up to 26. Export it again for an earlier opset, with "--opset 18" for example.',
     ],
     [
       'a file format that is newer than ONNX Runtime',
       rewrite('text_encoder/model.onnx', (graph) => Buffer.concat([graph, Buffer.from([8, 99])])),
-      "text_encoder/model.onnx is in ONNX's file format 99, and ONNX Runtime knows those up to 13: export it with an older version of onnx.",
+      "text_encoder/model.onnx is in ONNX's file format 99, and ONNX Runtime knows those up to 13. Export it again with an older version of the package onnx.",
     ],
     [
       'a U-Net of weights that are no numbers',

@@ -87,7 +87,7 @@ describe('schedulers of models', () => {
     expect(body.find(({ name }) => name === 'broken')).toMatchObject({
       hash: null,
       problem:
-        'scheduler/scheduler_config.json cannot be used: beta_start must be a number from 1e-7 to 0.999, but is "low".',
+        'scheduler/scheduler_config.json cannot be used: beta_start must be a number from 1e-7 to 0.999, but is "low". Correct this file, or take it from the source of the model again.',
     });
     expect((await draw('broken', 'ddim')).body.code).toBe('ModelBroken');
   });

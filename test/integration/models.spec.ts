@@ -193,7 +193,8 @@ describe('models', () => {
     await writeFile(join(modelsDir, 'shapes', 'darkroom.json'), '{"steps": 400}');
     expect((await list(api, key))[0]).toMatchObject({
       hash: null,
-      problem: 'darkroom.json has steps that are no integer from 1 to 50.',
+      problem:
+        'darkroom.json has steps that are no integer from 1 to 50. Correct this file, or remove it: it is optional.',
     });
   });
 

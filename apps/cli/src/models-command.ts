@@ -1,6 +1,7 @@
 import type { InstalledModel, ModelDefaults, VerifyReport } from '@app/model-store';
 import type { ProgressOutput } from './progress-line';
 import { ConfigError, loadConfig } from '@app/config';
+import { cures } from '@app/diffusion/files';
 import { demoModel, formatBytes, ModelStore, ModelStoreError, shortHash } from '@app/model-store';
 import { Command, CommanderError } from 'commander';
 import { defaultOptions } from './default-options';
@@ -181,7 +182,7 @@ function table(models: readonly InstalledModel[]): string {
 
 function verdict({ name, ok, recorded, hash, differences }: VerifyReport): string {
   const files = differences.map(({ path, reason }) => `${path} is ${reason}`).join(', ');
-  if (!ok) return `${name}: ${files}.`;
+  if (!ok) return `${name}: ${files}. ${cures.installAgain}`;
   const known = recorded
     ? 'as installed'
     : 'readable; it was not installed by "add", so there is nothing to compare it with';

@@ -1,4 +1,4 @@
-import { defaultsFile } from '@app/diffusion/files';
+import { cures, defaultsFile } from '@app/diffusion/files';
 import { graphParts, placeInModel } from './model-root';
 import { ModelStoreError } from './model-store-error';
 
@@ -57,7 +57,7 @@ export function selectModelFiles(source: readonly string[]): ModelFile[] {
   const paths = [...placed.keys()];
   const files: ModelFile[] = [];
   const take = (path: string): void => {
-    if (!placed.has(path)) throw new ModelStoreError('InvalidModel', `${path} is missing.`);
+    if (!placed.has(path)) throw new ModelStoreError('InvalidModel', `${path} is missing. ${cures.installAgain}`);
     files.push({ from: path, to: path });
   };
   if (placed.has('model_index.json')) take('model_index.json');
@@ -66,7 +66,7 @@ export function selectModelFiles(source: readonly string[]): ModelFile[] {
   const missing = ['tokenizer/vocab.json', 'tokenizer/merges.txt'].filter((path) => !placed.has(path));
   if (missing.length > 0 && !placed.has('tokenizer/tokenizer.json')) {
     const are = missing.length > 1 ? 'are' : 'is';
-    const message = `${missing.join(' and ')} ${are} missing, and there is no tokenizer/tokenizer.json in place of both.`;
+    const message = `${missing.join(' and ')} ${are} missing, and there is no tokenizer/tokenizer.json in place of both. ${cures.installAgain}`;
     throw new ModelStoreError('InvalidModel', message);
   }
   for (const path of besideParts) if (placed.has(path)) take(path);
@@ -89,7 +89,8 @@ function selectPart(part: string, inside: readonly string[]): ModelFile[] {
     graphs.filter((path) => path !== fusedGraph),
   );
   const kept = graphs.filter((path) => path === plain || path === fusedGraph);
-  if (kept.length === 0) throw new ModelStoreError('InvalidModel', `${part}/ holds no .onnx graph.`);
+  if (kept.length === 0)
+    throw new ModelStoreError('InvalidModel', `${part}/ holds no .onnx graph. ${cures.installAgain}`);
   const left = graphs.filter((path) => !kept.includes(path));
   const data = inside.filter((path) => !path.endsWith('.onnx') && !left.some((other) => belongsTo(path, other, kept)));
   // The graph itself names its external data, so the graph may be renamed to the name that loaders expect.
@@ -100,7 +101,10 @@ function choosePlain(part: string, plain: readonly string[]): string | undefined
   for (const name of ['model.onnx', 'model_fp32.onnx', 'model_fp16.onnx', 'model.fp16.onnx'])
     if (plain.includes(name)) return name;
   if (plain.length <= 1) return plain[0];
-  throw new ModelStoreError('InvalidModel', `${part}/ holds ${plain.join(', ')}, and none of them is model.onnx.`);
+  throw new ModelStoreError(
+    'InvalidModel',
+    `${part}/ holds ${plain.join(', ')}, and none of them is model.onnx. ${cures.renameGraph}`,
+  );
 }
 
 /** Whether a data file is named after `graph` (`model_fp16.onnx_data`) and not after a graph that is kept. */

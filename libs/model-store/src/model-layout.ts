@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import type { GraphFile } from '@app/diffusion/files';
-import { readModelFolder } from '@app/diffusion/files';
+import { cures, readModelFolder } from '@app/diffusion/files';
 import { besideParts, isSafePath, selectModelFiles } from './model-files';
 import { graphParts } from './model-root';
 import { explainRefusal, ModelStoreError } from './model-store-error';
@@ -96,7 +96,10 @@ async function readGraphs(folder: string, device: Parameters<typeof readModelFol
     const graph = relative(folder, path).replaceAll(sep, '/');
     const outside = externalFiles.find((name) => !isSafePath(name));
     if (outside !== undefined)
-      throw new ModelStoreError('InvalidModel', `${graph} keeps weights outside its folder, in ${outside}.`);
+      throw new ModelStoreError(
+        'InvalidModel',
+        `${graph} keeps weights outside its folder, in ${outside}. ${cures.exportAgain}`,
+      );
     return {
       externalFiles: externalFiles.map((name) => `${dirname(graph)}/${name}`),
       cudaOperator,

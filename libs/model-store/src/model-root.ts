@@ -1,3 +1,4 @@
+import { cures } from '@app/diffusion/files';
 import { ModelStoreError } from './model-store-error';
 
 /** The parts of a text-to-image model that have a graph. */
@@ -42,7 +43,7 @@ export function placeInModel(paths: readonly string[]): Map<string, string> {
  * nothing is recognised.
  */
 function otherLayout(paths: readonly string[]): string | undefined {
-  if (paths.length === 0) return 'it is empty.';
+  if (paths.length === 0) return `it is empty. ${cures.installAgain}`;
   const snapshots = [...new Set(paths.flatMap((path) => /^snapshots\/[^/]+(?=\/)/.exec(path)?.[0] ?? []))];
   if (snapshots.length > 0)
     return `it is a repository in the hub's cache: name the folder ${snapshots.join(' or ')} in it.`;

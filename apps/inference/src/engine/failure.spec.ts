@@ -1,4 +1,4 @@
-import { AbortError, ModelFolderError, NotFiniteError, RequestError, WeightsError } from '@app/diffusion';
+import { AbortError, cures, ModelFolderError, NotFiniteError, RequestError, WeightsError } from '@app/diffusion';
 import { UpscalerError } from './engine-errors';
 import type { DrawnModel } from './engine-protocol';
 import { failureOf } from './failure';
@@ -9,16 +9,21 @@ const upscaler = { key: 'u', name: 'real.onnx', file: '/srv/models/upscalers/rea
 
 describe(failureOf.name, () => {
   it('refuses a drawing because of its model folder, with paths relative to the folder', () => {
-    const error = new ModelFolderError(`${folder}/unet/model.onnx`, 'is cut short');
+    const error = new ModelFolderError(`${folder}/unet/model.onnx`, 'is cut short', cures.installAgain);
     expect(failureOf(error, { model })).toEqual({
       failure: 'refused',
-      message: 'The model sd1.5 cannot be drawn with: unet/model.onnx is cut short.',
-      problem: 'unet/model.onnx is cut short.',
+      message:
+        'The model sd1.5 cannot be drawn with: unet/model.onnx is cut short. Install it again, from a whole copy or from a new export.',
+      problem: 'unet/model.onnx is cut short. Install it again, from a whole copy or from a new export.',
     });
   });
 
   it('names no path of the cache if a merged model is at fault', () => {
-    const error = new ModelFolderError('/var/darkroom/cache/finetunes/lora-ab/unet/model.onnx', 'is missing');
+    const error = new ModelFolderError(
+      '/var/darkroom/cache/finetunes/lora-ab/unet/model.onnx',
+      'is missing',
+      cures.installAgain,
+    );
     const weights = { kind: 'lora', file: '/srv/robot', hash: 'b', scale: 1, token: 'zwx' } as const;
     // The model itself may be sound.
     expect(failureOf(error, { model: { ...model, weights } })).toEqual({

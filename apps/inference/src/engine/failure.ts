@@ -23,13 +23,14 @@ export function failureOf(
   const refused = (message: string): Failure => ({ failure: 'refused', message });
   if (error instanceof AbortError) return { failure: 'aborted', message: error.message };
   if (error instanceof ModelFolderError) {
+    const cannot = 'cannot be drawn with:';
+    // A folder that was merged from weights may be broken by them, so its model need not be installed again.
+    if (model.weights) {
+      const reason = withoutPaths(`${error.file} ${error.reason}.`, model);
+      return refused(`The model ${model.name} with the weights of the Fine-Tune ${cannot} ${reason}`);
+    }
     const problem = withoutPaths(error.message, model);
-    // A folder that was merged from weights may be broken by them.
-    const merged = model.weights ? ' with the weights of the Fine-Tune' : '';
-    return {
-      ...refused(`The model ${model.name}${merged} cannot be drawn with: ${problem}`),
-      ...(!model.weights && { problem }),
-    };
+    return { ...refused(`The model ${model.name} ${cannot} ${problem}`), problem };
   }
   if (error instanceof WeightsError || error instanceof SafetensorsError || error instanceof OnnxModelError)
     return refused(`The weights of the Fine-Tune cannot be used: ${withoutPaths(error.message, model)}`);

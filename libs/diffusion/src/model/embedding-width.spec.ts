@@ -1,3 +1,4 @@
+import { cures } from './cures';
 import { embeddingWidth } from './embedding-width';
 import type { GraphFile } from './graph-file';
 import type { JsonObject } from './json-file';
@@ -56,6 +57,6 @@ describe(embeddingWidth, () => {
       '/m/text_encoder/config.json has a hidden_size of 512, and the embeddings of the graph beside it are 768 wide.',
     ],
   ])('are refused if those of %s differ', (_, textEncoder, unet, sentence) =>
-    expect(() => widthOf(textEncoder, unet)).toThrow(new Error(sentence)),
+    expect(() => widthOf(textEncoder, unet)).toThrow(new Error(`${sentence} ${cures.oneExport}`)),
   );
 });

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { cures } from './cures';
 import { ModelFolderError } from './errors';
 import type { JsonObject } from './json-file';
 import type { ModelFolder } from './model-folder';
@@ -21,12 +22,17 @@ export function embeddingWidth({
       throw new ModelFolderError(
         join(path, part, 'config.json'),
         `has a ${key} of ${ofConfig}, and the embeddings of the graph beside it are ${ofGraph} wide`,
+        cures.oneExport,
       );
     return ofGraph ?? ofConfig;
   };
   const given = widthOf('text_encoder', 'hidden_size', configs.textEncoder, textEncoder.embeddingWidth);
   const taken = widthOf('unet', 'cross_attention_dim', configs.unet, unet.embeddingWidth);
   if (given !== undefined && taken !== undefined && given !== taken)
-    throw new ModelFolderError(textEncoder.path, `gives embeddings ${given} wide, and the U-Net takes ${taken}`);
+    throw new ModelFolderError(
+      textEncoder.path,
+      `gives embeddings ${given} wide, and the U-Net takes ${taken}`,
+      cures.oneExport,
+    );
   return taken ?? given;
 }

@@ -1,21 +1,25 @@
+import type { Cure } from './cures';
+
 /** The device has too little memory for a call: one of fewer rows, or one that has less beside it, may go well. */
 export class OutOfMemoryError extends Error {
   override readonly name = 'OutOfMemoryError';
 }
 
-/** A model folder that cannot be drawn with. The message is one sentence that names the file and the reason. */
+/** A model folder that cannot be drawn with. The message names the file and the reason, and says what to do. */
 export class ModelFolderError extends Error {
   override readonly name = 'ModelFolderError';
 
   /**
    * @param file path of the file or folder at fault
    * @param reason what is wrong with it, as the end of a sentence that begins with the path: `is missing`
+   * @param cure the sentence after that one
    */
   constructor(
     readonly file: string,
     readonly reason: string,
+    readonly cure: Cure,
   ) {
-    super(`${file} ${reason}.`);
+    super(`${file} ${reason}. ${cure}`);
   }
 }
 

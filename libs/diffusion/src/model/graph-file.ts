@@ -3,6 +3,7 @@ import { dirname, join, sep } from 'node:path';
 import { OnnxModel, OnnxModelError } from '../onnx/onnx-model';
 import type { OnnxNode } from '../onnx/onnx-proto';
 import { hasScalarTimestep } from '../onnx/timestep-per-row';
+import { cures } from './cures';
 import { ModelFolderError } from './errors';
 import { rethrowPassing } from './graph-fault';
 import { isPointer, isPointerFile } from './lfs-pointer';
@@ -59,9 +60,10 @@ export async function readGraphFile(path: string): Promise<GraphFile> {
   for (const name of model.externalFiles()) {
     const file = join(dirname(path), name);
     const found = await stat(file).catch(rethrowPassing);
-    if (!found?.isFile()) throw new ModelFolderError(file, `is missing, and ${path} keeps its weights there`);
+    if (!found?.isFile())
+      throw new ModelFolderError(file, `is missing, and ${path} keeps its weights there`, cures.installAgain);
     if (!(await realpath(file)).startsWith((await realpath(dirname(path))) + sep)) linksOutside = true;
-    if (isPointerFile(file)) throw new ModelFolderError(file, isPointer);
+    if (isPointerFile(file)) throw new ModelFolderError(file, isPointer, cures.getFile);
     sizes.set(name, found.size);
   }
   for (const { data } of model.initializers.values()) {
@@ -71,6 +73,7 @@ export async function readGraphFile(path: string): Promise<GraphFile> {
       throw new ModelFolderError(
         join(dirname(path), data.location),
         `is cut short: it has ${size} bytes and more are named`,
+        cures.installAgain,
       );
   }
   const names = model.nodes.map(({ name }) => name).filter((name) => name !== '');
@@ -119,11 +122,16 @@ function openModel(path: string): OnnxModel {
   try {
     return OnnxModel.open(path);
   } catch (error) {
-    if (error instanceof OnnxModelError && isPointerFile(path)) throw new ModelFolderError(path, isPointer);
+    if (error instanceof OnnxModelError && isPointerFile(path))
+      throw new ModelFolderError(path, isPointer, cures.getFile);
     if (error instanceof OnnxModelError)
-      throw new ModelFolderError(path, `is no whole ONNX model (${lastClause(error)})`);
+      throw new ModelFolderError(path, `is no whole ONNX model (${lastClause(error)})`, cures.installAgain);
     rethrowPassing(error);
-    throw new ModelFolderError(path, `cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`);
+    throw new ModelFolderError(
+      path,
+      `cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`,
+      cures.allowReading,
+    );
   }
 }
 

@@ -3,7 +3,7 @@ import { closeSync, openSync, readSync } from 'node:fs';
 const beginning = 'version https://git-lfs.github.com/spec/';
 
 /** The end of a sentence about a file that a clone without Git LFS has in place of a large one. */
-export const isPointer = 'is only a pointer of Git LFS: get the file itself, with "git lfs pull" for example';
+export const isPointer = 'is only a pointer of Git LFS';
 
 /** Whether a text is such a pointer. */
 export const isPointerText = (text: string): boolean => text.startsWith(beginning);

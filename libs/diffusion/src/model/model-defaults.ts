@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { schedulerNames } from '../schedulers';
 import type { SchedulerName } from '../schedulers';
+import { cures } from './cures';
 import { ModelFolderError } from './errors';
 import { readJsonFile } from './json-file';
 
@@ -24,9 +25,9 @@ export const defaultsRange = { steps: { min: 1, max: 50 }, cfg: { min: 1, max: 2
  */
 export async function readModelDefaults(folder: string): Promise<ModelDefaults> {
   const file = join(folder, defaultsFile);
-  const json = (await readJsonFile(file, { optional: true })) ?? {};
+  const json = (await readJsonFile(file, { optional: true, cure: cures.correctOrRemove })) ?? {};
   const problem = problemOfDefaults(json);
-  if (problem !== undefined) throw new ModelFolderError(file, problem);
+  if (problem !== undefined) throw new ModelFolderError(file, problem, cures.correctOrRemove);
   return json;
 }
 

@@ -6,6 +6,7 @@ import type { LatentRgbMap } from '../vae/latent-preview';
 import { providerOf } from './device';
 import type { Device } from './device';
 import { embeddingWidth } from './embedding-width';
+import { cures } from './cures';
 import { ModelFolderError } from './errors';
 import { rethrowPassing } from './graph-fault';
 import { readGraphFile } from './graph-file';
@@ -47,14 +48,15 @@ const pipelineClasses = /^(Onnx|ORT)?(StableDiffusion|LatentConsistencyModel)(On
  */
 export async function readModelFolder(path: string, device: Device): Promise<ModelFolder> {
   const found = await stat(path).catch(rethrowPassing);
-  if (!found) throw new ModelFolderError(path, 'does not exist');
-  if (!found.isDirectory()) throw new ModelFolderError(path, 'is not a folder');
+  if (!found) throw new ModelFolderError(path, 'does not exist', cures.installAgain);
+  if (!found.isDirectory()) throw new ModelFolderError(path, 'is not a folder', cures.installAgain);
   const index = await readJsonFile(join(path, 'model_index.json'), { optional: true });
   const pipelineClass = index?._class_name;
   if (typeof pipelineClass === 'string' && !pipelineClasses.test(pipelineClass))
     throw new ModelFolderError(
       join(path, 'model_index.json'),
       `describes a ${pipelineClass}, which is not Stable Diffusion 1.x or 2.x`,
+      cures.otherModel,
     );
   const graph = async (part: string) => readGraphFile(await chooseGraph(join(path, part), device));
   const config = async (part: string) => {
@@ -92,15 +94,15 @@ function checkValues(file: string, { sample_size: size, scaling_factor: factor }
   const isSize = (edge: unknown): boolean => Number.isInteger(edge) && Number(edge) >= 1 && Number(edge) <= largestSize;
   const isMissing = (value: unknown): boolean => value === undefined || value === null;
   if (!isMissing(size) && !(Array.isArray(size) && size.length === 2 ? size : [size]).every(isSize))
-    throw new ModelFolderError(file, `has a sample_size that is no integer from 1 to ${largestSize}`);
+    throw new ModelFolderError(file, `has a sample_size that is no integer from 1 to ${largestSize}`, cures.correct);
   if (!isMissing(factor) && (!Number.isFinite(factor) || factor === 0))
-    throw new ModelFolderError(file, 'has a scaling_factor that is no number, infinite or 0');
+    throw new ModelFolderError(file, 'has a scaling_factor that is no number, infinite or 0', cures.correct);
 }
 
 async function chooseGraph(folder: string, device: Device): Promise<string> {
   const names = await readdir(folder).catch((error: unknown) => {
     rethrowPassing(error);
-    throw new ModelFolderError(folder, 'is missing');
+    throw new ModelFolderError(folder, 'is missing', cures.installAgain);
   });
   const preferred = providerOf(device) === 'cuda' ? ['model_cuda.onnx', 'model.onnx'] : ['model.onnx'];
   const chosen = preferred.find((name) => names.includes(name));
@@ -109,19 +111,20 @@ async function chooseGraph(folder: string, device: Device): Promise<string> {
     throw new ModelFolderError(
       join(folder, 'model.onnx'),
       'is missing, and model_cuda.onnx beside it needs a CUDA device',
+      cures.needsCuda,
     );
   const graphs = names.filter((name) => name.endsWith('.onnx'));
   if (graphs.length === 1) return join(folder, graphs[0]);
-  throw new ModelFolderError(join(folder, 'model.onnx'), 'is missing');
+  throw new ModelFolderError(join(folder, 'model.onnx'), 'is missing', cures.installAgain);
 }
 
 async function readPreview(file: string): Promise<LatentRgbMap | undefined> {
-  const json = await readJsonFile(file, { optional: true });
+  const json = await readJsonFile(file, { optional: true, cure: cures.correctOrRemove });
   if (!json) return undefined;
   const numbers = (value: unknown, length?: number): value is number[] =>
     Array.isArray(value) && (length === undefined || value.length === length) && value.every((n) => Number.isFinite(n));
   const { weights, bias } = json;
   const rows: unknown[] = Array.isArray(weights) ? weights : [];
   if (rows.length === 3 && rows.every((row) => numbers(row)) && numbers(bias, 3)) return { weights: rows, bias };
-  throw new ModelFolderError(file, 'does not hold three rows of weights and three biases');
+  throw new ModelFolderError(file, 'does not hold three rows of weights and three biases', cures.correctOrRemove);
 }

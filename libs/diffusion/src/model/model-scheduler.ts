@@ -9,6 +9,7 @@ import {
 import type { SchedulerJson, SchedulerName } from '../schedulers';
 import { alphasCumprod } from '../schedulers/noise-schedule';
 import { readSchedulerConfig } from '../schedulers/scheduler-config';
+import { cures } from './cures';
 import { ModelFolderError } from './errors';
 import { readTextFile } from './json-file';
 
@@ -28,7 +29,7 @@ export async function readModelScheduler(folder: string): Promise<SchedulerJson>
     return json;
   } catch (error) {
     if (!(error instanceof SchedulerError)) throw error;
-    throw new ModelFolderError(file, `cannot be used: ${error.message.replace(/\.$/, '')}`);
+    throw new ModelFolderError(file, `cannot be used: ${error.message.replace(/\.$/, '')}`, cures.correct);
   }
 }
 
@@ -50,7 +51,7 @@ export async function problemsOfSchedulers(folder: string): Promise<SchedulerPro
     if (problem !== undefined) named[name] = problem;
   }
   if (own !== undefined && Object.keys(named).length === schedulerNames.length)
-    throw new ModelFolderError(fileOf(folder), `cannot be used: ${own.replace(/\.$/, '')}`);
+    throw new ModelFolderError(fileOf(folder), `cannot be used: ${own.replace(/\.$/, '')}`, cures.correct);
   return { ...(own !== undefined && { own }), named };
 }
 

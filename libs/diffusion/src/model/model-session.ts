@@ -3,6 +3,7 @@ import type { Tensor } from 'onnxruntime-node';
 import type { ElementType } from '../tensor/input-buffer';
 import { executionProviders, providerOf } from './device';
 import type { Device } from './device';
+import { cures } from './cures';
 import { ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from './errors';
 import type { GraphFile } from './graph-file';
 import { isGraphFault } from './graph-fault';
@@ -84,6 +85,7 @@ export class ModelSession implements GraphSession {
       throw new ModelFolderError(
         graph.path,
         `was fused for CUDA (${graph.cudaOperator}) and cannot run on ${provider === 'cpu' ? 'the CPU' : 'WebGPU'}`,
+        cures.needsCuda,
       );
     try {
       const folder = await cacheFolder(graph.path, options);
@@ -106,11 +108,18 @@ export class ModelSession implements GraphSession {
       )
         throw new ProviderUnavailableError(options.device, reason);
       if (/requires f16/.test(reason))
-        throw new ModelFolderError(graph.path, 'computes in float16, which this GPU does not offer through WebGPU');
+        throw new ModelFolderError(
+          graph.path,
+          'computes in float16, which this GPU does not offer through WebGPU',
+          cures.needsFloat32,
+        );
       if (!isGraphFault(error)) throw error;
       // What keeps the rewritten graph from loading need not keep the original.
       if (graph.hasScalarTimestep) return ModelSession.open({ ...graph, hasScalarTimestep: false }, options);
-      throw new ModelFolderError(graph.path, tooNew(error as Error) ?? `was refused by ONNX Runtime: ${reason}`);
+      throw (
+        tooNew(graph.path, error as Error) ??
+        new ModelFolderError(graph.path, `was refused by ONNX Runtime: ${reason}`, cures.exportAgain)
+      );
     }
   }
 
@@ -146,7 +155,7 @@ export class ModelSession implements GraphSession {
 /** The output with that name, or the first one, because names differ between exporters. @throws ModelFolderError if there is none */
 export function outputOf({ file, outputs }: GraphSession, name: string): ValueFacts {
   const found = outputs.find((value) => value.name === name) ?? outputs[0];
-  if (!found) throw new ModelFolderError(file, 'has no output');
+  if (!found) throw new ModelFolderError(file, 'has no output', cures.exportAgain);
   return found;
 }
 
@@ -154,7 +163,11 @@ export function outputOf({ file, outputs }: GraphSession, name: string): ValueFa
 export function elementType<T extends ElementType>(file: string, value: ValueFacts, allowed: readonly T[]): T {
   const found = allowed.find((type) => type === value.type);
   if (found) return found;
-  throw new ModelFolderError(file, `takes or gives ${value.name} as ${value.type} (accepted: ${allowed.join(', ')})`);
+  throw new ModelFolderError(
+    file,
+    `takes or gives ${value.name} as ${value.type}, where only ${allowed.join(' or ')} can be used`,
+    cures.exportAgain,
+  );
 }
 
 async function cacheFolder(graph: string, { optimizedModelDir }: LoadOptions): Promise<string | undefined> {
@@ -190,19 +203,28 @@ function sessionOptions(options: LoadOptions): InferenceSession.SessionOptions {
 }
 
 function valueFacts(file: string, value: InferenceSession.ValueMetadata): ValueFacts {
-  if (!value.isTensor) throw new ModelFolderError(file, `has the input or output ${value.name}, which is no tensor`);
+  if (!value.isTensor)
+    throw new ModelFolderError(file, `has the input or output ${value.name}, which is no tensor`, cures.exportAgain);
   return { name: value.name, type: value.type, shape: value.shape };
 }
 
-/** What a graph from a newer exporter is refused for, as the end of a sentence. */
-function tooNew({ message }: Error): string | undefined {
+/** What a graph from a newer exporter is refused with. */
+function tooNew(file: string, { message }: Error): ModelFolderError | undefined {
   const [, opset, lastOpset] = /Opset (\d+) is under development[^]*?is till opset (\d+)/.exec(message) ?? [];
   if (opset)
-    return `was exported for opset ${opset}, and ONNX Runtime knows those up to ${lastOpset}: export it for one of these`;
+    return new ModelFolderError(
+      file,
+      `was exported for opset ${opset}, and ONNX Runtime knows those up to ${lastOpset}`,
+      cures.olderOpset,
+    );
   const [, format, lastFormat] =
     /Unsupported model IR version: (\d+), max supported IR version: (\d+)/.exec(message) ?? [];
   if (format)
-    return `is in ONNX's file format ${format}, and ONNX Runtime knows those up to ${lastFormat}: export it with an older version of onnx`;
+    return new ModelFolderError(
+      file,
+      `is in ONNX's file format ${format}, and ONNX Runtime knows those up to ${lastFormat}`,
+      cures.olderOnnx,
+    );
   return undefined;
 }
 

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { cures } from '../model/cures';
 import { ModelFolderError } from '../model/errors';
 import type { GraphFile } from '../model/graph-file';
 import type { JsonObject } from '../model/json-file';
@@ -67,7 +68,8 @@ export function settleFacts(
   const latentChannels = settleChannels(folder, unet);
   // Where the files do not say it, ONNX Runtime may have inferred it.
   const hiddenWidth = folder.embeddingWidth ?? textEncoder.hiddenWidth;
-  if (!hiddenWidth) throw new ModelFolderError(folder.unet.path, 'does not tell the width of its embeddings');
+  if (!hiddenWidth)
+    throw new ModelFolderError(folder.unet.path, 'does not tell the width of its embeddings', cures.exportAgain);
   checkTokenizer(folder, textEncoder);
   return {
     latentChannels,
@@ -89,6 +91,7 @@ export function settleSize({ unet, vaeDecoder }: Pick<ModelFolder, 'unet' | 'vae
       throw new ModelFolderError(
         vaeDecoder.path,
         `takes latents of ${edge} ${ofVae[edge]}, and the U-Net gives ${ofUnet[edge]}`,
+        cures.oneExport,
       );
   return { ...ofVae, ...ofUnet };
 }
@@ -100,11 +103,13 @@ function settleChannels({ configs, unet: { path }, vaeDecoder }: ModelFolder, { 
     positive(configs.unet.in_channels) ??
     facts.outChannels ??
     positive(configs.vaeDecoder.latent_channels);
-  if (!latentChannels) throw new ModelFolderError(path, 'does not tell its number of latent channels');
+  if (!latentChannels)
+    throw new ModelFolderError(path, 'does not tell its number of latent channels', cures.exportAgain);
   if (facts.outChannels && facts.outChannels !== latentChannels)
     throw new ModelFolderError(
       path,
       `takes ${latentChannels} channels and gives ${facts.outChannels}, so it does not draw from text alone`,
+      cures.otherModel,
     );
   const vaeChannels = [positive(configs.vaeDecoder.latent_channels), vaeDecoder.inputChannels];
   const foreign = vaeChannels.find((channels) => channels !== undefined && channels !== latentChannels);
@@ -112,6 +117,7 @@ function settleChannels({ configs, unet: { path }, vaeDecoder }: ModelFolder, { 
     throw new ModelFolderError(
       vaeDecoder.path,
       `takes latents of ${foreign} channels, and the U-Net gives ${latentChannels}`,
+      cures.oneExport,
     );
   return latentChannels;
 }
@@ -123,12 +129,14 @@ function checkTokenizer({ path, configs, tokenizer }: ModelFolder, textEncoder: 
     throw new ModelFolderError(
       join(path, 'tokenizer'),
       `has ${tokenizer.vocabularySize} tokens, and the text encoder knows ${vocabulary}`,
+      cures.oneExport,
     );
   const rowLength = textEncoder.sequenceLength ?? positive(configs.textEncoder.max_position_embeddings);
   if (rowLength && tokenizer.maxLength > rowLength)
     throw new ModelFolderError(
       join(path, 'tokenizer'),
       `makes rows of ${tokenizer.maxLength} tokens, and the text encoder takes ${rowLength}`,
+      cures.oneExport,
     );
 }
 

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { cures } from '../model/cures';
 import { ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from '../model/errors';
 import { isGraphFault } from '../model/graph-fault';
 import type { GraphFile } from '../model/graph-file';
@@ -74,18 +75,14 @@ async function joinParts(
   const fixed = settleSize(folder);
   const shape: LatentShape = [facts.latentChannels, fixed.height ?? trialEdge, fixed.width ?? trialEdge];
 
-  const inputIds = folder.tokenizer.frame([]);
-  const [embedding] = await tried(folder.textEncoder, () => textEncoder.encode([{ inputIds }]));
-  if (embedding.length !== facts.maxTokens * facts.hiddenWidth)
-    throw new ModelFolderError(folder.textEncoder.path, 'gives embeddings of a shape that the U-Net does not take');
-  if (!areFinite(embedding)) throw new ModelFolderError(folder.textEncoder.path, notFinite);
+  const embedding = await trialEmbedding(folder, textEncoder, facts.maxTokens * facts.hiddenWidth);
   await tried(folder.unet, () => unet.probe(shape, embedding, facts.hiddenWidth));
   const latents = new Float32Array(shape[0] * shape[1] * shape[2]);
   const decoded = await tried(folder.vaeDecoder, () => vaeDecoder.decodePlanes(latents, shape));
-  if (!areFinite(decoded.planes)) throw new ModelFolderError(folder.vaeDecoder.path, notFinite);
+  refuseNotFinite(folder.vaeDecoder, decoded.planes);
   const vaeScaleFactor = decoded.height / shape[1];
   if (!Number.isInteger(vaeScaleFactor) || decoded.width !== vaeScaleFactor * shape[2])
-    throw new ModelFolderError(folder.vaeDecoder.path, 'does not enlarge latents by a whole number');
+    throw new ModelFolderError(folder.vaeDecoder.path, 'does not enlarge latents by a whole number', cures.exportAgain);
 
   const dtypes = { textEncoder: textEncoder.dtype, unet: unet.dtype, vaeDecoder: vaeDecoder.dtype };
   return {
@@ -110,12 +107,31 @@ async function joinParts(
   };
 }
 
+/** The embedding of no text. */
+async function trialEmbedding(
+  { textEncoder: graph, tokenizer }: ModelFolder,
+  textEncoder: ClipTextEncoder,
+  length: number,
+): Promise<Float32Array> {
+  const inputIds = tokenizer.frame([]);
+  const [embedding] = await tried(graph, () => textEncoder.encode([{ inputIds }]));
+  const foreign = 'gives embeddings of a shape that the U-Net does not take';
+  if (embedding.length !== length) throw new ModelFolderError(graph.path, foreign, cures.oneExport);
+  refuseNotFinite(graph, embedding);
+  return embedding;
+}
+
+function refuseNotFinite({ path }: GraphFile, values: Float32Array): void {
+  if (!areFinite(values)) throw new ModelFolderError(path, notFinite, cures.otherWeights);
+}
+
 function checkPreview({ path, preview }: ModelFolder, latentChannels: number): LatentRgbMap | undefined {
   const lengths = [latentChannels, withProducts(latentChannels)];
   if (preview?.weights.some((row) => !lengths.includes(row.length) || row.length !== preview.weights[0].length))
     throw new ModelFolderError(
       join(path, 'preview.json'),
       `does not have one weight for each of ${latentChannels} channels`,
+      cures.correctOrRemove,
     );
   return preview;
 }
@@ -129,6 +145,10 @@ async function tried<T>({ path }: GraphFile, run: () => Promise<T>): Promise<T> 
       throw error;
     if (!isGraphFault(error)) throw error;
     const [line] = (error as Error).message.trim().split('\n');
-    throw new ModelFolderError(path, `failed on a trial run: ${line.replace(/(?<!\.)\.+$/, '').slice(0, 300)}`);
+    throw new ModelFolderError(
+      path,
+      `failed on a trial run: ${line.replace(/(?<!\.)\.+$/, '').slice(0, 300)}`,
+      cures.exportAgain,
+    );
   }
 }

@@ -1,3 +1,4 @@
+import { cures } from '../model/cures';
 import { ModelFolderError } from '../model/errors';
 import { elementType, outputOf } from '../model/model-session';
 import type { GraphSession, ValueFacts } from '../model/model-session';
@@ -21,7 +22,11 @@ export class ClipTextEncoder {
     const { file, inputs } = session;
     if (inputs.length !== 1) {
       const names = inputs.map(({ name }) => name).join(', ');
-      throw new ModelFolderError(file, `takes ${names}, where a CLIP text encoder takes token ids alone`);
+      throw new ModelFolderError(
+        file,
+        `takes ${names}, where a CLIP text encoder takes token ids alone`,
+        cures.otherModel,
+      );
     }
     this.ids = inputs[0];
     this.idType = elementType(file, this.ids, ['int32', 'int64']);

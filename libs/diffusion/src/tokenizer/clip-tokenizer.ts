@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as tokenizers from '@huggingface/tokenizers';
+import { cures } from '../model/cures';
 import { ModelFolderError } from '../model/errors';
 import { readJsonFile } from '../model/json-file';
 import type { JsonObject } from '../model/json-file';
@@ -70,7 +71,8 @@ export class ClipTokenizer {
     const id = (key: string, fallback: string): number => {
       const token = tokenText(config[key]) ?? fallback;
       const found = Object.hasOwn(vocabulary.vocab, token) ? vocabulary.vocab[token] : undefined;
-      if (found === undefined) throw new ModelFolderError(folder, `has no token ${token} in its vocabulary`);
+      if (found === undefined)
+        throw new ModelFolderError(folder, `has no token ${token} in its vocabulary`, cures.oneExport);
       return found;
     };
     const { model_max_length: maxLength } = config;
@@ -164,9 +166,10 @@ async function readVocabulary(folder: string): Promise<Vocabulary> {
   }
   const file = join(folder, 'tokenizer.json');
   const whole = await readJsonFile(file, { optional: true });
-  if (!whole) throw new ModelFolderError(vocab ? mergesFile : join(folder, 'vocab.json'), 'is missing');
+  if (!whole)
+    throw new ModelFolderError(vocab ? mergesFile : join(folder, 'vocab.json'), 'is missing', cures.installAgain);
   const model = (whole.model ?? {}) as JsonObject;
-  if (!Array.isArray(model.merges)) throw new ModelFolderError(file, 'holds no byte-pair merges');
+  if (!Array.isArray(model.merges)) throw new ModelFolderError(file, 'holds no byte-pair merges', cures.installAgain);
   return {
     vocab: checkVocab(file, (model.vocab ?? {}) as JsonObject),
     merges: model.merges.map((merge) => checkMerge(file, merge)),
@@ -184,7 +187,7 @@ async function readAddedTokens(folder: string, { vocab }: Vocabulary): Promise<R
 function checkVocab(file: string, vocab: JsonObject): Record<string, number> {
   const ids = Object.values(vocab);
   if (ids.length === 0 || !ids.every((id) => Number.isInteger(id) && (id as number) >= 0))
-    throw new ModelFolderError(file, 'is not a vocabulary of tokens and ids');
+    throw new ModelFolderError(file, 'is not a vocabulary of tokens and ids', cures.installAgain);
   return vocab as Record<string, number>;
 }
 
@@ -192,13 +195,21 @@ function checkMerge(file: string, merge: unknown): [string, string] {
   const pair: unknown = typeof merge === 'string' ? merge.split(' ') : merge;
   if (Array.isArray(pair) && pair.length === 2 && pair.every((part) => typeof part === 'string'))
     return pair as [string, string];
-  throw new ModelFolderError(file, `has a merge that is not a pair of tokens: ${JSON.stringify(merge)?.slice(0, 80)}`);
+  throw new ModelFolderError(
+    file,
+    `has a merge that is not a pair of tokens: ${JSON.stringify(merge)?.slice(0, 80)}`,
+    cures.installAgain,
+  );
 }
 
 /** Merges of another vocabulary would give tokens without an id, or none of the words that the text encoder knows. */
 function checkFit(file: string, [first, second]: [string, string], vocab: Record<string, number>): [string, string] {
   if (Object.hasOwn(vocab, first + second)) return [first, second];
-  throw new ModelFolderError(file, `does not fit vocab.json, which has no token ${JSON.stringify(first + second)}`);
+  throw new ModelFolderError(
+    file,
+    `does not fit vocab.json, which has no token ${JSON.stringify(first + second)}`,
+    cures.oneExport,
+  );
 }
 
 /** A token is written as text or as an object with `content`. */

@@ -1,4 +1,5 @@
 import type { Tensor } from 'onnxruntime-node';
+import { cures } from '../model/cures';
 import { ModelFolderError, OutOfMemoryError } from '../model/errors';
 import { elementType, outputOf } from '../model/model-session';
 import type { GraphSession, ValueFacts } from '../model/model-session';
@@ -56,7 +57,7 @@ export class Unet {
   ) {
     const input = (name: string): ValueFacts => {
       const found = session.inputs.find((value) => value.name === name);
-      if (!found) throw new ModelFolderError(session.file, `has no input ${name}`);
+      if (!found) throw new ModelFolderError(session.file, `has no input ${name}`, cures.exportAgain);
       return found;
     };
     this.sample = input('sample');
@@ -66,13 +67,21 @@ export class Unet {
     const width = this.guidance?.shape[1];
     this.guidanceWidth = typeof width === 'number' && width > 0 ? width : (options.guidanceWidth ?? 0);
     if (this.guidance && this.guidanceWidth < 4)
-      throw new ModelFolderError(session.file, 'takes timestep_cond, and nothing tells its width');
+      throw new ModelFolderError(session.file, 'takes timestep_cond, and nothing tells its width', cures.exportAgain);
     const known = [this.sample, this.timestep, this.prompt, this.guidance];
     const other = session.inputs.find((value) => !known.includes(value));
     if (other)
-      throw new ModelFolderError(session.file, `takes ${other.name}, which Stable Diffusion 1.x and 2.x do not have`);
+      throw new ModelFolderError(
+        session.file,
+        `takes ${other.name}, which Stable Diffusion 1.x and 2.x do not have`,
+        cures.otherModel,
+      );
     if (this.timestep.shape.length > 1)
-      throw new ModelFolderError(session.file, `takes a timestep of rank ${this.timestep.shape.length}`);
+      throw new ModelFolderError(
+        session.file,
+        `takes a timestep of rank ${this.timestep.shape.length}`,
+        cures.exportAgain,
+      );
     const [timesteps] = this.timestep.shape;
     this.isTimestepPerRow = timesteps !== undefined && (typeof timesteps === 'string' || timesteps === this.fixedRows);
     this.output = outputOf(session, 'out_sample');
@@ -136,14 +145,18 @@ export class Unet {
       for (const input of [batch.sample, batch.timestep, batch.promptEmbeds]) input.commit();
       const prediction = await this.predict(batch, rows);
       if (prediction.length !== batch.sample.values.length)
-        throw new ModelFolderError(this.session.file, 'gives a prediction of another shape than its sample');
+        throw new ModelFolderError(
+          this.session.file,
+          'gives a prediction of another shape than its sample',
+          cures.exportAgain,
+        );
       return prediction;
     };
     const first = await predict([early]);
     // In half precision a sound model may overflow for one input and not for another, so it gets a
     // second that is easier.
     if (!areFinite(first) && !areFinite(await predict([late], 0)))
-      throw new ModelFolderError(this.session.file, notFinite);
+      throw new ModelFolderError(this.session.file, notFinite, cures.otherWeights);
     if (!this.isTimestepPerRow) return;
     try {
       const [second, both] = [await predict([late]), await predict([early, late])];

@@ -1,3 +1,4 @@
+import { cures } from '../model/cures';
 import { ModelFolderError } from '../model/errors';
 import { elementType, outputOf } from '../model/model-session';
 import type { GraphSession, ValueFacts } from '../model/model-session';
@@ -22,7 +23,8 @@ export class VaeDecoder {
     private readonly session: GraphSession,
     private readonly scaling: { factor: number; shift: number },
   ) {
-    if (session.inputs.length !== 1) throw new ModelFolderError(session.file, 'takes more than latents');
+    if (session.inputs.length !== 1)
+      throw new ModelFolderError(session.file, 'takes more than latents', cures.oneExport);
     this.latents = session.inputs[0];
     this.inputType = elementType(session.file, this.latents, ['float32', 'float16']);
     this.output = outputOf(session, 'sample');
@@ -43,7 +45,8 @@ export class VaeDecoder {
     for (let i = 0; i < latents.length; i++) input.values[i] = latents[i] / factor + shift;
     const output = await this.session.run({ [this.latents.name]: input.commit() }, this.output.name);
     const [, channels, height, width] = output.dims;
-    if (channels !== 3) throw new ModelFolderError(this.session.file, `gives ${channels} channels in place of 3`);
+    if (channels !== 3)
+      throw new ModelFolderError(this.session.file, `gives ${channels} channels in place of 3`, cures.otherModel);
     return { planes: toFloat32(output).subarray(0, channels * height * width), width, height };
   }
 

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { ModelFolderError } from '@app/diffusion';
+import { cures, ModelFolderError } from '@app/diffusion';
 import type { ModelLoaded } from '../engine-protocol';
 import type { ModelSpec } from './model-registry';
 import { ModelRegistry } from './model-registry';
@@ -40,7 +40,7 @@ describe(ModelRegistry.name, () => {
   });
 
   it('does not load again what was refused for its files, and loads again what failed otherwise', async () => {
-    const errors = [new Error('CUDA failure 2'), new ModelFolderError('/models/a', 'is cut short')];
+    const errors = [new Error('CUDA failure 2'), new ModelFolderError('/models/a', 'is cut short', cures.installAgain)];
     const load = jest.fn(async (): Promise<FakeModel> => Promise.reject(errors[load.mock.calls.length - 1]));
     const failing = () => registry.get('a', async () => ({ bytes: 1, load }));
     await expect(failing()).rejects.toThrow('CUDA failure 2');

@@ -1,21 +1,21 @@
-import { ModelFolderError, OutOfMemoryError } from '@app/diffusion';
+import { cures, ModelFolderError, OutOfMemoryError } from '@app/diffusion';
 import { Refusals } from './refusals';
 import { UpscalerError } from '../engine-errors';
 
 describe(Refusals.name, () => {
-  it.each([new ModelFolderError('/models/a', 'is cut short'), new UpscalerError('it takes int64.')])(
-    'knows for ten minutes that a file could not be used: %s',
-    (error) => {
-      let now = 0;
-      const refusals = new Refusals(() => now);
-      refusals.note('a', error);
-      now = 599_999;
-      expect(() => refusals.throwIfKnown('a')).toThrow(error);
-      expect(() => refusals.throwIfKnown('b')).not.toThrow();
-      now = 600_000;
-      expect(() => refusals.throwIfKnown('a')).not.toThrow();
-    },
-  );
+  it.each([
+    new ModelFolderError('/models/a', 'is cut short', cures.installAgain),
+    new UpscalerError('it takes int64.'),
+  ])('knows for ten minutes that a file could not be used: %s', (error) => {
+    let now = 0;
+    const refusals = new Refusals(() => now);
+    refusals.note('a', error);
+    now = 599_999;
+    expect(() => refusals.throwIfKnown('a')).toThrow(error);
+    expect(() => refusals.throwIfKnown('b')).not.toThrow();
+    now = 600_000;
+    expect(() => refusals.throwIfKnown('a')).not.toThrow();
+  });
 
   it('does not remember what may go well the next time', () => {
     const refusals = new Refusals();

@@ -1,11 +1,11 @@
-import { AbortError, ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from '@app/diffusion';
+import { AbortError, cures, ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from '@app/diffusion';
 import { copyOfError, errorFromCopy } from './session-protocol';
 
 describe(copyOfError.name, () => {
   it.each([
     new AbortError(),
     new OutOfMemoryError('Failed to allocate memory for requested buffer of size 1'),
-    new ModelFolderError('/models/a/unet/model.onnx', 'is missing'),
+    new ModelFolderError('/models/a/unet/model.onnx', 'is missing', cures.installAgain),
     new ProviderUnavailableError('cuda:0', 'CUDA failure 35'),
     new Error('CUDA failure 700: an illegal memory access was encountered'),
     Object.assign(new Error('of another kind'), { name: 'OtherError' }),

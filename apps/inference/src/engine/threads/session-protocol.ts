@@ -27,20 +27,21 @@ export type SessionAnswer = { id: number } & (
 
 /** What crosses the border of a thread of an error. */
 export type ErrorCopy = Pick<Error, 'name' | 'message'> &
-  Partial<Pick<ModelFolderError, 'file' | 'reason'> & Pick<ProviderUnavailableError, 'device'>>;
+  Partial<Pick<ModelFolderError, 'file' | 'reason' | 'cure'> & Pick<ProviderUnavailableError, 'device'>>;
 
 export function copyOfError(error: Error): ErrorCopy {
   const { name, message } = error;
-  if (error instanceof ModelFolderError) return { name, message, file: error.file, reason: error.reason };
+  if (error instanceof ModelFolderError)
+    return { name, message, file: error.file, reason: error.reason, cure: error.cure };
   if (error instanceof ProviderUnavailableError) return { name, message, device: error.device, reason: error.reason };
   return { name, message };
 }
 
 /** Of the same class, if that decides what is done about it. */
-export function errorFromCopy({ name, message, file, device, reason }: ErrorCopy): Error {
+export function errorFromCopy({ name, message, file, device, reason, cure }: ErrorCopy): Error {
   if (name === AbortError.name) return new AbortError();
   if (name === OutOfMemoryError.name) return new OutOfMemoryError(message);
-  if (file !== undefined && reason !== undefined) return new ModelFolderError(file, reason);
+  if (file !== undefined && reason !== undefined && cure !== undefined) return new ModelFolderError(file, reason, cure);
   if (device !== undefined && reason !== undefined) return new ProviderUnavailableError(device, reason);
   return Object.assign(new Error(message), { name });
 }
