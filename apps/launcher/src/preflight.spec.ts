@@ -1,8 +1,27 @@
 import { once } from 'node:events';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import type { AddressInfo, Server } from 'node:net';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { misconfiguredExitCode } from '@app/process';
-import { requirePorts } from './preflight';
+import { requireModel, requirePorts } from './preflight';
+
+describe(requireModel.name, () => {
+  let models: string;
+  beforeEach(async () => (models = await mkdtemp(join(tmpdir(), 'darkroom-models-'))));
+  afterEach(() => rm(models, { recursive: true }));
+
+  it('takes a model without the optional model_index.json for one', async () => {
+    await mkdir(join(models, 'sd1.5', 'unet'), { recursive: true });
+    expect(() => requireModel(models)).not.toThrow();
+  });
+
+  it('refuses a folder in which only upscalers are', async () => {
+    await mkdir(join(models, 'upscalers'));
+    expect(() => requireModel(models)).toThrow(`There is no model in ${models}`);
+  });
+});
 
 describe(requirePorts.name, () => {
   let other: Server;

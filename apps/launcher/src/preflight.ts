@@ -26,7 +26,7 @@ export function prepareDataFolder(dataDir: string): void {
 /** @throws StartError when no model is installed. */
 export function requireModel(modelsDir: string): void {
   const names = existsSync(modelsDir) ? readdirSync(modelsDir) : [];
-  if (!names.some((name) => existsSync(join(modelsDir, name, 'model_index.json'))))
+  if (!names.some((name) => existsSync(join(modelsDir, name, 'unet'))))
     throw new StartError(
       `There is no model in ${modelsDir}: restore the folder "shapes" that comes with Darkroom, install a model with "npm run models -- add", or set MODELS_DIR.`,
     );
