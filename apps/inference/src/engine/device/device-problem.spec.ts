@@ -102,6 +102,11 @@ type Row = [cause: string, device: 'cuda:0' | 'webgpu', message: string, files: 
     expect(problem).toEqual({ cause, remedy: expect.stringMatching(/^[a-z]/) as string });
   });
 
+  it.each([100, 101])('may be that CUDA_VISIBLE_DEVICES hides GPUs (CUDA failure %i)', async (code) => {
+    const { remedy } = await problemOfDevice('cuda:0', failure(code), await place(withNvidia));
+    expect(remedy).toContain('CUDA_VISIBLE_DEVICES');
+  });
+
   it('is not that a GPU is missing where Windows brings it into its subsystem for Linux', async () => {
     const machine = await place({ 'dev/dxg': '' });
     await expect(machine.problemOfNvidia()).resolves.toBeUndefined();

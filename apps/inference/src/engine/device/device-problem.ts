@@ -33,6 +33,9 @@ async function ofWebGpu(message: string, machine: GpuMachine): Promise<DevicePro
   return (await machine.problemOfGpus()) ?? machine.problemOfVulkan();
 }
 
+/** CUDA leaves out what the variable does not list, and counts the others from 0. */
+const hidden = 'correct CUDA_VISIBLE_DEVICES if it is set, because it hides the GPUs that it does not list';
+
 async function ofCuda(message: string, machine: GpuMachine): Promise<DeviceProblem | undefined> {
   const noGpu = await machine.problemOfNvidia();
   if (noGpu) return noGpu;
@@ -43,9 +46,9 @@ async function ofCuda(message: string, machine: GpuMachine): Promise<DeviceProbl
   if (/shared library/i.test(message)) return problemOfLibraries(machine);
   if (/CUDA (?:failure|error) 35\b/i.test(message)) return problemOfDriver(machine);
   if (/CUDA (?:failure|error) 101\b|invalid device ordinal/i.test(message))
-    return { cause: 'CUDA counts fewer GPUs, from cuda:0 on', remedy: 'set DEVICE to one of them' };
+    return { cause: 'CUDA counts fewer GPUs, from cuda:0 on', remedy: `set DEVICE to one of them, or ${hidden}` };
   if (/CUDA (?:failure|error) 100\b|no CUDA-capable device/i.test(message))
-    return { cause: 'CUDA finds no GPU', remedy: 'see whether "nvidia-smi" lists one' };
+    return { cause: 'CUDA finds no GPU', remedy: `see whether "nvidia-smi" lists one, and ${hidden}` };
   return undefined;
 }
 

@@ -7,7 +7,7 @@ describe(unavailable.name, () => {
   ] as const)('names the guide to %s', (device, guide) => {
     const { message } = unavailable(device, { cause: 'it is not there', remedy: 'add it' });
     expect(message).toBe(
-      `DEVICE names ${device}, which cannot be used here: it is not there; add it. ${guide} says what a GPU needs.`,
+      `DEVICE names ${device}, which cannot be used here: it is not there; add it. ${guide} says what a GPU needs; with DEVICE=auto the processor draws where none can be used.`,
     );
   });
 });

@@ -19,7 +19,7 @@ export class DeviceUnavailableError extends Error {
 export function unavailable(device: Device, { cause, remedy }: DeviceProblem): DeviceUnavailableError {
   const guide = device === 'webgpu' ? 'docs/amd-intel-gpus.md' : 'docs/gpu-host.md';
   return new DeviceUnavailableError(
-    `DEVICE names ${device}, which cannot be used here: ${cause}; ${remedy}. ${guide} says what a GPU needs.`,
+    `DEVICE names ${device}, which cannot be used here: ${cause}; ${remedy}. ${guide} says what a GPU needs; with DEVICE=auto the processor draws where none can be used.`,
   );
 }
 

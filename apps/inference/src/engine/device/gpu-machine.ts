@@ -83,7 +83,7 @@ export class GpuMachine {
     if (!(await this.hasNvidiaOnBus()))
       return {
         cause: 'there is no /dev/nvidia0, and no GPU of NVIDIA on the PCI bus',
-        remedy: 'set DEVICE=auto, with which the processor draws where there is no GPU',
+        remedy: 'name another device, or install one of NVIDIA',
       };
     if ((await this.nvidiaDriver()) === undefined)
       return { cause: "there is no /dev/nvidia0, because NVIDIA's driver does not run", remedy: 'install that driver' };
