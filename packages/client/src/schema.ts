@@ -154,7 +154,7 @@ export interface paths {
         get?: never;
         /**
          * Upload the weights of a Fine-Tune
-         * @description A safetensors file: a LoRA (diffusers or kohya names) or a textual inversion embedding. It is checked against the model and replaces what was there. Any `Content-Type` is taken but that of a form, which is 415, as is a compressed body.
+         * @description A safetensors file: a LoRA (diffusers or kohya names) or a textual inversion embedding. It is checked against the model and replaces what was there, with its `scale`. Any `Content-Type` is taken but that of a form, which is 415, as is a compressed body.
          */
         put: operations["putFinetuneWeights"];
         post?: never;
@@ -3179,7 +3179,7 @@ export interface operations {
     putFinetuneWeights: {
         parameters: {
             query?: {
-                /** @description By how much a LoRA changes the model. */
+                /** @description By how much a LoRA changes the model. An upload without it sets 1, whatever it was before. */
                 scale?: number;
             };
             header?: never;

@@ -103,7 +103,7 @@ export class FinetunesController {
   @TakesFile()
   @ApiUploads('putFinetuneWeights', 'Upload the weights of a Fine-Tune', {
     description:
-      'A safetensors file: a LoRA (diffusers or kohya names) or a textual inversion embedding. It is checked against the model and replaces what was there. Any `Content-Type` is taken but that of a form, which is 415, as is a compressed body.',
+      'A safetensors file: a LoRA (diffusers or kohya names) or a textual inversion embedding. It is checked against the model and replaces what was there, with its `scale`. Any `Content-Type` is taken but that of a form, which is 415, as is a compressed body.',
     fileBytes: limits.weightsBytes,
     reply: FinetuneDto,
     errors: [422],
@@ -111,7 +111,7 @@ export class FinetunesController {
   @ApiQuery({
     name: 'scale',
     required: false,
-    description: 'By how much a LoRA changes the model.',
+    description: 'By how much a LoRA changes the model. An upload without it sets 1, whatever it was before.',
     schema: {
       type: 'number',
       minimum: limits.weightsScale.min,
