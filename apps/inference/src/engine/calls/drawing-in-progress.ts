@@ -18,6 +18,8 @@ const previewIntervalMs = 400;
 export class DrawingInProgress implements Candidate {
   passedOver = 0;
   isSuspect = false;
+  /** The limit of its kind's rows before its own calls have lowered it, for whatever it was that made them fail. */
+  limitBefore: number | undefined;
   /** Time of the engine that it took; of a call that it shared, its rows' part. */
   computeMs: number;
   /** How many of its first pictures were handed on when it was drawn before. */

@@ -177,6 +177,17 @@ describe(Pieces.name, () => {
       expect([most(one), ended]).toEqual([2, []]);
     });
 
+    it('lowers the limit of rows no further for a drawing that fails with one picture as with all', async () => {
+      const [one, two] = [begin(1, { count: 8 }), begin(2, { count: 4 })];
+      model.onStep = outOfMemory;
+      await step(one);
+      model.onStep = failWith(new Error('a graph fails'));
+      await step(two);
+      expect([most(one), ended]).toEqual([4, []]);
+      await pieces.step([{ candidate: two, pictures: two.pictures.slice(0, 1) }]);
+      expect([most(one), ended]).toEqual([8, [[2, 'a graph fails']]]);
+    });
+
     it('ends the one whose numbers are not finite, and leaves the rows of the others as they are', async () => {
       const [one, two] = [begin(1, { count: 2 }), begin(2, { count: 2 })];
       const [atFault] = two.trajectories;

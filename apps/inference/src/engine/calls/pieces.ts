@@ -163,8 +163,8 @@ export class Pieces {
   /**
    * A call that ran out of memory is tried with half of its rows. One that failed otherwise is tried by each of its drawings alone,
    * so that it fails nobody but the one whose fault it is; if it is nobody's, or the pictures are of one drawing, their number may be
-   * what the graph does not take, and later calls have half of the rows. What failed in the middle of a scheduler's step cannot be
-   * tried again.
+   * what the graph does not take, and later calls have half of the rows, until a single picture of that drawing fails as well: then
+   * their number was not to blame. What failed in the middle of a scheduler's step cannot be tried again.
    */
   private async stepFailed(parts: readonly Part[], rows: number, error: unknown, lane?: Lane): Promise<void> {
     // A model that nobody draws with may be released, and then its calls fail. That tells nothing of their rows.
@@ -173,12 +173,15 @@ export class Pieces {
     const { kind } = first;
     const [{ rows: rowsOfPicture }] = pictures;
     if (parts.some(({ candidate }) => isSpoilt(candidate))) return this.beginAnew(parts, error);
-    const halve = (): boolean => this.host.rowLimits.halve(kind, rows, rowsOfPicture);
+    const { rowLimits } = this.host;
+    const halve = (): boolean => rowLimits.halve(kind, rows, rowsOfPicture);
     if (error instanceof OutOfMemoryError && halve()) return;
     if (parts.length === 1) {
       this.unexplained.delete(kind);
-      if (error instanceof NotFiniteError || !halve()) await this.endUnlessRoom(first, error, lane);
-      return;
+      const limit = rowLimits.learntOf(kind);
+      if (!(error instanceof NotFiniteError) && halve()) return void (first.limitBefore ??= limit);
+      if (!(error instanceof OutOfMemoryError)) rowLimits.restore(kind, first.limitBefore ?? 0);
+      return this.endUnlessRoom(first, error, lane);
     }
     for (const { candidate } of parts) candidate.isSuspect = true;
     if (this.unexplained.get(kind) !== undefined) halve();

@@ -46,7 +46,7 @@ export class RowLimits {
     const bytes = this.facts.callBytes(model.key, decodeBytes(facts, request), lane);
     const fitting = this.inCalls(Math.floor(bytes / bytesPerRow(facts, request)));
     const most = lane === undefined ? this.most(kind) : Math.floor(this.most(kind) / laneCount);
-    return Math.max(1, Math.min(most, this.learnt.get(kind)?.rows ?? Infinity, fitting));
+    return Math.max(1, Math.min(most, this.learntOf(kind), fitting));
   }
 
   /**
@@ -57,6 +57,18 @@ export class RowLimits {
     if (rows <= rowsOfPicture) return false;
     this.learnt.set(kind, { rows: Math.max(rowsOfPicture, Math.floor(rows / 2)), calls: 0 });
     return true;
+  }
+
+  /** Most rows that earlier calls of a kind have left; Infinity where none has shown a limit. */
+  learntOf(kind: string): number {
+    return this.learnt.get(kind)?.rows ?? Infinity;
+  }
+
+  /** Allows calls of a kind so many rows again, because what was learnt since was no matter of their number. */
+  restore(kind: string, rows: number): void {
+    if (rows <= this.learntOf(kind)) return;
+    if (rows === Infinity) this.learnt.delete(kind);
+    else this.learnt.set(kind, { rows, calls: 0 });
   }
 
   /** A call of this kind went well. */
