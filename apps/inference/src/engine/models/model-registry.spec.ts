@@ -134,6 +134,14 @@ describe(ModelRegistry.name, () => {
     expect([used.released, idle.released]).toEqual([false, true]);
   });
 
+  it('releases none that comes into use while another one is released', async () => {
+    const release = async () => void inUse.add('b');
+    await registry.get('a', async () => ({ bytes: 10, load: async () => ({ release }) }));
+    await get('b', 10);
+    expect(await registry.releaseIdle()).toBe(true);
+    expect(released).toEqual(['a']);
+  });
+
   it('makes room for drawing by releasing what is idle, and no more than that takes', async () => {
     const [a, b, c] = [await get('a', 30), await get('b', 30), await get('c', 30)];
     inUse.add('c');

@@ -128,9 +128,12 @@ export class ModelRegistry {
   /** Releases every model that is not in use. @returns whether there was one */
   async releaseIdle(): Promise<boolean> {
     return this.inOrder.run(async () => {
-      const idle = this.idle();
-      for (const key of idle) await this.release(key);
-      return idle.length > 0;
+      let hasReleased = false;
+      for (const key of this.idle()) {
+        await this.release(key);
+        hasReleased = true;
+      }
+      return hasReleased;
     });
   }
 
@@ -206,16 +209,19 @@ export class ModelRegistry {
     return this.budgetBytes - ModelMemory.sum(this.memories());
   }
 
-  /** Models that are not in use, in the order in which they are released. @param replaced a series of which a later model comes */
-  private idle(replaced?: string): string[] {
+  /**
+   * Models that are not in use, in the order in which they are released. One may come into use while those before it are released.
+   * @param replaced a series of which a later model comes
+   */
+  private *idle(replaced?: string): Iterable<string> {
     const [inUse, awaited] = [this.use.inUse(), this.use.awaited()];
     const latest = new Map([...this.loaded].map(([key, { series }]) => [series, key]));
     const rank = ([key, { series }]: readonly [string, Loaded]): number => {
       if (awaited.has(key)) return 2;
       return series === undefined || (series !== replaced && latest.get(series) === key) ? 1 : 0;
     };
-    const idle = [...this.loaded].filter(([key]) => !inUse.has(key));
-    return idle.sort((a, b) => rank(a) - rank(b)).map(([key]) => key);
+    const idle = [...this.loaded].filter(([key]) => !inUse.has(key)).sort((a, b) => rank(a) - rank(b));
+    for (const [key] of idle) if (!this.use.inUse().has(key)) yield key;
   }
 
   private async release(key: string): Promise<void> {
