@@ -56,7 +56,7 @@ describe(Enlarging.name, () => {
         withWork: () => drawing,
         isDrawing: () => drawing.length > 0,
         report,
-        left: (owner) => void (enlarging.has(owner) || shares.leave(owner)),
+        left: (owner) => void (enlarging.owners.includes(owner) || shares.leave(owner)),
       },
     );
     const add = (id: number, owner: string, pictures: number): Int32Array => {
@@ -77,6 +77,18 @@ describe(Enlarging.name, () => {
     await untilTold('1: done');
     expect(told).toEqual(['2: aborted', '1: picture 0', '1: picture 1', '1: done']);
     await enlarging.close();
+  });
+
+  it('tells nothing more of a drawing that is given up during its last tile', async () => {
+    const canceled = slowUpscaler(1, () => {
+      Atomics.store(cancel, 0, 1);
+      enlarging.endAborted();
+    });
+    const { enlarging, told, add, untilTold } = setUp({ upscaler: canceled });
+    const cancel = add(1, 'one', 1);
+    await untilTold('1: aborted');
+    await enlarging.close();
+    expect(told).toEqual(['1: aborted']);
   });
 
   it('counts what a tile takes on a GPU, which keeps it, and not on the processor, which frees it', async () => {

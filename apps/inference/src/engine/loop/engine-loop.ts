@@ -146,7 +146,7 @@ export class EngineLoop {
 
   private left(owner: string): void {
     const { admission, enlarging, shares } = this.parts;
-    if (!this.drawings.some((drawing) => drawing.owner === owner) && !enlarging.has(owner))
+    if (!this.drawings.some((drawing) => drawing.owner === owner) && !enlarging.owners.includes(owner))
       shares.leave(owner, admission.has(owner));
   }
 

@@ -129,7 +129,7 @@ export class EngineParts {
       isIdle: () => host.drawings().length === 0 && this.areThreadsIdle && this.enlarging.modelsInUse.length === 0,
       isAlone: () => this.enlarging.isAlone || host.isAlone(),
       drawingsLeft: () => host.drawings().map((each) => ({ owner: each.owner, msLeft: msLeft(each, this.callTimes) })),
-      drawingOwners: () => host.drawings().map(({ owner }) => owner),
+      drawingOwners: () => [...host.drawings().map(({ owner }) => owner), ...this.enlarging.owners],
       begun: host.begun,
       failed: host.failed,
       throwIfClosed: () => {

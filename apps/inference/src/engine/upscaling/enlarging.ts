@@ -64,8 +64,9 @@ export class Enlarging {
     return this.entries.some(({ alone }) => alone);
   }
 
-  has(owner: string): boolean {
-    return this.entries.some(({ drawing }) => drawing.owner === owner);
+  /** Whose pictures are enlarged, or wait for it. */
+  get owners(): readonly string[] {
+    return this.entries.map(({ drawing }) => drawing.owner);
   }
 
   /** Enlarges, and reports how it went. @param drawing with all its pictures decoded */
@@ -126,7 +127,7 @@ export class Enlarging {
     const piece = <T>(work: () => Promise<T>): Promise<T> =>
       thread.run(async () => {
         this.endAborted();
-        if (!this.entries.includes(entry)) throw new AbortError();
+        this.throwIfEnded(entry);
         report({ type: 'busy', id });
         return work();
       });
@@ -149,8 +150,14 @@ export class Enlarging {
     const upscaler = await piece(() => shares.chargeFor(drawing.owner, load));
     const original = pictures[index];
     const picture = await upscaler.enlarge(original, source.maxLongEdge, tile);
+    // It may have been given up during the last tile.
+    this.throwIfEnded(entry);
     entry.enlarged++;
     report({ type: 'picture', id, index, picture, upscaled: picture !== original });
+  }
+
+  private throwIfEnded(entry: Entry): void {
+    if (!this.entries.includes(entry)) throw new AbortError();
   }
 
   /**
