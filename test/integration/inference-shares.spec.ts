@@ -122,7 +122,7 @@ describe('what is charged for', () => {
   });
 
   it('calls and decodings that fail, or that are given up meanwhile', async () => {
-    const model = new LoadedModel(await StableDiffusionPipeline.load(tiny, { device: 'cpu', intraOpNumThreads: 1 }));
+    const model = new LoadedModel(await StableDiffusionPipeline.load(tiny, { device: 'cpu', intraOpNumThreads: 1 }), 0);
     await registry.get('1', async () => ({ bytes: 1, load: async () => ({ release: async () => undefined }) }));
     const begin = async (owner: string): Promise<DrawingInProgress> => {
       const command = { ...commandOf(1, owner), request: { ...smallRequest, numInferenceSteps: 1 } };

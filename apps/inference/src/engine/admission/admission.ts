@@ -171,13 +171,6 @@ export class Admission {
     return goesAfterDrawings({ owner, ms: this.loadMs }, this.host.drawingsLeft(), this.host.shares);
   }
 
-  private async timed<T>(load: () => Promise<T>): Promise<T> {
-    const startedAt = performance.now();
-    const loaded = await load();
-    this.loadMs = performance.now() - startedAt;
-    return loaded;
-  }
-
   private isKnown({ command }: Waiting): boolean {
     return this.registry.has(command.model.key) || (this.descriptions.known(command)?.isOver ?? false);
   }
@@ -222,7 +215,12 @@ export class Admission {
     // No other model is loaded meanwhile, so nothing is merged here.
     const describe = async () => {
       const spec = await this.descriptions.kept(command);
-      return { ...spec, load: () => shares.chargeFor(command.owner, () => this.timed(() => spec.load())) };
+      const load = async (): Promise<LoadedModel> => {
+        const loaded = await spec.load();
+        this.loadMs = loaded.loadMs;
+        return loaded;
+      };
+      return { ...spec, load: () => shares.chargeFor(command.owner, load) };
     };
     const model = await this.registry.get(command.model.key, describe);
     const { textEncoder } = leastMemoryOf(needsOf(model), command.request);

@@ -8,8 +8,6 @@ export interface LanesOfModel {
   open: () => Promise<readonly DrawingGraphs<GraphSession>[]>;
   /** Told, once, why that failed. */
   onNone: (error: Error) => void;
-  /** What loading it outside of them took. */
-  loadMs: number;
 }
 
 /** A model that can be drawn with: by all threads of the device, and if it is small by each of the engine's lanes. */
@@ -18,8 +16,10 @@ export class LoadedModel implements Releasable {
   private renderers: readonly Renderer[] | undefined;
   private drawnMs = 0;
 
+  /** @param loadMs what loading it took, without the lanes */
   constructor(
     readonly pipeline: StableDiffusionPipeline,
+    readonly loadMs: number,
     private readonly lanes?: LanesOfModel,
   ) {}
 
@@ -38,7 +38,7 @@ export class LoadedModel implements Releasable {
    * time than it took to load: an owner who changes a scale again and again has a model for each picture, and nobody is charged for the lanes.
    */
   openLanes(): void {
-    if (!this.lanes || this.opening || this.drawnMs < this.lanes.loadMs) return;
+    if (!this.lanes || this.opening || this.drawnMs < this.loadMs) return;
     this.opening = this.lanes.open();
     this.opening.then(
       (graphs) => (this.renderers = graphs.map((each) => this.pipeline.rendererOver(each))),

@@ -7,6 +7,7 @@ import type { ModelPart, ModelSize } from '../memory/model-memory';
 import { memoryOfFiles, sessionBytes } from '../memory/session-memory';
 import { laneCount } from '../lane';
 import type { Lanes } from '../threads/lanes';
+import type { LanesOfModel } from './loaded-model';
 import { LoadedModel } from './loaded-model';
 import { isComplete, mergesIn, pruneMerged } from './merge-cache';
 import { mergedModel } from './merged-model';
@@ -63,21 +64,19 @@ export async function describePipeline(
   };
   const optimizedModelDir = graphCache(cacheDir);
   const openElsewhere = side && (async (graph: GraphFile) => side.open(graph, await optimizedModelDir(graph.path)));
-  const load = () =>
-    StableDiffusionPipeline.load(folder, { ...options, optimizedModelDir, ...(openElsewhere && { openElsewhere }) });
+  const loading = { ...options, optimizedModelDir, ...(openElsewhere && { openElsewhere }) };
+  const load = async (inLanes?: LanesOfModel): Promise<LoadedModel> => {
+    const startedAt = performance.now();
+    const pipeline = await StableDiffusionPipeline.load(folder, loading);
+    return new LoadedModel(pipeline, performance.now() - startedAt, inLanes);
+  };
   const weighed = await weigh({ textEncoder, unet, vaeDecoder }, source.weights !== undefined);
   const sizeWithLanes = sizeOfModel(weighed, laneCount);
-  if (!lanes?.haveRoomFor(sizeWithLanes.bytes))
-    return { ...sizeOfModel(weighed, 0), ...needs, load: async () => new LoadedModel(await load()) };
+  if (!lanes?.haveRoomFor(sizeWithLanes.bytes)) return { ...sizeOfModel(weighed, 0), ...needs, load };
   const open = () => lanes.open({ unet, vaeDecoder }, optimizedModelDir);
   // Room for the lanes is kept from the start, so that nothing has to make room when they are needed.
   const onNone = ({ message }: Error) => note?.(`${source.name} is drawn with one picture at a time: ${message}`);
-  const loadForLanes = async (): Promise<LoadedModel> => {
-    const startedAt = performance.now();
-    const pipeline = await load();
-    return new LoadedModel(pipeline, { open, onNone, loadMs: performance.now() - startedAt });
-  };
-  return { ...sizeWithLanes, ...needs, load: loadForLanes };
+  return { ...sizeWithLanes, ...needs, load: () => load({ open, onNone }) };
 }
 
 /** The merges of the same weights into the same model, which differ in their scale. */
