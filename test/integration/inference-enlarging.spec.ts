@@ -166,7 +166,7 @@ describe(Enlarging.name, () => {
     });
     drawing.push({ owner: 'two' });
     add(1, 'one', 1);
-    await until(async () => enlarging.isAlone, 'it waits for the others');
+    await until(async () => enlarging.wantsToBeAlone, 'it waits for the others');
     for (let turn = 0; turn < 5; turn++) {
       enlarging.wake();
       await setImmediate();

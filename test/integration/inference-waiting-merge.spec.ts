@@ -49,7 +49,7 @@ describe(Admission.name, () => {
     atLayer = () => undefined;
     const host = {
       isIdle: () => true,
-      isAlone: () => false,
+      isAnythingAlone: () => false,
       drawingsLeft: () => [],
       drawingOwners: () => [],
       begun: ({ command }: DrawingInProgress) => void begun.push(command.id),

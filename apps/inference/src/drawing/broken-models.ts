@@ -1,6 +1,7 @@
 import type { BrokenModel } from '@app/domain';
 import { KnownFaults } from '@app/process';
 import { Injectable } from '@nestjs/common';
+import { keyOf } from './weights-names';
 
 /** An installed model in the state of its files. */
 type Installed = Pick<BrokenModel, 'name' | 'hash'>;
@@ -36,5 +37,3 @@ export class BrokenModels {
     return [...new Map(this.faults.list().map(({ model }) => [keyOf(model), model])).values()];
   }
 }
-
-const keyOf = ({ name, hash }: Installed): string => `${name}@${hash}`;

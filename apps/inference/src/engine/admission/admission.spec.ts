@@ -50,7 +50,7 @@ describe(Admission.name, () => {
     const options = { device: 'cpu', intraOpNumThreads: 1, cacheDir: '/dev/null/none' } as const;
     admission = new Admission(options, registry, {
       isIdle: () => drawn.length === 0,
-      isAlone: () => drawn.some(({ command }) => command.alone),
+      isAnythingAlone: () => drawn.some(({ command }) => command.alone),
       drawingsLeft: () => [],
       drawingOwners: () => drawn.map(({ command }) => command.owner),
       begun: (drawing) => drawn.push(drawing),

@@ -35,8 +35,8 @@ export interface AdmissionHost extends DescriptionHost {
   drawingOwners(): readonly string[];
   /** Whether nothing is being drawn or enlarged. */
   isIdle(): boolean;
-  /** Whether what is being drawn wants no other beside it. */
-  isAlone(): boolean;
+  /** Whether what is being drawn or enlarged wants no other beside it. */
+  isAnythingAlone(): boolean;
   begun(drawing: DrawingInProgress): void;
   failed(command: DrawCommand, error: unknown): void;
   /** Does what calls a text encoder, when it may. */
@@ -108,12 +108,13 @@ export class Admission {
   /** Begins what has room. */
   async admit(): Promise<void> {
     const untried = new Set(this.waiting);
-    for (let entry = this.next(untried); entry; entry = this.next(untried)) {
+    for (let entry = this.nextInTurn(untried); entry; entry = this.nextInTurn(untried)) {
       untried.delete(entry);
-      while (this.waiting.includes(entry) && this.isReady(entry)) {
-        if (!this.host.isIdle() && (entry.command.alone || this.host.isAlone())) return;
+      while (this.waiting.includes(entry) && this.isKnown(entry)) {
+        if (!this.host.isIdle() && (entry.command.alone || this.host.isAnythingAlone())) return;
         if (!(await this.tryToBegin(entry))) return;
       }
+      if (this.waiting.includes(entry)) this.describe(entry);
     }
   }
 
@@ -149,7 +150,7 @@ export class Admission {
   }
 
   /** What is begun anew goes first, then the first of an owner who is not ahead. */
-  private next(untried: ReadonlySet<Waiting>): Waiting | undefined {
+  private nextInTurn(untried: ReadonlySet<Waiting>): Waiting | undefined {
     const { shares, rowMs } = this.host;
     const left = this.waiting.filter((entry) => untried.has(entry) && !this.goesLater(entry));
     const owned = left.map((entry) => ({ owner: entry.command.owner, entry }));
@@ -157,11 +158,9 @@ export class Admission {
     return left.find(({ previous }) => previous) ?? inTurn[0]?.entry;
   }
 
-  /** Whether its model is known. If not, that is found out meanwhile. */
-  private isReady(entry: Waiting): boolean {
-    if (this.isKnown(entry)) return true;
-    this.descriptions.of(entry.command).catch(() => undefined);
-    return false;
+  /** Begins to find out what its model takes, and does not wait for it. */
+  private describe({ command }: Waiting): void {
+    this.descriptions.of(command).catch(() => undefined);
   }
 
   /** Whether its model would be loaded now, and short drawings of others go before that. */

@@ -71,7 +71,7 @@ export class ModelDescriptions {
     const known = this.known(command);
     if (!known?.isOver) throw new NotDescribedError('The model is not described.');
     const spec = await known.spec;
-    if (await spec.isKept()) return spec;
+    if (await spec.markUsed()) return spec;
     this.descriptions.delete(nameOf(command));
     throw new NotDescribedError('The merged model is gone.');
   }

@@ -29,18 +29,18 @@ export class PieceChoice {
   }
 
   /** A call of the U-Net with the pictures that go next, or decoding one; only of owners who are not ahead. */
-  next(lane?: Lane): Piece | undefined {
+  nextPiece(lane?: Lane): Piece | undefined {
     const inTurn = this.inTurn(this.withWork());
     return this.decodingOf(inTurn[0], lane) ?? this.stepOf(inTurn, lane);
   }
 
   /** A call of the U-Net, where pictures are decoded beside it. */
-  step(): Piece | undefined {
+  nextStep(): Piece | undefined {
     return this.stepOf(this.inTurn(this.withWork().filter(({ pictures }) => pictures.length > 0)));
   }
 
   /** Decoding a picture, where calls of the U-Net are made beside it. */
-  decoding(): Piece | undefined {
+  nextDecoding(): Piece | undefined {
     const [first] = this.inTurn(this.withWork().filter(({ toDecode }) => toDecode));
     return this.decodingOf(first);
   }

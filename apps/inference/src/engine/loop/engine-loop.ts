@@ -29,7 +29,7 @@ export class EngineLoop {
     const host = {
       report,
       drawings: () => this.drawings,
-      isAlone: () => this.isAlone,
+      isDrawingAlone: () => this.isDrawingAlone,
       isClosed: () => this.isClosed,
       begun: (drawing: DrawingInProgress) => this.begin(drawing),
       decoded: (drawing: DrawingInProgress) => this.decoded(drawing),
@@ -70,7 +70,7 @@ export class EngineLoop {
       if (sideWork) await ownThread.run(() => sideWork.callOrWait());
       else if (await ownThread.run(() => this.goOn())) continue;
       else if (this.drawings.length === 0) await (places.areIdle ? admission.nextReady() : changes.next());
-      else if (this.shouldUseLanes()) await this.goOnInLane();
+      else if (this.mayUseLanes) await this.goOnInLane();
       else if (!places.areIdle) await changes.next();
     }
     enlarging.wake();
@@ -83,30 +83,33 @@ export class EngineLoop {
   private async goOn(): Promise<boolean> {
     const { admission, choice, places } = this.parts;
     await admission.admit();
-    if (this.drawings.length === 0 || !places.areIdle || this.shouldUseLanes()) return false;
-    const piece = choice.next();
+    if (this.wantsLanes) for (const { model } of this.drawings) model.openLanes();
+    if (this.drawings.length === 0 || !places.areIdle || this.mayUseLanes) return false;
+    const piece = choice.nextPiece();
     await piece?.();
     return piece !== undefined;
   }
 
-  private get isAlone(): boolean {
+  private get isDrawingAlone(): boolean {
     return this.drawings.some(({ command }) => command.alone);
   }
 
-  /** Whether there is more than one picture for the lanes, room for one of each drawing in each, and nothing that only all threads together can do. */
-  private shouldUseLanes(): boolean {
+  /** Whether there is more than one picture for the lanes, and nothing that only all threads together can do. */
+  private get wantsLanes(): boolean {
     const pictures = this.drawings.reduce((sum, { undecoded }) => sum + undecoded.length, 0);
-    const { enlarging, pieces } = this.parts;
-    if (pictures < laneCount || this.isAlone || enlarging.modelsInUse.length > 0) return false;
-    for (const { model } of this.drawings) model.openLanes();
-    if (this.drawings.some(({ model }) => !model.inLanes)) return false;
-    return this.drawings.every((drawing) => pieces.hasRoomInLanes(drawing));
+    return pictures >= laneCount && !this.isDrawingAlone && this.parts.enlarging.modelsInUse.length === 0;
+  }
+
+  /** Whether the lanes are wanted, have the models of all drawings, and each has room for a picture of each drawing. */
+  private get mayUseLanes(): boolean {
+    if (!this.wantsLanes || this.drawings.some(({ model }) => !model.inLanes)) return false;
+    return this.drawings.every((drawing) => this.parts.pieces.hasRoomInLanes(drawing));
   }
 
   private async goOnInLane(): Promise<void> {
     const { choice, changes, places } = this.parts;
     const lane = places.free;
-    const piece = lane === undefined ? undefined : choice.next(lane);
+    const piece = lane === undefined ? undefined : choice.nextPiece(lane);
     if (lane === undefined || !piece) return changes.next();
     places.begin(lane, piece);
   }

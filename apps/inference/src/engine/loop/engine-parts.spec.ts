@@ -43,7 +43,7 @@ describe(EngineParts.name, () => {
       const nothing = (): void => undefined;
       const host = {
         ...{ begun: nothing, decoded: nothing, drawAlone: nothing, end: nothing, failed: nothing, left: nothing },
-        ...{ isAlone: () => false, isClosed: () => false, drawings: () => drawings },
+        ...{ isDrawingAlone: () => false, isClosed: () => false, drawings: () => drawings },
         report: (message: EngineMessage) => begins(message),
       };
       parts = new EngineParts({ device: 'cuda:0', intraOpNumThreads: 1, cacheDir: nowhere }, 2 ** 30, host, nothing);

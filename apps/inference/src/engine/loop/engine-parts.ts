@@ -26,7 +26,7 @@ import { SideWork } from './side-work';
 export interface PartsHost {
   drawings: () => readonly DrawingInProgress[];
   /** Whether what is drawn wants nothing beside it. */
-  isAlone: () => boolean;
+  isDrawingAlone: () => boolean;
   isClosed: () => boolean;
   begun: (drawing: DrawingInProgress) => void;
   /** Every picture of it is decoded. */
@@ -127,7 +127,7 @@ export class EngineParts {
     return {
       ...{ shares: this.shares, rowMs: () => this.callTimes.rowMs() },
       isIdle: () => host.drawings().length === 0 && this.areThreadsIdle && this.enlarging.modelsInUse.length === 0,
-      isAlone: () => this.enlarging.isAlone || host.isAlone(),
+      isAnythingAlone: () => this.enlarging.wantsToBeAlone || host.isDrawingAlone(),
       drawingsLeft: () => host.drawings().map((each) => ({ owner: each.owner, msLeft: msLeft(each, this.callTimes) })),
       drawingOwners: () => [...host.drawings().map(({ owner }) => owner), ...this.enlarging.owners],
       begun: host.begun,
@@ -146,7 +146,7 @@ export class EngineParts {
   private workBeside(side: SideThread): SideWork {
     const { admission, choice, changes, host } = this;
     return new SideWork(side, {
-      ...{ admission, choice, changes, isAlone: host.isAlone, isClosed: host.isClosed },
+      ...{ admission, choice, changes, isDrawingAlone: host.isDrawingAlone, isClosed: host.isClosed },
       isDrawing: () => host.drawings().length > 0,
     });
   }

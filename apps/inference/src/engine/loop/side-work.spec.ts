@@ -13,7 +13,7 @@ describe(SideWork.name, () => {
   let side: SideThread;
   let changes: Changes;
   let work: SideWork;
-  let isAlone: boolean;
+  let isDrawingAlone: boolean;
   let isClosed: boolean;
   let isDrawing: boolean;
   let admission: Going;
@@ -23,7 +23,7 @@ describe(SideWork.name, () => {
   let begun: string[];
 
   beforeEach(() => {
-    isAlone = isClosed = false;
+    isDrawingAlone = isClosed = false;
     isDrawing = true;
     admission = new Going();
     admission.end();
@@ -37,13 +37,13 @@ describe(SideWork.name, () => {
     work = new SideWork(side, {
       admission: { admit: () => admission.ended, nextReady: async () => void begun.push('nextReady') },
       choice: {
-        step: () => calls.shift(),
-        decoding: () => decodings.shift(),
-        next: () => decodings.shift() ?? calls.shift(),
+        nextStep: () => calls.shift(),
+        nextDecoding: () => decodings.shift(),
+        nextPiece: () => decodings.shift() ?? calls.shift(),
       },
       changes,
       isDrawing: () => isDrawing,
-      isAlone: () => isAlone,
+      isDrawingAlone: () => isDrawingAlone,
       isClosed: () => isClosed,
     });
   });
@@ -79,7 +79,7 @@ describe(SideWork.name, () => {
   });
 
   it('gives one that wants nothing beside it one piece at a time', async () => {
-    isAlone = true;
+    isDrawingAlone = true;
     const first = piece('first', decodings);
     piece('second', decodings);
     piece('call', calls).end();

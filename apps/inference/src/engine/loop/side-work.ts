@@ -6,12 +6,12 @@ import type { SideThread } from '../threads/side-thread';
 /** What the work of two threads depends on. */
 export interface SideWorkHost {
   admission: Pick<Admission, 'admit' | 'nextReady'>;
-  choice: Pick<PieceChoice, 'step' | 'decoding' | 'next'>;
+  choice: Pick<PieceChoice, 'nextStep' | 'nextDecoding' | 'nextPiece'>;
   /** By which the engine is told that there may be something to do. */
   changes: Changes;
   isDrawing: () => boolean;
   /** Whether what is drawn wants nothing beside it. */
-  isAlone: () => boolean;
+  isDrawingAlone: () => boolean;
   isClosed: () => boolean;
 }
 
@@ -27,15 +27,15 @@ export class SideWork {
   /** Makes the next call of the U-Net. If there is none, waits until there may be something to do. */
   async callOrWait(): Promise<void> {
     const { side, host } = this;
-    const { admission, choice, changes, isAlone, isDrawing } = host;
+    const { admission, choice, changes, isDrawingAlone, isDrawing } = host;
     const { count } = changes;
     this.admitting ??= admission.admit().finally(() => (this.admitting = undefined));
     this.handOver();
     // What wants nothing beside it has not even its own pictures there.
-    const piece = isAlone() ? side.isIdle && choice.next() : choice.step();
+    const piece = isDrawingAlone() ? side.isIdle && choice.nextPiece() : choice.nextStep();
     if (piece && side.mayBeginBeside) {
       side.beginsBeside();
-      return isAlone() ? side.run(piece) : piece();
+      return isDrawingAlone() ? side.run(piece) : piece();
     }
     // What is admitted first is drawn while others are still admitted.
     await Promise.race([this.admitting, changes.next(count)]);
@@ -57,9 +57,9 @@ export class SideWork {
 
   /** Hands pictures to be decoded to the second thread. */
   private handOver(): void {
-    const { isAlone, isClosed, choice } = this.host;
-    while (!isClosed() && !isAlone() && this.side.hasPlace) {
-      const decode = choice.decoding();
+    const { isDrawingAlone, isClosed, choice } = this.host;
+    while (!isClosed() && !isDrawingAlone() && this.side.hasPlace) {
+      const decode = choice.nextDecoding();
       if (!decode) return;
       void this.side.run(decode);
     }

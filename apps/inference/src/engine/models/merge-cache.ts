@@ -42,7 +42,7 @@ const UNUSED_MS = 24 * 60 * 60 * 1000;
 export async function cachedMerge(cacheDir: string, key: MergeKey, build: Build, owner = ''): Promise<string> {
   const name = `${key.kind}-${short(key.weightsHash)}-${short(`${key.baseHash}\n${key.variant}`)}`;
   const folder = join(cacheDir, name);
-  if (!(await isComplete(folder))) await buildMerge(cacheDir, folder, build, owner);
+  if (!(await markUsed(folder))) await buildMerge(cacheDir, folder, build, owner);
   return folder;
 }
 
@@ -191,12 +191,12 @@ async function buildMerge(cacheDir: string, folder: string, build: Build, owner:
   } catch (error) {
     await rm(temporary, { recursive: true, force: true });
     // Another may have built it meanwhile.
-    if (!(await isComplete(folder))) throw error;
+    if (!(await markUsed(folder))) throw error;
   }
 }
 
-/** Whether a merge exists and is complete; marks it as used. */
-export async function isComplete(folder: string): Promise<boolean> {
+/** Marks a merge as used now. @returns whether it exists and is complete */
+export async function markUsed(folder: string): Promise<boolean> {
   const record = join(folder, MERGE_RECORD);
   if (!(await stat(record).catch(() => undefined))) return false;
   await utimes(record, new Date(), new Date()).catch(() => undefined);

@@ -9,7 +9,7 @@ import { laneCount } from '../lane';
 import type { Lanes } from '../threads/lanes';
 import type { LanesOfModel } from './loaded-model';
 import { LoadedModel } from './loaded-model';
-import { isComplete, mergesIn, pruneMerged } from './merge-cache';
+import { markUsed, mergesIn, pruneMerged } from './merge-cache';
 import { mergedModel } from './merged-model';
 import type { ModelSpec } from './model-registry';
 import type { SideThread } from '../threads/side-thread';
@@ -39,8 +39,8 @@ export interface DrawingModelSpec extends ModelSpec<LoadedModel> {
   widths: ModelWidths;
   /** Most rows of tokens that the texts of a picture take. */
   rowsOfTexts: (texts: PictureTexts) => number;
-  /** Whether its files have not been deleted since, to make room; a merged model counts as used now. */
-  isKept: () => Promise<boolean>;
+  /** Marks a merged model as used now. @returns whether the files have not been deleted since, to make room */
+  markUsed: () => Promise<boolean>;
 }
 
 /** How a model is loaded, a Fine-Tune's weights merged in. @throws what the diffusion library throws of folders and weights */
@@ -59,7 +59,7 @@ export async function describePipeline(
   const needs = {
     widths: modelWidths(configs),
     rowsOfTexts: (texts: PictureTexts) => rowsOfTexts(texts, tokenizer),
-    isKept: async () => !source.weights || isComplete(folder),
+    markUsed: async () => !source.weights || markUsed(folder),
     series: seriesOf(source),
   };
   const optimizedModelDir = graphCache(cacheDir);

@@ -60,7 +60,7 @@ export class Enlarging {
   }
 
   /** Whether what is being enlarged, or waits for it, wants nothing beside it. */
-  get isAlone(): boolean {
+  get wantsToBeAlone(): boolean {
     return this.entries.some(({ alone }) => alone);
   }
 
@@ -95,23 +95,27 @@ export class Enlarging {
   }
 
   private async run(): Promise<void> {
-    for (let entry = this.next(); entry; entry = this.next())
-      try {
-        if (entry.alone && this.host.isDrawing()) {
-          await this.nextRound();
-          continue;
-        }
-        await this.enlargeNext(entry);
-        if (entry.enlarged === entry.pictures.length) this.done(entry);
-      } catch (error) {
-        const next = await nextTry(error, this.host.registry, () => !entry.alone && this.hasOthers);
-        if (next === 'alone') entry.alone = true;
-        else if (next === 'end') this.fail(entry, error);
-      }
+    while (this.entries.length > 0) {
+      this.endAborted();
+      const entry = this.leastServed;
+      if (entry?.alone && this.host.isDrawing()) await this.nextRound();
+      else if (entry) await this.goOnWith(entry);
+    }
   }
 
-  private next(): Entry | undefined {
-    this.endAborted();
+  private async goOnWith(entry: Entry): Promise<void> {
+    try {
+      await this.enlargeNext(entry);
+      if (entry.enlarged === entry.pictures.length) this.done(entry);
+    } catch (error) {
+      const next = await nextTry(error, this.host.registry, () => !entry.alone && this.hasOthers);
+      if (next === 'alone') entry.alone = true;
+      else if (next === 'end') this.fail(entry, error);
+    }
+  }
+
+  /** Of the owner who has had least; those that want nothing beside them come after all others. */
+  private get leastServed(): Entry | undefined {
     const had = ({ drawing }: Entry): number => this.host.shares.of(drawing.owner);
     const beside = this.entries.filter(({ alone }) => !alone);
     return (beside.length > 0 ? beside : this.entries).reduce<Entry | undefined>(
@@ -170,7 +174,7 @@ export class Enlarging {
     const { withWork, shares } = this.host;
     const startedAt = performance.now();
     const isHeld = (): boolean => {
-      const [least, drawn] = [this.next(), withWork()];
+      const [least, drawn] = [this.leastServed, withWork()];
       if (this.isClosed || !least || !this.entries.includes(entry)) return false;
       const owners = new Set(drawn.map(({ owner }) => owner));
       const had = shares.of(least.drawing.owner);
