@@ -200,6 +200,20 @@ describe('Generations', () => {
       expect(reply.status).toBe(400);
       expect(reply.body.errors?.[0].parameter).toBe(query.split('=')[0]);
     });
+
+    it('names all parameters of a query that are wrong', async () => {
+      const query = 'limit=x&order=y&status=done&created_after=today&created_before=2026-11-20&after=x&page=2';
+      const { body } = await api.request<ProblemJson>('GET', `/v1/sd/text-to-image?${query}`, { key });
+      const names = ['order', 'page', 'limit', 'after', 'status', 'created_after'];
+      expect(body.errors?.map(({ parameter }) => parameter)).toEqual(names);
+      expect(body.detail).toMatch(/^The query parameter "order" is not known here; .+ \(one of 6 problems\)\.$/);
+    });
+
+    it('counts those of a query that are more than twenty', async () => {
+      const query = Array.from({ length: 23 }, (_, i) => `x${i}`).join('&');
+      const { body } = await api.request<ProblemJson>('GET', `/v1/sd/text-to-image?${query}`, { key });
+      expect([body.errors?.length, body.errors?.at(-1)]).toEqual([21, { message: 'and 3 more' }]);
+    });
   });
 
   describe('cancel and delete', () => {

@@ -1,6 +1,6 @@
 import { Query } from '@nestjs/common';
 import type { PipeTransform } from '@nestjs/common';
-import { badParameter } from '../http/bad-parameter';
+import { badParameter } from '../http/query-problems';
 
 /** The `scope` query parameter as a boolean: true for `public`, false when it is left out. */
 export const IsPublicQuery = () => Query('scope', new ScopePipe());

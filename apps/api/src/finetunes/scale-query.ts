@@ -1,7 +1,7 @@
 import { defaults, limits } from '@app/domain';
 import { Query } from '@nestjs/common';
 import type { PipeTransform } from '@nestjs/common';
-import { badParameter } from '../http/bad-parameter';
+import { badParameter } from '../http/query-problems';
 import { inexactness } from '../http/exact-json';
 
 /** The `scale` query parameter, checked; 1 by default. */

@@ -1,9 +1,15 @@
 import { FieldProblems, InvalidError } from '@app/domain';
+import type { ArgumentMetadata, PipeTransform, Type } from '@nestjs/common';
 import type { Request } from 'express';
-import { badParameter } from './bad-parameter';
+import { pageOf } from './page';
+import { QueryProblems } from './query-problems';
 
 /** Where @nestjs/swagger keeps the parameters and the body that a route's decorators document. */
 const parametersKey = 'swagger/apiParameters';
+/** Where Nest keeps what the arguments of a controller's method are, by kind and position. */
+const argumentsKey = '__routeArguments__';
+/** What their keys there begin with if they are of the query. */
+const queryKind = '4:';
 
 interface Documented {
   query: ReadonlySet<string>;
@@ -23,22 +29,44 @@ function documented(route: object): Documented {
   return made;
 }
 
-/**
- * Refuses a query parameter that the route does not document. A request line, and so the number of its
- * parameters, is bounded by Node.
- * @throws InvalidError naming the first.
- */
-export function refuseUnknownParameters(route: object, { query }: Request): void {
-  const accepted = documented(route).query;
-  for (const name of Object.keys(query))
-    if (!accepted.has(name))
-      throw badParameter(
-        name.slice(0, 100),
-        accepted.size > 0
-          ? `is not known here; ${[...accepted].join(', ')} can be sent`
-          : 'is not known: this route takes none',
-      );
+/** A route of a controller. */
+interface Route {
+  controller: Type;
+  handler: { name: string };
 }
+
+/**
+ * Refuses a query with a parameter that the route does not document, or of which it does not take the value. Nest would
+ * stop at the first, so what reads the query is called here too. A request line, and so the number of its parameters, is
+ * bounded by Node.
+ * @throws InvalidError naming every parameter that is wrong
+ */
+export function refuseBadQuery({ controller, handler }: Route, request: Request): void {
+  const names = Object.keys(request.query);
+  if (names.length === 0) return;
+  const accepted = documented(handler).query;
+  const unknown =
+    accepted.size > 0
+      ? `is not known here; ${[...accepted].join(', ')} can be sent`
+      : 'is not known: this route takes none';
+  const problems = new QueryProblems();
+  for (const name of names) if (!accepted.has(name)) problems.add(name, unknown);
+  if (accepted.has('limit')) problems.addThoseOf(() => pageOf(request));
+  const read = (Reflect.getMetadata(argumentsKey, controller, handler.name) ?? {}) as Record<string, Argument>;
+  for (const [key, { data, pipes }] of Object.entries(read))
+    if (key.startsWith(queryKind))
+      for (const pipe of pipes)
+        problems.addThoseOf(() => pipe.transform(data === undefined ? request.query : request.query[data], ofQuery));
+  problems.throwIfAny();
+}
+
+/** An argument that Nest takes from the query: one parameter, or all of them. */
+interface Argument {
+  data?: string;
+  pipes: readonly PipeTransform[];
+}
+
+const ofQuery: ArgumentMetadata = { type: 'query' };
 
 /**
  * Refuses a body with anything in it, of a route that documents none.

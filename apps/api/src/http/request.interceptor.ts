@@ -8,7 +8,7 @@ import { finalize, tap } from 'rxjs';
 import type { RequestWeight } from '../open-requests/request-turns';
 import { RequestTurns } from '../open-requests/request-turns';
 import { LoopTime, loopTime } from '../work/loop-time';
-import { refuseBody, refuseUnknownParameters } from './documented-input';
+import { refuseBody, refuseBadQuery } from './documented-input';
 import { JsonBody } from './json-body';
 import { locationOf } from './located-at';
 import { idsIn } from './record-ids';
@@ -28,7 +28,7 @@ const largeBodies = new LoopTime(pauseFactor);
 
 /**
  * Runs for every request between the guards and its route. It reads the body first, and then waits for the key's turn,
- * so that no slow sender occupies one. Query parameters and bodies that the route does not document are refused. Then
+ * so that no slow sender occupies one. Queries and bodies that the route does not document are refused. Then
  * it parses the body, large ones one after the other with pauses in between. Afterwards it notes the records that the
  * request made, and says where they are. One interceptor for all this, because each one costs time per request.
  */
@@ -46,7 +46,7 @@ export class RequestInterceptor implements NestInterceptor {
     const { apiKey, method } = request;
     if (!apiKey) return next.handle();
     const route = context.getHandler();
-    refuseUnknownParameters(route, request);
+    refuseBadQuery({ controller: context.getClass(), handler: route }, request);
     const weight = weightOf(route, request);
     const bytes =
       !takesFile(route) && JsonBody.isIn(request) ? await this.read(apiKey.id, request, response, weight) : undefined;

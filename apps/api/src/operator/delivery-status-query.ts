@@ -2,7 +2,7 @@ import type { WebhookDeliveryStatus } from '@app/domain';
 import { webhookDeliveryStatuses } from '@app/domain';
 import type { PipeTransform } from '@nestjs/common';
 import { Query } from '@nestjs/common';
-import { badParameter } from '../http/bad-parameter';
+import { badParameter } from '../http/query-problems';
 
 /** The query parameter `status` of deliveries, checked. */
 export const DeliveryStatusQuery = () => Query('status', new StatusPipe());

@@ -25,6 +25,8 @@ describe(UsagePipe.name, () => {
   });
 
   it.each([
+    [{ from: '2026-03-02', to: 'today', group_by: 'year' }, 'to', 'group_by'],
+    [{ from: 'x', group_by: 'year' }, 'from', 'group_by'],
     [{ from: '2025-02-29' }, 'from'],
     [{ from: '2025-2-1' }, 'from'],
     [{ from: '0000-01-01' }, 'from'],
@@ -36,12 +38,12 @@ describe(UsagePipe.name, () => {
     [{ to: '2026-13-01' }, 'to'],
     [{ group_by: 'year' }, 'group_by'],
     [{ group_by: ['day'] }, 'group_by'],
-  ])('refuses %j and names the parameter', (query, parameter) => {
+  ])('refuses %j and names the parameters', (query, ...parameters) => {
     try {
       pipe.transform(query);
     } catch (error) {
       expect(error).toBeInstanceOf(InvalidError);
-      expect((error as InvalidError).fields?.map((field) => field.parameter)).toEqual([parameter]);
+      expect((error as InvalidError).fields?.map((field) => field.parameter)).toEqual(parameters);
       return;
     }
     throw new Error('It was accepted.');

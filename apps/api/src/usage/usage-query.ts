@@ -3,7 +3,7 @@ import { usageGroups } from '@app/domain/http';
 import { applyDecorators, Query } from '@nestjs/common';
 import type { PipeTransform } from '@nestjs/common';
 import { ApiQuery } from '@nestjs/swagger';
-import { badParameter } from '../http/bad-parameter';
+import { QueryProblems } from '../http/query-problems';
 
 /** The requested usage; UTC days as `YYYY-MM-DD`, both inclusive. */
 export interface UsageQuery {
@@ -37,24 +37,30 @@ export const ApiUsageParameters = () =>
 export class UsagePipe implements PipeTransform {
   constructor(private readonly now: () => number = Date.now) {}
 
-  /** @throws InvalidError naming the parameter. */
+  /** @throws InvalidError naming the parameters that are wrong */
   transform({ from, to, group_by: groupBy = 'day' }: Record<string, unknown>): UsageQuery {
-    const last = to === undefined ? dayOf(this.now()) : checkDay('to', to);
-    const first = from === undefined ? dayOf(Date.parse(last) - (defaultDays - 1) * dayMs) : checkDay('from', from);
-    if (first > last) throw badParameter('from', `must not be after "to", which is ${last}`);
+    const problems = new QueryProblems();
+    const given = { from: checkDay('from', from, problems), to: checkDay('to', to, problems) };
+    const last = given.to ?? dayOf(this.now());
+    const first = given.from ?? dayOf(Date.parse(last) - (defaultDays - 1) * dayMs);
+    const isLastKnown = given.to !== undefined || to === undefined;
+    if (isLastKnown && first > last) problems.add('from', `must not be after "to", which is ${last}`);
     const group = usageGroups.find((name) => name === groupBy);
-    if (!group) throw badParameter('group_by', `must be one of ${usageGroups.join(', ')}`);
-    return { from: first, to: last, groupBy: group };
+    if (!group) problems.add('group_by', `must be one of ${usageGroups.join(', ')}`);
+    problems.throwIfAny();
+    return { from: first, to: last, groupBy: group! };
   }
 }
 
-function checkDay(name: string, value: unknown): string {
+function checkDay(name: string, value: unknown, problems: QueryProblems): string | undefined {
+  if (value === undefined) return undefined;
   // Years before 1000 are useless here, and year 0 is not a date in PostgreSQL.
   if (typeof value === 'string' && /^[1-9]\d{3}-\d\d-\d\d$/.test(value)) {
     const time = Date.parse(value);
     if (!Number.isNaN(time) && dayOf(time) === value) return value;
   }
-  throw badParameter(name, 'must be a day as YYYY-MM-DD');
+  problems.add(name, 'must be a day as YYYY-MM-DD');
+  return undefined;
 }
 
 function dayOf(time: number): string {

@@ -39,9 +39,13 @@ export class FieldProblems {
   add(parent: string, key: string | number | undefined, message: string, code?: FieldCode): void {
     this.total++;
     if (this.isFull && (!code || this.primary?.code)) return;
-    const problem = { pointer: key === undefined ? parent : pointerTo(parent, key), message };
-    if (!this.isFull) this.told.push(problem);
-    if (!this.primary || (code && !this.primary.code)) this.primary = { problem, code };
+    this.tell({ pointer: key === undefined ? parent : pointerTo(parent, key), message }, code);
+  }
+
+  /** @param parameter of the query that is wrong */
+  addParameter(parameter: string, message: string): void {
+    this.total++;
+    if (!this.isFull) this.tell({ parameter: parameter.slice(0, maxKeyLength), message });
   }
 
   /** The first twenty, and the number of the others. */
@@ -57,9 +61,15 @@ export class FieldProblems {
 
   /** One problem, and how many there are, as a sentence. */
   sentence(): string {
-    const { pointer, message } = this.primary?.problem ?? { pointer: '', message: 'is not valid' };
-    const one = `${pointer ? `"${pointer}"` : 'The body'} ${message}`;
+    const { pointer, parameter, message }: FieldProblem = this.primary?.problem ?? { message: 'is not valid' };
+    const place = pointer ? `"${pointer}"` : 'The body';
+    const one = `${parameter === undefined ? place : `The query parameter "${parameter}"`} ${message}`;
     return this.total > 1 ? `${one} (one of ${this.total} problems).` : `${one}.`;
+  }
+
+  private tell(problem: FieldProblem, code?: FieldCode): void {
+    if (!this.isFull) this.told.push(problem);
+    if (!this.primary || (code && !this.primary.code)) this.primary = { problem, code };
   }
 }
 
