@@ -210,6 +210,9 @@ describe('A backup', () => {
     await expect(spoilt((copy) => appendFileSync(join(copy, 'manifest.json'), ' '))).resolves.toContain(
       'the first is manifest.json',
     );
+    await expect(spoilt((copy) => rmSync(copy, { recursive: true }))).resolves.toMatch(
+      /^There is no folder X: the argument <folder>/,
+    );
     await expect(spoilt((copy) => rmSync(join(copy, 'SHA256SUMS')))).resolves.toMatch(/^X is no complete backup/);
     const lines = readFileSync(join(folder, 'SHA256SUMS'), 'utf8').split('\n');
     const put = (text: string) => (copy: string) => writeFileSync(join(copy, 'SHA256SUMS'), text);

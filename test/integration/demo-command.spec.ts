@@ -59,6 +59,16 @@ describe('npm run demo', () => {
       stderr: `DARKROOM_API_KEY is not set: write there a key of ${api.baseUrl}.\n`,
     }));
 
+  it.each([
+    ['--model', 'nope', 'The request names "nope", which is not installed. Name one of these with --model: shapes, '],
+    ['--steps', '99', 'The service refuses it: steps must be from 1 to 50, got 99.'],
+  ])('says in a sentence why the service does not take %s %s', async (option, value, sentence) => {
+    const service = { DARKROOM_URL: api.baseUrl, DARKROOM_API_KEY: key.token };
+    const { code, stderr } = await demo(service, 'a star', option, value);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^[^\n]+\.\n$/)]);
+    expect(stderr).toContain(sentence);
+  });
+
   it('takes empty variables as none, and reads the settings of the service on this machine', async () => {
     const { code, stderr } = await demo({ DARKROOM_URL: '', DARKROOM_API_KEY: '', PORT: 'none' }, 'a star');
     expect(stderr).toContain('PORT');

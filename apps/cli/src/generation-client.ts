@@ -11,7 +11,22 @@ export class GenerationClient {
   }
 
   create(body: NewGeneration): Promise<Generation> {
-    return withCliErrors(this.client.generations.create(body));
+    return withCliErrors(
+      this.client.generations.create(body).catch(async (error: unknown) => {
+        if (!(error instanceof DarkroomError) || error.code !== 'ModelNotInstalled') throw error;
+        throw new CliError(
+          `The request ${error.errors[0].message}. Name one of these with --model: ${await this.drawable()}.`,
+        );
+      }),
+    );
+  }
+
+  /** Names of the models that can be drawn with. */
+  private async drawable(): Promise<string> {
+    const models = await this.client.models.list();
+    return models
+      .flatMap(({ name, problem, stands_in_for: others }) => (problem === null ? [name, ...others] : []))
+      .join(', ');
   }
 
   /**
@@ -40,13 +55,13 @@ export class GenerationClient {
   }
 }
 
-/** @throws CliError that names the invalid field, if there is one. */
+/** @throws CliError in one sentence, which names the invalid fields, if there are some */
 async function withCliErrors<T>(call: Promise<T>): Promise<T> {
   try {
     return await call;
   } catch (error) {
     if (!(error instanceof DarkroomError)) throw error;
     const reasons = error.errors.map(({ pointer = '', message }) => `${pointer.slice(1)} ${message}`.trim());
-    throw new CliError(reasons.join('; ') || error.message);
+    throw new CliError(reasons.length > 0 ? `The service refuses it: ${reasons.join('; ')}.` : error.message);
   }
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, createWriteStream } from 'node:fs';
+import { createReadStream, createWriteStream, existsSync } from 'node:fs';
 import { mkdir, open, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -122,6 +122,10 @@ export class VerifiedBackup {
 }
 
 async function readSums(folder: string): Promise<Map<string, string>> {
+  if (!existsSync(folder))
+    throw new CliError(
+      `There is no folder ${folder}: the argument <folder> names what "npm run backup" has made. Nothing was changed.`,
+    );
   const text = await readFile(join(folder, sumsFile), 'utf8').catch(() => undefined);
   if (text === undefined)
     throw new CliError(`${folder} is no complete backup: it has no file ${sumsFile}. Nothing was changed.`);
