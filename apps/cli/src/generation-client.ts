@@ -2,7 +2,7 @@ import type { Client, Generation, NewGeneration } from '../../../packages/client
 import { createClient, DarkroomError } from '../../../packages/client/src';
 import { CliError } from './run-program';
 
-/** Draws pictures with a service; errors become one sentence. */
+/** Draws pictures with a service; errors become one line. */
 export class GenerationClient {
   private readonly client: Client;
 
@@ -55,7 +55,7 @@ export class GenerationClient {
   }
 }
 
-/** @throws CliError in one sentence, which names the invalid fields, if there are some */
+/** @throws CliError in a sentence or two, which names the invalid fields, if there are some */
 async function withCliErrors<T>(call: Promise<T>): Promise<T> {
   try {
     return await call;

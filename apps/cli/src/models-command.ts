@@ -27,7 +27,7 @@ export interface CommandContext {
 /** Exit codes: success; failure, or a damaged model; usage error; interrupted. */
 export const exitCodes = { ok: 0, failed: 1, usage: 2, interrupted: 130 } as const;
 
-/** Runs `models list | add | verify | remove` and returns the exit code. Errors are one sentence on stderr. */
+/** Runs `models list | add | verify | remove` and returns the exit code. Errors are one line on stderr. */
 export async function runModels(args: readonly string[], context: CommandContext): Promise<number> {
   let exitCode: number = exitCodes.ok;
   try {

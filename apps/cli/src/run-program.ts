@@ -2,7 +2,7 @@ import { ConfigError } from '@app/config';
 import type { Command } from 'commander';
 import { CommanderError } from 'commander';
 
-/** A mistake of the user, or a state of the service, explained in one sentence. */
+/** A mistake of the user, or a state of the service, explained in one line. */
 export class CliError extends Error {}
 
 /** What a program takes from its process. */

@@ -30,7 +30,7 @@ export async function listFolder(folder: string): Promise<string[]> {
 
 /**
  * Checks that a folder has every file of a loadable model and that its graphs and their external data are complete.
- * @throws ModelStoreError `InvalidModel` with one sentence that names the file and the reason.
+ * @throws ModelStoreError `InvalidModel`, which names the file and the reason, and says what to do.
  */
 export async function readLayout(folder: string): Promise<ModelLayout> {
   const files = selectModelFiles(await listFolder(folder)).map(({ from }) => from);

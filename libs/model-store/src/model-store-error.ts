@@ -1,7 +1,7 @@
 import { sep } from 'node:path';
 import { ModelFolderError } from '@app/diffusion/files';
 
-/** What went wrong, for code that reacts to it; the message is one sentence for a person. */
+/** What went wrong, for code that reacts to it; the message is one line for a person. */
 type ModelStoreErrorCode =
   | 'InvalidModelName'
   | 'InvalidSource'

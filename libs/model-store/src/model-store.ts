@@ -41,7 +41,7 @@ export interface InstalledModel {
   defaults: ModelDefaults;
   /** Requests for schedulers without a problem can be drawn. */
   schedulerProblems: SchedulerProblems;
-  /** Why it cannot be used, in one sentence. */
+  /** Why it cannot be used, and what to do. */
   problem?: string;
 }
 
