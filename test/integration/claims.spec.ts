@@ -154,7 +154,8 @@ describe('the claim of a worker', () => {
   });
 
   describe('by what is loaded', () => {
-    const loaded = [weightsLabel('shapes', null)];
+    const shapes = { model: 'shapes', finetuneId: null, weightsScale: null };
+    const loaded = [weightsLabel(shapes)];
 
     /** Ends a task that took so long. */
     const settle = (task: ImageTask, computeSeconds: number) =>
@@ -175,10 +176,23 @@ describe('the claim of a worker', () => {
       expect(await claim({ loaded: [] })).toMatchObject({ ownerId: other });
       await behind(other, 100);
       expect(await claim({ loaded })).toMatchObject({ ownerId: same });
-      expect(await claim({ loaded: [weightsLabel('shapes', finetuneId)] })).toMatchObject({ ownerId: other });
+      expect(await claim({ loaded: [weightsLabel({ ...shapes, finetuneId })] })).toMatchObject({ ownerId: other });
       await behind(other, 100);
       await behind(same, 106);
       expect(await claim({ loaded })).toMatchObject({ ownerId: other });
+    });
+
+    it('does not prefer an owner whose Fine-Tune is loaded with another scale than its oldest task has', async () => {
+      const [first, tuned, finetuneId] = [newIdentifier(), newIdentifier(), newIdentifier()];
+      const atScale = (weightsScale: number) => [weightsLabel({ ...shapes, finetuneId, weightsScale })];
+      await queue(first, { model: 'shapes' }, 9);
+      await queue(tuned, { model: 'shapes', finetuneId }, 9);
+      await query('UPDATE image_tasks SET weights_scale = 0.7 WHERE owner_id = $1', [tuned]);
+      await behind(first, 100);
+      await behind(tuned, 104);
+      expect(await claim({ loaded: atScale(0.7) })).toMatchObject({ ownerId: tuned, weightsScale: 0.7 });
+      await behind(tuned, 104);
+      expect(await claim({ loaded: atScale(0.5) })).toMatchObject({ ownerId: first });
     });
 
     it('serves an owner whose model is not loaded soon, however many others there are, and as much as them', async () => {

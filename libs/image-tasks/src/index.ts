@@ -14,6 +14,7 @@ export type { Served, Settlement } from './settlement';
 export { abandonedMs, heartbeatTimeoutMs, silenceFactor } from './silence';
 export { claimDueStatement } from './statements/claim-due';
 export { undrawableAfterMs } from './statements/offers';
+export type { WeightsOfTask } from './statements/queue-heads';
 export { weightsLabel } from './statements/queue-heads';
 export { recountStored } from './storage-recount';
 export { addStored } from './storage-use';

@@ -1,18 +1,18 @@
+import type { WeightsOfTask } from '@app/image-tasks';
 import { weightsLabel } from '@app/image-tasks';
-import type { ImageTask } from '@app/domain';
 import { LruMap } from '@app/process';
 import { Injectable } from '@nestjs/common';
 
 /** Names that are remembered; far more than are loaded at once. */
 const maxNames = 1_000;
 
-/** Remembers which key an engine has for a task's model and Fine-Tune, so that a claim can prefer what is loaded. */
+/** Remembers which key an engine has for a task's model and Fine-Tune at its scale, so that a claim can prefer what is loaded. */
 @Injectable()
 export class KnownWeights {
   private readonly keys = new LruMap<string>(maxNames);
 
-  remember({ model, finetuneId }: Pick<ImageTask, 'model' | 'finetuneId'>, key: string): void {
-    this.keys.set(weightsLabel(model, finetuneId), key);
+  remember(task: WeightsOfTask, key: string): void {
+    this.keys.set(weightsLabel(task), key);
   }
 
   /** The models and Fine-Tunes that are drawn with these keys, as a claim names them. */

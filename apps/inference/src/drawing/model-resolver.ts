@@ -2,6 +2,7 @@ import type { Config } from '@app/config';
 import type { ImageTask } from '@app/domain';
 import { Finetune } from '@app/domain';
 import { CONFIG, IMAGE_STORAGE } from '@app/foundation';
+import type { WeightsOfTask } from '@app/image-tasks';
 import type { InstalledModel } from '@app/model-store';
 import { findServing, ModelStore } from '@app/model-store';
 import type { ImageStorage } from '@app/storage';
@@ -16,7 +17,7 @@ import { TaskRefusedError } from './task-refused-error';
 import { keyOf, servedByOf } from './weights-names';
 import { devicesThatDraw } from './worker-models';
 
-type ResolvedTask = Pick<ImageTask, 'model' | 'finetuneId' | 'weightsHash' | 'weightsScale'>;
+type ResolvedTask = WeightsOfTask & Pick<ImageTask, 'weightsHash'>;
 
 /** The weights of a task, and how its record names them. */
 export interface ResolvedModel {

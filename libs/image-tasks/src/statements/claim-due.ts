@@ -5,9 +5,9 @@ import { queueHeads } from './queue-heads';
 import { taskCost } from './task-cost';
 
 /**
- * Compute seconds by which an owner goes before its turn if the worker has its oldest task's model and Fine-Tune
- * loaded: about what loading takes. The owner is charged as always, so the others wait at most these seconds longer for
- * each owner who goes before.
+ * Compute seconds by which an owner goes before its turn if the worker has its oldest task's model loaded, with the
+ * task's Fine-Tune at its scale: about what loading takes. The owner is charged as always, so the others wait at most
+ * these seconds longer for each owner who goes before.
  */
 const affinitySeconds = 5;
 

@@ -1,7 +1,14 @@
-/** The name of a task's weights for a claim: its model and its Fine-Tune. */
-export const weightsLabel = (model: string, finetuneId: string | null): string => `${model} ${finetuneId ?? ''}`;
+import type { ImageTask } from '@app/domain';
 
-const columns = `owner_id, model, created_at, model || ' ' || coalesce(finetune_id, '') AS weights`;
+/** What decides which weights draw a task. */
+export type WeightsOfTask = Pick<ImageTask, 'model' | 'finetuneId' | 'weightsScale'>;
+
+/** The name of a task's weights for a claim: its model, its Fine-Tune, and the scale with which that is merged. */
+export const weightsLabel = ({ model, finetuneId, weightsScale }: WeightsOfTask): string =>
+  `${model} ${finetuneId ?? ''} ${weightsScale ?? ''}`;
+
+const label = `model || ' ' || coalesce(finetune_id, '') || ' ' || coalesce(weights_scale::text, '')`;
+const columns = `owner_id, model, created_at, ${label} AS weights`;
 
 /**
  * The oldest queued task of each owner and model, for WITH RECURSIVE: one step down the index for each, however many
