@@ -25,7 +25,7 @@ export interface InstalledUpscaler {
  */
 @Injectable()
 export class Upscalers {
-  private known?: { fingerprint: string; upscaler: InstalledUpscaler };
+  private known?: { fingerprint: string; upscaler: Promise<InstalledUpscaler> };
 
   constructor(@Inject(CONFIG) private readonly config: Pick<Config, 'modelsDir'>) {}
 
@@ -38,10 +38,17 @@ export class Upscalers {
     const { size, mtimeMs } = await stat(file);
     const fingerprint = `${file} ${size} ${mtimeMs}`;
     if (this.known?.fingerprint !== fingerprint) {
-      const label = `${name.slice(0, -'.onnx'.length)}@${shortHash(await hashFile(file))}`;
-      const source = { key: `upscaler ${label}`, name, file, maxLongEdge: highResolutionLongEdge };
-      this.known = { fingerprint, upscaler: { source, label } };
+      const known = (this.known = { fingerprint, upscaler: upscalerIn(file, name) });
+      known.upscaler.catch(() => {
+        if (this.known === known) this.known = undefined;
+      });
     }
     return this.known.upscaler;
   }
+}
+
+/** Reads the whole file, for its hash. */
+async function upscalerIn(file: string, name: string): Promise<InstalledUpscaler> {
+  const label = `${name.slice(0, -'.onnx'.length)}@${shortHash(await hashFile(file))}`;
+  return { source: { key: `upscaler ${label}`, name, file, maxLongEdge: highResolutionLongEdge }, label };
 }
