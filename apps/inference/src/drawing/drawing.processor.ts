@@ -111,10 +111,9 @@ export class DrawingProcessor
         await job.moveToWait(token);
         throw new WaitingError();
       }
-      // Asked when it is this claim's turn: the one before may have got a task that is drawn alone.
-      const claimed = await this.claiming.run(async () => (this.gate.isClosed ? undefined : this.claim(job.id ?? '')));
+      const claimed = await this.claiming.run(() => this.claim(job.id ?? '', loan));
       if (!claimed) return await this.leaveToOthers(job, token, loan);
-      const { claim, wanted, giveBack } = claimed;
+      const { claim, wanted, drawing } = claimed;
       if (claim.kind === 'wait' && claim.forOthers) this.models.refreshSoon();
       // Another worker may have room for these owners or the models, and this one has as soon as a task
       // of the owners is stored.
@@ -124,22 +123,23 @@ export class DrawingProcessor
         await job.moveToDelayed(Date.now() + claim.retryMs, token);
         throw new DelayedError();
       }
-      if (claim.kind === 'none') return;
-      await this.drawOrFail(claim.task, loan, giveBack);
+      await drawing;
     } finally {
       loan.giveBack();
     }
   }
 
   /**
-   * Claims the next task and counts it for its owner at once. Claims run one after the other: several at a
-   * time would each see room.
+   * Claims the next task and begins to draw it, unless one is drawn alone or waits for that. Claims run one after the
+   * other: several at a time would each see room. A task that is begun counts for its owner, and closes the gate if it
+   * is to be drawn alone; so it is begun before the next claim.
    */
-  private async claim(ticket: string) {
+  private async claim(ticket: string, loan: EngineLoan) {
+    if (this.gate.isClosed) return undefined;
     const wanted = this.wanted();
     const claim = await this.lifeCycle.claimDue(ticket, wanted);
-    const giveBack = claim.kind === 'claimed' ? this.owners.take(claim.task.ownerId) : () => undefined;
-    return { claim, wanted, giveBack };
+    const drawing = claim.kind === 'claimed' ? this.drawOrFail(claim.task, loan) : undefined;
+    return { claim, wanted, drawing };
   }
 
   /** What the engines with a place free can draw now, and what they have loaded. */
@@ -170,7 +170,8 @@ export class DrawingProcessor
     throw new WaitingError();
   }
 
-  private async drawOrFail(task: ImageTask, loan: EngineLoan, giveBack: () => void): Promise<void> {
+  private async drawOrFail(task: ImageTask, loan: EngineLoan): Promise<void> {
+    const giveBack = this.owners.take(task.ownerId);
     try {
       if (task.deaths >= fatalCount) await this.failures.failAfterWorkerDeaths(task);
       else await this.drawings.run(task, loan, this.shutdown.signal);
