@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePort } from '../support/free-port';
 
 const root = process.cwd();
 const folder = join(root, 'docker');
@@ -168,12 +169,11 @@ describe('health-check', () => {
   });
 
   const program = join(root, 'dist/apps/cli/src/health-check.js');
-  const check = (...timeLimit: string[]): number | null =>
-    spawnSync(process.execPath, [program, join(place, 'main.js'), 'PORT', ...timeLimit], {
-      env: { PORT: port, TMPDIR: place },
-    }).status;
-  /** A check of a program that is silent, which need not wait for it as long as the images do. */
-  const checkSilent = (): number | null => check('100');
+  const check = (asked = port): number | null =>
+    spawnSync(process.execPath, [program, join(place, 'main.js'), 'PORT'], { env: { PORT: asked, TMPDIR: place } })
+      .status;
+  /** A check that gets no answer, at a port where nothing listens: one of the stopped program would wait for its time limit. */
+  const checkSilent = async (): Promise<number | null> => check(String(await freePort()));
   const remember = (ago: { askedMs: number; silentMs?: number }): void =>
     writeFileSync(
       join(place, 'darkroom-health.json'),
@@ -192,19 +192,19 @@ describe('health-check', () => {
     expect(check()).toBe(0);
     server.kill('SIGSTOP');
     remember({ askedMs: 10_000 });
-    expect(checkSilent()).toBe(1);
+    expect(await checkSilent()).toBe(1);
     expect(readFileSync(`/proc/${server.pid}/stat`, 'utf8')).toMatch(/ T /);
     remember({ askedMs: 5_000, silentMs: 15_000 });
     const ended = once(server, 'exit');
-    expect(checkSilent()).toBe(1);
+    expect(await checkSilent()).toBe(1);
     await expect(ended).resolves.toEqual([null, 'SIGKILL']);
   });
 
   it('leaves a starting program alone, and one that was silent while the machine slept', async () => {
     server.kill('SIGSTOP');
-    expect(checkSilent()).toBe(1);
+    expect(await checkSilent()).toBe(1);
     remember({ askedMs: 3_600_000, silentMs: 3_600_000 });
-    expect(checkSilent()).toBe(1);
+    expect(await checkSilent()).toBe(1);
     server.kill('SIGCONT');
     expect(check()).toBe(0);
   });

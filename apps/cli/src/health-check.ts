@@ -7,8 +7,8 @@ import { isAlive } from '@app/process';
 const patienceMs = 15_000;
 /** If the last check was longer ago than this, the machine was asleep. */
 const suspendedMs = 30_000;
-/** Time limit of one request, unless another is given: a slow process is not hung. */
-const defaultTimeoutMs = 10_000;
+/** Time limit of the request: a slow process is not hung. */
+const requestTimeoutMs = 10_000;
 const file = join(tmpdir(), 'darkroom-health.json');
 
 /** State that one check leaves for the next. */
@@ -20,11 +20,11 @@ interface State {
 }
 
 /**
- * `health-check <main file> <variable with the port> [time limit of the request in ms]`: the HEALTHCHECK of the images. Docker only marks a container as
+ * `health-check <main file> <variable with the port>`: the HEALTHCHECK of the images. Docker only marks a container as
  * unhealthy and restarts a container that has ended. So this kills a process whose event loop hangs, and the restart
  * policy starts it again.
  */
-async function main(mainFile: string, variable: string, requestTimeoutMs = defaultTimeoutMs): Promise<number> {
+async function main(mainFile: string, variable: string): Promise<number> {
   const pid = processOf(mainFile);
   const url = `http://127.0.0.1:${process.env[variable]}/health/live`;
   const answers = await isAlive(url, requestTimeoutMs);
@@ -76,5 +76,5 @@ function write(state: State): void {
   }
 }
 
-const [, , mainFile, variable, timeout] = process.argv;
-void main(mainFile, variable, timeout === undefined ? undefined : Number(timeout)).then((code) => process.exit(code));
+const [, , mainFile, variable] = process.argv;
+void main(mainFile, variable).then((code) => process.exit(code));
