@@ -3,8 +3,9 @@ import { createRequire } from 'node:module';
 import { basename, dirname, join, relative } from 'node:path';
 
 /**
- * Compiles the client twice: CommonJS to `dist/cjs`, ES modules to `dist/esm`, each with its types, which are the same. It compiles to another folder
- * and moves the files, so that a program that runs during the build reads no missing file, and a failed build leaves the last one.
+ * Compiles the client twice: CommonJS to `dist/cjs`, ES modules to `dist/esm`, each with its types, which are the same.
+ * It compiles to another folder and moves the files, so that a program that runs during the build reads no missing
+ * file, and a failed build leaves the last one.
  */
 const ts = createRequire(import.meta.url)('typescript');
 const dist = join(import.meta.dirname, 'dist');

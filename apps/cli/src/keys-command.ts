@@ -6,7 +6,9 @@ import { readCount, readDays, readGrace, readName, readScopes } from './key-opti
 import type { Surroundings } from './run-program';
 import { exitCodeOf } from './run-program';
 
-/** Runs `keys create | list | show | revoke | stop | limit | rotate | rotate-webhook-secret` and returns the exit code. */
+/**
+ * Runs `keys create | list | show | revoke | stop | limit | rotate | rotate-webhook-secret` and returns the exit code.
+ */
 export function runKeys(args: readonly string[], surroundings: Surroundings): Promise<number> {
   const { stdout, stderr } = surroundings;
   const program = new Command('keys')

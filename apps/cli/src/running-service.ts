@@ -44,7 +44,8 @@ function readAddress(text: string): string {
 
 /**
  * Finds a service.
- * @param address where it is; without one, or with an empty one, the service of the data folder is waited for if it is starting, or started
+ * @param address where it is; without one, or with an empty one, the service of the data folder is waited for if it is
+ * starting, or started
  */
 export async function useService(address: string | undefined, say: (line: string) => void): Promise<RunningService> {
   const apiKey = process.env.DARKROOM_API_KEY?.trim() || undefined;

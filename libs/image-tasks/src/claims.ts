@@ -61,7 +61,9 @@ export async function claimDue(
   return count === 0 ? { kind: 'none' } : { kind: 'wait', retryMs: Math.max(least, each * count), forOthers };
 }
 
-/** @param ticket of the task, if it is claimed only while it has this one: a task that is put back waits for a new one */
+/**
+ * @param ticket of the task, if it is claimed only while it has this one: a task that is put back waits for a new one
+ */
 export function claimOne(transactions: Transactions, taskId: string, ticket?: string): Promise<Claim> {
   return transactions.run(async ({ manager }) => {
     const { affected } = await manager

@@ -10,7 +10,9 @@ export function workingSchedulers({ schedulerProblems: { named } }: Pick<Install
   return working.length === 1 ? working[0] : `${working.slice(0, -1).join(', ')} or ${working.at(-1)}`;
 }
 
-/** Why requests that name no scheduler are refused for a model, and what its operator can do; undefined if they are not. */
+/**
+ * Why requests that name no scheduler are refused for a model, and what its operator can do; undefined if they are not.
+ */
 export function problemOfOwnScheduler(
   model: Pick<InstalledModel, 'schedulerProblems' | 'defaults'>,
 ): string | undefined {

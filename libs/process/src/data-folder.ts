@@ -15,7 +15,8 @@ const forbidden = ['EACCES', 'EPERM', 'EROFS'];
  */
 export function keepDataPrivate(dataDir: string): void {
   process.umask(othersMask);
-  // If a folder may not be made or listed, the code that needs it reports that; with pictures in S3 nothing may need it.
+  // If a folder may not be made or listed, the code that needs it reports that; with pictures in S3 nothing may need
+  // it.
   ignoring(forbidden, () => makeFolder(dataDir));
   ignoringMissing(() => restrict(dataDir, isPassedByPostgres(dataDir) ? groupMayPass : 0));
   for (const name of ignoringMissing(() => readdirSync(dataDir)) ?? [])

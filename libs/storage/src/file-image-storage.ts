@@ -109,8 +109,8 @@ export class FileImageStorage implements ImageStorage {
 }
 
 /**
- * Puts a file into a folder, which is made for it. Whoever removes the last file of a folder removes the folder too, and
- * those above that are empty then, maybe while they are made here or right after.
+ * Puts a file into a folder, which is made for it. Whoever removes the last file of a folder removes the folder too,
+ * and those above that are empty then, maybe while they are made here or right after.
  */
 async function inFolder<T>(folder: string, put: () => Promise<T>): Promise<T> {
   for (let left = maxFolderTries - 1; ; left--) {

@@ -14,8 +14,8 @@ const lingerBytes = 64 * 2 ** 20;
 export function discardRest(request: IncomingMessage): void {
   const { socket } = request;
   if (request.complete || socket.destroyed) return;
-  // After an answer with `Connection: close` Node destroys a socket as soon as all is written to it (`destroySoon`). With bytes unread, the
-  // other side would see a reset before the answer.
+  // After an answer with `Connection: close` Node destroys a socket as soon as all is written to it (`destroySoon`).
+  // With bytes unread, the other side would see a reset before the answer.
   // eslint-disable-next-line @typescript-eslint/unbound-method -- it is not called, only found again among the listeners.
   socket.off('finish', socket.destroy);
   const most = socket.bytesRead + lingerBytes;

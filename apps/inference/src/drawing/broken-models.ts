@@ -7,8 +7,8 @@ import { keyOf } from './weights-names';
 type Installed = Pick<BrokenModel, 'name' | 'hash'>;
 
 /**
- * The installed models that engines of this worker have refused, by the state of their files: a folder that is changed is another
- * model. Each device is a case of its own: what one refuses, another may draw.
+ * The installed models that engines of this worker have refused, by the state of their files: a folder that is changed
+ * is another model. Each device is a case of its own: what one refuses, another may draw.
  */
 @Injectable()
 export class BrokenModels {

@@ -6,7 +6,10 @@ import { Injectable } from '@nestjs/common';
 /** Names that are remembered; far more than are loaded at once. */
 const maxNames = 1_000;
 
-/** Remembers which key an engine has for a task's model and Fine-Tune at its scale, so that a claim can prefer what is loaded. */
+/**
+ * Remembers which key an engine has for a task's model and Fine-Tune at its scale, so that a claim can prefer what is
+ * loaded.
+ */
 @Injectable()
 export class KnownWeights {
   private readonly keys = new LruMap<string>(maxNames);

@@ -15,7 +15,10 @@ export function keyOf({ name, hash, weights }: Merged): string {
   return weights ? `${base}+${weights.kind}:${hashAsMerged(weights)}:${weights.token}` : base;
 }
 
-/** By which a record names them: `<model>@<hash>`, and `+<hash>` of a Fine-Tune's weights. Equal names are of equal weights. */
+/**
+ * By which a record names them: `<model>@<hash>`, and `+<hash>` of a Fine-Tune's weights. Equal names are of equal
+ * weights.
+ */
 export function servedByOf({ name, hash, weights }: Merged): string {
   const base = weightsName({ name, hash });
   return weights ? `${base}+${shortHash(hashAsMerged(weights))}` : base;

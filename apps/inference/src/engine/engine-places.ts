@@ -20,7 +20,8 @@ export interface PlaceRequest {
 /** A place on loan: some engine's until the task is known, then that of the engine that draws it. */
 export interface Loan<E> {
   /**
-   * Chooses the engine. Resolves when it has a place; the first call decides, and a later one gets what that has chosen.
+   * Chooses the engine. Resolves when it has a place; the first call decides, and a later one gets what that has
+   * chosen.
    * @throws DrawingAbortedError if `signal` aborts before that
    */
   engineFor(request: PlaceRequest, signal?: AbortSignal): Promise<E>;
@@ -80,7 +81,7 @@ export class EnginePlaces<E extends PlacedEngine> {
     else if (!(await this.nextFree(timeoutMs))) return undefined;
     /** A place, and the key of the model that it was taken for. */
     let taken: { seats: Seats<E>; key: string } | undefined;
-    /** Is under way once: a second one would take a place that is never given back. */
+    /** The choice of the engine. Nobody makes a second one: it would take another place, which is never given back. */
     let choice: Promise<E> | undefined;
     const choose = async (request: PlaceRequest, signal?: AbortSignal): Promise<E> => {
       taken = { seats: await this.choose(request, signal), key: request.key };

@@ -124,7 +124,9 @@ export interface EngineStep {
 export interface ModelLoaded {
   key: string;
   loadMs: number;
-  /** Estimated memory of the model, and of all loaded models: of these, parts that several have in common count once. */
+  /**
+   * Estimated memory of the model, and of all loaded models: of these, parts that several have in common count once.
+   */
   modelBytes: number;
   totalBytes: number;
 }

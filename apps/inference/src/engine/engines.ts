@@ -113,8 +113,8 @@ export class Engines {
 }
 
 /**
- * Threads of the engines, at most one a core: more only wait for each other. Too many are a warning and no error, because
- * machines of several sizes often share one environment, and an api that reads it draws nothing.
+ * Threads of the engines, at most one a core: more only wait for each other. Too many are a warning and no error,
+ * because machines of several sizes often share one environment, and an api that reads it draws nothing.
  */
 function threadsOf({ inferenceThreads }: EnginesConfig, logger: JsonLogger): number {
   const cores = availableParallelism();

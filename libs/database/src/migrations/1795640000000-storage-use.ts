@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Storage use and limit of each key, and uploads in progress. Writes no row: the api's sweeper counts existing files, a few rows
- * at a time.
+ * Storage use and limit of each key, and uploads in progress. Writes no row: the api's sweeper counts existing files, a
+ * few rows at a time.
  */
 export class StorageUse1795640000000 implements MigrationInterface {
   name = 'StorageUse1795640000000';

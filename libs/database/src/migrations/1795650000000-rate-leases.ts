@@ -1,6 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** A bucket hands out several tokens at a time. `granted` stays, because a process of the previous version may still write it. */
+/**
+ * A bucket hands out several tokens at a time. `granted` stays, because a process of the previous version may still
+ * write it.
+ */
 export class RateLeases1795650000000 implements MigrationInterface {
   name = 'RateLeases1795650000000';
 

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * The records that a stored reply names, so that it is deleted with them. The column has a default for processes of the previous
- * version, which do not know it; their replies are deleted after a day.
+ * The records that a stored reply names, so that it is deleted with them. The column has a default for processes of the
+ * previous version, which do not know it; their replies are deleted after a day.
  */
 export class RepliesOfRecords1795650100000 implements MigrationInterface {
   name = 'RepliesOfRecords1795650100000';

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Drops the index over all owners' open tasks. Before it had statistics, the planner preferred it to the one that begins with the
- * owner, and counted one key's queue by scanning the tasks of all keys.
+ * Drops the index over all owners' open tasks. Before it had statistics, the planner preferred it to the one that
+ * begins with the owner, and counted one key's queue by scanning the tasks of all keys.
  */
 export class NoOpenTasksOfAll1795670010000 implements MigrationInterface {
   name = 'NoOpenTasksOfAll1795670010000';

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * `insert_tasks`: everything that requests insert, in one call. A single SQL statement would set up all its parts at each
- * execution; in a function each part is prepared once per connection and runs only when needed.
+ * `insert_tasks`: everything that requests insert, in one call. A single SQL statement would set up all its parts at
+ * each execution; in a function each part is prepared once per connection and runs only when needed.
  */
 export class InsertTasks1795680000000 implements MigrationInterface {
   name = 'InsertTasks1795680000000';
@@ -29,14 +29,14 @@ export class InsertTasks1795680000000 implements MigrationInterface {
 }
 
 /**
- * `given` has the tasks in order of arrival; tasks of one request have the same `request`, and all of them are inserted or none.
- * The result lists the rejected requests: their owner's key is revoked, or its limit has no room beside the `queued` tasks that
- * wait.
+ * `given` has the tasks in order of arrival; tasks of one request have the same `request`, and all of them are inserted
+ * or none. The result lists the rejected requests: their owner's key is revoked, or its limit has no room beside the
+ * `queued` tasks that wait.
  *
- * Plans must not depend on the number of tasks, or each call would plan again. On a name conflict columns win over variables (and
- * the result's columns are variables too), so no table used here may get a column `tasks`, `given`, `kinds`, `owner`, `refused`,
- * `newcomers` or `queue_name`. A later migration that replaces the function must keep these parameters, because processes of the
- * older version keep calling it.
+ * Plans must not depend on the number of tasks, or each call would plan again. On a name conflict columns win over
+ * variables (and the result's columns are variables too), so no table used here may get a column `tasks`, `given`,
+ * `kinds`, `owner`, `refused`, `newcomers` or `queue_name`. A later migration that replaces the function must keep
+ * these parameters, because processes of the older version keep calling it.
  */
 export const insertTasks = `
 CREATE FUNCTION "insert_tasks"(given json)

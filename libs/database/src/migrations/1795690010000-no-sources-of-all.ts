@@ -1,6 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Replaced by the index that begins with the owner; the planner must not scan the Styles of all owners for those of one. */
+/**
+ * Replaced by the index that begins with the owner; the planner must not scan the Styles of all owners for those of
+ * one.
+ */
 export class NoSourcesOfAll1795690010000 implements MigrationInterface {
   name = 'NoSourcesOfAll1795690010000';
 

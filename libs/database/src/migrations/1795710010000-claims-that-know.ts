@@ -2,7 +2,10 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { insertTasks } from './1795680000000-insert-tasks';
 import { replaced } from './replaced';
 
-/** What the claim of a task depends on: the models of each worker, and whether a task was drawn alone when its worker died. */
+/**
+ * What the claim of a task depends on: the models of each worker, and whether a task was drawn alone when its worker
+ * died.
+ */
 export class ClaimsThatKnow1795710010000 implements MigrationInterface {
   name = 'ClaimsThatKnow1795710010000';
 

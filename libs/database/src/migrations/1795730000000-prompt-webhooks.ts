@@ -12,8 +12,8 @@ export const insertTasksWithWebhooks = [inserted, selected].reduce(
 );
 
 /**
- * Prompts have webhooks: `insert_tasks` stores them too. It is the same in all other respects, and processes of the older version send no
- * webhook for a Prompt.
+ * Prompts have webhooks: `insert_tasks` stores them too. It is the same in all other respects, and processes of the
+ * older version send no webhook for a Prompt.
  */
 export class PromptWebhooks1795730000000 implements MigrationInterface {
   name = 'PromptWebhooks1795730000000';

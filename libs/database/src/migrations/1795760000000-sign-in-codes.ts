@@ -1,6 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Codes that sign one browser in. They are in the database because any api process may be asked, and only one may accept a code. */
+/**
+ * Codes that sign one browser in. They are in the database because any api process may be asked, and only one may
+ * accept a code.
+ */
 export class SignInCodes1795760000000 implements MigrationInterface {
   name = 'SignInCodes1795760000000';
 

@@ -6,8 +6,8 @@ import { replaced } from './replaced';
 const ofFinetune = (column: string): string => `(SELECT ${column} FROM finetunes WHERE finetunes.id = finetune_id)`;
 
 /**
- * A task keeps the scale of its Fine-Tune's weights as it was when the task was accepted, and the hash of the weights that had it.
- * `insert_tasks` looks both up, so that tasks of older processes have them too.
+ * A task keeps the scale of its Fine-Tune's weights as it was when the task was accepted, and the hash of the weights
+ * that had it. `insert_tasks` looks both up, so that tasks of older processes have them too.
  */
 export class AcceptedScale1795790000000 implements MigrationInterface {
   name = 'AcceptedScale1795790000000';

@@ -1,13 +1,14 @@
 import type { QueryRunner } from 'typeorm';
 
 /**
- * Creates an index on a table that may be large, which stays writable meanwhile. For a migration that has `transaction = false as
- * const` and does nothing else: PostgreSQL refuses this statement in a transaction. The invalid index of an interrupted attempt
- * is dropped first.
+ * Creates an index on a table that may be large, which stays writable meanwhile. For a migration that has `transaction
+ * = false as const` and does nothing else: PostgreSQL refuses this statement in a transaction. The invalid index of an
+ * interrupted attempt is dropped first.
  * @param on the part after ON: the table, its columns and a condition.
  */
 export async function createIndexConcurrently(queryRunner: QueryRunner, name: string, on: string): Promise<void> {
-  // No time limit: the statement blocks nobody, but waits for all open transactions, and a limit would make it start over.
+  // No time limit: the statement blocks nobody, but waits for all open transactions, and a limit would make it start
+  // over.
   const [{ before }] = (await queryRunner.query(`SELECT current_setting('lock_timeout') AS before`)) as [
     { before: string },
   ];

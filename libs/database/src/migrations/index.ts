@@ -36,7 +36,10 @@ import { StylesWithoutControls1795780000000 } from './1795780000000-styles-witho
 import { AcceptedScale1795790000000 } from './1795790000000-accepted-scale';
 import { BrokenModels1795800000000 } from './1795800000000-broken-models';
 
-/** Every migration in order; append new ones. An index on a table that may be large is made with `createIndexConcurrently`. */
+/**
+ * Every migration in order; append new ones. An index on a table that may be large is made with
+ * `createIndexConcurrently`.
+ */
 export const migrations = [
   Initial1795200000000,
   InferenceWorkers1795300000000,

@@ -18,8 +18,8 @@ export interface LoadOptions {
   /** Threads of one call on the CPU; all cores by default. */
   intraOpNumThreads?: number;
   /**
-   * Cache folder for optimised graphs, which load faster, or how to choose one for a graph. It is created if missing. Graphs that must be
-   * mended are opened from it.
+   * Cache folder for optimised graphs, which load faster, or how to choose one for a graph. It is created if missing.
+   * Graphs that must be mended are opened from it.
    */
   optimizedModelDir?: string | ((graph: string) => Promise<string>);
   /** Whether idle threads spin, which is faster if the cores are otherwise free. Default true. */
@@ -152,7 +152,10 @@ export class ModelSession implements GraphSession {
   }
 }
 
-/** The output with that name, or the first one, because names differ between exporters. @throws ModelFolderError if there is none */
+/**
+ * The output with that name, or the first one, because names differ between exporters.
+ * @throws ModelFolderError if there is none
+ */
 export function outputOf({ file, outputs }: GraphSession, name: string): ValueFacts {
   const found = outputs.find((value) => value.name === name) ?? outputs[0];
   if (!found) throw new ModelFolderError(file, 'has no output', cures.exportAgain);
@@ -175,8 +178,8 @@ async function cacheFolder(graph: string, { optimizedModelDir }: LoadOptions): P
 }
 
 /**
- * What ONNX Runtime 1.30 and what it calls say of too little memory: its arenas, the allocators of CPU and CUDA, cuBLAS, cuDNN and
- * the C++ library; and V8 of an array.
+ * What ONNX Runtime 1.30 and what it calls say of too little memory: its arenas, the allocators of CPU and CUDA,
+ * cuBLAS, cuDNN and the C++ library; and V8 of an array.
  */
 export function isOutOfMemory(message: string): boolean {
   return /failed to allocate memory|available memory of \d+ is smaller than|out of memory|bad_?\s?alloc|ALLOC(?:ATION)?_FAILED|not enough memory|array buffer allocation failed/i.test(
@@ -195,7 +198,8 @@ function sessionOptions(options: LoadOptions): InferenceSession.SessionOptions {
   return {
     executionProviders: executionProviders(device),
     logSeverityLevel: 4,
-    // A pattern asks for one piece of memory for each shape, which the arena keeps beside what it has: twice as much, and not faster.
+    // A pattern asks for one piece of memory for each shape, which the arena keeps beside what it has: twice as much,
+    // and not faster.
     enableMemPattern: false,
     ...(intraOpNumThreads === undefined ? {} : { intraOpNumThreads }),
     ...(allowSpinning === false ? { extra: { session: { intra_op: { allow_spinning: '0' } } } } : {}),
@@ -228,7 +232,9 @@ function tooNew(file: string, { message }: Error): ModelFolderError | undefined 
   return undefined;
 }
 
-/** ONNX Runtime's messages are many lines long and name its own source files; only the end of the first line is useful. */
+/**
+ * ONNX Runtime's messages are many lines long and name its own source files; only the end of the first line is useful.
+ */
 function firstLine({ message }: Error): string {
   const [line] = message.trim().split('\n');
   return line

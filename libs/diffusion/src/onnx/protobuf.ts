@@ -84,7 +84,10 @@ function toInt(value: number | bigint): number {
   return number;
 }
 
-/** A number of up to 28 bits as such, because nearly all are, and a larger one as a bigint. `varintEnd` says where it ends. */
+/**
+ * A number of up to 28 bits as such, because nearly all are, and a larger one as a bigint. `varintEnd` says where it
+ * ends.
+ */
 function readVarint(source: ByteSource, begin: number, limit: number): number | bigint {
   let small = 0;
   for (let i = 0; i < 4; i++) {

@@ -11,7 +11,9 @@ export interface ModelWidths {
   attention: { heads: number; level: number };
   /** Most channels that the VAE decoder has at the size of the picture. */
   decoderChannels: number;
-  /** Of the text encoder: width of a token, inside a layer and between two, heads of its attention, and tokens of a row. */
+  /**
+   * Of the text encoder: width of a token, inside a layer and between two, heads of its attention, and tokens of a row.
+   */
   textEncoder: { hidden: number; inner: number; heads: number; tokens: number };
 }
 

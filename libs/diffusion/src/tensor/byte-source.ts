@@ -16,7 +16,10 @@ export class FileEndError extends Error {
   override name = 'FileEndError';
 }
 
-/** A page after a jump, which is mostly one over a weight to the next one's name, and the longest of pages that follow each other. */
+/**
+ * A page after a jump, which is mostly one over a weight to the next one's name, and the longest of pages that follow
+ * each other.
+ */
 const PAGE_BYTES = { shortest: 4 * 1024, longest: 64 * 1024 };
 
 /** Reads an open file page by page, so that skipping a large weight costs nothing. */

@@ -44,10 +44,10 @@ export interface AdmissionHost extends DescriptionHost {
 }
 
 /**
- * The commands that wait, in their order, but for those of an owner who is ahead of another that waits: however many of its models
- * are loaded or fail to be, the other's come next. One whose model has no room beside those in use waits until it has, and who comes
- * after it waits with it, so that it is never overtaken for good. So does one that ran out of memory beside others. Only the
- * requester waits while a Fine-Tune is merged.
+ * The commands that wait, in their order, but for those of an owner who is ahead of another that waits: however many of
+ * its models are loaded or fail to be, the other's come next. One whose model has no room beside those in use waits
+ * until it has, and who comes after it waits with it, so that it is never overtaken for good. So does one that ran out
+ * of memory beside others. Only the requester waits while a Fine-Tune is merged.
  */
 export class Admission {
   private readonly waiting: Waiting[] = [];
@@ -135,9 +135,10 @@ export class Admission {
   }
 
   /**
-   * Leaves the thread to a merge, which is a chain of hundreds of reads, writes and small calculations: each call of the U-Net, of a
-   * decoder or an upscaler blocks the thread, so beside others a merge would have one link of its chain for each of them. It has as
-   * much time as they have blocked the thread since the last time: what loads meanwhile, or waits, earns it nothing.
+   * Leaves the thread to a merge, which is a chain of hundreds of reads, writes and small calculations: each call of
+   * the U-Net, of a decoder or an upscaler blocks the thread, so beside others a merge would have one link of its chain
+   * for each of them. It has as much time as they have blocked the thread since the last time: what loads meanwhile, or
+   * waits, earns it nothing.
    */
   async letMerge(): Promise<void> {
     const { shares, rowMs } = this.host;
@@ -149,7 +150,7 @@ export class Admission {
     if (inTurn.some((each) => each.owner === owner)) await this.descriptions.letMerge(ms);
   }
 
-  /** What is begun anew goes first, then the first of an owner who is not ahead. */
+  /** A drawing that starts again goes first; then comes the first command of an owner who is not ahead of others. */
   private nextInTurn(untried: ReadonlySet<Waiting>): Waiting | undefined {
     const { shares, rowMs } = this.host;
     const left = this.waiting.filter((entry) => untried.has(entry) && !this.goesLater(entry));
@@ -174,7 +175,9 @@ export class Admission {
     return this.registry.has(command.model.key) || (this.descriptions.known(command)?.isOver ?? false);
   }
 
-  /** @returns whether it has begun or failed, or may be tried again when its model is known; false: it has no room now */
+  /**
+   * @returns whether it has begun or failed, or may be tried again when its model is known; false: it has no room now
+   */
   private async tryToBegin(entry: Waiting): Promise<boolean> {
     const { command } = entry;
     this.trying = entry;

@@ -29,8 +29,8 @@ export class NotDescribedError extends Error {
 }
 
 /**
- * What the models of waiting commands take. A Fine-Tune is merged for that, so it is found out once for all commands of an
- * owner that wait for the same model, one model at a time and owners in turns.
+ * What the models of waiting commands take. A Fine-Tune is merged for that, so it is found out once for all commands of
+ * an owner that wait for the same model, one model at a time and owners in turns.
  */
 export class ModelDescriptions {
   private readonly descriptions = new Map<string, Description>();
@@ -49,7 +49,10 @@ export class ModelDescriptions {
     return this.descriptions.get(nameOf(command));
   }
 
-  /** Finds out what the model of a command takes, unless that was begun before. @throws what `describePipeline` throws, later */
+  /**
+   * Finds out what the model of a command takes, unless that was begun before.
+   * @throws what `describePipeline` throws, later
+   */
   of(command: DrawCommand): Promise<DrawingModelSpec> {
     const known = this.known(command);
     if (known) return known.spec;
@@ -64,8 +67,8 @@ export class ModelDescriptions {
 
   /**
    * What the model of a command takes, without waiting for another's.
-   * @throws NotDescribedError if that is not known, or the merged model has made room on the disk for another since: `of` finds it
-   * out anew
+   * @throws NotDescribedError if that is not known, or the merged model has made room on the disk for another since:
+   * `of` finds it out anew
    */
   async kept(command: DrawCommand): Promise<DrawingModelSpec> {
     const known = this.known(command);

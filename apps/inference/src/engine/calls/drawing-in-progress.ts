@@ -26,7 +26,7 @@ export class DrawingInProgress implements Candidate {
   readonly handedOn: number;
   /** Pictures that a call or the decoder is at. */
   readonly underWay = new Set<Trajectory>();
-  /** Decoded, each in its place. Those that are handed on are gone. */
+  /** Its pictures in the order of the request; undefined for each that is not decoded yet. */
   private readonly images: (RgbImage | undefined)[];
   /** How many of its first pictures are decoded. */
   private inOrder = 0;
@@ -93,7 +93,7 @@ export class DrawingInProgress implements Candidate {
       }));
   }
 
-  /** Pictures of one group may share a call; equal sizes of two models share nothing. */
+  /** Pictures of one group may share a call. Those of two models never do, so the model is part of its name. */
   groupOf(trajectory: Trajectory): string {
     return `${this.command.model.key} ${this.pipeline.groupOf(trajectory)}`;
   }

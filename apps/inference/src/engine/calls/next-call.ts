@@ -29,11 +29,11 @@ export interface CallPart<C extends Candidate> {
 
 /**
  * An owner waits once it is ahead of another who has something to draw by the time that this many rows of the other's
- * take, or as many as the other's drawing with least left still needs. With fewer rows the owners' pictures would take turns at every
- * step, and all would end late; with these a picture is mostly finished first. They are three guided pictures of 20
- * steps, or two of the 30 that are the default: two rows each step. A short drawing does
- * not wait for longer than its own rows take, as measured for its kind: beside any number of another owner's it takes
- * at most twice as long as alone, and one call of the other's.
+ * take, or as many as the other's drawing with least left still needs. With fewer rows the owners' pictures would take
+ * turns at every step, and all would end late; with these a picture is mostly finished first. They are three guided
+ * pictures of 20 steps, or two of the 30 that are the default: two rows each step. A short drawing does not wait for
+ * longer than its own rows take, as measured for its kind: beside any number of another owner's it takes at most twice
+ * as long as alone, and one call of the other's.
  */
 const aheadRows = 120;
 /** A drawing that this many calls of its owner have passed over is overdue: it is part of its owner's next call. */
@@ -104,9 +104,9 @@ export function msLeft(candidate: Candidate, times: PictureTimes): number {
 }
 
 /**
- * Whether drawings of others go before something that holds everybody up for so many milliseconds, as loading a model does: those that
- * would be done by then. Both times are counted from what their owner has had, so nobody who keeps coming has it wait for
- * longer than it takes itself.
+ * Whether drawings of others go before something that holds everybody up for so many milliseconds, as loading a model
+ * does: those that would be done by then. Both times are counted from what their owner has had, so nobody who keeps
+ * coming has it wait for longer than it takes itself.
  */
 export function goesAfterDrawings(
   { owner, ms }: { owner: string; ms: number },
@@ -118,8 +118,8 @@ export function goesAfterDrawings(
 }
 
 /**
- * Who goes first: who was passed over too often, then who has least left to do, by the time that it takes. Until that is
- * measured it counts as none, and among those the rows decide.
+ * Who goes first: who was passed over too often, then who has least left to do, by the time that it takes. Until that
+ * is measured it counts as none, and among those the rows decide.
  */
 export function inOrder<C extends Candidate>(candidates: readonly C[], times: PictureTimes): C[] {
   const rowsOf = (each: C): number => workOf(each, times.decodeRows(each.kind));
@@ -129,8 +129,8 @@ export function inOrder<C extends Candidate>(candidates: readonly C[], times: Pi
 }
 
 /**
- * How often a drawing counts as passed over after a piece of work. Only drawings of its own owner pass it over: between owners
- * what they have had decides, or an owner of several long drawings would have a part of nearly every call.
+ * How often a drawing counts as passed over after a piece of work. Only drawings of its own owner pass it over: between
+ * owners what they have had decides, or an owner of several long drawings would have a part of nearly every call.
  */
 export function passedOverAfter(
   drawing: Pick<Candidate, 'owner' | 'passedOver'>,

@@ -41,7 +41,10 @@ export interface PiecesHost {
 /** The part of the engine that a piece of work has. */
 const shareOf = (lane: Lane | undefined): number => (lane === undefined ? 1 : 1 / laneCount);
 
-/** The pieces of an engine's work: a call of the U-Net, and decoding a picture. Each reports how it went and never throws. */
+/**
+ * The pieces of an engine's work: a call of the U-Net, and decoding a picture. Each reports how it went and never
+ * throws.
+ */
 export class Pieces {
   /** Kinds of which a shared call failed, and none of its drawings alone so far, with the rows of that call. */
   private readonly unexplained = new LruMap<number>(keptKinds);
@@ -161,10 +164,10 @@ export class Pieces {
   }
 
   /**
-   * A call that ran out of memory is tried with half of its rows. One that failed otherwise is tried by each of its drawings alone,
-   * so that it fails nobody but the one whose fault it is; if it is nobody's, or the pictures are of one drawing, their number may be
-   * what the graph does not take, and later calls have half of the rows, until a single picture of that drawing fails as well: then
-   * their number was not to blame. What failed in the middle of a scheduler's step cannot be tried again.
+   * A call that ran out of memory is tried with half of its rows. One that failed otherwise is tried by each of its
+   * drawings alone, so that it fails only the one at fault. If none is, or there is only one, the graph may not take so
+   * many rows, and later calls have half; that is taken back if a single picture of that drawing fails as well. What
+   * failed in the middle of a scheduler's step cannot be tried again.
    */
   private async stepFailed(parts: readonly Part[], rows: number, error: unknown, lane?: Lane): Promise<void> {
     // A model that nobody draws with may be released, and then its calls fail. That tells nothing of their rows.

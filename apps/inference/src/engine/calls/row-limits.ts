@@ -8,8 +8,8 @@ import { bytesPerRow, decodeBytes } from '../memory/picture-memory';
 import { keptKinds } from '../time/call-times';
 
 /**
- * The most rows of one call of the U-Net. On the CPU a row of a larger call takes as long as one of these. On a GPU it may take less:
- * where a row of 32 was clearly cheaper than one of 16, a call may have twice as many.
+ * The most rows of one call of the U-Net. On the CPU a row of a larger call takes as long as one of these. On a GPU it
+ * may take less: where a row of 32 was clearly cheaper than one of 16, a call may have twice as many.
  */
 const maxRows = { cpu: 16, gpu: 32 };
 /** After so many calls a larger one is tried again: what it lacked may have been another process's for a while. */
@@ -20,15 +20,18 @@ type Drawn = Pick<DrawingInProgress, 'pipeline' | 'command'>;
 /** What the limits depend on beside the device. */
 export interface RowLimitFacts {
   /**
-   * Bytes that a call of a model's U-Net may take, by a lane or by all threads, when every idle model makes room and one picture has to
-   * be decoded as well. In lanes each has so many.
+   * Bytes that a call of a model's U-Net may take, by a lane or by all threads, when every idle model makes room and
+   * one picture has to be decoded as well. In lanes each has so many.
    */
   callBytes: (key: string, decoding: number, lane?: Lane) => number;
   /** Whether a row of a call of so many takes clearly less time than one of half as many, as measured. */
   isCheaperPerRow: (kind: string, rows: number) => boolean;
 }
 
-/** How many rows one call of the U-Net may have, for each kind of picture: as many as memory allows, and what earlier calls have shown. */
+/**
+ * How many rows one call of the U-Net may have, for each kind of picture: as many as memory allows, and what earlier
+ * calls have shown.
+ */
 export class RowLimits {
   /** Rows of the kinds of which a larger call failed, and how many calls have gone well since. */
   private readonly learnt = new LruMap<{ rows: number; calls: number }>(keptKinds);

@@ -36,8 +36,8 @@ export class GpuMachine {
   ) {}
 
   /**
-   * Why Vulkan can find no GPU on this machine; undefined if it may find one. Elsewhere than on Linux there always is one
-   * behind WebGPU.
+   * Why Vulkan can find no GPU on this machine; undefined if it may find one. Elsewhere than on Linux there always is
+   * one behind WebGPU.
    */
   async problemOfGpus(): Promise<DeviceProblem | undefined> {
     if (process.platform !== 'linux') return undefined;

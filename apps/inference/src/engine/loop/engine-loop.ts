@@ -10,8 +10,8 @@ import { EngineParts } from './engine-parts';
 /**
  * Draws every request of a device side by side: each round admits what has room, and chooses the next piece of work,
  * which is a picture to decode, or who goes next by a call of the U-Net. One picture has all threads of the device;
- * several are drawn in lanes, if there are any, each of which is at a piece of its own. With CUDA this thread only calls
- * the U-Net, and a second thread encodes, decodes and enlarges beside it. Between two rounds commands come in.
+ * several are drawn in lanes, if there are any, each of which is at a piece of its own. With CUDA this thread only
+ * calls the U-Net, and a second thread encodes, decodes and enlarges beside it. Between two rounds commands come in.
  */
 export class EngineLoop {
   private readonly parts: EngineParts;
@@ -77,7 +77,8 @@ export class EngineLoop {
   }
 
   /**
-   * Admits what has room, and does the next piece of all threads; both at once, because a tile may go before the next time.
+   * Admits what has room, and does the next piece of all threads; both at once, because a tile may go before the next
+   * time.
    * @returns whether there was such a piece
    */
   private async goOn(): Promise<boolean> {

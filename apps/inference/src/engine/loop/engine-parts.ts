@@ -47,7 +47,10 @@ export class EngineParts {
   readonly shares = new EngineShares();
   /** Something may have changed what there is to do. */
   readonly changes = new Changes();
-  /** Runs pieces of the engine's own thread, with CUDA the calls of the U-Net; a merge that goes on has its time between them. */
+  /**
+   * Runs pieces of the engine's own thread, with CUDA the calls of the U-Net; a merge that goes on has its time between
+   * them.
+   */
   readonly ownThread = new OneAtATime(() => this.admission.letMerge());
   readonly places = new LanePlaces(laneCount, this.changes);
   private readonly registry: ModelRegistry;

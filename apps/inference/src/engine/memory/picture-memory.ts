@@ -20,13 +20,13 @@ const liveMaps = 40;
 const decodedMaps = 8;
 
 /**
- * Values of a layer of the text encoder that are alive at once for each token, in multiples of both its widths. Calls of 2 to 64
- * rows of Stable Diffusion 1.x's held 2.4 to 2.6 MiB a row, of which this estimates 3.9.
+ * Values of a layer of the text encoder that are alive at once for each token, in multiples of both its widths. Calls
+ * of 2 to 64 rows of Stable Diffusion 1.x's held 2.4 to 2.6 MiB a row, of which this estimates 3.9.
  */
 const liveValues = 3;
 /**
- * Feature maps of the size of the enlarged tile that an upscaler's arena holds; 3.9 and 4.0 were measured of ESRGAN. Their channels are
- * ESRGAN's, because a graph does not tell: smaller upscalers have as many or fewer.
+ * Feature maps of the size of the enlarged tile that an upscaler's arena holds; 3.9 and 4.0 were measured of ESRGAN.
+ * Their channels are ESRGAN's, because a graph does not tell: smaller upscalers have as many or fewer.
  */
 const enlarged = { maps: 6, channels: 64 };
 

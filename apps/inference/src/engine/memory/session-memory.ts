@@ -1,6 +1,6 @@
 /**
- * Estimated memory of loaded files: the weights, and the copies in another order that the runtime's kernels need. Whole bytes, as
- * `GET /v1/workers` promises.
+ * Estimated memory of loaded files: the weights, and the copies in another order that the runtime's kernels need. Whole
+ * bytes, as `GET /v1/workers` promises.
  */
 export const memoryOfFiles = (fileBytes: number): number => Math.ceil(1.5 * fileBytes);
 

@@ -34,8 +34,9 @@ export class LoadedModel implements Releasable {
   }
 
   /**
-   * Begins to load it into the lanes, unless that was begun before, it is not for lanes, or it has been drawn with for less
-   * time than it took to load: an owner who changes a scale again and again has a model for each picture, and nobody is charged for the lanes.
+   * Begins to load it into the lanes, unless that was begun before, it is not for lanes, or it has been drawn with for
+   * less time than it took to load: an owner who changes a scale again and again has a model for each picture, and
+   * nobody is charged for the lanes.
    */
   openLanes(): void {
     if (!this.lanes || this.opening || this.drawnMs < this.loadMs) return;

@@ -14,7 +14,9 @@ export interface MergeKey {
 /** Fills an empty folder with a merged model. @returns how many weights it changed */
 type Build = (folder: string) => Promise<number>;
 
-/** The file that marks a merged folder as complete, and names its owner. Its modification time is the folder's last use. */
+/**
+ * The file that marks a merged folder as complete, and names its owner. Its modification time is the folder's last use.
+ */
 const MERGE_RECORD = 'merge.json';
 /** Folder for copies of base files on another device, shared by all merges. */
 const COPIES = 'bases';
@@ -56,9 +58,9 @@ export const mergesIn = (cacheDir: string): string => join(cacheDir, 'finetunes'
  * that is loaded needs its files no longer. Beyond twice `maxBytes` only those of the last minute are, so that nobody
  * fills the disk by having many made: an engine merges one at a time, so these are as many as it makes in a minute.
  *
- * What an owner has beyond half of `maxBytes`, without copies of bases, goes before anything of another's, the least recently used first. So an
- * owner who has merges made without end, each with another scale, takes no more than the room that the others leave,
- * and evicts nothing of those who together need less than half.
+ * What an owner has beyond half of `maxBytes`, without copies of bases, goes before anything of another's, the least
+ * recently used first. So an owner who has merges made without end, each with another scale, takes no more than the
+ * room that the others leave, and evicts nothing of those who together need less than half.
  */
 export async function pruneMerged(cacheDir: string, maxBytes: number): Promise<void> {
   await removeAbandoned(cacheDir);
@@ -92,7 +94,10 @@ interface Merge extends Contents {
   usedMs: number;
 }
 
-/** All merges, the last used first; those with which an owner has more than so many bytes of its own are behind the others. */
+/**
+ * All merges, the last used first; those with which an owner has more than so many bytes of its own are behind the
+ * others.
+ */
 async function byWorth(cacheDir: string, bytesOfOwner: number): Promise<Merge[]> {
   const copies = new Set((await copiesIn(cacheDir)).map(({ ino }) => ino));
   const found: Omit<Merge, keyof Contents>[] = [];

@@ -43,7 +43,10 @@ export interface DrawingModelSpec extends ModelSpec<LoadedModel> {
   markUsed: () => Promise<boolean>;
 }
 
-/** How a model is loaded, a Fine-Tune's weights merged in. @throws what the diffusion library throws of folders and weights */
+/**
+ * How a model is loaded, a Fine-Tune's weights merged in.
+ * @throws what the diffusion library throws of folders and weights
+ */
 export async function describePipeline(
   source: DrawnModel,
   { cacheDir, mergedCacheBytes, lanes, side, owner, note, ...options }: LoadingOptions,
@@ -117,8 +120,8 @@ function sizeOfModel(weighed: OfParts<ModelPart>, lanes: number): ModelSize {
 }
 
 /**
- * Optimised graphs are kept together, except those of parts that a merge has changed: such a part has the only link to its graph. Its
- * optimised form lies in the merge's folder, counts for the size of it and is deleted with it.
+ * Optimised graphs are kept together, except those of parts that a merge has changed: such a part has the only link to
+ * its graph. Its optimised form lies in the merge's folder, counts for the size of it and is deleted with it.
  */
 function graphCache(cacheDir: string) {
   const merges = mergesIn(cacheDir) + sep;
@@ -129,8 +132,8 @@ function graphCache(cacheDir: string) {
 }
 
 /**
- * Bytes of a graph's weights. Those that a merge has written take the place of others in the files that it links from its base, so
- * they are no more in all: without this, each merge would count for twice what it takes.
+ * Bytes of a graph's weights. Those that a merge has written take the place of others in the files that it links from
+ * its base, so they are no more in all: without this, each merge would count for twice what it takes.
  */
 async function weightBytes({ path, externalFiles }: GraphFile, isMerged: boolean): Promise<number> {
   const names = [path, ...externalFiles.map((name) => join(dirname(path), name))];

@@ -33,12 +33,12 @@ export interface ModelUse {
 }
 
 /**
- * The loaded models of one device. Loads on first use and keeps what fits into a budget. Those of a series that a later one has
- * replaced go first, then the least recently used, last what something waits for, and none that is in use; a model is loaded,
- * however large, if nothing else is in the way. One call waits for the other.
+ * The loaded models of one device. Loads on first use and keeps what fits into a budget. Those of a series that a later
+ * one has replaced go first, then the least recently used, last what something waits for, and none that is in use; a
+ * model is loaded, however large, if nothing else is in the way. One call waits for the other.
  *
- * The budget bounds what all owners have loaded. One who has many models loaded takes the place of others' idle ones, and is
- * charged for each load (`admission.ts`): theirs are loaded again before its next ones.
+ * The budget bounds what all owners have loaded. One who has many models loaded takes the place of others' idle ones,
+ * and is charged for each load (`admission.ts`): theirs are loaded again before its next ones.
  */
 export class ModelRegistry {
   /** In order of use, because a map keeps insertion order. */
@@ -82,8 +82,9 @@ export class ModelRegistry {
   }
 
   /**
-   * Bytes that one call of a loaded model's U-Net may take: what it has taken before, else what is left for drawing. While
-   * a model is loaded that is no more than is free, so that the call does not wait until idle models can make room.
+   * Bytes that one call of a loaded model's U-Net may take: what it has taken before, else what is left for drawing.
+   * While a model is loaded that is no more than is free, so that the call does not wait until idle models can make
+   * room.
    * @param decoding bytes that decoding one picture takes, for which there has to be room as well
    */
   callBytes(key: string, decoding: number, lane?: Lane): number {
@@ -170,7 +171,10 @@ export class ModelRegistry {
     return model;
   }
 
-  /** Makes room for so much and uses it. Nobody else takes that room meanwhile. @param series that of the model it is for */
+  /**
+   * Makes room for so much and uses it. Nobody else takes that room meanwhile.
+   * @param series that of the model it is for
+   */
   private async withRoom<R>(memory: ModelMemory, use: () => Promise<R>, series?: string): Promise<R> {
     this.arriving = memory;
     try {
@@ -210,7 +214,8 @@ export class ModelRegistry {
   }
 
   /**
-   * Models that are not in use, in the order in which they are released. One may come into use while those before it are released.
+   * Models that are not in use, in the order in which they are released. One may come into use while those before it
+   * are released.
    * @param replaced a series of which a later model comes
    */
   private *idle(replaced?: string): Iterable<string> {

@@ -1,6 +1,6 @@
 /**
- * How many pieces of work may begin beside one that is under way. A piece that lasts longer counts as hanging: the engine then begins
- * no more, falls silent, and is replaced.
+ * How many pieces of work may begin beside one that is under way. A piece that lasts longer counts as hanging: the
+ * engine then begins no more, falls silent, and is replaced.
  */
 const most = 300;
 

@@ -2,7 +2,10 @@ import type { Device, GraphFile, GraphSession } from '@app/diffusion';
 import { laneCount } from '../lane';
 import { RemoteSessions } from './remote-sessions';
 
-/** A model is loaded into lanes only if it takes no more than this part of the memory with them: their weights are copies. */
+/**
+ * A model is loaded into lanes only if it takes no more than this part of the memory with them: their weights are
+ * copies.
+ */
 const shareOfMemory = 1 / 4;
 
 /** The graphs that pictures are drawn with, once their texts are encoded. */
@@ -12,7 +15,10 @@ export type DrawingGraphs<T> = Record<'unet' | 'vaeDecoder', T>;
 export class Lanes {
   private lanes: readonly RemoteSessions[] = [];
 
-  /** @param onLost told when a lane has ended by itself and the others have ended what they were at: the engine is of no use */
+  /**
+   * @param onLost told when a lane has ended by itself and the others have ended what they were at: the engine is of no
+   * use
+   */
   constructor(
     private readonly threads: number,
     private readonly memoryBytes: number,

@@ -17,7 +17,9 @@ interface Waiting {
   call: AskedCall | undefined;
 }
 
-/** The sessions of another thread, as its engine sees them: a lane has such a thread, and so has an engine with CUDA. */
+/**
+ * The sessions of another thread, as its engine sees them: a lane has such a thread, and so has an engine with CUDA.
+ */
 export class RemoteSessions {
   private readonly worker = new Worker(join(__dirname, 'session-thread.js'));
   private readonly waiting = new Map<number, Waiting>();

@@ -2,7 +2,10 @@ import type { Device, GraphFile, GraphSession, TensorCopy } from '@app/diffusion
 import { AbortError, ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from '@app/diffusion';
 import type { InferenceSession } from 'onnxruntime-node';
 
-/** What an engine asks of another thread with sessions, which does one thing after the other and answers each with its id. */
+/**
+ * What an engine asks of another thread with sessions, which does one thing after the other and answers each with its
+ * id.
+ */
 export type SessionCommand = { id: number } & (
   | { type: 'open'; graph: GraphFile; device: Device; intraOpNumThreads: number; optimizedModelDir: string }
   /** A graph as it is, neither checked nor cached. */

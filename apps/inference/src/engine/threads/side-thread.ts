@@ -12,15 +12,15 @@ interface SideThreadOptions {
 }
 
 /**
- * Pieces of work that are handed to the second thread while it is at them: it begins the next one by itself, even if the
- * engine is inside a call of the U-Net.
+ * Pieces of work that are handed to the second thread while it is at them: it begins the next one by itself, even if
+ * the engine is inside a call of the U-Net.
  */
 const mostHanded = 2;
 
 /**
- * The second thread of an engine with CUDA. Text encoders, VAE decoders and upscalers are loaded there and nowhere else,
- * and called there one after the other, while the engine's own thread makes calls of the U-Net. It starts when it is
- * first needed.
+ * The second thread of an engine with CUDA. Text encoders, VAE decoders and upscalers are loaded there and nowhere
+ * else, and called there one after the other, while the engine's own thread makes calls of the U-Net. It starts when it
+ * is first needed.
  */
 export class SideThread {
   /** Of the GPU, by both threads. */
@@ -76,8 +76,8 @@ export class SideThread {
   }
 
   /**
-   * Whether a call of the U-Net may begin beside what this thread is at: not while it hangs, so that its engine falls silent and is
-   * replaced.
+   * Whether a call of the U-Net may begin beside what this thread is at: not while it hangs, so that its engine falls
+   * silent and is replaced.
    */
   get mayBeginBeside(): boolean {
     return !this.isSilent || this.beside.mayBegin;

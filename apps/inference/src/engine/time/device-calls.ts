@@ -29,9 +29,9 @@ interface PieceInProgress {
 const noTime: DeviceTime = { ms: 0, passedMs: 0, blockedMs: 0, isShared: false };
 
 /**
- * The calls of a device by two threads, each of which makes one call at a time. While both are at one, each call has half
- * of the time. When the calls of the second thread begin and end is read in that thread, because the engine's own is
- * inside the runtime meanwhile. Source: generalized processor sharing (Parekh, Gallager 1993).
+ * The calls of a device by two threads, each of which makes one call at a time. While both are at one, each call has
+ * half of the time. When the calls of the second thread begin and end is read in that thread, because the engine's own
+ * is inside the runtime meanwhile. Source: generalized processor sharing (Parekh, Gallager 1993).
  */
 export class DeviceCalls {
   /** Those that are not measured, and those that one of these may have run beside. */
@@ -64,8 +64,8 @@ export class DeviceCalls {
         }
       },
     },
-    // Only the calls count: not the time in which a piece waits for the second thread, nor what the engine's own thread does
-    // for it, such as cutting and blending tiles.
+    // Only the calls count: not the time in which a piece waits for the second thread, nor what the engine's own thread
+    // does for it, such as cutting and blending tiles.
     others: {
       during: async (work, took, cancel) => {
         const piece: PieceInProgress = { cancel, time: noTime };
@@ -80,7 +80,8 @@ export class DeviceCalls {
 
   /**
    * The second thread is asked for a call, by the piece of work that is in progress: the caller is inside the
-   * asynchronous context of the `work` that `clocks.others.during` was given. Outside of one, the call is charged to nobody.
+   * asynchronous context of the `work` that `clocks.others.during` was given. Outside of one, the call is charged to
+   * nobody.
    */
   ask(): AskedCall {
     const piece = this.piece.getStore();

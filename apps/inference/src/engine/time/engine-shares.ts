@@ -8,7 +8,9 @@
  */
 export class EngineShares {
   private readonly ms = new Map<string, number>();
-  /** Owners with something that waits to begin, or is drawn, each with the number of the charge before which it came. */
+  /**
+   * Owners with something that waits to begin, or is drawn, each with the number of the charge before which it came.
+   */
   private readonly present = new Map<string, number>();
   private readonly drawing = new Set<string>();
   /** The number of each owner's last charge. */
@@ -54,9 +56,9 @@ export class EngineShares {
   }
 
   /**
-   * Does work of the engine's thread that goes on between its calls, and charges what passes until it ends or fails, but
-   * for the time that `noteBlocked` is told. Works that go on at the same time have equal parts of it. Calls of lanes and
-   * of the second thread take nothing off, because the work goes on beside them.
+   * Does work of the engine's thread that goes on between its calls, and charges what passes until it ends or fails,
+   * but for the time that `noteBlocked` is told. Works that go on at the same time have equal parts of it. Calls of
+   * lanes and of the second thread take nothing off, because the work goes on beside them.
    */
   async chargeFor<T>(owner: string, work: () => Promise<T>): Promise<T> {
     this.divide();

@@ -17,7 +17,10 @@ interface Entry {
   source: UpscalerSource;
   pictures: readonly RgbImage[];
   enlarged: number;
-  /** Whether nothing else may be drawn or enlarged beside it: beside others it ran out of memory, here or when it was drawn. */
+  /**
+   * Whether nothing else may be drawn or enlarged beside it: beside others it ran out of memory, here or when it was
+   * drawn.
+   */
   alone: boolean;
 }
 
@@ -38,8 +41,9 @@ export interface EnlargingHost {
 }
 
 /**
- * Enlarges one picture after the other, because each takes much memory: the next is that of the owner who has had least of the engine.
- * Each tile is a piece of work of its own, so that denoising goes on between two, and waits while owners who draw are behind.
+ * Enlarges one picture after the other, because each takes much memory: the next is that of the owner who has had least
+ * of the engine. Each tile is a piece of work of its own, so that denoising goes on between two, and waits while owners
+ * who draw are behind.
  */
 export class Enlarging {
   private entries: Entry[] = [];
@@ -165,10 +169,11 @@ export class Enlarging {
   }
 
   /**
-   * Waits while each owner of what is enlarged has had more than one who has something to draw: while a picture is enlarged, those of
-   * the others wait for it, so it goes on for whoever of them has had least. A tile may take longer than a whole drawing, so none is
-   * let go ahead, as steps are: beside a drawing go as many as have its time, and one. It waits for no more than twice as long as it
-   * would with equal shares, because owners who keep coming begin level with those who have had least.
+   * Waits while each owner of what is enlarged has had more than one who has something to draw: while a picture is
+   * enlarged, those of the others wait for it, so it goes on for whoever of them has had least. A tile may take longer
+   * than a whole drawing, so none is let go ahead, as steps are: beside a drawing go as many as have its time, and one.
+   * It waits for no more than twice as long as it would with equal shares, because owners who keep coming begin level
+   * with those who have had least.
    */
   private async untilDue(entry: Entry): Promise<void> {
     const { withWork, shares } = this.host;

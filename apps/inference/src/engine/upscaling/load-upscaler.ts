@@ -17,7 +17,8 @@ export async function loadUpscaler(
   { key, file }: UpscalerSource,
   { device, intraOpNumThreads, side }: LoadingOptions,
 ): Promise<TiledUpscaler> {
-  // Without its arena the runtime frees the processor's memory between two operators: a fifth slower, with half the memory.
+  // Without its arena the runtime frees the processor's memory between two operators: a fifth slower, with half the
+  // memory.
   const options = { executionProviders: executionProviders(device), intraOpNumThreads, enableCpuMemArena: false };
   const upscaler = await registry.get(key, async () => ({
     bytes: memoryOfFiles((await stat(file)).size) + sessionBytes,

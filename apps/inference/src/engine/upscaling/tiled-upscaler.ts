@@ -16,8 +16,8 @@ const notOnePicture = 'it does not take one picture and give one.';
 const freeTileEdge = 128;
 
 /**
- * An ESRGAN-style upscaler: maps RGB planes in 0..1, [1, 3, height, width], to a whole multiple of the size. Pictures are
- * processed in overlapping tiles whose seams are blended.
+ * An ESRGAN-style upscaler: maps RGB planes in 0..1, [1, 3, height, width], to a whole multiple of the size. Pictures
+ * are processed in overlapping tiles whose seams are blended.
  */
 export class TiledUpscaler {
   private constructor(
