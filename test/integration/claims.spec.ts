@@ -1,10 +1,11 @@
+import { DatabaseContact } from '@app/database';
 import type { ImageTask } from '@app/domain';
 import { newIdentifier } from '@app/domain';
 import type { Wanted } from '@app/image-tasks';
-import { claimDueStatement, fatalCount, heartbeatTimeoutMs, undrawableAfterMs, weightsLabel } from '@app/image-tasks';
+import { claimDueStatement, fatalCount, ImageTaskLifeCycle, undrawableAfterMs, weightsLabel } from '@app/image-tasks';
 import { claimOne } from '../../libs/image-tasks/src/claims';
 import type { InferenceBench } from '../support/inference';
-import { createInferenceBench } from '../support/inference';
+import { createInferenceBench, SteadyContact } from '../support/inference';
 import { newTask } from '../support/new-task';
 import { rowsReadBy } from '../support/rows-read';
 import { typicalMs } from '../support/typical-ms';
@@ -47,7 +48,7 @@ describe('the claim of a worker', () => {
 
   it('takes no task by its ticket that was put back meanwhile, and waits for its turn', async () => {
     const [id] = await queue(newIdentifier(), {});
-    expect(await claimOne(bench.transactions, id, 'ticket')).toEqual({ kind: 'settled' });
+    expect(await claimOne(bench.transactions, new SteadyContact(), id, 'ticket')).toEqual({ kind: 'settled' });
     expect(await bench.taskOf(id)).toMatchObject({ status: 'queued', attempt: 0 });
   });
 
@@ -64,6 +65,43 @@ describe('the claim of a worker', () => {
     expect(await claim({})).toBeUndefined();
     await silent(due);
     expect(await claim({})).toMatchObject({ id });
+  });
+
+  it('takes no task from a worker that looks silent after an outage, until that could have sent a heartbeat', async () => {
+    let now = 0;
+    const contact = new DatabaseContact(() => now);
+    const lifeCycle = new ImageTaskLifeCycle(bench.transactions, contact);
+    const { id } = await bench.addTask({ status: 'processing', attempt: 1, ticket: 'its own' }, { withJob: false });
+    await silence();
+    const claims = async () => {
+      const due = [await lifeCycle.claimDue('other'), await lifeCycle.claimDue('its own'), await lifeCycle.claim(id)];
+      return due.map(({ kind }) => kind);
+    };
+    const answersAfter = (seconds: number): void => {
+      now += seconds * 1000;
+      contact.heard(Date.now());
+    };
+    // A process that has just started.
+    answersAfter(0);
+    expect(await claims()).toEqual(['none', 'wait', 'held']);
+    for (let n = 0; n < 5; n++) answersAfter(2);
+    // An outage.
+    now += 9_000;
+    expect(await claims()).toEqual(['none', 'wait', 'held']);
+    answersAfter(0);
+    answersAfter(2);
+    expect(await claims()).toEqual(['none', 'wait', 'held']);
+    answersAfter(2);
+    answersAfter(2);
+    expect(await lifeCycle.claimDue('other')).toMatchObject({ kind: 'claimed', task: { id, deaths: 1 } });
+  });
+
+  it('counts silence up to the moment at which it asks, not to that at which the database answers', async () => {
+    await bench.addTask({ status: 'processing', attempt: 1, ticket: 'gone' }, { withJob: false });
+    await silence();
+    const lifeCycle = new ImageTaskLifeCycle(bench.transactions, new SteadyContact(-2_000));
+    expect(await lifeCycle.claimDue('other')).toEqual({ kind: 'none' });
+    expect(await claim({})).toBeDefined();
   });
 
   describe('by model', () => {
@@ -130,7 +168,7 @@ describe('the claim of a worker', () => {
       await queue(other, { model: 'small' }, 11);
       const read = () =>
         rowsReadBy(bench.dataSource, 'image_tasks', claimDueStatement, [
-          ...['explained', 0, 'channel', heartbeatTimeoutMs, [], ['small'], true, []],
+          ...['explained', 0, 'channel', new Date(), [], ['small'], true, []],
         ]);
       await query('ANALYZE image_tasks');
       const amongFew = await read();
@@ -234,7 +272,7 @@ describe('the claim of a worker', () => {
     const explained = async (): Promise<string> => {
       const plan = await bench.dataSource.query<{ 'QUERY PLAN': string }[]>(
         `EXPLAIN (ANALYZE, BUFFERS) ${claimDueStatement}`,
-        ['explained', 0, 'channel', heartbeatTimeoutMs, [], null, false, []],
+        ['explained', 0, 'channel', new Date(), [], null, false, []],
       );
       return plan.map((line) => line['QUERY PLAN']).join('\n');
     };

@@ -2,7 +2,7 @@ import { ImageTask, newIdentifier } from '@app/domain';
 import { ImageTaskLifeCycle, queuePositions } from '@app/image-tasks';
 import { jobIdOf } from '@app/queue';
 import type { InferenceBench } from '../support/inference';
-import { createInferenceBench } from '../support/inference';
+import { createInferenceBench, SteadyContact } from '../support/inference';
 import { newTask } from '../support/new-task';
 
 describe('the fair claim', () => {
@@ -172,7 +172,7 @@ describe('the fair claim', () => {
   });
 
   it('uses the configured limit if the key has none of its own', async () => {
-    const lifeCycle = new ImageTaskLifeCycle(bench.transactions, 1);
+    const lifeCycle = new ImageTaskLifeCycle(bench.transactions, new SteadyContact(), 1);
     await queue(newIdentifier(), 2);
     expect(await claim(lifeCycle)).toBeDefined();
     expect(await claim(lifeCycle)).toBeUndefined();
@@ -238,7 +238,7 @@ describe('the fair claim', () => {
   });
 
   it('keeps a key within its limit when its abandoned task is claimed', async () => {
-    const lifeCycle = new ImageTaskLifeCycle(bench.transactions, 1);
+    const lifeCycle = new ImageTaskLifeCycle(bench.transactions, new SteadyContact(), 1);
     await queue(newIdentifier(), 2);
     const left = await claimOne(lifeCycle);
     await silence(left.id);

@@ -1,3 +1,4 @@
+import { DatabaseContact } from '@app/database';
 import type { ImageTask } from '@app/domain';
 import { Image, newIdentifier } from '@app/domain';
 import { fatalCount } from '@app/image-tasks';
@@ -8,19 +9,21 @@ import { FileSweeper } from '../../apps/inference/src/sweeper/file-sweeper';
 import { Sweeper, sweepLock } from '../../apps/inference/src/sweeper/sweeper';
 import { TaskSweeper } from '../../apps/inference/src/sweeper/task-sweeper';
 import type { InferenceBench } from '../support/inference';
-import { createInferenceBench } from '../support/inference';
+import { createInferenceBench, SteadyContact } from '../support/inference';
 
 const ago = (seconds: number): Date => new Date(Date.now() - seconds * 1000);
 
 describe('sweeping', () => {
   let bench: InferenceBench;
+  let contact: DatabaseContact;
   let tasks: TaskSweeper;
   let files: FileSweeper;
 
   beforeEach(async () => {
     bench = await createInferenceBench();
     const { dataSource, lifeCycle, logger, jobs, storage } = bench;
-    tasks = new TaskSweeper(dataSource, lifeCycle, new FailureService(lifeCycle, logger), logger, jobs);
+    contact = new SteadyContact();
+    tasks = new TaskSweeper(dataSource, lifeCycle, new FailureService(lifeCycle, logger), logger, contact, jobs);
     files = new FileSweeper(storage, dataSource, logger);
   });
 
@@ -98,6 +101,16 @@ describe('sweeping', () => {
       expect(await tasks.sweep()).toEqual({ requeued: 1, ended: 0 });
       expect(await bench.taskOf(id)).toMatchObject({ status: 'queued', attempt: 2, enqueued: 2, heartbeatAt: null });
       expect(await bench.taskOf(withJob)).toMatchObject({ status: 'processing', enqueued: 1 });
+    });
+
+    it('presumes nobody dead before it has had the database for a while itself', async () => {
+      const { dataSource, lifeCycle, logger, jobs } = bench;
+      await bench.addTask({ status: 'processing', attempt: 1, heartbeatAt: ago(241) }, { withJob: false });
+      const failures = new FailureService(lifeCycle, logger);
+      const fresh = new TaskSweeper(dataSource, lifeCycle, failures, logger, new DatabaseContact(), jobs);
+      // The other finds that a job is missing, whoever draws the task.
+      expect(await fresh.sweep()).toEqual({ requeued: 0, ended: 0 });
+      expect(await tasks.sweep()).toEqual({ requeued: 1, ended: 0 });
     });
 
     it('fails a task that lost its worker in every attempt', async () => {

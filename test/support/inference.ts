@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Config } from '@app/config';
 import { loadConfig } from '@app/config';
+import { DatabaseContact } from '@app/database';
 import { ImageTask, isTerminated, newIdentifier } from '@app/domain';
 import { ImageTaskLifeCycle, TaskIntake } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
@@ -79,6 +80,21 @@ export interface InferenceBench {
   close(): Promise<void>;
 }
 
+/** Of a process that has always had the database, and which asks at this time from now. */
+export class SteadyContact extends DatabaseContact {
+  constructor(private readonly fromNowMs = 0) {
+    super();
+  }
+
+  override get heldMs(): number {
+    return Infinity;
+  }
+
+  override get databaseMs(): number {
+    return Date.now() + this.fromNowMs;
+  }
+}
+
 /** Sets up everything that a worker needs except the worker itself. */
 export async function createInferenceBench(environment: Record<string, string> = {}): Promise<InferenceBench> {
   const database = await createTestDatabase();
@@ -93,7 +109,7 @@ export async function createInferenceBench(environment: Record<string, string> =
   const fail = (error: unknown): void => logger.error('the test bench failed', error);
   const jobs = openJobBackEnd(config, database.url, fail);
   const transactions = new Transactions(database.dataSource, jobs, fail);
-  const lifeCycle = new ImageTaskLifeCycle(transactions);
+  const lifeCycle = new ImageTaskLifeCycle(transactions, new SteadyContact());
   const intake = new TaskIntake(database.url, transactions, jobs, fail);
   const taskOf = (id: string): Promise<ImageTask> =>
     database.dataSource.manager.findOneOrFail(ImageTask, { where: { id }, relations: { images: true } });

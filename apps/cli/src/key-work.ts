@@ -1,4 +1,5 @@
 import type { Config } from '@app/config';
+import { DatabaseContact } from '@app/database';
 import { ImageTaskLifeCycle } from '@app/image-tasks';
 import { openJobBackEnd, Transactions } from '@app/queue';
 import type { DataSource } from 'typeorm';
@@ -14,7 +15,8 @@ export async function cancelWork(
   const ignore = (): void => undefined;
   const jobs = openJobBackEnd(config, databaseUrl, ignore);
   try {
-    return await new ImageTaskLifeCycle(new Transactions(dataSource, jobs, ignore)).cancelAll(keyId);
+    const lifeCycle = new ImageTaskLifeCycle(new Transactions(dataSource, jobs, ignore), new DatabaseContact());
+    return await lifeCycle.cancelAll(keyId);
   } finally {
     await jobs.close();
   }

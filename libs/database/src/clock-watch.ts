@@ -1,11 +1,12 @@
 import type { DataSource } from 'typeorm';
+import { DatabaseContact } from './database-contact';
 
 /**
  * Beyond this difference between a machine's clock and the database's, the queue's times and the
  * claims of tasks are wrong.
  */
 export const maxSkewMs = 2_000;
-const intervalMs = 10_000;
+const intervalMs = 2_000;
 
 /** A consumer that can be paused, such as BullMQ's worker of a queue. */
 interface Consumer {
@@ -32,8 +33,10 @@ export interface ClockWatchOptions {
  * are due. If the database does not answer, nothing changes.
  */
 export class ClockWatch {
+  readonly contact = new DatabaseContact();
   private skewMs = 0;
   private timer?: NodeJS.Timeout;
+  private isChecking = false;
   private readonly consumers = new Set<() => void>();
   private readonly now: () => number;
 
@@ -46,10 +49,14 @@ export class ClockWatch {
     return Math.abs(this.skewMs) <= maxSkewMs;
   }
 
-  /** Compares now, then every ten seconds. */
+  /** Compares now, then every two seconds. */
   async start(): Promise<void> {
     await this.check();
-    this.timer = setInterval(() => void this.check(), intervalMs);
+    this.timer = setInterval(() => {
+      if (this.isChecking) return;
+      this.isChecking = true;
+      void this.check().finally(() => (this.isChecking = false));
+    }, intervalMs);
     this.timer.unref();
   }
 
@@ -64,6 +71,7 @@ export class ClockWatch {
     const databaseMs = await this.options.databaseNow().catch(() => undefined);
     const after = this.now();
     if (databaseMs === undefined) return this.skewMs;
+    this.contact.heard(databaseMs);
     // The database answered at some moment between these two: only the difference outside this range is certain.
     const skewMs = databaseMs < before ? before - databaseMs : Math.min(0, after - databaseMs);
     const agreed = this.agrees;

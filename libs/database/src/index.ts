@@ -1,5 +1,6 @@
 export { assertMigrated } from './assert-migrated';
 export { ClockWatch, databaseNow } from './clock-watch';
+export { DatabaseContact } from './database-contact';
 export { createDataSource, dataSourceOptions } from './data-source';
 export { DatabaseUnusableError, NotMigratedError } from './database-unusable-error';
 export type { Enclosing } from './enclosing';

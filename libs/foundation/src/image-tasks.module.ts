@@ -1,4 +1,5 @@
 import type { Config } from '@app/config';
+import { DatabaseContact } from '@app/database';
 import { ImageTaskLifeCycle } from '@app/image-tasks';
 import { Transactions } from '@app/queue';
 import { Global, Module } from '@nestjs/common';
@@ -10,9 +11,9 @@ import { CONFIG } from './tokens';
   providers: [
     {
       provide: ImageTaskLifeCycle,
-      inject: [Transactions, CONFIG],
-      useFactory: (transactions: Transactions, { maxConcurrentPerKey }: Config) =>
-        new ImageTaskLifeCycle(transactions, maxConcurrentPerKey),
+      inject: [Transactions, DatabaseContact, CONFIG],
+      useFactory: (transactions: Transactions, contact: DatabaseContact, { maxConcurrentPerKey }: Config) =>
+        new ImageTaskLifeCycle(transactions, contact, maxConcurrentPerKey),
     },
   ],
   exports: [ImageTaskLifeCycle],

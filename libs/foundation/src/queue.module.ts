@@ -1,6 +1,6 @@
 import type { Config } from '@app/config';
 import { databaseUrlOf } from '@app/config';
-import { ClockWatch, databaseNow } from '@app/database';
+import { ClockWatch, DatabaseContact, databaseNow } from '@app/database';
 import { JsonLogger } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
 import { openJobBackEnd, queueConnection, Transactions } from '@app/queue';
@@ -55,8 +55,9 @@ export class QueueModule implements BeforeApplicationShutdown, OnApplicationShut
             return clock;
           },
         },
+        { provide: DatabaseContact, inject: [ClockWatch], useFactory: ({ contact }: ClockWatch) => contact },
       ],
-      exports: [JOB_BACK_END, Transactions, ClockWatch],
+      exports: [JOB_BACK_END, Transactions, ClockWatch, DatabaseContact],
     };
   }
 

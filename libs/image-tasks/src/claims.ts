@@ -1,9 +1,10 @@
+import type { DatabaseContact } from '@app/database';
 import { ImageTask } from '@app/domain';
 import type { Transactions } from '@app/queue';
 import type { EntityManager } from 'typeorm';
 import { announce, changeChannel } from './channels';
 import { deathsAfterSilence } from './deaths';
-import { heartbeatTimeoutMs, silenceFactor } from './silence';
+import { heartbeatTimeoutMs, isSilent, silenceUntil } from './silence';
 import { claimDueStatement } from './statements/claim-due';
 import { countWaitingStatement, ownStatement } from './statements/offers';
 
@@ -43,6 +44,7 @@ const uniqueViolation = '23505';
 
 export async function claimDue(
   transactions: Transactions,
+  contact: DatabaseContact,
   ticket: string,
   { maxConcurrent, ...wanted }: Wanted & { maxConcurrent: number },
 ): Promise<DueClaim> {
@@ -50,10 +52,10 @@ export async function claimDue(
   const { models, undrawable } = wanted;
   const own = await findOwn(manager, ticket, { models, undrawable });
   if (own?.offered === false) return { kind: 'wait', retryMs: heldRetryMs, forOthers: true };
-  const claim = own && (await claimOne(transactions, own.id, ticket));
+  const claim = own && (await claimOne(transactions, contact, own.id, ticket));
   if (claim?.kind === 'claimed') return claim;
   if (claim?.kind === 'held') return { kind: 'wait', retryMs: heldRetryMs, forOthers: false };
-  const id = await claimNext(manager, ticket, { maxConcurrent, silenceMs: heartbeatTimeoutMs, ...wanted });
+  const id = await claimNext(manager, ticket, { maxConcurrent, silentUntil: silenceUntil(contact), ...wanted });
   const task = id === undefined ? null : await manager.findOneBy(ImageTask, { id, ticket, status: 'processing' });
   if (task) return { kind: 'claimed', task };
   const { each, least, most } = waitingRetryMs;
@@ -64,7 +66,12 @@ export async function claimDue(
 /**
  * @param ticket of the task, if it is claimed only while it has this one: a task that is put back waits for a new one
  */
-export function claimOne(transactions: Transactions, taskId: string, ticket?: string): Promise<Claim> {
+export function claimOne(
+  transactions: Transactions,
+  contact: DatabaseContact,
+  taskId: string,
+  ticket?: string,
+): Promise<Claim> {
   return transactions.run(async ({ manager }) => {
     const { affected } = await manager
       .createQueryBuilder()
@@ -80,10 +87,9 @@ export function claimOne(transactions: Transactions, taskId: string, ticket?: st
       })
       .where('id = :taskId', { taskId })
       .andWhere(ticket === undefined ? 'TRUE' : 'ticket = :ticket', { ticket })
-      .andWhere(
-        `(status = 'queued' OR (status = 'processing' AND heartbeat_at < now() - :timeout * ${silenceFactor} * interval '1 ms'))`,
-        { timeout: heartbeatTimeoutMs },
-      )
+      .andWhere(`(status = 'queued' OR (status = 'processing' AND ${isSilent(':until')}))`, {
+        until: silenceUntil(contact),
+      })
       .execute();
     const task = await manager.findOneBy(ImageTask, { id: taskId });
     if (affected && task) {
@@ -100,16 +106,25 @@ async function claimNext(
   ticket: string,
   {
     maxConcurrent,
-    silenceMs,
+    silentUntil,
     except = [],
     models,
     undrawable = false,
     loaded = [],
-  }: Wanted & { maxConcurrent: number; silenceMs: number },
+  }: Wanted & { maxConcurrent: number; silentUntil: Date | null },
 ): Promise<string | undefined> {
   for (let left = claimTries; ; left--)
     try {
-      const parameters = [ticket, maxConcurrent, changeChannel, silenceMs, except, models ?? null, undrawable, loaded];
+      const parameters = [
+        ticket,
+        maxConcurrent,
+        changeChannel,
+        silentUntil,
+        except,
+        models ?? null,
+        undrawable,
+        loaded,
+      ];
       const [claimed] = await database.query<{ id: string }[]>(claimDueStatement, parameters);
       return claimed?.id;
     } catch (error) {

@@ -1,3 +1,4 @@
+import type { DatabaseContact } from '@app/database';
 import type { JobTransaction, Transactions } from '@app/queue';
 import { cancelAll, cancelBatch, cancelOne } from './cancellation';
 import type { Claim, DueClaim, Wanted } from './claims';
@@ -17,11 +18,13 @@ import { leadMs } from './postponing';
  */
 export class ImageTaskLifeCycle {
   /**
+   * @param contact with the database; it says whether workers that look silent are
    * @param maxConcurrent tasks of one key that may be drawn at once, for keys without a limit of
    * their own; 0: no limit.
    */
   constructor(
     private readonly transactions: Transactions,
+    private readonly contact: DatabaseContact,
     private readonly maxConcurrent = 0,
   ) {}
 
@@ -32,7 +35,7 @@ export class ImageTaskLifeCycle {
    * @param ticket id of the job
    */
   claimDue(ticket: string, wanted: Wanted = {}): Promise<DueClaim> {
-    return claimDue(this.transactions, ticket, { maxConcurrent: this.maxConcurrent, ...wanted });
+    return claimDue(this.transactions, this.contact, ticket, { maxConcurrent: this.maxConcurrent, ...wanted });
   }
 
   /**
@@ -40,7 +43,7 @@ export class ImageTaskLifeCycle {
    * drawing it; `settled`: it has terminated or was deleted.
    */
   claim(taskId: string): Promise<Claim> {
-    return claimOne(this.transactions, taskId);
+    return claimOne(this.transactions, this.contact, taskId);
   }
 
   /**

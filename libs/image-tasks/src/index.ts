@@ -11,7 +11,7 @@ export { devicesFor, LiveWorkers, problemFor, workerBeatMs } from './live-worker
 export type { WorkerAbilities } from './live-workers';
 export { postponedUntil } from './postponing';
 export type { Served, Settlement } from './settlement';
-export { abandonedMs, heartbeatTimeoutMs, silenceFactor } from './silence';
+export { abandonedMs, heartbeatTimeoutMs, isSilent, silenceUntil } from './silence';
 export { claimDueStatement } from './statements/claim-due';
 export { undrawableAfterMs } from './statements/offers';
 export type { WeightsOfTask } from './statements/queue-heads';

@@ -1,3 +1,4 @@
+import type { DatabaseContact } from '@app/database';
 import { fatalCount } from './deaths';
 
 /** A worker without a heartbeat for this long has lost its task. */
@@ -15,4 +16,22 @@ export const abandonedMs = 3 * heartbeatTimeoutMs;
  * beside it is not failed. After the last try the factor is 2 again: the task is failed and not drawn, so its next
  * worker is in no danger; the wait only makes sure that the last one is dead.
  */
-export const silenceFactor = `(CASE WHEN deaths >= ${fatalCount - 1} AND drawn_alone THEN 2 ELSE power(2, greatest(0, deaths - 1)) END)`;
+const silenceFactor = `(CASE WHEN deaths >= ${fatalCount - 1} AND drawn_alone THEN 2 ELSE power(2, greatest(0, deaths - 1)) END)`;
+
+/**
+ * In SQL: whether a task's worker has been silent for `ms`, doubled as above.
+ * @param until parameter with the time of `silenceUntil`
+ */
+export const isSilent = (until: string, ms = heartbeatTimeoutMs): string =>
+  `heartbeat_at < CAST(${until} AS timestamptz) - ${ms} * ${silenceFactor} * interval '1 ms'`;
+
+/** Two heartbeats and what they take: by then every live worker has sent one, if the database takes them. */
+const contactMs = heartbeatTimeoutMs / 2;
+
+/**
+ * The time up to which a worker's silence counts for this process; null, so that nobody is silent, until it has had the
+ * database for some time: after an outage all look silent. It is not the time at which the statement runs, which may
+ * have been on its way during an outage.
+ */
+export const silenceUntil = ({ heldMs, databaseMs }: DatabaseContact): Date | null =>
+  heldMs < contactMs ? null : new Date(databaseMs);

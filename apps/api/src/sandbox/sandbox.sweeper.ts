@@ -1,6 +1,7 @@
+import { DatabaseContact } from '@app/database';
 import { ImageTask } from '@app/domain';
 import { JOB_BACK_END, RecurringService } from '@app/foundation';
-import { abandonedMs, ImageTaskLifeCycle, fatalCount } from '@app/image-tasks';
+import { abandonedMs, ImageTaskLifeCycle, fatalCount, isSilent, silenceUntil } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
 import { isOpen, jobGraceMs, jobIdOf } from '@app/queue';
@@ -17,6 +18,7 @@ export class SandboxSweeper extends RecurringService {
     @InjectRepository(ImageTask) private readonly tasks: Repository<ImageTask>,
     @Inject(JOB_BACK_END) private readonly jobs: JobBackEnd,
     private readonly lifeCycle: ImageTaskLifeCycle,
+    private readonly contact: DatabaseContact,
     logger: JsonLogger,
   ) {
     super(logger);
@@ -34,8 +36,8 @@ export class SandboxSweeper extends RecurringService {
       .where('task.sandbox')
       .andWhere(
         `(task.status = 'queued' AND task.created_at < now() - :graceMs * interval '1 ms'
-          OR task.status = 'processing' AND task.heartbeat_at < now() - :abandonedMs * interval '1 ms')`,
-        { graceMs: jobGraceMs, abandonedMs },
+          OR task.status = 'processing' AND ${isSilent(':until', abandonedMs)})`,
+        { graceMs: jobGraceMs, until: silenceUntil(this.contact) },
       )
       .orderBy('task.createdAt', 'ASC')
       .limit(500)

@@ -72,7 +72,6 @@ export class DrawingProcessor
   private stopConsuming = (): void => undefined;
   private readonly owners: OwnerPlaces;
   private readonly claiming = new OneAtATime();
-  private readonly startedAt = performance.now();
   private claims = 0;
   private pausing = 0;
 
@@ -152,7 +151,7 @@ export class DrawingProcessor
       except: this.owners.full,
       models: this.models.drawableOn(freeDevices),
       loaded: isPlain ? [] : this.weights.drawnWith(loadedKeys),
-      undrawable: performance.now() - this.startedAt > undrawableAfterMs,
+      undrawable: this.clock.contact.heldMs > undrawableAfterMs,
     };
   }
 

@@ -1,10 +1,12 @@
+import { DatabaseContact } from '@app/database';
 import { ImageTask } from '@app/domain';
 import { JOB_BACK_END } from '@app/foundation';
-import { abandonedMs, deathsAfter, ImageTaskLifeCycle, fatalCount, silenceFactor } from '@app/image-tasks';
+import { abandonedMs, deathsAfter, ImageTaskLifeCycle, fatalCount, isSilent, silenceUntil } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
 import { jobGraceMs, jobIdOf } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
+import type { ObjectLiteral } from 'typeorm';
 import { DataSource } from 'typeorm';
 import { FailureService } from '../drawing/failure.service';
 
@@ -22,6 +24,7 @@ export class TaskSweeper {
     private readonly lifeCycle: ImageTaskLifeCycle,
     private readonly failures: FailureService,
     private readonly logger: JsonLogger,
+    private readonly contact: DatabaseContact,
     @Inject(JOB_BACK_END) private readonly jobs: JobBackEnd,
   ) {}
 
@@ -61,7 +64,7 @@ export class TaskSweeper {
     );
     if (jobs >= open) return [];
     const queued = `status = 'queued' AND created_at < now() - :age * interval '1 ms'`;
-    return this.findOpen(queued, jobGraceMs, Math.min(open - jobs, batch));
+    return this.findOpen(queued, { age: jobGraceMs }, Math.min(open - jobs, batch));
   }
 
   private async requeue(task: ImageTask, job: string): Promise<number> {
@@ -72,14 +75,14 @@ export class TaskSweeper {
   }
 
   private abandoned(): Promise<ImageTask[]> {
-    const silent = `heartbeat_at < now() - :age * ${silenceFactor} * interval '1 ms'`;
-    return this.findOpen(`status = 'processing' AND ${silent}`, abandonedMs, batch);
+    const until = silenceUntil(this.contact);
+    return this.findOpen(`status = 'processing' AND ${isSilent(':until', abandonedMs)}`, { until }, batch);
   }
 
-  private findOpen(condition: string, age: number, limit: number): Promise<ImageTask[]> {
+  private findOpen(condition: string, parameters: ObjectLiteral, limit: number): Promise<ImageTask[]> {
     return this.dataSource.manager
       .createQueryBuilder(ImageTask, 'task')
-      .where(`NOT sandbox AND ${condition}`, { age })
+      .where(`NOT sandbox AND ${condition}`, parameters)
       .orderBy('task.createdAt', 'ASC')
       .limit(limit)
       .getMany();

@@ -1,5 +1,5 @@
 import { deathsAfterSilence } from '../deaths';
-import { silenceFactor } from '../silence';
+import { isSilent } from '../silence';
 import { isOffered } from './offers';
 import { queueHeads } from './queue-heads';
 import { taskCost } from './task-cost';
@@ -17,15 +17,15 @@ const affinitySeconds = 5;
  * start-time fair queuing (Goyal, Vin, Cheng 1996). Each owner's virtual time is the sum of its charges; the charge is
  * the estimate until the task ends. One statement, so that a worker that freezes holds no lock. Rows locked by another
  * claim are skipped. A key's limit is its number of slots, and a unique index allows one task per slot.
- * Parameters: the ticket, the limit of keys without their own (0: none), the channel of changes, the milliseconds of
- * silence, owners whose tasks are not wanted; those of `isOffered`; each model and Fine-Tune that is loaded, as
+ * Parameters: the ticket, the limit of keys without their own (0: none), the channel of changes, the time of
+ * `silenceUntil`, owners whose tasks are not wanted; those of `isOffered`; each model and Fine-Tune that is loaded, as
  * `weightsLabel` names it.
  */
 export const claimDueStatement = `
 WITH RECURSIVE ${queueHeads},
 abandoned AS (
   SELECT id, slot FROM image_tasks task
-  WHERE status = 'processing' AND NOT sandbox AND heartbeat_at < now() - $4 * ${silenceFactor} * interval '1 ms'
+  WHERE status = 'processing' AND NOT sandbox AND ${isSilent('$4')}
     AND ${isOffered('task', 6)}
   ORDER BY heartbeat_at LIMIT 1
   FOR UPDATE SKIP LOCKED
