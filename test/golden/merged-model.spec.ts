@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { WeightsError } from '@app/diffusion';
-import { pruneMerged } from '../../apps/inference/src/engine/models/merge-cache';
+import { pruneMerged } from '../../apps/inference/src/engine/models/merge-pruning';
 import { mergedModel } from '../../apps/inference/src/engine/models/merged-model';
 import { makeFolderBesideModels } from '../support/folder-beside-models';
 import { encodeSafetensors } from '../support/safetensors';

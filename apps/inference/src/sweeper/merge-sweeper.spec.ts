@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { JsonLogger } from '@app/observability';
+import { DataSource } from 'typeorm';
 import { MergeSweeper } from './merge-sweeper';
 
 describe(MergeSweeper.name, () => {
@@ -11,7 +12,9 @@ describe(MergeSweeper.name, () => {
   });
   afterEach(() => rm(dataDir, { recursive: true }));
 
-  const sweeper = () => new MergeSweeper({ dataDir, mergedCacheMb: 1 }, new JsonLogger('test', 'silent'));
+  // Merges of earlier versions do not say of which weights they are, so nothing is looked up.
+  const unused = new DataSource({ type: 'postgres' });
+  const sweeper = () => new MergeSweeper({ dataDir, mergedCacheMb: 1 }, unused, new JsonLogger('test', 'silent'));
 
   it('deletes the merges in the data folder that were not used for a day, and keeps the others', async () => {
     const merges = join(dataDir, 'cache', 'finetunes');
