@@ -8,6 +8,7 @@ import type { GuideBlock } from '../support/guide-blocks';
 import { blocksOf, printed } from '../support/guide-blocks';
 import type { GuideProgram } from '../support/guide-programs';
 import { startProgram, untilListening, whyNot } from '../support/guide-programs';
+import { trainableModels } from '../support/quick-model';
 import type { TestService } from '../support/service';
 import { startTestService } from '../support/service';
 import { until } from '../support/until';
@@ -32,7 +33,8 @@ describe('The programs of docs', () => {
 
   beforeAll(async () => {
     const port = String(await freePort());
-    const env = { PORT: port, PUBLIC_URL: `http://127.0.0.1:${port}`, MODELS_DIR: process.env.TEST_MODELS_DIR! };
+    const MODELS_DIR = join(process.env.TEST_MODELS_DIR!, trainableModels);
+    const env = { PORT: port, PUBLIC_URL: `http://127.0.0.1:${port}`, MODELS_DIR };
     service = await startTestService({ env });
   });
 

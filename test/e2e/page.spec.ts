@@ -189,7 +189,7 @@ describeInBrowser('The page in a browser', () => {
     const page = await browser.signedIn(key.token);
     await page.getByRole('link', { name: 'Fine-Tunes' }).click();
     await page.getByLabel('Name', { exact: true }).fill('robot');
-    await page.getByLabel('Trained on').selectOption('shapes');
+    await page.getByLabel('Trained on').selectOption('shapes-bundled');
     await page.getByRole('button', { name: 'Create' }).click();
     await dropFile(page, '.drop', 'x.safetensors', '', Buffer.from('this is no safetensors file'));
     await page

@@ -2,6 +2,7 @@ import { bytesField, varintField } from '../../libs/diffusion/src/onnx/protobuf'
 
 /** Field types of onnx.proto. */
 const float = 1;
+const int64 = 7;
 const attributeTypes = { int: 2, ints: 7 };
 
 /** Name and shape of an input or output: numbers are fixed, names are free. */
@@ -11,12 +12,12 @@ interface Value {
 }
 
 /** The bytes of an ONNX model of these nodes and weights. */
-export function encodeGraph(nodes: Buffer[], weights: Buffer[], input: Value, output: Value): Buffer {
+export function encodeGraph(nodes: Buffer[], weights: Buffer[], inputs: Value[], output: Value): Buffer {
   const graph = Buffer.concat([
     ...nodes.map((node) => bytesField(1, node)),
     bytesField(2, 'graph'),
     ...weights.map((tensor) => bytesField(5, tensor)),
-    bytesField(11, encodeValue(input)),
+    ...inputs.map((input) => bytesField(11, encodeValue(input))),
     bytesField(12, encodeValue(output)),
   ]);
   return Buffer.concat([varintField(1, 8), bytesField(7, graph), bytesField(8, varintField(2, 17))]);
@@ -67,5 +68,15 @@ export function encodeWeights(name: string, shape: number[], valueOf: (index: nu
     varintField(2, float),
     bytesField(8, name),
     bytesField(9, Buffer.from(values.buffer)),
+  ]);
+}
+
+/** A list of integers in int64. */
+export function encodeIntegers(name: string, values: number[]): Buffer {
+  return Buffer.concat([
+    varintField(1, values.length),
+    varintField(2, int64),
+    bytesField(8, name),
+    bytesField(9, Buffer.from(BigInt64Array.from(values, BigInt).buffer)),
   ]);
 }

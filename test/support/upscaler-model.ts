@@ -14,7 +14,7 @@ export function encodeUpscaler(edge?: number): Buffer {
       encodeNode('DepthToSpace', ['channels'], 'y', {}, { blocksize: 2 }),
     ],
     [randomWeights('w1', [8, 3, 3, 3], 1), randomWeights('w2', [12, 8, 3, 3], 2)],
-    { name: 'x', shape: [1, 3, edge ?? 'height', edge ?? 'width'] },
+    [{ name: 'x', shape: [1, 3, edge ?? 'height', edge ?? 'width'] }],
     { name: 'y', shape: [1, 3, edge ? 2 * edge : 'enlarged height', edge ? 2 * edge : 'enlarged width'] },
   );
 }

@@ -49,8 +49,10 @@ export class Site {
   launcher?: RunningApi;
 
   readonly dataDir: string;
-  /** Steps of a picture that takes a third of a second on an idle machine, so that a fault may find it being drawn. */
+  /** Steps of a picture that takes a tenth of a second on an idle machine, so that a fault may find it being drawn. */
   readonly lastingSteps: number;
+  /** A model that takes LoRA. */
+  readonly trainableModel: string;
   private readonly modelsDir: string;
   private readonly workers: number;
   private readonly nodeOptions: readonly string[];
@@ -64,7 +66,8 @@ export class Site {
   ) {
     this.dataDir = dataDir;
     this.modelsDir = modelsDir;
-    [this.lastingSteps, this.workers] = size === 'long' ? [2, 2] : [10, 1];
+    [this.lastingSteps, this.workers] = size === 'long' ? [2, 2] : [40, 1];
+    this.trainableModel = size === 'long' ? 'shapes' : 'shapes-bundled';
     // There is no idle core on which garbage could be collected beside other tests.
     this.nodeOptions = size === 'long' ? [] : ['--single-threaded-gc'];
     this.pool = connect(databaseUrl);

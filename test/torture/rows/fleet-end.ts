@@ -21,7 +21,7 @@ export const fleetEnd: Row = {
     const workers = await site.anyWorkers(running);
     const caller = await site.newCaller(api);
     // Many steps of several pictures, so that each still draws its first one when the last of them has begun.
-    const large = size === 'long' ? { steps: 50, num_generations: 1 } : { steps: 25, num_generations: 2 };
+    const large = size === 'long' ? { steps: 50, num_generations: 1 } : { steps: 50, num_generations: 4 };
     const drawn = await caller.createMany(running, { webhook: site.receiver.url, ...large });
     await until(async () => {
       const rows = await site.query(`SELECT FROM image_tasks WHERE status = 'processing'`);

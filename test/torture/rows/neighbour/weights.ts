@@ -19,7 +19,7 @@ export const weights = neighbourRow({
   async prepare({ site, size, first, second }) {
     const small = await readFile(join(root, 'test', 'golden', 'models', 'lora', 'zwx-robot-kohya.safetensors'));
     const newFinetune = async (caller: typeof second): Promise<string> => {
-      const { text } = await caller.request('POST', '/v1/finetunes', { name: 'robot', model: 'shapes' });
+      const { text } = await caller.request('POST', '/v1/finetunes', { name: 'robot', model: site.trainableModel });
       return (JSON.parse(text) as { id: string }).id;
     };
     const [theirs, ours] = [await newFinetune(first.caller), await newFinetune(second)];
