@@ -120,7 +120,8 @@ describe('the claim of a worker', () => {
     it('keeps an owner’s order across models', async () => {
       const owner = newIdentifier();
       const ids: string[] = [];
-      for (const model of ['b', 'a', 'c', 'a', 'b']) ids.push(...(await queue(owner, { model })));
+      for (const [i, model] of ['b', 'a', 'c', 'a', 'b'].entries())
+        ids.push(...(await queue(owner, { model, createdAt: new Date(old.getTime() + i) })));
       const claimed: (string | undefined)[] = [];
       for (let n = 0; n < 5; n++) claimed.push((await claim({ models: ['a', 'b', 'c'] }))?.id);
       expect(claimed).toEqual(ids);

@@ -1,3 +1,4 @@
+const asyncHooks = require('node:async_hooks');
 const { createRequire, isBuiltin } = require('node:module');
 const { dirname, isAbsolute } = require('node:path');
 const { compileFunction } = require('node:vm');
@@ -14,14 +15,31 @@ module.exports = class SharedLibrariesRuntime extends Runtime {
   constructor(...args) {
     super(...args);
     const { executor } = this;
+    /** What this spec file has made of `AsyncLocalStorage`: every promise costs time for each in use, until the process ends. */
+    const storages = (this.storages = []);
+    this.asyncHooks = {
+      ...asyncHooks,
+      AsyncLocalStorage: class extends asyncHooks.AsyncLocalStorage {
+        constructor(...args) {
+          super(...args);
+          storages.push(this);
+        }
+      },
+    };
     // Into the realm of the process, see `node-environment.cjs`.
     executor.compile = (source, filename) => compileOnce(source, filename, executor.injectedModuleParameters);
+  }
+
+  teardown() {
+    super.teardown();
+    for (const storage of this.storages) storage.disable();
   }
 
   /** Jest would patch the `process` of its own realm; ours is the real one. */
   installGetBuiltinModule() {}
 
   requireModule(from, name, options, isRequireActual) {
+    if (name === 'node:async_hooks') return this.asyncHooks;
     if (options?.isInternalModule || !isLibrary(name)) return super.requireModule(from, name, options, isRequireActual);
     return requireIn(dirname(from))(name);
   }
