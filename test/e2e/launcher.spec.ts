@@ -244,9 +244,9 @@ describe('npm start', () => {
     beforeEach(makeFolder);
     afterEach(removeFolder);
 
-    const refusal = async (env: Record<string, string>): Promise<string> => {
+    const refusal = async (env: Record<string, string>, exitCode = 1): Promise<string> => {
       const launcher = launch(env);
-      await expect(launcher.ended).resolves.toBe(1);
+      await expect(launcher.ended).resolves.toBe(exitCode);
       expect(launcher.output.trim().split('\n')).toHaveLength(1);
       return launcher.output;
     };
@@ -264,7 +264,9 @@ describe('npm start', () => {
       writeFileSync(join(folder, 'file'), '');
       const unwritable = join(folder, 'file', 'data');
       for (const path of [unwritable, '/proc/darkroom'])
-        await expect(refusal({ DATA_DIR: path })).resolves.toContain(`The data folder ${path} cannot be written`);
+        await expect(refusal({ DATA_DIR: path }, misconfiguredExitCode)).resolves.toContain(
+          `The data folder ${path} cannot be written`,
+        );
     });
 
     it('when no model is installed', async () => {

@@ -11,6 +11,7 @@ import { runMigrations as runQueueMigrations } from 'bullmq';
 import { Client } from 'pg';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { DataSource } from 'typeorm';
+import { freePort } from '../support/free-port';
 import { until } from '../support/until';
 
 class Bad1999100000000 implements MigrationInterface {
@@ -30,6 +31,15 @@ class Index1999200000000 implements MigrationInterface {
   }
   async down(): Promise<void> {}
 }
+
+describe('A database that does not answer', () => {
+  it.each([migrate, assertMigrated])('is said to be so by %p', async (use) => {
+    await expect(use(`postgres://x:y@127.0.0.1:${await freePort()}/x`)).rejects.toMatchObject({
+      name: 'DatabaseUnreachableError',
+      message: 'The database does not answer (ECONNREFUSED): check DATABASE_URL, and whether it is running.',
+    });
+  });
+});
 
 describe(migrate.name, () => {
   let url: string;

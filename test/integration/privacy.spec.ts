@@ -79,6 +79,12 @@ describe(keepDataPrivate.name, () => {
     ]);
   });
 
+  it('says which setting names a file instead of a folder', () => {
+    const file = join(folder, 'file');
+    writeFileSync(file, '');
+    expect(() => keepDataPrivate(file)).toThrow(`The data folder ${file} cannot be written (EEXIST)`);
+  });
+
   it('removes permissions that an earlier version left open', () => {
     mkdirSync(join(folder, 'images'));
     writeFileSync(join(folder, 'api-key'), '');

@@ -1,9 +1,8 @@
 import './thread-pool';
 import 'reflect-metadata';
-import { ConfigError, loadConfig } from '@app/config';
-import { DatabaseUnusableError } from '@app/database';
+import { loadConfig } from '@app/config';
 import { JsonLogger } from '@app/observability';
-import { exitWithParent, keepDataPrivate, ListenError, misconfiguredExitCode } from '@app/process';
+import { exitWithParent, failureToStart, keepDataPrivate, ListenError } from '@app/process';
 import { createApi } from './create-api';
 
 async function main(): Promise<void> {
@@ -20,9 +19,8 @@ async function main(): Promise<void> {
   app.get(JsonLogger).log('api is listening', { url: await app.getUrl() });
 }
 
-main().catch((error: Error & { code?: string }) => {
-  const isPlain = error instanceof ConfigError || error instanceof DatabaseUnusableError || error.code !== undefined;
-  process.stderr.write(`The api could not start: ${isPlain ? error.message : error.stack}\n`);
-  if (error instanceof ListenError) process.exit(error.exitCode);
-  process.exit(error instanceof ConfigError ? misconfiguredExitCode : 1);
+main().catch((error: Error) => {
+  const { text, exitCode } = failureToStart(error);
+  process.stderr.write(`The api could not start: ${text}\n`);
+  process.exit(exitCode);
 });

@@ -1,4 +1,5 @@
 import { ConfigError } from '@app/config';
+import { explainDatabaseError } from '@app/database';
 import type { Command } from 'commander';
 import { CommanderError } from 'commander';
 
@@ -29,22 +30,7 @@ export async function exitCodeOf(program: Command, args: readonly string[], stde
     return 0;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    stderr.write(`${explain(error as Error & { code?: string })}\n`);
+    stderr.write(`${explainDatabaseError(error) ?? (error as Error).message}\n`);
     return error instanceof ConfigError ? 2 : 1;
-  }
-}
-
-function explain(error: Error & { code?: string }): string {
-  switch (error.code) {
-    case '42P01':
-      return 'The database has no tables yet: run "npm run migrate" first.';
-    case '28P01':
-      return 'The database refuses the user or the password in DATABASE_URL.';
-    case 'ECONNREFUSED':
-    case 'ENOTFOUND':
-    case 'ETIMEDOUT':
-      return `The database does not answer (${error.code}): check DATABASE_URL.`;
-    default:
-      return error.message;
   }
 }

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import type { Config } from '@app/config';
 import { EmbeddedPostgres, migrate } from '@app/database';
-import { FileLock, LockHeldError, keepDataPrivate } from '@app/process';
+import { FileLock, LockHeldError, keepDataPrivate, StartError } from '@app/process';
 import type { StoredKey } from './first-key';
 import { ensureFirstKey } from './first-key';
 import { LogFile } from './log-file';
 import { prepareDataFolder, requireModel, requirePorts } from './preflight';
-import { AlreadyRunningError, StartError } from './start-error';
+import { AlreadyRunningError } from './already-running-error';
 import { SupervisedProcess } from './supervised-process';
 
 /** Time for a process to finish its work after it was asked to end. */

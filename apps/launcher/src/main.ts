@@ -1,30 +1,24 @@
 import 'reflect-metadata';
 import { performance } from 'node:perf_hooks';
-import { ConfigError, loadConfig } from '@app/config';
-import { DatabaseUnusableError } from '@app/database';
-import { endSignals, misconfiguredExitCode } from '@app/process';
+import { loadConfig } from '@app/config';
+import { endSignals, failureToStart } from '@app/process';
+import { AlreadyRunningError } from './already-running-error';
 import { Launcher } from './launcher';
-import { AlreadyRunningError, StartError } from './start-error';
 import { welcome } from './welcome';
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 async function main(): Promise<void> {
   const isDevelopment = process.argv.includes('--development');
-  const launcher = new Launcher(
-    loadConfig(process.env),
-    say,
-    (error) => void leave(exitCodeOf(error), error),
-    isDevelopment,
-  );
+  const launcher = new Launcher(loadConfig(process.env), say, (error) => void leaveBecauseOf(error), isDevelopment);
   let leaving: Promise<void> | undefined;
   /** The first call ends the service, a second one kills it at once. */
-  const leave = (exitCode: number, error?: Error): Promise<void> => {
-    if (error) process.stderr.write(`${explain(error)}\n`);
+  const leave = (exitCode: number): Promise<void> => {
     const stopped = launcher.stop();
     leaving ??= stopped.then(() => process.exit(exitCode));
     return leaving;
   };
+  const leaveBecauseOf = (error: Error): Promise<void> => leave(sayFailure(error));
   for (const signal of endSignals)
     process.on(signal, () => {
       say(leaving ? 'Stopping at once.' : 'Stopping: the api and the worker finish their work …');
@@ -44,22 +38,15 @@ async function main(): Promise<void> {
     if (leaving) return;
     if (error instanceof AlreadyRunningError) say(error.message);
     if (error instanceof AlreadyRunningError) await leave(0);
-    else await leave(exitCodeOf(error), error as Error);
+    else await leaveBecauseOf(error as Error);
   }
 }
 
-/** One plain sentence for a known cause, the stack for any other. */
-function explain(error: Error): string {
-  const isPlain = [StartError, ConfigError, DatabaseUnusableError].some((kind) => error instanceof kind);
-  return isPlain ? error.message : (error.stack ?? error.message);
+/** @returns the exit code. */
+function sayFailure(error: Error): number {
+  const { text, exitCode } = failureToStart(error);
+  process.stderr.write(`${text}\n`);
+  return exitCode;
 }
 
-function exitCodeOf(error: unknown): number {
-  if (error instanceof StartError) return error.exitCode;
-  return error instanceof ConfigError ? misconfiguredExitCode : 1;
-}
-
-main().catch((error: Error) => {
-  process.stderr.write(`${explain(error)}\n`);
-  process.exit(exitCodeOf(error));
-});
+main().catch((error: Error) => process.exit(sayFailure(error)));

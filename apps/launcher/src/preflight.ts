@@ -7,10 +7,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from '@app/config';
 import { healthHostOf } from '@app/config';
 import type { ListenPlace } from '@app/process';
-import { ListenError, makeFolder, misconfiguredExitCode } from '@app/process';
-import { StartError } from './start-error';
+import { DataFolderError, ListenError, makeFolder, misconfiguredExitCode, StartError } from '@app/process';
 
-/** Makes the data folder. @throws StartError when it is not writable. */
+/** Makes the data folder. @throws DataFolderError when it is not writable. */
 export function prepareDataFolder(dataDir: string): void {
   const probe = join(dataDir, '.writable');
   try {
@@ -18,8 +17,7 @@ export function prepareDataFolder(dataDir: string): void {
     writeFileSync(probe, '');
     rmSync(probe);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new StartError(`The data folder ${dataDir} cannot be written (${code}): set DATA_DIR to another one.`);
+    throw new DataFolderError(dataDir, error);
   }
 }
 

@@ -3,11 +3,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
-import { misconfiguredExitCode } from '@app/process';
+import { misconfiguredExitCode, StartError } from '@app/process';
 import type { LogFile } from './log-file';
 import { HangDetector, hangTimeoutMs } from './hang-detector';
 import { readLogLine } from './log-line';
-import { StartError } from './start-error';
 
 const firstRestartMs = 500;
 const longestRestartMs = 30_000;

@@ -1,14 +1,17 @@
 import { resolve } from 'node:path';
+import { misconfiguredExitCode, StartError } from '@app/process';
 import type { Config, S3Config } from './config';
 import { InvalidValue } from './kinds';
 import type { Variables } from './variables';
 import { dependentVariables, s3Variables, variables } from './variables';
 
 /** One or more variables are invalid; the message lists each with its accepted values. */
-export class ConfigError extends Error {
+export class ConfigError extends StartError {
   constructor(readonly problems: readonly string[]) {
-    super(`The environment is not usable:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
-    this.name = 'ConfigError';
+    super(
+      `The environment is not usable:\n${problems.map((problem) => `  ${problem}`).join('\n')}`,
+      misconfiguredExitCode,
+    );
   }
 }
 

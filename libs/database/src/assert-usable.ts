@@ -1,5 +1,5 @@
 import type { Client, QueryConfig } from 'pg';
-import { DatabaseUnusableError } from './database-unusable-error';
+import { DatabaseUnreachableError, DatabaseUnusableError } from './database-unusable-error';
 import { migrations } from './migrations';
 import { SteadyClient } from './pool-options';
 
@@ -8,10 +8,12 @@ const oldestVersion = 14;
 const sessionChecks = 4;
 const sessionTimeoutMs = 10_000;
 
-/** Opens a connection for a few queries. */
+/** Opens a connection for a few queries. @throws DatabaseUnreachableError */
 export async function withClient<T>(databaseUrl: string, use: (client: Client) => Promise<T>): Promise<T> {
   const client = new SteadyClient({ connectionString: databaseUrl, connectionTimeoutMillis: 10_000 });
-  await client.connect();
+  await client.connect().catch((error: unknown) => {
+    throw new DatabaseUnreachableError(error);
+  });
   try {
     // No startup parameter: a pooler rejects unknown ones before we can recognise it as a pooler.
     await client.query(`SET lock_timeout = '10s'`);

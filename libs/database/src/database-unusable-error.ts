@@ -1,14 +1,42 @@
+import { StartError } from '@app/process';
+
 /** The service cannot work with this database as it is; the message is one sentence for the operator. */
-export class DatabaseUnusableError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = new.target.name;
-  }
-}
+export class DatabaseUnusableError extends StartError {}
 
 /** The database lacks tables that this version needs. */
 export class NotMigratedError extends DatabaseUnusableError {
   constructor(missing: string) {
     super(`The database is not migrated (${missing}): run "npm run migrate" first.`);
+  }
+}
+
+/** There is no connection to the database. A restart may help, also where a name is not known yet. */
+export class DatabaseUnreachableError extends DatabaseUnusableError {
+  constructor(cause: unknown) {
+    super(explainDatabaseError(cause) ?? `The database cannot be used: ${(cause as Error).message}.`, 1, { cause });
+  }
+}
+
+/** What an error of the database's driver means to whoever set DATABASE_URL; undefined for any other. */
+export function explainDatabaseError(error: unknown): string | undefined {
+  const { code, message } = error as Error & { code?: string };
+  switch (code) {
+    case '42P01':
+      return 'The database has no tables yet: run "npm run migrate" first.';
+    case '28P01':
+      return 'The database refuses the user or the password in DATABASE_URL.';
+    case '28000':
+    case '3D000':
+      return `The database refuses the connection (${message}): check DATABASE_URL.`;
+    case 'ECONNREFUSED':
+    case 'ECONNRESET':
+    case 'EAI_AGAIN':
+    case 'EHOSTUNREACH':
+    case 'ENETUNREACH':
+    case 'ENOTFOUND':
+    case 'ETIMEDOUT':
+      return `The database does not answer (${code}): check DATABASE_URL, and whether it is running.`;
+    default:
+      return undefined;
   }
 }

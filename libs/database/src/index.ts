@@ -2,7 +2,7 @@ export { assertMigrated } from './assert-migrated';
 export { ClockWatch, databaseNow } from './clock-watch';
 export { DatabaseContact } from './database-contact';
 export { createDataSource, dataSourceOptions } from './data-source';
-export { DatabaseUnusableError, NotMigratedError } from './database-unusable-error';
+export { DatabaseUnusableError, explainDatabaseError, NotMigratedError } from './database-unusable-error';
 export type { Enclosing } from './enclosing';
 export { enclosing, JoiningDataSource } from './enclosing';
 export type { DumpContents } from './dump-tables';

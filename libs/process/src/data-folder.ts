@@ -1,6 +1,7 @@
 import { chmodSync, lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeFolder } from './make-folder';
+import { DataFolderError } from './start-error';
 
 const othersMask = 0o077;
 /** The group may pass through a folder but not list it. */
@@ -12,12 +13,19 @@ const forbidden = ['EACCES', 'EPERM', 'EROFS'];
  * Makes the data folder, with its prompts, pictures and keys, and everything this process creates from now on private
  * to its user. Permissions that an earlier version left open are removed on the first level, which makes deeper ones
  * unreachable. A folder of another user is left as it is.
+ * @throws DataFolderError
  */
 export function keepDataPrivate(dataDir: string): void {
   process.umask(othersMask);
   // If a folder may not be made or listed, the code that needs it reports that; with pictures in S3 nothing may need
   // it.
-  ignoring(forbidden, () => makeFolder(dataDir));
+  ignoring(forbidden, () => {
+    try {
+      makeFolder(dataDir);
+    } catch (error) {
+      throw new DataFolderError(dataDir, error);
+    }
+  });
   ignoringMissing(() => restrict(dataDir, isPassedByPostgres(dataDir) ? groupMayPass : 0));
   for (const name of ignoringMissing(() => readdirSync(dataDir)) ?? [])
     ignoringMissing(() => restrict(join(dataDir, name), 0));

@@ -19,3 +19,4 @@ export { exitWithParent } from './parent';
 export { processCommand } from './process-identity';
 export { Recurring } from './recurring';
 export { removeFrom } from './remove-from';
+export { DataFolderError, failureToStart, StartError } from './start-error';

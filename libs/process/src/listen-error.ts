@@ -1,4 +1,5 @@
 import { misconfiguredExitCode } from './exit-codes';
+import { StartError } from './start-error';
 
 /** Where a server shall listen. */
 export interface ListenPlace {
@@ -14,18 +15,14 @@ export interface ListenPlace {
 const lastingCodes: readonly (string | undefined)[] = ['EACCES', 'ENOTFOUND'];
 
 /** A server cannot listen: one sentence that names the setting to change. */
-export class ListenError extends Error {
-  override readonly name = 'ListenError';
+export class ListenError extends StartError {
   /** As Node.js names it, such as EADDRINUSE. */
   readonly code: string | undefined;
-  /** Of the process, which says to whoever restarts it whether that may help. */
-  readonly exitCode: number;
 
   constructor(cause: unknown, place: ListenPlace) {
     const { code } = cause as NodeJS.ErrnoException;
-    super(explain(code, place), { cause });
+    super(explain(code, place), lastingCodes.includes(code) ? misconfiguredExitCode : 1, { cause });
     this.code = code;
-    this.exitCode = lastingCodes.includes(code) ? misconfiguredExitCode : 1;
   }
 }
 

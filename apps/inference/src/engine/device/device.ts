@@ -3,6 +3,7 @@ import { totalmem } from 'node:os';
 import { promisify } from 'node:util';
 import type { Device } from '@app/diffusion';
 import { executionProviders, gpuIndex, identityModel, providerOf } from '@app/diffusion';
+import { misconfiguredExitCode, StartError } from '@app/process';
 import { InferenceSession } from 'onnxruntime-node';
 import { problemOfDevice } from './device-problem';
 import type { DeviceProblem } from './gpu-machine';
@@ -12,8 +13,10 @@ import { GpuMachine } from './gpu-machine';
 const unknownGpuBytes = 8 * 2 ** 30;
 
 /** A device that was asked for by name and cannot be used. */
-export class DeviceUnavailableError extends Error {
-  override readonly name = 'DeviceUnavailableError';
+export class DeviceUnavailableError extends StartError {
+  constructor(message: string) {
+    super(message, misconfiguredExitCode);
+  }
 }
 
 export function unavailable(device: Device, { cause, remedy }: DeviceProblem): DeviceUnavailableError {

@@ -1,15 +1,3 @@
-/** Why the service does not start, in one sentence for the user. */
-export class StartError extends Error {
-  /** @param exitCode of this process, which says to whoever restarts it whether that may help */
-  constructor(
-    message: string,
-    readonly exitCode = 1,
-  ) {
-    super(message);
-    this.name = 'StartError';
-  }
-}
-
 /** The service is already running, so there is nothing to do. */
 export class AlreadyRunningError extends Error {
   constructor(

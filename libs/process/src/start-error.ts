@@ -1,0 +1,38 @@
+import { misconfiguredExitCode } from './exit-codes';
+
+/** Why a process cannot start, in a line or a few for its operator. */
+export class StartError extends Error {
+  /** @param exitCode of this process, which says to whoever restarts it whether that may help */
+  constructor(
+    message: string,
+    readonly exitCode = 1,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+    this.name = new.target.name;
+  }
+}
+
+/** What stays so until the folder or the setting is changed; a full or broken disk may come right by itself. */
+const lastingCodes = ['EACCES', 'EEXIST', 'ELOOP', 'ENAMETOOLONG', 'ENOENT', 'ENOTDIR', 'EPERM', 'EROFS'];
+
+/** The data folder cannot be made or written. */
+export class DataFolderError extends StartError {
+  constructor(folder: string, cause: unknown) {
+    const { code } = cause as NodeJS.ErrnoException;
+    const exitCode = lastingCodes.includes(code ?? '') ? misconfiguredExitCode : 1;
+    super(`The data folder ${folder} cannot be written (${code}): set DATA_DIR to another one.`, exitCode, { cause });
+  }
+}
+
+/**
+ * What a process that could not start says, and its exit code. A known cause and an error of the system, which has a
+ * code, are said plainly; any other is a fault of the program, whose stack is needed.
+ */
+export function failureToStart(error: Error & { code?: string }): { text: string; exitCode: number } {
+  const isPlain = error instanceof StartError || error.code !== undefined;
+  return {
+    text: isPlain && error.message ? error.message : (error.stack ?? error.message),
+    exitCode: error instanceof StartError ? error.exitCode : 1,
+  };
+}
