@@ -236,6 +236,10 @@ describe('The webhook log', () => {
     await expect(attemptNow()).resolves.toEqual({ status: 'pending', waits: true });
     await manager.update(WebhookAttempt, { deliveryId }, { startedAt: fiveDaysAgo });
     await expect(attemptNow()).resolves.toEqual({ status: 'failed', waits: false });
+    // The service was off when it was due.
+    await manager.update(WebhookDelivery, { id: deliveryId }, { status: 'pending', nextAttemptAt: fiveDaysAgo });
+    await expect(attemptNow()).resolves.toEqual({ status: 'pending', waits: true });
+    await expect(attemptNow()).resolves.toEqual({ status: 'pending', waits: true });
   });
 
   it('does not let a receiver that never answers delay another', async () => {

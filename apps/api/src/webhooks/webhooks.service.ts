@@ -19,6 +19,8 @@ import { WebhookSender } from './webhook-sender';
 const gone = 410;
 /** A delivery that has found no slot for so long since its last attempt fails: longer than any wait between two. */
 const longestWaitMs = 4 * 24 * 3_600_000;
+/** A delivery that is late by this was due while the service was off: otherwise it looks for a slot every few minutes. */
+const lateMs = 3_600_000;
 
 /** Makes the attempts of deliveries and keeps their log. */
 @Injectable()
@@ -90,19 +92,24 @@ export class WebhooksService {
     return attempts.existsBy({ deliveryId, startedAt: MoreThanOrEqual(time) });
   }
 
-  /** Lets a delivery wait for a slot of its receiver, or fail if this attempt has waited for too long. */
+  /**
+   * Lets a delivery wait for a slot of its receiver, or fail if this attempt has waited for too long. What the service
+   * missed while it was off counts as asked for now.
+   */
   private async postpone(delivery: WebhookDelivery, waitMs: number): Promise<{ waitMs?: number }> {
     const now = Date.now();
     const earliest = new Date(now - longestWaitMs);
     const requestedAt = delivery.askedAt ?? delivery.createdAt;
     const isHopeless = requestedAt < earliest && !(await this.isAttemptedSince(delivery.id, earliest));
+    const isMissed = isHopeless && delivery.nextAttemptAt !== null && now - delivery.nextAttemptAt.getTime() > lateMs;
+    const fails = isHopeless && !isMissed;
     await this.deliveries.update(
       { id: delivery.id, enqueued: delivery.enqueued, status: 'pending' },
-      isHopeless
+      fails
         ? { status: 'failed', nextAttemptAt: null, completedAt: new Date(now) }
-        : { nextAttemptAt: new Date(now + waitMs) },
+        : { nextAttemptAt: new Date(now + waitMs), ...(isMissed && { askedAt: new Date(now) }) },
     );
-    return isHopeless ? {} : { waitMs };
+    return fails ? {} : { waitMs };
   }
 
   /** The record as GET returns it; undefined when it was deleted. */
