@@ -48,9 +48,7 @@ export function workerModels({ config, logger }: InferenceOptions): FactoryProvi
     inject: [ModelStore, BrokenModels],
     useFactory: async (store: ModelStore, broken: BrokenModels) => {
       const models = new WorkerModels(store, config, logger, broken);
-      await models
-        .refresh()
-        .catch((error: Error) => logger.warn('the models could not be listed', { reason: error.message }));
+      await models.start();
       return models;
     },
   };

@@ -47,6 +47,16 @@ describe(WorkerModels.name, () => {
     expect(models.drawableOn([])).toEqual([]);
   });
 
+  it('names at its start each model that cannot be used, and why', async () => {
+    const lines: unknown[] = [];
+    const write = (line: string): void => void lines.push(JSON.parse(line));
+    store.models = [installed('cut', { hash: undefined, problem: 'It has no U-Net.' }), installed('small')];
+    const worker = new WorkerModels(store, { modelFallback: true }, new JsonLogger('test', 'warn', { write }), broken);
+    await worker.start();
+    expect(lines).toMatchObject([{ msg: 'a model cannot be used', model: 'cut', problem: 'It has no U-Net.' }]);
+    expect(worker.drawableOn(['cpu'])).toEqual(['small']);
+  });
+
   it('has what the stand-in stands in for: what is not installed, where the operator allows it', async () => {
     const all = [installed('shapes'), installed('sd2.1', { hash: undefined, problem: 'It is cut.' })];
     expect((await modelsOf(all)).drawableOn(['cpu'])).toEqual(['shapes', 'sd1.5']);

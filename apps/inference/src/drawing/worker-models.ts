@@ -1,6 +1,6 @@
 import type { Config } from '@app/config';
 import { workerBeatMs } from '@app/image-tasks';
-import type { ModelStore } from '@app/model-store';
+import type { InstalledModel, ModelStore } from '@app/model-store';
 import { demoModel, replacedByDemo } from '@app/model-store';
 import { RecurringService } from '@app/foundation';
 import type { JsonLogger } from '@app/observability';
@@ -8,6 +8,7 @@ import type { BrokenModels } from './broken-models';
 
 /** The models folder is read at most once in this time, however many claims miss a model. */
 const shortestIntervalMs = 1_000;
+const unlisted = 'the models could not be listed';
 
 /** A name that can be drawn, and the installed model that draws it. */
 interface DrawableModel {
@@ -33,8 +34,17 @@ export class WorkerModels extends RecurringService {
     private readonly broken: Pick<BrokenModels, 'problemOf'>,
   ) {
     super(logger);
-    const failure = 'the models could not be listed';
-    this.repeat({ intervalMs: workerBeatMs, failure, work: () => this.refresh() });
+    this.repeat({ intervalMs: workerBeatMs, failure: unlisted, work: () => this.refresh() });
+  }
+
+  /** Reads the models folder for the first time, and warns of each model in it that cannot be drawn with. */
+  async start(): Promise<void> {
+    try {
+      for (const { name, problem } of await this.read())
+        if (problem !== undefined) this.logger.warn('a model cannot be used', { model: name, problem });
+    } catch (error) {
+      this.logger.warn(unlisted, { reason: (error as Error).message });
+    }
   }
 
   /** Names of what can be drawn on these devices, and of what the demonstration model stands in for. */
@@ -48,18 +58,19 @@ export class WorkerModels extends RecurringService {
 
   /** Reads the models folder again. A call during another's reading gets that one's result. */
   refresh(): Promise<void> {
-    return (this.refreshing ??= this.read().finally(() => (this.refreshing = undefined)));
+    return (this.refreshing ??= this.read()
+      .then(() => undefined)
+      .finally(() => (this.refreshing = undefined)));
   }
 
   /** Something waits that is not among these models: a new one, perhaps. */
   refreshSoon(): void {
     if (performance.now() - this.refreshedAt < shortestIntervalMs) return;
-    this.refresh().catch((error: Error) =>
-      this.logger.warnSparingly('the models could not be listed', { reason: error.message }),
-    );
+    this.refresh().catch((error: Error) => this.logger.warnSparingly(unlisted, { reason: error.message }));
   }
 
-  private async read(): Promise<void> {
+  /** @returns what is installed, broken models too. */
+  private async read(): Promise<InstalledModel[]> {
     const installed = await this.store.list();
     const sound = installed.flatMap(({ name, hash, requiresCuda }) =>
       hash === undefined ? [] : [{ name, weights: { name, hash, requiresCuda } }],
@@ -68,5 +79,6 @@ export class WorkerModels extends RecurringService {
     const names = this.config.modelFallback ? replacedByDemo(installed) : [];
     this.models = [...sound, ...(demo ? names.map((name) => ({ ...demo, name })) : [])];
     this.refreshedAt = performance.now();
+    return installed;
   }
 }
