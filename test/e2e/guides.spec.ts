@@ -33,8 +33,7 @@ describe('The programs of docs', () => {
 
   beforeAll(async () => {
     const port = String(await freePort());
-    const MODELS_DIR = join(process.env.TEST_MODELS_DIR!, trainableModels);
-    const env = { PORT: port, PUBLIC_URL: `http://127.0.0.1:${port}`, MODELS_DIR };
+    const env = { PORT: port, PUBLIC_URL: `http://127.0.0.1:${port}`, MODELS_DIR: trainableModels() };
     service = await startTestService({ env });
   });
 

@@ -4,6 +4,7 @@ import { insertKey } from '../support/api';
 import { describeInBrowser, faults, TestBrowser, violations } from '../support/browser';
 import type { Receiver } from '../support/receiver';
 import { startReceiver } from '../support/receiver';
+import { trainableModels } from '../support/quick-model';
 import type { TestService } from '../support/service';
 import { startTestService } from '../support/service';
 import { until } from '../support/until';
@@ -21,7 +22,7 @@ describeInBrowser('The page of an operator', () => {
 
   beforeAll(async () => {
     // What the pictures show does not matter.
-    service = await startTestService({ env: { MODELS_DIR: process.env.TEST_MODELS_DIR! } });
+    service = await startTestService({ env: { MODELS_DIR: trainableModels() } });
     browser = await TestBrowser.start(service.baseUrl);
     receiver = await startReceiver((_, response) => response.writeHead(answer).end());
     admin = await insertKey(service.dataSource, { name: 'operator', scopes: ['admin'] });

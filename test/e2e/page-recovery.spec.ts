@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { describeInBrowser, TestBrowser } from '../support/browser';
+import { trainableModels } from '../support/quick-model';
 import { processesOf, RunningLauncher, untilNobodyIsLeft } from '../support/running-launcher';
 import { until } from '../support/until';
 
@@ -27,8 +28,7 @@ describeInBrowser('The page of npm start, of which a process is killed while it 
     folder = mkdtempSync(join(tmpdir(), 'darkroom-recovery-'));
     chmodSync(folder, 0o711);
     // What the pictures show does not matter.
-    const MODELS_DIR = process.env.TEST_MODELS_DIR!;
-    launcher = new RunningLauncher({ DATA_DIR: join(folder, 'data'), PORT: '0', MODELS_DIR });
+    launcher = new RunningLauncher({ DATA_DIR: join(folder, 'data'), PORT: '0', MODELS_DIR: trainableModels() });
     await launcher.url();
     const address = await until(
       async () => /http:\S+#code=[\w-]+(?=\n)/.exec(launcher.output)?.[0],

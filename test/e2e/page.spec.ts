@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import type { TestKey } from '../support/api';
 import { describeInBrowser, dropFile, faults, TestBrowser, tooWide, violations } from '../support/browser';
+import { trainableModels } from '../support/quick-model';
 import type { TestService } from '../support/service';
 import { startTestService } from '../support/service';
 import { until } from '../support/until';
@@ -28,7 +29,7 @@ describeInBrowser('The page in a browser', () => {
 
   beforeAll(async () => {
     // What the pictures show does not matter.
-    service = await startTestService({ env: { MODELS_DIR: process.env.TEST_MODELS_DIR! } });
+    service = await startTestService({ env: { MODELS_DIR: trainableModels() } });
     browser = await TestBrowser.start(service.baseUrl);
   });
   beforeEach(async () => {
@@ -189,7 +190,7 @@ describeInBrowser('The page in a browser', () => {
     const page = await browser.signedIn(key.token);
     await page.getByRole('link', { name: 'Fine-Tunes' }).click();
     await page.getByLabel('Name', { exact: true }).fill('robot');
-    await page.getByLabel('Trained on').selectOption('shapes-bundled');
+    await page.getByLabel('Trained on').selectOption('shapes');
     await page.getByRole('button', { name: 'Create' }).click();
     await dropFile(page, '.drop', 'x.safetensors', '', Buffer.from('this is no safetensors file'));
     await page

@@ -67,7 +67,7 @@ describe('the inference worker, told to stop,', () => {
   });
 
   itOnce('discards its pictures when another worker has taken the task', async () => {
-    const task = await bench.addTask({ steps: 50 });
+    const task = await bench.addTask(long);
     await stepOf(task);
     await bench.dataSource.query('UPDATE image_tasks SET attempt = attempt + 1, heartbeat_at = now() WHERE id = $1', [
       task.id,

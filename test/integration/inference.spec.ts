@@ -282,7 +282,7 @@ describe('the inference worker in trouble', () => {
 
   it('gives back tasks that it cannot finish, for the next worker to draw', async () => {
     const first = await createInference({ ...bench, threadFile, shutdownDeadlineMs: 0 });
-    const task = await bench.addTask({ steps: 50, numImages: 4 });
+    const task = await bench.addTask({ steps: 50, numImages: 8 });
     await until(async () => (await bench.taskOf(task.id)).servedBy !== null, 'drawing has begun');
     await first.close();
     expect(await bench.taskOf(task.id)).toMatchObject({ status: 'queued', attempt: 1, enqueued: 2, images: [] });

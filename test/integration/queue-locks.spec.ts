@@ -6,7 +6,7 @@ it('a worker whose job goes to another says that nothing is lost, and draws its 
   const bench = await createInferenceBench();
   const worker = await createInference({ ...bench, threadFile });
   try {
-    const { id } = await bench.addTask({ steps: 50, numImages: 2 });
+    const { id } = await bench.addTask({ steps: 50, numImages: 8 });
     await until(async () => (await bench.taskOf(id)).status === 'processing', 'it is being drawn');
     const told = () => bench.logged.filter(({ reason }) => reason !== undefined);
     await bench.dataSource.transaction(async (manager) => {

@@ -51,7 +51,7 @@ export class Site {
   readonly dataDir: string;
   /** Steps of a picture that takes a tenth of a second on an idle machine, so that a fault may find it being drawn. */
   readonly lastingSteps: number;
-  /** A model that takes LoRA. */
+  /** A model that takes LoRA, and in the short form longer for its steps. */
   readonly trainableModel: string;
   private readonly modelsDir: string;
   private readonly workers: number;
