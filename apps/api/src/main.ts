@@ -2,7 +2,7 @@ import './thread-pool';
 import 'reflect-metadata';
 import { loadConfig } from '@app/config';
 import { JsonLogger } from '@app/observability';
-import { exitWithParent, failureToStart, keepDataPrivate, ListenError } from '@app/process';
+import { exitWithParent, failureToStart, keepDataPrivate, ListenError, tellParentOfListening } from '@app/process';
 import { createApi } from './create-api';
 
 async function main(): Promise<void> {
@@ -17,6 +17,7 @@ async function main(): Promise<void> {
     throw new ListenError(error, { variable: 'PORT', port, host, hostVariable: 'HOST' });
   });
   app.get(JsonLogger).log('api is listening', { url: await app.getUrl() });
+  tellParentOfListening();
 }
 
 main().catch((error: Error) => {

@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { databaseUrlOf, loadConfig } from '@app/config';
 import { JsonLogger } from '@app/observability';
-import { endSignals, exitWithParent, failureToStart, keepDataPrivate } from '@app/process';
+import { endSignals, exitWithParent, failureToStart, keepDataPrivate, tellParentOfListening } from '@app/process';
 import { createInference } from './create-inference';
 
 async function main(): Promise<void> {
@@ -12,6 +12,7 @@ async function main(): Promise<void> {
   const logger = new JsonLogger('inference', config.logLevel);
   const context = await createInference({ config, databaseUrl, logger, onStall: () => void end() });
   context.enableShutdownHooks(endSignals);
+  tellParentOfListening();
 
   /** Gives back what other engines draw, then ends by force: a regular exit would wait for the hanging thread. */
   async function end(): Promise<void> {

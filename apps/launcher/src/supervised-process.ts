@@ -38,6 +38,7 @@ export class SupervisedProcess {
   private child?: ChildProcess;
   private ended?: Promise<unknown>;
   private running?: Promise<void>;
+  private isListening = false;
   private isReady = false;
   private failure?: StartError;
   private readonly stopping = new AbortController();
@@ -57,9 +58,8 @@ export class SupervisedProcess {
     const { name, readyUrl } = this.description;
     for (let waitedMs = 0; !this.stopping.signal.aborted; waitedMs += pollMs) {
       if (this.failure) throw this.failure;
-      const answer = await fetch(readyUrl, { signal: AbortSignal.timeout(5_000) }).catch(() => undefined);
-      await answer?.body?.cancel();
-      if (answer?.ok) break;
+      // Until the process itself listens, another program may answer there.
+      if (this.isListening && (await isAnswered(readyUrl))) break;
       if (waitedMs > 0 && waitedMs % 10_000 === 0) this.say(`Still waiting for the ${name} (${this.log.path}) …`);
       await delay(pollMs);
     }
@@ -117,6 +117,7 @@ export class SupervisedProcess {
     });
     const { stdout, stderr } = child as ChildProcessWithoutNullStreams;
     this.child = child;
+    child.once('message', () => (this.isListening = true));
     const ended = once(child, 'close').then(
       ([code, signal]: (number | string | null)[]) => String(signal ?? endedWith(code)),
       (error: Error) => error.message,
@@ -134,6 +135,7 @@ export class SupervisedProcess {
       createInterface({ input: stream }).on('line', (line) => this.handleLine(line));
     const reason = await ended;
     watch.stop();
+    this.isListening = false;
     return isSilent ? `killed, because it did not answer for ${hangTimeoutMs / 1000} s` : reason;
   }
 
@@ -144,4 +146,10 @@ export class SupervisedProcess {
     const { text, isWarning } = readLogLine(line);
     if (isWarning || !this.isReady || isDevelopment) this.say(`${name}: ${text}`);
   }
+}
+
+async function isAnswered(url: string): Promise<boolean> {
+  const answer = await fetch(url, { signal: AbortSignal.timeout(5_000) }).catch(() => undefined);
+  await answer?.body?.cancel();
+  return answer?.ok ?? false;
 }

@@ -15,7 +15,7 @@ export { LruMap } from './lru-map';
 export { makeFolder } from './make-folder';
 export { onceEach } from './once-each';
 export { OneAtATime } from './one-at-a-time';
-export { exitWithParent } from './parent';
+export { exitWithParent, tellParentOfListening } from './parent';
 export { processCommand } from './process-identity';
 export { Recurring } from './recurring';
 export { removeFrom } from './remove-from';

@@ -9,3 +9,8 @@ export function exitWithParent(): void {
   // The channel alone must not keep the process alive.
   process.channel.unref();
 }
+
+/** Tells the parent, if there is an IPC channel, that this process answers at its address. */
+export function tellParentOfListening(): void {
+  process.send?.('listening');
+}
