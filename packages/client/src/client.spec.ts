@@ -124,6 +124,27 @@ describe(createClient.name, () => {
     expect(error).toMatchObject({ status: 404, code: undefined, errors: [] });
   });
 
+  describe('prompts.wait', () => {
+    const missing = () => problem(404, {}, 'PromptNotFound');
+    const waiting = () => json({ status: 'queued', completed_at: null });
+    const waitOn = async (...answers: (() => Response)[]) => {
+      const work = clientOf(new FakeService(answers)).prompts.wait('f', 'p');
+      await elapsed(work);
+      return work;
+    };
+
+    it('says that the Prompt was deleted while it was waited for', async () => {
+      const work = waitOn(waiting, missing);
+      await expect(work).rejects.toBeInstanceOf(DarkroomError);
+      const message = 'p was deleted while it was waited for.';
+      await expect(work).rejects.toMatchObject({ message, status: 404, code: 'PromptNotFound', requestId: 'abc' });
+    });
+
+    it('says what the service says of one that was not there at first', async () => {
+      await expect(waitOn(missing)).rejects.toMatchObject({ message: 'Not now.', code: 'PromptNotFound' });
+    });
+  });
+
   describe('generate', () => {
     it('polls less and less often until the pictures are ready', async () => {
       const waiting = Array<() => Response>(12).fill(() => json(generation('queued')));

@@ -1,5 +1,5 @@
 import type { RequestOptions } from './connection.ts';
-import { WaitTimeoutError } from './errors.ts';
+import { DarkroomError, WaitTimeoutError } from './errors.ts';
 import { backOffMs, sleep } from './sleep.ts';
 import { TimeLimit } from './time-limit.ts';
 
@@ -35,7 +35,8 @@ export async function withinTime<T>(
 /**
  * Polls, less and less often, until there is a result.
  * @param read returns undefined before that.
- * @throws WaitTimeoutError, the reason of an aborted signal, or what `read` throws.
+ * @throws DarkroomError with a sentence of its own if it is deleted meanwhile; WaitTimeoutError, the reason of an aborted
+ * signal, or what `read` throws.
  */
 export function waitFor<T>(
   id: string,
@@ -47,10 +48,21 @@ export function waitFor<T>(
     options,
     async (signal) => {
       for (let n = 0; ; n++) {
-        const found = await read({ signal });
+        const found = await read({ signal }).catch((error: unknown) => {
+          throw n > 0 && isMissing(error) ? deletedError(id, error) : error;
+        });
         if (found !== undefined) return found;
         await sleep(backOffMs(n, 200, 3000), signal);
       }
     },
   );
+}
+
+/** Whether the service itself says that there is no such record; an answer of a proxy has no code. */
+const isMissing = (error: unknown): error is DarkroomError =>
+  error instanceof DarkroomError && error.status === 404 && error.code !== undefined;
+
+function deletedError(id: string, cause: DarkroomError): DarkroomError {
+  const { status, code, requestId } = cause;
+  return new DarkroomError(`${id} was deleted while it was waited for.`, status, code, { requestId, cause });
 }
