@@ -142,7 +142,10 @@ export class DrawingService {
    */
   private async succeed(task: ImageTask, drawn: Drawn, hold: TaskHold): Promise<void> {
     crashPoint('before-commit');
-    const isSettled = await withRetries(() => this.lifeCycle.settle(task, { status: 'succeeded', ...drawn }));
+    const isSettled = await withRetries(
+      () => this.lifeCycle.settle(task, { status: 'succeeded', ...drawn }),
+      hold.signal,
+    );
     if (!isSettled) {
       await this.discard(task);
       this.lost(hold);

@@ -1,17 +1,27 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 const delaysMs = [250, 1_000, 3_000];
+/** What takes long to make again is worth waiting for a database that is restarted or moved to another machine. */
+const patientDelaysMs = [...delaysMs, ...Array<number>(24).fill(5_000)];
 
 /**
  * Retries a failed operation after growing waits, for writes whose failure would discard finished work.
  * Throws the last error.
+ * @param patience if given, it is retried for two minutes instead of some seconds, unless this aborts
+ * @param wait between two tries
  */
-export async function withRetries<T>(operation: () => Promise<T>): Promise<T> {
-  for (const delayMs of delaysMs) {
+export async function withRetries<T>(
+  operation: () => Promise<T>,
+  patience?: AbortSignal,
+  wait: (ms: number, signal?: AbortSignal) => Promise<unknown> = (ms, signal) => delay(ms, undefined, { signal }),
+): Promise<T> {
+  for (const delayMs of patience ? patientDelaysMs : delaysMs) {
     try {
       return await operation();
-    } catch {
-      await delay(delayMs);
+    } catch (error) {
+      await wait(delayMs, patience).catch(() => {
+        throw error;
+      });
     }
   }
   return operation();
