@@ -24,7 +24,8 @@ for wheel in pathlib.Path(sys.argv[1]).glob("*.whl"):
 
 /**
  * @param requirements as pip reads them; the first names the folder.
- * @param without a pattern of files of the packages that are left out. Then the packages have no programs: they are run with `python -m`.
+ * @param without a pattern of files of the packages that are left out. Then the packages have no programs: they are run
+ * with `python -m`.
  * @returns the folder of programs.
  * @throws if Python or PyPI is out of reach.
  */

@@ -10,14 +10,20 @@ const slowestShown = 10;
 
 const root = dirname(import.meta.dirname);
 const jest = join(root, 'node_modules', 'jest', 'bin', 'jest.js');
-/** Two more than the two cores of a small machine, because many tests wait for other processes, for locks and for time to pass. */
+/**
+ * Two more than the two cores of a small machine, because many tests wait for other processes, for locks and for time
+ * to pass.
+ */
 const maxWorkers = ['--maxWorkers', '4'];
-/** For Jest and its workers, which have no idle core to collect garbage on, and load more functions than they call: a tenth of their processor time. */
+/**
+ * For Jest and its workers, which have no idle core to collect garbage on, and load more functions than they call: a
+ * tenth of their processor time.
+ */
 const nodeOptions = ['--single-threaded-gc', '--max-lazy'];
 
 /**
- * `--changed` is Jest's `--changedSince main`: everything the branch has changed, committed or not. `--changed=<ref>` compares
- * with another commit.
+ * `--changed` is Jest's `--changedSince main`: everything the branch has changed, committed or not. `--changed=<ref>`
+ * compares with another commit.
  */
 const args = process.argv
   .slice(2)

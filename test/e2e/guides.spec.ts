@@ -82,7 +82,10 @@ describe('The programs of docs', () => {
     const post = (port: number, body: string, headers: Record<string, string>) =>
       fetch(`http://127.0.0.1:${port}/hooks/darkroom`, { method: 'POST', body, headers });
 
-    /** Has a Prompt's webhook posted. Its record is all that a receiver gets: neither a status nor the id of the Fine-Tune. */
+    /**
+     * Has a Prompt's webhook posted. Its record is all that a receiver gets: neither a status nor the id of the
+     * Fine-Tune.
+     */
     const drawPrompt = async (address: string): Promise<void> => {
       const { body: finetune } = await service.request<{ id: string }>('POST', '/v1/finetunes', {
         key,

@@ -17,7 +17,9 @@ interface GenerationJson {
 }
 
 const weights = join(__dirname, '..', 'golden', 'models', 'lora', 'zwx-robot-diffusers.safetensors');
-/** Nothing but the picture itself may move when it comes; the same limit as of browsers' own measures for a good page. */
+/**
+ * Nothing but the picture itself may move when it comes; the same limit as of browsers' own measures for a good page.
+ */
 const largestShift = 0.02;
 
 jest.setTimeout(600_000);
@@ -80,7 +82,8 @@ describeInBrowser('The page in a browser', () => {
     await page.locator('.chip').first().click();
     await page.getByLabel('Steps', { exact: true }).fill('50');
     await page.getByLabel('Seed', { exact: true }).fill('7');
-    // Twice as many calls of the U-Net, so that a browser which gets no processor for seconds still sees some of the steps.
+    // Twice as many calls of the U-Net, so that a browser which gets no processor for seconds still sees some of the
+    // steps.
     await page.getByLabel('Scheduler', { exact: true }).selectOption('heun');
     const preview = page.locator('.stage').getByTestId('preview');
     const step = page.locator('.stage').getByText(/^Step \d+ of 50$/);

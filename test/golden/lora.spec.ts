@@ -26,7 +26,9 @@ const sessions = new KeptSessions();
 /** A folder for each test, and one for all of them. */
 let scratch: string;
 let shared: string;
-/** Copies of the models where merges are made, so that merges link their files, and have a decoder in common with them. */
+/**
+ * Copies of the models where merges are made, so that merges link their files, and have a decoder in common with them.
+ */
 let shapes: string;
 const tiny = (name: string) => join(shared, name);
 /** The folder beside the model, of the test that needs one. */
@@ -178,7 +180,10 @@ describe('mergeLora', () => {
     });
   });
 
-  /** Kinds of layers in the tiny models: nodes whose weight lost its name, a non-square layer, a kernel, the text encoder. */
+  /**
+   * Kinds of layers in the tiny models: nodes whose weight lost its name, a non-square layer, a kernel, the text
+   * encoder.
+   */
   const layers = [
     { key: 'unet.down_blocks.1.attentions.0.transformer_blocks.0.attn1.to_q', weight: [32, 32], part: 'unet' },
     { key: 'unet.mid_block.attentions.0.transformer_blocks.0.ff.net.2', weight: [32, 128], part: 'unet' },

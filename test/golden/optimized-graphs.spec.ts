@@ -37,7 +37,9 @@ const onlyEntry = async () => {
   return join(cache, names[0]);
 };
 
-/** Runs `meanwhile` when a graph is about to be opened from a folder of its own. @returns the paths of all graphs opened */
+/**
+ * Runs `meanwhile` when a graph is about to be opened from a folder of its own. @returns the paths of all graphs opened
+ */
 function whileOpening(meanwhile: (file: string) => Promise<unknown>, change: Partial<InferenceSession.SessionOptions>) {
   const opened: string[] = [];
   const create = InferenceSession.create.bind(InferenceSession) as (

@@ -6,13 +6,13 @@ import { largestDifference, loadGolden, loadGoldenTable, recordGolden } from '..
 /** Relative to a sample's largest value; torch rounds to float32 after every operation, we once or twice per step. */
 const tolerance = 1e-5;
 /**
- * Fractional timesteps differ in the last bits where torch and we compute logarithms and powers in another order; at the end of an
- * ancestral run they follow from the difference of two squares that are equal but for the last bits.
+ * Fractional timesteps differ in the last bits where torch and we compute logarithms and powers in another order; at
+ * the end of an ancestral run they follow from the difference of two squares that are equal but for the last bits.
  */
 const timestepTolerance = { ordinary: 2e-4, ancestral: 1e-2 };
 /**
- * Samples of two classes differ more. The Brownian motion runs over noise levels rounded to six decimals: where torch's exponential
- * differs in the last bit, the motion is asked for at a time 1e-6 away.
+ * Samples of two classes differ more. The Brownian motion runs over noise levels rounded to six decimals: where torch's
+ * exponential differs in the last bit, the motion is asked for at a time 1e-6 away.
  */
 const tolerances: Record<string, number> = {
   DPMSolverSDEScheduler: 2e-3,

@@ -62,8 +62,8 @@ describe.each(Object.entries(folders))('pictures that share steps, drawn by %s',
   afterAll(() => pipeline.release());
 
   /**
-   * One request for each scheduler and kind of guidance, no two with the same text, seed or number of steps. What schedulers remember is
-   * the same for every graph: one draws with all of them, the others with every third.
+   * One request for each scheduler and kind of guidance, no two with the same text, seed or number of steps. What
+   * schedulers remember is the same for every graph: one draws with all of them, the others with every third.
    */
   function requests(): TextToImageRequest[] {
     const edge = Math.max(64, 4 * pipeline.facts.vaeScaleFactor);

@@ -11,7 +11,10 @@ const names = ['shapes', 'sd15-diffusers', 'sd21-optimum', 'sd15-fp16'] as const
 const source = (name: string) => join(__dirname, name === 'shapes' ? '../../models' : 'models/tiny', name);
 
 const sessions = new KeptSessions();
-/** Copies of the models where merges are made, so that merges link their files, and have most graphs in common with them. */
+/**
+ * Copies of the models where merges are made, so that merges link their files, and have most graphs in common with
+ * them.
+ */
 let bases: string;
 const baseOf = (name: (typeof names)[number]) => join(bases, name);
 let shapes: string;

@@ -19,7 +19,8 @@ describe('Collections with very many Styles', () => {
     api = await startTestApi();
     key = await api.createKey();
     path = `/v1/finetunes/${(await makeFinetune(api, key, { model: 'shapes' })).id}/styles`;
-    // Hundreds of other Collections, so that the planner expects each to be small. In random order, as rows are after some time.
+    // Hundreds of other Collections, so that the planner expects each to be small. In random order, as rows are after
+    // some time.
     await api.dataSource.query(
       `WITH made AS (
          INSERT INTO collections (id, owner_id, name, created_at)

@@ -49,7 +49,7 @@ describe('Collections and Styles', () => {
     return found;
   };
   const pathOf = (url: string) => new URL(url).pathname;
-  /** The Styles of a Collection, once each has its thumbnail: a request waits two seconds for them, and the sweeper makes the rest. */
+  /** The Styles of a Collection, once each has its thumbnail: what a request does not wait for, the sweeper makes. */
   const stylesOf = (id: string): Promise<Resource[]> =>
     until(async () => {
       const { body } = await call<Resource[]>('GET', `/${id}/styles`);

@@ -43,7 +43,10 @@ const changed: { name: string; statements?: string; tests?: object; problems: st
 
 describe('The statements of docs/contract.md', () => {
   let folder: string;
-  /** For each page: the problems, and the line with their number. One process reads all of them, since it reads every spec file. */
+  /**
+   * For each page: the problems, and the line with their number. One process reads all of them, since it reads every
+   * spec file.
+   */
   const found: { problems: string[]; end: string }[] = [];
   let status: number | null;
 

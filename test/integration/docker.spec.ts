@@ -172,7 +172,10 @@ describe('health-check', () => {
   const check = (asked = port): number | null =>
     spawnSync(process.execPath, [program, join(place, 'main.js'), 'PORT'], { env: { PORT: asked, TMPDIR: place } })
       .status;
-  /** A check that gets no answer, at a port where nothing listens: one of the stopped program would wait for its time limit. */
+  /**
+   * A check that gets no answer, at a port where nothing listens: one of the stopped program would wait for its time
+   * limit.
+   */
   const checkSilent = async (): Promise<number | null> => check(String(await freePort()));
   const remember = (ago: { askedMs: number; silentMs?: number }): void =>
     writeFileSync(

@@ -15,8 +15,8 @@ const node = (...args: string[]) => run(process.execPath, args, { cwd: root });
 const cli = (name: string, file: string) => join(root, 'node_modules', name, file);
 
 /**
- * Programs of the generated clients. Each draws a picture, leaving out every field that has a default, tells the two answers of `POST /v1/finetunes` apart,
- * and knows the code of an error; the compiler holds it to its types.
+ * Programs of the generated clients. Each draws a picture, leaving out every field that has a default, tells the two
+ * answers of `POST /v1/finetunes` apart, and knows the code of an error; the compiler holds it to its types.
  */
 const programs = {
   'openapi-typescript': `

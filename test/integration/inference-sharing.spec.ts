@@ -92,7 +92,8 @@ describe.each([1, 2])('requests that one engine of %d threads draws side by side
   });
 
   it('have the same part of the engine for each owner, however many each has', async () => {
-    // One picture a call, so that owners compete; the one that needs most steps would be the last without a share of its own.
+    // One picture a call, so that owners compete; the one that needs most steps would be the last without a share of
+    // its own.
     const small = engineWith({ memoryBytes: 1 });
     const greedy = eight.map((i): Named => {
       const drawing = draw({ numInferenceSteps: 20, seed: i }, { owner: 'greedy' }, small);

@@ -114,8 +114,8 @@ describe('an engine with a second thread, as with CUDA', () => {
     expect(await endless).toBeInstanceOf(DrawingAbortedError);
     const beside = readFileSync(join(cacheDir, 'decodings-beside'), 'utf8').trim().split('\n').map(Number);
     expect(Math.max(...beside)).toBe(2);
-    // A decoding is about a quarter of the call beside it, so of that it has an eighth, and not the half of all of it. Other calls may be
-    // shorter than the text that is encoded beside them.
+    // A decoding is about a quarter of the call beside it, so of that it has an eighth, and not the half of all of it.
+    // Other calls may be shorter than the text that is encoded beside them.
     const lengthened = steps.filter((_, call) => beside[call] > 0);
     for (const { stepMs, engineMs } of lengthened) expect(engineMs).toBeGreaterThan(0.6 * stepMs);
     expect(lengthened.some(({ stepMs, engineMs }) => engineMs < stepMs)).toBe(true);

@@ -120,7 +120,10 @@ function withOperator(graph: Buffer, from: string, to: string): Buffer {
   return Buffer.concat([graph.subarray(0, at), field(to), graph.subarray(at + field(from).length)]);
 }
 
-/** An ONNX model with one node. Its fields: ModelProto.graph 7, GraphProto.node 1, NodeProto.input 1, output 2, op_type 4, domain 7. */
+/**
+ * An ONNX model with one node. Its fields: ModelProto.graph 7, GraphProto.node 1, NodeProto.input 1, output 2, op_type
+ * 4, domain 7.
+ */
 function attentionGraph(...inputs: string[]): Buffer {
   const field = (number: number, value: string | Buffer): Buffer =>
     Buffer.concat([Buffer.from([number * 8 + 2, value.length]), Buffer.from(value as string)]);

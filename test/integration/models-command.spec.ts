@@ -197,7 +197,7 @@ describe('models command', () => {
     expect(stderr.replaceAll(/^ *\d+ %.*\n/gm, '')).toMatch(/^[^\n]+\.\n$/);
     expect(stderr).toContain(`${model} is no model to draw with: ${sentence}`);
     expect(await readdir(join(folder, 'models'))).toEqual([]);
-    // A machine with too little memory to try it may leave that out; what its files say without a trial is checked still.
+    // A machine with too little memory to try it may leave that out; what its files say is checked still.
     const isGraph = !sentence.startsWith(scheduler);
     expect(await run(`add ${model} --as x --no-trial`)).toMatchObject({ code: isGraph ? 0 : 1 });
   });

@@ -97,9 +97,9 @@ describe('An api that is asked to end', () => {
   };
 
   /**
-   * Ends an api that has an open event stream, and sends it requests over connections that were already open when new ones are no
-   * longer accepted. Such a connection is served for a second and a half; a machine that is stalled just then may miss it, so another
-   * api is tried.
+   * Ends an api that has an open event stream, and sends it requests over connections that were already open when new
+   * ones are no longer accepted. Such a connection is served for a second and a half; a machine that is stalled just
+   * then may miss it, so another api is tried.
    */
   const end = async (api: RunningApi, tries = 3): Promise<LastWords> => {
     const agents = [0, 1].map(() => new Agent({ keepAlive: true, maxSockets: 1 }));

@@ -13,7 +13,10 @@ const isScaledOut = (): boolean => process.env.TEST_SCALE_OUT === 'true';
 
 const leftOut = Object.assign(() => undefined, { each: () => leftOut }) as unknown as typeof it;
 
-/** `it` of a test whose outcome does not depend on the queue or the storage: `scale-out` leaves it out, where it would say the same again. */
+/**
+ * `it` of a test whose outcome does not depend on the queue or the storage: `scale-out` leaves it out, where it would
+ * say the same again.
+ */
 export const itOnce = isScaledOut() ? leftOut : it;
 
 /** `describe` of such tests. */
@@ -36,7 +39,10 @@ export interface RunningQueue {
 export interface RunningStorage {
   /** Variables that make the service use it. */
   env: Record<string, string>;
-  /** Everything under a prefix, or everything, sorted: keys, and on a disk also each empty folder, with a trailing slash. */
+  /**
+   * Everything under a prefix, or everything, sorted: keys, and on a disk also each empty folder, with a trailing
+   * slash.
+   */
   contents(prefix?: string): Promise<string[]>;
   /** Changes an object's age. */
   age(key: string, modifiedAt: Date): Promise<void>;

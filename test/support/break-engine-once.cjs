@@ -2,7 +2,10 @@ const { existsSync, mkdirSync, writeFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { parentPort, workerData } = require('node:worker_threads');
 
-/** Starts a real engine thread with a fault after the second step of its first drawing. A file of this name notes that it happened. */
+/**
+ * Starts a real engine thread with a fault after the second step of its first drawing. A file of this name notes that
+ * it happened.
+ */
 module.exports = function breakEngineOnce(name, fault) {
   const mark = join(workerData.cacheDir, name);
   if (!existsSync(mark)) {

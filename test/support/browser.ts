@@ -11,8 +11,8 @@ export const chromiumFile: string | undefined =
   process.env.CHROMIUM && isExecutable(process.env.CHROMIUM) ? process.env.CHROMIUM : programFile(...names);
 
 /**
- * What a browser starts beside each page in a window of its own, and nobody sees without a screen: half of what a context costs. The last list
- * of such names counts, so those of Playwright's list that matter here are in it, too.
+ * What a browser starts beside each page in a window of its own, and nobody sees without a screen: half of what a
+ * context costs. The last list of such names counts, so those of Playwright's list that matter here are in it, too.
  */
 const disabledFeatures = [
   ...['PreloadTopChromeWebUI', 'WebUIOmniboxPopup', 'WebUIOmniboxAimPopup', 'SpareRendererForSitePerProcess'],
@@ -103,7 +103,10 @@ export async function violations(page: Page, { onlyColours = false }: Look = {})
   }, options);
 }
 
-/** What makes a page wider than its window; nothing, if it does not scroll sideways. Scripts of the page are texts, since this compiles without its types. */
+/**
+ * What makes a page wider than its window; nothing, if it does not scroll sideways. Scripts of the page are texts,
+ * since this compiles without its types.
+ */
 export function tooWide(page: Page): Promise<string[]> {
   return page.evaluate<string[]>(`(() => {
     const { scrollWidth, clientWidth } = document.documentElement;
@@ -114,7 +117,9 @@ export function tooWide(page: Page): Promise<string[]> {
   })()`);
 }
 
-/** What is wrong with a page as it is now, on a narrow and on a wide screen: what makes it too wide, and what axe finds. */
+/**
+ * What is wrong with a page as it is now, on a narrow and on a wide screen: what makes it too wide, and what axe finds.
+ */
 export async function faults(page: Page, look?: Look): Promise<string[]> {
   return [...(await faultsAt(page, 360, look)), ...(await faultsAt(page, 1280, look))];
 }

@@ -1,6 +1,9 @@
 const { parentPort } = require('node:worker_threads');
 
-/** Stands for an engine thread on a GPU whose context has died: it breaks every drawing, except those whose prompt is "sound". */
+/**
+ * Stands for an engine thread on a GPU whose context has died: it breaks every drawing, except those whose prompt is
+ * "sound".
+ */
 parentPort.postMessage({ type: 'ready', device: 'cuda:0', memoryBytes: 2 ** 30 });
 parentPort.on('message', ({ type, id, request }) => {
   if (type === 'close') return parentPort.close();

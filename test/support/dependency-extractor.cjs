@@ -10,8 +10,8 @@ const byName = /\b\w+, 'src', 'main\.js'/;
 const apps = ['api', 'inference'].map((name) => join(root, 'apps', name, 'src', 'main.js'));
 
 /**
- * Returns a file's dependencies for Jest, so that `--changed` and `--watch` select the specs of a change: its imports, the files that it
- * starts as processes and threads, and files beside it that it reads.
+ * Returns a file's dependencies for Jest, so that `--changed` and `--watch` select the specs of a change: its imports,
+ * the files that it starts as processes and threads, and files beside it that it reads.
  */
 module.exports = {
   extract(code, file, defaultExtract) {

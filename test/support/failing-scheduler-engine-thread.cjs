@@ -1,6 +1,9 @@
 const { join } = require('node:path');
 
-/** Starts a real engine thread in which the tenth step of all multistep solvers runs out of memory when the solver has noted the prediction. */
+/**
+ * Starts a real engine thread in which the tenth step of all multistep solvers runs out of memory when the solver has
+ * noted the prediction.
+ */
 const { DpmSolverMultistepScheduler } = require(
   join(__dirname, '../../dist/libs/diffusion/src/schedulers/dpm-solver-multistep-scheduler.js'),
 );

@@ -2,8 +2,9 @@ const { join } = require('node:path');
 const { parentPort } = require('node:worker_threads');
 
 /**
- * Starts a real engine thread, whose callers give up in the moment in which it says something: a drawing of the prompt "until step 5" at
- * that step, one of "until a picture" at its first picture. From the main thread the word would come some steps later.
+ * Starts a real engine thread, whose callers give up in the moment in which it says something: a drawing of the prompt
+ * "until step 5" at that step, one of "until a picture" at its first picture. From the main thread the word would come
+ * some steps later.
  */
 const commands = new Map();
 parentPort.on('message', (command) => commands.set(command.id, command));

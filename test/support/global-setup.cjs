@@ -7,7 +7,10 @@ const { makeMemoryFolder } = require('./memory-folder.cjs');
 const root = join(__dirname, '..', '..');
 const template = 'template_darkroom';
 
-/** One PostgreSQL for the whole run, with one migrated database that every spec file copies (see database.ts), and one folder of models. */
+/**
+ * One PostgreSQL for the whole run, with one migrated database that every spec file copies (see database.ts), and one
+ * folder of models.
+ */
 module.exports = async function globalSetup() {
   execFileSync(process.execPath, [join(root, 'scripts', 'build.mjs'), '--if-needed'], { stdio: 'inherit' });
   const { EmbeddedPostgres, migrate } = require(join(root, 'dist', 'libs', 'database', 'src', 'index.js'));

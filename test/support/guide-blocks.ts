@@ -10,7 +10,10 @@ export interface GuideBlock {
   /** The second: `receiver` and `server` listen and go on, `browser` is for a page, none ends by itself. */
   role?: string;
   source: string;
-  /** The block of text behind it: what it prints. `…` stands for anything. What every receiver prints is in one block before the first. */
+  /**
+   * The block of text behind it: what it prints. `…` stands for anything. What every receiver prints is in one block
+   * before the first.
+   */
   prints?: string;
   /** Its line in the page. */
   line: number;

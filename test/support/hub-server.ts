@@ -39,8 +39,9 @@ interface StoredFile {
 }
 
 /**
- * A local hub with the API that `models add` uses: listings, small files from the hub itself, and large ones by a redirect to a
- * second host, as on the real one. Emits `stalled` with a file's name when a stalling response has sent its bytes.
+ * A local hub with the API that `models add` uses: listings, small files from the hub itself, and large ones by a
+ * redirect to a second host, as on the real one. Emits `stalled` with a file's name when a stalling response has sent
+ * its bytes.
  */
 export class HubServer extends EventEmitter {
   readonly requests: SeenRequest[] = [];

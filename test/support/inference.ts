@@ -39,7 +39,10 @@ export const dyingLaneFile = join(__dirname, 'dying-lane-thread.cjs');
 /** An entry with a lane that hangs for some seconds when a picture is decoded. */
 export const hangingLaneFile = join(__dirname, 'hanging-lane-thread.cjs');
 
-/** Entries on the processor with a second thread, as with CUDA; of all but the first, the second thread is slow or at fault. */
+/**
+ * Entries on the processor with a second thread, as with CUDA; of all but the first, the second thread is slow or at
+ * fault.
+ */
 export const sideThreadFiles = {
   sound: join(__dirname, 'side-engine-thread.cjs'),
   patient: join(__dirname, 'patient-side-thread.cjs'),

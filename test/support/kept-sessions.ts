@@ -4,8 +4,8 @@ import type { InferenceSession } from 'onnxruntime-node';
 import { cpu } from './cpu';
 
 /**
- * Keeps what a spec file opens until its end, so that no graph is opened twice: opening one takes longer than drawing a small picture. It is
- * for models whose graphs are not what is tested.
+ * Keeps what a spec file opens until its end, so that no graph is opened twice: opening one takes longer than drawing a
+ * small picture. It is for models whose graphs are not what is tested.
  */
 export class KeptSessions extends SharedSessions {
   /** Load options of tests, with these sessions. */

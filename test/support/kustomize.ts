@@ -18,7 +18,10 @@ interface Kustomization {
 /** Lists whose elements a patch changes by their name; it replaces any other list. */
 const namedLists = new Set(['containers', 'env', 'volumes']);
 
-/** The resources of an overlay, with the part of Kustomize that ours use: resources, and patches of one resource that are merged into it. */
+/**
+ * The resources of an overlay, with the part of Kustomize that ours use: resources, and patches of one resource that
+ * are merged into it.
+ */
 export function resourcesOf(folder: string): Manifest[] {
   const { resources, patches, ...others } = parse(
     readFileSync(join(folder, 'kustomization.yaml'), 'utf8'),

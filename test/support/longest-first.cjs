@@ -1,8 +1,8 @@
 const { default: Sequencer } = require('@jest/test-sequencer');
 
 /**
- * Those that take 20 s or more beside others on two cores, the longest first. Jest knows durations from its second run on; in its first it takes the
- * largest files for the longest.
+ * Those that take 20 s or more beside others on two cores, the longest first. Jest knows durations from its second run
+ * on; in its first it takes the largest files for the longest.
  */
 const longest = [
   ...[

@@ -1,7 +1,7 @@
 /**
- * Draws with a model folder in a process of its own, and prints as JSON by how many bytes its memory has grown since the model was
- * loaded: after calls of the U-Net with these numbers of rows, two of each, and after two pictures were decoded.
- * node measure-memory.cjs FOLDER WIDTH HEIGHT ROWS…
+ * Draws with a model folder in a process of its own, and prints as JSON by how many bytes its memory has grown since
+ * the model was loaded: after calls of the U-Net with these numbers of rows, two of each, and after two pictures were
+ * decoded. node measure-memory.cjs FOLDER WIDTH HEIGHT ROWS…
  */
 const { readFileSync } = require('node:fs');
 const { join } = require('node:path');

@@ -10,7 +10,8 @@ const neededThereBytes = 2 * 2 ** 30;
 const neededMemoryBytes = 6 * 2 ** 30;
 
 /**
- * Makes a folder in memory for the temporary files of a run: on some disks it takes ten times as long to make the files of a database.
+ * Makes a folder in memory for the temporary files of a run: on some disks it takes ten times as long to make the files
+ * of a database.
  * @returns undefined where there is no such place, or too little of it
  */
 exports.makeMemoryFolder = function makeMemoryFolder() {
@@ -29,7 +30,9 @@ function isUsable() {
   }
 }
 
-/** Containers often forbid it there; PostgreSQL's programs are copied to a temporary folder if the tests run as root. */
+/**
+ * Containers often forbid it there; PostgreSQL's programs are copied to a temporary folder if the tests run as root.
+ */
 function allowsPrograms() {
   const mount = readFileSync('/proc/mounts', 'utf8')
     .split('\n')

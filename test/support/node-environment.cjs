@@ -10,9 +10,9 @@ const decorators = ['typeormMetadataArgsStorage', 'classValidatorMetadataStorage
 const namesOfFile = new Set([...jestNames, ...jestHooks, ...decorators]);
 
 /**
- * Runs a spec file in the realm of its process, as the service runs, where Jest would make one for each file: then libraries can be shared between files
- * (`shared-libraries-runtime.cjs`), and `instanceof` says the same of what they, Node and native add-ons make as of what we make.
- * What a file changes about its process is undone at the file's end.
+ * Runs a spec file in the realm of its process, as the service runs, where Jest would make one for each file: then
+ * libraries can be shared between files (`shared-libraries-runtime.cjs`), and `instanceof` says the same of what they,
+ * Node and native add-ons make as of what we make. What a file changes about its process is undone at the file's end.
  */
 module.exports = class NodeEnvironment {
   constructor({ projectConfig }) {

@@ -91,8 +91,8 @@ function encodeInitializer({ name, dims, dataType, raw, packedFloats, external }
 }
 
 /**
- * A copy of a U-Net that needs more memory than any machine can address as soon as a call has so many rows: it fills and discards
- * `min(rows, at) ^ exponent` numbers, which must be few for fewer rows.
+ * A copy of a U-Net that needs more memory than any machine can address as soon as a call has so many rows: it fills
+ * and discards `min(rows, at) ^ exponent` numbers, which must be few for fewer rows.
  */
 export function failingAtRows(unet: Buffer, at: number, exponent: number): Buffer {
   return extended(unet, {
@@ -119,7 +119,10 @@ export function usingFirstTimestep(unet: Buffer): Buffer {
   });
 }
 
-/** What to add to a graph: names that its nodes read or write, renamed; lists of one int64; and nodes, which are run when they can. */
+/**
+ * What to add to a graph: names that its nodes read or write, renamed; lists of one int64; and nodes, which are run
+ * when they can.
+ */
 interface Extension {
   inputs?: Record<string, string>;
   outputs?: Record<string, string>;

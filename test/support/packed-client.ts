@@ -16,8 +16,8 @@ function npm(cwd: string, ...args: string[]): Promise<{ stdout: string }> {
 }
 
 /**
- * Packs the client as for a registry, and installs the tarball in an empty folder. What it depends on is copied there from `node_modules` before, so that no
- * registry is asked.
+ * Packs the client as for a registry, and installs the tarball in an empty folder. What it depends on is copied there
+ * from `node_modules` before, so that no registry is asked.
  * @returns the folder, and the files of the tarball.
  */
 export async function installPackedClient(): Promise<{ folder: string; files: string[] }> {

@@ -19,7 +19,10 @@ export const pgBouncer = programs.find((program) => {
   }
 });
 
-/** PgBouncer in front of a database. It does not run as root, so root runs it as a user that every system has, in the group that may enter the run's folder. */
+/**
+ * PgBouncer in front of a database. It does not run as root, so root runs it as a user that every system has, in the
+ * group that may enter the run's folder.
+ */
 export async function startPgBouncer(
   databaseUrl: string,
   mode: 'session' | 'transaction' | 'statement',

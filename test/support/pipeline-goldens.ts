@@ -28,9 +28,9 @@ const amplification = (cfg: number): number => Math.max(1, cfg / 7.5);
 const tiny = (name: string) => join(golden, 'models/tiny', name);
 
 /**
- * Tolerances: final latents of the bundled model within 1e-4 of diffusers', pictures at 55 dB or more; of the tiny ones,
- * whose random weights amplify rounding, 1e-3 and 45 dB. Those of latents are multiplied by `amplification`. The float16
- * model's pictures are compared with those of the same weights in float32, at 40 dB or more.
+ * Tolerances: final latents of the bundled model within 1e-4 of diffusers', pictures at 55 dB or more; of the tiny
+ * ones, whose random weights amplify rounding, 1e-3 and 45 dB. Those of latents are multiplied by `amplification`. The
+ * float16 model's pictures are compared with those of the same weights in float32, at 40 dB or more.
  */
 export interface PipelineGolden {
   name: string;

@@ -1,7 +1,10 @@
 import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
 
-/** The first program of one of these names in `PATH`. Many spec files ask, and starting a process to find out would cost each of them a tenth of a second. */
+/**
+ * The first program of one of these names in `PATH`. Many spec files ask, and starting a process to find out would cost
+ * each of them a tenth of a second.
+ */
 export function programFile(...names: readonly string[]): string | undefined {
   const folders = (process.env.PATH ?? '').split(':');
   return folders.flatMap((folder) => names.map((name) => join(folder, name))).find(isExecutable);

@@ -9,22 +9,25 @@ const root = [2, 3]
 
 const enlargement = 32;
 const colours = 3;
-/** Channels between the U-Net's two convolutions: with so many, a step takes milliseconds, and a fault finds a picture being drawn. */
+/**
+ * Channels between the U-Net's two convolutions: with so many, a step takes milliseconds, and a fault finds a picture
+ * being drawn.
+ */
 const hiddenChannels = 512;
 
 /** A folder of models in the one that `makeModelsFolder` makes. */
 const trainable = '.trainable';
 
 /**
- * Where the run's only model is one that takes LoRA, and takes as long as ever for its steps, so that pictures are seen being drawn.
- * Only its decoder is quick.
+ * Where the run's only model is one that takes LoRA, and takes as long as ever for its steps, so that pictures are seen
+ * being drawn. Only its decoder is quick.
  */
 export const trainableModels = (): string => join(process.env.TEST_MODELS_DIR!, trainable);
 
 /**
- * Makes a folder of models for tests that look at tasks and not at pictures. `shapes` is the bundled model with a U-Net of two
- * convolutions and a decoder of one: it loads in an instant, and draws in a fraction of the time. It takes no LoRA. `shapes-bundled` is the bundled
- * model, and not the first of the list, with which the page draws by default.
+ * Makes a folder of models for tests that look at tasks and not at pictures. `shapes` is the bundled model with a U-Net
+ * of two convolutions and a decoder of one: it loads in an instant, and draws in a fraction of the time. It takes no
+ * LoRA. `shapes-bundled` is the bundled model, and not the first of the list, with which the page draws by default.
  */
 export function makeModelsFolder(folder: string): void {
   const quick = { unet: encodeUnet, vae_decoder: encodeDecoder };

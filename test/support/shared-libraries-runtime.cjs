@@ -8,14 +8,18 @@ const { default: Runtime } = require('jest-runtime');
 const ours = /^(\.|@app\/)/;
 
 /**
- * Loads what lies in `node_modules` once per process, as Node loads it, and our own files anew for each spec file. Jest's own runtime loads everything
- * anew, and NestJS and TypeORM are most of what a spec file loads. The price: no spec may mock a library or leave it changed.
+ * Loads what lies in `node_modules` once per process, as Node loads it, and our own files anew for each spec file.
+ * Jest's own runtime loads everything anew, and NestJS and TypeORM are most of what a spec file loads. The price: no
+ * spec may mock a library or leave it changed.
  */
 module.exports = class SharedLibrariesRuntime extends Runtime {
   constructor(...args) {
     super(...args);
     const { executor } = this;
-    /** What this spec file has made of `AsyncLocalStorage`: every promise costs time for each in use, until the process ends. */
+    /**
+     * What this spec file has made of `AsyncLocalStorage`: every promise costs time for each in use, until the process
+     * ends.
+     */
     const storages = (this.storages = []);
     this.asyncHooks = {
       ...asyncHooks,
@@ -47,7 +51,10 @@ module.exports = class SharedLibrariesRuntime extends Runtime {
 
 const compiled = new Map();
 
-/** The function of a module's code. Each call of it makes the module anew, so it serves every spec file that loads the module. */
+/**
+ * The function of a module's code. Each call of it makes the module anew, so it serves every spec file that loads the
+ * module.
+ */
 function compileOnce(source, filename, parameters) {
   const before = compiled.get(filename);
   if (before?.source === source && before.parameters === parameters.join()) return before.made;

@@ -22,7 +22,10 @@ export async function placeModel(base: TinyModel, folder: string): Promise<void>
   if (base !== 'lcm') await cp(tiny(base), folder, { recursive: true });
 }
 
-/** Puts the U-Net's weights into an external file, behind so many bytes of nothing: it is as large as that, but takes no disk. */
+/**
+ * Puts the U-Net's weights into an external file, behind so many bytes of nothing: it is as large as that, but takes no
+ * disk.
+ */
 export async function moveWeights(folder: string, offset: number): Promise<void> {
   const file = join(folder, 'unet/model.onnx');
   const model = OnnxModel.open(file);

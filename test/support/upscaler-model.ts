@@ -1,8 +1,8 @@
 import { encodeGraph, encodeNode, encodeWeights } from './picture-graph';
 
 /**
- * The bytes of an upscaler with the interface of ESRGAN: two 3 x 3 convolutions with fixed, random-looking weights, and the
- * channels of the second rearranged to twice the size.
+ * The bytes of an upscaler with the interface of ESRGAN: two 3 x 3 convolutions with fixed, random-looking weights, and
+ * the channels of the second rearranged to twice the size.
  * @param edge of the only tile size it accepts; any size if not given
  */
 export function encodeUpscaler(edge?: number): Buffer {

@@ -1,4 +1,7 @@
-/** Preloaded into a process: its clock is wrong by TORTURE_CLOCK_MS milliseconds, and by TORTURE_CLOCK_JUMP_MS more after a SIGUSR2. */
+/**
+ * Preloaded into a process: its clock is wrong by TORTURE_CLOCK_MS milliseconds, and by TORTURE_CLOCK_JUMP_MS more
+ * after a SIGUSR2.
+ */
 const milliseconds = (name) => Number(process.env[name] ?? 0);
 let offMs = milliseconds('TORTURE_CLOCK_MS');
 process.once('SIGUSR2', () => (offMs += milliseconds('TORTURE_CLOCK_JUMP_MS')));

@@ -27,7 +27,10 @@ const columns: [keyof Figures, string][] = [
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
-/** `npm run torture -- [--short] [--parallel n] [--report file] [row or group …]`: does its worst to the service, and says what came of it. */
+/**
+ * `npm run torture -- [--short] [--parallel n] [--report file] [row or group …]`: does its worst to the service, and
+ * says what came of it.
+ */
 async function main(): Promise<void> {
   const groups = [...new Set(rows.flatMap(({ group }) => group ?? []))];
   const unknown = names.filter((name) => !groups.includes(name) && !rows.some((row) => row.name === name));

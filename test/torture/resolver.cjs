@@ -1,6 +1,6 @@
 /**
- * Preloaded into a process: two names resolve like an attacker's. `rebind.test` alternates between a public address and loopback,
- * starting with the public one; `mixed.test` is both at once.
+ * Preloaded into a process: two names resolve like an attacker's. `rebind.test` alternates between a public address and
+ * loopback, starting with the public one; `mixed.test` is both at once.
  */
 const dns = require('node:dns');
 const { syncBuiltinESMExports } = require('node:module');

@@ -36,7 +36,10 @@ export interface Row {
   group?: string;
   /** Description of the fault. */
   title: string;
-  /** In the short form, the rows with the same one follow one another on one site, each with the processes that earlier ones left. */
+  /**
+   * In the short form, the rows with the same one follow one another on one site, each with the processes that earlier
+   * ones left.
+   */
   sharedSite?: string;
   run(site: Site, size: Size): Promise<Outcome>;
 }

@@ -27,8 +27,8 @@ export interface RunningApi {
 }
 
 /**
- * Where a row happens, or several one after another: a database, a data folder, the service's processes, a receiver of webhooks,
- * and the ledger of the current row.
+ * Where a row happens, or several one after another: a database, a data folder, the service's processes, a receiver of
+ * webhooks, and the ledger of the current row.
  */
 export class Site {
   ledger = new Ledger();
@@ -163,7 +163,10 @@ export class Site {
     return started;
   }
 
-  /** Workers that draw, of which earlier rows may have left some; by default as many as a row needs whose fault is elsewhere. */
+  /**
+   * Workers that draw, of which earlier rows may have left some; by default as many as a row needs whose fault is
+   * elsewhere.
+   */
   anyWorkers(count = this.workers, options: Parameters<Site['startWorker']>[0] = {}): Promise<ServiceProcess[]> {
     const left = this.processes.filter(({ name, isRunning }) => name === 'inference' && isRunning);
     return Promise.all(Array.from({ length: count }, async (_, i) => left[i] ?? (await this.startWorker(options))));

@@ -158,8 +158,8 @@ function promptsOf({ get, post, remove, pages, events }: Verbs) {
       remove(pathOf(promptsPath(finetuneId), id), more),
     /**
      * Waits until it is drawn.
-     * @throws PromptFailedError if it failed or was canceled; DarkroomError also if it was deleted; WaitTimeoutError; the
-     * reason of an aborted signal.
+     * @throws PromptFailedError if it failed or was canceled; DarkroomError also if it was deleted; WaitTimeoutError;
+     * the reason of an aborted signal.
      */
     wait: (finetuneId: string, id: string, wait: WaitOptions = {}) =>
       waitFor(id, wait, async (more) => {

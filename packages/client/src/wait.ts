@@ -35,8 +35,8 @@ export async function withinTime<T>(
 /**
  * Polls, less and less often, until there is a result.
  * @param read returns undefined before that.
- * @throws DarkroomError with a sentence of its own if it is deleted meanwhile; WaitTimeoutError, the reason of an aborted
- * signal, or what `read` throws.
+ * @throws DarkroomError with a sentence of its own if it is deleted meanwhile; WaitTimeoutError, the reason of an
+ * aborted signal, or what `read` throws.
  */
 export function waitFor<T>(
   id: string,

@@ -1,4 +1,6 @@
-/** node scenes.cjs SEED COUNT OUT.json: the scenes that `scripts/judge-model.mjs` draws for this seed. Needs a build. */
+/**
+ * node scenes.cjs SEED COUNT OUT.json: the scenes that `scripts/judge-model.mjs` draws for this seed. Needs a build.
+ */
 const { writeFileSync } = require('node:fs');
 const { judge } = require('../../../dist/bench/judge/judge.js');
 const { render } = require('../../../dist/bench/judge/render.js');

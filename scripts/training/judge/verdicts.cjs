@@ -1,4 +1,7 @@
-/** node verdicts.cjs SCENES.json FOLDER OUT.json: judges FOLDER/<index>.rgb (raw, rows of RGB) as `scripts/judge-model.mjs` does. Needs a build. */
+/**
+ * node verdicts.cjs SCENES.json FOLDER OUT.json: judges FOLDER/<index>.rgb (raw, rows of RGB) as
+ * `scripts/judge-model.mjs` does. Needs a build.
+ */
 const { existsSync, readFileSync, writeFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { judge } = require('../../../dist/bench/judge/judge.js');

@@ -5,7 +5,10 @@ import { audit, comeToRest } from '../audit';
 import type { Row } from '../row';
 import type { Site } from '../site';
 
-/** The api dies while it handles requests: right after an insert, and at random; callers with an Idempotency-Key repeat their request. */
+/**
+ * The api dies while it handles requests: right after an insert, and at random; callers with an Idempotency-Key repeat
+ * their request.
+ */
 export const apiKill: Row = {
   name: 'api-kill',
   title: 'api kill -9 between insert and reply',

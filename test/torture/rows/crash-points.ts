@@ -10,7 +10,9 @@ const workerPoints = ['after-claim', 'after-file-write', 'before-commit', 'after
 /** Crashes per picture, before a worker that does not crash draws it. */
 const mostDeaths = 3;
 
-/** Processes die between two steps of a job, at every step; only a death right after a webhook was sent may repeat it. */
+/**
+ * Processes die between two steps of a job, at every step; only a death right after a webhook was sent may repeat it.
+ */
 export const crashPoints: Row = {
   name: 'crash-points',
   title: 'crash at each named point',

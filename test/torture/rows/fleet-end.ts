@@ -4,8 +4,8 @@ import { audit, comeToRest } from '../audit';
 import type { Row } from '../row';
 
 /**
- * Longest time for the worker, and the api, to end in order; in the short form, on a busy machine, only a process that does not
- * end is slow.
+ * Longest time for the worker, and the api, to end in order; in the short form, on a busy machine, only a process that
+ * does not end is slow.
  */
 const deadlineMs = { long: 35_000, short: 120_000 };
 

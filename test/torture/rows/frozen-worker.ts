@@ -50,7 +50,10 @@ export const frozenWorker: Row = {
   },
 };
 
-/** Stops a worker in the middle of a picture. @returns the picture's id; undefined where it was drawn before anybody looked. */
+/**
+ * Stops a worker in the middle of a picture. @returns the picture's id; undefined where it was drawn before anybody
+ * looked.
+ */
 async function freeze(site: Site, caller: Caller, worker: ServiceProcess): Promise<string | undefined> {
   const { id } = await caller.create({ webhook: site.receiver.url, model: site.trainableModel, steps: 50 });
   if (!id) return undefined;

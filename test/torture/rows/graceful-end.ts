@@ -6,8 +6,8 @@ import { audit, comeToRest } from '../audit';
 import type { Row } from '../row';
 
 /**
- * The launcher gives its processes 30 s, and PostgreSQL some more; in the short form, on a busy machine, only a process that does
- * not end is slow.
+ * The launcher gives its processes 30 s, and PostgreSQL some more; in the short form, on a busy machine, only a process
+ * that does not end is slow.
  */
 const deadlineMs = { long: 35_000, short: 120_000 };
 

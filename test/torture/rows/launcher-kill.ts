@@ -44,7 +44,10 @@ export const launcherKill: Row = {
   },
 };
 
-/** The number of PostgreSQL servers that have a cluster open, without their child processes, which have another command line. */
+/**
+ * The number of PostgreSQL servers that have a cluster open, without their child processes, which have another command
+ * line.
+ */
 function postmasters(data: string): number {
   return readdirSync('/proc').filter((entry) => {
     if (!/^\d+$/.test(entry)) return false;

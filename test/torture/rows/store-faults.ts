@@ -7,7 +7,10 @@ import type { Row } from '../row';
 
 const troubles: readonly S3Trouble[] = ['unavailable', 'deny', 'reset', 'silent'];
 
-/** The S3 store answers 503, 403, or nothing, or drops the connection, while pictures are to be stored; then it recovers. */
+/**
+ * The S3 store answers 503, 403, or nothing, or drops the connection, while pictures are to be stored; then it
+ * recovers.
+ */
 export const storeFaults: Row = {
   name: 'store-faults',
   title: 'S3 down, slow, 403',

@@ -11,8 +11,8 @@ const claimMs = { long: 1_000, short: 5_000 };
 const halted = /nothing is taken from the queues/;
 
 /**
- * Next to a correct worker there are two whose clocks are wrong by a minute, one fast and one slow, and two whose clocks jump by
- * as much while they draw.
+ * Next to a correct worker there are two whose clocks are wrong by a minute, one fast and one slow, and two whose
+ * clocks jump by as much while they draw.
  */
 export const wrongClock: Row = {
   name: 'wrong-clock',

@@ -37,8 +37,8 @@ interface Route {
 
 /**
  * Refuses a query with a parameter that the route does not document, or of which it does not take the value. Nest would
- * stop at the first, so what reads the query is called here too. A request line, and so the number of its parameters, is
- * bounded by Node.
+ * stop at the first, so what reads the query is called here too. A request line, and so the number of its parameters,
+ * is bounded by Node.
  * @throws InvalidError naming every parameter that is wrong
  */
 export function refuseBadQuery({ controller, handler }: Route, request: Request): void {

@@ -19,7 +19,9 @@ import { WebhookSender } from './webhook-sender';
 const gone = 410;
 /** A delivery that has found no slot for so long since its last attempt fails: longer than any wait between two. */
 const longestWaitMs = 4 * 24 * 3_600_000;
-/** A delivery that is late by this was due while the service was off: otherwise it looks for a slot every few minutes. */
+/**
+ * A delivery that is late by this was due while the service was off: otherwise it looks for a slot every few minutes.
+ */
 const lateMs = 3_600_000;
 
 /** Makes the attempts of deliveries and keeps their log. */

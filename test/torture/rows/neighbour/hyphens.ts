@@ -5,7 +5,10 @@ import { neighbourRow } from './neighbour-row';
 
 const promptLength = 2_000;
 
-/** Names whose words can be separated in many ways, and texts that almost match them. The first one once made the service hang forever. */
+/**
+ * Names whose words can be separated in many ways, and texts that almost match them. The first one once made the
+ * service hang forever.
+ */
 const lures: { name: string; token?: string; prompts: string[] }[] = [
   { name: '- - - - - - - - x', prompts: ['-', '- '] },
   { name: 'a a a a a a a a b', prompts: ['a ', 'a', 'a-'] },

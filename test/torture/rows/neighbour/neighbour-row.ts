@@ -184,7 +184,10 @@ async function isAlive(api: RunningApi): Promise<boolean> {
   return answer?.ok ?? false;
 }
 
-/** What is still drawn for the first key does not matter. Then the same process must end when it is told to, after the last row that uses it. */
+/**
+ * What is still drawn for the first key does not matter. Then the same process must end when it is told to, after the
+ * last row that uses it.
+ */
 async function endWell(site: Site, { process }: RunningApi): Promise<string[]> {
   await site.query(
     `UPDATE image_tasks SET status = 'canceled', completed_at = now() WHERE status = 'queued' AND NOT id = ANY ($1)`,

@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Samples, SecondKeyOrder } from './second-key';
 
 /**
- * The other key, in a process of its own, so that the load on the hostile sender's process does not affect it. It measures from
- * `begin` to `end`, then waits for open requests and reports its results.
+ * The other key, in a process of its own, so that the load on the hostile sender's process does not affect it. It
+ * measures from `begin` to `end`, then waits for open requests and reports its results.
  */
 class SecondKey {
   private agent = new Agent();

@@ -14,7 +14,9 @@ export interface SecondKeyOrder {
   recordUrl: string;
   pictureUrl: string;
   generationsUrl: string;
-  /** Interval between GETs of the record; GETs of the picture are half as often. They do not wait for earlier responses. */
+  /**
+   * Interval between GETs of the record; GETs of the picture are half as often. They do not wait for earlier responses.
+   */
   everyMs: number;
   /** A response that takes longer is a time-out. */
   patienceMs: number;
@@ -64,7 +66,10 @@ export function pooled(all: readonly Samples[]): Samples {
   };
 }
 
-/** A harmless caller beside the hostile one: GET of a record, GET of a picture, POST of a picture of two steps, all the time. */
+/**
+ * A harmless caller beside the hostile one: GET of a record, GET of a picture, POST of a picture of two steps, all the
+ * time.
+ */
 export class SecondKey {
   private constructor(
     private readonly child: ChildProcess,

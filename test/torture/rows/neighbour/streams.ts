@@ -74,7 +74,10 @@ async function readMany(first: FirstKey, path: string, count: number): Promise<u
     await Promise.all(Array.from({ length: batch }, () => first.send({ method: 'GET', path })));
 }
 
-/** Waits for the answers to all of them. @returns what is wrong: as many are accepted as there may be, and the others refused. */
+/**
+ * Waits for the answers to all of them. @returns what is wrong: as many are accepted as there may be, and the others
+ * refused.
+ */
 async function judgeAnswers(statuses: ReadonlyMap<number, number>, count: number): Promise<string | undefined> {
   const answered = (): number => [...statuses.values()].reduce((sum, times) => sum + times, 0);
   for (const end = Date.now() + answerMs; answered() < count && Date.now() < end;) await delay(100);

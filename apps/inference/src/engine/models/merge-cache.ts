@@ -15,7 +15,8 @@ export interface MergeKey {
 type Build = (folder: string) => Promise<number>;
 
 /**
- * The file that marks a merged folder as complete, and names its origin. Its modification time is the folder's last use.
+ * The file that marks a merged folder as complete, and names its origin. Its modification time is the folder's last
+ * use.
  */
 const MERGE_RECORD = 'merge.json';
 /** Folder for copies of base files on another device, shared by all merges. */
