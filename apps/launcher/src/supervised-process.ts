@@ -15,6 +15,8 @@ const stableMs = 60_000;
 /** After this many crashes before the process was ready, a restart does not help. */
 const maxCrashesBeforeReady = 3;
 const pollMs = 50;
+/** How often a start that takes long is said to be in progress. */
+const sayEveryMs = 10_000;
 
 const endedWith = (code: number | string | null | undefined): string => `exit code ${code}`;
 const misconfigured = endedWith(misconfiguredExitCode);
@@ -56,11 +58,15 @@ export class SupervisedProcess {
   async start(): Promise<void> {
     this.running = this.keepRunning();
     const { name, readyUrl } = this.description;
-    for (let waitedMs = 0; !this.stopping.signal.aborted; waitedMs += pollMs) {
+    let saidAt = performance.now();
+    while (!this.stopping.signal.aborted) {
       if (this.failure) throw this.failure;
       // Until the process itself listens, another program may answer there.
       if (this.isListening && (await isAnswered(readyUrl))) break;
-      if (waitedMs > 0 && waitedMs % 10_000 === 0) this.say(`Still waiting for the ${name} (${this.log.path}) …`);
+      if (performance.now() - saidAt > sayEveryMs) {
+        this.say(`Still waiting for the ${name} (${this.log.path}) …`);
+        saidAt = performance.now();
+      }
       await delay(pollMs);
     }
     this.isReady = true;
