@@ -38,7 +38,7 @@ interface Seats<E> {
 
 interface Choosing<E> {
   request: PlaceRequest;
-  choose: (seats: Seats<E>) => void;
+  found: (seats: Seats<E>) => void;
 }
 
 /** The places of all engines. One is taken before a task is claimed, so that no more are claimed than can be drawn. */
@@ -83,14 +83,14 @@ export class EnginePlaces<E extends PlacedEngine> {
     let taken: { seats: Seats<E>; key: string } | undefined;
     /** The choice of the engine. Nobody makes a second one: it would take another place, which is never given back. */
     let choice: Promise<E> | undefined;
-    const choose = async (request: PlaceRequest, signal?: AbortSignal): Promise<E> => {
-      taken = { seats: await this.choose(request, signal), key: request.key };
+    const take = async (request: PlaceRequest, signal?: AbortSignal): Promise<E> => {
+      taken = { seats: await this.waitForSeats(request, signal), key: request.key };
       return taken.seats.engine;
     };
     let isOut = true;
     return {
       engineFor: (request, signal) =>
-        (choice ??= choose(request, signal).catch((error: Error) => {
+        (choice ??= take(request, signal).catch((error: Error) => {
           choice = undefined;
           throw error;
         })),
@@ -127,7 +127,7 @@ export class EnginePlaces<E extends PlacedEngine> {
     });
   }
 
-  private choose(request: PlaceRequest, signal?: AbortSignal): Promise<Seats<E>> {
+  private waitForSeats(request: PlaceRequest, signal?: AbortSignal): Promise<Seats<E>> {
     return new Promise((resolve, reject) => {
       const giveUp = (): void => {
         removeFrom(this.choosing, entry);
@@ -135,7 +135,7 @@ export class EnginePlaces<E extends PlacedEngine> {
       };
       const entry = {
         request,
-        choose: (seats: Seats<E>) => (signal?.removeEventListener('abort', giveUp), resolve(seats)),
+        found: (seats: Seats<E>) => (signal?.removeEventListener('abort', giveUp), resolve(seats)),
       };
       if (signal?.aborted) return giveUp();
       signal?.addEventListener('abort', giveUp, { once: true });
@@ -155,7 +155,7 @@ export class EnginePlaces<E extends PlacedEngine> {
       removeFrom(this.choosing, entry);
       seats.taken.push(entry.request.key);
       this.open--;
-      entry.choose(seats);
+      entry.found(seats);
     }
     while (this.hasOpenPlace && this.borrowing.length > 0) this.borrowing.shift()!();
   }

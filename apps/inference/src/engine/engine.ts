@@ -75,7 +75,8 @@ export class Engine {
   private readonly pending = new Map<number, Pending>();
   private readonly reader = new EngineStateReader();
   private nextId = 1;
-  private closing = false;
+  /** No thread is started any more: it is closed, or its device is not there. */
+  private isOver = false;
   /** Why it will never draw again. */
   private stall?: EngineLostError;
   /** The device that the first thread chose. A later one must choose the same, because tasks are claimed for it. */
@@ -144,7 +145,7 @@ export class Engine {
    * ends: terminating it while it is inside the runtime would crash the process.
    */
   async close(deadlineMs = 5_000): Promise<void> {
-    this.closing = true;
+    this.isOver = true;
     const running = await this.thread?.catch(() => undefined);
     if (!running) return;
     const { worker } = running;
@@ -185,7 +186,7 @@ export class Engine {
 
   private running(): Promise<RunningThread> {
     if (this.stall) return Promise.reject(this.stall);
-    if (this.closing && !this.thread) return Promise.reject(new EngineLostError('The engine is closed.'));
+    if (this.isOver && !this.thread) return Promise.reject(new EngineLostError('The engine is closed.'));
     return (this.thread ??= this.startThread());
   }
 
@@ -200,7 +201,7 @@ export class Engine {
         if (report.type === 'ready') resolve({ worker, device: (this.device = report.device) });
         else if (report.type === 'unavailable') {
           if (this.device) this.giveUp(report.reason);
-          else this.closing = true;
+          else this.isOver = true;
           reject(new DeviceUnavailableError(report.reason));
         } else this.handleReport(report);
       });
@@ -211,7 +212,7 @@ export class Engine {
         const error = new EngineLostError(`The engine's thread ended with code ${code}.`, { cause });
         reject(error);
         this.rejectAll(error);
-        if (!this.closing && !this.stall) onCrash?.(error);
+        if (!this.isOver && !this.stall) onCrash?.(error);
       });
     });
   }

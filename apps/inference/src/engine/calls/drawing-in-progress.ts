@@ -29,7 +29,7 @@ export class DrawingInProgress implements Candidate {
   /** Its pictures in the order of the request; undefined for each that is not decoded yet. */
   private readonly images: (RgbImage | undefined)[];
   /** How many of its first pictures are decoded. */
-  private inOrder = 0;
+  private firstDecoded = 0;
   private previewedAt = performance.now();
 
   /**
@@ -43,7 +43,7 @@ export class DrawingInProgress implements Candidate {
     previous?: DrawingInProgress,
   ) {
     this.computeMs = previous?.computeMs ?? 0;
-    this.handedOn = Math.max(previous?.handedOn ?? 0, previous?.inOrder ?? 0);
+    this.handedOn = Math.max(previous?.handedOn ?? 0, previous?.firstDecoded ?? 0);
     this.images = trajectories.map(() => undefined);
   }
 
@@ -118,9 +118,9 @@ export class DrawingInProgress implements Candidate {
   /** Takes a decoded picture. @returns those that are to be handed on now, because all before them are */
   took(trajectory: Trajectory, image: RgbImage): { index: number; image: RgbImage }[] {
     this.images[this.trajectories.indexOf(trajectory)] = image;
-    const from = this.inOrder;
-    while (this.images[this.inOrder]) this.inOrder++;
-    const next = this.images.slice(from, this.inOrder).map((each, i) => ({ index: from + i, image: each! }));
+    const from = this.firstDecoded;
+    while (this.images[this.firstDecoded]) this.firstDecoded++;
+    const next = this.images.slice(from, this.firstDecoded).map((each, i) => ({ index: from + i, image: each! }));
     return next.filter(({ index }) => index >= this.handedOn);
   }
 

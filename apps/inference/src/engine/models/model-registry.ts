@@ -44,7 +44,8 @@ export class ModelRegistry {
   /** In order of use, because a map keeps insertion order. */
   private readonly loaded = new Map<string, Loaded>();
 
-  private readonly inOrder = new OneAtATime();
+  /** Loads, and releases for want of room. */
+  private readonly changes = new OneAtATime();
   /** For which room is being made, or has been: of a model that is being loaded, or of a call. */
   private arriving: ModelMemory | undefined;
   private readonly refusals = new Refusals();
@@ -89,7 +90,7 @@ export class ModelRegistry {
    */
   callBytes(key: string, decoding: number, lane?: Lane): number {
     return arenasOf(this.loaded.get(key)!, lane).callBytes(
-      this.inOrder.isBusy ? this.freeBytes : this.drawingBytes,
+      this.changes.isBusy ? this.freeBytes : this.drawingBytes,
       decoding,
     );
   }
@@ -108,7 +109,7 @@ export class ModelRegistry {
     const growth = arenas.growth(calls);
     if (growth === 0) return;
     if (growth <= this.freeBytes) return arenas.note(calls);
-    await this.inOrder.run(async () => {
+    await this.changes.run(async () => {
       await this.withRoom(new ModelMemory({ bytes: arenas.growth(calls) }), async () => arenas.note(calls));
     });
   }
@@ -123,12 +124,12 @@ export class ModelRegistry {
    * some minutes.
    */
   get<T extends Releasable>(key: string, describe: () => Promise<ModelSpec<T>>): Promise<T> {
-    return this.inOrder.run(() => this.find(key, describe));
+    return this.changes.run(() => this.find(key, describe));
   }
 
   /** Releases every model that is not in use. @returns whether there was one */
   async releaseIdle(): Promise<boolean> {
-    return this.inOrder.run(async () => {
+    return this.changes.run(async () => {
       let hasReleased = false;
       for (const key of this.idle()) {
         await this.release(key);
@@ -140,7 +141,7 @@ export class ModelRegistry {
 
   /** Releases every model. */
   clear(): Promise<void> {
-    return this.inOrder.run(async () => {
+    return this.changes.run(async () => {
       for (const key of [...this.loaded.keys()]) await this.release(key);
     });
   }
