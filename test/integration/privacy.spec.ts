@@ -1,4 +1,4 @@
-import { chmodSync, lstatSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, lstatSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { keepDataPrivate } from '@app/process';
@@ -82,7 +82,13 @@ describe(keepDataPrivate.name, () => {
   it('says which setting names a file instead of a folder', () => {
     const file = join(folder, 'file');
     writeFileSync(file, '');
-    expect(() => keepDataPrivate(file)).toThrow(`The data folder ${file} cannot be written (EEXIST)`);
+    expect(() => keepDataPrivate(file)).toThrow(`The data folder ${file} cannot be made, because a file is in the way`);
+  });
+
+  it('leaves a folder that may not be made to the code that needs it', () => {
+    // Not even root may make a folder here.
+    keepDataPrivate('/sys/darkroom');
+    expect(existsSync('/sys/darkroom')).toBe(false);
   });
 
   it('removes permissions that an earlier version left open', () => {

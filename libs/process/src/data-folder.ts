@@ -19,13 +19,11 @@ export function keepDataPrivate(dataDir: string): void {
   process.umask(othersMask);
   // If a folder may not be made or listed, the code that needs it reports that; with pictures in S3 nothing may need
   // it.
-  ignoring(forbidden, () => {
-    try {
-      makeFolder(dataDir);
-    } catch (error) {
-      throw new DataFolderError(dataDir, error);
-    }
-  });
+  try {
+    ignoring(forbidden, () => makeFolder(dataDir));
+  } catch (error) {
+    throw new DataFolderError(dataDir, error);
+  }
   ignoringMissing(() => restrict(dataDir, isPassedByPostgres(dataDir) ? groupMayPass : 0));
   for (const name of ignoringMissing(() => readdirSync(dataDir)) ?? [])
     ignoringMissing(() => restrict(join(dataDir, name), 0));
