@@ -83,7 +83,7 @@ export interface InferenceBench {
   close(): Promise<void>;
 }
 
-/** Of a process that has always had the database, and which asks at this time from now. */
+/** The contact of a process that has always had the database, `fromNowMs` milliseconds from now. */
 export class SteadyContact extends DatabaseContact {
   constructor(private readonly fromNowMs = 0) {
     super();

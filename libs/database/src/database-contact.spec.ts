@@ -39,4 +39,15 @@ describe(DatabaseContact.name, () => {
     answers(10);
     expect(contact.heldMs).toBe(10_000);
   });
+
+  it('begins again when the database’s time is far ahead of what it should be, as after this machine slept', () => {
+    answers(20);
+    contact.heard(1_000_000 + now + 5_000);
+    now += 2_000;
+    expect(contact.heldMs).toBe(22_000);
+    contact.heard(1_000_000 + now + 5_000 + 7_000);
+    expect(contact.heldMs).toBe(0);
+    now += 2_000;
+    expect(contact.heldMs).toBe(2_000);
+  });
 });

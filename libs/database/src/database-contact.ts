@@ -1,6 +1,7 @@
 /**
- * Without an answer for longer than this, the contact was broken. It must be shorter than the silence after which a
- * worker counts as dead, less one heartbeat: a shorter break takes no worker's task.
+ * Without an answer for longer than this, the contact was broken. A shorter break takes no worker's task: at worst a
+ * heartbeat was due when it began, so the last one came 2 s before it and the next one comes when it ends. That is a
+ * silence of 6 s + 2 s, and a worker counts as dead after 10 s.
  */
 const breakMs = 6_000;
 
@@ -17,7 +18,7 @@ export class DatabaseContact {
 
   /** The database has just answered that this is its time, in milliseconds since the epoch. */
   heard(databaseMs: number): void {
-    if (this.isBroken) this.since = this.now();
+    if (this.isBroken || this.hasJumped(databaseMs)) this.since = this.now();
     this.last = { databaseMs, atMs: this.now() };
   }
 
@@ -29,6 +30,14 @@ export class DatabaseContact {
   /** The database's time now, in milliseconds since the epoch: never ahead of it. */
   get databaseMs(): number {
     return this.last ? this.last.databaseMs + this.now() - this.last.atMs : 0;
+  }
+
+  /**
+   * Whether the database's clock shows a break that ours does not: ours stops while the machine sleeps, and the
+   * database's may be set. Heartbeats look old after either.
+   */
+  private hasJumped(databaseMs: number): boolean {
+    return databaseMs - this.databaseMs > breakMs;
   }
 
   private get isBroken(): boolean {
