@@ -18,7 +18,10 @@ const previewIntervalMs = 400;
 export class DrawingInProgress implements Candidate {
   passedOver = 0;
   isSuspect = false;
-  /** The limit of its kind's rows before its own calls have lowered it, for whatever it was that made them fail. */
+  /**
+   * The limit of its kind's rows before its own calls have lowered it, for whatever it was that made them fail; unset
+   * again when one goes well, because then it was the number of rows.
+   */
   limitBefore: number | undefined;
   /** Time of the engine that it took; of a call that it shared, its rows' part. */
   computeMs: number;
@@ -113,6 +116,14 @@ export class DrawingInProgress implements Candidate {
       step: Math.floor(sum(this.trajectories, ({ stepIndex }) => stepIndex) / length),
       total: this.trajectories[0].totalSteps,
     };
+  }
+
+  /** A call of the U-Net with pictures of it went well; its part of that took so long. */
+  stepped(ms: number): void {
+    this.computeMs += ms;
+    this.model.noteDrawn(ms);
+    this.isSuspect = false;
+    this.limitBefore = undefined;
   }
 
   /** Takes a decoded picture. @returns those that are to be handed on now, because all before them are */

@@ -188,6 +188,18 @@ describe(Pieces.name, () => {
       expect([most(one), ended]).toEqual([8, [[2, 'a graph fails']]]);
     });
 
+    it('keeps a limit of rows that has helped, whatever fails later', async () => {
+      const drawing = begin(1, { count: 4 });
+      model.onStep = failWith(new Error('too many rows'));
+      await step(drawing);
+      model.onStep = nothing;
+      const [first] = drawing.pictures;
+      await pieces.step([{ candidate: drawing, pictures: [first] }]);
+      model.onStep = failWith(new Error('a graph fails'));
+      await pieces.step([{ candidate: drawing, pictures: [first] }]);
+      expect([most(drawing), ended]).toEqual([4, [[1, 'a graph fails']]]);
+    });
+
     it('ends the one whose numbers are not finite, and leaves the rows of the others as they are', async () => {
       const [one, two] = [begin(1, { count: 2 }), begin(2, { count: 2 })];
       const [atFault] = two.trajectories;

@@ -85,12 +85,7 @@ export class Pieces {
     this.host.rowLimits.noteCall(kind);
     // Alone each may go well where all together do not.
     if (parts.length > 1 && rows >= (this.unexplained.get(kind) ?? Infinity)) this.unexplained.delete(kind);
-    for (const { candidate, pictures } of parts) {
-      const ms = (engineMs * rowsOf(pictures)) / rows;
-      candidate.computeMs += ms;
-      candidate.model.noteDrawn(ms);
-      candidate.isSuspect = false;
-    }
+    for (const { candidate, pictures } of parts) candidate.stepped((engineMs * rowsOf(pictures)) / rows);
     this.notePassedOver(parts.map(({ candidate }) => candidate));
     const pictures = trajectoriesOf(parts).length;
     report({ type: 'stepped', drawings: parts.length, pictures, rows, stepMs: time.passedMs, engineMs });
@@ -183,7 +178,8 @@ export class Pieces {
       this.unexplained.delete(kind);
       const limit = rowLimits.learntOf(kind);
       if (!(error instanceof NotFiniteError) && halve()) return void (first.limitBefore ??= limit);
-      if (!(error instanceof OutOfMemoryError)) rowLimits.restore(kind, first.limitBefore ?? 0);
+      const { limitBefore } = first;
+      if (!(error instanceof OutOfMemoryError) && limitBefore !== undefined) rowLimits.restore(kind, limitBefore);
       return this.endUnlessRoom(first, error, lane);
     }
     for (const { candidate } of parts) candidate.isSuspect = true;

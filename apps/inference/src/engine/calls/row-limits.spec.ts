@@ -48,6 +48,13 @@ describe(RowLimits.name, () => {
     expect(limits.halve('group', 2, 2)).toBe(false);
   });
 
+  it('is never raised by the failure of a call, which may have begun before a smaller one failed', () => {
+    const limits = limitsOf('cuda:0', Infinity);
+    limits.halve('group', 8, 2);
+    expect(limits.halve('group', 16, 2)).toBe(true);
+    expect(limits.of('group', drawing)).toBe(4);
+  });
+
   it('forgets what it has learnt of the kind used longest ago, after a hundred others', () => {
     const limits = limitsOf('cuda:0', Infinity);
     const rowsOf = (kind: number) => limits.of(`${kind}`, drawing);

@@ -53,12 +53,14 @@ export class RowLimits {
   }
 
   /**
-   * Halves the rows of a kind of which a call with `rows` rows failed for their number.
+   * Allows calls of a kind at most half of the rows of one that failed for their number. A lower limit stays: the call
+   * may have begun before that was learnt.
    * @returns whether that helps: a picture’s own rows cannot be parted
    */
   halve(kind: string, rows: number, rowsOfPicture: number): boolean {
     if (rows <= rowsOfPicture) return false;
-    this.learnt.set(kind, { rows: Math.max(rowsOfPicture, Math.floor(rows / 2)), calls: 0 });
+    const half = Math.max(rowsOfPicture, Math.floor(rows / 2));
+    this.learnt.set(kind, { rows: Math.min(half, this.learntOf(kind)), calls: 0 });
     return true;
   }
 
