@@ -23,6 +23,7 @@ const MERGE_RECORD = 'merge.json';
 const COPIES = 'bases';
 /** A temporary folder of this age was left by a process that died. */
 const ABANDONED_MS = 60 * 60 * 1000;
+
 /**
  * The folder of a merge, built if it is not in the cache. It is built under another name and renamed when complete, so
  * that a process that dies leaves no half of it. An engine builds one at a time; where two engines or workers build the
@@ -56,10 +57,15 @@ export async function allMerges(cacheDir: string): Promise<Merge[]> {
   const found: Merge[] = [];
   for (const name of await namesIn(cacheDir)) {
     const folder = join(cacheDir, name);
-    const record = await stat(join(folder, MERGE_RECORD)).catch(() => undefined);
-    if (record) found.push({ folder, usedMs: record.mtimeMs, ...(await originOf(folder)) });
+    const usedMs = await lastUseOf(folder);
+    if (usedMs !== undefined) found.push({ folder, usedMs, ...(await originOf(folder)) });
   }
   return found;
+}
+
+/** When a merge was last used, in milliseconds since the epoch; undefined if there is none that is complete. */
+export async function lastUseOf(folder: string): Promise<number | undefined> {
+  return (await stat(join(folder, MERGE_RECORD)).catch(() => undefined))?.mtimeMs;
 }
 
 async function originOf(folder: string): Promise<Origin> {
@@ -123,10 +129,13 @@ async function buildMerge(cacheDir: string, folder: string, build: Build, origin
 
 /** Marks a merge as used now. @returns whether it exists and is complete */
 export async function markUsed(folder: string): Promise<boolean> {
-  const record = join(folder, MERGE_RECORD);
-  if (!(await stat(record).catch(() => undefined))) return false;
-  await utimes(record, new Date(), new Date()).catch(() => undefined);
-  return true;
+  try {
+    // In one step: whoever deletes it looks at this time once nobody can set it any more.
+    await utimes(join(folder, MERGE_RECORD), new Date(), new Date());
+    return true;
+  } catch {
+    return (await lastUseOf(folder)) !== undefined;
+  }
 }
 
 /** Removes what processes that died have left. */

@@ -48,6 +48,17 @@ describe('discardOrphans', () => {
     expect(asked.sort()).toEqual(['gone', 'kept']);
     expect((await readdir(folder)).sort()).toEqual([kept, loading].sort());
   });
+
+  it('keeps one that is used while the others are looked up', async () => {
+    const key = { kind: 'lora', baseHash: 'base', weightsHash: 'gone', variant: '1' } as const;
+    const merge = await cachedMerge(folder, key, async () => 1);
+    await utimes(join(merge, 'merge.json'), 1, 1);
+    await discardOrphans(folder, async () => {
+      await cachedMerge(folder, key, () => Promise.reject(new Error('It is there.')));
+      return new Set();
+    });
+    expect(await readdir(folder)).toEqual([basename(merge)]);
+  });
 });
 
 describe('merges of several owners', () => {

@@ -1,7 +1,7 @@
-import { rename, rm, stat } from 'node:fs/promises';
+import { rename, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Merge } from './merge-cache';
-import { allMerges, copiesIn, namesIn, removeAbandoned, temporaryIn } from './merge-cache';
+import { allMerges, copiesIn, lastUseOf, namesIn, removeAbandoned, temporaryIn } from './merge-cache';
 
 /**
  * A merge is not deleted until this long after its last use, if there is room for twice as many bytes as the others may
@@ -36,7 +36,7 @@ export async function pruneMerged(cacheDir: string, maxBytes: number): Promise<v
     const added = [...copies].filter(([ino]) => !keptCopies.has(ino));
     const total = added.reduce((sum, [, size]) => sum + size, keptBytes + ownBytes);
     const keptMs = total > 2 * maxBytes ? LOADING_MS : IN_USE_MS;
-    if (unusedMs > UNUSED_MS || (total > maxBytes && unusedMs > keptMs)) await discard(cacheDir, folder);
+    if (unusedMs > UNUSED_MS || (total > maxBytes && unusedMs > keptMs)) await discard(cacheDir, { folder, usedMs });
     else {
       keptBytes = total;
       for (const [ino] of added) keptCopies.add(ino);
@@ -58,7 +58,7 @@ export async function discardOrphans(
   );
   if (idle.length === 0) return;
   const kept = await existing(idle.map(({ weightsHash }) => weightsHash));
-  for (const { folder, weightsHash } of idle) if (!kept.has(weightsHash)) await discard(cacheDir, folder);
+  for (const merge of idle) if (!kept.has(merge.weightsHash)) await discard(cacheDir, merge);
 }
 
 /** What a merge has on the disk. */
@@ -103,11 +103,24 @@ async function contentsOf(
   return found;
 }
 
-/** Removes a merge atomically: a process that dies meanwhile leaves a temporary folder but no half of a merge. */
-async function discard(cacheDir: string, folder: string): Promise<void> {
+/**
+ * Removes a merge, unless it has been used since it was looked at. It is atomic: a process that dies meanwhile leaves a
+ * temporary folder but no half of a merge.
+ */
+async function discard(cacheDir: string, { folder, usedMs }: Pick<Merge, 'folder' | 'usedMs'>): Promise<void> {
+  const isUnused = async (place: string) => (await lastUseOf(place)) === usedMs;
+  if (!(await isUnused(folder))) return;
   const temporary = temporaryIn(cacheDir);
-  await rename(folder, temporary).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error;
-  });
-  await rm(temporary, { recursive: true, force: true });
+  try {
+    // A temporary folder counts as abandoned by this time, which a rename leaves as it is.
+    await utimes(folder, new Date(), new Date());
+    await rename(folder, temporary);
+    // Nobody can begin to use it now, so this look is the last one needed. Whoever has built it anew keeps that one.
+    if (!(await isUnused(temporary))) return await rename(temporary, folder).catch(() => removeAll(temporary));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+  await removeAll(temporary);
 }
+
+const removeAll = (folder: string): Promise<void> => rm(folder, { recursive: true, force: true });
