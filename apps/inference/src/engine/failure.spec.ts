@@ -32,6 +32,29 @@ describe(failureOf.name, () => {
     });
   });
 
+  it.each([
+    ['/tmp/cold/lora-1', 'does not exist', 'the folder does not exist.'],
+    ['/srv/my data/cache/lora-1', 'does not exist', 'the folder does not exist.'],
+    ['/srv/my data/cache/lora-1/unet', 'is missing', 'unet is missing.'],
+    ['/tmp/cold/lora-1/model_index.json', 'is not a JSON object', 'model_index.json is not a JSON object.'],
+    [
+      '/tmp/cold/lora-1/unet/model.weights',
+      'is missing, and /tmp/cold/lora-1/unet/model.onnx keeps its weights there',
+      'unet/model.weights is missing, and unet/model.onnx keeps its weights there.',
+    ],
+    [
+      '/tmp/cold/lora-1/unet/model.onnx',
+      'was refused by ONNX Runtime: see "/var/cache/graphs/a1", 1/2 and https://onnx.ai/x',
+      'unet/model.onnx was refused by ONNX Runtime: see "the folder", 1/2 and https://onnx.ai/x.',
+    ],
+  ])('names no absolute path: %s %s', (file, reason, message) => {
+    const error = new ModelFolderError(file, reason, cures.installAgain);
+    const weights = { kind: 'lora', file: '/srv/robot', hash: 'b', scale: 1, token: 'zwx' } as const;
+    const cannot = 'The model sd1.5 with the weights of the Fine-Tune cannot be drawn with: ';
+    expect(failureOf(error, { model: { ...model, weights } }).message).toBe(cannot + message);
+    expect(failureOf(error, { model }).problem).toBe(`${message} ${cures.installAgain}`);
+  });
+
   it('refuses weights that do not fit, and invalid upscalers', () => {
     const weights = failureOf(new WeightsError('WeightsDoNotFitModel', 'down has 3 rows.'), { model });
     expect(weights).toEqual({

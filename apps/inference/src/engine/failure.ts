@@ -1,4 +1,4 @@
-import { sep } from 'node:path';
+import { basename, extname, sep } from 'node:path';
 import {
   AbortError,
   ModelFolderError,
@@ -26,10 +26,10 @@ export function failureOf(
     const cannot = 'cannot be drawn with:';
     // A folder that was merged from weights may be broken by them, so its model need not be installed again.
     if (model.weights) {
-      const reason = withoutPaths(`${error.file} ${error.reason}.`, model);
+      const reason = withoutPaths(`${error.file} ${error.reason}.`, model, error.file);
       return refused(`The model ${model.name} with the weights of the Fine-Tune ${cannot} ${reason}`);
     }
-    const problem = withoutPaths(error.message, model);
+    const problem = withoutPaths(error.message, model, error.file);
     return { ...refused(`The model ${model.name} ${cannot} ${problem}`), problem };
   }
   if (error instanceof WeightsError || error instanceof SafetensorsError || error instanceof OnnxModelError)
@@ -46,13 +46,27 @@ export function failureOf(
   return { failure: 'broken', message, ...outOfMemory, ...(stack && { stack }) };
 }
 
-/** Messages of a model folder name its files by absolute path; the path inside the folder is enough. */
-function withoutPaths(message: string, { folder, weights }: DrawnModel): string {
+/**
+ * Names files by their path inside the model's folder, because the caller knows no other, and has no business with one.
+ * @param file the one at fault, whose path may have spaces in it
+ */
+function withoutPaths(message: string, { folder, weights }: DrawnModel, file?: string): string {
   const relative = message.replaceAll(`${folder}${sep}`, '').replaceAll(folder, 'the folder');
   const named = weights ? relative.replaceAll(weights.file, 'the file') : relative;
-  // A merged model is in the cache, under a name that means nothing to the caller.
-  return named.replace(/\S+/g, (word) => {
-    const inside = [...word.matchAll(/\/(?=(?:text_encoder|unet|vae_decoder|tokenizer|scheduler)\/)/g)].at(-1);
-    return inside ? word.slice(0, word.indexOf('/')) + word.slice(inside.index + 1) : word;
+  const ofFile = file === undefined ? named : named.replaceAll(file, pathInside(file));
+  // What is left is in the cache, where a folder's name means nothing to the caller.
+  return ofFile.replace(absolutePath, (path) => {
+    const whole = path.replace(/[.,:;]$/, '');
+    return pathInside(whole) + path.slice(whole.length);
   });
+}
+
+/** A slash that follows no part of a path, nor a URL's, and what comes after it. */
+const absolutePath = /(?<![\p{L}\p{N}_./~\])-])\/(?=[^\s/])[^\s"'`()]+/gu;
+
+/** The path of a model's file from its folder on. */
+function pathInside(path: string): string {
+  const inside = [...path.matchAll(/\/(?=(?:text_encoder|unet|vae_decoder|tokenizer|scheduler)(?:\/|$))/g)].at(-1);
+  if (inside) return path.slice(inside.index + 1);
+  return extname(path) === '' ? 'the folder' : basename(path);
 }
