@@ -4,6 +4,7 @@ import type { DrawCommand } from '../calls/drawing-in-progress';
 import { isAborted } from '../calls/drawing-in-progress';
 import type { EngineShares } from '../time/engine-shares';
 import type { DrawingModelSpec, LoadingOptions } from '../models/model-loading';
+import { MergeGoneError } from '../models/merge-cache';
 import { describePipeline } from '../models/model-loading';
 
 /** What finding out what a model takes has to know of the engine, and what it tells it. */
@@ -24,9 +25,13 @@ interface Description {
 }
 
 /** What a model takes is not known, or not any more. */
-export class NotDescribedError extends Error {
+class NotDescribedError extends Error {
   override readonly name = 'NotDescribedError';
 }
+
+/** Whether a command has only to wait until its model is described, perhaps anew: nothing is at fault. */
+export const isNotDescribed = (error: unknown): boolean =>
+  error instanceof NotDescribedError || error instanceof MergeGoneError;
 
 /**
  * What the models of waiting commands take. A Fine-Tune is merged for that, so it is found out once for all commands of
@@ -51,7 +56,7 @@ export class ModelDescriptions {
 
   /**
    * Finds out what the model of a command takes, unless that was begun before.
-   * @throws what `describePipeline` throws, later
+   * @throws what `describePipeline` throws, later; where a merge is gone, it is begun anew for whoever asks then
    */
   of(command: DrawCommand): Promise<DrawingModelSpec> {
     const known = this.known(command);
@@ -60,7 +65,7 @@ export class ModelDescriptions {
     const spec = command.model.weights ? this.merging.run(command.owner, describe) : describe();
     const description = { spec, isOver: false };
     const over = () => void (description.isOver = true);
-    spec.then(over, over);
+    spec.then(over, (error: unknown) => [over(), isNotDescribed(error) && this.descriptions.delete(nameOf(command))]);
     this.descriptions.set(nameOf(command), description);
     return spec;
   }

@@ -1,7 +1,7 @@
 import { link, mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { cachedMerge } from './merge-cache';
+import { cachedMerge, MergeGoneError, withMerge } from './merge-cache';
 
 let folder: string;
 beforeEach(async () => {
@@ -63,5 +63,17 @@ describe('cachedMerge', () => {
       return 1;
     });
     expect(await readFile(base, 'utf8')).toBe('of the base');
+  });
+});
+
+describe('withMerge', () => {
+  it('throws that the merge is gone if it has been deleted, and else what is wrong', async () => {
+    const key = { kind: 'lora', baseHash: 'base', weightsHash: 'weights', variant: '1' } as const;
+    const merge = await cachedMerge(folder, key, async () => 1);
+    const read = () => Promise.reject(new Error('It does not exist.'));
+    await expect(withMerge(merge, read)).rejects.toThrow('It does not exist.');
+    await rm(merge, { recursive: true });
+    await expect(withMerge(merge, read)).rejects.toThrow(MergeGoneError);
+    expect(await withMerge(merge, async () => 'loaded before')).toBe('loaded before');
   });
 });

@@ -63,6 +63,24 @@ export async function allMerges(cacheDir: string): Promise<Merge[]> {
   return found;
 }
 
+/** A merge was deleted before it was loaded: it has to be made anew. */
+export class MergeGoneError extends Error {
+  override readonly name = 'MergeGoneError';
+}
+
+/**
+ * Does something with a complete merge.
+ * @throws MergeGoneError in place of any other error if the merge is gone by then: its weights are not at fault
+ */
+export async function withMerge<T>(folder: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if ((await lastUseOf(folder)) !== undefined) throw error;
+    throw new MergeGoneError('The merged model is gone.', { cause: error });
+  }
+}
+
 /** When a merge was last used, in milliseconds since the epoch; undefined if there is none that is complete. */
 export async function lastUseOf(folder: string): Promise<number | undefined> {
   return (await stat(join(folder, MERGE_RECORD)).catch(() => undefined))?.mtimeMs;

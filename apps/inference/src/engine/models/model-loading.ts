@@ -9,7 +9,7 @@ import { laneCount } from '../lane';
 import type { Lanes } from '../threads/lanes';
 import type { LanesOfModel } from './loaded-model';
 import { LoadedModel } from './loaded-model';
-import { markUsed, mergesIn } from './merge-cache';
+import { markUsed, mergesIn, withMerge } from './merge-cache';
 import { pruneMerged } from './merge-pruning';
 import { mergedModel } from './merged-model';
 import type { ModelSpec } from './model-registry';
@@ -46,19 +46,28 @@ export interface DrawingModelSpec extends ModelSpec<LoadedModel> {
 
 /**
  * How a model is loaded, a Fine-Tune's weights merged in.
- * @throws what the diffusion library throws of folders and weights
+ * @throws MergeGoneError if the merge is deleted meanwhile; else what the diffusion library throws of folders and
+ * weights. Loading it throws the same.
  */
-export async function describePipeline(
-  source: DrawnModel,
-  { cacheDir, mergedCacheBytes, lanes, side, owner, note, ...options }: LoadingOptions,
-): Promise<DrawingModelSpec> {
+export async function describePipeline(source: DrawnModel, options: LoadingOptions): Promise<DrawingModelSpec> {
+  const { cacheDir, mergedCacheBytes, owner, note, signal } = options;
   const merges = mergesIn(cacheDir);
-  const folder = await mergedModel(source, merges, { owner, signal: options.signal });
+  const folder = await mergedModel(source, merges, { owner, signal });
   // What cannot be removed now is tried again after the next merge; it is no reason not to draw.
   if (source.weights && mergedCacheBytes !== undefined)
     await pruneMerged(merges, mergedCacheBytes).catch(({ code, message }: NodeJS.ErrnoException) =>
       note?.(`Merged models that need too much room on the disk cannot be deleted: ${code ?? message}.`),
     );
+  if (!source.weights) return describeFolder(folder, source, options);
+  const spec = await withMerge(folder, () => describeFolder(folder, source, options));
+  return { ...spec, load: () => withMerge(folder, spec.load) };
+}
+
+async function describeFolder(
+  folder: string,
+  source: DrawnModel,
+  { cacheDir, lanes, side, note, ...options }: Omit<LoadingOptions, 'mergedCacheBytes' | 'owner'>,
+): Promise<DrawingModelSpec> {
   const { textEncoder, unet, vaeDecoder, configs, tokenizer } = await readModelFolder(folder, options.device);
   const needs = {
     widths: modelWidths(configs),

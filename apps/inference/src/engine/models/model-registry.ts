@@ -13,7 +13,7 @@ export interface Releasable {
 
 /** A model to load: its estimated bytes, and how to load it. */
 export interface ModelSpec<T extends Releasable> extends ModelSize {
-  load(): Promise<T>;
+  load: () => Promise<T>;
   /** Models of one series replace each other: once a later one is used, an earlier one is hardly asked for again. */
   series?: string;
 }
