@@ -21,6 +21,7 @@ export class Folder {
   };
 }
 
+const merges = 'tokenizer/merges.txt';
 const scheduler = 'scheduler/scheduler_config.json';
 export const graph = 'unet/model.onnx';
 const lfsPointer = 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 3438167540\n';
@@ -51,12 +52,19 @@ export const damages: Damage[] = [
     ({ write }) => write('tokenizer/vocab.json', lfsPointer),
   ],
   ['a missing vocabulary', 'tokenizer/vocab.json', /is missing/, ({ remove }) => remove('tokenizer/vocab.json')],
-  ['missing merges', 'tokenizer/merges.txt', /is missing/, ({ remove }) => remove('tokenizer/merges.txt')],
+  ['missing merges', merges, /is missing/, ({ remove }) => remove(merges)],
   [
     'merges of another vocabulary',
-    'tokenizer/merges.txt',
+    merges,
     /does not fit vocab.json, which has no token "foreign"/,
-    ({ write }) => write('tokenizer/merges.txt', '#version: 0.2\nfor eign\n'),
+    ({ write }) => write(merges, '#version: 0.2\nfor eign\n'),
+  ],
+  ['empty merges', merges, /is cut short: it has 0 merges, and .* needs 262/, ({ write }) => write(merges, '')],
+  [
+    'merges cut short',
+    merges,
+    /is cut short: it has 259 merges/,
+    async ({ at, write }) => write(merges, (await readFile(at(merges), 'utf8')).split('\n').slice(0, 260).join('\n')),
   ],
   [
     'a foreign vocabulary',
@@ -64,7 +72,7 @@ export const damages: Damage[] = [
     /no token/,
     async ({ write }) => {
       await write('tokenizer/vocab.json', '{"a": 0}');
-      await write('tokenizer/merges.txt', '');
+      await write(merges, '');
     },
   ],
   ['a missing scheduler', scheduler, /is missing/, ({ remove }) => remove('scheduler')],

@@ -27,6 +27,8 @@ const words = "'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}\\p{N}]+";
 /** `CLIPTokenizer`'s default for a folder that does not specify it; transformers writes 1e30 for "no limit". */
 const defaultMaxLength = 77;
 const largestMaxLength = 4096;
+/** How many tokens may lack a merge, as a part of those that need one: a word that was added by hand may. */
+const toleratedPart = 0.01;
 
 /** Byte-pair vocabulary of a folder: token to id, and merges in order of rank. */
 interface Vocabulary {
@@ -162,7 +164,8 @@ async function readVocabulary(folder: string): Promise<Vocabulary> {
   if (vocab && text !== undefined) {
     const lines = text.split(/\r?\n/).filter((line) => line !== '' && !line.startsWith('#version'));
     const checked = checkVocab(join(folder, 'vocab.json'), vocab);
-    return { vocab: checked, merges: lines.map((line) => checkFit(mergesFile, checkMerge(mergesFile, line), checked)) };
+    const merges = lines.map((line) => checkFit(mergesFile, checkMerge(mergesFile, line), checked));
+    return checkComplete(mergesFile, { vocab: checked, merges });
   }
   const file = join(folder, 'tokenizer.json');
   const whole = await readJsonFile(file, { optional: true });
@@ -170,10 +173,10 @@ async function readVocabulary(folder: string): Promise<Vocabulary> {
     throw new ModelFolderError(vocab ? mergesFile : join(folder, 'vocab.json'), 'is missing', cures.installAgain);
   const model = (whole.model ?? {}) as JsonObject;
   if (!Array.isArray(model.merges)) throw new ModelFolderError(file, 'holds no byte-pair merges', cures.installAgain);
-  return {
+  return checkComplete(file, {
     vocab: checkVocab(file, (model.vocab ?? {}) as JsonObject),
     merges: model.merges.map((merge) => checkMerge(file, merge)),
-  };
+  });
 }
 
 /** Added words of the vocabulary, without the special tokens, which some exports list here under the same id. */
@@ -209,6 +212,19 @@ function checkFit(file: string, [first, second]: [string, string], vocab: Record
     file,
     `does not fit vocab.json, which has no token ${JSON.stringify(first + second)}`,
     cures.oneExport,
+  );
+}
+
+/** With too few merges words fall apart into symbols, and the picture is of something else. */
+function checkComplete(file: string, vocabulary: Vocabulary): Vocabulary {
+  const { vocab, merges } = vocabulary;
+  // Every token of several symbols comes of a merge of its own, except the special ones.
+  const merged = Object.keys(vocab).filter((token) => !/^(<.*>|.(<\/w>)?)$/su.test(token)).length;
+  if (merged - merges.length <= merged * toleratedPart) return vocabulary;
+  throw new ModelFolderError(
+    file,
+    `is cut short: it has ${merges.length} merges, and the vocabulary needs ${merged}`,
+    cures.installAgain,
   );
 }
 
