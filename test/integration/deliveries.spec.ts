@@ -1,9 +1,7 @@
 import type { WebhookDeliveryDto } from '@app/domain/http';
-import { newIdentifier, WebhookAttempt, WebhookDelivery } from '@app/domain';
-import { jobIdOf } from '@app/queue';
+import { newIdentifier, WebhookDelivery } from '@app/domain';
 import { DeliveriesSweeper } from '../../apps/api/src/webhooks/deliveries.sweeper';
-import { failuresToOpen, hostConcurrency, ReceiverGate } from '../../apps/api/src/webhooks/receiver-gate';
-import { WebhooksService } from '../../apps/api/src/webhooks/webhooks.service';
+import { failuresToOpen, hostConcurrency } from '../../apps/api/src/webhooks/receiver-gate';
 import { itOnce } from '../support/back-ends';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
@@ -217,29 +215,6 @@ describe('The webhook log', () => {
         [404, 'GenerationNotFound'],
       ]);
     });
-  });
-
-  itOnce('lets each attempt wait four days for its receiver, however old the delivery', async () => {
-    const { url } = await receiver((_, response) => response.writeHead(500).end());
-    const { id: deliveryId } = await deliveryOf(await terminate(url), ({ attempts }) => attempts.length === 1);
-    const gate = api.app.get(ReceiverGate);
-    for (let i = 0; i < hostConcurrency; i++) gate.enter({ host: new URL(url).host, ownerId: newIdentifier() });
-    const { manager } = api.dataSource;
-    const attemptNow = async () => {
-      const { enqueued } = await manager.findOneByOrFail(WebhookDelivery, { id: deliveryId });
-      const { waitMs } = await api.app.get(WebhooksService).attempt({ deliveryId }, jobIdOf(deliveryId, enqueued));
-      const { status } = await manager.findOneByOrFail(WebhookDelivery, { id: deliveryId });
-      return { status, waits: waitMs !== undefined };
-    };
-    const fiveDaysAgo = new Date(Date.now() - 5 * 24 * 3_600_000);
-    await manager.update(WebhookDelivery, { id: deliveryId }, { createdAt: fiveDaysAgo, askedAt: fiveDaysAgo });
-    await expect(attemptNow()).resolves.toEqual({ status: 'pending', waits: true });
-    await manager.update(WebhookAttempt, { deliveryId }, { startedAt: fiveDaysAgo });
-    await expect(attemptNow()).resolves.toEqual({ status: 'failed', waits: false });
-    // The service was off when it was due.
-    await manager.update(WebhookDelivery, { id: deliveryId }, { status: 'pending', nextAttemptAt: fiveDaysAgo });
-    await expect(attemptNow()).resolves.toEqual({ status: 'pending', waits: true });
-    await expect(attemptNow()).resolves.toEqual({ status: 'pending', waits: true });
   });
 
   it('does not let a receiver that never answers delay another', async () => {

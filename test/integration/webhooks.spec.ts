@@ -1,13 +1,21 @@
-import { WebhookAttempt, WebhookDelivery } from '@app/domain';
+import { newIdentifier, WebhookAttempt, WebhookDelivery } from '@app/domain';
+import { JOB_BACK_END } from '@app/foundation';
+import type { JobBackEnd } from '@app/queue';
+import { jobIdOf } from '@app/queue';
 import { Webhook } from 'standardwebhooks';
 import { DeliveriesSweeper } from '../../apps/api/src/webhooks/deliveries.sweeper';
+import type { ReceiverAnswer } from '../../apps/api/src/webhooks/receiver-gate';
+import { failuresToOpen, ReceiverGate } from '../../apps/api/src/webhooks/receiver-gate';
 import { WebhookSender } from '../../apps/api/src/webhooks/webhook-sender';
+import { WebhooksService } from '../../apps/api/src/webhooks/webhooks.service';
 import { describeOnce, itOnce } from '../support/back-ends';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import type { Receiver } from '../support/receiver';
 import { receiversOfSuite } from '../support/receiver';
 import { until } from '../support/until';
+
+const daysAgo = (days: number): Date => new Date(Date.now() - days * 24 * 3_600_000);
 
 describe('Webhooks', () => {
   let api: TestApi;
@@ -124,6 +132,37 @@ describe('Webhooks', () => {
       statusCode: null,
       error: 'The receiver did not answer within 15 seconds.',
     });
+  });
+
+  itOnce('lets each attempt wait four days for its receiver, and as long again if the service was off', async () => {
+    const { url } = await receiver((_, response) => response.writeHead(500).end());
+    const { id } = await deliveryOf(await terminate(url), ({ attemptCount }) => attemptCount === 1);
+    const { manager } = api.dataSource;
+    const jobs = api.app.get<JobBackEnd>(JOB_BACK_END);
+    /** What a job that was made so many days ago does. */
+    const runJob = async (daysOld: number) => {
+      const { enqueued } = await manager.findOneByOrFail(WebhookDelivery, { id });
+      const job = { id: jobIdOf(id, enqueued), timestamp: daysAgo(daysOld).getTime() };
+      const waits = (await api.app.get(WebhooksService).attempt({ deliveryId: id }, job)).waitMs !== undefined;
+      const { status, attemptCount, ...row } = await manager.findOneByOrFail(WebhookDelivery, { id });
+      const next = row.enqueued > enqueued ? await jobs.presence('webhooks', jobIdOf(id, row.enqueued)) : 'none';
+      return { status, attemptCount, waits, next };
+    };
+    const visit = (answer: ReceiverAnswer): void => {
+      const gate = api.app.get(ReceiverGate);
+      const entry = gate.enter({ host: new URL(url).host, ownerId: newIdentifier(), isRedelivery: true });
+      if ('leave' in entry) entry.leave(answer);
+    };
+    for (let i = 0; i < failuresToOpen; i++) visit('failed');
+    expect(await runJob(3)).toEqual({ status: 'pending', attemptCount: 1, waits: true, next: 'none' });
+    expect(await runJob(5)).toEqual({ status: 'failed', attemptCount: 1, waits: false, next: 'none' });
+    // The service was off when the attempt was due.
+    await manager.update(WebhookDelivery, { id }, { status: 'pending', nextAttemptAt: daysAgo(5) });
+    expect(await runJob(5)).toEqual({ status: 'pending', attemptCount: 1, waits: false, next: 'delayed' });
+    // Nobody has asked for it, so it waits until the receiver is back.
+    expect(await runJob(0)).toEqual({ status: 'pending', attemptCount: 1, waits: true, next: 'none' });
+    visit('answered');
+    expect(await runJob(3)).toEqual({ status: 'pending', attemptCount: 2, waits: false, next: 'delayed' });
   });
 
   it('makes a new job for a due delivery that lost its job', async () => {

@@ -35,7 +35,7 @@ export class WebhooksProcessor extends QueueProcessor<JobData['webhooks']> {
   }
 
   protected override async run(job: Job<JobData['webhooks']>): Promise<number | undefined> {
-    const { waitMs } = await this.webhooks.attempt(job.data, job.id ?? '');
+    const { waitMs } = await this.webhooks.attempt(job.data, job);
     return waitMs === undefined ? undefined : Date.now() + waitMs;
   }
 }

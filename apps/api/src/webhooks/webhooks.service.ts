@@ -6,6 +6,7 @@ import type { JobData } from '@app/queue';
 import { jobIdOf, Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
+import type { Job } from 'bullmq';
 import { MoreThanOrEqual, Repository } from 'typeorm';
 import { FinetunePromptsService } from '../finetune-prompts/finetune-prompts.service';
 import { GenerationsService } from '../text-to-image/generations.service';
@@ -17,7 +18,7 @@ import { WebhookSender } from './webhook-sender';
 
 /** 410 Gone: the receiver wants no more of these. */
 const gone = 410;
-/** A delivery that has found no slot for so long since its last attempt fails: longer than any wait between two. */
+/** A delivery whose job has found no slot for so long fails: longer than any wait between two attempts. */
 const longestWaitMs = 4 * 24 * 3_600_000;
 /**
  * A delivery that is late by this was due while the service was off: otherwise it looks for a slot every few minutes.
@@ -56,12 +57,12 @@ export class WebhooksService {
    * meanwhile is left alone.
    * @returns `waitMs` if the receiver has no free slot: the same job must come again after that.
    */
-  async attempt({ deliveryId }: JobData['webhooks'], jobId: string): Promise<{ waitMs?: number }> {
+  async attempt({ deliveryId }: JobData['webhooks'], job: DeliveryJob): Promise<{ waitMs?: number }> {
     const delivery = await this.deliveries.findOneBy({ id: deliveryId, status: 'pending' });
-    if (!delivery || jobIdOf(delivery.id, delivery.enqueued) !== jobId) return {};
+    if (!delivery || jobIdOf(delivery.id, delivery.enqueued) !== job.id) return {};
     const isRedelivery = await this.isRequested(delivery);
     const entry = this.gate.enter({ host: new URL(delivery.url).host, ownerId: delivery.ownerId, isRedelivery });
-    if ('waitMs' in entry) return this.postpone(delivery, entry.waitMs);
+    if ('waitMs' in entry) return this.postpone(delivery, job, entry.waitMs);
     let answer: ReceiverAnswer = 'not asked';
     try {
       const record = await this.recordOf(delivery);
@@ -86,32 +87,37 @@ export class WebhooksService {
 
   /** Whether somebody requested the next attempt: the row says so, because a job may be lost and made again. */
   private async isRequested({ id, askedAt }: WebhookDelivery): Promise<boolean> {
-    return askedAt !== null && !(await this.isAttemptedSince(id, askedAt));
-  }
-
-  private isAttemptedSince(deliveryId: string, time: Date): Promise<boolean> {
+    if (askedAt === null) return false;
     const attempts = this.deliveries.manager.getRepository(WebhookAttempt);
-    return attempts.existsBy({ deliveryId, startedAt: MoreThanOrEqual(time) });
+    return !(await attempts.existsBy({ deliveryId: id, startedAt: MoreThanOrEqual(askedAt) }));
   }
 
   /**
-   * Lets a delivery wait for a slot of its receiver, or fail if this attempt has waited for too long. What the service
-   * missed while it was off counts as asked for now.
+   * Lets a delivery wait for a slot of its receiver, or fail if its job has waited for too long. Each attempt and each
+   * request has a job of its own; what the service missed while it was off gets a new one, which may wait as long again.
    */
-  private async postpone(delivery: WebhookDelivery, waitMs: number): Promise<{ waitMs?: number }> {
+  private async postpone(delivery: WebhookDelivery, job: DeliveryJob, waitMs: number): Promise<{ waitMs?: number }> {
+    const { id, enqueued, nextAttemptAt } = delivery;
     const now = Date.now();
-    const earliest = new Date(now - longestWaitMs);
-    const requestedAt = delivery.askedAt ?? delivery.createdAt;
-    const isHopeless = requestedAt < earliest && !(await this.isAttemptedSince(delivery.id, earliest));
-    const isMissed = isHopeless && delivery.nextAttemptAt !== null && now - delivery.nextAttemptAt.getTime() > lateMs;
-    const fails = isHopeless && !isMissed;
-    await this.deliveries.update(
-      { id: delivery.id, enqueued: delivery.enqueued, status: 'pending' },
-      fails
-        ? { status: 'failed', nextAttemptAt: null, completedAt: new Date(now) }
-        : { nextAttemptAt: new Date(now + waitMs), ...(isMissed && { askedAt: new Date(now) }) },
-    );
-    return fails ? {} : { waitMs };
+    const isMissed = nextAttemptAt !== null && now - nextAttemptAt.getTime() > lateMs;
+    const fails = !isMissed && now - job.timestamp > longestWaitMs;
+    const change: DeliveryChange = fails
+      ? { status: 'failed', nextAttemptAt: null, completedAt: new Date(now) }
+      : { nextAttemptAt: new Date(now + waitMs), ...(isMissed && { enqueued: enqueued + 1 }) };
+    await this.transactions.run(async (transaction) => {
+      const { affected } = await transaction.manager.update(
+        WebhookDelivery,
+        { id, enqueued, status: 'pending' },
+        change,
+      );
+      if (affected && isMissed)
+        await transaction.enqueue('webhooks', {
+          id: jobIdOf(id, enqueued + 1),
+          data: { deliveryId: id },
+          delayMs: waitMs,
+        });
+    });
+    return fails || isMissed ? {} : { waitMs };
   }
 
   /** The record as GET returns it; undefined when it was deleted. */
@@ -176,6 +182,9 @@ function outcomeOf({ error, statusCode, retryAfterMs, isFinal }: Receipt, made: 
   const waitMs = statusCode === gone || isFinal ? undefined : nextWaitMs(made, retryAfterMs);
   return waitMs === undefined ? { status: 'failed' } : { status: 'pending', waitMs };
 }
+
+/** The job that makes an attempt; its `timestamp` is when it was made, in milliseconds since the epoch. */
+type DeliveryJob = Pick<Job, 'timestamp' | 'id'>;
 
 type DeliveryChange = Partial<Pick<WebhookDelivery, 'status' | 'enqueued' | 'nextAttemptAt' | 'completedAt'>>;
 

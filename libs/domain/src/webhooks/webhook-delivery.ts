@@ -50,10 +50,7 @@ export class WebhookDelivery {
   @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
   createdAt: Date;
 
-  /**
-   * When somebody last asked for a redelivery, or the service found that it had been off when an attempt was due; the
-   * time limit then starts again.
-   */
+  /** When somebody last asked for a redelivery. */
   @Column({ type: 'timestamptz', name: 'asked_at', precision: 3, nullable: true })
   askedAt: Date | null;
 
