@@ -40,7 +40,7 @@ export const errorMeanings: Readonly<Record<ErrorCode, string>> = {
   ModelBroken:
     'The model is installed and cannot be drawn with; `GET /v1/models` says why. Its operator has to mend it.',
   SchedulerUnsupported:
-    'The model cannot draw with this scheduler, or with its own where none is named. Name one of those in `detail`.',
+    'The model cannot draw with this scheduler, or with its own where none is named. `detail` says which it can draw with.',
   SizeUnsupported: 'The model was made for one size, which `detail` names. Choose the aspect ratio that has it.',
   PromptDoesNotIncludeFineTuneName: 'A prompt on a Fine-Tune must have the Fine-Tune’s name in it, as a word.',
   PromptTooLong: 'The prompt has more tokens than can be drawn. Shorten it.',
