@@ -122,10 +122,27 @@ export const damages: Damage[] = [
   [
     'a VAE for a text encoder',
     'text_encoder/model.onnx',
-    /takes or gives latent_sample as float32, where only int32 or int64 can be used/,
+    /is the graph of another part: it takes latent_sample, where a CLIP text encoder takes token ids alone/,
     ({ replace }) => replace('text_encoder', 'vae_decoder'),
   ],
-  ['a VAE for a U-Net', graph, /has no input sample/, ({ replace }) => replace('unet', 'vae_decoder')],
+  [
+    'a U-Net for a text encoder',
+    'text_encoder/model.onnx',
+    /is the graph of another part: it takes sample, timestep, encoder_hidden_states, where/,
+    ({ replace }) => replace('text_encoder', 'unet'),
+  ],
+  ...(['vae_decoder', 'text_encoder'] as const).map((part): Damage => [
+    `the graph of ${part} for a U-Net`,
+    graph,
+    /is the graph of another part: it takes \w+, where a U-Net takes latents, a timestep and embeddings/,
+    ({ replace }) => replace('unet', part),
+  ]),
+  [
+    'a text encoder for a VAE',
+    'vae_decoder/model.onnx',
+    /is the graph of another part: it takes input_ids, where a VAE decoder takes latents/,
+    ({ replace }) => replace('vae_decoder', 'text_encoder'),
+  ],
   [
     'the text encoder of a wider model',
     'text_encoder/model.onnx',

@@ -1,5 +1,6 @@
 import { cures } from '../model/cures';
 import { ModelFolderError } from '../model/errors';
+import { foreignPart } from '../model/foreign-part';
 import { elementType, outputOf } from '../model/model-session';
 import type { GraphSession, ValueFacts } from '../model/model-session';
 import { InputBuffer, toFloat32 } from '../tensor/input-buffer';
@@ -20,13 +21,11 @@ export class ClipTextEncoder {
   /** @throws ModelFolderError if the graph is not CLIP's text encoder */
   constructor(private readonly session: GraphSession) {
     const { file, inputs } = session;
+    const takes = 'a CLIP text encoder takes token ids alone';
+    if (inputs.some(({ shape }) => shape.length > 2)) throw foreignPart(session, takes);
     if (inputs.length !== 1) {
       const names = inputs.map(({ name }) => name).join(', ');
-      throw new ModelFolderError(
-        file,
-        `takes ${names}, where a CLIP text encoder takes token ids alone`,
-        cures.otherModel,
-      );
+      throw new ModelFolderError(file, `takes ${names}, where ${takes}`, cures.otherModel);
     }
     this.ids = inputs[0];
     this.idType = elementType(file, this.ids, ['int32', 'int64']);

@@ -1,6 +1,7 @@
 import type { Tensor } from 'onnxruntime-node';
 import { cures } from '../model/cures';
 import { ModelFolderError, OutOfMemoryError } from '../model/errors';
+import { foreignPart } from '../model/foreign-part';
 import { elementType, outputOf } from '../model/model-session';
 import type { GraphSession, ValueFacts } from '../model/model-session';
 import { InputBuffer, toFloat32 } from '../tensor/input-buffer';
@@ -55,6 +56,7 @@ export class Unet {
     private readonly session: GraphSession,
     private readonly options: UnetOptions = {},
   ) {
+    if (session.inputs.length < 3) throw foreignPart(session, 'a U-Net takes latents, a timestep and embeddings');
     const input = (name: string): ValueFacts => {
       const found = session.inputs.find((value) => value.name === name);
       if (!found) throw new ModelFolderError(session.file, `has no input ${name}`, cures.exportAgain);

@@ -1,5 +1,6 @@
 import { cures } from '../model/cures';
 import { ModelFolderError } from '../model/errors';
+import { foreignPart } from '../model/foreign-part';
 import { elementType, outputOf } from '../model/model-session';
 import type { GraphSession, ValueFacts } from '../model/model-session';
 import { InputBuffer, toFloat32 } from '../tensor/input-buffer';
@@ -26,6 +27,7 @@ export class VaeDecoder {
     if (session.inputs.length !== 1)
       throw new ModelFolderError(session.file, 'takes more than latents', cures.oneExport);
     this.latents = session.inputs[0];
+    if (this.latents.shape.length === 2) throw foreignPart(session, 'a VAE decoder takes latents');
     this.inputType = elementType(session.file, this.latents, ['float32', 'float16']);
     this.output = outputOf(session, 'sample');
     this.dtype = elementType(session.file, this.output, ['float32', 'float16']);
