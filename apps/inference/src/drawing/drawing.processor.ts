@@ -113,7 +113,7 @@ export class DrawingProcessor
       const claimed = await this.claiming.run(() => this.claim(job.id ?? '', loan));
       if (!claimed) return await this.leaveToOthers(job, token, loan);
       const { claim, wanted, drawing } = claimed;
-      if (claim.kind === 'wait' && claim.forOthers) this.models.refreshSoon();
+      if (claim.kind === 'wait' && claim.forOthers) void this.models.refreshUnlessJustRead();
       // Another worker may have room for these owners or the models, and this one has as soon as a task
       // of the owners is stored.
       if (claim.kind === 'wait' && (claim.forOthers || wanted.except.length > 0))

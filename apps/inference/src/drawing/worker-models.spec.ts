@@ -1,8 +1,6 @@
-import { weightsLabel } from '@app/image-tasks';
 import type { InstalledModel } from '@app/model-store';
 import { JsonLogger } from '@app/observability';
 import { BrokenModels } from './broken-models';
-import { KnownWeights } from './known-weights';
 import { WorkerModels } from './worker-models';
 
 const installed = (name: string, values: Partial<InstalledModel> = {}): InstalledModel => ({
@@ -78,29 +76,18 @@ describe(WorkerModels.name, () => {
     expect((await modelsOf([{ ...shapes, hash: 'b' }])).drawableOn(['cpu'])).toEqual(['shapes', 'sd1.5', 'sd2.1']);
   });
 
-  it('has a new model after it was missed', async () => {
-    const models = await modelsOf([]);
-    store.models = [installed('new')];
-    // The folder was read a moment ago.
-    models.refreshSoon();
-    expect(models.drawableOn(['cpu'])).toEqual([]);
+  it('has a new model after it was missed, unless the folder was read a moment ago', async () => {
+    let now = 0;
+    store.models = [];
+    const logger = new JsonLogger('test', 'silent');
+    const models = new WorkerModels(store, { modelFallback: true }, logger, broken, () => now);
     await models.refresh();
+    store.models = [installed('new')];
+    now = 999;
+    await models.refreshUnlessJustRead();
+    expect(models.drawableOn(['cpu'])).toEqual([]);
+    now = 1000;
+    await models.refreshUnlessJustRead();
     expect(models.drawableOn(['cpu'])).toEqual(['new']);
-  });
-});
-
-describe(KnownWeights.name, () => {
-  it('names the models and Fine-Tunes that are drawn with given keys, as they were drawn last', () => {
-    const weights = new KnownWeights();
-    const shapes = { model: 'shapes', finetuneId: null, weightsScale: null };
-    const standIn = { ...shapes, model: 'sd1.5' };
-    const [robot, weaker] = [1, 0.5].map((weightsScale) => ({ ...shapes, finetuneId: 'robot', weightsScale }));
-    weights.remember(standIn, 'shapes@1');
-    weights.remember(shapes, 'shapes@1');
-    weights.remember(robot, 'shapes@1+lora');
-    weights.remember(weaker, 'shapes@1+weaker');
-    expect(weights.drawnWith(new Set(['shapes@1']))).toEqual([standIn, shapes].map(weightsLabel));
-    weights.remember(shapes, 'shapes@2');
-    expect(weights.drawnWith(new Set(['shapes@1', 'shapes@1+lora']))).toEqual([standIn, robot].map(weightsLabel));
   });
 });

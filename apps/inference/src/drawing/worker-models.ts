@@ -24,7 +24,7 @@ export function devicesThatDraw({ requiresCuda }: { requiresCuda: boolean }, dev
 /** The models that this worker can draw now, as the claim asks for them. */
 export class WorkerModels extends RecurringService {
   private models: readonly DrawableModel[] = [];
-  private refreshedAt = -Infinity;
+  private readAt = -Infinity;
   private refreshing?: Promise<void>;
 
   constructor(
@@ -32,6 +32,7 @@ export class WorkerModels extends RecurringService {
     private readonly config: Pick<Config, 'modelFallback'>,
     logger: JsonLogger,
     private readonly broken: Pick<BrokenModels, 'problemOf'>,
+    private readonly now = () => performance.now(),
   ) {
     super(logger);
     this.repeat({ intervalMs: workerBeatMs, failure: unlisted, work: () => this.refresh() });
@@ -63,10 +64,10 @@ export class WorkerModels extends RecurringService {
       .finally(() => (this.refreshing = undefined)));
   }
 
-  /** Something waits that is not among these models: a new one, perhaps. */
-  refreshSoon(): void {
-    if (performance.now() - this.refreshedAt < shortestIntervalMs) return;
-    this.refresh().catch((error: Error) => this.logger.warnSparingly(unlisted, { reason: error.message }));
+  /** Something waits that is not among these models: a new one, perhaps. Never throws. */
+  async refreshUnlessJustRead(): Promise<void> {
+    if (this.now() - this.readAt < shortestIntervalMs) return;
+    await this.refresh().catch((error: Error) => this.logger.warnSparingly(unlisted, { reason: error.message }));
   }
 
   /** @returns what is installed, broken models too. */
@@ -78,7 +79,7 @@ export class WorkerModels extends RecurringService {
     const demo = sound.find(({ name }) => name === demoModel);
     const names = this.config.modelFallback ? replacedByDemo(installed) : [];
     this.models = [...sound, ...(demo ? names.map((name) => ({ ...demo, name })) : [])];
-    this.refreshedAt = performance.now();
+    this.readAt = this.now();
     return installed;
   }
 }
