@@ -20,7 +20,10 @@ export interface Wanted {
   undrawable?: boolean;
 }
 
-/** Result of claiming one task. */
+/**
+ * Result of claiming one task. `settled` is also one that is queued with another ticket than the one it is claimed with:
+ * this ticket is settled.
+ */
 export type Claim = { kind: 'claimed'; task: ImageTask } | { kind: 'settled' } | { kind: 'held' };
 
 /**

@@ -102,7 +102,7 @@ export class Engines {
    * Resolves when the thread of each engine is running; one that ended is restarted.
    * @throws EngineBrokenError if one hangs or has lost its device
    */
-  async alive(): Promise<void> {
+  async ensureRunning(): Promise<void> {
     await Promise.all(this.engines.map((engine) => engine.start()));
   }
 

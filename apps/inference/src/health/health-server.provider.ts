@@ -32,7 +32,7 @@ export const healthServer: FactoryProvider<HealthServer> = {
         database: cached(() => probeWrite(dataSource), databaseCheckMs),
         queue: () => jobs.counts('images'),
         storage: cached(() => storage.check(), storageCheckMs),
-        engine: () => engines.alive(),
+        engine: () => engines.ensureRunning(),
         clock: async () => clock.agrees,
       },
       metrics,
