@@ -71,7 +71,7 @@ export const allowedInWorker = {
   pictures: ['engine'],
   drawing: ['engine', 'metrics', 'pictures'],
   health: ['drawing', 'engine', 'metrics'],
-  sweeper: ['drawing', 'engine'],
+  sweeper: ['drawing', 'engine', 'health'],
 };
 export const workerFolders = foldersOf('apps/inference/src');
 assertOneWay('apps/inference/src', workerFolders, allowedInWorker);

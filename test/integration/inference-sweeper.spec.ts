@@ -3,14 +3,14 @@ import { basename, join } from 'node:path';
 import { DatabaseContact } from '@app/database';
 import type { ImageTask } from '@app/domain';
 import { Finetune, Image, newIdentifier } from '@app/domain';
-import { fatalCount } from '@app/image-tasks';
+import { fatalCount, LiveWorkers } from '@app/image-tasks';
 import { jobIdOf, queueConnection, queueNames } from '@app/queue';
 import { Worker } from 'bullmq';
 import { FailureService } from '../../apps/inference/src/drawing/failure.service';
 import { cachedMerge, mergesIn } from '../../apps/inference/src/engine/models/merge-cache';
 import { FileSweeper } from '../../apps/inference/src/sweeper/file-sweeper';
 import { MergeSweeper } from '../../apps/inference/src/sweeper/merge-sweeper';
-import { Sweeper, sweepLock } from '../../apps/inference/src/sweeper/sweeper';
+import { fileSweepLock, Sweeper, taskSweepLock } from '../../apps/inference/src/sweeper/sweeper';
 import { TaskSweeper } from '../../apps/inference/src/sweeper/task-sweeper';
 import type { InferenceBench } from '../support/inference';
 import { createInferenceBench, SteadyContact } from '../support/inference';
@@ -211,18 +211,45 @@ describe('sweeping', () => {
   });
 
   describe(Sweeper.name, () => {
-    it('sweeps in one process at a time', async () => {
-      const sweeper = new Sweeper(bench.dataSource, tasks, files, bench.logger);
-      const { id } = await bench.addTask({ createdAt: ago(6) }, { withJob: false });
+    const eldest = { isEldest: async () => true };
+    const sweeperWith = (presence: { isEldest(): Promise<boolean> }) =>
+      new Sweeper(bench.dataSource, tasks, files, presence, bench.logger);
+
+    /** Does something while another process has a lock. */
+    async function whileLocked(lock: number, work: () => Promise<void>): Promise<void> {
       const other = bench.dataSource.createQueryRunner();
-      await other.query('SELECT pg_advisory_lock($1)', [sweepLock]);
-      expect(await sweeper.sweep()).toBe(false);
-      expect(await bench.taskOf(id)).toMatchObject({ enqueued: 1 });
-      await other.query('SELECT pg_advisory_unlock($1)', [sweepLock]);
+      await other.query('SELECT pg_advisory_lock($1)', [lock]);
+      await work();
+      await other.query('SELECT pg_advisory_unlock($1)', [lock]);
       await other.release();
-      expect(await sweeper.sweep()).toBe(true);
-      expect(await bench.taskOf(id)).toMatchObject({ enqueued: 2 });
-      expect(await sweeper.sweep()).toBe(true);
+    }
+
+    it('sweeps tasks in one process at a time, also while another lists the files', async () => {
+      const sweeper = sweeperWith(eldest);
+      const { id } = await bench.addTask({ createdAt: ago(6) }, { withJob: false });
+      await whileLocked(taskSweepLock, async () => {
+        expect(await sweeper.sweepTasks()).toBe(false);
+        expect(await bench.taskOf(id)).toMatchObject({ enqueued: 1 });
+      });
+      await whileLocked(fileSweepLock, async () => {
+        expect([await sweeper.sweepFiles(), await sweeper.sweepTasks()]).toEqual([false, true]);
+        expect(await bench.taskOf(id)).toMatchObject({ enqueued: 2 });
+      });
+      expect([await sweeper.sweepFiles(), await sweeper.sweepTasks()]).toEqual([true, true]);
+    });
+
+    it('sweeps files only in the worker that has been up for longest', async () => {
+      const join = () =>
+        new LiveWorkers(bench.dataSource).join(
+          () => ({ devices: ['cpu'], models: [] }),
+          (error) => bench.logger.error('no heartbeat', error),
+        );
+      const [first, second] = [await join(), await join()];
+      const sweep = async () => [await sweeperWith(first).sweepFiles(), await sweeperWith(second).sweepFiles()];
+      expect(await sweep()).toEqual([true, false]);
+      await first.leave();
+      expect(await sweep()).toEqual([false, true]);
+      await second.leave();
     });
   });
 });

@@ -8,7 +8,7 @@ export { forgetReplies } from './forget-replies';
 export { ImageTaskLifeCycle } from './image-task-life-cycle';
 export type { NewTask } from './insert-tasks';
 export { devicesFor, LiveWorkers, problemFor, workerBeatMs } from './live-workers';
-export type { WorkerAbilities } from './live-workers';
+export type { Presence, WorkerAbilities } from './live-workers';
 export { postponedUntil } from './postponing';
 export type { Served, Settlement } from './settlement';
 export { abandonedMs, heartbeatTimeoutMs, isSilent, silenceUntil } from './silence';

@@ -23,6 +23,13 @@ export interface WorkerAbilities {
   broken?: readonly BrokenModel[];
 }
 
+/** An inference process that is up. */
+export interface Presence {
+  /** Whether it has been up for longer than all other live processes: what one has to do for all falls to it. */
+  isEldest(): Promise<boolean>;
+  leave(): Promise<void>;
+}
+
 /** What a live process says that it can do; `models` is null of an older version, which does not say. */
 export type LiveWorker = Pick<InferenceWorker, 'devices' | 'models' | 'broken'>;
 
@@ -39,7 +46,7 @@ export class LiveWorkers {
    * heartbeats can still draw.
    * @param abilities asked for before each heartbeat
    */
-  async join(abilities: () => WorkerAbilities, onError: (error: unknown) => void): Promise<{ leave(): Promise<void> }> {
+  async join(abilities: () => WorkerAbilities, onError: (error: unknown) => void): Promise<Presence> {
     const id = newIdentifier();
     let written = '';
     let writing: Promise<void> = Promise.resolve();
@@ -57,6 +64,7 @@ export class LiveWorkers {
     const timers = [setInterval(() => write(true), workerBeatMs), setInterval(() => write(false), reportMs)];
     for (const timer of timers) timer.unref();
     return {
+      isEldest: async () => (await this.eldest()) === id,
       leave: async () => {
         for (const timer of timers) clearInterval(timer);
         // A beat in progress would insert the row again.
@@ -82,6 +90,15 @@ export class LiveWorkers {
       .orderBy({ 'worker.startedAt': 'DESC', 'worker.id': 'DESC' })
       .limit(most)
       .getMany();
+  }
+
+  private async eldest(): Promise<string | undefined> {
+    const [found] = await this.dataSource.query<{ id: string }[]>(
+      `SELECT id FROM inference_workers WHERE heartbeat_at > now() - $1 * interval '1 ms'
+       ORDER BY started_at, id LIMIT 1`,
+      [silentMs],
+    );
+    return found?.id;
   }
 
   private async beat(id: string, { devices, models, engines, broken }: WorkerAbilities): Promise<void> {

@@ -1,3 +1,4 @@
+import type { Presence } from '@app/image-tasks';
 import { LiveWorkers } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
@@ -11,7 +12,7 @@ import { reportOf } from './engine-report';
 /** Announces to the api processes that this worker is up, and what it can draw. */
 @Injectable()
 export class WorkerPresence implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private presence?: { leave(): Promise<void> };
+  private presence?: Presence;
 
   constructor(
     private readonly dataSource: DataSource,
@@ -32,6 +33,11 @@ export class WorkerPresence implements OnApplicationBootstrap, BeforeApplication
       }),
       (error) => this.logger.warnSparingly('the worker could not send its heartbeat', { reason: String(error) }),
     );
+  }
+
+  /** Whether no other live worker has been up for longer. */
+  async isEldest(): Promise<boolean> {
+    return (await this.presence?.isEldest()) ?? false;
   }
 
   /** If this fails, the row expires by itself. */

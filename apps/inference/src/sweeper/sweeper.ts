@@ -1,43 +1,57 @@
 import { underSessionLock } from '@app/database';
 import { RecurringService } from '@app/foundation';
 import { JsonLogger } from '@app/observability';
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { WorkerPresence } from '../health/worker-presence';
 import { FileSweeper } from './file-sweeper';
 import { TaskSweeper } from './task-sweeper';
 
-const intervalMs = 10_000;
+const taskIntervalMs = 10_000;
 /** Listing a storage is expensive, and orphaned files do little harm. */
-const fileSweepIntervalMs = 15 * 60_000;
+const fileIntervalMs = 15 * 60_000;
 
-/** Advisory lock that lets one process at a time sweep: "SWEP" in ASCII. */
-export const sweepLock = 0x53574550;
+/** Advisory lock that lets one process at a time sweep tasks: "SWEP" in ASCII. */
+export const taskSweepLock = 0x53574550;
+/** The same for files: "SWEF". Listing a large storage takes long, and the tasks do not wait for it. */
+export const fileSweepLock = 0x53574546;
 
-/** Sweeps at slightly irregular intervals, in one process at a time. */
+/** Sweeps tasks and files, each at slightly irregular intervals and in one process at a time. */
 @Injectable()
 export class Sweeper extends RecurringService {
-  private filesSweptAt = -Infinity;
-
   constructor(
     private readonly dataSource: DataSource,
     private readonly tasks: TaskSweeper,
     private readonly files: FileSweeper,
+    @Inject(WorkerPresence) private readonly presence: Pick<WorkerPresence, 'isEldest'>,
     logger: JsonLogger,
   ) {
     super(logger);
-    this.repeat({ intervalMs, failure: 'the sweep failed', work: (signal) => this.sweep(signal) });
+    this.repeat({
+      ...{ intervalMs: taskIntervalMs, failure: 'the sweep of tasks failed' },
+      work: (signal) => this.sweepTasks(signal),
+    });
+    this.repeat({
+      ...{ intervalMs: fileIntervalMs, failure: 'the sweep of files failed' },
+      work: (signal) => this.sweepFiles(signal),
+    });
   }
 
-  /** Sweeps now, unless another process is sweeping. @returns whether it did */
-  async sweep(signal?: AbortSignal): Promise<boolean> {
-    const swept = await underSessionLock(this.dataSource, sweepLock, async () => {
-      await this.tasks.sweep(signal);
-      if (!signal?.aborted && performance.now() - this.filesSweptAt >= fileSweepIntervalMs) {
-        await this.files.sweep(undefined, signal);
-        this.filesSweptAt = performance.now();
-      }
-      return true;
-    });
-    return swept ?? false;
+  /** Sweeps the tasks now, unless another process is at it. @returns whether it did */
+  sweepTasks(signal?: AbortSignal): Promise<boolean> {
+    return this.alone(taskSweepLock, () => this.tasks.sweep(signal));
+  }
+
+  /**
+   * Sweeps the files now if no worker has been up for longer: so the storage is listed once in the interval, however
+   * many workers there are.
+   * @returns whether it did
+   */
+  async sweepFiles(signal?: AbortSignal): Promise<boolean> {
+    return (await this.presence.isEldest()) && this.alone(fileSweepLock, () => this.files.sweep(undefined, signal));
+  }
+
+  private async alone(lock: number, sweep: () => Promise<unknown>): Promise<boolean> {
+    return (await underSessionLock(this.dataSource, lock, async () => (await sweep(), true))) ?? false;
   }
 }
