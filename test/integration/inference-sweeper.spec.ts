@@ -1,8 +1,7 @@
 import { readdir, utimes } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { DatabaseContact } from '@app/database';
-import type { ImageTask } from '@app/domain';
-import { Finetune, Image, newIdentifier } from '@app/domain';
+import { Finetune, Image, ImageTask, newIdentifier } from '@app/domain';
 import { fatalCount, LiveWorkers } from '@app/image-tasks';
 import { jobIdOf, queueConnection, queueNames } from '@app/queue';
 import { Worker } from 'bullmq';
@@ -127,6 +126,31 @@ describe('sweeping', () => {
         error: expect.stringMatching(/^The picture could not be drawn/) as string,
       });
       expect(task.completedAt).not.toBeNull();
+    });
+
+    it('leaves a task to its worker that was heard again after the sweep had begun', async () => {
+      const { dataSource, lifeCycle, logger } = bench;
+      const found = await bench.addTask({ status: 'processing', attempt: 2, heartbeatAt: ago(241) });
+      expect(await lifeCycle.heartbeat(found)).toBe(true);
+      expect(await lifeCycle.requeue(found)).toBe(false);
+      expect(await new FailureService(lifeCycle, logger).failAbandoned(found)).toBe(false);
+      expect(await dataSource.manager.existsBy(ImageTask, { id: found.id, status: 'processing' })).toBe(true);
+    });
+
+    it('goes on after a task that cannot be moved', async () => {
+      const lost = { status: 'processing', attempt: 1, heartbeatAt: ago(241) } as const;
+      const [stuck, fatal, queued] = [
+        await bench.addTask({ ...lost, createdAt: ago(60) }, { withJob: false }),
+        await bench.addTask({ ...lost, createdAt: ago(50), deaths: fatalCount - 1, drawnAlone: true }),
+        await bench.addTask({ createdAt: ago(40) }, { withJob: false }),
+      ];
+      await bench.dataSource.query(
+        `ALTER TABLE image_tasks ADD CONSTRAINT stuck CHECK (id <> '${stuck.id}' OR status <> 'queued') NOT VALID`,
+      );
+      expect(await tasks.sweep()).toEqual({ requeued: 1, ended: 1 });
+      expect(await bench.taskOf(fatal.id)).toMatchObject({ status: 'failed' });
+      expect(await bench.taskOf(queued.id)).toMatchObject({ enqueued: 2 });
+      expect(bench.logged).toContainEqual(expect.objectContaining({ msg: 'could not be swept', taskId: stuck.id }));
     });
 
     it('never counts a task up to the fatal number of deaths unless it was drawn alone', async () => {

@@ -3,12 +3,12 @@ import type { JobTransaction, Transactions } from '@app/queue';
 import { cancelAll, cancelBatch, cancelOne } from './cancellation';
 import type { Claim, DueClaim, Wanted } from './claims';
 import { claimDue, claimOne } from './claims';
-import type { Attempt } from './locked-task';
-import type { FoundTask, Release } from './moves';
+import type { Attempt, FoundTask } from './locked-task';
+import type { Release } from './moves';
 import { release, requeue, updateHeld } from './moves';
 import { removeAll, removeOne } from './removal';
 import type { Served, Settlement } from './settlement';
-import { settle } from './settlement';
+import { failFound, settle } from './settlement';
 import { leadMs } from './postponing';
 
 /**
@@ -89,9 +89,17 @@ export class ImageTaskLifeCycle {
     return release(this.transactions, task, why);
   }
 
-  /** Requeues, under a new job, a task that lost its worker or its job. False when it has changed meanwhile. */
+  /**
+   * Requeues, under a new job, a task that lost its worker or its job. False when it has changed meanwhile, as when its
+   * worker is back.
+   */
   requeue(found: FoundTask): Promise<boolean> {
     return requeue(this.transactions, found);
+  }
+
+  /** Fails a task that lost its worker. False as for `requeue`. */
+  failFound(found: FoundTask, error: string): Promise<boolean> {
+    return failFound(this.transactions, found, error);
   }
 
   /**

@@ -4,12 +4,9 @@ import { jobIdOf } from '@app/queue';
 import type { EntityManager } from 'typeorm';
 import { announce, changeChannel } from './channels';
 import { correctCharge } from './fair-queue';
-import type { Attempt } from './locked-task';
-import { lockAttempt, lockTask } from './locked-task';
+import type { Attempt, FoundTask } from './locked-task';
+import { lockAttempt, lockFound } from './locked-task';
 import { deathsAfter } from './deaths';
-
-/** A task as a sweeper found it. */
-export type FoundTask = Pick<ImageTask, 'id' | 'attempt' | 'enqueued' | 'status'>;
 
 /** Writes a worker's update of a task it holds. False: it no longer holds the task. */
 export function updateHeld(
@@ -47,9 +44,8 @@ export function release(
 
 export function requeue(transactions: Transactions, found: FoundTask): Promise<boolean> {
   return transactions.run(async (transaction) => {
-    const row = await lockTask(transaction.manager, found.id);
-    if (!row || row.status !== found.status || row.attempt !== found.attempt || row.enqueued !== found.enqueued)
-      return false;
+    const row = await lockFound(transaction.manager, found);
+    if (!row) return false;
     const deaths = row.status === 'processing' ? deathsAfter(row) : row.deaths;
     await putBack(transaction, Object.assign(row, { deaths }), 0);
     return true;

@@ -4,8 +4,8 @@ import type { JobTransaction, Transactions } from '@app/queue';
 import { In } from 'typeorm';
 import { announce, changeChannel, stopChannel } from './channels';
 import { correctCharge } from './fair-queue';
-import type { Attempt } from './locked-task';
-import { isHeld, lockTask } from './locked-task';
+import type { Attempt, FoundTask } from './locked-task';
+import { isHeld, lockFound, lockTask } from './locked-task';
 import { insertDeliveries } from './webhook-deliveries';
 import { addStored } from './storage-use';
 import { recordUsage } from './usage';
@@ -43,6 +43,15 @@ export function settle(transactions: Transactions, task: Attempt, settlement: Se
     if (status === 'succeeded' && !row.sandbox) await recordUsage(manager, row, images.length, computeSeconds);
     await addStored(manager, row.ownerId, { pictureBytes: bytesOf(settlement) });
     return true;
+  });
+}
+
+/** Fails a task that lost its worker. False if it has changed since it was found, as when its worker is back. */
+export function failFound(transactions: Transactions, found: FoundTask, error: string): Promise<boolean> {
+  return transactions.run(async (transaction) => {
+    const row = await lockFound(transaction.manager, found);
+    if (row) await terminate(transaction, [row], { status: 'failed', error });
+    return row !== undefined;
   });
 }
 

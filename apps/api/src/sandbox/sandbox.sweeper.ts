@@ -47,7 +47,7 @@ export class SandboxSweeper extends RecurringService {
       if (signal?.aborted) break;
       if (task.status === 'processing' && task.attempt >= fatalCount) {
         const error = 'The picture could not be made because of an internal error.';
-        if (await this.lifeCycle.settle(task, { status: 'failed', error })) moved++;
+        if (await this.lifeCycle.failFound(task, error)) moved++;
       } else if (!isOpen(await this.jobs.presence('sandbox', jobIdOf(task.id, task.enqueued))))
         if (await this.lifeCycle.requeue(task)) moved++;
     }

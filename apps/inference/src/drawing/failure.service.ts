@@ -11,6 +11,8 @@ import { TaskRefusedError } from './task-refused-error';
 /** Wait before the next attempt: 2, 4, 8, 16 seconds; `fatalCount` bounds the tries. */
 const backOffMs = (tries: number): number => 1_000 * 2 ** tries;
 
+const workersDied = `The picture could not be drawn: its worker ended unexpectedly in ${fatalCount} tries.`;
+
 /** Decides what happens to a task that was not drawn successfully. */
 @Injectable()
 export class FailureService {
@@ -45,10 +47,21 @@ export class FailureService {
     }
   }
 
-  /** Fails a task whose workers died one after the other while drawing it. */
+  /** Fails a claimed task whose workers died one after the other while drawing it. */
   async failAfterWorkerDeaths(task: Pick<ImageTask, 'id' | 'attempt'>): Promise<void> {
-    this.logger.error('failed for good: its workers died', { taskId: task.id, attempt: task.attempt });
-    await this.fail(task, `The picture could not be drawn: its worker ended unexpectedly in ${fatalCount} tries.`);
+    this.logWorkerDeaths(task);
+    await this.fail(task, workersDied);
+  }
+
+  /** Does the same for a task as a sweeper found it. False if it has changed meanwhile, as when its worker is back. */
+  async failAbandoned(found: ImageTask): Promise<boolean> {
+    const failed = await this.lifeCycle.failFound(found, workersDied);
+    if (failed) this.logWorkerDeaths(found);
+    return failed;
+  }
+
+  private logWorkerDeaths({ id: taskId, attempt }: Pick<ImageTask, 'id' | 'attempt'>): void {
+    this.logger.error('failed for good: its workers died', { taskId, attempt });
   }
 
   private async fail(task: Pick<ImageTask, 'id' | 'attempt'>, error: string): Promise<void> {

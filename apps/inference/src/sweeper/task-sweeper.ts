@@ -33,20 +33,28 @@ export class TaskSweeper {
     const counts = { requeued: 0, ended: 0 };
     for (const task of await this.abandoned()) {
       if (signal?.aborted) return counts;
-      if (deathsAfter(task) >= fatalCount) {
-        await this.failures.failAfterWorkerDeaths(task);
-        counts.ended++;
-        continue;
-      }
-      // An active job died with its worker, and the queue has not noticed for all this time.
-      const job = await this.jobs.presence('images', task.ticket ?? jobIdOf(task.id, task.enqueued));
-      if (!waitingStates.has(job)) counts.requeued += await this.requeue(task, job);
+      await this.unhindered(task, async () => {
+        if (deathsAfter(task) >= fatalCount) {
+          if (await this.failures.failAbandoned(task)) counts.ended++;
+          return;
+        }
+        // An active job died with its worker, and the queue has not noticed for all this time.
+        const job = await this.jobs.presence('images', task.ticket ?? jobIdOf(task.id, task.enqueued));
+        if (!waitingStates.has(job) && (await this.requeue(task, job))) counts.requeued++;
+      });
     }
     for (const task of await this.queuedBeyondJobs()) {
       if (signal?.aborted) return counts;
-      counts.requeued += await this.requeue(task, 'too few');
+      await this.unhindered(task, async () => {
+        if (await this.requeue(task, 'too few')) counts.requeued++;
+      });
     }
     return counts;
+  }
+
+  /** A task that cannot be moved does not keep the others from it; the next sweep tries again. */
+  private async unhindered({ id: taskId }: ImageTask, work: () => Promise<void>): Promise<void> {
+    await work().catch((error: unknown) => this.logger.error('could not be swept', { taskId }, error));
   }
 
   /** The oldest queued tasks, one for each job that is missing: any job serves any task. */
@@ -67,11 +75,11 @@ export class TaskSweeper {
     return this.findOpen(queued, { age: jobGraceMs }, Math.min(open - jobs, batch));
   }
 
-  private async requeue(task: ImageTask, job: string): Promise<number> {
-    if (!(await this.lifeCycle.requeue(task))) return 0;
+  private async requeue(task: ImageTask, job: string): Promise<boolean> {
     const { id: taskId, status, attempt } = task;
-    this.logger.warn('given a new job', { taskId, status, attempt, job });
-    return 1;
+    const moved = await this.lifeCycle.requeue(task);
+    if (moved) this.logger.warn('given a new job', { taskId, status, attempt, job });
+    return moved;
   }
 
   private abandoned(): Promise<ImageTask[]> {
