@@ -114,8 +114,8 @@ export class DrawingService {
           stored.add(() => this.pictures.save(task, index, picture, parameters, hold.signal));
         },
       });
-      const { computeMs } = await drawing.finally(ended).catch((error: Error) => {
-        throw this.models.noted(error, model, engine.device);
+      const { computeMs } = await drawing.finally(ended).catch(async (error: Error) => {
+        throw await this.models.noted(error, task, model, engine.device);
       });
       loan.giveBack();
       onDrawn();

@@ -9,7 +9,7 @@ import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { FinetuneWeights, DrawnModel } from '../engine/engine-protocol';
-import { EngineBrokenError, ModelBrokenError } from '../engine/engine-errors';
+import { DrawingAbortedError, EngineBrokenError, ModelBrokenError } from '../engine/engine-errors';
 import { Engines } from '../engine/engines';
 import { BrokenModels } from './broken-models';
 import { KnownWeights } from './known-weights';
@@ -18,10 +18,12 @@ import { keyOf, servedByOf } from './weights-names';
 import { devicesThatDraw } from './worker-models';
 
 type ResolvedTask = WeightsOfTask & Pick<ImageTask, 'weightsHash'>;
+/** A Fine-Tune's weights, and the key of their file in the storage. */
+type StoredWeights = FinetuneWeights & { storageKey: string };
 
 /** The weights of a task, and how its record names them. */
 export interface ResolvedModel {
-  source: DrawnModel;
+  source: DrawnModel & { weights?: StoredWeights };
   /** As `servedByOf`. */
   servedBy: string;
   /** Whether no CPU can draw it. */
@@ -59,14 +61,25 @@ export class ModelResolver {
 
   /**
    * Remembers a model that a device has refused, so that it is not loaded there for every task.
-   * @returns the error of the task: one after which it is tried again, where another device of this worker may draw it
+   * @returns the error of the task: one after which it is tried again, where another device of this worker may draw it,
+   * and one that counts for nothing, where its weights were replaced before they were read
    */
-  noted(error: Error, { source: { name, hash }, requiresCuda }: ResolvedModel, device: string | undefined): Error {
+  async noted(error: Error, task: ResolvedTask, model: ResolvedModel, device: string | undefined): Promise<Error> {
+    if (error instanceof EngineBrokenError && (await this.areWeightsReplaced(task, model)))
+      return new DrawingAbortedError('The weights of the Fine-Tune were replaced meanwhile.');
     if (!(error instanceof ModelBrokenError) || device === undefined) return error;
+    const { name, hash } = model.source;
     this.broken.add({ name, hash, problem: error.problem }, device);
-    const able = devicesThatDraw({ requiresCuda }, this.engines.devices);
+    const able = devicesThatDraw(model, this.engines.devices);
     const isDrawnElsewhere = able.length > 0 && this.broken.problemOf({ name, hash }, able) === undefined;
     return isDrawnElsewhere ? new EngineBrokenError(`${device}: ${error.message}`) : error;
+  }
+
+  /** An upload deletes the file of the weights before it, which then cannot be read. */
+  private async areWeightsReplaced({ finetuneId }: ResolvedTask, { source }: ResolvedModel): Promise<boolean> {
+    if (!finetuneId || !source.weights) return false;
+    const finetune = await this.dataSource.manager.findOneBy(Finetune, { id: finetuneId });
+    return finetune?.weightsKey !== source.weights.storageKey;
   }
 
   private async installed(name: string): Promise<InstalledModel> {
@@ -79,13 +92,13 @@ export class ModelResolver {
    * A Fine-Tune without weights is drawn with its base model alone; its weights have the scale that they had when
    * the task was accepted.
    */
-  private async weightsOf(accepted: ResolvedTask, finetuneId: string): Promise<FinetuneWeights | undefined> {
+  private async weightsOf(accepted: ResolvedTask, finetuneId: string): Promise<StoredWeights | undefined> {
     const finetune = await this.dataSource.manager.findOneBy(Finetune, { id: finetuneId });
     if (!finetune) throw new TaskRefusedError('The Fine-Tune has been deleted.');
     const { weightsKind, weightsHash, weightsKey, weightsScale, token } = finetune;
     if (!weightsKind || !weightsHash || !weightsKey) return undefined;
     const file = await this.storage.localPath(weightsKey);
     const scale = accepted.weightsHash === weightsHash ? (accepted.weightsScale ?? weightsScale) : weightsScale;
-    return { kind: weightsKind, file, hash: weightsHash, scale, token };
+    return { kind: weightsKind, file, hash: weightsHash, scale, token, storageKey: weightsKey };
   }
 }

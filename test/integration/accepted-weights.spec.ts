@@ -3,6 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Finetune, newIdentifier } from '@app/domain';
 import { createInference } from '../../apps/inference/src/create-inference';
+import { ModelResolver } from '../../apps/inference/src/drawing/model-resolver';
+import { DrawingAbortedError, EngineBrokenError } from '../../apps/inference/src/engine/engine-errors';
 import type { InferenceBench } from '../support/inference';
 import { createInferenceBench, threadFile } from '../support/inference';
 import { newTask } from '../support/new-task';
@@ -10,7 +12,7 @@ import { bytesOf } from '../support/stored-objects';
 
 const lora = join(__dirname, '../golden/models/lora/zwx-robot-kohya.safetensors');
 
-describe("the scale of a Fine-Tune's weights", () => {
+describe("a Fine-Tune's weights", () => {
   let bench: InferenceBench;
   const ownerId = newIdentifier();
   const finetuneId = newIdentifier();
@@ -48,7 +50,7 @@ describe("the scale of a Fine-Tune's weights", () => {
     return [Number(/"weights_scale":([\d.]+)/.exec(file)?.[1]), servedBy];
   };
 
-  it('stays as it was when the task was accepted, unless the weights themselves were replaced', async () => {
+  it('keep the scale with which the task was accepted, unless they were replaced', async () => {
     const early = await accept();
     await change({ weightsScale: 1.5 });
     const late = await accept();
@@ -68,5 +70,15 @@ describe("the scale of a Fine-Tune's weights", () => {
     } finally {
       await worker.close();
     }
+  });
+
+  it('are no fault of a task or an engine if they are replaced before they are read', async () => {
+    const unused = undefined as never;
+    const resolver = new ModelResolver(bench.config, bench.storage, unused, unused, unused, unused, bench.dataSource);
+    const broken = new EngineBrokenError('ENOENT');
+    const noted = (storageKey: string) =>
+      resolver.noted(broken, { finetuneId } as never, { source: { weights: { storageKey } } } as never, 'cpu');
+    expect(await noted('weights/robot.safetensors')).toBe(broken);
+    expect(await noted('weights/deleted.safetensors')).toBeInstanceOf(DrawingAbortedError);
   });
 });
