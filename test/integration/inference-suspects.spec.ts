@@ -1,4 +1,6 @@
+import { DatabaseContact } from '@app/database';
 import { newIdentifier } from '@app/domain';
+import { silenceUntil } from '@app/image-tasks';
 import { createInference } from '../../apps/inference/src/create-inference';
 import { createInferenceBench, threadFile } from '../support/inference';
 import { until } from '../support/until';
@@ -9,6 +11,8 @@ const waiting = 20;
 it('a task that may have ended its worker is tried alone before any other begins, although others keep coming', async () => {
   const bench = await createInferenceBench();
   const worker = await createInference({ ...bench, threadFile });
+  const contact = worker.get(DatabaseContact);
+  await until(async () => silenceUntil(contact) !== null, 'the worker may take tasks of the silent');
   const countOf = async (condition: string, ...values: unknown[]): Promise<number> => {
     const sql = `SELECT count(*)::integer AS count FROM image_tasks WHERE ${condition}`;
     const [{ count }] = await bench.dataSource.query<{ count: number }[]>(sql, values);

@@ -41,7 +41,7 @@ describe(SupervisedProcess.name, () => {
   });
 
   it('is ready when it listens and answers', async () => {
-    const supervised = processOf(`process.send('listening')`);
+    const supervised = processOf(`process.send('listening'); setInterval(() => undefined, 60_000);`);
     await expect(supervised.start()).resolves.toBeUndefined();
     await stop(supervised);
   });
