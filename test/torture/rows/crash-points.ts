@@ -24,7 +24,7 @@ export const crashPoints: Row = {
     const problems: string[] = [];
     for (let i = 0; i < rounds * workerPoints.length; i++) {
       const point = workerPoints[i % workerPoints.length];
-      await caller.createMany(2, { webhook: site.receiver.url });
+      await caller.createMany(2, pictureOf(site));
       await spare(site);
       const worker = await site.startWorker({ env: { DARKROOM_CRASH_AT: `${point}:${1 + (i % 3)}` } });
       problems.push(...(await crash(site, caller, worker, point)));
@@ -80,7 +80,7 @@ async function crash(site: Site, caller: Caller, doomed: ServiceProcess, point: 
       const [{ open }] = await site.query<{ open: number }>(
         `SELECT count(*)::int AS open FROM image_tasks WHERE status = 'queued'`,
       );
-      if (open < 2) await caller.create({ webhook: site.receiver.url });
+      if (open < 2) await caller.create(pictureOf(site));
       return false;
     },
     `a process crashed ${point}`,
@@ -88,4 +88,9 @@ async function crash(site: Site, caller: Caller, doomed: ServiceProcess, point: 
   );
   const how = await doomed.ended;
   return how === 'SIGKILL' ? [] : [`${point}: the process ended with ${how}: ${doomed.output.slice(-500)}`];
+}
+
+/** It takes long enough that deliveries come one at a time: a crash may repeat each of those that are under way. */
+function pictureOf(site: Site): { webhook: string; model: string } {
+  return { webhook: site.receiver.url, model: site.trainableModel };
 }
