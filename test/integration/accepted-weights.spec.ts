@@ -76,8 +76,8 @@ describe("a Fine-Tune's weights", () => {
     const unused = undefined as never;
     const resolver = new ModelResolver(bench.config, bench.storage, unused, unused, unused, unused, bench.dataSource);
     const broken = new EngineBrokenError('ENOENT');
-    const noted = (storageKey: string) =>
-      resolver.noted(broken, { finetuneId } as never, { source: { weights: { storageKey } } } as never, 'cpu');
+    const noted = (weightsKey: string) =>
+      resolver.noted(broken, { finetuneId } as never, { weightsKey } as never, 'cpu');
     expect(await noted('weights/robot.safetensors')).toBe(broken);
     expect(await noted('weights/deleted.safetensors')).toBeInstanceOf(DrawingAbortedError);
   });

@@ -18,12 +18,12 @@ import { keyOf, servedByOf } from './weights-names';
 import { devicesThatDraw } from './worker-models';
 
 type ResolvedTask = WeightsOfTask & Pick<ImageTask, 'weightsHash'>;
-/** A Fine-Tune's weights, and the key of their file in the storage. */
-type StoredWeights = FinetuneWeights & { storageKey: string };
 
 /** The weights of a task, and how its record names them. */
 export interface ResolvedModel {
-  source: DrawnModel & { weights?: StoredWeights };
+  source: DrawnModel;
+  /** Of the Fine-Tune's weights in the storage. */
+  weightsKey?: string | undefined;
   /** As `servedByOf`. */
   servedBy: string;
   /** Whether no CPU can draw it. */
@@ -52,11 +52,11 @@ export class ModelResolver {
     const problem = hash === undefined ? unreadable : this.broken.problemOf({ name, hash }, able);
     if (hash === undefined || problem !== undefined)
       throw new TaskRefusedError(`The model ${name} cannot be drawn with: ${problem}`);
-    const weights = task.finetuneId ? await this.weightsOf(task, task.finetuneId) : undefined;
+    const { weights, weightsKey } = task.finetuneId ? await this.weightsOf(task, task.finetuneId) : {};
     const source = { key: keyOf({ name, hash, weights }), name, folder, hash, ...(weights && { weights }) };
     this.known.remember(task, source.key);
     const refusedOn = this.broken.refusedOn({ name, hash });
-    return { source, requiresCuda, refusedOn, servedBy: servedByOf(source) };
+    return { source, weightsKey, requiresCuda, refusedOn, servedBy: servedByOf(source) };
   }
 
   /**
@@ -76,10 +76,10 @@ export class ModelResolver {
   }
 
   /** An upload deletes the file of the weights before it, which then cannot be read. */
-  private async areWeightsReplaced({ finetuneId }: ResolvedTask, { source }: ResolvedModel): Promise<boolean> {
-    if (!finetuneId || !source.weights) return false;
+  private async areWeightsReplaced({ finetuneId }: ResolvedTask, { weightsKey }: ResolvedModel): Promise<boolean> {
+    if (!finetuneId || !weightsKey) return false;
     const finetune = await this.dataSource.manager.findOneBy(Finetune, { id: finetuneId });
-    return finetune?.weightsKey !== source.weights.storageKey;
+    return finetune?.weightsKey !== weightsKey;
   }
 
   private async installed(name: string): Promise<InstalledModel> {
@@ -92,13 +92,16 @@ export class ModelResolver {
    * A Fine-Tune without weights is drawn with its base model alone; its weights have the scale that they had when
    * the task was accepted.
    */
-  private async weightsOf(accepted: ResolvedTask, finetuneId: string): Promise<StoredWeights | undefined> {
+  private async weightsOf(
+    accepted: ResolvedTask,
+    finetuneId: string,
+  ): Promise<{ weights?: FinetuneWeights; weightsKey?: string }> {
     const finetune = await this.dataSource.manager.findOneBy(Finetune, { id: finetuneId });
     if (!finetune) throw new TaskRefusedError('The Fine-Tune has been deleted.');
     const { weightsKind, weightsHash, weightsKey, weightsScale, token } = finetune;
-    if (!weightsKind || !weightsHash || !weightsKey) return undefined;
+    if (!weightsKind || !weightsHash || !weightsKey) return {};
     const file = await this.storage.localPath(weightsKey);
     const scale = accepted.weightsHash === weightsHash ? (accepted.weightsScale ?? weightsScale) : weightsScale;
-    return { kind: weightsKind, file, hash: weightsHash, scale, token, storageKey: weightsKey };
+    return { weights: { kind: weightsKind, file, hash: weightsHash, scale, token }, weightsKey };
   }
 }
