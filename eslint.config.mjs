@@ -7,7 +7,11 @@ import { apps, deep, insideApps } from './eslint.folders.mjs';
 import { allowed, libs } from './eslint.imports.mjs';
 
 /** The half of `libs/domain` that describes requests and answers, which none but the api loads. */
-const httpOfDomain = ['libs/domain/src/http.ts', 'libs/domain/src/**/*.dto.ts', 'libs/domain/src/fields/field*.ts'];
+const httpOfDomain = [
+  'libs/domain/src/http.ts',
+  'libs/domain/src/**/*.dto{,.spec}.ts',
+  'libs/domain/src/fields/field*.ts',
+];
 const ofRequests = '^\\.{1,2}/(?:.*\\.dto|http|(?:.*/)?fields/field[\\w-]*|fields[\\w-]*|field-rule)$';
 const direction = Object.entries(allowed).map(([folder, names]) => ({
   files: [`${folder}/**/*.ts`],

@@ -2,7 +2,6 @@ import type { Config } from '@app/config';
 import type { ApiKey, Metadata } from '@app/domain';
 import {
   FieldProblems,
-  InvalidError,
   readSandboxOrder,
   sandboxWaitMs,
   TooManyError,
@@ -58,7 +57,7 @@ export class AcceptanceService {
     if (!sandbox) return orders.map(() => ({ sandbox }));
     const problems = new FieldProblems();
     const read = orders.map(({ metadata, pointer }) => readSandboxOrder(metadata, pointer, problems));
-    if (problems.count > 0) throw new InvalidError('ValidationFailed', problems.sentence(), problems.list());
+    problems.throwIfAny();
     return read.map(({ order }) => ({ sandbox, delayMs: sandboxWaitMs(order.delayMs) }));
   }
 

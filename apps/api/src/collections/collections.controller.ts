@@ -1,16 +1,16 @@
-import { CollectionDto, CreateCollectionDto, DeletedDto } from '@app/domain/http';
+import { CollectionDto, CollectionQueryDto, CreateCollectionDto, DeletedDto } from '@app/domain/http';
 import { Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
-import { ApiQuery, ApiTags } from '@nestjs/swagger';
+import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { OwnerId } from '../auth/caller.decorator';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBody } from '../http/body';
 import { SendsList } from '../http/list.interceptor';
 import { LocatedAt } from '../http/located-at';
+import { ValidQuery } from '../http/query';
 import { Weighs } from '../http/weighs';
 import type { List } from '../infrastructure/list';
 import { CollectionsService } from './collections.service';
-import { IsPublicQuery } from './scope-query';
 
 /** Collections of Styles. */
 @ApiTags('Collections')
@@ -36,15 +36,13 @@ export class CollectionsController {
     reply: CollectionDto,
     description: 'Yours, or with `scope=public` those that ship with the service; with `limit` in pages.',
   })
-  @ApiQuery({
-    name: 'scope',
-    required: false,
-    description: 'The public Collections instead of your own.',
-    schema: { type: 'string', enum: ['public'] },
-  })
   @SendsList()
-  findAll(@OwnerId() ownerId: string, @IsPublicQuery() isPublic: boolean, @Res() _: Response): List {
-    return this.collections.list(ownerId, isPublic);
+  findAll(
+    @OwnerId() ownerId: string,
+    @ValidQuery(CollectionQueryDto) { scope }: CollectionQueryDto,
+    @Res() _: Response,
+  ): List {
+    return this.collections.list(ownerId, scope);
   }
 
   @Get(':id')

@@ -40,10 +40,9 @@ export class CollectionsService {
     return this.findOne(ownerId, id);
   }
 
-  /** @param isPublic the public ones instead of the caller's. */
-  list(ownerId: string, isPublic: boolean): List {
+  list(ownerId: string, scope?: 'public'): List {
     const query = this.collections.createQueryBuilder('collection');
-    if (isPublic) query.where('collection.owner_id IS NULL');
+    if (scope === 'public') query.where('collection.owner_id IS NULL');
     else query.where('collection.owner_id = :ownerId', { ownerId });
     return listOf(query, (rows) => this.present(rows));
   }

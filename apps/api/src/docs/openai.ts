@@ -1,17 +1,10 @@
 import { CreateImagesDto, ImagesDto } from '@app/domain/http';
 import { applyDecorators } from '@nestjs/common';
-import {
-  ApiBearerAuth,
-  ApiBody,
-  ApiExtraModels,
-  ApiHeader,
-  ApiOperation,
-  ApiResponse,
-  getSchemaPath,
-} from '@nestjs/swagger';
+import { ApiBearerAuth, ApiExtraModels, ApiHeader, ApiOperation, ApiResponse, getSchemaPath } from '@nestjs/swagger';
 import { OpenaiProblemDto } from './openai-error.dto';
 import { idempotencyKeyHeader } from './operation';
 import { documentedError, generationIdHeader, rateHeaders, replayedHeader, requestIdHeader } from './responses';
+import { TakesBody } from './takes';
 
 const errors = [400, 401, 403, 408, 409, 413, 415, 422, 429, 503];
 
@@ -38,7 +31,7 @@ export const ApiOpenai = () =>
         'A caller who disconnects before that cancels them. A key may have 20 such requests at each api process.',
     }),
     ApiExtraModels(CreateImagesDto, ImagesDto, OpenaiProblemDto),
-    ApiBody({ required: true, schema: { $ref: getSchemaPath(CreateImagesDto) } }),
+    TakesBody({ required: true, schema: { $ref: getSchemaPath(CreateImagesDto) } }),
     ApiHeader(idempotencyKeyHeader),
     ApiResponse({
       status: 200,

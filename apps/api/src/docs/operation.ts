@@ -1,14 +1,12 @@
-import { imageTaskStatuses, limits } from '@app/domain';
-import { DeletedDto } from '@app/domain/http';
+import { limits } from '@app/domain';
+import { DeletedDto, PageQueryDto } from '@app/domain/http';
 import { applyDecorators } from '@nestjs/common';
 import {
   ApiBearerAuth,
-  ApiBody,
   ApiConsumes,
   ApiExtraModels,
   ApiHeader,
   ApiOperation,
-  ApiQuery,
   ApiResponse,
   getSchemaPath,
 } from '@nestjs/swagger';
@@ -22,6 +20,7 @@ import {
   replayedHeader,
   requestIdHeader,
 } from './responses';
+import { TakesBody, TakesQuery } from './takes';
 
 type Model = new () => object;
 
@@ -60,7 +59,7 @@ function operation(id: string, summary: string, success: number, options: Operat
     ApiBearerAuth(),
     ApiOperation({ operationId: id, summary, description }),
     ApiExtraModels(...replies, ProblemDto, ...bodies),
-    ...(bodies.length > 0 ? [ApiBody({ required: !bodyIsOptional, schema: bodySchema(bodies, bodyIsArray) })] : []),
+    ...(bodies.length > 0 ? [TakesBody({ required: !bodyIsOptional, schema: bodySchema(bodies, bodyIsArray) })] : []),
     ...(fileBytes ? [fileBody(fileBytes)] : []),
     ApiResponse({
       status: success,
@@ -102,7 +101,7 @@ function bodySchema(bodies: readonly Model[], isArray?: boolean) {
 function fileBody(maxLength: number): MethodDecorator {
   return applyDecorators(
     ApiConsumes('application/octet-stream'),
-    ApiBody({ required: true, schema: { type: 'string', format: 'binary', minLength: 1, maxLength } }),
+    TakesBody({ required: true, schema: { type: 'string', format: 'binary', minLength: 1, maxLength } }),
   );
 }
 
@@ -151,45 +150,7 @@ export const ApiLists = (id: string, summary: string, options: Operation) =>
       isList: true,
       errors: [400, ...(options.errors ?? [])],
     }),
-    ApiQuery({
-      name: 'limit',
-      required: false,
-      description:
-        'How many elements a page has. The `Link` header of each page but the last is the address of the next one. Without `limit` the list is complete.',
-      schema: { type: 'integer', minimum: limits.page.min, maximum: limits.page.max },
-    }),
-    ApiQuery({
-      name: 'after',
-      required: false,
-      description:
-        'Where the page begins, as the address in the `Link` header of the page before has it: a text that is no id, and stays valid when elements are deleted. The id of the last element of that page is taken as well.',
-      schema: { type: 'string', pattern: '^(?:[A-Za-z0-9_-]{22}|[A-Za-z0-9_-]{24})$' },
-    }),
-  );
-
-/** Documents the query parameters that limit a list of Generations or Prompts. */
-export const ApiTaskFilters = () =>
-  applyDecorators(
-    ApiQuery({
-      name: 'status',
-      required: false,
-      description: 'Only those with this status.',
-      schema: { type: 'string', enum: [...imageTaskStatuses] },
-    }),
-    ...(['after', 'before'] as const).map((side) =>
-      ApiQuery({
-        name: `created_${side}`,
-        required: false,
-        description: `Only those that were accepted ${side} this time; a day begins at 00:00 UTC.`,
-        schema: {
-          anyOf: [
-            { type: 'string', format: 'date-time' },
-            { type: 'string', format: 'date' },
-          ],
-        },
-        example: `2026-11-20T09:21:33.123Z`,
-      }),
-    ),
+    TakesQuery(PageQueryDto),
   );
 
 /** Documents a PUT of a file. */

@@ -5,19 +5,19 @@ import {
   DeletedDto,
   PartialPromptDto,
   PromptDto,
+  TaskQueryDto,
 } from '@app/domain/http';
 import { Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Caller, ChecksKeyItself, OwnerId } from '../auth/caller.decorator';
 import type { CallerKey } from '../auth/caller-key';
-import { ApiCreates, ApiFinds, ApiLists, ApiRemoves, ApiTaskFilters } from '../docs/operation';
+import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBodyArray } from '../http/body';
-import { FilterQuery } from '../http/filter-query';
 import { SendsList } from '../http/list.interceptor';
+import { ValidQuery } from '../http/query';
 import { Weighs } from '../http/weighs';
 import type { List } from '../infrastructure/list';
-import type { TaskFilter } from '../infrastructure/task-filter';
 import { FinetunePromptsService } from './finetune-prompts.service';
 
 /** Prompts of a Fine-Tune. */
@@ -70,12 +70,11 @@ export class FinetunePromptsController {
     errors: [404],
     description: 'All of them, or those with a status or of a time; with `limit` in pages.',
   })
-  @ApiTaskFilters()
   @SendsList()
   findAll(
     @OwnerId() ownerId: string,
     @Param('id') id: string,
-    @FilterQuery() filter: TaskFilter,
+    @ValidQuery(TaskQueryDto) filter: TaskQueryDto,
     @Res() _: Response,
   ): Promise<List> {
     return this.prompts.list(ownerId, id, filter);

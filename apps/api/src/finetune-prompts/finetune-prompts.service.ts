@@ -1,7 +1,7 @@
 import type { Config } from '@app/config';
 import type { ImageTask } from '@app/domain';
 import { assertReceiverAllowed, FinetunePrompt } from '@app/domain';
-import type { ApplyStyleDto, CreatePromptDto, PartialPromptDto } from '@app/domain/http';
+import type { ApplyStyleDto, CreatePromptDto, PartialPromptDto, TaskQueryDto } from '@app/domain/http';
 import { CreatedPromptDto, PromptDto, TerminatedPromptDto } from '@app/domain/http';
 import { CONFIG } from '@app/foundation';
 import { ImageTaskLifeCycle } from '@app/image-tasks';
@@ -18,7 +18,6 @@ import { ModelsService } from '../models/models.service';
 import { ImageUrls } from '../images/image-urls';
 import type { List } from '../infrastructure/list';
 import { listOf } from '../infrastructure/list';
-import type { TaskFilter } from '../infrastructure/task-filter';
 import { filterTasks } from '../infrastructure/task-filter';
 import { StoredFiles } from '../storage-use/stored-files';
 import { stylesToApply } from '../styles/applied-styles';
@@ -132,7 +131,7 @@ export class FinetunePromptsService {
   }
 
   /** @throws NotFoundError for the Fine-Tune. */
-  async list(ownerId: string, finetuneId: string, filter: TaskFilter): Promise<List> {
+  async list(ownerId: string, finetuneId: string, filter: TaskQueryDto): Promise<List> {
     await this.finetunes.load(ownerId, finetuneId);
     const query = this.prompts
       .createQueryBuilder('prompt')

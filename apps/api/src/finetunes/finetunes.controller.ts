@@ -1,4 +1,4 @@
-import { defaults, imageTaskStatuses, limits } from '@app/domain';
+import { imageTaskStatuses, limits } from '@app/domain';
 import {
   CreateFinetuneDto,
   CreateGenerationDto,
@@ -9,7 +9,7 @@ import {
   UpdateFinetuneDto,
 } from '@app/domain/http';
 import { Controller, Delete, Get, Param, Patch, Post, Put, Res } from '@nestjs/common';
-import { ApiQuery, ApiTags } from '@nestjs/swagger';
+import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Caller, OwnerId } from '../auth/caller.decorator';
 import type { CallerKey } from '../auth/caller-key';
@@ -18,6 +18,7 @@ import { AnswersWhenDone } from '../http/answers-when-done';
 import { ValidBody } from '../http/body';
 import { SendsList } from '../http/list.interceptor';
 import { LocatedAt } from '../http/located-at';
+import { ValidQuery } from '../http/query';
 import { TakesFile } from '../http/takes-file';
 import { Weighs } from '../http/weighs';
 import type { List } from '../infrastructure/list';
@@ -26,8 +27,8 @@ import { FinetuneOrGenerationBody } from './finetune-body';
 import type { SentFile } from './finetune-weights.service';
 import { FinetuneWeightsService } from './finetune-weights.service';
 import { FinetunesService } from './finetunes.service';
-import { ScaleQuery } from './scale-query';
 import { FileBody } from './file-body';
+import { WeightsQueryDto } from './weights-query';
 
 /** Fine-Tunes; a body with a prompt is a text-to-image request. */
 @ApiTags('Fine-Tunes')
@@ -108,21 +109,10 @@ export class FinetunesController {
     reply: FinetuneDto,
     errors: [422],
   })
-  @ApiQuery({
-    name: 'scale',
-    required: false,
-    description: 'By how much a LoRA changes the model. An upload without it sets 1, whatever it was before.',
-    schema: {
-      type: 'number',
-      minimum: limits.weightsScale.min,
-      maximum: limits.weightsScale.max,
-      default: defaults.weightsScale,
-    },
-  })
   putWeights(
     @OwnerId() ownerId: string,
     @Param('id') id: string,
-    @ScaleQuery() scale: number,
+    @ValidQuery(WeightsQueryDto) { scale }: WeightsQueryDto,
     @FileBody() file: SentFile,
   ): Promise<FinetuneDto> {
     return this.weights.replace(ownerId, id, file, scale);

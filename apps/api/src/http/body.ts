@@ -1,4 +1,4 @@
-import { FieldProblems, InvalidError, limits } from '@app/domain';
+import { FieldProblems, limits } from '@app/domain';
 import { readArray, readObject } from '@app/domain/http';
 import { Body } from '@nestjs/common';
 import type { PipeTransform } from '@nestjs/common';
@@ -25,8 +25,8 @@ export class BodyPipe implements PipeTransform {
   transform(body: unknown): object {
     const problems = new FieldProblems();
     const read = this.read(body === undefined && this.options.isOptional ? {} : body, problems);
-    if (problems.count === 0) return read as object;
-    throw new InvalidError(problems.code ?? 'ValidationFailed', problems.sentence(), problems.list());
+    problems.throwIfAny();
+    return read as object;
   }
 
   private read(body: unknown, problems: FieldProblems): unknown {

@@ -76,7 +76,7 @@ export class JsonBody {
     const body = parseJson(text);
     const problems = new FieldProblems();
     findInexact(text, problems);
-    if (problems.count > 0) throw new InvalidError('ValidationFailed', problems.sentence(), problems.list());
+    problems.throwIfAny();
     return body;
   }
 }

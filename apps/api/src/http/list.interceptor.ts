@@ -1,5 +1,6 @@
 import type { Config } from '@app/config';
 import { isIdentifier } from '@app/domain';
+import { PageQueryDto } from '@app/domain/http';
 import { CONFIG } from '@app/foundation';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { Inject, Injectable, UseInterceptors } from '@nestjs/common';
@@ -11,8 +12,8 @@ import { Cursors } from '../infrastructure/cursors';
 import type { List, ListElement } from '../infrastructure/list';
 import { LongRequests } from '../open-requests/long-requests';
 import { SerialTurns } from '../work/serial-turns';
-import type { Page } from './page';
-import { badAfter, linkNext, pageOf } from './page';
+import { linkNext, refuseAfter } from './page';
+import { checkedQuery } from './query';
 import { writePiece } from './write-piece';
 
 /**
@@ -36,7 +37,7 @@ interface ListRequest {
   ownerId: string;
   request: Request;
   response: Response;
-  page: Page;
+  page: PageQueryDto;
 }
 
 /**
@@ -57,11 +58,11 @@ class ListInterceptor implements NestInterceptor {
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
-  /** @throws InvalidError for wrong parameters, before the list is queried; what `send` throws */
+  /** @throws what `send` throws */
   intercept(context: ExecutionContext, next: CallHandler<List>): Observable<void> {
     const http = context.switchToHttp();
     const [request, response] = [http.getRequest<Request>(), http.getResponse<Response>()];
-    const listRequest = { ownerId: callerOf(context).id, request, response, page: pageOf(request) };
+    const listRequest = { ownerId: callerOf(context).id, request, response, page: checkedQuery(request, PageQueryDto) };
     return next.handle().pipe(concatMap((list) => this.send(listRequest, list)));
   }
 
@@ -82,7 +83,7 @@ class ListInterceptor implements NestInterceptor {
         : isIdentifier(after)
           ? await turns.run(ownerId, () => list.seqOf(after))
           : await this.cursors.read(name, after);
-    if (after !== undefined && place === undefined) throw badAfter();
+    if (after !== undefined && place === undefined) refuseAfter();
     const count = limit ?? firstBatch;
     const found = await turns.runSeveral(ownerId, (runTurn) =>
       readPage(count + 1, (batch, from = place) => runTurn(() => once(batch, from))),

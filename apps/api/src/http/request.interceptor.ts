@@ -8,10 +8,11 @@ import { finalize, tap } from 'rxjs';
 import type { RequestWeight } from '../open-requests/request-turns';
 import { RequestTurns } from '../open-requests/request-turns';
 import { LoopTime, loopTime } from '../work/loop-time';
-import { refuseBody, refuseBadQuery } from './documented-input';
 import { JsonBody } from './json-body';
 import { locationOf } from './located-at';
+import { readQuery } from './query';
 import { idsIn } from './record-ids';
+import { refuseBody } from './refuse-body';
 import { takesFile } from './takes-file';
 import { lightBytes, weightOf } from './weighs';
 
@@ -46,7 +47,7 @@ export class RequestInterceptor implements NestInterceptor {
     const { apiKey, method } = request;
     if (!apiKey) return next.handle();
     const route = context.getHandler();
-    refuseBadQuery({ controller: context.getClass(), handler: route }, request);
+    readQuery(route, request);
     const weight = weightOf(route, request);
     const bytes =
       !takesFile(route) && JsonBody.isIn(request) ? await this.read(apiKey.id, request, response, weight) : undefined;

@@ -1,10 +1,9 @@
-import { UsageDto } from '@app/domain/http';
+import { UsageDto, UsageQueryDto } from '@app/domain/http';
 import { Controller, Get, Param } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { NeedsScope } from '../auth/caller.decorator';
 import { ApiFinds } from '../docs/operation';
-import type { UsageQuery } from '../usage/usage-query';
-import { ApiUsageParameters, UsageParameters } from '../usage/usage-query';
+import { ValidQuery } from '../http/query';
 import { KeysService } from './keys.service';
 
 /** The usage of any key. */
@@ -21,8 +20,7 @@ export class KeyUsageController {
     errors: [400],
     description: 'As `GET /v1/usage` has them of the key that asks. It needs the scope `admin`.',
   })
-  @ApiUsageParameters()
-  findAll(@Param('id') id: string, @UsageParameters() query: UsageQuery): Promise<UsageDto[]> {
+  findAll(@Param('id') id: string, @ValidQuery(UsageQueryDto) query: UsageQueryDto): Promise<UsageDto[]> {
     return this.keys.usage(id, query);
   }
 }

@@ -8,6 +8,7 @@ import type {
   RotatedWebhookSecretDto,
   UpdateKeyDto,
   UsageDto,
+  UsageQueryDto,
 } from '@app/domain/http';
 import { KeyDto } from '@app/domain/http';
 import { afterCommit } from '@app/queue';
@@ -17,7 +18,6 @@ import { Repository } from 'typeorm';
 import { ApiKeysService } from '../auth/api-keys.service';
 import type { List } from '../infrastructure/list';
 import { listOf } from '../infrastructure/list';
-import type { UsageQuery } from '../usage/usage-query';
 import { UsageService } from '../usage/usage.service';
 
 /** All API keys, for callers who may manage them. Their pictures and records stay their own. */
@@ -39,7 +39,7 @@ export class KeysService {
   }
 
   /** What a key has drawn. @throws NotFoundError */
-  async usage(id: string, query: UsageQuery): Promise<UsageDto[]> {
+  async usage(id: string, query: UsageQueryDto): Promise<UsageDto[]> {
     await this.find(id);
     return this.usages.findAll(id, query);
   }

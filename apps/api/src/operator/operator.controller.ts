@@ -1,14 +1,12 @@
-import type { WebhookDeliveryStatus } from '@app/domain';
-import { webhookDeliveryStatuses } from '@app/domain';
-import { FailureDto, KeyDeliveryDto, QueueDto, StorageDto, WorkerDto } from '@app/domain/http';
+import { DeliveryQueryDto, FailureDto, KeyDeliveryDto, QueueDto, StorageDto, WorkerDto } from '@app/domain/http';
 import { Controller, Get, Param, Post, Res } from '@nestjs/common';
-import { ApiQuery, ApiTags } from '@nestjs/swagger';
+import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { NeedsScope } from '../auth/caller.decorator';
 import { ApiCreates, ApiLists, ApiReads } from '../docs/operation';
 import { SendsList } from '../http/list.interceptor';
+import { ValidQuery } from '../http/query';
 import type { List } from '../infrastructure/list';
-import { DeliveryStatusQuery } from './delivery-status-query';
 import { FailuresService } from './failures.service';
 import { KeyDeliveriesService } from './key-deliveries.service';
 import { ServiceStateService } from './service-state.service';
@@ -69,14 +67,8 @@ export class OperatorController {
     reply: KeyDeliveryDto,
     description: 'Of all keys, with the last try of each. It needs the scope `admin`.',
   })
-  @ApiQuery({
-    name: 'status',
-    required: false,
-    description: 'Only those with this status.',
-    schema: { type: 'string', enum: [...webhookDeliveryStatuses] },
-  })
   @SendsList()
-  delivered(@DeliveryStatusQuery() status: WebhookDeliveryStatus | undefined, @Res() _: Response): List {
+  delivered(@ValidQuery(DeliveryQueryDto) { status }: DeliveryQueryDto, @Res() _: Response): List {
     return this.deliveries.list(status);
   }
 

@@ -8,7 +8,7 @@ import {
   newIdentifier,
   NotFoundError,
 } from '@app/domain';
-import type { CreateGenerationDto, GenerationRecord } from '@app/domain/http';
+import type { CreateGenerationDto, GenerationRecord, TaskQueryDto } from '@app/domain/http';
 import { GenerationDto } from '@app/domain/http';
 import { CONFIG } from '@app/foundation';
 import type { NewTask } from '@app/image-tasks';
@@ -29,7 +29,6 @@ import { resolvedOrder } from '../models/resolved-order';
 import { ImageUrls } from '../images/image-urls';
 import type { List } from '../infrastructure/list';
 import { listOf } from '../infrastructure/list';
-import type { TaskFilter } from '../infrastructure/task-filter';
 import { filterTasks } from '../infrastructure/task-filter';
 import { StoredFiles } from '../storage-use/stored-files';
 import type { FoundGeneration } from './generations.reader';
@@ -75,7 +74,7 @@ export class GenerationsService {
     return GenerationDto.from(generation, imageUrls);
   }
 
-  list(ownerId: string, filter: TaskFilter): List {
+  list(ownerId: string, filter: TaskQueryDto): List {
     const query = this.generations
       .createQueryBuilder('generation')
       .innerJoinAndSelect('generation.task', 'task')

@@ -1,18 +1,17 @@
-import { CreateGenerationDto, DeletedDto, GenerationDto } from '@app/domain/http';
+import { CreateGenerationDto, DeletedDto, GenerationDto, TaskQueryDto } from '@app/domain/http';
 import { Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Caller, ChecksKeyItself, OwnerId } from '../auth/caller.decorator';
 import type { CallerKey } from '../auth/caller-key';
-import { ApiCreates, ApiFinds, ApiLists, ApiPrefersWait, ApiRemoves, ApiTaskFilters } from '../docs/operation';
+import { ApiCreates, ApiFinds, ApiLists, ApiPrefersWait, ApiRemoves } from '../docs/operation';
 import { AnswersWhenDone } from '../http/answers-when-done';
 import { ValidBody } from '../http/body';
-import { FilterQuery } from '../http/filter-query';
 import { SendsList } from '../http/list.interceptor';
 import { LocatedAt } from '../http/located-at';
+import { ValidQuery } from '../http/query';
 import { Weighs } from '../http/weighs';
 import type { List } from '../infrastructure/list';
-import type { TaskFilter } from '../infrastructure/task-filter';
 import { GenerationsService } from './generations.service';
 
 /** Pictures from a prompt. */
@@ -47,9 +46,8 @@ export class TextToImageController {
     reply: GenerationDto,
     description: 'All of them, or those with a status or of a time; with `limit` in pages.',
   })
-  @ApiTaskFilters()
   @SendsList()
-  findAll(@OwnerId() ownerId: string, @FilterQuery() filter: TaskFilter, @Res() _: Response): List {
+  findAll(@OwnerId() ownerId: string, @ValidQuery(TaskQueryDto) filter: TaskQueryDto, @Res() _: Response): List {
     return this.generations.list(ownerId, filter);
   }
 

@@ -1,10 +1,9 @@
-import { UsageDto } from '@app/domain/http';
+import { UsageDto, UsageQueryDto } from '@app/domain/http';
 import { Controller, Get } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { OwnerId } from '../auth/caller.decorator';
 import { ApiReads } from '../docs/operation';
-import type { UsageQuery } from './usage-query';
-import { ApiUsageParameters, UsageParameters } from './usage-query';
+import { ValidQuery } from '../http/query';
 import { UsageService } from './usage.service';
 
 /** The usage of a key. */
@@ -20,8 +19,7 @@ export class UsageController {
     errors: [400],
     description: 'Days are UTC days. Days newest first; models and Fine-Tunes by name.',
   })
-  @ApiUsageParameters()
-  findAll(@OwnerId() ownerId: string, @UsageParameters() query: UsageQuery): Promise<UsageDto[]> {
+  findAll(@OwnerId() ownerId: string, @ValidQuery(UsageQueryDto) query: UsageQueryDto): Promise<UsageDto[]> {
     return this.usage.findAll(ownerId, query);
   }
 }

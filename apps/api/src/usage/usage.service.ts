@@ -1,9 +1,8 @@
-import type { UsageDto, UsageGroup } from '@app/domain/http';
+import type { UsageDto, UsageGroup, UsageQueryDto } from '@app/domain/http';
 import { DailyUsage } from '@app/domain';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
-import type { UsageQuery } from './usage-query';
 
 /** SQL of each grouping, and its order: days newest first, the others by name. */
 const groups: Readonly<Record<UsageGroup, { column: string; order: 'ASC' | 'DESC' }>> = {
@@ -18,7 +17,7 @@ export class UsageService {
   constructor(@InjectRepository(DailyUsage) private readonly usage: Repository<DailyUsage>) {}
 
   /** One sum per day, model or Fine-Tune that has any. */
-  async findAll(ownerId: string, { from, to, groupBy }: UsageQuery): Promise<UsageDto[]> {
+  async findAll(ownerId: string, { days, group_by: groupBy }: UsageQueryDto): Promise<UsageDto[]> {
     const { column, order } = groups[groupBy];
     const rows: { key: string | null; images: string; steps: string; seconds: number }[] = await this.usage
       .createQueryBuilder('usage')
@@ -26,7 +25,7 @@ export class UsageService {
       .addSelect('sum(usage.images)', 'images')
       .addSelect('sum(usage.steps)', 'steps')
       .addSelect('sum(usage.compute_seconds)', 'seconds')
-      .where('usage.owner_id = :ownerId AND usage.day BETWEEN :from AND :to', { ownerId, from, to })
+      .where('usage.owner_id = :ownerId AND usage.day BETWEEN :first AND :last', { ownerId, ...days })
       .groupBy('1')
       .orderBy('1', order, 'NULLS LAST')
       .getRawMany();

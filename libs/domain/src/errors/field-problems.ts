@@ -1,4 +1,5 @@
 import type { FieldProblem } from './domain-error';
+import { InvalidError } from './domain-error';
 import type { ErrorCode } from './error-table';
 
 /** Problems that one response lists; the others are only counted. */
@@ -65,6 +66,11 @@ export class FieldProblems {
     const place = pointer ? `"${pointer}"` : 'The body';
     const one = `${parameter === undefined ? place : `The query parameter "${parameter}"`} ${message}`;
     return this.total > 1 ? `${one} (one of ${this.total} problems).` : `${one}.`;
+  }
+
+  /** @throws InvalidError with all of this, if there is any problem */
+  throwIfAny(): void {
+    if (this.total > 0) throw new InvalidError(this.code ?? 'ValidationFailed', this.sentence(), this.list());
   }
 
   private tell(problem: FieldProblem, code?: FieldCode): void {

@@ -1,0 +1,54 @@
+import { FieldProblems } from '@app/domain';
+import type { Query } from '@app/domain/http';
+import { parametersOf, readParameters } from '@app/domain/http';
+import { createParamDecorator } from '@nestjs/common';
+import type { ExecutionContext } from '@nestjs/common';
+import type { Request } from 'express';
+import { queriesOf, TakesQuery } from '../docs/takes';
+
+type Dto<T extends object = object> = new () => T;
+
+declare module 'express-serve-static-core' {
+  interface Request {
+    /** The checked query, by the DTOs that its route takes. */
+    queries?: ReadonlyMap<Dto, object>;
+  }
+}
+
+/** The query parameters of a DTO, checked. They are documented as well. */
+export const ValidQuery =
+  (dto: Dto): ParameterDecorator =>
+  (prototype, name, index) => {
+    TakesQuery(dto)(prototype, name!, Object.getOwnPropertyDescriptor(prototype, name!)!);
+    CheckedQuery(dto)(prototype, name, index);
+  };
+
+const CheckedQuery = createParamDecorator((dto: Dto, context: ExecutionContext) =>
+  checkedQuery(context.switchToHttp().getRequest<Request>(), dto),
+);
+
+/** What `readQuery` has read for a DTO of the route. */
+export function checkedQuery<T extends object>({ queries }: Request, dto: Dto<T>): T {
+  const query = queries?.get(dto);
+  if (!query) throw new Error(`The route does not take the query of ${dto.name}.`);
+  return query as T;
+}
+
+/**
+ * Reads the query of a request, once, as all that its route takes. The number of its parameters is bounded by Node,
+ * which bounds the request line.
+ * @throws InvalidError naming every parameter that the route does not document, or of which it does not take the value
+ */
+export function readQuery(route: object, request: Request): void {
+  const dtos = queriesOf(route);
+  const query = request.query as Query;
+  const accepted = dtos.flatMap((dto) => [...parametersOf(dto).keys()]);
+  const unknown =
+    accepted.length > 0
+      ? `is not known here; ${accepted.join(', ')} can be sent`
+      : 'is not known: this route takes none';
+  const problems = new FieldProblems();
+  for (const name of Object.keys(query)) if (!accepted.includes(name)) problems.addParameter(name, unknown);
+  request.queries = new Map(dtos.map((dto) => [dto, readParameters(dto, query, problems)]));
+  problems.throwIfAny();
+}

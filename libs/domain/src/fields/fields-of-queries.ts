@@ -1,0 +1,64 @@
+import type { ApiQueryOptions } from '@nestjs/swagger';
+import type { FieldProblems } from '../errors/field-problems';
+
+/** The query of a request, by parameter: a text, or several of a parameter that is sent more than once. */
+export type Query = Readonly<Record<string, string | string[] | undefined>>;
+
+/** How a query parameter is documented and read. Each may be left out: the DTO keeps the value that it begins with. */
+interface Parameter {
+  description?: string;
+  schema: Extract<ApiQueryOptions, { schema: unknown }>['schema'];
+  /**
+   * @param refuse is told what is wrong with the text; the message has no subject, because the parameter precedes it
+   * @param query what else was sent, unchecked
+   */
+  read: (sent: string, refuse: (message: string) => undefined, query: Query) => unknown;
+}
+
+type Dto = new () => object;
+
+/** The parameters of each DTO by name, under its prototype. */
+const parametersOfDtos = new WeakMap<object, Map<string, Parameter>>();
+
+/** A property of a query's DTO: the parameter of the same name. */
+export function QueryParameter(parameter: Parameter): PropertyDecorator {
+  return (prototype, name) => {
+    const parameters = parametersOfDtos.get(prototype) ?? new Map<string, Parameter>();
+    parametersOfDtos.set(prototype, parameters.set(String(name), parameter));
+  };
+}
+
+/** One of some words. */
+export function WordParameter({
+  values,
+  description,
+  default: value,
+}: {
+  values: readonly string[];
+  description?: string;
+  /** For the document only. */
+  default?: string;
+}) {
+  return QueryParameter({
+    description,
+    schema: { type: 'string', enum: [...values], ...(value !== undefined && { default: value }) },
+    read: (sent, refuse) => (values.includes(sent) ? sent : refuse(`must be one of ${values.join(', ')}`)),
+  });
+}
+
+/** The parameters of a DTO in order of declaration. */
+export function parametersOf(dto: Dto): ReadonlyMap<string, Parameter> {
+  return parametersOfDtos.get(dto.prototype as object) ?? new Map<string, Parameter>();
+}
+
+/** Reads its parameters of a query as a DTO; if there are problems, the result is meaningless. */
+export function readParameters<T extends object>(dto: new () => T, query: Query, problems: FieldProblems): T {
+  const read: Record<string, unknown> = {};
+  for (const [name, parameter] of parametersOf(dto)) {
+    const sent = query[name];
+    const refuse = (message: string): undefined => void problems.addParameter(name, message);
+    if (Array.isArray(sent)) refuse('must be sent once');
+    else if (sent !== undefined) read[name] = parameter.read(sent, refuse, query);
+  }
+  return Object.assign(new dto(), read);
+}
