@@ -19,8 +19,10 @@ const installed = (name: string, values: Partial<InstalledModel> = {}): Installe
 
 class FakeStore {
   models: InstalledModel[] = [];
+  problem: Error | undefined;
 
   async list(): Promise<InstalledModel[]> {
+    if (this.problem) throw this.problem;
     return this.models;
   }
 }
@@ -53,6 +55,18 @@ describe(WorkerModels.name, () => {
     await worker.start();
     expect(lines).toMatchObject([{ msg: 'a model cannot be used', model: 'cut', problem: 'It has no U-Net.' }]);
     expect(worker.drawableOn(['cpu'])).toEqual(['small']);
+  });
+
+  it('warns once that the models cannot be listed, at its start and when one is missed', async () => {
+    const lines: unknown[] = [];
+    const write = (line: string): void => void lines.push(JSON.parse(line));
+    const store = new FakeStore();
+    store.problem = new Error('no such folder');
+    const worker = new WorkerModels(store, { modelFallback: true }, new JsonLogger('test', 'warn', { write }), broken);
+    await worker.start();
+    await worker.refreshUnlessJustRead();
+    expect(lines).toMatchObject([{ msg: 'the models could not be listed', reason: 'no such folder' }]);
+    expect(lines).toHaveLength(1);
   });
 
   it('has what the stand-in stands in for: what is not installed, where the operator allows it', async () => {

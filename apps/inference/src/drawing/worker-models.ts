@@ -44,7 +44,7 @@ export class WorkerModels extends RecurringService {
       for (const { name, problem } of await this.read())
         if (problem !== undefined) this.logger.warn('a model cannot be used', { model: name, problem });
     } catch (error) {
-      this.logger.warn(unlisted, { reason: (error as Error).message });
+      this.warnUnlisted(error as Error);
     }
   }
 
@@ -67,7 +67,11 @@ export class WorkerModels extends RecurringService {
   /** Something waits that is not among these models: a new one, perhaps. Never throws. */
   async refreshUnlessJustRead(): Promise<void> {
     if (this.now() - this.readAt < shortestIntervalMs) return;
-    await this.refresh().catch((error: Error) => this.logger.warnSparingly(unlisted, { reason: error.message }));
+    await this.refresh().catch((error: Error) => this.warnUnlisted(error));
+  }
+
+  private warnUnlisted({ message }: Error): void {
+    this.logger.warnSparingly(unlisted, { reason: message });
   }
 
   /** @returns what is installed, broken models too. */
