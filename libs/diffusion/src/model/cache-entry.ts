@@ -49,7 +49,7 @@ export async function isWhole(entry: string): Promise<boolean> {
 }
 
 /** Notes that an entry was used for a graph, and where that is. */
-export async function markUsed(entry: string, { files, state }: GraphOrigin): Promise<void> {
+export async function noteUse(entry: string, { files, state }: GraphOrigin): Promise<void> {
   const record = await readRecord(entry);
   const isKnown = record.places.some((place) => place.join('\n') === files.join('\n'));
   if (isKnown) return utimes(join(entry, RECORD), new Date(), new Date());

@@ -7,7 +7,7 @@ import { withUniqueNodeNames } from '../onnx/unique-node-names';
 import type { GraphFile } from './graph-file';
 import type { CreateSession } from './optimized-graph';
 import { placeCopy, shareFile } from './shared-files';
-import { mendedPrefix, removeAbandoned } from './unfinished-folder';
+import { mendedPrefix, removeUnfinished } from './unfinished-folder';
 
 /**
  * Loads a graph by its path, so that its external weights are found and never read into our memory, where more than 2
@@ -45,7 +45,7 @@ async function temporaryFolder(cacheDir: string | undefined): Promise<string> {
   if (cacheDir === undefined) return inTemporary();
   try {
     await mkdir(cacheDir, { recursive: true });
-    await removeAbandoned(cacheDir);
+    await removeUnfinished(cacheDir);
     return await mkdtemp(join(cacheDir, mendedPrefix));
   } catch {
     return inTemporary();

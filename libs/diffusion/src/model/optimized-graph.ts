@@ -2,13 +2,13 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { env, InferenceSession } from 'onnxruntime-node';
-import { hasOrigin, isWhole, lastUse, markUsed, sealEntry } from './cache-entry';
+import { hasOrigin, isWhole, lastUse, noteUse, sealEntry } from './cache-entry';
 import type { Provider } from './device';
 import type { GraphFile } from './graph-file';
 import type { GraphOrigin } from './graph-identity';
 import { digest, graphIdentity, originOf } from './graph-identity';
 import { processorKind } from './processor-kind';
-import { isUnfinished, partMark, removeAbandoned } from './unfinished-folder';
+import { isUnfinished, partMark, removeUnfinished } from './unfinished-folder';
 
 /** Opens a graph with the given options. */
 export type CreateSession = (options: InferenceSession.SessionOptions) => Promise<InferenceSession>;
@@ -34,7 +34,7 @@ export async function openOptimized(
   const entry = join(folder, digest(provider, await graphIdentity(graph, origin), ...runtime));
   const found = existsSync(entry) && (await openEntry(entry, options));
   if (found) {
-    await markUsed(entry, origin).catch(() => undefined);
+    await noteUse(entry, origin).catch(() => undefined);
     return found;
   }
   let part: string | undefined;
@@ -83,7 +83,7 @@ async function keep(part: string, entry: string, origin: GraphOrigin): Promise<v
  * process that died has left.
  */
 async function prune(folder: string): Promise<void> {
-  await removeAbandoned(folder);
+  await removeUnfinished(folder);
   for (const name of await readdir(folder)) {
     if (isUnfinished(name)) continue;
     const entry = join(folder, name);

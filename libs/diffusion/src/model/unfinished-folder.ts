@@ -14,7 +14,7 @@ export function isUnfinished(name: string): boolean {
 }
 
 /** Deletes the unfinished folders of processes that died. */
-export async function removeAbandoned(cacheDir: string): Promise<void> {
+export async function removeUnfinished(cacheDir: string): Promise<void> {
   for (const name of (await readdir(cacheDir)).filter(isUnfinished)) {
     const folder = join(cacheDir, name);
     // One that is gone already was finished meanwhile.
