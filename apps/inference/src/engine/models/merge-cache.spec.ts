@@ -1,7 +1,8 @@
 import { link, mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { cachedMerge, MergeGoneError, withMerge } from './merge-cache';
+import { setImmediate as turn } from 'node:timers/promises';
+import { cachedMerge, MergeGoneError, removeAbandoned, withMerge } from './merge-cache';
 
 let folder: string;
 beforeEach(async () => {
@@ -53,6 +54,27 @@ describe('cachedMerge', () => {
     expect(await readdir(folder)).toEqual([]);
     const merge = await cachedMerge(folder, key, async () => 1);
     expect(await readdir(folder)).toEqual([basename(merge)]);
+  });
+
+  it('keeps what is being built for however long, and removes what a process that died has left', async () => {
+    jest.useFakeTimers({ now: Date.now(), doNotFake: ['nextTick', 'setImmediate'] });
+    try {
+      await cachedMerge(folder, key, async (own) => {
+        const touchedAt = async () => (await stat(own)).mtimeMs;
+        await mkdir(join(folder, '.tmp-dead'));
+        for (let minutes = 0; minutes < 120; minutes += 10) {
+          await utimes(own, 1, 1);
+          jest.advanceTimersByTime(30_000);
+          for (let turns = 0; (await touchedAt()) === 1000 && turns < 1000; turns++) await turn();
+          jest.setSystemTime(Date.now() + 10 * 60_000);
+          await removeAbandoned(folder);
+        }
+        expect(await readdir(folder)).toEqual([basename(own)]);
+        return 1;
+      });
+    } finally {
+      jest.useRealTimers();
+    }
   });
 
   it('does not overwrite a file of the base with the name of its own record', async () => {

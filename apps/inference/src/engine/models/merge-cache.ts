@@ -21,8 +21,13 @@ type Build = (folder: string) => Promise<number>;
 const MERGE_RECORD = 'merge.json';
 /** Folder for copies of base files on another device, shared by all merges. */
 const COPIES = 'bases';
-/** A temporary folder of this age was left by a process that died. */
-const ABANDONED_MS = 60 * 60 * 1000;
+/** How often a merge that goes on touches its temporary folder. */
+const TOUCH_MS = 30 * 1000;
+/**
+ * A temporary folder that was not touched for this long was left by a process that died. By default an engine that is
+ * inside one call is ended sooner (`ENGINE_STALL_SECONDS`).
+ */
+const ABANDONED_MS = 20 * 60 * 1000;
 
 /**
  * The folder of a merge, built if it is not in the cache. It is built under another name and renamed when complete, so
@@ -131,6 +136,7 @@ async function buildMerge(cacheDir: string, folder: string, build: Build, origin
   await removeAbandoned(cacheDir);
   const temporary = temporaryIn(cacheDir);
   await mkdir(temporary, { recursive: true });
+  const touching = setInterval(() => void touch(temporary).catch(() => undefined), TOUCH_MS).unref();
   try {
     const merged = await build(temporary);
     const record = join(temporary, MERGE_RECORD);
@@ -142,6 +148,8 @@ async function buildMerge(cacheDir: string, folder: string, build: Build, origin
     await rm(temporary, { recursive: true, force: true });
     // Another may have built it meanwhile.
     if (!(await markUsed(folder))) throw error;
+  } finally {
+    clearInterval(touching);
   }
 }
 
@@ -149,12 +157,15 @@ async function buildMerge(cacheDir: string, folder: string, build: Build, origin
 export async function markUsed(folder: string): Promise<boolean> {
   try {
     // In one step: whoever deletes it looks at this time once nobody can set it any more.
-    await utimes(join(folder, MERGE_RECORD), new Date(), new Date());
+    await touch(join(folder, MERGE_RECORD));
     return true;
   } catch {
     return (await lastUseOf(folder)) !== undefined;
   }
 }
+
+/** Makes now the time of a file's or a folder's last change. */
+export const touch = (path: string): Promise<void> => utimes(path, new Date(), new Date());
 
 /** Removes what processes that died have left. */
 export async function removeAbandoned(cacheDir: string): Promise<void> {
@@ -166,7 +177,7 @@ export async function removeAbandoned(cacheDir: string): Promise<void> {
   }
 }
 
-/** A new path, which counts as abandoned when it is old. */
+/** A new path, which counts as abandoned when it was not touched for long. */
 export function temporaryIn(cacheDir: string): string {
   return join(cacheDir, `.tmp-${randomUUID()}`);
 }

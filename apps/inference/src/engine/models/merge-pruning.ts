@@ -1,7 +1,7 @@
-import { rename, rm, stat, utimes } from 'node:fs/promises';
+import { rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Merge } from './merge-cache';
-import { allMerges, copiesIn, lastUseOf, namesIn, removeAbandoned, temporaryIn } from './merge-cache';
+import { allMerges, copiesIn, lastUseOf, namesIn, removeAbandoned, temporaryIn, touch } from './merge-cache';
 
 /**
  * A merge is not deleted until this long after its last use, if there is room for twice as many bytes as the others may
@@ -113,7 +113,7 @@ async function discard(cacheDir: string, { folder, usedMs }: Pick<Merge, 'folder
   const temporary = temporaryIn(cacheDir);
   try {
     // A temporary folder counts as abandoned by this time, which a rename leaves as it is.
-    await utimes(folder, new Date(), new Date());
+    await touch(folder);
     await rename(folder, temporary);
     // Nobody can begin to use it now, so this look is the last one needed. Whoever has built it anew keeps that one.
     if (!(await isUnused(temporary))) return await rename(temporary, folder).catch(() => removeAll(temporary));
