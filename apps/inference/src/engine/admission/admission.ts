@@ -6,7 +6,7 @@ import type { EngineShares } from '../time/engine-shares';
 import type { LoadedModel } from '../models/loaded-model';
 import type { DescriptionHost } from './model-descriptions';
 import { leastMemoryOf, needsOf } from './least-memory';
-import { isNotDescribed, ModelDescriptions } from './model-descriptions';
+import { ModelDescriptions, NotDescribedError } from './model-descriptions';
 import type { LoadingOptions } from '../models/model-loading';
 import type { ModelRegistry } from '../models/model-registry';
 import { nextTry } from '../models/next-try';
@@ -187,7 +187,7 @@ export class Admission {
       await this.begin(entry);
       this.remove(entry);
     } catch (error) {
-      if (isNotDescribed(error) || (await this.isWorthAnotherTry(entry, error))) return true;
+      if (error instanceof NotDescribedError || (await this.isWorthAnotherTry(entry, error))) return true;
       this.remove(entry);
       this.host.failed(command, error);
     } finally {

@@ -24,14 +24,19 @@ interface Description {
   isOver: boolean;
 }
 
-/** What a model takes is not known, or not any more. */
-class NotDescribedError extends Error {
+/**
+ * What a model takes is not known, or not any more: a command has only to wait until that is found out. Nothing is at
+ * fault.
+ */
+export class NotDescribedError extends Error {
   override readonly name = 'NotDescribedError';
 }
 
-/** Whether a command has only to wait until its model is described, perhaps anew: nothing is at fault. */
-export const isNotDescribed = (error: unknown): boolean =>
-  error instanceof NotDescribedError || error instanceof MergeGoneError;
+/**
+ * How often a merge may be deleted before it is loaded. Then the drawings that wait for it break, as with any other
+ * trouble of this machine: their tasks are tried again later, and not without end.
+ */
+const mostLosses = 5;
 
 /**
  * What the models of waiting commands take. A Fine-Tune is merged for that, so it is found out once for all commands of
@@ -39,6 +44,8 @@ export const isNotDescribed = (error: unknown): boolean =>
  */
 export class ModelDescriptions {
   private readonly descriptions = new Map<string, Description>();
+  /** How often the merge of a model was deleted before it was loaded, while commands waited for it. */
+  private readonly losses = new Map<string, number>();
   private readonly merging = new FairTurns({ perKey: Infinity, total: Infinity });
   private merge: { owner: string; end: Promise<unknown> } | undefined;
 
@@ -56,7 +63,8 @@ export class ModelDescriptions {
 
   /**
    * Finds out what the model of a command takes, unless that was begun before.
-   * @throws what `describePipeline` throws, later; where a merge is gone, it is begun anew for whoever asks then
+   * @throws NotDescribedError, later, if a merge is gone: it is begun anew for whoever asks then; else what
+   * `describePipeline` throws, a `MergeGoneError` only if that happens again and again
    */
   of(command: DrawCommand): Promise<DrawingModelSpec> {
     const known = this.known(command);
@@ -65,7 +73,7 @@ export class ModelDescriptions {
     const spec = command.model.weights ? this.merging.run(command.owner, describe) : describe();
     const description = { spec, isOver: false };
     const over = () => void (description.isOver = true);
-    spec.then(over, (error: unknown) => [over(), isNotDescribed(error) && this.descriptions.delete(nameOf(command))]);
+    spec.then(over, over);
     this.descriptions.set(nameOf(command), description);
     return spec;
   }
@@ -73,15 +81,21 @@ export class ModelDescriptions {
   /**
    * What the model of a command takes, without waiting for another's.
    * @throws NotDescribedError if that is not known, or the merged model has made room on the disk for another since:
-   * `of` finds it out anew
+   * `of` finds it out anew. A `MergeGoneError` if that happens again and again. Loading it throws the same.
    */
   async kept(command: DrawCommand): Promise<DrawingModelSpec> {
     const known = this.known(command);
     if (!known?.isOver) throw new NotDescribedError('The model is not described.');
     const spec = await known.spec;
-    if (await spec.markUsed()) return spec;
-    this.descriptions.delete(nameOf(command));
-    throw new NotDescribedError('The merged model is gone.');
+    const load = async () => {
+      const model = await this.noticingLoss(command, spec.load);
+      this.losses.delete(nameOf(command));
+      return model;
+    };
+    return this.noticingLoss(command, async () => {
+      if (await spec.markUsed()) return { ...spec, load };
+      throw new MergeGoneError('The merged model is gone.');
+    });
   }
 
   /** Whose merge goes on now. */
@@ -100,7 +114,24 @@ export class ModelDescriptions {
   /** Forgets the models for which no command waits. */
   forgetUnwanted(): void {
     const wanted = new Set(this.waiting().map(nameOf));
-    for (const name of this.descriptions.keys()) if (!wanted.has(name)) this.descriptions.delete(name);
+    for (const known of [this.descriptions, this.losses])
+      for (const name of known.keys()) if (!wanted.has(name)) known.delete(name);
+  }
+
+  /** Does something with a merge, and forgets what it takes if it is gone, unless that has happened too often. */
+  private async noticingLoss<T>(command: DrawCommand, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof MergeGoneError)) throw error;
+      const name = nameOf(command);
+      const times = (this.losses.get(name) ?? 0) + 1;
+      this.losses.set(name, times);
+      if (times >= mostLosses)
+        throw new MergeGoneError(`The merged model was deleted ${times} times before it was loaded.`, { cause: error });
+      this.descriptions.delete(name);
+      throw new NotDescribedError(error.message, { cause: error });
+    }
   }
 
   private async describe(command: DrawCommand): Promise<DrawingModelSpec> {
@@ -115,7 +146,8 @@ export class ModelDescriptions {
     };
     throwIfAborted();
     const options = { ...this.options, owner: command.owner, signal: { throwIfAborted } };
-    const spec = this.host.shares.chargeFor(command.owner, () => describePipeline(command.model, options));
+    const merge = () => describePipeline(command.model, options);
+    const spec = this.noticingLoss(command, () => this.host.shares.chargeFor(command.owner, merge));
     if (!command.model.weights) return spec;
     const noLonger = () => void (this.merge = undefined);
     this.merge = { owner: command.owner, end: spec.then(noLonger, noLonger) };
