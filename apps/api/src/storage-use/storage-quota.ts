@@ -46,13 +46,15 @@ export class StorageQuota {
   }
 
   /**
+   * @param bytes of what is to be stored, if they are known
+   * @param replacedBytes of what it takes the place of, which do not count
    * @throws UnprocessableError `StorageFull` naming the key's use, if there is no room for `bytes`, or for anything;
    * RoomReservedError if there would be room once the uploads in progress have failed
    */
-  assertRoom(row: StorageRow, bytes = 0): void {
+  assertRoom(row: StorageRow, { bytes = 0, replacedBytes = 0 } = {}): void {
     const wanted = Math.max(bytes, 1);
     const reservedBytes = Number(row.upload_bytes);
-    const room = this.room(row);
+    const room = this.room(row) + replacedBytes;
     if (room >= wanted) return;
     if (room + reservedBytes >= wanted) throw new RoomReservedError(reservedBytes);
     const parts = [

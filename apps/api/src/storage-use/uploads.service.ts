@@ -89,9 +89,8 @@ export class UploadsService {
       );
       if (count >= uploadsPerKey) throw new TooManyUploadsError();
       const row = await this.quota.read(manager, ownerId);
-      const room = this.quota.room(row) + replacedBytes;
-      if (room < Math.max(declaredBytes ?? 0, 1)) this.quota.assertRoom(row, declaredBytes);
-      const bytes = declaredBytes ?? Math.min(limits.weightsBytes, Math.floor(room));
+      this.quota.assertRoom(row, { bytes: declaredBytes, replacedBytes });
+      const bytes = declaredBytes ?? Math.min(limits.weightsBytes, Math.floor(this.quota.room(row) + replacedBytes));
       const id = newIdentifier();
       await manager.insert(Upload, { id, ownerId, bytes, renewedAt: () => 'now()' });
       return { id, maxBytes: bytes, boundByQuota: bytes < limits.weightsBytes };
