@@ -40,7 +40,7 @@ class EventsInterceptor implements NestInterceptor {
     const lastEventId = request.header('last-event-id');
     const stream = new EventStream(response, lastEventId);
     if (request.method !== 'HEAD')
-      this.longRequests.add(ownerId, response, 'event stream', () =>
+      this.longRequests.addAndEndTurn(ownerId, response, 'event stream', () =>
         response.headersSent ? stream.end() : response.destroy(),
       );
     await task.readRecord();

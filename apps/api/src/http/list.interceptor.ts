@@ -101,7 +101,7 @@ class ListInterceptor implements NestInterceptor {
       response.end();
       return;
     }
-    this.longRequests.add(ownerId, response, 'complete list', () => response.destroy());
+    this.longRequests.addAndEndTurn(ownerId, response, 'complete list', () => response.destroy());
     await stream(response, shown, read);
   }
 }

@@ -27,20 +27,18 @@ export class LongRequests {
   constructor(private readonly turns: RequestTurns) {}
 
   /**
-   * Counts a request until its answer is closed; it no longer counts among those that are served at once.
+   * Counts a request as a long one until its answer is closed, and ends its turn: it no longer counts among those that
+   * are served at once.
    * @param end what ends it early.
    * @throws TooManyError
    */
-  add(ownerId: string, answer: Writable, kind: LongRequestKind, end: () => void): void {
-    this.count(ownerId, answer, kind, end);
+  addAndEndTurn(ownerId: string, answer: Writable, kind: LongRequestKind, end: () => void): void {
+    this.add(ownerId, answer, kind, end);
     this.turns.end(answer);
   }
 
-  /**
-   * Counts, as `add` does, a request that has work to do before it stays open: it keeps its turn
-   * until `RequestTurns.end`.
-   */
-  count(ownerId: string, answer: Writable, kind: LongRequestKind, end: () => void): void {
+  /** The same for a request that has work to do before it only stays open: it keeps its turn until `RequestTurns.end`. */
+  add(ownerId: string, answer: Writable, kind: LongRequestKind, end: () => void): void {
     // A request whose caller is already gone would never be removed.
     if (answer.closed) return;
     const own = this.open.get(ownerId) ?? new Set();

@@ -59,7 +59,7 @@ export class UploadsService {
   ): Promise<T> {
     const upload = await this.reserve(ownerId, declaredBytes, replacedBytes);
     const stop = new AbortController();
-    this.requests.add(ownerId, answer, 'upload', () => stop.abort(new UnauthorizedError()));
+    this.requests.addAndEndTurn(ownerId, answer, 'upload', () => stop.abort(new UnauthorizedError()));
     const renewal = setInterval(() => void this.renew(upload.id), renewMs);
     try {
       return await receive({ ...upload, signal: stop.signal });

@@ -131,7 +131,7 @@ export class WaitInterceptor implements NestInterceptor {
     if (response.closed) return AbortSignal.abort();
     if (this.count >= maxInAll) throw new TooManyWaitingError();
     const ended = new AbortController();
-    this.longRequests.count(ownerId, response, 'waiting answer', () => {
+    this.longRequests.add(ownerId, response, 'waiting answer', () => {
       // The caller gets the record as it is; its next request is refused.
       if (!response.headersSent) response.setHeader('Connection', 'close');
       ended.abort();
