@@ -157,7 +157,7 @@ describe('thumbnails of many owners', () => {
     await insertStyles(other.id, [other.promptId], 1);
     const release = holdWrites();
     let ended = 0;
-    const requests = (await styleIds(hostile.id)).map((id) => thumbnails.makeNew([id]).then(() => ended++));
+    const requests = (await styleIds(hostile.id)).map((id) => thumbnails.makeForStyles([id]).then(() => ended++));
     await until(() => Promise.resolve(ended === 8), '2 are being made, 100 wait, and 8 are left for the sweeper');
     const turns = jest.spyOn(FairTurns.prototype, 'run');
     const round = thumbnails.makeMissing();
@@ -183,7 +183,7 @@ describe('thumbnails of many owners', () => {
   it('are made for the last of more deleted Prompts than one statement reads', async () => {
     const { id, promptId } = await ownerOf(1);
     const unknown = Array.from({ length: 1000 }, () => ({ ownerId: id, promptId: newIdentifier() }));
-    await thumbnails.makeFor([...unknown, { ownerId: id, promptId }]);
+    await thumbnails.makeBeforeDeletion([...unknown, { ownerId: id, promptId }]);
     expect(await made(id)).toBe(1);
   });
 
@@ -191,7 +191,7 @@ describe('thumbnails of many owners', () => {
     async function awaited(styles: number): Promise<{ id: string; promptId: string }> {
       const owner = await ownerOf(styles, { isDrawn: false });
       await become('processing', owner.promptId);
-      await thumbnails.makeNew(await styleIds(owner.id));
+      await thumbnails.makeForStyles(await styleIds(owner.id));
       return owner;
     }
     const become = (status: ImageTaskStatus, promptId: string) => manager.update(ImageTask, promptId, { status });
@@ -202,13 +202,13 @@ describe('thumbnails of many owners', () => {
 
     it('wait until it has terminated, and no longer', async () => {
       const [drawn, failed] = [await awaited(1), await awaited(1)];
-      await thumbnails.makeDrawn(drawn.promptId);
+      await thumbnails.makeForPrompt(drawn.promptId);
       await draw(drawn.promptId);
       await become('failed', failed.promptId);
-      for (const { promptId } of [drawn, failed]) await thumbnails.makeDrawn(promptId);
+      for (const { promptId } of [drawn, failed]) await thumbnails.makeForPrompt(promptId);
       expect([await made(drawn.id), await made(failed.id)]).toEqual([1, 0]);
       const turns = jest.spyOn(FairTurns.prototype, 'run');
-      for (const { promptId } of [drawn, failed]) await thumbnails.makeDrawn(promptId);
+      for (const { promptId } of [drawn, failed]) await thumbnails.makeForPrompt(promptId);
       expect(turns).not.toHaveBeenCalled();
     });
 
@@ -217,7 +217,7 @@ describe('thumbnails of many owners', () => {
       for (const { promptId } of owners) await draw(promptId);
       const release = holdWrites();
       const reads = jest.spyOn(manager, 'existsBy');
-      const all = owners.map(({ promptId }) => thumbnails.makeDrawn(promptId));
+      const all = owners.map(({ promptId }) => thumbnails.makeForPrompt(promptId));
       await until(() => Promise.resolve(jest.mocked(storage).write.mock.calls.length === 2), 'two are written');
       expect(reads).toHaveBeenCalledTimes(4);
       release();

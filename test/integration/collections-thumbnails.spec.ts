@@ -206,9 +206,9 @@ describe('thumbnails of Styles', () => {
     });
   });
 
-  describe('makeFor', () => {
+  describe('makeBeforeDeletion', () => {
     const remove = async (promptId: string): Promise<void> => {
-      await thumbnails.makeFor([{ ownerId: finetune.ownerId, promptId }]);
+      await thumbnails.makeBeforeDeletion([{ ownerId: finetune.ownerId, promptId }]);
       await manager.delete(ImageTask, { id: promptId });
     };
 
@@ -227,7 +227,7 @@ describe('thumbnails of Styles', () => {
       const [other] = await stylesOf(second);
       await Promise.all([picture(first), picture(second)]);
       storage.failures = 100;
-      await thumbnails.makeFor([first, second].map((promptId) => ({ ownerId: finetune.ownerId, promptId })));
+      await thumbnails.makeBeforeDeletion([first, second].map((promptId) => ({ ownerId: finetune.ownerId, promptId })));
       const made = await Promise.all(
         [...failing, other].map(async (id) => (await storedStyle(manager, id)).thumbnailKey),
       );
@@ -238,7 +238,7 @@ describe('thumbnails of Styles', () => {
       const source = await prompt();
       const [id] = await stylesOf(source);
       await picture(source);
-      await thumbnails.makeFor([{ ownerId: finetune.ownerId, promptId: source }], 0);
+      await thumbnails.makeBeforeDeletion([{ ownerId: finetune.ownerId, promptId: source }], 0);
       expect((await storedStyle(manager, id)).thumbnailKey).toBeNull();
       await manager.delete(ImageTask, { id: source });
     });
@@ -256,13 +256,13 @@ describe('thumbnails of Styles', () => {
     });
   });
 
-  describe('makeNew', () => {
+  describe('makeForStyles', () => {
     it('leaves the thumbnails to the sweeper when the storage fails', async () => {
       const source = await prompt();
       const ids = await stylesOf(source);
       await picture(source);
       storage.full = true;
-      await thumbnails.makeNew(ids);
+      await thumbnails.makeForStyles(ids);
       storage.full = false;
       expect(await thumbnails.makeMissing()).toBe(1);
     });

@@ -36,7 +36,7 @@ export class CollectionsService {
       await manager.insert(Collection, { id, ownerId, name: dto.name, createdAt: new Date() });
       return insertStyles(manager, { id, ownerId }, dto.styles, templates, '/styles');
     });
-    await this.thumbnails.makeNew(styleIds);
+    await this.thumbnails.makeForStyles(styleIds);
     return this.findOne(ownerId, id);
   }
 

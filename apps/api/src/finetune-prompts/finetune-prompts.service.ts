@@ -73,11 +73,9 @@ export class FinetunePromptsService {
         served.defaults,
       ),
     );
-    await this.batches.insert({
-      ...{ caller, finetune, served, prompts },
-      orders: dtos.map(({ metadata }, index) => ({ metadata, pointer: `/${index}/metadata` })),
-      pointerTo: (index, field) => `/${index}/${field}`,
-    });
+    const orders = dtos.map(({ metadata }, index) => ({ metadata, pointer: `/${index}/metadata` }));
+    const pointerTo = (index: number, field: string): string => `/${index}/${field}`;
+    await this.batches.insert({ caller, finetune, served, prompts, orders, pointerTo });
     return prompts.map((prompt) => CreatedPromptDto.from(prompt));
   }
 
@@ -180,7 +178,7 @@ export class FinetunePromptsService {
     await this.finetunes.load(ownerId, finetuneId);
     const within = { finetuneId };
     await findOwned(this.prompts.manager, FinetunePrompt, ownerId, id, { within });
-    await this.thumbnails.makeFor([{ ownerId, promptId: id }]);
+    await this.thumbnails.makeBeforeDeletion([{ ownerId, promptId: id }]);
     await this.transactions.run(async (transaction) => {
       const lock = 'pessimistic_write';
       await findOwned(transaction.manager, FinetunePrompt, ownerId, id, { within, lock });

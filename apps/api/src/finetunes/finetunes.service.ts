@@ -97,7 +97,7 @@ export class FinetunesService {
       'SELECT id FROM finetune_prompts WHERE finetune_id = $1 AND owner_id = $2',
       [id, ownerId],
     );
-    await this.thumbnails.makeFor(current.map((prompt) => ({ ownerId, promptId: prompt.id })));
+    await this.thumbnails.makeBeforeDeletion(current.map((prompt) => ({ ownerId, promptId: prompt.id })));
     const drawn = await this.transactions.run(async (transaction) => {
       const { manager } = transaction;
       const { weightsBytes } = await findOwned(manager, Finetune, ownerId, id, { lock: 'pessimistic_write' });

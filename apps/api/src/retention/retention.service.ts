@@ -59,7 +59,7 @@ export class RetentionService extends RecurringService {
   private async removeRecords(): Promise<number> {
     const expired = await this.due(this.dataSource.manager);
     const prompts = expired.filter(({ kind }) => kind === 'prompt');
-    await this.thumbnails.makeFor(prompts.map(({ id, ownerId }) => ({ ownerId, promptId: id })));
+    await this.thumbnails.makeBeforeDeletion(prompts.map(({ id, ownerId }) => ({ ownerId, promptId: id })));
     const removed = await this.transactions.run(async (transaction) => {
       const { manager } = transaction;
       const due = await this.due(manager, 'FOR UPDATE OF task SKIP LOCKED');

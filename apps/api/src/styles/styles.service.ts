@@ -31,7 +31,7 @@ export class StylesService {
       await lockOwnCollection(manager, ownerId, collectionId, 'change');
       return insertStyles(manager, { ownerId, id: collectionId }, dtos, templates, '');
     });
-    await this.thumbnails.makeNew(ids);
+    await this.thumbnails.makeForStyles(ids);
     const rows = new Map((await this.styles.findBy({ id: In(ids) })).map((style) => [style.id, style]));
     return ids.flatMap((id) => rows.get(id) ?? []).map((style) => this.present(style));
   }

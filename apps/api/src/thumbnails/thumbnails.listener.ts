@@ -15,7 +15,7 @@ export class ThumbnailsListener implements BeforeApplicationShutdown {
   constructor(thumbnails: ThumbnailsService, notifications: Notifications) {
     notifications.on(changeChannel, (id) => {
       if (this.end.signal.aborted) return;
-      const work = thumbnails.makeDrawn(id, this.end.signal).finally(() => this.running.delete(work));
+      const work = thumbnails.makeForPrompt(id, this.end.signal).finally(() => this.running.delete(work));
       this.running.add(work);
     });
   }

@@ -8,6 +8,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { DataSource, In, IsNull, Not } from 'typeorm';
 import { PicturesService } from '../pictures/pictures.service';
 import { WorkError } from '../work/work-process';
+import { AwaitedPrompts } from './awaited-prompts';
 import type { Drawable, Source } from './missing-thumbnails';
 import { drawableOf, MissingThumbnails } from './missing-thumbnails';
 import { drawnAmong, stylesOf } from './prompt-styles';
@@ -23,8 +24,6 @@ const deletionPatienceMs = 10_000;
 const claimMs = 5 * 60_000;
 /** Styles of a drawn Prompt that get their thumbnails before the sweeper's turn. */
 const styleBatch = 100;
-/** Prompts whose picture is still to come that this process remembers; the sweeper finds the others. */
-const maxAwaited = 10_000;
 /**
  * Thumbnails of all callers at a time, who each make one after the other: while the file of one is fetched or
  * stored, the other is drawn.
@@ -39,19 +38,17 @@ export function thumbnailKeyOf(styleId: string): string {
 }
 
 /**
- * Makes the thumbnails of Styles from the first picture of their Prompts. The key depends only on the Style, so an
- * interrupted write is overwritten, and two processes that make the same thumbnail write the same. No row is locked
- * while a picture is read or written.
+ * Makes the thumbnails of Styles from the first picture of their Prompts: when Styles are made (`makeForStyles`), when
+ * the picture comes (`makeForPrompt`), before Prompts are deleted (`makeBeforeDeletion`), and what these have left
+ * (`makeMissing`). The key depends only on the Style, so an interrupted write is overwritten, and two processes that
+ * make the same thumbnail write the same. No row is locked while a picture is read or written.
  */
 @Injectable()
 export class ThumbnailsService {
   private readonly turns = new FairTurns({ concurrency, perKey: 100, total: 1000 });
   private readonly drawn = new FairTurns({ ...drawnConcurrency, perKey: 100, total: 1000 });
   private readonly missing = new MissingThumbnails();
-  /**
-   * The owners of Prompts that Styles were made from at this process, before they had a picture, until they terminate.
-   */
-  private readonly awaited = new Map<string, string>();
+  private readonly awaited = new AwaitedPrompts();
 
   constructor(
     private readonly dataSource: DataSource,
@@ -62,18 +59,18 @@ export class ThumbnailsService {
 
   /**
    * Called right after Styles are committed: makes the thumbnails of those whose Prompt has a picture, and remembers
-   * the other Prompts for `makeDrawn`. It never fails the request; inside an enclosing transaction the response was
+   * the other Prompts for `makeForPrompt`. It never fails the request; inside an enclosing transaction the response was
    * already written without them.
    */
-  makeNew(styleIds: readonly string[]): Promise<void> {
-    return afterCommit(() => this.makeCommitted(styleIds));
+  makeForStyles(styleIds: readonly string[]): Promise<void> {
+    return afterCommit(() => this.makeForCommitted(styleIds));
   }
 
   /**
    * Called before Prompts are deleted, and before that transaction: makes the thumbnails of all Styles made from them.
    * A thumbnail that cannot be made in time stays null for good.
    */
-  async makeFor(sources: readonly Source[], forMs = deletionPatienceMs): Promise<void> {
+  async makeBeforeDeletion(sources: readonly Source[], forMs = deletionPatienceMs): Promise<void> {
     const deadline = Date.now() + forMs;
     const { manager } = this.dataSource;
     const count = { tried: 0, made: 0 };
@@ -98,11 +95,11 @@ export class ThumbnailsService {
    * the sweeper makes the others. It never throws.
    * @param signal ends it after the thumbnail that is being made.
    */
-  async makeDrawn(promptId: string, signal?: AbortSignal): Promise<void> {
-    const ownerId = this.awaited.get(promptId);
+  async makeForPrompt(promptId: string, signal?: AbortSignal): Promise<void> {
+    const ownerId = this.awaited.ownerOf(promptId);
     if (ownerId === undefined) return;
     try {
-      await this.drawn.run(ownerId, () => this.makeAwaited({ ownerId, promptId }, signal));
+      await this.drawn.run(ownerId, () => this.makeForAwaited({ ownerId, promptId }, signal));
     } catch (error) {
       this.leave(error as Error);
     }
@@ -129,10 +126,10 @@ export class ThumbnailsService {
     return made;
   }
 
-  private async makeAwaited(source: Source, signal?: AbortSignal): Promise<void> {
+  private async makeForAwaited(source: Source, signal?: AbortSignal): Promise<void> {
     const { ownerId, promptId } = source;
     // By now an earlier notification may have been answered, or the process may be ending.
-    if (signal?.aborted || !this.awaited.has(promptId)) return;
+    if (signal?.aborted || this.awaited.ownerOf(promptId) === undefined) return;
     const { manager } = this.dataSource;
     // Read before its pictures: a Prompt that has terminated gets no more of them.
     const isOpen = await manager.existsBy(ImageTask, { id: promptId, status: Not(In([...terminatedStatuses])) });
@@ -146,11 +143,11 @@ export class ThumbnailsService {
     }
   }
 
-  private async makeCommitted(styleIds: readonly string[]): Promise<void> {
+  private async makeForCommitted(styleIds: readonly string[]): Promise<void> {
     const deadline = Date.now() + patienceMs;
     try {
       // First, so that a picture that comes between the two statements is seen by the second.
-      await this.awaitThose(styleIds);
+      await this.awaited.addThoseOf(this.dataSource.manager, styleIds);
       for (const { id, ownerId } of await this.drawableAmong(styleIds)) {
         if (Date.now() > deadline) return;
         await this.turns.run(ownerId, async () => {
@@ -164,21 +161,6 @@ export class ThumbnailsService {
 
   private leave({ message }: Error): void {
     this.logger.warn('thumbnails are left for the sweeper', { reason: message });
-  }
-
-  /** Remembers the Prompts of Styles that have no picture yet, in place of the oldest ones. */
-  private async awaitThose(styleIds: readonly string[]): Promise<void> {
-    const sources = await this.dataSource.query<Source[]>(
-      `SELECT DISTINCT owner_id AS "ownerId", source_prompt_id AS "promptId" FROM styles
-       WHERE id = ANY($1) AND source_prompt_id IS NOT NULL
-         AND NOT EXISTS (SELECT FROM images WHERE task_id = source_prompt_id)`,
-      [styleIds],
-    );
-    for (const { ownerId, promptId } of sources) this.awaited.set(promptId, ownerId);
-    for (const [oldest] of this.awaited) {
-      if (this.awaited.size <= maxAwaited) return;
-      this.awaited.delete(oldest);
-    }
   }
 
   /**
