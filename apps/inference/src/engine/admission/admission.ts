@@ -243,7 +243,7 @@ export class Admission {
   /** Its own model counts as in use: each try but the last releases another one, so that there is an end. */
   private async isWorthAnotherTry(entry: Waiting, error: unknown): Promise<boolean> {
     if (isAborted(entry.command)) return false;
-    const next = await nextTry(error, this.registry, () => !this.host.isIdle());
+    const next = await nextTry(error, { registry: this.registry, hasOthers: () => !this.host.isIdle() });
     if (next === 'alone') entry.command = { ...entry.command, alone: true };
     return next !== 'end';
   }

@@ -18,11 +18,7 @@ const previewIntervalMs = 400;
 export class DrawingInProgress implements Candidate {
   passedOver = 0;
   isSuspect = false;
-  /**
-   * The limit of its kind's rows before its own calls have lowered it, for whatever it was that made them fail; unset
-   * again when one goes well, because then it was the number of rows.
-   */
-  limitBefore: number | undefined;
+  mostRows = Infinity;
   /** Time of the engine that it took; of a call that it shared, its rows' part. */
   computeMs: number;
   /** How many of its first pictures were handed on when it was drawn before. */
@@ -123,7 +119,13 @@ export class DrawingInProgress implements Candidate {
     this.computeMs += ms;
     this.model.noteDrawn(ms);
     this.isSuspect = false;
-    this.limitBefore = undefined;
+    this.mostRows = Infinity;
+  }
+
+  /** A call of it failed: its next one is its own, and shows whether it is at fault. */
+  suspect(mostRows = Infinity): void {
+    this.isSuspect = true;
+    this.mostRows = Math.min(this.mostRows, mostRows);
   }
 
   /** Takes a decoded picture. @returns those that are to be handed on now, because all before them are */

@@ -18,6 +18,7 @@ function drawing(name: string, left: number, change: Partial<Candidate> & { coun
     undecoded: Array.from({ length: count }),
     passedOver: 0,
     isSuspect: false,
+    mostRows: Infinity,
     pictures: Array.from({ length: count }, () => ({ group: 'square', rows: 2 })),
     ...rest,
   };
@@ -117,6 +118,11 @@ describe(chooseCall.name, () => {
   it('draws alone whoever shared a call that failed', () => {
     const suspects = many(3, 20, { isSuspect: true });
     expect(callOf([...suspects, drawing('innocent', 2)])).toEqual(['0x1']);
+  });
+
+  it('gives whoever failed alone half of its rows, as long as that is tried', () => {
+    const suspect = drawing('suspect', 20, { count: 8, isSuspect: true, mostRows: 8 });
+    expect(callOf([drawing('innocent', 2), suspect])).toEqual(['suspectx4']);
   });
 });
 

@@ -11,8 +11,13 @@ export interface Candidate {
   undecoded: readonly unknown[];
   /** How often others of its owner went before it, less what its own calls have made up for. */
   passedOver: number;
-  /** Set after a failed call that it shared: the next one shows whose fault it was. */
+  /** Set after a failed call: the next one is its own, and shows whose fault it was. */
   isSuspect: boolean;
+  /**
+   * Rows of that one at most: half of those of its own call that failed. If it goes well, the rows were too many, for
+   * all of its kind.
+   */
+  mostRows: number;
   /** Its pictures that are not done, those that have most steps behind them first. */
   pictures: readonly {
     /** Of those that may share a call. */
@@ -155,7 +160,7 @@ export function chooseCall<C extends Candidate>(ordered: readonly C[], facts: Ca
   const { kind } = leader;
   const [{ group, rows }] = leader.pictures;
   const most = facts.maxRows(group);
-  if (leader.isSuspect) return fill([leader], group, most);
+  if (leader.isSuspect) return fill([leader], group, Math.min(most, leader.mostRows));
 
   // All of a group are of one kind, so their rows take equally long.
   const decodeRows = facts.decodeRows(kind);

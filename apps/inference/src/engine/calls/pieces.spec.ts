@@ -183,9 +183,16 @@ describe(Pieces.name, () => {
       await step(one);
       model.onStep = failWith(new Error('a graph fails'));
       await step(two);
-      expect([most(one), ended]).toEqual([4, []]);
+      expect([most(one), two.mostRows, ended]).toEqual([8, 4, []]);
       await pieces.step([{ candidate: two, pictures: two.pictures.slice(0, 1) }]);
       expect([most(one), ended]).toEqual([8, [[2, 'a graph fails']]]);
+    });
+
+    it('has a drawing that fails tried with half of its own rows, so that it leaves no limit if it is given up', async () => {
+      const [one, two] = [begin(1), begin(2, { count: 8 })];
+      model.onStep = failWith(new Error('a graph fails'));
+      await step(two);
+      expect([two.isSuspect, two.mostRows, most(one), ended]).toEqual([true, 8, 16, []]);
     });
 
     it('keeps a limit of rows that has helped, whatever fails later', async () => {

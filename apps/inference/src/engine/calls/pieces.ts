@@ -1,18 +1,16 @@
-import { asOutOfMemory, NotFiniteError, OutOfMemoryError } from '@app/diffusion';
+import { asOutOfMemory } from '@app/diffusion';
 import type { Renderer, Trajectory } from '@app/diffusion';
-import { LruMap } from '@app/process';
 import type { DrawingCalls } from '../memory/arena';
 import type { CallTimes } from '../time/call-times';
-import { keptKinds } from '../time/call-times';
 import type { DrawingInProgress } from './drawing-in-progress';
 import type { EngineMessage } from '../engine-protocol';
 import type { EngineShares } from '../time/engine-shares';
 import type { Lane } from '../lane';
 import { laneCount } from '../lane';
 import type { ModelRegistry } from '../models/model-registry';
-import { nextTry } from '../models/next-try';
 import { bytesPerRow, decodeBytes } from '../memory/picture-memory';
-import type { RowLimits } from './row-limits';
+import type { OutcomesHost } from './piece-outcomes';
+import { PieceOutcomes } from './piece-outcomes';
 import type { CallPart } from './next-call';
 import { passedOverAfter } from './next-call';
 import type { DeviceTime, WorkClocks } from '../time/work-clock';
@@ -20,20 +18,12 @@ import type { DeviceTime, WorkClocks } from '../time/work-clock';
 type Part = CallPart<DrawingInProgress>;
 
 /** What the pieces of work have to know of the engine, and what they tell it. */
-export interface PiecesHost {
+export interface PiecesHost extends OutcomesHost {
   registry: ModelRegistry;
-  rowLimits: RowLimits;
   callTimes: CallTimes;
   shares: EngineShares;
   clocks: WorkClocks;
   report: (message: EngineMessage) => void;
-  drawings: () => readonly DrawingInProgress[];
-  isEnlarging: () => boolean;
-  /** Whether a picture is decoded beside calls of the U-Net, even those of its own drawing. */
-  hasSecondThread: boolean;
-  end: (drawing: DrawingInProgress, error: unknown) => void;
-  /** It is drawn anew with nothing beside it. */
-  drawAlone: (drawing: DrawingInProgress) => void;
   /** Every picture of it is decoded. */
   decoded: (drawing: DrawingInProgress) => void;
 }
@@ -46,10 +36,11 @@ const shareOf = (lane: Lane | undefined): number => (lane === undefined ? 1 : 1 
  * throws.
  */
 export class Pieces {
-  /** Kinds of which a shared call failed, and none of its drawings alone so far, with the rows of that call. */
-  private readonly unexplained = new LruMap<number>(keptKinds);
+  private readonly outcomes: PieceOutcomes;
 
-  constructor(private readonly host: PiecesHost) {}
+  constructor(private readonly host: PiecesHost) {
+    this.outcomes = new PieceOutcomes(host);
+  }
 
   /**
    * Makes one call for these pictures, except those that are given up before it begins.
@@ -76,15 +67,13 @@ export class Pieces {
         await clocks.unet.during(call, charge);
       });
     } catch (error) {
-      return this.stepFailed(parts, rowsOfParts(parts), asOutOfMemory(error), lane);
+      return this.outcomes.stepFailed({ parts, rows: rowsOfParts(parts), lane }, asOutOfMemory(error));
     }
     if (!time) return;
     const [rows, { kind }] = [rowsOfParts(parts), parts[0].candidate];
     const { isShared } = time;
     callTimes.note(kind, rows, engineMs, { isShared, lane });
-    this.host.rowLimits.noteCall(kind);
-    // Alone each may go well where all together do not.
-    if (parts.length > 1 && rows >= (this.unexplained.get(kind) ?? Infinity)) this.unexplained.delete(kind);
+    this.outcomes.stepWentWell({ parts, rows });
     for (const { candidate, pictures } of parts) candidate.stepped((engineMs * rowsOf(pictures)) / rows);
     this.notePassedOver(parts.map(({ candidate }) => candidate));
     const pictures = trajectoriesOf(parts).length;
@@ -119,7 +108,7 @@ export class Pieces {
         for (const { index, image } of next) report({ type: 'picture', id, index, picture: image, upscaled: false });
       if (drawing.undecoded.length === 0) decoded(drawing);
     } catch (error) {
-      await this.endUnlessRoom(drawing, asOutOfMemory(error), lane);
+      await this.outcomes.decodingFailed(drawing, asOutOfMemory(error), lane);
     } finally {
       drawing.underWay.delete(trajectory);
     }
@@ -158,55 +147,6 @@ export class Pieces {
     return this.host.drawings().includes(drawing);
   }
 
-  /**
-   * A call that ran out of memory is tried with half of its rows. One that failed otherwise is tried by each of its
-   * drawings alone, so that it fails only the one at fault. If none is, or there is only one, the graph may not take so
-   * many rows, and later calls have half; that is taken back if a single picture of that drawing fails as well. What
-   * failed in the middle of a scheduler's step cannot be tried again.
-   */
-  private async stepFailed(parts: readonly Part[], rows: number, error: unknown, lane?: Lane): Promise<void> {
-    // A model that nobody draws with may be released, and then its calls fail. That tells nothing of their rows.
-    if (!parts.some(({ candidate }) => this.isDrawn(candidate))) return;
-    const [{ candidate: first, pictures }] = parts;
-    const { kind } = first;
-    const [{ rows: rowsOfPicture }] = pictures;
-    if (parts.some(({ candidate }) => isSpoilt(candidate))) return this.beginAnew(parts, error);
-    const { rowLimits } = this.host;
-    const halve = (): boolean => rowLimits.halve(kind, rows, rowsOfPicture);
-    if (error instanceof OutOfMemoryError && halve()) return;
-    if (parts.length === 1) {
-      this.unexplained.delete(kind);
-      const limit = rowLimits.learntOf(kind);
-      if (!(error instanceof NotFiniteError) && halve()) return void (first.limitBefore ??= limit);
-      const { limitBefore } = first;
-      if (!(error instanceof OutOfMemoryError) && limitBefore !== undefined) rowLimits.restore(kind, limitBefore);
-      return this.endUnlessRoom(first, error, lane);
-    }
-    for (const { candidate } of parts) candidate.isSuspect = true;
-    if (this.unexplained.get(kind) !== undefined) halve();
-    this.unexplained.set(kind, rows);
-  }
-
-  /** Draws anew what a failed step has spoilt, with nothing beside it; the others go on. */
-  private async beginAnew(parts: readonly Part[], error: unknown): Promise<void> {
-    const { registry, end, drawAlone } = this.host;
-    const hasMadeRoom = await registry.releaseIdle();
-    for (const drawing of parts.map(({ candidate }) => candidate).filter(isSpoilt))
-      if (this.isDrawn(drawing)) (hasMadeRoom || !drawing.command.alone ? drawAlone : end)(drawing, error);
-  }
-
-  /** Ends a drawing, or draws it anew alone, unless it is tried again as it is. */
-  private async endUnlessRoom(drawing: DrawingInProgress, error: unknown, lane?: Lane): Promise<void> {
-    const { registry, drawings, isEnlarging, hasSecondThread, end, drawAlone } = this.host;
-    if (!this.isDrawn(drawing)) return;
-    const mayBeBeside = lane !== undefined || (hasSecondThread && !drawing.command.alone);
-    const next = await nextTry(error, registry, () => mayBeBeside || drawings().length > 1 || isEnlarging());
-    // It may have been given up while idle models were released.
-    if (next === 'again' || !this.isDrawn(drawing)) return;
-    if (next === 'alone') drawAlone(drawing);
-    else end(drawing, error);
-  }
-
   /** Tells how far these are, with at most one preview a call: of the drawing that has waited longest for one. */
   private tell(drawings: readonly DrawingInProgress[]): void {
     const { report, end } = this.host;
@@ -230,8 +170,6 @@ const rowsOfParts = (parts: readonly Part[]): number => parts.reduce((sum, { pic
 
 const trajectoriesOf = (parts: readonly Part[]): Trajectory[] =>
   parts.flatMap(({ pictures }) => pictures.map(({ trajectory }) => trajectory));
-
-const isSpoilt = ({ trajectories }: DrawingInProgress): boolean => trajectories.some((each) => each.isSpoilt);
 
 function callsOf({ pipeline, command: { request } }: DrawingInProgress, rows: number): DrawingCalls {
   const { facts } = pipeline;

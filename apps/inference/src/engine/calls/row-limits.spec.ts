@@ -64,13 +64,6 @@ describe(RowLimits.name, () => {
     expect([rowsOf(1), rowsOf(0), rowsOf(99)]).toEqual([32, 16, 16]);
   });
 
-  it('is what it was before where that is restored, and never less than since', () => {
-    const limits = limitsOf('cuda:0', Infinity);
-    const restored = (rows: number): number => (limits.restore('group', rows), limits.of('group', drawing));
-    limits.halve('group', 8, 2);
-    expect([restored(2), restored(8), restored(4), restored(Infinity)]).toEqual([4, 8, 8, 32]);
-  });
-
   it('is tried again after many calls that went well', () => {
     const limits = limitsOf('cuda:0', Infinity);
     limits.halve('group', 32, 2);

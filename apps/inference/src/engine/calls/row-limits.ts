@@ -15,6 +15,11 @@ const maxRows = { cpu: 16, gpu: 32 };
 /** After so many calls a larger one is tried again: what it lacked may have been another process's for a while. */
 const keptCalls = 1_000;
 
+/** Half of the rows of a call, but a whole picture; undefined if it has no more than that. */
+export function halfOf(rows: number, rowsOfPicture: number): number | undefined {
+  return rows > rowsOfPicture ? Math.max(rowsOfPicture, Math.floor(rows / 2)) : undefined;
+}
+
 type Drawn = Pick<DrawingInProgress, 'pipeline' | 'command'>;
 
 /** What the limits depend on beside the device. */
@@ -55,31 +60,28 @@ export class RowLimits {
   /**
    * Allows calls of a kind at most half of the rows of one that failed for their number. A lower limit stays: the call
    * may have begun before that was learnt.
-   * @returns whether that helps: a picture’s own rows cannot be parted
+   * @returns whether that helps: a picture's own rows cannot be parted
    */
   halve(kind: string, rows: number, rowsOfPicture: number): boolean {
-    if (rows <= rowsOfPicture) return false;
-    const half = Math.max(rowsOfPicture, Math.floor(rows / 2));
-    this.learnt.set(kind, { rows: Math.min(half, this.learntOf(kind)), calls: 0 });
-    return true;
+    const half = halfOf(rows, rowsOfPicture);
+    if (half !== undefined) this.lower(kind, half);
+    return half !== undefined;
   }
 
-  /** Most rows that earlier calls of a kind have left; Infinity where none has shown a limit. */
-  learntOf(kind: string): number {
-    return this.learnt.get(kind)?.rows ?? Infinity;
-  }
-
-  /** Allows calls of a kind so many rows again, because what was learnt since was no matter of their number. */
-  restore(kind: string, rows: number): void {
-    if (rows <= this.learntOf(kind)) return;
-    if (rows === Infinity) this.learnt.delete(kind);
-    else this.learnt.set(kind, { rows, calls: 0 });
+  /** Allows calls of a kind at most so many rows. */
+  lower(kind: string, rows: number): void {
+    this.learnt.set(kind, { rows: Math.min(rows, this.learntOf(kind)), calls: 0 });
   }
 
   /** A call of this kind went well. */
   noteCall(kind: string): void {
     const learnt = this.learnt.get(kind);
     if (learnt && ++learnt.calls >= keptCalls) this.learnt.delete(kind);
+  }
+
+  /** Most rows that earlier calls of a kind have left; Infinity where none has shown a limit. */
+  private learntOf(kind: string): number {
+    return this.learnt.get(kind)?.rows ?? Infinity;
   }
 
   /** Where calls have 1, 2, 4, 8 … rows, one of 5 takes the memory of 8. */

@@ -1,18 +1,26 @@
 import { OutOfMemoryError } from '@app/diffusion';
 import type { ModelRegistry } from './model-registry';
 
+/** What may help a piece of work that ran out of memory. */
+interface Remedies {
+  /** Has later calls of its kind take half of its rows; only a call of the U-Net has rows. @returns whether it had two */
+  halveRows?: () => boolean;
+  registry: Pick<ModelRegistry, 'releaseIdle'>;
+  /** Whether there is anything beside it, so that it may go better alone. */
+  hasOthers: () => boolean;
+}
+
 /**
  * What follows a failure: `again` is another try as it was, `alone` one with nothing drawn or enlarged beside it, `end`
- * none. Only what ran out of memory is tried again: without the idle models, then alone. A call of the U-Net with more
- * than one picture has half of its rows before that (`RowLimits.halve`).
- * @param hasOthers whether there is anything beside it, so that it may go better alone
+ * none. Only what ran out of memory is tried again: first with half of its rows, down to a single picture, then without
+ * the idle models, then alone. Loading, encoding and enlarging come here as calls and decoding do, so whoever looks for
+ * what happens when memory is short finds all of it here.
  */
 export async function nextTry(
   error: unknown,
-  registry: Pick<ModelRegistry, 'releaseIdle'>,
-  hasOthers: () => boolean,
+  { halveRows, registry, hasOthers }: Remedies,
 ): Promise<'again' | 'alone' | 'end'> {
   if (!(error instanceof OutOfMemoryError)) return 'end';
-  if (await registry.releaseIdle()) return 'again';
+  if (halveRows?.() || (await registry.releaseIdle())) return 'again';
   return hasOthers() ? 'alone' : 'end';
 }

@@ -112,7 +112,8 @@ export class Enlarging {
       await this.enlargeNext(entry);
       if (entry.enlarged === entry.pictures.length) this.done(entry);
     } catch (error) {
-      const next = await nextTry(error, this.host.registry, () => !entry.alone && this.hasOthers);
+      const { registry } = this.host;
+      const next = await nextTry(error, { registry, hasOthers: () => !entry.alone && this.hasOthers });
       if (next === 'alone') entry.alone = true;
       else if (next === 'end') this.fail(entry, error);
     }
