@@ -149,9 +149,9 @@ function reasonOf(error: unknown, isLookedUp: boolean): string {
     return isLookedUp
       ? `The receiver did not answer within ${receiverTimeoutMs / 1000} seconds.`
       : `The receiver's name could not be looked up within ${receiverTimeoutMs / 1000} seconds.`;
-  const message = error instanceof Error ? error.message : String(error);
+  const { message, code } = error as NodeJS.ErrnoException;
   if (causeOf(error) instanceof AddressRefusedError) return message;
-  return `The receiver could not be reached: ${(error as { code?: string }).code ?? message}.`;
+  return `The receiver could not be reached: ${code ?? message}.`;
 }
 
 function answerOf(error: unknown, isLookedUp: boolean): ReceiverAnswer {
