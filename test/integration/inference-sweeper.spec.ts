@@ -256,10 +256,22 @@ describe('sweeping', () => {
         expect(await bench.taskOf(id)).toMatchObject({ enqueued: 1 });
       });
       await whileLocked(fileSweepLock, async () => {
-        expect([await sweeper.sweepFiles(), await sweeper.sweepTasks()]).toEqual([false, true]);
+        expect([await sweeper.sweepFilesIfDue(), await sweeper.sweepTasks()]).toEqual([false, true]);
         expect(await bench.taskOf(id)).toMatchObject({ enqueued: 2 });
       });
-      expect([await sweeper.sweepFiles(), await sweeper.sweepTasks()]).toEqual([true, true]);
+      expect([await sweeperWith(eldest).sweepFilesIfDue(), await sweeper.sweepTasks()]).toEqual([true, true]);
+    });
+
+    it('sweeps files as soon as that falls to it, and then once in a quarter of an hour', async () => {
+      let isEldest = false;
+      const sweeper = sweeperWith({ isEldest: async () => isEldest });
+      expect(await sweeper.sweepFilesIfDue()).toBe(false);
+      isEldest = true;
+      expect([await sweeper.sweepFilesIfDue(), await sweeper.sweepFilesIfDue()]).toEqual([true, false]);
+      const now = performance.now();
+      const clock = jest.spyOn(performance, 'now').mockImplementation(() => now + 15 * 60_000);
+      expect([await sweeper.sweepFilesIfDue(), await sweeper.sweepFilesIfDue()]).toEqual([true, false]);
+      clock.mockRestore();
     });
 
     it('sweeps files only in the worker that has been up for longest', async () => {
@@ -269,7 +281,10 @@ describe('sweeping', () => {
           (error) => bench.logger.error('no heartbeat', error),
         );
       const [first, second] = [await join(), await join()];
-      const sweep = async () => [await sweeperWith(first).sweepFiles(), await sweeperWith(second).sweepFiles()];
+      const sweep = async () => [
+        await sweeperWith(first).sweepFilesIfDue(),
+        await sweeperWith(second).sweepFilesIfDue(),
+      ];
       expect(await sweep()).toEqual([true, false]);
       await first.leave();
       expect(await sweep()).toEqual([false, true]);

@@ -8,8 +8,10 @@ import { FileSweeper } from './file-sweeper';
 import { TaskSweeper } from './task-sweeper';
 
 const taskIntervalMs = 10_000;
-/** Listing a storage is expensive, and orphaned files do little harm. */
+/** Listing a storage is expensive, and orphaned files do little harm: a process does it once in this time. */
 const fileIntervalMs = 15 * 60_000;
+/** How often it looks whether that is due: workers that are restarted every ten minutes have to do it too. */
+const fileCheckMs = 60_000;
 
 /** Advisory lock that lets one process at a time sweep tasks: "SWEP" in ASCII. */
 export const taskSweepLock = 0x53574550;
@@ -19,6 +21,8 @@ export const fileSweepLock = 0x53574546;
 /** Sweeps tasks and files, each at slightly irregular intervals and in one process at a time. */
 @Injectable()
 export class Sweeper extends RecurringService {
+  private filesSweptAt = -Infinity;
+
   constructor(
     private readonly dataSource: DataSource,
     private readonly tasks: TaskSweeper,
@@ -32,8 +36,8 @@ export class Sweeper extends RecurringService {
       work: (signal) => this.sweepTasks(signal),
     });
     this.repeat({
-      ...{ intervalMs: fileIntervalMs, failure: 'the sweep of files failed' },
-      work: (signal) => this.sweepFiles(signal),
+      ...{ intervalMs: fileCheckMs, failure: 'the sweep of files failed' },
+      work: (signal) => this.sweepFilesIfDue(signal),
     });
   }
 
@@ -43,12 +47,15 @@ export class Sweeper extends RecurringService {
   }
 
   /**
-   * Sweeps the files now if no worker has been up for longer: so the storage is listed once in the interval, however
-   * many workers there are.
+   * Sweeps the files if this process has not tried to within the interval, and no worker has been up for longer: so
+   * the storage is listed once in the interval, however many workers there are.
    * @returns whether it did
    */
-  async sweepFiles(signal?: AbortSignal): Promise<boolean> {
-    return (await this.presence.isEldest()) && this.alone(fileSweepLock, () => this.files.sweep(undefined, signal));
+  async sweepFilesIfDue(signal?: AbortSignal): Promise<boolean> {
+    const now = performance.now();
+    if (now - this.filesSweptAt < fileIntervalMs || !(await this.presence.isEldest())) return false;
+    this.filesSweptAt = now;
+    return this.alone(fileSweepLock, () => this.files.sweep(undefined, signal));
   }
 
   private async alone(lock: number, sweep: () => Promise<unknown>): Promise<boolean> {
