@@ -1,6 +1,6 @@
 import { ImageTask, newIdentifier } from '@app/domain';
 import { JOB_BACK_END } from '@app/foundation';
-import { ImageTaskLifeCycle } from '@app/image-tasks';
+import { fatalCount, ImageTaskLifeCycle } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
 import { jobIdOf } from '@app/queue';
@@ -272,6 +272,16 @@ describe('Sandbox keys', () => {
     await api.app.get(SandboxSweeper).sweep();
     expect(await terminated(body.id)).toMatchObject({ status: 'succeeded' });
     expect(await manager.findOneByOrFail(ImageTask, { id: body.id })).toMatchObject({ attempt: 2, enqueued: 2 });
+  });
+
+  itOnce('fail a task with which five processes have died', async () => {
+    const { body } = await draw({ metadata: { sandbox: { delay_ms: 600_000 } } });
+    await api.app.get(ImageTaskLifeCycle).claim(body.id);
+    const died = `UPDATE image_tasks SET attempt = $2, heartbeat_at = now() - interval '31 s' WHERE id = $1`;
+    await api.dataSource.query(died, [body.id, fatalCount]);
+    await api.app.get(SandboxSweeper).sweep();
+    const error = 'The picture could not be made because of an internal error.';
+    expect(await terminated(body.id)).toMatchObject({ status: 'failed', error });
   });
 
   it('get a new job for a queued task that lost its job', async () => {
