@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { ConfigError, loadConfig } from './load-config';
 
 describe(loadConfig.name, () => {
@@ -56,6 +57,19 @@ describe(loadConfig.name, () => {
         ['DEVICE', 'LOG_LEVEL', 'PORT', 'REDIS_URL', 'S3_ACCESS_KEY_ID', 'S3_BUCKET', 'S3_SECRET_ACCESS_KEY'].sort(),
       );
     }
+  });
+
+  it('names a file where there must be a folder, and says nothing of a folder that is not there yet', () => {
+    const inside = join(__filename, 'models');
+    for (const [name, path] of [
+      ['DATA_DIR', __filename],
+      ['MODELS_DIR', inside],
+    ])
+      expect(() => loadConfig({ [name]: path })).toThrow(
+        `The environment is not usable:\n  ${name} must be a folder, but ${__filename} is a file.`,
+      );
+    const missing = join(__dirname, 'none', 'data');
+    expect(loadConfig({ DATA_DIR: missing }).dataDir).toBe(missing);
   });
 
   it('rejects a metrics token that is easy to guess', () => {

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { misconfiguredExitCode, StartError } from '@app/process';
 import type { Config, S3Config } from './config';
+import { fileInTheWay } from './file-in-the-way';
 import { InvalidValue } from './kinds';
 import type { Variables } from './variables';
 import { dependentVariables, s3Variables, variables } from './variables';
@@ -27,11 +28,15 @@ export function loadConfig(env: Environment): Config {
   const { publicUrl, modelFallback } = read(dependentVariables, env, problems);
   if (own.queueBackend === 'redis' && !own.redisUrl) problems.push('REDIS_URL is needed when QUEUE_BACKEND is redis.');
   const s3 = own.storage === 's3' ? readS3(env, problems) : undefined;
+  const folders = { dataDir: resolve(own.dataDir), modelsDir: resolve(own.modelsDir) };
+  for (const field of ['dataDir', 'modelsDir'] as const) {
+    const file = fileInTheWay(folders[field]);
+    if (file !== undefined) problems.push(`${variables[field][0]} must be a folder, but ${file} is a file.`);
+  }
   if (problems.length > 0) throw new ConfigError(problems);
   return {
     ...own,
-    dataDir: resolve(own.dataDir),
-    modelsDir: resolve(own.modelsDir),
+    ...folders,
     publicUrl: publicUrl ?? `http://localhost:${own.port}`,
     modelFallback: modelFallback ?? own.databaseUrl === undefined,
     ...(s3 && { s3 }),
