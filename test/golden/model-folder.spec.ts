@@ -29,9 +29,12 @@ describe('StableDiffusionPipeline.load', () => {
     return pipeline;
   };
 
-  it.each(damages)('rejects %s with one sentence, and one of what to do about it', async (_, file, reason, damage) => {
+  it.each(damages)('rejects %s with one sentence, and one of what to do, unloaded', async (_, file, reason, damage) => {
     await damage(folder);
+    const create = jest.spyOn(InferenceSession, 'create');
     const error: unknown = await load().catch((thrown: unknown) => thrown);
+    expect(create).not.toHaveBeenCalled();
+    create.mockRestore();
     expect(error).toBeInstanceOf(ModelFolderError);
     const { message } = error as ModelFolderError;
     expect(message.startsWith(`${folder.at(file)} `)).toBe(true);

@@ -2,6 +2,7 @@ import { cp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/p
 import { join } from 'node:path';
 import { ModelStore } from '@app/model-store';
 import { eachWithModelStore, tinyModels, hubModel, hubWeights } from '../support/model-store-site';
+import { encodeGraph, encodeNode } from '../support/picture-graph';
 
 describe('ModelStore', () => {
   let folder: string;
@@ -120,18 +121,11 @@ function withOperator(graph: Buffer, from: string, to: string): Buffer {
   return Buffer.concat([graph.subarray(0, at), field(to), graph.subarray(at + field(from).length)]);
 }
 
-/**
- * An ONNX model with one node. Its fields: ModelProto.graph 7, GraphProto.node 1, NodeProto.input 1, output 2, op_type
- * 4, domain 7.
- */
+/** A graph that takes and gives what a U-Net does, with one node. */
 function attentionGraph(...inputs: string[]): Buffer {
-  const field = (number: number, value: string | Buffer): Buffer =>
-    Buffer.concat([Buffer.from([number * 8 + 2, value.length]), Buffer.from(value as string)]);
-  const node = Buffer.concat([
-    ...inputs.map((input) => field(1, input)),
-    field(2, 'out'),
-    field(4, 'MultiHeadAttention'),
-    field(7, 'com.microsoft'),
-  ]);
-  return field(7, field(1, node));
+  const takes = ['sample', 'timestep', 'encoder_hidden_states'].map((name) => ({ name, shape: [] }));
+  return encodeGraph([encodeNode('MultiHeadAttention', inputs, 'out_sample')], [], takes, {
+    name: 'out_sample',
+    shape: [],
+  });
 }

@@ -81,7 +81,8 @@ describe('ModelStore', () => {
       expect(hash).toBe(await wantedHash());
       expect((await left()).includes('.by-hand.darkroom-model.json')).toBe(true);
       await writeFile(inModels('by-hand', 'README.md'), 'does not matter');
-      await writeFile(inModels('by-hand', 'preview.json'), '{"weights": [[1], [1], [1]], "bias": [0, 0, 0]}');
+      const preview = JSON.stringify({ weights: Array(3).fill([1, 1, 1, 1]), bias: [0, 0, 0] });
+      await writeFile(inModels('by-hand', 'preview.json'), preview);
       expect(await store.hashOf('by-hand')).toBe(hash);
       const config = inModels('by-hand', 'scheduler', 'scheduler_config.json');
       await writeFile(config, (await readFile(config, 'utf8')).replace('0.00085', '0.00086'));

@@ -201,7 +201,7 @@ describe('models', () => {
   it('rejects pictures of a size that the graphs of a model do not take', async () => {
     const { api, key, modelsDir } = await start({ shapes });
     const file = join(modelsDir, 'shapes', 'unet', 'model.onnx');
-    const fixed = { sample: ['batch', 16, 16, 24], out_sample: ['batch', 16, 16, 24] };
+    const fixed = { sample: ['batch', 22, 16, 24], out_sample: ['batch', 22, 16, 24] };
     await writeFile(file, withShapes(await readFile(file), fixed));
     const draw = (aspect_ratio?: string) =>
       api.request('POST', '/v1/sd/text-to-image', {

@@ -118,6 +118,15 @@ export const damages: Damage[] = [
     /rows of 77 tokens/,
     ({ edit }) => edit('text_encoder/config.json', { max_position_embeddings: 32 }),
   ],
+  [
+    'a U-Net without a timestep',
+    graph,
+    /has no input timestep\. Export/,
+    async ({ at }) => {
+      const bytes = await readFile(at(graph), 'latin1');
+      await writeFile(at(graph), bytes.replaceAll('timestep', 'timesteq'), 'latin1');
+    },
+  ],
   ['a U-Net for a VAE', 'vae_decoder/model.onnx', /more than latents/, ({ replace }) => replace('vae_decoder', 'unet')],
   [
     'a VAE for a text encoder',

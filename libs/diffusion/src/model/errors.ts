@@ -5,7 +5,10 @@ export class OutOfMemoryError extends Error {
   override readonly name = 'OutOfMemoryError';
 }
 
-/** A model folder that cannot be drawn with. The message names the file and the reason, and says what to do. */
+/**
+ * A model folder that cannot be drawn with. The message names the file and the reason, and says what to do, and so for
+ * each further fault in a line of its own.
+ */
 export class ModelFolderError extends Error {
   override readonly name = 'ModelFolderError';
 
@@ -13,13 +16,15 @@ export class ModelFolderError extends Error {
    * @param file path of the file or folder at fault
    * @param reason what is wrong with it, as the end of a sentence that begins with the path: `is missing`
    * @param cure the sentence after that one
+   * @param others what else is wrong with the same folder
    */
   constructor(
     readonly file: string,
     readonly reason: string,
     readonly cure: Cure,
+    others: readonly ModelFolderError[] = [],
   ) {
-    super(`${file} ${reason}. ${cure}`);
+    super([`${file} ${reason}. ${cure}`, ...others.map(({ message }) => message)].join('\n'));
   }
 }
 

@@ -55,6 +55,7 @@ describe('ModelSession.open', () => {
     fixedLatents: {},
     fixedTokens: undefined,
     embeddingWidth: undefined,
+    values: undefined,
   };
   afterEach(() => jest.restoreAllMocks());
 

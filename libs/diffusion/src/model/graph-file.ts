@@ -6,6 +6,8 @@ import { hasScalarTimestep } from '../onnx/timestep-per-row';
 import { cures } from './cures';
 import { ModelFolderError } from './errors';
 import { rethrowPassing } from './graph-fault';
+import { valuesOf } from './graph-values';
+import type { GraphValues } from './graph-values';
 import { isPointer, isPointerFile } from './lfs-pointer';
 
 /**
@@ -46,6 +48,8 @@ export interface GraphFile {
   fixedTokens: number | undefined;
   /** Width of the embeddings that a U-Net takes or a text encoder gives, if the graph says it. */
   embeddingWidth: number | undefined;
+  /** What it takes and gives, if the graph says all of it. */
+  values: GraphValues | undefined;
 }
 
 /**
@@ -88,6 +92,7 @@ export async function readGraphFile(path: string): Promise<GraphFile> {
     fixedLatents: fixedLatents(model),
     fixedTokens: model.shapes.get('encoder_hidden_states')?.[1],
     embeddingWidth: (model.shapes.get('encoder_hidden_states') ?? model.shapes.get('last_hidden_state'))?.[2],
+    values: valuesOf(model),
   };
 }
 

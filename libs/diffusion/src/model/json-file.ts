@@ -37,7 +37,9 @@ export async function readJsonFile(file: string, options?: OptionalFile): Promis
     value = JSON.parse(text);
   } catch (error) {
     if (isPointerText(text)) throw new ModelFolderError(file, isPointer, cures.getFile);
-    throw new ModelFolderError(file, `is not valid JSON (${(error as Error).message})`, cure);
+    // The message quotes the text, with its line breaks.
+    const reason = (error as Error).message.replace(/\s+/g, ' ');
+    throw new ModelFolderError(file, `is not valid JSON (${reason})`, cure);
   }
   if (value === null || typeof value !== 'object' || Array.isArray(value))
     throw new ModelFolderError(file, 'is not a JSON object', cure);

@@ -1,10 +1,14 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SchedulerJson } from '../schedulers';
+import { textEncoderValues } from '../text-encoder/text-encoder-values';
 import { ClipTokenizer } from '../tokenizer/clip-tokenizer';
+import { guidanceWidth, unetValues } from '../unet/unet-values';
+import { decoderValues } from '../vae/decoder-values';
 import type { LatentRgbMap } from '../vae/latent-preview';
 import { providerOf } from './device';
 import type { Device } from './device';
+import { resultsOf } from './all-faults';
 import { embeddingWidth } from './embedding-width';
 import { cures } from './cures';
 import { ModelFolderError } from './errors';
@@ -16,6 +20,7 @@ import type { JsonObject } from './json-file';
 import { readModelDefaults } from './model-defaults';
 import type { ModelDefaults } from './model-defaults';
 import { readModelScheduler } from './model-scheduler';
+import { checkPreview, checkTokenizer, fixedSizeOf, latentChannels } from './parts-fit';
 
 /** A model folder without its weights, checked as far as possible without loading it. */
 export interface ModelFolder {
@@ -44,20 +49,29 @@ const pipelineClasses = /^(Onnx|ORT)?(StableDiffusion|LatentConsistencyModel)(On
  * Reads a folder in diffusers' or optimum's ONNX layout: `text_encoder`, `unet` and `vae_decoder` with a graph each,
  * `tokenizer`, `scheduler/scheduler_config.json`. On a CUDA device a part's graph is `model_cuda.onnx` if it exists
  * beside the plain `model.onnx`. A part with a single `.onnx` file of another name uses that.
- * @throws ModelFolderError naming the file that is missing or wrong
+ * @throws ModelFolderError naming each file that is missing or wrong
  */
 export async function readModelFolder(path: string, device: Device): Promise<ModelFolder> {
   const found = await stat(path).catch(rethrowPassing);
   if (!found) throw new ModelFolderError(path, 'does not exist', cures.installAgain);
   if (!found.isDirectory()) throw new ModelFolderError(path, 'is not a folder', cures.installAgain);
-  const index = await readJsonFile(join(path, 'model_index.json'), { optional: true });
-  const pipelineClass = index?._class_name;
-  if (typeof pipelineClass === 'string' && !pipelineClasses.test(pipelineClass))
-    throw new ModelFolderError(
-      join(path, 'model_index.json'),
-      `describes a ${pipelineClass}, which is not Stable Diffusion 1.x or 2.x`,
-      cures.otherModel,
-    );
+  const parts = await readParts(path, device);
+  const { unet, textEncoder } = await readValues(parts);
+  const { width } = await resultsOf({
+    width: () => embeddingWidth(parts),
+    tokenizer: () => checkTokenizer(parts, textEncoder?.sequenceLength),
+    size: () => fixedSizeOf(parts),
+    channels: () => checkPreview(parts, latentChannels(parts, unet?.facts)),
+  });
+  return { ...parts, embeddingWidth: width };
+}
+
+/** What is read by itself, so that everything missing or damaged is told at once. */
+async function readParts(path: string, device: Device): Promise<Omit<ModelFolder, 'embeddingWidth'>> {
+  const indexFile = join(path, 'model_index.json');
+  const index = readJsonFile(indexFile, { optional: true });
+  // Of a model of another kind nothing else need be said.
+  refuseOtherKind(indexFile, await index.catch(() => undefined));
   const graph = async (part: string) => readGraphFile(await chooseGraph(join(path, part), device));
   const config = async (part: string) => {
     const file = join(path, part, 'config.json');
@@ -65,22 +79,45 @@ export async function readModelFolder(path: string, device: Device): Promise<Mod
     checkValues(file, json);
     return json;
   };
-  const parts = {
-    path,
-    textEncoder: await graph('text_encoder'),
-    unet: await graph('unet'),
-    vaeDecoder: await graph('vae_decoder'),
-    tokenizer: await ClipTokenizer.load(join(path, 'tokenizer')),
-    defaults: await readModelDefaults(path),
-    schedulerJson: await readModelScheduler(path),
-    configs: {
-      textEncoder: await config('text_encoder'),
-      unet: await config('unet'),
-      vaeDecoder: await config('vae_decoder'),
-    },
-    preview: await readPreview(join(path, 'preview.json')),
-  };
-  return { ...parts, embeddingWidth: embeddingWidth(parts) };
+  const {
+    index: _,
+    ofTextEncoder,
+    ofUnet,
+    ofVaeDecoder,
+    ...parts
+  } = await resultsOf({
+    index: () => index,
+    textEncoder: () => graph('text_encoder'),
+    unet: () => graph('unet'),
+    vaeDecoder: () => graph('vae_decoder'),
+    tokenizer: () => ClipTokenizer.load(join(path, 'tokenizer')),
+    defaults: () => readModelDefaults(path),
+    schedulerJson: () => readModelScheduler(path),
+    ofTextEncoder: () => config('text_encoder'),
+    ofUnet: () => config('unet'),
+    ofVaeDecoder: () => config('vae_decoder'),
+    preview: () => readPreview(join(path, 'preview.json')),
+  });
+  return { path, ...parts, configs: { textEncoder: ofTextEncoder, unet: ofUnet, vaeDecoder: ofVaeDecoder } };
+}
+
+function refuseOtherKind(file: string, index: JsonObject | undefined): void {
+  const pipelineClass = index?._class_name;
+  if (typeof pipelineClass === 'string' && !pipelineClasses.test(pipelineClass))
+    throw new ModelFolderError(
+      file,
+      `describes a ${pipelineClass}, which is not Stable Diffusion 1.x or 2.x`,
+      cures.otherModel,
+    );
+}
+
+/** What the graphs take and give, as far as they say it: before they are loaded, each is known to be that of its part. */
+function readValues({ textEncoder, unet, vaeDecoder, configs }: Omit<ModelFolder, 'embeddingWidth'>) {
+  return resultsOf({
+    textEncoder: () => textEncoder.values && textEncoderValues(textEncoder.values),
+    unet: () => unet.values && unetValues(unet.values, guidanceWidth(configs.unet)),
+    vaeDecoder: () => vaeDecoder.values && decoderValues(vaeDecoder.values),
+  });
 }
 
 /** The largest edge of latents or pictures that a configuration may name: far more than any model was trained on. */

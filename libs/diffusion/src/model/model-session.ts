@@ -1,6 +1,5 @@
 import { env, InferenceSession } from 'onnxruntime-node';
 import type { Tensor } from 'onnxruntime-node';
-import type { ElementType } from '../tensor/input-buffer';
 import { executionProviders, providerOf } from './device';
 import type { Device } from './device';
 import { cures } from './cures';
@@ -9,6 +8,7 @@ import type { GraphFile } from './graph-file';
 import { isGraphFault } from './graph-fault';
 import { graphIdentity } from './graph-identity';
 import { graphLoader } from './graph-loader';
+import type { GraphValues, ValueFacts } from './graph-values';
 import { openOptimized } from './optimized-graph';
 import type { SharedSessions } from './shared-sessions';
 
@@ -34,18 +34,8 @@ export interface LoadOptions {
   openElsewhere?: (graph: GraphFile) => Promise<GraphSession>;
 }
 
-/** An input or output of a graph. A dimension is a number if it is fixed and a name if it is free. */
-export interface ValueFacts {
-  name: string;
-  type: string;
-  shape: readonly (number | string)[];
-}
-
 /** What a part of a model calls: a graph that is loaded here, or in another thread. */
-export interface GraphSession {
-  readonly file: string;
-  readonly inputs: readonly ValueFacts[];
-  readonly outputs: readonly ValueFacts[];
+export interface GraphSession extends GraphValues {
   /** Number of calls and their milliseconds, since it was opened. */
   readonly spent: { runs: number; runMs: number };
   /** Runs the graph and returns one of its outputs. @throws OutOfMemoryError if it needs more than there is */
@@ -150,27 +140,6 @@ export class ModelSession implements GraphSession {
   release(): Promise<void> {
     return this.releaseSession();
   }
-}
-
-/**
- * The output with that name, or the first one, because names differ between exporters.
- * @throws ModelFolderError if there is none
- */
-export function outputOf({ file, outputs }: GraphSession, name: string): ValueFacts {
-  const found = outputs.find((value) => value.name === name) ?? outputs[0];
-  if (!found) throw new ModelFolderError(file, 'has no output', cures.exportAgain);
-  return found;
-}
-
-/** The element type of an input that we write, if its role allows it. */
-export function elementType<T extends ElementType>(file: string, value: ValueFacts, allowed: readonly T[]): T {
-  const found = allowed.find((type) => type === value.type);
-  if (found) return found;
-  throw new ModelFolderError(
-    file,
-    `takes or gives ${value.name} as ${value.type}, where only ${allowed.join(' or ')} can be used`,
-    cures.exportAgain,
-  );
 }
 
 async function cacheFolder(graph: string, { optimizedModelDir }: LoadOptions): Promise<string | undefined> {

@@ -13,6 +13,7 @@ import {
   MODEL,
   moveInitializer,
   partsLength,
+  readElementType,
   readInitializer,
   readNode,
   readShape,
@@ -38,6 +39,8 @@ export class OnnxModel {
   readonly outputs: string[] = [];
   /** The lengths of the axes of each input and output, as far as the model says. */
   readonly shapes = new Map<string, readonly (number | undefined)[] | undefined>();
+  /** Their TensorProto.DataType, undefined for what is no tensor or is not told. */
+  readonly types = new Map<string, number | undefined>();
   private readonly valueInfos: { name: string; field: Field }[] = [];
   private readonly size: number;
   private graph: Field;
@@ -74,6 +77,7 @@ export class OnnxModel {
   private readShaped(source: ByteSource, field: Field): string {
     const name = readValueInfo(source, field);
     this.shapes.set(name, readShape(source, field));
+    this.types.set(name, readElementType(source, field));
     return name;
   }
 

@@ -133,17 +133,28 @@ export function readValueInfo(source: ByteSource, message: Field): string {
  * nothing is said of its axes.
  */
 export function readShape(source: ByteSource, message: Field): (number | undefined)[] | undefined {
-  const inside = (fields: readonly Field[], number: number): Field[] =>
-    fields.flatMap((field) =>
-      [...readFields(source, asMessage(field).begin, field.end)].filter((one) => one.number === number),
-    );
-  const tensors = inside(inside([message], VALUE_INFO.type), TYPE.tensor);
-  const shapes = inside(tensors, TENSOR_TYPE.shape);
+  const shapes = inside(source, [message], VALUE_INFO.type, TYPE.tensor, TENSOR_TYPE.shape);
   if (shapes.length === 0) return undefined;
-  return inside(shapes, SHAPE.dim).map((dim) => {
-    const [value] = inside([dim], DIM.value);
+  return inside(source, shapes, SHAPE.dim).map((dim) => {
+    const [value] = inside(source, [dim], DIM.value);
     return value && readInt(source, value) > 0 ? readInt(source, value) : undefined;
   });
+}
+
+/** The TensorProto.DataType of what a ValueInfoProto describes; undefined if it is no tensor or its type is not told. */
+export function readElementType(source: ByteSource, message: Field): number | undefined {
+  const [type] = inside(source, [message], VALUE_INFO.type, TYPE.tensor, TENSOR_TYPE.elementType);
+  return type && readInt(source, type);
+}
+
+/** The fields with these numbers, each inside those of the number before. */
+function inside(source: ByteSource, messages: readonly Field[], ...numbers: number[]): readonly Field[] {
+  let fields = messages;
+  for (const number of numbers)
+    fields = fields.flatMap((field) =>
+      [...readFields(source, asMessage(field).begin, field.end)].filter((one) => one.number === number),
+    );
+  return fields;
 }
 
 export function readInitializer(source: ByteSource, message: Field): OnnxInitializer {

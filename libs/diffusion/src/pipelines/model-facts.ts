@@ -1,9 +1,8 @@
-import { join } from 'node:path';
 import { cures } from '../model/cures';
 import { ModelFolderError } from '../model/errors';
-import type { GraphFile } from '../model/graph-file';
 import type { JsonObject } from '../model/json-file';
 import type { ModelFolder } from '../model/model-folder';
+import { checkTokenizer, latentChannels, positive } from '../model/parts-fit';
 import { schedulerNameOf } from '../schedulers';
 import { readSchedulerConfig } from '../schedulers/scheduler-config';
 import type { PredictionType } from '../schedulers/scheduler-config';
@@ -65,86 +64,27 @@ export function settleFacts(
   { textEncoder, unet }: { textEncoder: ClipTextEncoder; unet: Unet },
 ): Omit<ModelFacts, 'vaeScaleFactor' | 'nativeSize' | 'dtypes' | 'fixedSize'> & { sampleSize: number | undefined } {
   const { configs, tokenizer } = folder;
-  const latentChannels = settleChannels(folder, unet);
+  const channels = latentChannels(folder, unet.values.facts);
+  if (!channels)
+    throw new ModelFolderError(folder.unet.path, 'does not tell its number of latent channels', cures.exportAgain);
   // Where the files do not say it, ONNX Runtime may have inferred it.
-  const hiddenWidth = folder.embeddingWidth ?? textEncoder.hiddenWidth;
+  const hiddenWidth = folder.embeddingWidth ?? textEncoder.values.hiddenWidth;
   if (!hiddenWidth)
     throw new ModelFolderError(folder.unet.path, 'does not tell the width of its embeddings', cures.exportAgain);
-  checkTokenizer(folder, textEncoder);
+  checkTokenizer(folder, textEncoder.values.sequenceLength);
   return {
-    latentChannels,
+    latentChannels: channels,
     predictionType: readSchedulerConfig(folder.schedulerJson, {}).predictionType,
     scheduler: schedulerNameOf(folder.schedulerJson) ?? String(folder.schedulerJson._class_name),
     hiddenWidth,
     widths: modelWidths(configs),
     maxTokens: tokenizer.maxLength,
-    fixedChunks: unet.facts.tokens && Math.max(1, Math.floor(unet.facts.tokens / tokenizer.maxLength)),
-    sampleSize: unet.facts.height ?? positive(configs.unet.sample_size),
+    fixedChunks: unet.values.facts.tokens && Math.max(1, Math.floor(unet.values.facts.tokens / tokenizer.maxLength)),
+    sampleSize: unet.values.facts.height ?? positive(configs.unet.sample_size),
   };
-}
-
-/** The one size of latents that the graphs were exported for; no size where they take any. */
-export function settleSize({ unet, vaeDecoder }: Pick<ModelFolder, 'unet' | 'vaeDecoder'>): GraphFile['fixedLatents'] {
-  const [ofUnet, ofVae] = [unet.fixedLatents, vaeDecoder.fixedLatents];
-  for (const edge of ['height', 'width'] as const)
-    if (ofUnet[edge] !== undefined && ofVae[edge] !== undefined && ofUnet[edge] !== ofVae[edge])
-      throw new ModelFolderError(
-        vaeDecoder.path,
-        `takes latents of ${edge} ${ofVae[edge]}, and the U-Net gives ${ofUnet[edge]}`,
-        cures.oneExport,
-      );
-  return { ...ofVae, ...ofUnet };
-}
-
-/** Channels of the latents, the same for the U-Net and the VAE. */
-function settleChannels({ configs, unet: { path }, vaeDecoder }: ModelFolder, { facts }: Unet): number {
-  const latentChannels =
-    facts.inChannels ??
-    positive(configs.unet.in_channels) ??
-    facts.outChannels ??
-    positive(configs.vaeDecoder.latent_channels);
-  if (!latentChannels)
-    throw new ModelFolderError(path, 'does not tell its number of latent channels', cures.exportAgain);
-  if (facts.outChannels && facts.outChannels !== latentChannels)
-    throw new ModelFolderError(
-      path,
-      `takes ${latentChannels} channels and gives ${facts.outChannels}, so it does not draw from text alone`,
-      cures.otherModel,
-    );
-  const vaeChannels = [positive(configs.vaeDecoder.latent_channels), vaeDecoder.inputChannels];
-  const foreign = vaeChannels.find((channels) => channels !== undefined && channels !== latentChannels);
-  if (foreign !== undefined)
-    throw new ModelFolderError(
-      vaeDecoder.path,
-      `takes latents of ${foreign} channels, and the U-Net gives ${latentChannels}`,
-      cures.oneExport,
-    );
-  return latentChannels;
-}
-
-/** The tokenizer gives no token that the text encoder does not know, and no more of them than it takes. */
-function checkTokenizer({ path, configs, tokenizer }: ModelFolder, textEncoder: ClipTextEncoder): void {
-  const vocabulary = positive(configs.textEncoder.vocab_size);
-  if (vocabulary && tokenizer.vocabularySize > vocabulary)
-    throw new ModelFolderError(
-      join(path, 'tokenizer'),
-      `has ${tokenizer.vocabularySize} tokens, and the text encoder knows ${vocabulary}`,
-      cures.oneExport,
-    );
-  const rowLength = textEncoder.sequenceLength ?? positive(configs.textEncoder.max_position_embeddings);
-  if (rowLength && tokenizer.maxLength > rowLength)
-    throw new ModelFolderError(
-      join(path, 'tokenizer'),
-      `makes rows of ${tokenizer.maxLength} tokens, and the text encoder takes ${rowLength}`,
-      cures.oneExport,
-    );
 }
 
 /** Edge of the pictures that a U-Net was trained on, from the edge of its latents where the model tells it. */
 export function nativeSize(sampleSize: number | undefined, vaeScaleFactor: number): number {
   return sampleSize ? sampleSize * vaeScaleFactor : defaultNativeSize;
-}
-
-function positive(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? value : undefined;
 }

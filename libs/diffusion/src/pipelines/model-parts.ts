@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { cures } from '../model/cures';
 import { ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from '../model/errors';
 import { isGraphFault } from '../model/graph-fault';
@@ -6,6 +5,7 @@ import type { GraphFile } from '../model/graph-file';
 import { readModelFolder } from '../model/model-folder';
 import type { ModelFolder } from '../model/model-folder';
 import { ModelSession } from '../model/model-session';
+import { checkPreview, fixedSizeOf } from '../model/parts-fit';
 import type { GraphSession, LoadOptions } from '../model/model-session';
 import type { SchedulerJson } from '../schedulers';
 import type { LatentShape } from '../tensor/latent-shape';
@@ -14,10 +14,10 @@ import { ClipTextEncoder } from '../text-encoder/clip-text-encoder';
 import type { ClipTokenizer } from '../tokenizer/clip-tokenizer';
 import { hasCallsInPowersOfTwo } from '../unet/rows-of-call';
 import { Unet } from '../unet/unet';
+import { guidanceWidth } from '../unet/unet-values';
 import type { LatentRgbMap } from '../vae/latent-preview';
-import { withProducts } from '../vae/latent-preview';
 import { VaeDecoder } from '../vae/vae-decoder';
-import { nativeSize, settleFacts, settleSize, vaeScaling } from './model-facts';
+import { nativeSize, settleFacts, vaeScaling } from './model-facts';
 import type { ModelFacts } from './model-facts';
 
 /** A loaded model, its parts known to fit one another. */
@@ -65,14 +65,13 @@ async function joinParts(
   sessions: ModelParts['sessions'],
   { device }: LoadOptions,
 ): Promise<ModelParts> {
-  const { time_cond_proj_dim: dim } = folder.configs.unet;
-  const guidanceWidth = typeof dim === 'number' ? dim : undefined;
-  const inPowersOfTwo = hasCallsInPowersOfTwo(device);
   const textEncoder = new ClipTextEncoder(sessions.textEncoder);
-  const unet = new Unet(sessions.unet, { guidanceWidth, inPowersOfTwo });
+  const ofUnet = { guidanceWidth: guidanceWidth(folder.configs.unet), inPowersOfTwo: hasCallsInPowersOfTwo(device) };
+  const unet = new Unet(sessions.unet, ofUnet);
   const vaeDecoder = new VaeDecoder(sessions.vaeDecoder, vaeScaling(folder.configs.vaeDecoder));
   const { sampleSize, ...facts } = settleFacts(folder, { textEncoder, unet });
-  const fixed = settleSize(folder);
+  const fixed = fixedSizeOf(folder);
+  checkPreview(folder, facts.latentChannels);
   const shape: LatentShape = [facts.latentChannels, fixed.height ?? trialEdge, fixed.width ?? trialEdge];
 
   const embedding = await trialEmbedding(folder, textEncoder, facts.maxTokens * facts.hiddenWidth);
@@ -84,7 +83,11 @@ async function joinParts(
   if (!Number.isInteger(vaeScaleFactor) || decoded.width !== vaeScaleFactor * shape[2])
     throw new ModelFolderError(folder.vaeDecoder.path, 'does not enlarge latents by a whole number', cures.exportAgain);
 
-  const dtypes = { textEncoder: textEncoder.dtype, unet: unet.dtype, vaeDecoder: vaeDecoder.dtype };
+  const dtypes = {
+    textEncoder: textEncoder.values.dtype,
+    unet: unet.values.dtype,
+    vaeDecoder: vaeDecoder.values.dtype,
+  };
   return {
     facts: {
       ...facts,
@@ -103,7 +106,7 @@ async function joinParts(
     vaeDecoder,
     sessions,
     schedulerJson: folder.schedulerJson,
-    preview: checkPreview(folder, facts.latentChannels),
+    preview: folder.preview,
   };
 }
 
@@ -123,17 +126,6 @@ async function trialEmbedding(
 
 function refuseNotFinite({ path }: GraphFile, values: Float32Array): void {
   if (!areFinite(values)) throw new ModelFolderError(path, notFinite, cures.otherWeights);
-}
-
-function checkPreview({ path, preview }: ModelFolder, latentChannels: number): LatentRgbMap | undefined {
-  const lengths = [latentChannels, withProducts(latentChannels)];
-  if (preview?.weights.some((row) => !lengths.includes(row.length) || row.length !== preview.weights[0].length))
-    throw new ModelFolderError(
-      join(path, 'preview.json'),
-      `does not have one weight for each of ${latentChannels} channels`,
-      cures.correctOrRemove,
-    );
-  return preview;
 }
 
 /** A graph may load and still not fit what the others give it, which only a run shows. */

@@ -1,47 +1,20 @@
-import { cures } from '../model/cures';
-import { ModelFolderError } from '../model/errors';
-import { foreignPart } from '../model/foreign-part';
-import { elementType, outputOf } from '../model/model-session';
-import type { GraphSession, ValueFacts } from '../model/model-session';
+import type { GraphSession } from '../model/model-session';
 import { InputBuffer, toFloat32 } from '../tensor/input-buffer';
 import type { PromptChunk } from '../tokenizer/prompt-chunks';
 import { EmbeddingCache } from './embedding-cache';
+import { textEncoderValues } from './text-encoder-values';
 
 /** Number of cached rows: those of about thirty requests, 15 MB for the largest encoder of SD 1.x and 2.x. */
 const cachedRows = 64;
 
 /** CLIP's text encoder: rows of token ids to embeddings. */
 export class ClipTextEncoder {
-  readonly dtype: 'float32' | 'float16';
-  private readonly ids: ValueFacts;
-  private readonly output: ValueFacts;
-  private readonly idType: 'int32' | 'int64';
+  readonly values: ReturnType<typeof textEncoderValues>;
   private readonly cache = new EmbeddingCache(cachedRows);
 
   /** @throws ModelFolderError if the graph is not CLIP's text encoder */
   constructor(private readonly session: GraphSession) {
-    const { file, inputs } = session;
-    const takes = 'a CLIP text encoder takes token ids alone';
-    if (inputs.some(({ shape }) => shape.length > 2)) throw foreignPart(session, takes);
-    if (inputs.length !== 1) {
-      const names = inputs.map(({ name }) => name).join(', ');
-      throw new ModelFolderError(file, `takes ${names}, where ${takes}`, cures.otherModel);
-    }
-    this.ids = inputs[0];
-    this.idType = elementType(file, this.ids, ['int32', 'int64']);
-    this.output = outputOf(session, 'last_hidden_state');
-    this.dtype = elementType(file, this.output, ['float32', 'float16']);
-  }
-
-  /** Width of an embedding if the graph says it, and the length of a row if it is fixed. */
-  get hiddenWidth(): number | undefined {
-    const width = this.output.shape[2];
-    return typeof width === 'number' ? width : undefined;
-  }
-
-  get sequenceLength(): number | undefined {
-    const length = this.ids.shape[1];
-    return typeof length === 'number' ? length : undefined;
+    this.values = textEncoderValues(session);
   }
 
   /**
@@ -64,17 +37,18 @@ export class ClipTextEncoder {
   }
 
   private async run(rows: ReadonlyMap<string, readonly number[]>): Promise<Map<string, Float32Array>> {
+    const { ids: input, idType, output: wanted } = this.values;
     const encoded = new Map<string, Float32Array>();
     // A graph with a fixed number of rows gets that many at a time; missing ones are zeros.
-    const [fixed] = this.ids.shape;
+    const [fixed] = input.shape;
     const batch = typeof fixed === 'number' && fixed > 0 ? fixed : rows.size;
     const all = [...rows];
     for (let from = 0; from < all.length; from += batch) {
       const group = all.slice(from, from + batch);
       const length = group[0][1].length;
-      const ids = new InputBuffer(this.idType, [batch, length]);
+      const ids = new InputBuffer(idType, [batch, length]);
       group.forEach(([, inputIds], row) => ids.values.set(inputIds, row * length));
-      const output = await this.session.run({ [this.ids.name]: ids.commit() }, this.output.name);
+      const output = await this.session.run({ [input.name]: ids.commit() }, wanted.name);
       const values = toFloat32(output);
       const size = values.length / batch;
       group.forEach(([key, inputIds], row) => {

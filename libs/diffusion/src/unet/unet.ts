@@ -1,15 +1,13 @@
 import type { Tensor } from 'onnxruntime-node';
 import { cures } from '../model/cures';
 import { ModelFolderError, OutOfMemoryError } from '../model/errors';
-import { foreignPart } from '../model/foreign-part';
-import { elementType, outputOf } from '../model/model-session';
-import type { GraphSession, ValueFacts } from '../model/model-session';
+import type { GraphSession } from '../model/model-session';
 import { InputBuffer, toFloat32 } from '../tensor/input-buffer';
-import type { ElementType } from '../tensor/input-buffer';
 import type { LatentShape } from '../tensor/latent-shape';
 import { areFinite, notFinite } from '../tensor/not-finite';
 import { guidanceEmbedding } from './guidance-embedding';
 import { powerOfTwoFrom } from './rows-of-call';
+import { unetValues } from './unet-values';
 
 /** The inputs of a call with several rows, allocated once and written before every call. */
 export interface UnetBatch {
@@ -31,9 +29,6 @@ export interface UnetOptions {
   inPowersOfTwo?: boolean;
 }
 
-const floats = ['float32', 'float16'] as const;
-const numbers = ['float32', 'float16', 'int64', 'int32'] as const;
-
 /**
  * How far a row may be from the same row by itself, as a part of what the other timestep changes: more than float16
  * rounds, and much less than a row that was given the wrong timestep.
@@ -42,13 +37,7 @@ const timestepTolerance = 0.1;
 
 /** The conditional U-Net: predicts noise (or velocity) for rows of latents, each with its timestep and its prompt. */
 export class Unet {
-  readonly dtype: 'float32' | 'float16';
-  private readonly sample: ValueFacts;
-  private readonly timestep: ValueFacts;
-  private readonly prompt: ValueFacts;
-  private readonly guidance: ValueFacts | undefined;
-  private readonly guidanceWidth: number;
-  private readonly output: ValueFacts;
+  readonly values: ReturnType<typeof unetValues>;
   private isTimestepPerRow: boolean;
 
   /** @throws ModelFolderError if the graph is not the U-Net of a Stable Diffusion 1.x or 2.x */
@@ -56,38 +45,10 @@ export class Unet {
     private readonly session: GraphSession,
     private readonly options: UnetOptions = {},
   ) {
-    if (session.inputs.length < 3) throw foreignPart(session, 'a U-Net takes latents, a timestep and embeddings');
-    const input = (name: string): ValueFacts => {
-      const found = session.inputs.find((value) => value.name === name);
-      if (!found) throw new ModelFolderError(session.file, `has no input ${name}`, cures.exportAgain);
-      return found;
-    };
-    this.sample = input('sample');
-    this.timestep = input('timestep');
-    this.prompt = input('encoder_hidden_states');
-    this.guidance = session.inputs.find(({ name }) => name === 'timestep_cond');
-    const width = this.guidance?.shape[1];
-    this.guidanceWidth = typeof width === 'number' && width > 0 ? width : (options.guidanceWidth ?? 0);
-    if (this.guidance && this.guidanceWidth < 4)
-      throw new ModelFolderError(session.file, 'takes timestep_cond, and nothing tells its width', cures.exportAgain);
-    const known = [this.sample, this.timestep, this.prompt, this.guidance];
-    const other = session.inputs.find((value) => !known.includes(value));
-    if (other)
-      throw new ModelFolderError(
-        session.file,
-        `takes ${other.name}, which Stable Diffusion 1.x and 2.x do not have`,
-        cures.otherModel,
-      );
-    if (this.timestep.shape.length > 1)
-      throw new ModelFolderError(
-        session.file,
-        `takes a timestep of rank ${this.timestep.shape.length}`,
-        cures.exportAgain,
-      );
-    const [timesteps] = this.timestep.shape;
-    this.isTimestepPerRow = timesteps !== undefined && (typeof timesteps === 'string' || timesteps === this.fixedRows);
-    this.output = outputOf(session, 'out_sample');
-    this.dtype = elementType(session.file, this.output, floats);
+    this.values = unetValues(session, options.guidanceWidth);
+    const { timestep, fixedRows } = this.values;
+    const [timesteps] = timestep.shape;
+    this.isTimestepPerRow = timesteps !== undefined && (typeof timesteps === 'string' || timesteps === fixedRows);
   }
 
   /** This U-Net with its graph loaded elsewhere. */
@@ -97,30 +58,12 @@ export class Unet {
     return unet;
   }
 
-  /** Sizes of latents and embeddings in the graph; undefined if they are free. */
-  get facts() {
-    const fixed = (dim: number | string | undefined) => (typeof dim === 'number' && dim > 0 ? dim : undefined);
-    return {
-      inChannels: fixed(this.sample.shape[1]),
-      outChannels: fixed(this.output.shape[1]),
-      height: fixed(this.sample.shape[2]),
-      width: fixed(this.sample.shape[3]),
-      tokens: fixed(this.prompt.shape[1]),
-    };
-  }
-
-  /** Number of rows per call, if the graph was exported for a fixed number. */
-  get fixedRows(): number | undefined {
-    const [rows] = this.sample.shape;
-    return typeof rows === 'number' && rows > 0 ? rows : undefined;
-  }
-
   /**
    * Rows that a call is made with for `rows` of them. A graph with a fixed number is called with
    * that until all are done.
    */
   rowsOfCall(rows: number): number {
-    return this.fixedRows ?? (this.options.inPowersOfTwo ? powerOfTwoFrom(rows) : rows);
+    return this.values.fixedRows ?? (this.options.inPowersOfTwo ? powerOfTwoFrom(rows) : rows);
   }
 
   /** Whether rows of one call may have different timesteps: by the graph's declaration, and after `probe` in fact. */
@@ -174,29 +117,28 @@ export class Unet {
 
   /** Whether it takes the guidance scale as an input: then a picture takes one row, and no negative prompt. */
   get embedsGuidance(): boolean {
-    return this.guidance !== undefined;
+    return this.values.guidance !== undefined;
   }
 
   /** Writes the guidance scale of `count` rows from `first` on, if the U-Net takes it. The caller commits. */
   writeGuidance({ guidance }: UnetBatch, first: number, count: number, guidanceScale: number): void {
     if (!guidance) return;
-    const embedding = guidanceEmbedding(guidanceScale, this.guidanceWidth);
+    const embedding = guidanceEmbedding(guidanceScale, this.values.guidanceWidth);
     for (let row = first; row < first + count; row++) guidance.values.set(embedding, row * embedding.length);
   }
 
   /** Allocates the inputs of calls: at least this many rows, and as many more as the last call takes. */
   createBatch(atLeast: number, shape: LatentShape, tokens: number, hiddenWidth: number): UnetBatch {
-    const type = <T extends ElementType>(value: ValueFacts, allowed: readonly T[]) =>
-      elementType(this.session.file, value, allowed);
+    const { sample, timestep, prompt, guidance, guidanceWidth } = this.values;
     const rowsOfCall = this.rowsOfCall(atLeast);
     const rows = Math.ceil(atLeast / rowsOfCall) * rowsOfCall;
-    const [steps] = this.timestep.shape;
+    const [steps] = timestep.shape;
     const timesteps = this.takesTimestepPerRow ? rows : typeof steps === 'number' ? steps : 1;
     return {
-      sample: new InputBuffer(type(this.sample, floats), [rows, ...shape]),
-      timestep: new InputBuffer(type(this.timestep, numbers), this.timestep.shape.length === 0 ? [] : [timesteps]),
-      promptEmbeds: new InputBuffer(type(this.prompt, floats), [rows, tokens, hiddenWidth]),
-      ...(this.guidance && { guidance: new InputBuffer(type(this.guidance, floats), [rows, this.guidanceWidth]) }),
+      sample: new InputBuffer(sample.type, [rows, ...shape]),
+      timestep: new InputBuffer(timestep.type, timestep.shape.length === 0 ? [] : [timesteps]),
+      promptEmbeds: new InputBuffer(prompt.type, [rows, tokens, hiddenWidth]),
+      ...(guidance && { guidance: new InputBuffer(guidance.type, [rows, guidanceWidth]) }),
     };
   }
 
@@ -224,13 +166,9 @@ export class Unet {
   }
 
   private async call(sample: Tensor, timestep: Tensor, promptEmbeds: Tensor, guidance?: Tensor): Promise<Float32Array> {
-    const feeds: Record<string, Tensor> = {
-      [this.sample.name]: sample,
-      [this.timestep.name]: timestep,
-      [this.prompt.name]: promptEmbeds,
-    };
+    const feeds: Record<string, Tensor> = { sample, timestep, encoder_hidden_states: promptEmbeds };
     if (guidance) feeds.timestep_cond = guidance;
-    return toFloat32(await this.session.run(feeds, this.output.name));
+    return toFloat32(await this.session.run(feeds, this.values.output.name));
   }
 }
 

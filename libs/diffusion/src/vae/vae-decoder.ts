@@ -1,20 +1,16 @@
 import { cures } from '../model/cures';
 import { ModelFolderError } from '../model/errors';
-import { foreignPart } from '../model/foreign-part';
-import { elementType, outputOf } from '../model/model-session';
-import type { GraphSession, ValueFacts } from '../model/model-session';
+import type { GraphSession } from '../model/model-session';
 import { InputBuffer, toFloat32 } from '../tensor/input-buffer';
 import type { LatentShape } from '../tensor/latent-shape';
 import { assertFinite } from '../tensor/not-finite';
 import { fromPlanes } from '../tensor/rgb-image';
 import type { RgbImage } from '../tensor/rgb-image';
+import { decoderValues } from './decoder-values';
 
 /** The decoder half of the variational autoencoder: turns one image's latents into a picture. */
 export class VaeDecoder {
-  readonly dtype: 'float32' | 'float16';
-  private readonly latents: ValueFacts;
-  private readonly output: ValueFacts;
-  private readonly inputType: 'float32' | 'float16';
+  readonly values: ReturnType<typeof decoderValues>;
 
   /**
    * @param scaling the `scaling_factor` and `shift_factor` of the model's configuration, undone before decoding
@@ -24,13 +20,7 @@ export class VaeDecoder {
     private readonly session: GraphSession,
     private readonly scaling: { factor: number; shift: number },
   ) {
-    if (session.inputs.length !== 1)
-      throw new ModelFolderError(session.file, 'takes more than latents', cures.oneExport);
-    this.latents = session.inputs[0];
-    if (this.latents.shape.length === 2) throw foreignPart(session, 'a VAE decoder takes latents');
-    this.inputType = elementType(session.file, this.latents, ['float32', 'float16']);
-    this.output = outputOf(session, 'sample');
-    this.dtype = elementType(session.file, this.output, ['float32', 'float16']);
+    this.values = decoderValues(session);
   }
 
   /** This decoder with its graph loaded elsewhere. */
@@ -41,11 +31,12 @@ export class VaeDecoder {
   /** Decodes latents [channels, height, width] to values in [-1, 1], [3, height, width] at the picture's size. */
   async decodePlanes(latents: Float32Array, shape: LatentShape) {
     const { factor, shift } = this.scaling;
+    const { latents: taken, inputType, output: wanted } = this.values;
     // A graph with a fixed number of rows gets zeros for the others.
-    const [fixed] = this.latents.shape;
-    const input = new InputBuffer(this.inputType, [typeof fixed === 'number' && fixed > 0 ? fixed : 1, ...shape]);
+    const [fixed] = taken.shape;
+    const input = new InputBuffer(inputType, [typeof fixed === 'number' && fixed > 0 ? fixed : 1, ...shape]);
     for (let i = 0; i < latents.length; i++) input.values[i] = latents[i] / factor + shift;
-    const output = await this.session.run({ [this.latents.name]: input.commit() }, this.output.name);
+    const output = await this.session.run({ [taken.name]: input.commit() }, wanted.name);
     const [, channels, height, width] = output.dims;
     if (channels !== 3)
       throw new ModelFolderError(this.session.file, `gives ${channels} channels in place of 3`, cures.otherModel);

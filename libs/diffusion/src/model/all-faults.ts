@@ -1,0 +1,20 @@
+import { ModelFolderError } from './errors';
+
+/**
+ * What each of some steps gives, none of which needs another's result.
+ * @throws ModelFolderError with the faults of all that are refused; any other error at once
+ */
+export async function resultsOf<T extends object>(steps: { [K in keyof T]: () => T[K] | Promise<T[K]> }): Promise<T> {
+  const results: Partial<T> = {};
+  const faults: ModelFolderError[] = [];
+  for (const name of Object.keys(steps) as (keyof T)[])
+    try {
+      results[name] = await steps[name]();
+    } catch (error) {
+      if (!(error instanceof ModelFolderError)) throw error;
+      faults.push(error);
+    }
+  const [first, ...others] = faults;
+  if (first) throw new ModelFolderError(first.file, first.reason, first.cure, others);
+  return results as T;
+}
