@@ -1,6 +1,7 @@
 import { cp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ModelStore } from '@app/model-store';
+import { hashFile, ModelStore } from '@app/model-store';
+import { ModelCatalog } from '../../libs/model-store/src/model-catalog';
 import { eachWithModelStore, tinyModels, hubModel, hubWeights } from '../support/model-store-site';
 import { encodeGraph, encodeNode } from '../support/picture-graph';
 
@@ -79,16 +80,53 @@ describe('ModelStore', () => {
         '{"cross_attention_dim": 999}',
         'unet/config.json has a cross_attention_dim of 999, and the embeddings of the graph beside it are 32 wide.',
       ],
-    ])('rejects a folder whose %s is %s', async (path, content, message) => {
+    ])('rejects a folder whose %s is %s before it copies anything', async (path, content, message) => {
       const broken = join(folder, 'broken');
       await cp(hubModel, broken, { recursive: true });
       if (content === undefined) await rm(join(broken, path));
       else await writeFile(join(broken, path), content);
-      await expect(store.add(broken, { as: 'x' })).rejects.toMatchObject({
+      const onProgress = jest.fn();
+      await expect(store.add(broken, { as: 'x', onProgress })).rejects.toMatchObject({
         code: 'InvalidModel',
         message: expect.stringContaining(message) as string,
       });
+      expect(onProgress).not.toHaveBeenCalled();
       expect(await left()).toEqual([]);
+    });
+
+    it('names everything that is wrong at once, a line each', async () => {
+      const broken = join(folder, 'broken');
+      await cp(hubModel, broken, { recursive: true });
+      for (const path of ['scheduler', 'unet/model.onnx']) await rm(join(broken, path), { recursive: true });
+      await writeFile(join(broken, 'text_encoder/config.json'), 'no\nJSON');
+      await writeFile(join(broken, 'darkroom.json'), '{"steps": 0}');
+      const error: unknown = await store.add(broken, { as: 'x' }).catch((thrown: unknown) => thrown);
+      const lines = (error as Error).message.split('\n');
+      expect(lines.map((line) => line.replace(/(?<=is missing|graph|JSON|50)[ .].*/, ''))).toEqual([
+        `${broken} is no model to draw with:`,
+        '  scheduler/scheduler_config.json is missing',
+        '  unet/ holds no .onnx graph',
+        '  darkroom.json has steps that are no integer from 1 to 50',
+        '  text_encoder/config.json is not valid JSON',
+      ]);
+      expect(await left()).toEqual([]);
+    });
+
+    it('checks a model again that an earlier version has passed', async () => {
+      await cp(hubModel, inModels('x'), { recursive: true });
+      await cp(join(hubModel, 'vae_decoder'), inModels('x/unet'), { recursive: true });
+      const files = { 'unet/model.onnx': await hashFile(inModels('x/unet/model.onnx')) };
+      const installed = { source: hubModel, addedAt: '', files };
+      const passed = { cudaOnly: [], fixed: {} };
+      await new ModelCatalog(inModels()).record('x', new Map(Object.entries(files)), passed, installed);
+      expect((await store.find('x'))?.problem).toBeUndefined();
+      const manifest = inModels('.x.darkroom-model.json');
+      await writeFile(manifest, (await readFile(manifest, 'utf8')).replace(/,\s*"rules": \d+/, ''));
+      const problem = expect.stringMatching(
+        /^unet\/model\.onnx is the graph of another part: it takes latent_sample/,
+      ) as string;
+      expect(await store.find('x')).toMatchObject({ hash: undefined, problem });
+      expect(await store.verify('x')).toMatchObject({ ok: false, differences: [], problem });
     });
 
     it.each([

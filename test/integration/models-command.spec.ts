@@ -78,6 +78,8 @@ describe('models command', () => {
     await run(`add ${join(folder, 'models/fast')} --as faster --steps 2`);
     const [, faster] = JSON.parse((await run('list --json')).stdout) as { defaults: object }[];
     expect(faster.defaults).toEqual({ steps: 2, cfg: 1, scheduler: 'lcm' });
+    await writeFile(join(folder, 'models/fast/darkroom.json'), '{"steps": 0}');
+    expect((await run('verify fast')).stdout).toMatch(/^fast: darkroom\.json has steps that /);
     for (const [option, value, reason] of [
       ['--steps <n>', '400', 'It must be an integer from 1 to 50.'],
       ['--cfg <n>', 'none', 'It must be a number from 1 to 20.'],
@@ -124,6 +126,9 @@ describe('models command', () => {
       stdout: expect.stringMatching(/^by-hand: unet\/weights\.pb is missing/) as string,
     });
     expect((await run('list')).stdout).toContain('cannot be used: unet/weights.pb is missing');
+    await writeFile(join(folder, 'models/by-hand/darkroom.json'), '[]');
+    const { stdout } = await run('verify by-hand');
+    expect(stdout).toMatch(/^by-hand:\n {2}unet\/weights\.pb is .*\n {2}darkroom\.json is not a JSON object\. .*\n$/);
   });
 
   const scheduler = 'scheduler/scheduler_config.json';

@@ -120,8 +120,9 @@ describe('models', () => {
     expect(whole).toMatchObject({ name: 'shapes', stands_in_for: ['sd2.1'], problem: null });
     const reply = await api.request('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'x' } });
     expect([reply.status, reply.body.code]).toEqual([422, 'ModelBroken']);
+    const sentences = String(broken.problem).replaceAll('\n', ' ').replace(/\.$/, '');
     expect(reply.body.detail).toBe(
-      `The model "sd1.5" is installed, but cannot be drawn with: ${String(broken.problem).replace(/\.$/, '')}; GET /v1/models says which can be drawn with.`,
+      `The model "sd1.5" is installed, but cannot be drawn with: ${sentences}; GET /v1/models says which can be drawn with.`,
     );
   });
 

@@ -2,7 +2,7 @@ import type { InstalledModel, ModelDefaults, VerifyReport } from '@app/model-sto
 import type { ProgressOutput } from './progress-line';
 import { ConfigError, loadConfig } from '@app/config';
 import { cures } from '@app/diffusion/files';
-import { demoModel, formatBytes, ModelStore, ModelStoreError, shortHash } from '@app/model-store';
+import { demoModel, formatBytes, ModelStore, ModelStoreError, shortHash, withFaults } from '@app/model-store';
 import { Command, CommanderError } from 'commander';
 import { defaultOptions } from './default-options';
 import { knownModels } from './known-models';
@@ -135,10 +135,10 @@ function defineVerify(models: Command, { store, progress, watched, print, exitWi
         const sentence = await store.verify(each, watched).then(
           (report) => ({ ok: report.ok, text: verdict(report), report }),
           (error: unknown) => {
-            if (name || !(error instanceof ModelStoreError) || error.code !== 'InvalidModel') throw error;
+            if (!(error instanceof ModelStoreError) || error.code !== 'InvalidModel') throw error;
             return {
               ok: false,
-              text: `${each}: ${error.message}`,
+              text: withFaults(`${each}:`, error.message),
               report: { name: each, ok: false, problem: error.message },
             };
           },
@@ -172,7 +172,7 @@ function defineRemove(models: Command, { store, print, exitWith, ask }: Session)
 function table(models: readonly InstalledModel[]): string {
   const rows = models.map((model) => {
     const { name, hash, bytes, requiresCuda, source = 'found in place' } = model;
-    const problem = modelProblem(model);
+    const problem = modelProblem(model)?.replaceAll('\n', ' ');
     if (hash === undefined) return [name, '-', '-', '-', `cannot be used: ${problem}`];
     const device = requiresCuda ? 'CUDA only' : 'any';
     return [name, shortHash(hash), formatBytes(bytes), device, problem ? `${source}. ${problem}` : source];
@@ -180,9 +180,10 @@ function table(models: readonly InstalledModel[]): string {
   return textTable([['NAME', 'HASH', 'SIZE', 'DEVICE', 'SOURCE'], ...rows]).join('\n');
 }
 
-function verdict({ name, ok, recorded, hash, differences }: VerifyReport): string {
+function verdict({ name, recorded, hash, differences, problem }: VerifyReport): string {
   const files = differences.map(({ path, reason }) => `${path} is ${reason}`).join(', ');
-  if (!ok) return `${name}: ${files}. ${cures.installAgain}`;
+  if (files !== '') return `${name}: ${files}. ${cures.installAgain}`;
+  if (problem !== undefined) return withFaults(`${name}:`, problem);
   const known = recorded
     ? 'as installed'
     : 'readable; it was not installed by "add", so there is nothing to compare it with';

@@ -6,7 +6,7 @@ export { ModelStore } from './model-store';
 export type { InstalledModel } from './model-store';
 export { defaultsRange, schedulerNames } from '@app/diffusion/files';
 export type { ModelDefaults } from '@app/diffusion/files';
-export { ModelStoreError } from './model-store-error';
+export { ModelStoreError, withFaults } from './model-store-error';
 export type { VerifyReport } from './verify-model';
 export { demoModel, findServing, replacedByDemo } from './demo-model';
 export { weightsName } from './weights-name';

@@ -2,9 +2,9 @@ import type { ModelManifest, SeenFile, SeenFolder } from './model-manifest';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { contentHash, hashFile } from './content-hash';
-import { selectModelFiles } from './model-files';
+import { findModelFiles } from './model-files';
 import type { FixedShape, ModelLayout } from './model-layout';
-import { listFolder, readLayout } from './model-layout';
+import { layoutRules, listFolder, readLayout } from './model-layout';
 import { readManifest, writeManifest } from './model-manifest';
 
 /** The current content of a model folder. */
@@ -51,7 +51,7 @@ export class ModelCatalog {
       const sha256 = digests.get(path);
       if (sha256) file.sha256 = sha256;
     }
-    const seen = { files, cudaOnly, fixed };
+    const seen = { files, cudaOnly, fixed, rules: layoutRules };
     const manifest: ModelManifest = { format: 1, ...(installed && { installed }), seen };
     if (await writeManifest(this.modelsDir, name, manifest)) this.memory.delete(name);
     else this.memory.set(name, manifest);
@@ -67,7 +67,7 @@ export class ModelCatalog {
     const before = manifest.seen?.files ?? {};
     const unchanged = (path: string): boolean =>
       before[path]?.size === now[path].size && before[path]?.mtimeMs === now[path].mtimeMs;
-    if (manifest.seen?.fixed && sameKeys(before, now) && Object.keys(now).every(unchanged))
+    if (manifest.seen?.rules === layoutRules && sameKeys(before, now) && Object.keys(now).every(unchanged))
       return contentOf(manifest.seen);
     const folder = join(this.modelsDir, name);
     const layout = await readLayout(folder);
@@ -79,7 +79,7 @@ export class ModelCatalog {
 
   private async stats(name: string): Promise<Record<string, SeenFile>> {
     const folder = join(this.modelsDir, name);
-    const paths = selectModelFiles(await listFolder(folder)).map(({ from }) => from);
+    const paths = findModelFiles(await listFolder(folder)).files.map(({ from }) => from);
     const entries = await Promise.all(
       paths.map(async (path) => {
         const { size, mtimeMs } = await stat(join(folder, path));

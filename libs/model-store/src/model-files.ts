@@ -34,6 +34,9 @@ export function isSafePath(path: string): boolean {
 /** Optional files of a model that its pictures do not depend on: a record has the defaults that it was drawn with. */
 export const besideParts = ['preview.json', defaultsFile];
 
+/** Files that are taken by their names, and belong to none of the parts with a graph. */
+const ofWholeModel = ['model_index.json', 'scheduler/scheduler_config.json', ...besideParts];
+
 /** Weights for other frameworks and runtimes that repositories keep beside the ONNX files. */
 const foreignWeights =
   /\.(safetensors|msgpack|ckpt|h5|pt|pth|tflite|mlmodel|mlpackage|gguf|xml|mapping|md|gitattributes)$|(^|\/)((diffusion_)?pytorch_model|flax_model|tf_model|openvino_)[^/]*$/i;
@@ -50,61 +53,71 @@ export interface ModelFile {
  * plain graph with its external data, and a graph fused for CUDA if there is one. Weights of other frameworks, other
  * precisions, the safety checker and the VAE encoder are left out.
  * @param source paths relative to the folder or repository, with forward slashes.
- * @throws ModelStoreError `InvalidModel` naming the first missing file, or what is there in place of a model.
+ * @throws ModelStoreError `InvalidModel` naming each missing file, or what is there in place of a model.
  */
 export function selectModelFiles(source: readonly string[]): ModelFile[] {
+  const { files, faults } = findModelFiles(source);
+  if (faults.length > 0) throw new ModelStoreError('InvalidModel', faults.join('\n'));
+  return files;
+}
+
+/**
+ * The files of a model as far as they are there, and a sentence for each that is missing.
+ * @throws ModelStoreError `InvalidModel` saying what is there in place of a model
+ */
+export function findModelFiles(source: readonly string[]): { files: ModelFile[]; faults: string[] } {
   const placed = placeInModel(source);
   const paths = [...placed.keys()];
-  const files: ModelFile[] = [];
-  const take = (path: string): void => {
-    if (!placed.has(path)) throw new ModelStoreError('InvalidModel', `${path} is missing. ${cures.installAgain}`);
-    files.push({ from: path, to: path });
-  };
-  if (placed.has('model_index.json')) take('model_index.json');
-  take('scheduler/scheduler_config.json');
-  for (const path of paths) if (/^tokenizer\/[^/.][^/]*\.(json|txt)$/.test(path)) files.push({ from: path, to: path });
-  const missing = ['tokenizer/vocab.json', 'tokenizer/merges.txt'].filter((path) => !placed.has(path));
-  if (missing.length > 0 && !placed.has('tokenizer/tokenizer.json')) {
-    const are = missing.length > 1 ? 'are' : 'is';
-    const message = `${missing.join(' and ')} ${are} missing, and there is no tokenizer/tokenizer.json in place of both. ${cures.installAgain}`;
-    throw new ModelStoreError('InvalidModel', message);
-  }
-  for (const path of besideParts) if (placed.has(path)) take(path);
+  const schedulerFile = 'scheduler/scheduler_config.json';
+  const faults = [
+    ...(placed.has(schedulerFile) ? [] : [`${schedulerFile} is missing. ${cures.installAgain}`]),
+    ...missingVocabulary(placed),
+  ];
+  const found: ModelFile[] = paths
+    .filter((path) => ofWholeModel.includes(path) || /^tokenizer\/[^/.][^/]*\.(json|txt)$/.test(path))
+    .map((path) => ({ from: path, to: path }));
   for (const part of graphParts) {
     const inside = paths
       .filter((path) => path.startsWith(`${part}/`) && !foreignWeights.test(path) && !/(^|\/)\./.test(path))
       .map((path) => path.slice(part.length + 1));
-    files.push(...selectPart(part, inside).map(({ from, to }) => ({ from: `${part}/${from}`, to: `${part}/${to}` })));
+    const { files, fault } = selectPart(part, inside);
+    found.push(...files.map(({ from, to }) => ({ from: `${part}/${from}`, to: `${part}/${to}` })));
+    if (fault !== undefined) faults.push(fault);
   }
-  return files.map(({ from, to }) => ({ from: placed.get(from)!, to })).sort((a, b) => (a.to < b.to ? -1 : 1));
+  const files = found.map(({ from, to }) => ({ from: placed.get(from)!, to })).sort((a, b) => (a.to < b.to ? -1 : 1));
+  return { files, faults };
+}
+
+function missingVocabulary(placed: ReadonlyMap<string, string>): string[] {
+  const missing = ['tokenizer/vocab.json', 'tokenizer/merges.txt'].filter((path) => !placed.has(path));
+  if (missing.length === 0 || placed.has('tokenizer/tokenizer.json')) return [];
+  const are = missing.length > 1 ? 'are' : 'is';
+  return [
+    `${missing.join(' and ')} ${are} missing, and there is no tokenizer/tokenizer.json in place of both. ${cures.installAgain}`,
+  ];
 }
 
 /** A graph fused for CUDA, which a model may have beside the plain one. */
 const fusedGraph = 'model_cuda.onnx';
+/** What exporters call a plain graph, the best first. */
+const plainNames = ['model.onnx', 'model_fp32.onnx', 'model_fp16.onnx', 'model.fp16.onnx'];
 
-function selectPart(part: string, inside: readonly string[]): ModelFile[] {
+/** The files of a part, or why nothing there can be drawn with. */
+function selectPart(part: string, inside: readonly string[]): { files: ModelFile[]; fault?: string } {
   const graphs = inside.filter((path) => path.endsWith('.onnx') && !path.includes('/'));
-  const plain = choosePlain(
-    part,
-    graphs.filter((path) => path !== fusedGraph),
-  );
+  if (graphs.length === 0) return { files: [], fault: `${part}/ holds no .onnx graph. ${cures.installAgain}` };
+  const plainOnes = graphs.filter((path) => path !== fusedGraph);
+  const plain = plainNames.find((name) => plainOnes.includes(name)) ?? plainOnes[0];
+  if (plainOnes.length > 1 && !plainNames.includes(plain))
+    return {
+      files: [],
+      fault: `${part}/ holds ${plainOnes.join(', ')}, and none of them is model.onnx. ${cures.renameGraph}`,
+    };
   const kept = graphs.filter((path) => path === plain || path === fusedGraph);
-  if (kept.length === 0)
-    throw new ModelStoreError('InvalidModel', `${part}/ holds no .onnx graph. ${cures.installAgain}`);
   const left = graphs.filter((path) => !kept.includes(path));
   const data = inside.filter((path) => !path.endsWith('.onnx') && !left.some((other) => belongsTo(path, other, kept)));
   // The graph itself names its external data, so the graph may be renamed to the name that loaders expect.
-  return [...kept, ...data].map((from) => ({ from, to: from === plain ? 'model.onnx' : from }));
-}
-
-function choosePlain(part: string, plain: readonly string[]): string | undefined {
-  for (const name of ['model.onnx', 'model_fp32.onnx', 'model_fp16.onnx', 'model.fp16.onnx'])
-    if (plain.includes(name)) return name;
-  if (plain.length <= 1) return plain[0];
-  throw new ModelStoreError(
-    'InvalidModel',
-    `${part}/ holds ${plain.join(', ')}, and none of them is model.onnx. ${cures.renameGraph}`,
-  );
+  return { files: [...kept, ...data].map((from) => ({ from, to: from === plain ? 'model.onnx' : from })) };
 }
 
 /** Whether a data file is named after `graph` (`model_fp16.onnx_data`) and not after a graph that is kept. */

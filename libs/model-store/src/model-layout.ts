@@ -2,7 +2,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import type { GraphFile } from '@app/diffusion/files';
 import { cures, readModelFolder } from '@app/diffusion/files';
-import { besideParts, isSafePath, selectModelFiles } from './model-files';
+import { besideParts, findModelFiles, isSafePath } from './model-files';
 import { graphParts } from './model-root';
 import { explainRefusal, ModelStoreError } from './model-store-error';
 
@@ -28,12 +28,17 @@ export async function listFolder(folder: string): Promise<string[]> {
   return paths.filter((_, index) => flags[index]);
 }
 
+/** Counts the changes of what {@link readLayout} refuses, so that a folder which passed an earlier one is read again. */
+export const layoutRules = 1;
+
 /**
  * Checks that a folder has every file of a loadable model and that its graphs and their external data are complete.
- * @throws ModelStoreError `InvalidModel`, which names the file and the reason, and says what to do.
+ * @throws ModelStoreError `InvalidModel`, which names each file at fault and the reason, and says what to do.
  */
 export async function readLayout(folder: string): Promise<ModelLayout> {
-  const files = selectModelFiles(await listFolder(folder)).map(({ from }) => from);
+  const { files: found, faults } = findModelFiles(await listFolder(folder));
+  await refuseMissing(folder, faults);
+  const files = found.map(({ from }) => from);
   const isFused = (path: string): boolean => path.endsWith('/model_cuda.onnx');
   const hasPlain = graphParts.every((part) =>
     files.some((path) => path.startsWith(`${part}/`) && path.endsWith('.onnx') && !isFused(path)),
@@ -50,6 +55,20 @@ export async function readLayout(folder: string): Promise<ModelLayout> {
     cudaOnly: [...new Set(needed)].sort(),
     fixed: hasPlain ? await fixedShape(folder, plain) : {},
   };
+}
+
+/**
+ * @param faults a sentence for each file that the folder lacks
+ * @throws ModelStoreError `InvalidModel` if there is one, with what is wrong in the parts of which nothing is missing
+ */
+export async function refuseMissing(folder: string, faults: readonly string[]): Promise<void> {
+  if (faults.length === 0) return;
+  const partOf = (fault: string): string => /^[^/ ]*/.exec(fault)![0];
+  const parts = faults.map(partOf);
+  const refusal: unknown = await readGraphs(folder, 'cuda:0').catch((error: unknown) => error);
+  const further = refusal instanceof ModelStoreError ? refusal.message.split('\n') : [];
+  const all = [...faults, ...further.filter((fault) => !parts.includes(partOf(fault)))];
+  throw new ModelStoreError('InvalidModel', all.join('\n'));
 }
 
 /** What the graphs of a model were exported for, where they take nothing else. */

@@ -17,8 +17,9 @@ export interface SeenFolder {
   files: Record<string, SeenFile>;
   /** Operators of its graphs that only CUDA supports. */
   cudaOnly: string[];
-  /** Absent in manifests of earlier versions. */
   fixed?: FixedShape;
+  /** The `layoutRules` that it passed; absent in manifests of earlier versions. */
+  rules?: number;
 }
 
 /** The stored knowledge about a model, in `.<name>.darkroom-model.json` beside its folder. */

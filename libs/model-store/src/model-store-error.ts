@@ -1,7 +1,7 @@
 import { sep } from 'node:path';
 import { ModelFolderError } from '@app/diffusion/files';
 
-/** What went wrong, for code that reacts to it; the message is one line for a person. */
+/** What went wrong, for code that reacts to it; the message is for a person: one line, or one for each fault of a model. */
 type ModelStoreErrorCode =
   | 'InvalidModelName'
   | 'InvalidSource'
@@ -40,6 +40,11 @@ export async function explainRefusal<T>(folder: string, work: () => Promise<T>):
     if (!(error instanceof ModelFolderError)) throw error;
     throw new ModelStoreError('InvalidModel', error.message.replaceAll(`${folder}${sep}`, ''), { cause: error });
   }
+}
+
+/** A fault behind the words that introduce it; several below them, a line each. */
+export function withFaults(introduction: string, faults: string): string {
+  return faults.includes('\n') ? `${introduction}\n  ${faults.replaceAll('\n', '\n  ')}` : `${introduction} ${faults}`;
 }
 
 /** The `code` of a system error (`ENOENT`, ...), or undefined for any other value. */

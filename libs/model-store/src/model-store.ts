@@ -5,6 +5,7 @@ import type { ModelDefaults, SchedulerProblems } from '@app/diffusion/files';
 import { lstat, mkdir, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { problemsOfSchedulers, readModelDefaults } from '@app/diffusion/files';
+import { checkSource } from './check-source';
 import { copyModel } from './copy-model';
 import { explainDiskErrors } from './model-disk';
 import { checkDefaults, writeDefaults } from './given-defaults';
@@ -17,7 +18,7 @@ import type { FixedShape } from './model-layout';
 import { listFolder, readLayout } from './model-layout';
 import { manifestPath } from './model-manifest';
 import { parseModelSource } from './model-source';
-import { explainRefusal, ModelStoreError, systemCode } from './model-store-error';
+import { explainRefusal, ModelStoreError, systemCode, withFaults } from './model-store-error';
 import { verifyModel } from './verify-model';
 import type { VerifyReport } from './verify-model';
 
@@ -150,7 +151,7 @@ export class ModelStore {
       if (await exists(folder))
         throw new ModelStoreError('ModelExists', `${name} is installed already; remove it first to replace it.`);
       const { origin, files } = await this.fetch(source, part, onProgress, stop);
-      if (defaults) await writeDefaults(part, defaults);
+      if (defaults) await explainRefusal(part, () => writeDefaults(part, defaults));
       const layout = await readLayout(part);
       const wanted = new Set([...layout.files, ...besideParts]);
       for (const path of await listFolder(part)) if (!wanted.has(path)) await rm(join(part, path));
@@ -164,7 +165,8 @@ export class ModelStore {
       if (!(error instanceof ModelStoreError) || error.code !== 'InvalidModel') throw error;
       await rm(part, { recursive: true, force: true });
       const from = source.kind === 'hub' ? `${source.repository}@${source.revision}` : source.folder;
-      throw new ModelStoreError('InvalidModel', `${from} is no model to draw with: ${error.message}`, { cause: error });
+      const message = withFaults(`${from} is no model to draw with:`, error.message);
+      throw new ModelStoreError('InvalidModel', message, { cause: error });
     });
     return (await this.find(name))!;
   }
@@ -207,6 +209,7 @@ export class ModelStore {
       const { commit, files } = await downloadModel(new HubClient(this.hub), source, part, onProgress, signal);
       return { origin: `${source.repository}@${commit}`, files };
     }
+    await checkSource(source.folder);
     await rm(part, { recursive: true, force: true });
     await explainDiskErrors(mkdir(part));
     try {

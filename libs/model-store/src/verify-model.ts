@@ -22,6 +22,8 @@ export interface VerifyReport {
   /** False for a folder put there by hand: then only files that changed with the same size and time can be found. */
   recorded: boolean;
   differences: FileDifference[];
+  /** Why it cannot be drawn with, a line for each fault. */
+  problem?: string;
 }
 
 /** Reads every file of a model and compares it with what was installed, or with what was first read. */
@@ -32,9 +34,11 @@ export async function verifyModel(
   { onProgress, signal }: { onProgress?: (progress: ModelProgress) => void; signal?: AbortSignal },
 ): Promise<VerifyReport> {
   const { installed, seen } = await catalog.manifest(name);
+  let problem: string | undefined;
   const layout = await readLayout(folder).catch((error: unknown) => {
-    if (installed && error instanceof ModelStoreError) return undefined;
-    throw error;
+    if (!installed || !(error instanceof ModelStoreError)) throw error;
+    problem = error.message;
+    return undefined;
   });
   const expected = new Map(Object.entries(installed?.files ?? {}));
   const differences: FileDifference[] = [];
@@ -62,8 +66,9 @@ export async function verifyModel(
   return {
     name,
     hash: layout && contentHash(new Map(layout.files.map((path) => [path, digests.get(path)!]))),
-    ok: differences.length === 0,
+    ok: differences.length === 0 && problem === undefined,
     recorded: installed !== undefined,
     differences: differences.sort((a, b) => (a.path < b.path ? -1 : 1)),
+    ...(problem !== undefined && { problem }),
   };
 }

@@ -98,7 +98,11 @@ export class ModelsService implements OnApplicationBootstrap {
     if (!model) throw refuse('ModelNotInstalled', 'is not installed');
     const problem = model.problem ?? problemFor(model, workers);
     if (problem !== undefined)
-      throw refuse('ModelBroken', 'is installed, but cannot be drawn with', `: ${problem.replace(/\.$/, '')}`);
+      throw refuse(
+        'ModelBroken',
+        'is installed, but cannot be drawn with',
+        `: ${problem.replaceAll('\n', ' ').replace(/\.$/, '')}`,
+      );
     this.known.set(name, { model, foundAt: performance.now() });
     return model;
   }
