@@ -8,18 +8,13 @@ const patientDelaysMs = [...delaysMs, ...Array<number>(24).fill(5_000)];
  * Retries a failed operation after growing waits, for writes whose failure would discard finished work.
  * Throws the last error.
  * @param patience if given, it is retried for two minutes instead of some seconds, unless this aborts
- * @param wait between two tries
  */
-export async function withRetries<T>(
-  operation: () => Promise<T>,
-  patience?: AbortSignal,
-  wait: (ms: number, signal?: AbortSignal) => Promise<unknown> = (ms, signal) => delay(ms, undefined, { signal }),
-): Promise<T> {
+export async function withRetries<T>(operation: () => Promise<T>, patience?: AbortSignal): Promise<T> {
   for (const delayMs of patience ? patientDelaysMs : delaysMs) {
     try {
       return await operation();
     } catch (error) {
-      await wait(delayMs, patience).catch(() => {
+      await delay(delayMs, undefined, { signal: patience }).catch(() => {
         throw error;
       });
     }
