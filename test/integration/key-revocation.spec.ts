@@ -5,8 +5,9 @@ import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { keyChannel } from '@app/api-keys';
 import { ImageTask, WebhookDelivery } from '@app/domain';
-import { ImageTaskLifeCycle } from '@app/image-tasks';
+import { cancelAll, ImageTaskLifeCycle } from '@app/image-tasks';
 import type { Recurring } from '@app/process';
+import { Transactions } from '@app/queue';
 import type { INestApplicationContext } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { createApi } from '../../apps/api/src/create-api';
@@ -200,7 +201,7 @@ describe('Revoking an API key', () => {
   });
 });
 
-describe(`${ImageTaskLifeCycle.name}.cancelAll`, () => {
+describe(cancelAll.name, () => {
   let api: TestApi;
 
   beforeAll(async () => {
@@ -221,7 +222,7 @@ describe(`${ImageTaskLifeCycle.name}.cancelAll`, () => {
     const { id: ownerId } = await api.createKey();
     await makeTasks(ownerId, 3);
     await makeTasks(ownerId, 1, new Date(Date.now() + 60_000));
-    expect(await api.app.get(ImageTaskLifeCycle).cancelAll(ownerId)).toBe(3);
+    expect(await cancelAll(api.app.get(Transactions), ownerId)).toBe(3);
     expect(await api.dataSource.manager.countBy(ImageTask, { ownerId, status: 'queued' })).toBe(1);
   });
 
@@ -233,7 +234,7 @@ describe(`${ImageTaskLifeCycle.name}.cancelAll`, () => {
     await other.startTransaction();
     try {
       await other.query('SELECT FROM image_tasks WHERE owner_id = $1 ORDER BY id LIMIT 1 FOR UPDATE', [ownerId]);
-      const canceling = api.app.get(ImageTaskLifeCycle).cancelAll(ownerId);
+      const canceling = cancelAll(api.app.get(Transactions), ownerId);
       const left = () => manager.countBy(ImageTask, { ownerId, status: 'queued' });
       await until(async () => (await left()) === 1, 'all others are canceled');
       await other.commitTransaction();
@@ -262,8 +263,8 @@ describe(`${ImageTaskLifeCycle.name}.cancelAll`, () => {
         [ownerId.slice(0, 20), ownerId],
       );
     }
-    const lifeCycle = api.app.get(ImageTaskLifeCycle);
-    const counts = await Promise.all([lifeCycle.cancelAll(key.id), lifeCycle.cancelAll(key.id)]);
+    const transactions = api.app.get(Transactions);
+    const counts = await Promise.all([cancelAll(transactions, key.id), cancelAll(transactions, key.id)]);
     expect(counts[0] + counts[1]).toBe(249);
     const { manager } = api.app.get(DataSource);
     expect(await manager.countBy(ImageTask, { ownerId: key.id, status: 'canceled' })).toBe(249);

@@ -1,6 +1,5 @@
 import type { Config } from '@app/config';
-import { DatabaseContact } from '@app/database';
-import { ImageTaskLifeCycle } from '@app/image-tasks';
+import { cancelAll } from '@app/image-tasks';
 import { openJobBackEnd, Transactions } from '@app/queue';
 import type { DataSource } from 'typeorm';
 
@@ -15,8 +14,7 @@ export async function cancelWork(
   const ignore = (): void => undefined;
   const jobs = openJobBackEnd(config, databaseUrl, ignore);
   try {
-    const lifeCycle = new ImageTaskLifeCycle(new Transactions(dataSource, jobs, ignore), new DatabaseContact());
-    return await lifeCycle.cancelAll(keyId);
+    return await cancelAll(new Transactions(dataSource, jobs, ignore), keyId);
   } finally {
     await jobs.close();
   }

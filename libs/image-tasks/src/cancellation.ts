@@ -29,6 +29,11 @@ export async function cancelOne(
   return { canceled };
 }
 
+/**
+ * Cancels, in batches, everything an owner has waiting or being drawn. It ignores tasks that are created meanwhile,
+ * so that it ends even if the owner continues. It is for a process that claims nothing, and so has no life cycle.
+ * @returns how many tasks were canceled.
+ */
 export async function cancelAll(transactions: Transactions, ownerId: string): Promise<number> {
   const [{ before }] = await transactions.manager.query<[{ before: Date }]>(
     `SELECT clock_timestamp() + $1 * interval '1 ms' AS before`,

@@ -1,6 +1,6 @@
 import type { DatabaseContact } from '@app/database';
 import type { JobTransaction, Transactions } from '@app/queue';
-import { cancelAll, cancelBatch, cancelOne } from './cancellation';
+import { cancelBatch, cancelOne } from './cancellation';
 import type { Claim, DueClaim, Wanted } from './claims';
 import { claimDue, claimOne } from './claims';
 import type { Attempt, FoundTask } from './locked-task';
@@ -108,14 +108,6 @@ export class ImageTaskLifeCycle {
    */
   cancel(transaction: JobTransaction, taskId: string): Promise<{ canceled: boolean } | undefined> {
     return cancelOne(transaction, taskId);
-  }
-
-  /**
-   * Cancels, in batches, everything an owner has waiting or being drawn. It ignores tasks that are created meanwhile,
-   * so that it ends even if the owner continues. @returns how many tasks were canceled.
-   */
-  cancelAll(ownerId: string): Promise<number> {
-    return cancelAll(this.transactions, ownerId);
   }
 
   /** Cancels a batch of what an owner has waiting or being drawn, skipping locked tasks. @returns how many. */

@@ -1,4 +1,5 @@
 export { attemptFolder, attemptOf } from './attempt-folder';
+export { cancelAll } from './cancellation';
 export { changeChannel, progressChannel, stopChannel } from './channels';
 export type { StepMessage } from './channels';
 export { deathsAfter, fatalCount } from './deaths';
