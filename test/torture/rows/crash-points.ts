@@ -24,10 +24,10 @@ export const crashPoints: Row = {
     const problems: string[] = [];
     for (let i = 0; i < rounds * workerPoints.length; i++) {
       const point = workerPoints[i % workerPoints.length];
-      await caller.createMany(2, pictureOf(site));
+      await caller.createMany(2, { webhook: site.receiver.url });
       await spare(site);
       const worker = await site.startWorker({ env: { DARKROOM_CRASH_AT: `${point}:${1 + (i % 3)}` } });
-      problems.push(...(await crash(site, caller, worker, point)));
+      problems.push(...(await crash(site, caller, worker, point, fewAreQueued)));
     }
     const survivor = await site.startWorker();
     problems.push(...(await comeToRest(site)));
@@ -36,7 +36,7 @@ export const crashPoints: Row = {
 
     for (let round = 0; round < rounds; round++) {
       const doomed = await site.startApi({ env: { DARKROOM_CRASH_AT: 'after-webhook-send' } });
-      problems.push(...(await crash(site, caller, doomed.process, 'after-webhook-send')));
+      problems.push(...(await crash(site, caller, doomed.process, 'after-webhook-send', allIsDelivered)));
     }
     problems.push(...(await comeToRest(site)));
     if (site.isLastRow) await survivor.end('SIGTERM');
@@ -62,7 +62,7 @@ export const crashPoints: Row = {
 async function spare(site: Site): Promise<void> {
   const areInDanger = async (): Promise<boolean> => {
     const rows = await site.query(
-      `SELECT FROM image_tasks WHERE status IN ('queued', 'processing') AND deaths >= ${mostDeaths} LIMIT 1`,
+      `SELECT id FROM image_tasks WHERE status IN ('queued', 'processing') AND deaths >= ${mostDeaths} LIMIT 1`,
     );
     return rows.length > 0;
   };
@@ -72,15 +72,18 @@ async function spare(site: Site): Promise<void> {
   await sound.end('SIGTERM');
 }
 
-/** Gives a process that is to crash enough work to reach the point. */
-async function crash(site: Site, caller: Caller, doomed: ServiceProcess, point: string): Promise<string[]> {
+/** Gives a process that is to crash work to do, as often as the site lacks it, until it reaches the point. */
+async function crash(
+  site: Site,
+  caller: Caller,
+  doomed: ServiceProcess,
+  point: string,
+  lacksWork: (site: Site) => Promise<boolean>,
+): Promise<string[]> {
   await until(
     async () => {
       if (!doomed.isRunning) return true;
-      const [{ open }] = await site.query<{ open: number }>(
-        `SELECT count(*)::int AS open FROM image_tasks WHERE status = 'queued'`,
-      );
-      if (open < 2) await caller.create(pictureOf(site));
+      if (await lacksWork(site)) await caller.create({ webhook: site.receiver.url });
       return false;
     },
     `a process crashed ${point}`,
@@ -90,7 +93,16 @@ async function crash(site: Site, caller: Caller, doomed: ServiceProcess, point: 
   return how === 'SIGKILL' ? [] : [`${point}: the process ended with ${how}: ${doomed.output.slice(-500)}`];
 }
 
-/** It takes long enough that deliveries come one at a time: a crash may repeat each of those that are under way. */
-function pictureOf(site: Site): { webhook: string; model: string } {
-  return { webhook: site.receiver.url, model: site.trainableModel };
+async function fewAreQueued(site: Site): Promise<boolean> {
+  const queued = await site.query(`SELECT FROM image_tasks WHERE status = 'queued' LIMIT 2`);
+  return queued.length < 2;
+}
+
+/** Then deliveries come one at a time: a crash may repeat each of those that are under way. */
+async function allIsDelivered(site: Site): Promise<boolean> {
+  const open = await site.query(
+    `SELECT id FROM image_tasks WHERE status IN ('queued', 'processing')
+     UNION ALL SELECT id FROM webhook_deliveries WHERE status = 'pending'`,
+  );
+  return open.length === 0;
 }
