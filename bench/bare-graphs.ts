@@ -1,4 +1,4 @@
-import { readModelFolder } from '@app/diffusion';
+import { readModelFolder, spinning } from '@app/diffusion';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { someRequest } from './bench-engine';
 import { msOf } from './rounds';
@@ -18,10 +18,13 @@ export class BareGraphs {
     private readonly shape: readonly number[],
   ) {}
 
-  /** @throws Error if the model's pictures are not of the usual size */
-  static async load({ model, threads }: BenchOptions): Promise<BareGraphs> {
+  /**
+   * @param spinUs microseconds for which an idle thread spins; as long as ONNX Runtime likes, by default
+   * @throws Error if the model's pictures are not of the usual size
+   */
+  static async load({ model, threads }: BenchOptions, spinUs?: number): Promise<BareGraphs> {
     const { unet, vaeDecoder } = await readModelFolder(model, 'cpu');
-    const options = { executionProviders: ['cpu'], intraOpNumThreads: threads };
+    const options = { executionProviders: ['cpu'], intraOpNumThreads: threads, ...spinning(spinUs) };
     const unetSession = await InferenceSession.create(unet.path, options);
     const vaeSession = await InferenceSession.create(vaeDecoder.path, options);
     const channels = Number(sizesOf(unetSession.outputMetadata[0])[1]);

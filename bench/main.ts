@@ -12,9 +12,10 @@ import { png } from './sections/png';
 import { poisson } from './sections/poisson';
 import { rows } from './sections/rows';
 import { short } from './sections/short';
+import { spinning } from './sections/spinning';
 import { start } from './sections/start';
 
-const sections = [rows, engine, poisson, short, cancel, start, memory, pipeline, intake, pickUp, png];
+const sections = [rows, engine, poisson, short, cancel, start, memory, pipeline, intake, pickUp, png, spinning];
 
 const usage = `npm run bench -- [options]: measures ratios, and writes a page of them.
 

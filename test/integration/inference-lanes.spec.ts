@@ -115,7 +115,7 @@ describe('an engine with two threads, which draws several pictures in lanes', ()
     steps.length = 0;
     // Two such pictures and their decoding are estimated to take 590 MiB, one of them half of it; 480 are left beside
     // the model.
-    const large = { width: 576, height: 576, numImages: 2, numInferenceSteps: 2 };
+    const large = { width: 576, height: 576, numImages: 2, numInferenceSteps: 1 };
     const pictures = await draw(large, {}, narrow);
     expect(steps.some(isInLane)).toBe(false);
     await draw({ numImages: 2 }, {}, narrow);

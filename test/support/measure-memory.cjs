@@ -10,7 +10,7 @@ const { StableDiffusionPipeline } = require(join(__dirname, '../../dist/libs/dif
 const anonymousBytes = () => 1024 * Number(/RssAnon:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1]);
 
 async function main([folder, width, height, ...rows]) {
-  const pipeline = await StableDiffusionPipeline.load(folder, { device: 'cpu', intraOpNumThreads: 2 });
+  const pipeline = await StableDiffusionPipeline.load(folder, { device: 'cpu', intraOpNumThreads: 2, spinUs: 0 });
   const size = { width: Number(width), height: Number(height) };
   const before = anonymousBytes();
   const calls = [];

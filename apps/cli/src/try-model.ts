@@ -7,7 +7,7 @@ import { OutOfMemoryError, StableDiffusionPipeline } from '@app/diffusion';
  */
 export async function tryModel(folder: string, signal: AbortSignal): Promise<string | undefined> {
   try {
-    const pipeline = await StableDiffusionPipeline.load(folder, { device: 'cpu', allowSpinning: false, signal });
+    const pipeline = await StableDiffusionPipeline.load(folder, { device: 'cpu', spinUs: 0, signal });
     await pipeline.release();
     return undefined;
   } catch (error) {

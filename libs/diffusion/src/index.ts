@@ -13,6 +13,7 @@ export { readModelFolder } from './model/model-folder';
 export { isGraphFault } from './model/graph-fault';
 export { asOutOfMemory, ModelSession } from './model/model-session';
 export type { GraphSession, LoadOptions } from './model/model-session';
+export { defaultSpinUs, spinning } from './model/spinning';
 export { SharedSessions } from './model/shared-sessions';
 export { OnnxModel, OnnxModelError } from './onnx/onnx-model';
 export { identityModel } from './onnx/small-graph';

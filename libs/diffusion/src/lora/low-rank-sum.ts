@@ -1,8 +1,9 @@
 import { InferenceSession, Tensor } from 'onnxruntime-node';
+import { spinning } from '../model/spinning';
 import { gemmModel } from '../onnx/small-graph';
 
 /** Threads sleep between two sums instead of spinning, because reading and writing weights takes most of the time. */
-const waiting: InferenceSession.SessionOptions = { extra: { session: { intra_op: { allow_spinning: '0' } } } };
+const waiting = spinning(0);
 
 /**
  * Adds low-rank products to weights on all cores: a rank 128 LoRA for SD 1.5 takes about 70 billion multiplications.

@@ -1,0 +1,15 @@
+import type { InferenceSession } from 'onnxruntime-node';
+
+/**
+ * ONNX Runtime itself lets threads spin for longer, which is no faster on idle cores, and slower beside other busy
+ * programs; to sleep at once is slower on idle cores. `npm run bench -- --only spinning` measures it.
+ */
+export const defaultSpinUs = 50;
+
+/** Lets a session's idle threads spin for so many microseconds; as long as ONNX Runtime likes, by default. */
+export function spinning(spinUs?: number): Pick<InferenceSession.SessionOptions, 'extra'> {
+  if (spinUs === undefined) return {};
+  return {
+    extra: { session: { intra_op: spinUs > 0 ? { spin_duration_us: String(spinUs) } : { allow_spinning: '0' } } },
+  };
+}
