@@ -1,15 +1,5 @@
 import { execFile } from 'node:child_process';
-import {
-  chmodSync,
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
@@ -261,12 +251,10 @@ describe('npm start', () => {
     });
 
     it('when the data folder cannot be written', async () => {
-      writeFileSync(join(folder, 'file'), '');
-      const unwritable = join(folder, 'file', 'data');
-      for (const path of [unwritable, '/proc/darkroom'])
-        await expect(refusal({ DATA_DIR: path }, misconfiguredExitCode)).resolves.toContain(
-          `The data folder ${path} cannot be `,
-        );
+      const path = '/proc/darkroom';
+      await expect(refusal({ DATA_DIR: path }, misconfiguredExitCode)).resolves.toContain(
+        `The data folder ${path} cannot be `,
+      );
     });
 
     it('when no model is installed', async () => {
