@@ -57,7 +57,7 @@ export class Launcher {
     const { port, healthPort } = await requirePorts(config, this.lock.takenOver ? leftoverMs : 0);
     const databaseUrl = config.databaseUrl ?? (await this.startPostgres());
     const applied = await migrate(databaseUrl);
-    if (applied.length > 0) say(`The database was brought up to date: ${applied.join(', ')}.`);
+    if (applied.length > 0) say(`The database was brought up to date (migrations applied: ${applied.length}).`);
     const key = await ensureFirstKey(databaseUrl, config.dataDir);
     const local = `http://${localHost(config.host)}:${port}`;
     const env = {
