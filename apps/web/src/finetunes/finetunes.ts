@@ -1,6 +1,7 @@
 import type { Finetune } from '../service/client';
 import { client } from '../session/session';
 import { forThisSession, sessionSignal } from '../session/session-signal';
+import { titleAmong } from './title';
 
 /** The Fine-Tunes of the key, newest first. */
 export const finetunes = sessionSignal<readonly Finetune[]>(() => []);
@@ -12,7 +13,7 @@ export const loadFinetunes = (): Promise<void> =>
     areFinetunesLoaded.value = true;
   });
 
-export const titleOf = ({ title, name }: Finetune): string => title ?? name;
+export const titleOf = (finetune: Finetune): string => titleAmong(finetune, finetunes.value);
 
 export const finetuneOf = (id: string | undefined): Finetune | undefined =>
   finetunes.value.find((each) => each.id === id);
