@@ -1,8 +1,8 @@
 import type { InferenceSession } from 'onnxruntime-node';
 
 /**
- * ONNX Runtime itself lets threads spin for longer, which is no faster on idle cores, and slower beside other busy
- * programs; to sleep at once is slower on idle cores. `npm run bench -- --only spinning` measures it.
+ * ONNX Runtime itself lets threads spin for longer. On two idle cores that was as fast within a few percent, and slower
+ * beside other busy programs; to sleep at once was slower on idle cores. `npm run bench -- --only spinning` measures it.
  */
 export const defaultSpinUs = 50;
 

@@ -4,7 +4,7 @@ import { isCanceled } from '../threads/cancel';
 import type { DrawingProgress, DrawRequest, EngineCommand } from '../engine-protocol';
 import type { LoadedModel } from '../models/loaded-model';
 import { seedOf } from './seed';
-import type { Candidate } from './next-call';
+import type { Candidate, Suspicion } from './next-call';
 
 export type DrawCommand = Extract<EngineCommand, { type: 'draw' }> & {
   /** Whether no other may be drawn beside it: beside others it ran out of memory. */
@@ -17,8 +17,7 @@ const previewIntervalMs = 400;
 /** A request that the engine draws: its pictures on their way, and what it has had of the engine's time. */
 export class DrawingInProgress implements Candidate {
   passedOver = 0;
-  isSuspect = false;
-  mostRows = Infinity;
+  suspicion?: Suspicion;
   /** Time of the engine that it took; of a call that it shared, its rows' part. */
   computeMs: number;
   /** How many of its first pictures were handed on when it was drawn before. */
@@ -118,14 +117,11 @@ export class DrawingInProgress implements Candidate {
   stepped(ms: number): void {
     this.computeMs += ms;
     this.model.noteDrawn(ms);
-    this.isSuspect = false;
-    this.mostRows = Infinity;
   }
 
   /** A call of it failed: its next one is its own, and shows whether it is at fault. */
   suspect(mostRows = Infinity): void {
-    this.isSuspect = true;
-    this.mostRows = Math.min(this.mostRows, mostRows);
+    this.suspicion = { mostRows: Math.min(this.suspicion?.mostRows ?? Infinity, mostRows) };
   }
 
   /** Takes a decoded picture. @returns those that are to be handed on now, because all before them are */

@@ -17,8 +17,6 @@ function drawing(name: string, left: number, change: Partial<Candidate> & { coun
     trajectories: Array.from({ length: count }),
     undecoded: Array.from({ length: count }),
     passedOver: 0,
-    isSuspect: false,
-    mostRows: Infinity,
     pictures: Array.from({ length: count }, () => ({ group: 'square', rows: 2 })),
     ...rest,
   };
@@ -116,12 +114,12 @@ describe(chooseCall.name, () => {
   });
 
   it('draws alone whoever shared a call that failed', () => {
-    const suspects = many(3, 20, { isSuspect: true });
+    const suspects = many(3, 20, { suspicion: { mostRows: Infinity } });
     expect(callOf([...suspects, drawing('innocent', 2)])).toEqual(['0x1']);
   });
 
   it('gives whoever failed alone half of its rows, as long as that is tried', () => {
-    const suspect = drawing('suspect', 20, { count: 8, isSuspect: true, mostRows: 8 });
+    const suspect = drawing('suspect', 20, { count: 8, suspicion: { mostRows: 8 } });
     expect(callOf([drawing('innocent', 2), suspect])).toEqual(['suspectx4']);
   });
 });

@@ -1,3 +1,12 @@
+/** What a failed call has left: the rows of the next one, which is the drawing's own. */
+export interface Suspicion {
+  /**
+   * At most so many: half of those of its own call that failed. If it goes well, the rows were too many, for all of its
+   * kind. `Infinity` after a call that others shared.
+   */
+  readonly mostRows: number;
+}
+
 /** A drawing in progress, as far as its place in the next call depends on it. */
 export interface Candidate {
   owner: string;
@@ -12,12 +21,7 @@ export interface Candidate {
   /** How often others of its owner went before it, less what its own calls have made up for. */
   passedOver: number;
   /** Set after a failed call: the next one is its own, and shows whose fault it was. */
-  isSuspect: boolean;
-  /**
-   * Rows of that one at most: half of those of its own call that failed. If it goes well, the rows were too many, for
-   * all of its kind.
-   */
-  mostRows: number;
+  suspicion?: Suspicion;
   /** Its pictures that are not done, those that have most steps behind them first. */
   pictures: readonly {
     /** Of those that may share a call. */
@@ -155,17 +159,17 @@ export function passedOverAfter(
  * @returns what each drawing has in the next call; nothing if there is none
  */
 export function chooseCall<C extends Candidate>(ordered: readonly C[], facts: CallFacts): CallPart<C>[] {
-  const leader = ordered.find(({ isSuspect }) => isSuspect) ?? ordered[0];
+  const leader = ordered.find(({ suspicion }) => suspicion) ?? ordered[0];
   if (!leader) return [];
   const { kind } = leader;
   const [{ group, rows }] = leader.pictures;
   const most = facts.maxRows(group);
-  if (leader.isSuspect) return fill([leader], group, Math.min(most, leader.mostRows));
+  if (leader.suspicion) return fill([leader], group, Math.min(most, leader.suspicion.mostRows));
 
   // All of a group are of one kind, so their rows take equally long.
   const decodeRows = facts.decodeRows(kind);
   const longest = shortFactor * (leader.totalWork + leader.trajectories.length * decodeRows);
-  const sharing = [leader, ...ordered.filter((candidate) => candidate !== leader && !candidate.isSuspect)]
+  const sharing = [leader, ...ordered.filter((candidate) => candidate !== leader && !candidate.suspicion)]
     .filter(({ pictures }) => pictures.some((picture) => picture.group === group))
     .filter((candidate) => isOverdue(candidate) || workOf(candidate, decodeRows) <= longest);
   const isFull = sharing.reduce((sum, candidate) => sum + rowsIn(candidate, group), 0) >= most;

@@ -5,7 +5,7 @@ import type { ModelRegistry } from '../models/model-registry';
 import { nextTry } from '../models/next-try';
 import { keptKinds } from '../time/call-times';
 import type { DrawingInProgress } from './drawing-in-progress';
-import type { CallPart } from './next-call';
+import type { CallPart, Suspicion } from './next-call';
 import type { RowLimits } from './row-limits';
 import { halfOf } from './row-limits';
 
@@ -37,13 +37,22 @@ export class PieceOutcomes {
 
   constructor(private readonly host: OutcomesHost) {}
 
-  /** Learns that a call may have so many rows, and fewer than an earlier one if that is what has helped. */
-  stepWentWell({ parts, rows }: Call): void {
+  /**
+   * Learns that a call may have so many rows, and fewer than an earlier one if that is what has helped.
+   * @param tried what its drawings were suspected of when it began: one that began before the failure, in another lane,
+   * tells nothing of it
+   */
+  stepWentWell({ parts, rows }: Call, tried: ReadonlyMap<DrawingInProgress, Suspicion | undefined>): void {
     const { rowLimits } = this.host;
-    const [{ candidate }] = parts;
-    const { kind, mostRows } = candidate;
+    const [{ candidate: first }] = parts;
+    const { kind } = first;
     rowLimits.noteCall(kind);
-    if (rows <= mostRows && mostRows < Infinity) rowLimits.lower(kind, mostRows);
+    for (const { candidate } of parts) {
+      const { suspicion } = candidate;
+      if (!suspicion || suspicion !== tried.get(candidate)) continue;
+      if (suspicion.mostRows < Infinity) rowLimits.lower(kind, suspicion.mostRows);
+      candidate.suspicion = undefined;
+    }
     // Alone each may go well where all together do not.
     if (parts.length > 1 && rows >= (this.unexplained.get(kind) ?? Infinity)) this.unexplained.delete(kind);
   }

@@ -120,6 +120,7 @@ describe(Pieces.name, () => {
   const failWith = (error: Error) => (): never => {
     throw error;
   };
+  const graphFails = failWith(new Error('a graph fails'));
   const outOfMemory = failWith(new OutOfMemoryError('no memory'));
 
   describe('step', () => {
@@ -137,7 +138,7 @@ describe(Pieces.name, () => {
       model.onStep = outOfMemory;
       await step(one, two);
       expect([most(one), stepsOf(one, two), ended, alone]).toEqual([4, [0, 0], [], []]);
-      expect([one.isSuspect, one.underWay.size]).toEqual([false, 0]);
+      expect([one.suspicion, one.underWay.size]).toEqual([undefined, 0]);
     });
 
     it('releases idle models for one picture that ran out of memory, then draws it alone, then ends it', async () => {
@@ -158,12 +159,11 @@ describe(Pieces.name, () => {
     it('has the drawings of a failed call tried alone, so that it ends only the one at fault', async () => {
       const [one, two] = [begin(1), begin(2)];
       const [atFault] = two.trajectories;
-      model.onStep = (trajectories) => trajectories.includes(atFault) && failWith(new Error('a graph fails'))();
+      model.onStep = (trajectories) => trajectories.includes(atFault) && graphFails();
       await step(one, two);
-      expect([one.isSuspect, two.isSuspect, ended]).toEqual([true, true, []]);
-      await step(one);
-      await step(two);
-      expect([one.isSuspect, ended, stepsOf(one), most(one)]).toEqual([false, [[2, 'a graph fails']], [1], 16]);
+      expect([one.suspicion, two.suspicion, ended]).toEqual([{ mostRows: Infinity }, { mostRows: Infinity }, []]);
+      for (const each of [one, two]) await step(each);
+      expect([one.suspicion, ended, stepsOf(one), most(one)]).toEqual([undefined, [[2, 'a graph fails']], [1], 16]);
     });
 
     it('halves the rows where calls fail together, and each drawing goes well alone', async () => {
@@ -171,8 +171,7 @@ describe(Pieces.name, () => {
       model.onStep = (trajectories) => trajectories.length > 1 && failWith(new Error('too many rows'))();
       await step(one, two);
       expect(most(one)).toBe(16);
-      await step(one);
-      await step(two);
+      for (const each of [one, two]) await step(each);
       await step(one, two);
       expect([most(one), ended]).toEqual([2, []]);
     });
@@ -181,18 +180,18 @@ describe(Pieces.name, () => {
       const [one, two] = [begin(1, { count: 8 }), begin(2, { count: 4 })];
       model.onStep = outOfMemory;
       await step(one);
-      model.onStep = failWith(new Error('a graph fails'));
+      model.onStep = graphFails;
       await step(two);
-      expect([most(one), two.mostRows, ended]).toEqual([8, 4, []]);
+      expect([most(one), two.suspicion?.mostRows, ended]).toEqual([8, 4, []]);
       await pieces.step([{ candidate: two, pictures: two.pictures.slice(0, 1) }]);
       expect([most(one), ended]).toEqual([8, [[2, 'a graph fails']]]);
     });
 
     it('has a drawing that fails tried with half of its own rows, so that it leaves no limit if it is given up', async () => {
       const [one, two] = [begin(1), begin(2, { count: 8 })];
-      model.onStep = failWith(new Error('a graph fails'));
+      model.onStep = graphFails;
       await step(two);
-      expect([two.isSuspect, two.mostRows, most(one), ended]).toEqual([true, 8, 16, []]);
+      expect([two.suspicion, most(one), ended]).toEqual([{ mostRows: 8 }, 16, []]);
     });
 
     it('keeps a limit of rows that has helped, whatever fails later', async () => {
@@ -202,9 +201,21 @@ describe(Pieces.name, () => {
       model.onStep = nothing;
       const [first] = drawing.pictures;
       await pieces.step([{ candidate: drawing, pictures: [first] }]);
-      model.onStep = failWith(new Error('a graph fails'));
+      model.onStep = graphFails;
       await pieces.step([{ candidate: drawing, pictures: [first] }]);
       expect([most(drawing), ended]).toEqual([4, [[1, 'a graph fails']]]);
+    });
+
+    it('learns nothing of a failure from a call that began before it, in another lane', async () => {
+      const drawing = begin(1, { count: 3 });
+      const [first, ...others] = drawing.pictures;
+      let finish = nothing;
+      const untilFinished = () => new Promise<void>((resolve) => (finish = resolve));
+      model.onStep = ([trajectory]) => (trajectory === first.trajectory ? untilFinished() : graphFails());
+      const before = pieces.step([{ candidate: drawing, pictures: [first] }]);
+      await pieces.step([{ candidate: drawing, pictures: others }]);
+      await Promise.all([before, finish()]);
+      expect([drawing.suspicion, most(drawing), stepsOf(drawing)]).toEqual([{ mostRows: 2 }, 16, [0]]);
     });
 
     it('ends the one whose numbers are not finite, and leaves the rows of the others as they are', async () => {
@@ -212,8 +223,7 @@ describe(Pieces.name, () => {
       const [atFault] = two.trajectories;
       model.onStep = (trajectories) => trajectories.includes(atFault) && failWith(new NotFiniteError('U-Net'))();
       await step(one, two);
-      await step(two);
-      await step(one);
+      for (const each of [two, one]) await step(each);
       expect([ended.map(([id]) => id), stepsOf(one), most(one)]).toEqual([[2], [1], 16]);
     });
 

@@ -47,6 +47,7 @@ export class Pieces {
    */
   async step(asked: readonly Part[], lane?: Lane): Promise<void> {
     const { callTimes, shares, clocks, report } = this.host;
+    const suspicions = new Map(asked.map(({ candidate }) => [candidate, candidate.suspicion]));
     let parts = asked;
     let time: DeviceTime | undefined;
     let engineMs = 0;
@@ -73,7 +74,7 @@ export class Pieces {
     const [rows, { kind }] = [rowsOfParts(parts), parts[0].candidate];
     const { isShared } = time;
     callTimes.note(kind, rows, engineMs, { isShared, lane });
-    this.outcomes.stepWentWell({ parts, rows });
+    this.outcomes.stepWentWell({ parts, rows }, suspicions);
     for (const { candidate, pictures } of parts) candidate.stepped((engineMs * rowsOf(pictures)) / rows);
     this.notePassedOver(parts.map(({ candidate }) => candidate));
     const pictures = trajectoriesOf(parts).length;

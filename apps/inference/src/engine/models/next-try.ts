@@ -3,7 +3,7 @@ import type { ModelRegistry } from './model-registry';
 
 /** What may help a piece of work that ran out of memory. */
 interface Remedies {
-  /** Has later calls of its kind take half of its rows; only a call of the U-Net has rows. @returns whether it had two */
+  /** Has later calls of its kind take half of its rows; only a call of the U-Net has rows. @returns whether it had those of several pictures */
   halveRows?: () => boolean;
   registry: Pick<ModelRegistry, 'releaseIdle'>;
   /** Whether there is anything beside it, so that it may go better alone. */
@@ -13,8 +13,8 @@ interface Remedies {
 /**
  * What follows a failure: `again` is another try as it was, `alone` one with nothing drawn or enlarged beside it, `end`
  * none. Only what ran out of memory is tried again: first with half of its rows, down to a single picture, then without
- * the idle models, then alone. Loading, encoding and enlarging come here as calls and decoding do, so whoever looks for
- * what happens when memory is short finds all of it here.
+ * the idle models, then alone. Loading, encoding and enlarging come here as calls and decoding do. Only a step that was
+ * left in the middle is no matter of memory alone: `PieceOutcomes` begins it anew, whatever the reason.
  */
 export async function nextTry(
   error: unknown,
