@@ -2,6 +2,7 @@ import { plainToInstance } from 'class-transformer';
 import { ValidateBy, validateSync } from 'class-validator';
 import type { ErrorCode } from '../errors/error-table';
 import type { FieldProblems } from '../errors/field-problems';
+import { Declarations } from './declarations';
 import { unknownField } from './foreign-names';
 
 /** Says what is wrong with a value, if anything. The text has no subject, because the pointer precedes it. */
@@ -27,16 +28,12 @@ export type FieldRule = {
 /** Said of a text without any character that can be seen. */
 export const emptyMessage = 'must not be empty';
 
-type Dto = new () => object;
-
-/** The rules of each DTO by field name, under its prototype. */
-const rulesOf = new WeakMap<object, Map<string, FieldRule>>();
+const rulesOfDtos = new Declarations<FieldRule>();
 
 /** Stores the rule of a field with the class that declares it, and registers its check with class-validator. */
 export function Field(rule: FieldRule): PropertyDecorator {
   return (prototype, name) => {
-    const rules = rulesOf.get(prototype) ?? new Map<string, FieldRule>();
-    rulesOf.set(prototype, rules.set(String(name), rule));
+    rulesOfDtos.add(prototype, name, rule);
     if (!('check' in rule)) return;
     const { check } = rule;
     const validator = {
@@ -64,7 +61,7 @@ export function readObject<T extends object>(
     problems.add(pointer, undefined, 'must be a JSON object');
     return undefined;
   }
-  const rules = fieldsOf(dto);
+  const rules = rulesOfDtos.of(dto);
   const sent = value as Record<string, unknown>;
   const small: Record<string, unknown> = {};
   const own: Record<string, unknown> = {};
@@ -83,24 +80,4 @@ export function readObject<T extends object>(
   }
   for (const name of Object.keys(sent)) if (!rules.has(name)) problems.add(pointer, name, unknownField(name, rules));
   return Object.assign(instance, own);
-}
-
-/** The fields of each DTO that has been read, those of the classes it extends included. */
-const fieldsOfDtos = new WeakMap<Dto, ReadonlyMap<string, FieldRule>>();
-
-/** Fields of a DTO in order of declaration. */
-function fieldsOf(dto: Dto): ReadonlyMap<string, FieldRule> {
-  const known = fieldsOfDtos.get(dto);
-  if (known) return known;
-  const rules: (readonly [string, FieldRule])[] = [];
-  for (
-    let prototype = dto.prototype as object | null;
-    prototype;
-    prototype = Object.getPrototypeOf(prototype) as object | null
-  )
-    rules.unshift(...(rulesOf.get(prototype) ?? []));
-  if (rules.length === 0) throw new Error(`${dto.name} has no fields.`);
-  const fields = new Map(rules);
-  fieldsOfDtos.set(dto, fields);
-  return fields;
 }

@@ -1,5 +1,6 @@
 import type { ApiQueryOptions } from '@nestjs/swagger';
 import type { FieldProblems } from '../errors/field-problems';
+import { Declarations } from './declarations';
 
 /** The query of a request, by parameter: a text, or several of a parameter that is sent more than once. */
 export type Query = Readonly<Record<string, string | string[] | undefined>>;
@@ -15,17 +16,11 @@ interface Parameter {
   read: (sent: string, refuse: (message: string) => undefined, query: Query) => unknown;
 }
 
-type Dto = new () => object;
-
-/** The parameters of each DTO by name, under its prototype. */
-const parametersOfDtos = new WeakMap<object, Map<string, Parameter>>();
+const parametersOfDtos = new Declarations<Parameter>();
 
 /** A property of a query's DTO: the parameter of the same name. */
 export function QueryParameter(parameter: Parameter): PropertyDecorator {
-  return (prototype, name) => {
-    const parameters = parametersOfDtos.get(prototype) ?? new Map<string, Parameter>();
-    parametersOfDtos.set(prototype, parameters.set(String(name), parameter));
-  };
+  return (prototype, name) => parametersOfDtos.add(prototype, name, parameter);
 }
 
 /** One of some words. */
@@ -46,10 +41,8 @@ export function WordParameter({
   });
 }
 
-/** The parameters of a DTO in order of declaration. */
-export function parametersOf(dto: Dto): ReadonlyMap<string, Parameter> {
-  return parametersOfDtos.get(dto.prototype as object) ?? new Map<string, Parameter>();
-}
+/** The parameters of a DTO by name, in the order of the document. */
+export const parametersOf = (dto: new () => object): ReadonlyMap<string, Parameter> => parametersOfDtos.of(dto);
 
 /** Reads its parameters of a query as a DTO; if there are problems, the result is meaningless. */
 export function readParameters<T extends object>(dto: new () => T, query: Query, problems: FieldProblems): T {
