@@ -29,7 +29,7 @@ export async function listFolder(folder: string): Promise<string[]> {
 }
 
 /** Counts the changes of what {@link readLayout} refuses, so that a folder which passed an earlier one is read again. */
-export const layoutRules = 1;
+export const layoutRules = 2;
 
 /**
  * Checks that a folder has every file of a loadable model and that its graphs and their external data are complete.

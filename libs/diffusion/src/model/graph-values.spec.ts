@@ -9,17 +9,29 @@ import type { GraphValues, ValueFacts } from './graph-values';
 
 describe(valuesOf.name, () => {
   const read = (bytes: Buffer): GraphValues | undefined => valuesOf(OnnxModel.from(bytes, 'model.onnx'));
+  const [x, w, y] = ['x', 'w', 'y'].map((name) => ({ name, shape: ['batch', 4] }));
 
   it('leaves out a constant among the inputs', () => {
     const sum = encodeNode('Add', ['x', 'w'], 'y');
     const one = encodeWeights('w', [1], () => 1);
-    const [x, w] = ['x', 'w'].map((name) => ({ name, shape: ['batch', 4] }));
     const facts = { type: 'float32', shape: ['', 4] };
-    expect(read(encodeGraph([sum], [one], [x, w], { name: 'y', shape: ['batch', 4] }))).toEqual({
+    expect(read(encodeGraph([sum], [one], [x, w], y))).toEqual({
       file: 'model.onnx',
       inputs: [{ name: 'x', ...facts }],
       outputs: [{ name: 'y', ...facts }],
     });
+  });
+
+  it('names the types that no runtime here can be given', () => {
+    const graph = OnnxModel.from(encodeGraph([encodeNode('Relu', ['x'], 'y')], [], [x], y), 'model.onnx');
+    for (const [number, type] of [
+      [16, 'bfloat16'],
+      [17, 'float8e4m3fn'],
+      [20, 'float8e5m2fnuz'],
+    ] as const) {
+      graph.types.set('x', number);
+      expect(valuesOf(graph)?.inputs).toEqual([{ name: 'x', type, shape: ['', 4] }]);
+    }
   });
 
   it('says nothing of a graph that leaves a type open', () =>

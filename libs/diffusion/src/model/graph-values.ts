@@ -17,7 +17,7 @@ export interface GraphValues {
   readonly outputs: readonly ValueFacts[];
 }
 
-/** ONNX Runtime's names by TensorProto.DataType. */
+/** ONNX Runtime's names by TensorProto.DataType, and ONNX's own for those that it never gives to JavaScript. */
 const typeNames: Record<number, string | undefined> = {
   1: 'float32',
   2: 'uint8',
@@ -32,11 +32,17 @@ const typeNames: Record<number, string | undefined> = {
   11: 'float64',
   12: 'uint32',
   13: 'uint64',
+  16: 'bfloat16',
+  17: 'float8e4m3fn',
+  18: 'float8e4m3fnuz',
+  19: 'float8e5m2',
+  20: 'float8e5m2fnuz',
 };
 
 /**
- * What the file of a graph says about it; undefined if it leaves a type open, which the runtime then infers. Constants
- * that old exporters list among the inputs are none.
+ * What the file of a graph says about it; undefined if it leaves a type open, which the runtime then infers, or names
+ * one that is not in the table, of which the runtime then says whether it can be used. Constants that old exporters list
+ * among the inputs are none.
  */
 export function valuesOf({ path, inputs, outputs, initializers, shapes, types }: OnnxModel): GraphValues | undefined {
   let isComplete = true;
