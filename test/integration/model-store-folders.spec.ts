@@ -129,6 +129,27 @@ describe('ModelStore', () => {
       expect(await store.verify('x')).toMatchObject({ ok: false, differences: [], problem });
     });
 
+    it('reads a refused folder again only when it has changed, as everyone who names it would wait for that', async () => {
+      await cp(hubModel, inModels('x'), { recursive: true });
+      const catalog = new ModelCatalog(inModels());
+      const refusal = (): Promise<unknown> =>
+        catalog.content('x').then(
+          () => undefined,
+          (error: unknown) => error,
+        );
+      const index = await readFile(inModels('x/model_index.json'));
+      await rm(inModels('x', hubWeights));
+      await writeFile(inModels('x/model_index.json'), '[]');
+      const both = await refusal();
+      expect((both as Error).message).toMatch(/^model_index\.json .*\nunet\/weights\.pb is missing/);
+      expect(await refusal()).toBe(both);
+
+      await writeFile(inModels('x/model_index.json'), index);
+      expect((await refusal()) as Error).toMatchObject({ message: expect.stringMatching(/^unet[^\n]*$/) as string });
+      await cp(join(hubModel, hubWeights), inModels('x', hubWeights));
+      expect(await refusal()).toBeUndefined();
+    });
+
     it.each([
       ['model.safetensors', 'is a checkpoint of PyTorch, and no folder with ONNX graphs: convert it first'],
       ['model.onnx', 'is one graph: name the folder with all parts of the model.'],

@@ -1,11 +1,14 @@
 import type { ModelManifest, SeenFile, SeenFolder } from './model-manifest';
-import { stat } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { KnownFaults } from '@app/process';
 import { contentHash, hashFile } from './content-hash';
 import { findModelFiles } from './model-files';
 import type { FixedShape, ModelLayout } from './model-layout';
 import { layoutRules, listFolder, readLayout } from './model-layout';
 import { readManifest, writeManifest } from './model-manifest';
+import { ModelStoreError } from './model-store-error';
 
 /** The current content of a model folder. */
 export interface FolderContent {
@@ -20,11 +23,13 @@ export interface FolderContent {
 
 /**
  * Knows the content of the model folders without reading gigabytes each time. Results are kept in the manifest, or in
- * memory if the models folder is read-only; a file is read again when its size or modification time differs.
+ * memory if the models folder is read-only; a file is read again when its size or modification time differs. Refusals
+ * are kept in memory.
  */
 export class ModelCatalog {
   private readonly memory = new Map<string, ModelManifest>();
   private readonly pending = new Map<string, Promise<FolderContent>>();
+  private readonly refusals = new KnownFaults<ModelStoreError>();
 
   constructor(private readonly modelsDir: string) {}
 
@@ -70,11 +75,22 @@ export class ModelCatalog {
     if (manifest.seen?.rules === layoutRules && sameKeys(before, now) && Object.keys(now).every(unchanged))
       return contentOf(manifest.seen);
     const folder = join(this.modelsDir, name);
-    const layout = await readLayout(folder);
+    const layout = await this.layout(folder);
     const digests = new Map<string, string>();
     for (const path of layout.files)
       digests.set(path, (unchanged(path) && before[path].sha256) || (await hashFile(join(folder, path))));
     return this.record(name, digests, layout, manifest.installed);
+  }
+
+  /** Every caller may name a model, and to find out what is wrong with one blocks the process for a tenth of a second. */
+  private async layout(folder: string): Promise<ModelLayout> {
+    const state = await stateOf(folder);
+    const known = this.refusals.of(state);
+    if (known) throw known;
+    return readLayout(folder).catch((error: unknown) => {
+      if (error instanceof ModelStoreError) this.refusals.note(state, error);
+      throw error;
+    });
   }
 
   private async stats(name: string): Promise<Record<string, SeenFile>> {
@@ -89,6 +105,18 @@ export class ModelCatalog {
     );
     return Object.fromEntries(entries);
   }
+}
+
+/** Differs after any change below a folder: of names, contents or, which a file's other time tells, permissions. */
+async function stateOf(folder: string): Promise<string> {
+  const paths = (await readdir(folder, { recursive: true })).sort();
+  const states = paths.map(async (path) => {
+    const found = await stat(join(folder, path)).catch(() => undefined);
+    return [path, found?.size, found?.mtimeMs, found?.ctimeMs];
+  });
+  return createHash('sha256')
+    .update(JSON.stringify([folder, await Promise.all(states)]))
+    .digest('hex');
 }
 
 function contentOf({ files, cudaOnly, fixed = {} }: SeenFolder): FolderContent {
