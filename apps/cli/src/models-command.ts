@@ -1,7 +1,7 @@
 import type { InstalledModel, ModelDefaults, VerifyReport } from '@app/model-store';
 import type { ProgressOutput } from './progress-line';
 import { ConfigError, loadConfig } from '@app/config';
-import { cures } from '@app/diffusion/files';
+import { cures, inOneLine } from '@app/diffusion/files';
 import { demoModel, formatBytes, ModelStore, ModelStoreError, shortHash, withFaults } from '@app/model-store';
 import { Command, CommanderError } from 'commander';
 import { defaultOptions } from './default-options';
@@ -172,7 +172,7 @@ function defineRemove(models: Command, { store, print, exitWith, ask }: Session)
 function table(models: readonly InstalledModel[]): string {
   const rows = models.map((model) => {
     const { name, hash, bytes, requiresCuda, source = 'found in place' } = model;
-    const problem = modelProblem(model)?.replaceAll('\n', ' ');
+    const problem = inOneLine(modelProblem(model) ?? '');
     if (hash === undefined) return [name, '-', '-', '-', `cannot be used: ${problem}`];
     const device = requiresCuda ? 'CUDA only' : 'any';
     return [name, shortHash(hash), formatBytes(bytes), device, problem ? `${source}. ${problem}` : source];

@@ -1,6 +1,6 @@
 /** Reads a model's files without loading a runtime, for processes that do not draw. */
 export { cures } from './model/cures';
-export { ModelFolderError } from './model/errors';
+export { inOneLine, ModelFolderError } from './model/errors';
 export type { GraphFile } from './model/graph-file';
 export { defaultsFile, defaultsRange, problemOfDefaults, readModelDefaults } from './model/model-defaults';
 export type { ModelDefaults } from './model/model-defaults';

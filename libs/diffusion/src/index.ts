@@ -6,7 +6,7 @@ export type { MergeLoraOptions } from './lora/merge-lora';
 export { executionProviders, gpuIndex, providerOf } from './model/device';
 export type { Device } from './model/device';
 export { cures } from './model/cures';
-export { ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from './model/errors';
+export { inOneLine, ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from './model/errors';
 export type { GraphFile } from './model/graph-file';
 export { graphIdentity } from './model/graph-identity';
 export { readModelFolder } from './model/model-folder';

@@ -1,4 +1,5 @@
 import type { Config } from '@app/config';
+import { inOneLine } from '@app/diffusion/files';
 import type { ErrorCode } from '@app/domain';
 import { defaults, problemOfSize, UnprocessableError } from '@app/domain';
 import type { ModelDto } from '@app/domain/http';
@@ -101,7 +102,7 @@ export class ModelsService implements OnApplicationBootstrap {
       throw refuse(
         'ModelBroken',
         'is installed, but cannot be drawn with',
-        `: ${problem.replaceAll('\n', ' ').replace(/\.$/, '')}`,
+        `: ${inOneLine(problem).replace(/\.$/, '')}`,
       );
     this.known.set(name, { model, foundAt: performance.now() });
     return model;

@@ -32,6 +32,21 @@ describe(failureOf.name, () => {
     });
   });
 
+  it('tells all faults of a folder in one line, and the problem of the model in a line each', () => {
+    const inFolder = (path: string) => new ModelFolderError(`${folder}/${path}`, 'is missing', cures.installAgain);
+    const { file, reason, cure } = inFolder('unet');
+    const error = new ModelFolderError(file, reason, cure, [inFolder('scheduler'), inFolder('my tokenizer/x.json')]);
+    const { message, problem } = failureOf(error, { model });
+    const missing = (after: string) =>
+      ['unet', 'scheduler', 'my tokenizer/x.json'].map((path) => `${path} is missing.${after}`);
+    expect(problem).toBe(missing(` ${cure}`).join('\n'));
+    expect(message).toBe(`The model sd1.5 cannot be drawn with: ${missing(` ${cure}`).join(' ')}`);
+    const weights = { kind: 'lora', file: '/srv/robot', hash: 'b', scale: 1, token: 'zwx' } as const;
+    expect(failureOf(error, { model: { ...model, weights } }).message).toBe(
+      `The model sd1.5 with the weights of the Fine-Tune cannot be drawn with: ${missing('').join(' ')}`,
+    );
+  });
+
   it.each([
     ['/tmp/cold/lora-1', 'does not exist', 'the folder does not exist.'],
     ['/srv/my data/cache/lora-1', 'does not exist', 'the folder does not exist.'],

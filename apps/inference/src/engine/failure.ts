@@ -1,6 +1,7 @@
 import { basename, extname, sep } from 'node:path';
 import {
   AbortError,
+  inOneLine,
   ModelFolderError,
   NotFiniteError,
   OnnxModelError,
@@ -23,14 +24,14 @@ export function failureOf(
   const refused = (message: string): Failure => ({ failure: 'refused', message });
   if (error instanceof AbortError) return { failure: 'aborted', message: error.message };
   if (error instanceof ModelFolderError) {
-    const cannot = 'cannot be drawn with:';
     // A folder that was merged from weights may be broken by them, so its model need not be installed again.
-    if (model.weights) {
-      const reason = withoutPaths(`${error.file} ${error.reason}.`, model, error.file);
-      return refused(`The model ${model.name} with the weights of the Fine-Tune ${cannot} ${reason}`);
-    }
-    const problem = withoutPaths(error.message, model, error.file);
-    return { ...refused(`The model ${model.name} ${cannot} ${problem}`), problem };
+    const sentences = [error, ...error.others].map(({ file, reason, cure }) =>
+      withoutPaths(model.weights ? `${file} ${reason}.` : `${file} ${reason}. ${cure}`, model, file),
+    );
+    const problem = sentences.join('\n');
+    const drawn = model.weights ? `${model.name} with the weights of the Fine-Tune` : model.name;
+    const failure = refused(`The model ${drawn} cannot be drawn with: ${inOneLine(problem)}`);
+    return model.weights ? failure : { ...failure, problem };
   }
   if (error instanceof WeightsError || error instanceof SafetensorsError || error instanceof OnnxModelError)
     return refused(`The weights of the Fine-Tune cannot be used: ${withoutPaths(error.message, model)}`);

@@ -1,3 +1,4 @@
+import type { ModelFault } from './errors';
 import { ModelFolderError } from './errors';
 
 /**
@@ -6,13 +7,13 @@ import { ModelFolderError } from './errors';
  */
 export async function resultsOf<T extends object>(steps: { [K in keyof T]: () => T[K] | Promise<T[K]> }): Promise<T> {
   const results: Partial<T> = {};
-  const faults: ModelFolderError[] = [];
+  const faults: ModelFault[] = [];
   for (const name of Object.keys(steps) as (keyof T)[])
     try {
       results[name] = await steps[name]();
     } catch (error) {
       if (!(error instanceof ModelFolderError)) throw error;
-      faults.push(error);
+      faults.push(error, ...error.others);
     }
   const [first, ...others] = faults;
   if (first) throw new ModelFolderError(first.file, first.reason, first.cure, others);

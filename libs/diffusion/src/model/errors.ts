@@ -5,6 +5,9 @@ export class OutOfMemoryError extends Error {
   override readonly name = 'OutOfMemoryError';
 }
 
+/** What is wrong with a file of a model folder. */
+export type ModelFault = Pick<ModelFolderError, 'file' | 'reason' | 'cure'>;
+
 /**
  * A model folder that cannot be drawn with. The message names the file and the reason, and says what to do, and so for
  * each further fault in a line of its own.
@@ -22,11 +25,16 @@ export class ModelFolderError extends Error {
     readonly file: string,
     readonly reason: string,
     readonly cure: Cure,
-    others: readonly ModelFolderError[] = [],
+    readonly others: readonly ModelFault[] = [],
   ) {
-    super([`${file} ${reason}. ${cure}`, ...others.map(({ message }) => message)].join('\n'));
+    super(
+      [{ file, reason, cure }, ...others].map((fault) => `${fault.file} ${fault.reason}. ${fault.cure}`).join('\n'),
+    );
   }
 }
+
+/** Faults that stand in a line each, for where there is only one. */
+export const inOneLine = (faults: string): string => faults.replaceAll('\n', ' ');
 
 /** The requested device has no execution provider here; the same folder may load on the CPU. */
 export class ProviderUnavailableError extends Error {
