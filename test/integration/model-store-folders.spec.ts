@@ -99,14 +99,15 @@ describe('ModelStore', () => {
       await cp(hubModel, broken, { recursive: true });
       for (const path of ['scheduler', 'unet/model.onnx']) await rm(join(broken, path), { recursive: true });
       await writeFile(join(broken, 'text_encoder/config.json'), 'no\nJSON');
-      await writeFile(join(broken, 'darkroom.json'), '{"steps": 0}');
+      await writeFile(join(broken, 'darkroom.json'), '{"steps": 0, "cfg": 50}');
       const error: unknown = await store.add(broken, { as: 'x' }).catch((thrown: unknown) => thrown);
       const lines = (error as Error).message.split('\n');
-      expect(lines.map((line) => line.replace(/(?<=is missing|graph|JSON|50)[ .].*/, ''))).toEqual([
+      expect(lines.map((line) => line.replace(/(?<=is missing|graph|JSON|50|to 20)[ .].*/, ''))).toEqual([
         `${broken} is no model to draw with:`,
         '  scheduler/scheduler_config.json is missing',
         '  unet/ holds no .onnx graph',
         '  darkroom.json has steps that are no integer from 1 to 50',
+        '  darkroom.json has a cfg that is no number from 1 to 20',
         '  text_encoder/config.json is not valid JSON',
       ]);
       expect(await left()).toEqual([]);

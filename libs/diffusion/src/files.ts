@@ -2,7 +2,7 @@
 export { cures } from './model/cures';
 export { inOneLine, ModelFolderError } from './model/errors';
 export type { GraphFile } from './model/graph-file';
-export { defaultsFile, defaultsRange, problemOfDefaults, readModelDefaults } from './model/model-defaults';
+export { defaultsFile, defaultsRange, problemsOfDefaults, readModelDefaults } from './model/model-defaults';
 export type { ModelDefaults } from './model/model-defaults';
 export { readModelFolder } from './model/model-folder';
 export { problemsOfSchedulers } from './model/model-scheduler';

@@ -1,13 +1,14 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ModelDefaults } from '@app/diffusion/files';
-import { defaultsFile, problemOfDefaults, readModelDefaults } from '@app/diffusion/files';
+import { defaultsFile, problemsOfDefaults, readModelDefaults } from '@app/diffusion/files';
 import { ModelStoreError } from './model-store-error';
 
-/** @throws ModelStoreError `InvalidDefaults` naming the value and what is accepted */
+/** @throws ModelStoreError `InvalidDefaults` naming each value and what is accepted */
 export function checkDefaults(defaults: ModelDefaults | undefined): void {
-  const problem = defaults && problemOfDefaults({ ...defaults });
-  if (problem !== undefined) throw new ModelStoreError('InvalidDefaults', `What was given ${problem}.`);
+  const problems = problemsOfDefaults({ ...defaults });
+  if (problems.length > 0)
+    throw new ModelStoreError('InvalidDefaults', `What was given ${problems.join(', and it ')}.`);
 }
 
 /** Writes the given defaults into the folder's `darkroom.json`, over those that it has. */

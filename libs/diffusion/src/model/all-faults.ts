@@ -15,7 +15,11 @@ export async function resultsOf<T extends object>(steps: { [K in keyof T]: () =>
       if (!(error instanceof ModelFolderError)) throw error;
       faults.push(error, ...error.others);
     }
-  const [first, ...others] = faults;
-  if (first) throw new ModelFolderError(first.file, first.reason, first.cure, others);
+  if (faults.length > 0) throw allOf(faults);
   return results as T;
+}
+
+/** One error that tells all of some faults, of which there is at least one. */
+export function allOf([first, ...others]: readonly ModelFault[]): ModelFolderError {
+  return new ModelFolderError(first.file, first.reason, first.cure, others);
 }

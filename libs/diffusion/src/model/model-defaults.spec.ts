@@ -1,8 +1,8 @@
-import { problemOfDefaults } from './model-defaults';
+import { problemsOfDefaults } from './model-defaults';
 
-describe(problemOfDefaults, () => {
+describe(problemsOfDefaults, () => {
   it.each([{}, { steps: 1 }, { steps: 4, cfg: 1, scheduler: 'lcm' }])('accepts %j', (json) => {
-    expect(problemOfDefaults(json)).toBeUndefined();
+    expect(problemsOfDefaults(json)).toEqual([]);
   });
 
   it.each([
@@ -15,8 +15,17 @@ describe(problemOfDefaults, () => {
     [{ scheduler: 'toString' }, /^has a scheduler that is none of ddim, ddpm, /],
     [{ guidance: 1 }, 'has "guidance", and only steps, cfg and scheduler are known'],
   ])('refuses %j', (json, sentence) => {
-    expect(problemOfDefaults(json)).toEqual(
+    expect(problemsOfDefaults(json)).toEqual([
       typeof sentence === 'string' ? sentence : (expect.stringMatching(sentence) as string),
-    );
+    ]);
+  });
+
+  it('tells all faults', () => {
+    expect(problemsOfDefaults({ steps: 99, guidance: 1, cfg: 50, scheduler: '', size: 2 })).toEqual([
+      'has "guidance", "size", and only steps, cfg and scheduler are known',
+      'has steps that are no integer from 1 to 50',
+      'has a cfg that is no number from 1 to 20',
+      expect.stringMatching(/^has a scheduler /),
+    ]);
   });
 });

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { schedulerNames } from '../schedulers';
 import type { SchedulerName } from '../schedulers';
+import { allOf } from './all-faults';
 import { cures } from './cures';
-import { ModelFolderError } from './errors';
 import { readJsonFile } from './json-file';
 
 /** What a model is drawn with where a request does not say; absent values are the service's. */
@@ -26,24 +26,30 @@ export const defaultsRange = { steps: { min: 1, max: 50 }, cfg: { min: 1, max: 2
 export async function readModelDefaults(folder: string): Promise<ModelDefaults> {
   const file = join(folder, defaultsFile);
   const json = (await readJsonFile(file, { optional: true, cure: cures.correctOrRemove })) ?? {};
-  const problem = problemOfDefaults(json);
-  if (problem !== undefined) throw new ModelFolderError(file, problem, cures.correctOrRemove);
+  const faults = problemsOfDefaults(json).map((reason) => ({ file, reason, cure: cures.correctOrRemove }));
+  if (faults.length > 0) throw allOf(faults);
   return json;
 }
 
-/** What is wrong with defaults, as the end of a sentence; undefined if nothing is. */
-export function problemOfDefaults(json: Readonly<Record<string, unknown>>): string | undefined {
+/** Further keys are told once these are gone. */
+const unknownKeysTold = 8;
+
+/** What is wrong with defaults, each fault as the end of a sentence. */
+export function problemsOfDefaults(json: Readonly<Record<string, unknown>>): string[] {
   const { steps, cfg, scheduler, ...others } = json;
-  const [other] = Object.keys(others);
-  if (other !== undefined) return `has "${other.slice(0, 60)}", and only steps, cfg and scheduler are known`;
+  const unknown = Object.keys(others)
+    .slice(0, unknownKeysTold)
+    .map((key) => `"${key.slice(0, 60)}"`);
   const isWithin = (value: unknown, { min, max }: { min: number; max: number }) =>
     typeof value === 'number' && value >= min && value <= max;
   const { steps: ofSteps, cfg: ofCfg } = defaultsRange;
+  const problems: string[] = [];
+  if (unknown.length > 0) problems.push(`has ${unknown.join(', ')}, and only steps, cfg and scheduler are known`);
   if (steps !== undefined && !(Number.isInteger(steps) && isWithin(steps, ofSteps)))
-    return `has steps that are no integer from ${ofSteps.min} to ${ofSteps.max}`;
+    problems.push(`has steps that are no integer from ${ofSteps.min} to ${ofSteps.max}`);
   if (cfg !== undefined && !isWithin(cfg, ofCfg))
-    return `has a cfg that is no number from ${ofCfg.min} to ${ofCfg.max}`;
+    problems.push(`has a cfg that is no number from ${ofCfg.min} to ${ofCfg.max}`);
   if (scheduler !== undefined && !schedulerNames.includes(scheduler as SchedulerName))
-    return `has a scheduler that is none of ${schedulerNames.join(', ')}`;
-  return undefined;
+    problems.push(`has a scheduler that is none of ${schedulerNames.join(', ')}`);
+  return problems;
 }
