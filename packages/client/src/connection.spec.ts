@@ -153,6 +153,25 @@ describe(Connection.name, () => {
       },
     );
 
+    type Call = (...args: unknown[]) => unknown;
+    const groups = Object.entries(client as unknown as Record<string, Record<string, Call> | Call>);
+    const methods = groups.flatMap(([group, calls]) =>
+      typeof calls === 'function'
+        ? []
+        : Object.entries(calls).map(([name, call]): [string, Call] => [`${group}.${name}`, call]),
+    );
+    const takesNone =
+      /^((generations|finetunes|collections|keys|models|usage)\.(create|list|pages|current)|operator\.(?!redeliver).*)$/;
+    const takesTwo = /^((prompts|styles)\.(get|status|events|delete|wait)|generations\.redeliver)$/;
+
+    it.each([[undefined], [null], [7], [{}], [['g']]])('is not %j, in any method', async (wrong) => {
+      for (const [name, call] of methods.filter(([name]) => !takesNone.test(name))) {
+        const calls = [[wrong, 'g'], ...(takesTwo.test(name) ? [['g', wrong]] : [])];
+        for (const ids of calls) await expect(async () => call(...ids)).rejects.toThrow('is not an id');
+      }
+      expect(service.sent).toHaveLength(0);
+    });
+
     it('is sent as it is', async () => {
       await client.generations.redeliver('-a_B9', 'd');
       expect(service.sent.at(-1)?.url).toBe(
