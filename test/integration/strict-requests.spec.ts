@@ -196,6 +196,29 @@ describe('Requests that the service does not take as they are', () => {
       expect(errors).toEqual([{ pointer: `/${name}`, message: `is not a known field; it is called "${ours}" here` }]);
     });
 
+    const draws = /; each element of the array is drawn as one picture/;
+    it.each([
+      ['POST', 'F/prompts', [{ prompt: 'a robot', n: 2 }], draws],
+      ['POST', 'F/prompts', [{ prompt: 'a robot', num_generations: 2 }], draws],
+      ['POST', 'F/prompts', [{ prompt: 'a robot', sampler: 'ddim' }], /; the scheduler of the Fine-Tune's model draws/],
+      ['POST', 'F/styles', [{ id: 'x', n: 2 }], /; each element of the array draws one picture for each Style/],
+      ['PATCH', 'F', { name: 'robot' }, /; it cannot be changed; register another Fine-Tune\.$/],
+      ['POST', '/v1/images/generations', { prompt: 'x', num_generations: 2 }, /; it is called "n" here\.$/],
+      ['POST', '/v1/images/generations', { prompt: 'x', num_images: 2 }, /; it is called "n" here\.$/],
+      ['POST', '/v1/keys', { name: 'shop', scope: 'write' }, /; it is called "scopes" here\.$/],
+    ])('says at %s %s what to send instead in %j', async (method, path, body, detail) => {
+      const admin = await api.createKey({ scopes: ['admin'] });
+      const { id } = await makeFinetune(api, admin);
+      const options = { key: admin, body };
+      const reply = await api.request<ProblemJson & { error?: { message: string } }>(
+        method,
+        path.replace('F', `/v1/finetunes/${id}`),
+        options,
+      );
+      const said = reply.body.error?.message ?? reply.body.detail;
+      expect([reply.status, said]).toEqual([400, expect.stringMatching(detail)]);
+    });
+
     it.each([
       ['{"prompt": "a", }', 'it is not valid JSON, from its character 17 on'],
       [

@@ -3,6 +3,7 @@ import { ValidateBy, validateSync } from 'class-validator';
 import type { ErrorCode } from '../errors/error-table';
 import type { FieldProblems } from '../errors/field-problems';
 import { Declarations } from './declarations';
+import type { Advice } from './foreign-names';
 import { unknownField } from './foreign-names';
 
 /** Says what is wrong with a value, if anything. The text has no subject, because the pointer precedes it. */
@@ -44,6 +45,13 @@ export function Field(rule: FieldRule): PropertyDecorator {
   };
 }
 
+const adviceOf = new WeakMap<object, Advice>();
+
+/** What a body of the class is told instead of some fields that it does not have, by our names of them. */
+export function Without(advice: Readonly<Record<string, string>>): ClassDecorator {
+  return ({ prototype }) => void adviceOf.set(prototype as object, new Map(Object.entries(advice)));
+}
+
 /**
  * Reads an object of a body as its DTO, which gets only the known fields that were sent. Each key is looked up once and
  * the values of unknown keys are ignored, so that the time does not depend on them. class-transformer and
@@ -78,6 +86,8 @@ export function readObject<T extends object>(
     const message = Object.values(constraints)[0] ?? 'is not valid';
     problems.add(pointer, property, message, message === emptyMessage ? rules.get(property)?.missingCode : undefined);
   }
-  for (const name of Object.keys(sent)) if (!rules.has(name)) problems.add(pointer, name, unknownField(name, rules));
+  const advice = adviceOf.get(dto.prototype as object);
+  for (const name of Object.keys(sent))
+    if (!rules.has(name)) problems.add(pointer, name, unknownField(name, rules, advice));
   return Object.assign(instance, own);
 }

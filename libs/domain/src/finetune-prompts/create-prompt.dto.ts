@@ -1,6 +1,7 @@
 import type { AspectRatio } from '../common/aspect-ratio';
 import { limits } from '../common/limits';
 import type { Metadata } from '../common/metadata';
+import { Without } from '../fields/field-rule';
 import { TextField } from '../fields/fields';
 import {
   CfgField,
@@ -14,6 +15,10 @@ import {
 } from '../fields/fields-in-common';
 
 /** One element of the body of `POST /v1/finetunes/:id/prompts`. */
+@Without({
+  num_generations: 'each element of the array is drawn as one picture, so send an element for each',
+  scheduler: "the scheduler of the Fine-Tune's model draws",
+})
 export class CreatePromptDto {
   @TextField({
     description: "What the picture shows; it includes the Fine-Tune's name as a word.",
