@@ -37,11 +37,7 @@ export class CollectionsController {
     description: 'Yours, or with `scope=public` those that ship with the service; with `limit` in pages.',
   })
   @SendsList()
-  findAll(
-    @OwnerId() ownerId: string,
-    @ValidQuery(CollectionQueryDto) { scope }: CollectionQueryDto,
-    @Res() _: Response,
-  ): List {
+  findAll(@OwnerId() ownerId: string, @ValidQuery() { scope }: CollectionQueryDto, @Res() _: Response): List {
     return this.collections.list(ownerId, scope);
   }
 

@@ -12,6 +12,7 @@ type Dto = new () => object;
 export const TakesQuery = (dto: Dto): MethodDecorator =>
   applyDecorators(
     (_prototype: object, _name: string | symbol, { value: route }: PropertyDescriptor) =>
+      // The decorators of a route run from the last to the first, and the DTOs keep the order of the source.
       Reflect.defineMetadata(queriesKey, [dto, ...queriesOf(route as object)], route as object),
     ...[...parametersOf(dto)].map(([name, { description, schema }]) =>
       ApiQuery({ name, required: false, description, schema }),

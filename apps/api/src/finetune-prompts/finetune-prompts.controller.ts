@@ -74,7 +74,7 @@ export class FinetunePromptsController {
   findAll(
     @OwnerId() ownerId: string,
     @Param('id') id: string,
-    @ValidQuery(TaskQueryDto) filter: TaskQueryDto,
+    @ValidQuery() filter: TaskQueryDto,
     @Res() _: Response,
   ): Promise<List> {
     return this.prompts.list(ownerId, id, filter);

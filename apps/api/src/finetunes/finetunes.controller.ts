@@ -112,7 +112,7 @@ export class FinetunesController {
   putWeights(
     @OwnerId() ownerId: string,
     @Param('id') id: string,
-    @ValidQuery(WeightsQueryDto) { scale }: WeightsQueryDto,
+    @ValidQuery() { scale }: WeightsQueryDto,
     @FileBody() file: SentFile,
   ): Promise<FinetuneDto> {
     return this.weights.replace(ownerId, id, file, scale);

@@ -15,13 +15,12 @@ declare module 'express-serve-static-core' {
   }
 }
 
-/** The query parameters of a DTO, checked. They are documented as well. */
-export const ValidQuery =
-  (dto: Dto): ParameterDecorator =>
-  (prototype, name, index) => {
-    TakesQuery(dto)(prototype, name!, Object.getOwnPropertyDescriptor(prototype, name!)!);
-    CheckedQuery(dto)(prototype, name, index);
-  };
+/** The query, checked, as the DTO that is the type of the parameter. It is documented as well. */
+export const ValidQuery = (): ParameterDecorator => (prototype, name, index) => {
+  const dto = (Reflect.getMetadata('design:paramtypes', prototype, name!) as Dto[])[index];
+  TakesQuery(dto)(prototype, name!, Object.getOwnPropertyDescriptor(prototype, name!)!);
+  CheckedQuery(dto)(prototype, name, index);
+};
 
 const CheckedQuery = createParamDecorator((dto: Dto, context: ExecutionContext) =>
   checkedQuery(context.switchToHttp().getRequest<Request>(), dto),

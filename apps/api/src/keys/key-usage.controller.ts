@@ -20,7 +20,7 @@ export class KeyUsageController {
     errors: [400],
     description: 'As `GET /v1/usage` has them of the key that asks. It needs the scope `admin`.',
   })
-  findAll(@Param('id') id: string, @ValidQuery(UsageQueryDto) query: UsageQueryDto): Promise<UsageDto[]> {
+  findAll(@Param('id') id: string, @ValidQuery() query: UsageQueryDto): Promise<UsageDto[]> {
     return this.keys.usage(id, query);
   }
 }

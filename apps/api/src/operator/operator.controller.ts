@@ -68,7 +68,7 @@ export class OperatorController {
     description: 'Of all keys, with the last try of each. It needs the scope `admin`.',
   })
   @SendsList()
-  delivered(@ValidQuery(DeliveryQueryDto) { status }: DeliveryQueryDto, @Res() _: Response): List {
+  delivered(@ValidQuery() { status }: DeliveryQueryDto, @Res() _: Response): List {
     return this.deliveries.list(status);
   }
 

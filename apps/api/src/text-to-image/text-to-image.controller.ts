@@ -47,7 +47,7 @@ export class TextToImageController {
     description: 'All of them, or those with a status or of a time; with `limit` in pages.',
   })
   @SendsList()
-  findAll(@OwnerId() ownerId: string, @ValidQuery(TaskQueryDto) filter: TaskQueryDto, @Res() _: Response): List {
+  findAll(@OwnerId() ownerId: string, @ValidQuery() filter: TaskQueryDto, @Res() _: Response): List {
     return this.generations.list(ownerId, filter);
   }
 

@@ -19,7 +19,7 @@ export class UsageController {
     errors: [400],
     description: 'Days are UTC days. Days newest first; models and Fine-Tunes by name.',
   })
-  findAll(@OwnerId() ownerId: string, @ValidQuery(UsageQueryDto) query: UsageQueryDto): Promise<UsageDto[]> {
+  findAll(@OwnerId() ownerId: string, @ValidQuery() query: UsageQueryDto): Promise<UsageDto[]> {
     return this.usage.findAll(ownerId, query);
   }
 }

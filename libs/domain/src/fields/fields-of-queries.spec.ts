@@ -35,3 +35,18 @@ describe(readParameters, () => {
     expect(read({ status: 'done', steps: '4' })).toEqual([expect.anything(), ['status']]);
   });
 });
+
+describe(QueryParameter, () => {
+  it('is only for a property that can have all that it reads, which the compiler checks', () => {
+    class WrongQueryDto {
+      // @ts-expect-error -- it reads a number
+      @QueryParameter({ schema: { type: 'integer' }, read: (sent) => Number(sent) })
+      steps?: string;
+
+      // @ts-expect-error -- it reads a word that the property cannot have
+      @WordParameter({ values: ['queued', 'failed'] })
+      status?: 'queued';
+    }
+    expect(parametersOf(WrongQueryDto).size).toBe(2);
+  });
+});

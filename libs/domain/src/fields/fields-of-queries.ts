@@ -6,38 +6,44 @@ import { Declarations } from './declarations';
 export type Query = Readonly<Record<string, string | string[] | undefined>>;
 
 /** How a query parameter is documented and read. Each may be left out: the DTO keeps the value that it begins with. */
-interface Parameter {
+interface Parameter<T = unknown> {
   description?: string;
   schema: Extract<ApiQueryOptions, { schema: unknown }>['schema'];
   /**
    * @param refuse is told what is wrong with the text; the message has no subject, because the parameter precedes it
    * @param query what else was sent, unchecked
    */
-  read: (sent: string, refuse: (message: string) => undefined, query: Query) => unknown;
+  read: (sent: string, refuse: (message: string) => undefined, query: Query) => T | undefined;
 }
+
+/** The decorator of a property that can have a `T`. It exists for the compiler, which knows no type of the property. */
+type DecoratorOf<T> = <Dto extends object, Name extends keyof Dto>(
+  prototype: Dto,
+  name: Name & ([T] extends [Dto[Name]] ? unknown : never),
+) => void;
 
 const parametersOfDtos = new Declarations<Parameter>();
 
 /** A property of a query's DTO: the parameter of the same name. */
-export function QueryParameter(parameter: Parameter): PropertyDecorator {
+export function QueryParameter<T>(parameter: Parameter<T>): DecoratorOf<T> {
   return (prototype, name) => parametersOfDtos.add(prototype, name, parameter);
 }
 
 /** One of some words. */
-export function WordParameter({
+export function WordParameter<Word extends string>({
   values,
   description,
   default: value,
 }: {
-  values: readonly string[];
+  values: readonly Word[];
   description?: string;
   /** For the document only. */
-  default?: string;
+  default?: NoInfer<Word>;
 }) {
-  return QueryParameter({
+  return QueryParameter<Word>({
     description,
     schema: { type: 'string', enum: [...values], ...(value !== undefined && { default: value }) },
-    read: (sent, refuse) => (values.includes(sent) ? sent : refuse(`must be one of ${values.join(', ')}`)),
+    read: (sent, refuse) => values.find((word) => word === sent) ?? refuse(`must be one of ${values.join(', ')}`),
   });
 }
 
