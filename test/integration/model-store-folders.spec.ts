@@ -151,6 +151,16 @@ describe('ModelStore', () => {
       expect(await refusal()).toBeUndefined();
     });
 
+    it('says where a LoRA belongs', async () => {
+      const file = join(tinyModels, '../lora/zwx-robot-kohya.safetensors');
+      await expect(store.add(file, { as: 'x' })).rejects.toMatchObject({
+        code: 'InvalidSource',
+        message: expect.stringMatching(
+          /kohya\.safetensors is a LoRA and no model: it belongs to a Fine-Tune.* PUT \/v1\/finetunes\/<id>\/weights/,
+        ) as string,
+      });
+    });
+
     it.each([
       ['model.safetensors', 'is a checkpoint of PyTorch, and no folder with ONNX graphs: convert it first'],
       ['model.onnx', 'is one graph: name the folder with all parts of the model.'],

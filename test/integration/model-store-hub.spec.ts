@@ -1,5 +1,6 @@
 import type { ModelProgress } from '@app/model-store';
 import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import type { ModelStore } from '@app/model-store';
 import { HubServer } from '../support/hub-server';
 import { eachWithModelStore, hubWeights } from '../support/model-store-site';
@@ -180,7 +181,7 @@ describe('ModelStore', () => {
     });
 
     it.each([
-      ['a/b', ', and there is no folder a/b.'],
+      ['a/b', `, and there is no folder ${resolve('a/b')}.`],
       ['a/b@main', '.'],
       ['https://hub.example/a/b', '.'],
     ])(

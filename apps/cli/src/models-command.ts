@@ -51,6 +51,8 @@ const bundledQuestion = `${demoModel} comes with Darkroom and stands in for mode
 interface Session {
   modelsDir: string;
   store: ModelStore;
+  /** Where relative paths begin: npm runs a script in the project's folder, wherever it was called. */
+  calledFrom: string;
   progress: ProgressLine;
   watched: { onProgress: ProgressLine['report']; signal?: AbortSignal };
   print: (line: string) => unknown;
@@ -68,7 +70,7 @@ function program({ env, stdout, stderr, signal, ask }: CommandContext, exitWith:
     .description('The models that pictures are drawn with, in the folder MODELS_DIR.')
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
     .exitOverride();
-  const session = { modelsDir, store, progress, watched, print, exitWith, ask };
+  const session = { modelsDir, store, calledFrom: env.INIT_CWD ?? '', progress, watched, print, exitWith, ask };
   for (const define of [defineList, defineAdd, defineVerify, defineRemove]) define(models, session);
   return models;
 }
@@ -90,7 +92,7 @@ function defineList(models: Command, { modelsDir, store, print }: Session): void
 /** What the command line of `add` says. */
 type AddArguments = { as: string; revision?: string; trial: boolean; json?: true } & ModelDefaults;
 
-function defineAdd(models: Command, { store, progress, watched, print }: Session): void {
+function defineAdd(models: Command, { store, calledFrom, progress, watched, print }: Session): void {
   const add = models
     .command('add')
     .description('install a model from a folder, or from a repository of the Hugging Face hub')
@@ -108,7 +110,7 @@ function defineAdd(models: Command, { store, progress, watched, print }: Session
         untried = await tryModel(folder, stop);
       };
       const adding = store.add(source, {
-        ...{ as, ...(revision && { revision }), ...defaults, ...watched },
+        ...{ as, from: calledFrom, ...(revision && { revision }), ...defaults, ...watched },
         ...(trial && { tryOut }),
       });
       const model = await adding.finally(() => progress.end());
@@ -125,7 +127,9 @@ function defineAdd(models: Command, { store, progress, watched, print }: Session
 function defineVerify(models: Command, { store, progress, watched, print, exitWith }: Session): void {
   models
     .command('verify')
-    .description('read every file again and compare it with what was installed')
+    .description(
+      'read every file again and compare it with what was installed; darkroom.json may be changed, and is checked',
+    )
     .argument('[name]', 'a model; all of them when none is given')
     .option('--json', 'as JSON')
     .action(async (name: string | undefined, { json }: { json?: true }) => {

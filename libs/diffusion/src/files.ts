@@ -1,4 +1,5 @@
 /** Reads a model's files without loading a runtime, for processes that do not draw. */
+export { weightsKind } from './finetune/weights-kind';
 export { cures } from './model/cures';
 export { inOneLine, ModelFolderError } from './model/errors';
 export type { GraphFile } from './model/graph-file';

@@ -111,6 +111,11 @@ describe(selectModelFiles.name, () => {
       [...base, 'unet/diffusion_pytorch_model.safetensors'],
       'it holds weights of PyTorch (unet/diffusion_pytorch_model.safetensors) and no ONNX graphs: convert it first, with "optimum-cli export onnx',
     ],
+    [
+      'a LoRA of diffusers',
+      ['pytorch_lora_weights.safetensors'],
+      'it holds a LoRA or a textual inversion (pytorch_lora_weights.safetensors) and no model: it belongs to a Fine-Tune.',
+    ],
     ['a checkpoint', ['v1-5.ckpt'], 'it holds weights of PyTorch (v1-5.ckpt) and no ONNX graphs: convert it first,'],
   ])('says what is there in place of a model: %s', (_, paths, message) => {
     expect(() => selectModelFiles(paths)).toThrow(message);

@@ -1,4 +1,4 @@
-import { cures } from '@app/diffusion/files';
+import { cures, weightsKind } from '@app/diffusion/files';
 import { ModelStoreError } from './model-store-error';
 
 /** The parts of a text-to-image model that have a graph. */
@@ -49,16 +49,27 @@ function otherLayout(paths: readonly string[]): string | undefined {
     return `it is a repository in the hub's cache: name the folder ${snapshots.join(' or ')} in it.`;
   const weights = paths.find((path) => weightsOfPyTorch.test(path));
   if (weights === undefined || paths.some((path) => path.endsWith('.onnx'))) return undefined;
+  const trained = paths.find((path) => weightsOfDiffusers.test(path));
+  if (trained !== undefined && !paths.includes('model_index.json'))
+    return `it holds a LoRA or a textual inversion (${trained}) and no model: ${toUpload}`;
   return `it holds weights of PyTorch (${weights}) and no ONNX graphs: ${toConvert}`;
 }
 
 const weightsOfPyTorch = /\.(safetensors|ckpt|bin|pt|pth)$/;
+/** What diffusers calls a LoRA and a textual inversion that it has trained. */
+const weightsOfDiffusers = /^(pytorch_lora_weights|learned_embeds)\.(safetensors|bin)$/;
 
 /** What to do with weights that are no graph. */
 export const toConvert = 'convert it first, with "optimum-cli export onnx --model <folder> <new folder>" for example.';
 
-/** Why a single file is no model, in one sentence. */
-export function problemOfFile(path: string): string {
+const toUpload =
+  'it belongs to a Fine-Tune. Send it as safetensors, with PUT /v1/finetunes/<id>/weights; its base model is what is added here.';
+
+/** Why a single file is no model, and what to do with it. */
+export async function problemOfFile(path: string): Promise<string> {
+  const kind = path.endsWith('.safetensors') ? await weightsKind(path).catch(() => undefined) : undefined;
+  if (kind !== undefined)
+    return `${path} is a ${kind === 'lora' ? 'LoRA' : 'textual inversion'} and no model: ${toUpload}`;
   if (weightsOfPyTorch.test(path))
     return `${path} is a checkpoint of PyTorch, and no folder with ONNX graphs: ${toConvert}`;
   if (path.endsWith('.onnx')) return `${path} is one graph: name the folder with all parts of the model.`;

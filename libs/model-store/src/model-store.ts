@@ -51,6 +51,8 @@ interface AddOptions {
   as: string;
   /** Written into its `darkroom.json`, over what the source says. */
   defaults?: ModelDefaults;
+  /** Where the relative path of a folder begins; the working directory when none is given. */
+  from?: string;
   /** Branch, tag or commit of a repository; `main` when none is given. */
   revision?: string;
   /**
@@ -140,11 +142,11 @@ export class ModelStore {
    */
   async add(
     pathOrRepository: string,
-    { as: name, revision, defaults, tryOut, onProgress, signal }: AddOptions,
+    { as: name, from, revision, defaults, tryOut, onProgress, signal }: AddOptions,
   ): Promise<InstalledModel> {
     checkModelName(name);
     checkDefaults(defaults);
-    const source = await parseModelSource(pathOrRepository, revision);
+    const source = await parseModelSource(pathOrRepository, revision, from);
     const folder = join(this.modelsDir, name);
     const part = join(this.modelsDir, `.${name}.part`);
     await withModelLock(this.modelsDir, name, signal, async (stop) => {

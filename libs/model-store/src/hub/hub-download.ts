@@ -13,7 +13,7 @@ import { FileDownload } from './file-download';
 export interface HubSource {
   repository: string;
   revision: string;
-  /** The folder of this name, which does not exist, where the source may have been meant as one. */
+  /** The folder that does not exist, where the source may have been meant as one. */
   missingFolder?: string;
 }
 
