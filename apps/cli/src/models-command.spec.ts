@@ -1,4 +1,4 @@
-import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runModels } from './models-command';
@@ -22,6 +22,23 @@ describe(runModels, () => {
     });
     return { code, stdout, stderr };
   }
+
+  it('fails to verify where there is no model', async () => {
+    const none = `No models are installed in ${join(folder, 'models')}. If they are elsewhere, set MODELS_DIR.\n`;
+    expect(await run(['verify'])).toEqual({ code: 1, stdout: none, stderr: '' });
+    expect(await run(['verify', '--json'])).toEqual({ code: 1, stdout: '[]\n', stderr: '' });
+    expect(await run(['list'])).toEqual({ code: 0, stdout: none, stderr: '' });
+  });
+
+  it('tells which folders are passed over because of their names', async () => {
+    const models = join(folder, 'models');
+    for (const name of ['Upper', 'my model', '.hidden', 'upscalers', 'lost+found'])
+      await mkdir(join(models, name), { recursive: true });
+    await writeFile(join(models, 'READ ME'), '');
+    const stderr = `In ${models} the folders are passed over whose name no model may have: "Upper", "my model". A name is 1 to 64 lower-case letters, digits, ".", "_" or "-", beginning with a letter or a digit. Rename it, or install it with "models add <folder> --as <name>".\n`;
+    expect(await run(['list', '--json'])).toEqual({ code: 0, stdout: '[]\n', stderr });
+    expect(await run(['verify'])).toMatchObject({ code: 1, stderr });
+  });
 
   it('takes a relative path from where npm was called', async () => {
     const missing = await run(['add', './model', '--as', 'x']);

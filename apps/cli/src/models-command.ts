@@ -56,6 +56,8 @@ interface Session {
   progress: ProgressLine;
   watched: { onProgress: ProgressLine['report']; signal?: AbortSignal };
   print: (line: string) => unknown;
+  /** Prints beside the output. */
+  warn: (line: string) => unknown;
   exitWith: (code: number) => void;
   ask: CommandContext['ask'];
 }
@@ -64,28 +66,37 @@ function program({ env, stdout, stderr, signal, ask }: CommandContext, exitWith:
   const { modelsDir, hubEndpoint: endpoint, hubToken: token } = loadConfig(env);
   const store = new ModelStore(modelsDir, { endpoint, ...(token && { token }) });
   const print = (line: string): unknown => stdout.write(`${line}\n`);
+  const warn = (line: string): unknown => stderr.write(`${line}\n`);
   const progress = new ProgressLine(stderr);
   const watched = { onProgress: progress.report, ...(signal && { signal }) };
   const models = new Command('models')
     .description('The models that pictures are drawn with, in the folder MODELS_DIR.')
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
     .exitOverride();
-  const session = { modelsDir, store, calledFrom: env.INIT_CWD ?? '', progress, watched, print, exitWith, ask };
+  const session = { modelsDir, store, calledFrom: env.INIT_CWD ?? '', progress, watched, print, warn, exitWith, ask };
   for (const define of [defineList, defineAdd, defineVerify, defineRemove]) define(models, session);
   return models;
 }
 
-function defineList(models: Command, { modelsDir, store, print }: Session): void {
+/** Every model; tells on stderr which folders are passed over, and without `json` that there is none. */
+async function installedModels({ modelsDir, store, print, warn }: Session, json?: true): Promise<InstalledModel[]> {
+  const installed = await store.list();
+  if (installed.length === 0 && !json)
+    print(`No models are installed in ${modelsDir}. If they are elsewhere, set MODELS_DIR.`);
+  const passedOver = await store.passedOver();
+  if (passedOver !== undefined) warn(passedOver);
+  return installed;
+}
+
+function defineList(models: Command, session: Session): void {
   models
     .command('list')
     .description('what is installed')
     .option('--json', 'as JSON')
     .action(async ({ json }: { json?: true }) => {
-      const installed = await store.list();
-      if (json) print(JSON.stringify(installed.map(modelFacts), undefined, 2));
-      else if (installed.length === 0)
-        print(`No models are installed in ${modelsDir}. If they are elsewhere, set MODELS_DIR.`);
-      else print(table(installed));
+      const installed = await installedModels(session, json);
+      if (json) session.print(JSON.stringify(installed.map(modelFacts), undefined, 2));
+      else if (installed.length > 0) session.print(table(installed));
     });
 }
 
@@ -124,7 +135,8 @@ function defineAdd(models: Command, { store, calledFrom, progress, watched, prin
   for (const option of defaultOptions) add.addOption(option);
 }
 
-function defineVerify(models: Command, { store, progress, watched, print, exitWith }: Session): void {
+function defineVerify(models: Command, session: Session): void {
+  const { store, progress, watched, print, exitWith } = session;
   models
     .command('verify')
     .description(
@@ -134,7 +146,8 @@ function defineVerify(models: Command, { store, progress, watched, print, exitWi
     .option('--json', 'as JSON')
     .action(async (name: string | undefined, { json }: { json?: true }) => {
       const results: object[] = [];
-      const names = name ? [name] : (await store.list()).map((model) => model.name);
+      const names = name ? [name] : (await installedModels(session, json)).map((model) => model.name);
+      if (names.length === 0) exitWith(exitCodes.failed);
       for (const each of names) {
         const sentence = await store.verify(each, watched).then(
           (report) => ({ ok: report.ok, text: verdict(report), report }),

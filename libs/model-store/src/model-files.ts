@@ -2,10 +2,12 @@ import { cures, defaultsFile } from '@app/diffusion/files';
 import { graphParts, placeInModel } from './model-root';
 import { ModelStoreError } from './model-store-error';
 
+/** What {@link isModelName} accepts, for a person. */
+export const modelNameRule = '1 to 64 lower-case letters, digits, ".", "_" or "-", beginning with a letter or a digit';
 const modelNamePattern = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 
 /** The folder of the upscalers, which is in the models folder but is not a model. */
-const upscalersFolder = 'upscalers';
+export const upscalersFolder = 'upscalers';
 
 /** Whether a model may have this name. It is a folder's name too, so it must not lead out of the models folder. */
 export const isModelName = (name: string): boolean => modelNamePattern.test(name) && name !== upscalersFolder;
@@ -18,10 +20,7 @@ export function checkModelName(name: string): string {
       'InvalidModelName',
       `"${name}" is the folder of the enlarging models: take another name.`,
     );
-  throw new ModelStoreError(
-    'InvalidModelName',
-    `"${name}" is no model name: 1 to 64 lower-case letters, digits, ".", "_" or "-", beginning with a letter or a digit.`,
-  );
+  throw new ModelStoreError('InvalidModelName', `"${name}" is no model name: ${modelNameRule}.`);
 }
 
 /** Whether a path from a listing stays inside the folder it is joined to, on every platform. */

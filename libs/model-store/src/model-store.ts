@@ -19,6 +19,7 @@ import { listFolder, readLayout } from './model-layout';
 import { manifestPath } from './model-manifest';
 import { parseModelSource } from './model-source';
 import { explainRefusal, ModelStoreError, systemCode, withFaults } from './model-store-error';
+import { explainPassedOver } from './passed-over';
 import { verifyModel } from './verify-model';
 import type { VerifyReport } from './verify-model';
 
@@ -93,6 +94,11 @@ export class ModelStore {
       if (model) models.push(model);
     }
     return models;
+  }
+
+  /** What to tell about folders that `list` leaves out because of their names; undefined if there are none. */
+  passedOver(): Promise<string | undefined> {
+    return explainPassedOver(this.modelsDir);
   }
 
   /** The model of this name, or undefined. */

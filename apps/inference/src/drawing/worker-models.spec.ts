@@ -20,10 +20,15 @@ const installed = (name: string, values: Partial<InstalledModel> = {}): Installe
 class FakeStore {
   models: InstalledModel[] = [];
   problem: Error | undefined;
+  unnamed: string | undefined;
 
   async list(): Promise<InstalledModel[]> {
     if (this.problem) throw this.problem;
     return this.models;
+  }
+
+  async passedOver(): Promise<string | undefined> {
+    return this.unnamed;
   }
 }
 
@@ -47,13 +52,18 @@ describe(WorkerModels.name, () => {
     expect(models.drawableOn([])).toEqual([]);
   });
 
-  it('names at its start each model that cannot be used, and why', async () => {
+  it('names at its start each model that cannot be used, and each folder that is none, and why', async () => {
     const lines: unknown[] = [];
     const write = (line: string): void => void lines.push(JSON.parse(line));
     store.models = [installed('cut', { hash: undefined, problem: 'It has no U-Net.' }), installed('small')];
+    store.unnamed = 'Rename it.';
     const worker = new WorkerModels(store, { modelFallback: true }, new JsonLogger('test', 'warn', { write }), broken);
     await worker.start();
-    expect(lines).toMatchObject([{ msg: 'a model cannot be used', model: 'cut', problem: 'It has no U-Net.' }]);
+    store.unnamed = undefined;
+    expect(lines).toMatchObject([
+      { msg: 'a model cannot be used', model: 'cut', problem: 'It has no U-Net.' },
+      { msg: 'folders in the models folder are passed over', reason: 'Rename it.' },
+    ]);
     expect(worker.drawableOn(['cpu'])).toEqual(['small']);
   });
 

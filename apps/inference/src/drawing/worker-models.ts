@@ -28,7 +28,7 @@ export class WorkerModels extends RecurringService {
   private refreshing?: Promise<void>;
 
   constructor(
-    private readonly store: Pick<ModelStore, 'list'>,
+    private readonly store: Pick<ModelStore, 'list' | 'passedOver'>,
     private readonly config: Pick<Config, 'modelFallback'>,
     logger: JsonLogger,
     private readonly broken: Pick<BrokenModels, 'problemOf'>,
@@ -38,11 +38,13 @@ export class WorkerModels extends RecurringService {
     this.repeat({ intervalMs: workerBeatMs, failure: unlisted, work: () => this.refresh() });
   }
 
-  /** Reads the models folder for the first time, and warns of each model in it that cannot be drawn with. */
+  /** Reads the models folder for the first time, and warns of what in it cannot be drawn with. */
   async start(): Promise<void> {
     try {
       for (const { name, problem } of await this.read())
         if (problem !== undefined) this.logger.warn('a model cannot be used', { model: name, problem });
+      const reason = await this.store.passedOver();
+      if (reason !== undefined) this.logger.warn('folders in the models folder are passed over', { reason });
     } catch (error) {
       this.warnUnlisted(error as Error);
     }
