@@ -60,6 +60,8 @@ export const texts = {
     drawnBy: (name: string, served: string) => (name === served ? name : `${name} (drawn by ${served})`),
     highResolution: 'High resolution',
     highResolutionHint: 'Long edge of 4096 pixels',
+    promptWeighting: 'Weights in the prompt',
+    promptWeightingHint: '(word:1.3) counts more',
     more: 'Settings',
     submit: 'Draw',
     submitting: 'Sending …',

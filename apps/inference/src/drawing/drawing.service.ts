@@ -1,5 +1,5 @@
 import type { ImageTask } from '@app/domain';
-import { seedOf, sizeOf } from '@app/domain';
+import { sizeOf } from '@app/domain';
 import type { Served } from '@app/image-tasks';
 import { ImageTaskLifeCycle } from '@app/image-tasks';
 import { JsonLogger } from '@app/observability';
@@ -11,11 +11,10 @@ import type { EngineLoan } from '../engine/engines';
 import { InferenceMetrics } from '../metrics/inference-metrics';
 import type { StoredPicture } from '../pictures/picture-store';
 import { PictureStore } from '../pictures/picture-store';
-import { serviceVersion } from '../service-version';
 import { DrawingGate } from './drawing-gate';
 import { FailureService } from './failure.service';
-import type { ResolvedModel } from './model-resolver';
 import { ModelResolver } from './model-resolver';
+import { parametersOf } from './picture-parameters';
 import { PictureSequence } from './picture-sequence';
 import { ProgressPublisher } from './progress-publisher';
 import { withRetries } from './with-retries';
@@ -110,7 +109,7 @@ export class DrawingService {
         onProgress: this.progress.of(task),
         onPicture: (index, picture, upscaled) => {
           if (upscaled && upscaler) enlargedBy = upscaler.label;
-          const parameters = parametersOf(task, index, scheduler, model, enlargedBy);
+          const parameters = parametersOf(task, index, { scheduler, source, upscaler: enlargedBy });
           stored.add(() => this.pictures.save(task, index, picture, parameters, hold.signal));
         },
       });
@@ -185,28 +184,5 @@ function requestOf(task: ImageTask): DrawRequest {
     scheduler,
     promptWeighting,
     ...sizeOf[task.aspectRatio],
-  };
-}
-
-function parametersOf(
-  task: ImageTask,
-  index: number,
-  scheduler: string,
-  { source }: ResolvedModel,
-  upscaler: string | null,
-) {
-  return {
-    prompt: task.prompt,
-    negative_prompt: task.negativePrompt,
-    seed: seedOf(task.seed, index),
-    cfg: task.cfg,
-    steps: task.steps,
-    scheduler,
-    ...sizeOf[task.aspectRatio],
-    model: source.name,
-    model_hash: source.hash,
-    ...(source.weights && { weights_hash: source.weights.hash, weights_scale: source.weights.scale }),
-    ...(upscaler && { upscaler }),
-    version: serviceVersion,
   };
 }

@@ -7,11 +7,14 @@ import { withPngText } from './png-text';
 export interface PictureParameters {
   prompt: string;
   negative_prompt: string | null;
+  /** Here and below: only where it is on. */
+  prompt_weighting?: true;
   /** The seed of this picture, not of the request's first. */
   seed: number;
   cfg: number;
   steps: number;
   scheduler: string;
+  /** The size at which it is drawn, before it is enlarged. */
   width: number;
   height: number;
   model: string;
@@ -19,6 +22,7 @@ export interface PictureParameters {
   /** Hash of a Fine-Tune's merged weights. */
   weights_hash?: string;
   weights_scale?: number;
+  high_resolution?: true;
   upscaler?: string;
   version: string;
 }

@@ -23,6 +23,8 @@ export interface Draft {
   isSeedLocked: boolean;
   count: number;
   highResolution: boolean;
+  /** Whether brackets in the prompts are weights; Prompts of a Fine-Tune have none. */
+  promptWeighting: boolean;
   /** A model; undefined is the first that is installed. */
   model?: string;
   /** A Fine-Tune draws instead of a model. */
@@ -39,6 +41,7 @@ export const draft = sessionSignal<Draft>(() => ({
   isSeedLocked: false,
   count: 1,
   highResolution: false,
+  promptWeighting: false,
 }));
 
 export function change(part: Partial<Draft>): void {
@@ -81,6 +84,7 @@ export function reuse(drawing: Drawing, seed = drawing.seed): void {
     isSeedLocked: true,
     count: drawing.count,
     highResolution: drawing.highResolution,
+    promptWeighting: drawing.promptWeighting,
     ...(drawing.scheduler !== null && { scheduler: drawing.scheduler as Scheduler }),
     ...(drawing.finetuneId === undefined ? { model: drawing.model } : { finetuneId: drawing.finetuneId }),
   };

@@ -47,17 +47,48 @@ export function Settings() {
         onChange={(value) => change({ count: value ?? 1 })}
       />
       <SchedulerField />
-      <label class="check" title={texts.draw.highResolutionHint}>
-        <input
-          type="checkbox"
-          checked={draft.value.highResolution}
-          onChange={(event) => change({ highResolution: event.currentTarget.checked })}
-        />
-        <span>
-          {texts.draw.highResolution} <small>{texts.draw.highResolutionHint}</small>
-        </span>
-      </label>
+      <Flags />
     </details>
+  );
+}
+
+function Flags() {
+  const { highResolution, promptWeighting, finetuneId } = draft.value;
+  return (
+    <>
+      <Check
+        label={texts.draw.highResolution}
+        hint={texts.draw.highResolutionHint}
+        checked={highResolution}
+        onChange={(checked) => change({ highResolution: checked })}
+      />
+      {finetuneId === undefined && (
+        <Check
+          label={texts.draw.promptWeighting}
+          hint={texts.draw.promptWeightingHint}
+          checked={promptWeighting}
+          onChange={(checked) => change({ promptWeighting: checked })}
+        />
+      )}
+    </>
+  );
+}
+
+interface CheckProps {
+  label: string;
+  hint: string;
+  checked: boolean;
+  onChange: (checked: boolean) => void;
+}
+
+function Check({ label, hint, checked, onChange }: CheckProps) {
+  return (
+    <label class="check" title={hint}>
+      <input type="checkbox" checked={checked} onChange={(event) => onChange(event.currentTarget.checked)} />
+      <span>
+        {label} <small>{hint}</small>
+      </span>
+    </label>
   );
 }
 

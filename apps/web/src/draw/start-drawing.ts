@@ -20,9 +20,9 @@ export async function startDrawing(): Promise<void> {
 
 /** Draws something that was drawn before with another seed. @throws DarkroomError */
 export async function vary(drawing: Drawing): Promise<void> {
-  const { prompt, aspectRatio, cfg, steps, highResolution, finetuneId, model, count } = drawing;
+  const { prompt, aspectRatio, cfg, steps, highResolution, promptWeighting, finetuneId, model, count } = drawing;
   await draw({
-    ...{ prompt, aspectRatio, cfg, steps, highResolution, finetuneId, model, count },
+    ...{ prompt, aspectRatio, cfg, steps, highResolution, promptWeighting, finetuneId, model, count },
     negativePrompt: drawing.negativePrompt ?? '',
     seed: newSeed(),
     isSeedLocked: true,
@@ -59,6 +59,7 @@ function generationBody(wanted: Draft): NewGeneration {
     ...(wanted.count > 1 && { num_generations: wanted.count }),
     ...(wanted.model !== undefined && { model: wanted.model }),
     ...(wanted.scheduler && { scheduler: wanted.scheduler }),
+    ...(wanted.promptWeighting && { prompt_weighting: true }),
   };
 }
 

@@ -17,6 +17,7 @@ export interface Drawing {
   seed: number;
   scheduler: string | null;
   highResolution: boolean;
+  promptWeighting: boolean;
   /** The model that was asked for; a Prompt's is its Fine-Tune's. */
   model?: string;
   servedBy: string | null;
@@ -45,6 +46,7 @@ export function drawingOfGeneration(record: Generation): Drawing {
   return {
     ...fieldsInCommon(record),
     scheduler: record.scheduler,
+    promptWeighting: record.prompt_weighting,
     model: record.model,
     servedBy: record.served_by,
     count: record.num_generations,
@@ -61,6 +63,7 @@ export function drawingOfPrompt(record: Prompt, finetuneId: string): Drawing {
     ...fieldsInCommon(record),
     finetuneId,
     scheduler: null,
+    promptWeighting: false,
     servedBy: null,
     count: 1,
     status: images.length > 0 ? 'succeeded' : error !== null ? 'failed' : 'queued',

@@ -12,6 +12,7 @@ const drawing: Drawing = {
   seed: 4294967295,
   scheduler: 'euler',
   highResolution: false,
+  promptWeighting: false,
   model: 'shapes',
   servedBy: null,
   count: 2,

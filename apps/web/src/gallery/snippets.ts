@@ -20,6 +20,7 @@ function bodyOf({ finetuneId, ...drawing }: Drawing): Record<string, unknown> {
     cfg: drawing.cfg,
     seed: drawing.seed,
     ...(drawing.highResolution && { high_resolution: true }),
+    ...(drawing.promptWeighting && { prompt_weighting: true }),
     ...(finetuneId === undefined && {
       model: drawing.model,
       ...(drawing.scheduler !== null && { scheduler: drawing.scheduler }),

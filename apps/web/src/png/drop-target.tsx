@@ -25,6 +25,7 @@ export async function restoreFrom(file: File): Promise<void> {
     isSeedLocked: true,
     count: 1,
     highResolution: found.highResolution,
+    promptWeighting: found.promptWeighting,
     finetuneId: undefined,
     scheduler: schedulers.find((name) => name === found.scheduler),
     ...(choiceOf(found.model) && { model: found.model }),

@@ -24,6 +24,7 @@ describe(readPngParameters.name, () => {
     expect(readPngParameters(withText(JSON.stringify(parameters)))).toEqual({
       prompt: parameters.prompt,
       negativePrompt: null,
+      promptWeighting: false,
       seed: 7,
       cfg: 7.5,
       steps: 4,
@@ -33,6 +34,17 @@ describe(readPngParameters.name, () => {
       aspectRatio: 'landscape',
       highResolution: false,
     });
+  });
+
+  it.each([
+    [{ prompt_weighting: true }, { promptWeighting: true, highResolution: false }],
+    [
+      { high_resolution: true, upscaler: 'lanczos' },
+      { promptWeighting: false, highResolution: true },
+    ],
+    [{ upscaler: 'lanczos' }, { promptWeighting: false, highResolution: true }],
+  ])('reads the flags of %j', (flags, expected) => {
+    expect(readPngParameters(withText(JSON.stringify({ ...parameters, ...flags })))).toMatchObject(expected);
   });
 
   it('finds nothing in other files', () => {

@@ -5,6 +5,7 @@ import { largestSeed, lengths } from '../drawings/service-rules';
 export interface PictureParameters {
   prompt: string;
   negativePrompt: string | null;
+  promptWeighting: boolean;
   seed: number;
   cfg: number;
   steps: number;
@@ -20,8 +21,8 @@ const signature = [137, 80, 78, 71, 13, 10, 26, 10];
 const keyword = 'parameters';
 /** A chunk with our text has fewer bytes, by far: the text is two prompts and a few short values. */
 const longestText = 100_000;
-/** The long edge of a high-resolution picture. */
-const highResolutionEdge = 4096;
+/** No edge is longer: the long one of a high-resolution picture. */
+const longestEdge = 4096;
 
 /**
  * Reads the parameters that the service writes into a PNG's international text chunk (iTXt, PNG specification
@@ -69,13 +70,14 @@ function parametersOf(text: string): PictureParameters | undefined {
     isWithin(seed, [0, largestSeed], Number.isInteger) &&
     isWithin(cfg, [0, 100]) &&
     isWithin(steps, [1, 1_000], Number.isInteger) &&
-    isWithin(width, [1, highResolutionEdge]) &&
-    isWithin(height, [1, highResolutionEdge]);
+    isWithin(width, [1, longestEdge]) &&
+    isWithin(height, [1, longestEdge]);
   if (!isKnown) return undefined;
   const [w, h] = [Number(width), Number(height)];
   return {
     prompt,
     negativePrompt: typeof negativePrompt === 'string' ? negativePrompt : null,
+    promptWeighting: found.prompt_weighting === true,
     seed: Number(seed),
     cfg: Number(cfg),
     steps: Number(steps),
@@ -83,7 +85,8 @@ function parametersOf(text: string): PictureParameters | undefined {
     scheduler: typeof found.scheduler === 'string' ? found.scheduler : '',
     isOfFinetune: found.weights_hash !== undefined,
     aspectRatio: w === h ? 'square' : w < h ? 'portrait' : 'landscape',
-    highResolution: Math.max(w, h) >= highResolutionEdge,
+    // Older files have only the upscaler.
+    highResolution: found.high_resolution === true || found.upscaler !== undefined,
   };
 }
 
