@@ -47,8 +47,8 @@ export class Sweeper extends RecurringService {
   }
 
   /**
-   * Sweeps the files if this process has not tried to within the interval, and no worker has been up for longer: so
-   * the storage is listed once in the interval, however many workers there are.
+   * Sweeps the files if this process has not tried to within the interval, and no worker has been up for longer: the
+   * eldest worker lists the storage when that falls to it, and then once in the interval.
    * @returns whether it did
    */
   async sweepFilesIfDue(signal?: AbortSignal): Promise<boolean> {

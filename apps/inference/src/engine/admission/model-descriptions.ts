@@ -33,8 +33,8 @@ export class NotDescribedError extends Error {
 }
 
 /**
- * How often a merge may be deleted before it is loaded. Then the drawings that wait for it break, as with any other
- * trouble of this machine: their tasks are tried again later, and not without end.
+ * How often a merge may be deleted before it is loaded, in one try of the tasks that wait for it. Then their drawings
+ * break, as with any other trouble of this machine: the tasks are tried again later, and not without end.
  */
 const mostLosses = 5;
 
