@@ -1,7 +1,9 @@
 import { cp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { cures } from '@app/diffusion';
 import { hashFile, ModelStore } from '@app/model-store';
 import { ModelCatalog } from '../../libs/model-store/src/model-catalog';
+import { Folder } from '../support/damaged-folder';
 import { eachWithModelStore, tinyModels, hubModel, hubWeights } from '../support/model-store-site';
 import { encodeGraph, encodeNode } from '../support/picture-graph';
 
@@ -130,6 +132,27 @@ describe('ModelStore', () => {
       expect(await store.verify('x')).toMatchObject({ ok: false, differences: [], problem });
     });
 
+    it('passes over links to a parent folder, in a model as in the source of one', async () => {
+      await cp(hubModel, inModels('by-hand'), { recursive: true });
+      for (const name of ['l1', 'l2']) await symlink('../', inModels('by-hand/unet', name));
+      const model = { hash: await wantedHash() };
+      expect(await store.list()).toMatchObject([model]);
+      expect(await store.add(inModels('by-hand'), { as: 'x' })).toMatchObject(model);
+      expect(await store.verify('by-hand')).toMatchObject({ ok: true });
+    });
+
+    it.each(['unet/config.json', 'unet/weights.pb', 'tokenizer/special_tokens_map.json'])(
+      'refuses a pipe in place of %s without opening it',
+      async (path) => {
+        await cp(hubModel, inModels('x'), { recursive: true });
+        await new Folder(inModels('x')).makePipe(path);
+        const problem = `${path} is a pipe, a socket or a device, and no file. ${cures.installAgain}`;
+        expect(await store.list()).toMatchObject([{ hash: undefined, problem }]);
+        await expect(store.add(inModels('x'), { as: 'y' })).rejects.toThrow(problem);
+        expect(await left()).toEqual(['x']);
+      },
+    );
+
     it('reads a refused folder again only when it has changed, as everyone who names it would wait for that', async () => {
       await cp(hubModel, inModels('x'), { recursive: true });
       const catalog = new ModelCatalog(inModels());
@@ -172,6 +195,17 @@ describe('ModelStore', () => {
         code: 'InvalidSource',
         message: expect.stringContaining(`${file} ${message}`) as string,
       });
+    });
+
+    it('opens no pipe in place of a source', async () => {
+      await new Folder(folder).makePipe('lora.safetensors');
+      await expect(store.add(join(folder, 'lora.safetensors'), { as: 'x' })).rejects.toThrow('is a pipe, a socket or');
+    });
+
+    it('opens no pipe in place of what is noted about a model', async () => {
+      await store.add(hubModel, { as: 'x' });
+      await new Folder(inModels()).makePipe('.x.darkroom-model.json');
+      expect(await new ModelStore(inModels()).find('x')).toMatchObject({ hash: await wantedHash() });
     });
 
     it('rejects invalid names and sources', async () => {

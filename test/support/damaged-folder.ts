@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { cp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -12,6 +13,10 @@ export class Folder {
   at = (name: string) => join(this.path, name);
   remove = (name: string) => rm(this.at(name), { recursive: true });
   write = (name: string, text: string) => writeFile(this.at(name), text);
+  makePipe = async (name: string) => {
+    await rm(this.at(name), { force: true });
+    execFileSync('mkfifo', [this.at(name)]);
+  };
   cut = (name: string, bytes: number) => truncate(this.at(name), bytes);
   edit = async (name: string, change: object) =>
     this.write(name, JSON.stringify({ ...(JSON.parse(await readFile(this.at(name), 'utf8')) as object), ...change }));
@@ -50,6 +55,18 @@ export const damages: Damage[] = [
     'tokenizer/vocab.json',
     /only a pointer of Git LFS/,
     ({ write }) => write('tokenizer/vocab.json', lfsPointer),
+  ],
+  ...['unet/config.json', graph, 'unet/weights.pb', merges, 'darkroom.json'].map((file): Damage => [
+    `a pipe in place of ${file}`,
+    file,
+    /is a pipe, a socket or a device, and no file/,
+    ({ makePipe }) => makePipe(file),
+  ]),
+  [
+    'a vocabulary with one id for two tokens',
+    'tokenizer/vocab.json',
+    /gives one id, 5, to several tokens: ".+" and "a<\/w>"/,
+    ({ edit }) => edit('tokenizer/vocab.json', { 'a</w>': 5 }),
   ],
   ['a missing vocabulary', 'tokenizer/vocab.json', /is missing/, ({ remove }) => remove('tokenizer/vocab.json')],
   ['missing merges', merges, /is missing/, ({ remove }) => remove(merges)],

@@ -2,8 +2,7 @@ import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { ModelFile } from './model-files';
-import { findModelFiles } from './model-files';
-import { listFolder, readLayout, refuseMissing } from './model-layout';
+import { findFilesIn, readLayout, refuseMissing } from './model-layout';
 
 /**
  * Checks a folder before gigabytes of it are copied, under the names that its files will have: by way of links to them.
@@ -11,7 +10,7 @@ import { listFolder, readLayout, refuseMissing } from './model-layout';
  * @throws ModelStoreError `InvalidModel`
  */
 export async function checkSource(source: string): Promise<void> {
-  const { files, faults } = findModelFiles(await listFolder(source));
+  const { files, faults } = await findFilesIn(source);
   const links = await mkdtemp(join(tmpdir(), 'darkroom-model-')).catch(() => undefined);
   if (links === undefined) return;
   try {

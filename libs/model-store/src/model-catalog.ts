@@ -1,12 +1,12 @@
 import type { ModelManifest, SeenFile, SeenFolder } from './model-manifest';
 import { createHash } from 'node:crypto';
-import { readdir, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { entriesBelow } from '@app/diffusion/files';
 import { KnownFaults } from '@app/process';
 import { contentHash, hashFile } from './content-hash';
-import { findModelFiles } from './model-files';
 import type { FixedShape, ModelLayout } from './model-layout';
-import { layoutRules, listFolder, readLayout } from './model-layout';
+import { findFilesIn, layoutRules, readLayout } from './model-layout';
 import { readManifest, writeManifest } from './model-manifest';
 import { ModelStoreError } from './model-store-error';
 
@@ -95,7 +95,7 @@ export class ModelCatalog {
 
   private async stats(name: string): Promise<Record<string, SeenFile>> {
     const folder = join(this.modelsDir, name);
-    const paths = findModelFiles(await listFolder(folder)).files.map(({ from }) => from);
+    const paths = (await findFilesIn(folder)).files.map(({ from }) => from);
     const entries = await Promise.all(
       paths.map(async (path) => {
         const { size, mtimeMs } = await stat(join(folder, path));
@@ -109,13 +109,10 @@ export class ModelCatalog {
 
 /** Differs after any change below a folder: of names, contents or, which a file's other time tells, permissions. */
 async function stateOf(folder: string): Promise<string> {
-  const paths = (await readdir(folder, { recursive: true })).sort();
-  const states = paths.map(async (path) => {
-    const found = await stat(join(folder, path)).catch(() => undefined);
-    return [path, found?.size, found?.mtimeMs, found?.ctimeMs];
-  });
+  const entries = await entriesBelow(folder);
+  const states = entries.map(({ path, found }) => [path, found?.size, found?.mtimeMs, found?.ctimeMs]);
   return createHash('sha256')
-    .update(JSON.stringify([folder, await Promise.all(states)]))
+    .update(JSON.stringify([folder, states]))
     .digest('hex');
 }
 

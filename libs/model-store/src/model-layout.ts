@@ -1,7 +1,7 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import type { GraphFile } from '@app/diffusion/files';
-import { cures, readModelFolder } from '@app/diffusion/files';
+import { cures, entriesBelow, isNoFile, isSpecial, readJsonFile, readModelFolder } from '@app/diffusion/files';
+import type { ModelFile } from './model-files';
 import { besideParts, findModelFiles, isSafePath } from './model-files';
 import { graphParts } from './model-root';
 import { explainRefusal, ModelStoreError } from './model-store-error';
@@ -15,28 +15,39 @@ export interface ModelLayout {
   fixed: FixedShape;
 }
 
-/** Every file below a folder, relative, with forward slashes; symbolic links are followed. */
+/**
+ * Every file below a folder, relative, with forward slashes; symbolic links are followed.
+ * @throws ModelStoreError `InvalidModel` if there are far more than a model has
+ */
 export async function listFolder(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { recursive: true });
-  const paths = entries.map((path) => path.replaceAll(sep, '/'));
-  const isFile = (path: string): Promise<boolean> =>
-    stat(join(folder, path)).then(
-      (found) => found.isFile(),
-      () => false,
-    );
-  const flags = await Promise.all(paths.map(isFile));
-  return paths.filter((_, index) => flags[index]);
+  const entries = await explainRefusal(folder, () => entriesBelow(folder));
+  return entries.filter(({ found }) => found?.isFile()).map(({ path }) => path);
+}
+
+/**
+ * The files of a model that a folder has, and a sentence for each that is missing.
+ * @throws ModelStoreError `InvalidModel` also for a pipe, a socket or a device in place of one, which nobody may open
+ */
+export async function findFilesIn(folder: string): Promise<{ files: ModelFile[]; faults: string[] }> {
+  const entries = await explainRefusal(folder, () => entriesBelow(folder));
+  const there = entries.filter(({ found }) => found && !found.isDirectory());
+  const model = findModelFiles(there.map(({ path }) => path));
+  const special = new Set(there.filter(({ found }) => isSpecial(found!)).map(({ path }) => path));
+  const wrong = model.files.filter(({ from }) => special.has(from));
+  if (wrong.length === 0) return model;
+  const sentences = wrong.map(({ from }) => `${from} ${isNoFile}. ${cures.installAgain}`);
+  throw new ModelStoreError('InvalidModel', sentences.join('\n'));
 }
 
 /** Counts the changes of what {@link readLayout} refuses, so that a folder which passed an earlier one is read again. */
-export const layoutRules = 2;
+export const layoutRules = 3;
 
 /**
  * Checks that a folder has every file of a loadable model and that its graphs and their external data are complete.
  * @throws ModelStoreError `InvalidModel`, which names each file at fault and the reason, and says what to do.
  */
 export async function readLayout(folder: string): Promise<ModelLayout> {
-  const { files: found, faults } = findModelFiles(await listFolder(folder));
+  const { files: found, faults } = await findFilesIn(folder);
   await refuseMissing(folder, faults);
   const files = found.map(({ from }) => from);
   const isFused = (path: string): boolean => path.endsWith('/model_cuda.onnx');
@@ -90,8 +101,8 @@ async function fixedShape(folder: string, graphs: readonly ReadGraph[]): Promise
     {},
   );
   const chunks = graphs.find(({ fixedChunks }) => fixedChunks !== undefined)?.fixedChunks;
-  const text = await readFile(join(folder, 'vae_decoder', 'config.json'), 'utf8').catch(() => '{}');
-  const { block_out_channels: blocks } = JSON.parse(text) as { block_out_channels?: unknown };
+  const config = await readJsonFile(join(folder, 'vae_decoder', 'config.json'), { optional: true });
+  const blocks = config?.block_out_channels;
   const factor = 2 ** ((Array.isArray(blocks) ? blocks.length : defaultBlocks) - 1);
   return {
     ...(latents.width !== undefined && { width: latents.width * factor }),

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FixedShape } from './model-layout';
 import { systemCode } from './model-store-error';
@@ -40,7 +40,10 @@ export const manifestPath = (modelsDir: string, name: string): string =>
  */
 export async function readManifest(modelsDir: string, name: string): Promise<ModelManifest> {
   try {
-    const value = JSON.parse(await readFile(manifestPath(modelsDir, name), 'utf8')) as ModelManifest;
+    const path = manifestPath(modelsDir, name);
+    // Opening a pipe waits for a writer that may never come.
+    if (!(await stat(path)).isFile()) return { format: 1 };
+    const value = JSON.parse(await readFile(path, 'utf8')) as ModelManifest;
     if (value?.format === 1) return value;
   } catch (error) {
     if (systemCode(error) !== 'ENOENT' && !(error instanceof SyntaxError)) throw error;

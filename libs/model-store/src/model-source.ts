@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { isNoFile } from '@app/diffusion/files';
 import type { HubSource } from './hub/hub-download';
 import { problemOfFile } from './model-root';
 import { ModelStoreError } from './model-store-error';
@@ -22,7 +23,8 @@ export async function parseModelSource(text: string, revision?: string, from = '
   if (found?.isDirectory()) return { kind: 'folder', folder };
   const [repository, named] = splitRevision(text);
   const isPath = /^[.~/\\]|^[a-z]:[\\/]/i.test(text);
-  if (found) throw new ModelStoreError('InvalidSource', await problemOfFile(folder));
+  if (found?.isFile()) throw new ModelStoreError('InvalidSource', await problemOfFile(folder));
+  if (found) throw new ModelStoreError('InvalidSource', `${folder} ${isNoFile}: name a folder with a model.`);
   if (isPath || !repositoryPattern.test(repository) || repository.includes('..'))
     throw new ModelStoreError(
       'InvalidSource',

@@ -1,5 +1,5 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readJsonFile } from '@app/diffusion/files';
 import type { InstalledModel } from '@app/model-store';
 
 /** Properties of a model, from its own files. */
@@ -38,12 +38,7 @@ export async function readModelFacts({ folder, fixed }: Pick<InstalledModel, 'fo
   };
 }
 
+/** The model store has checked the folder; an optional file may be missing here. */
 async function readJson(path: string): Promise<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(await readFile(path, 'utf8'));
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    // The model store has checked the folder; an optional file may be missing here.
-    return {};
-  }
+  return (await readJsonFile(path, { optional: true }).catch(() => undefined)) ?? {};
 }

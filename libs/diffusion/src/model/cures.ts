@@ -24,6 +24,8 @@ export const cures = {
   needsFloat32: 'Install an export in float32, or set DEVICE=cpu.',
   /** Weights are damaged, or too large for float16. */
   otherWeights: 'Install a whole copy of it, or an export in float32.',
+  /** A folder holds far more than a model. */
+  removeOthers: 'Take out of it what does not belong to the model.',
   renameGraph: 'Name the one to draw with model.onnx.',
 } as const;
 

@@ -1,4 +1,4 @@
-import { realpath, stat } from 'node:fs/promises';
+import { realpath } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { OnnxModel, OnnxModelError } from '../onnx/onnx-model';
 import type { OnnxNode } from '../onnx/onnx-proto';
@@ -9,6 +9,7 @@ import { rethrowPassing } from './graph-fault';
 import { valuesOf } from './graph-values';
 import type { GraphValues } from './graph-values';
 import { isPointer, isPointerFile } from './lfs-pointer';
+import { statFile } from './regular-file';
 
 /**
  * Operators into which ONNX Runtime's own tools fuse a diffusion model and for which its CPU
@@ -58,12 +59,13 @@ export interface GraphFile {
  * @throws ModelFolderError naming the file that is missing, truncated or not an ONNX model
  */
 export async function readGraphFile(path: string): Promise<GraphFile> {
+  await statFile(path);
   const model = openModel(path);
   const sizes = new Map<string, number>();
   let linksOutside = false;
   for (const name of model.externalFiles()) {
     const file = join(dirname(path), name);
-    const found = await stat(file).catch(rethrowPassing);
+    const found = await statFile(file);
     if (!found?.isFile())
       throw new ModelFolderError(file, `is missing, and ${path} keeps its weights there`, cures.installAgain);
     if (!(await realpath(file)).startsWith((await realpath(dirname(path))) + sep)) linksOutside = true;

@@ -4,6 +4,7 @@ import { cures } from './cures';
 import { ModelFolderError } from './errors';
 import { rethrowPassing } from './graph-fault';
 import { isPointer, isPointerText } from './lfs-pointer';
+import { statFile } from './regular-file';
 
 /** The content of a model's JSON file: an object with unchecked values. */
 export type JsonObject = Record<string, unknown>;
@@ -46,7 +47,9 @@ export async function readJsonFile(file: string, options?: OptionalFile): Promis
   return value as JsonObject;
 }
 
-async function readOptionalFile(file: string): Promise<string | undefined> {
+/** @throws ModelFolderError if the file is there and cannot be read */
+export async function readOptionalFile(file: string): Promise<string | undefined> {
+  await statFile(file);
   try {
     return await readFile(file, 'utf8');
   } catch (error) {

@@ -1,5 +1,6 @@
-import { constants, copyFile, link, mkdir, readdir, realpath, stat } from 'node:fs/promises';
+import { constants, copyFile, link, mkdir, realpath } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { entriesBelow } from './folder-walk';
 
 /** Places a file where a hard link is impossible, as on another device. */
 export type PlaceCopy = (from: string, to: string) => Promise<void>;
@@ -32,12 +33,6 @@ export async function shareFolder(
   copy: PlaceCopy,
   wanted: (path: string) => boolean,
 ): Promise<void> {
-  const share = async (below: string): Promise<void> => {
-    for (const entry of await readdir(join(from, below))) {
-      const path = below ? `${below}/${entry}` : entry;
-      if ((await stat(join(from, path))).isDirectory()) await share(path);
-      else if (wanted(path)) await shareFile(join(from, path), join(to, path), copy);
-    }
-  };
-  await share('');
+  for (const { path, found } of await entriesBelow(from))
+    if (found?.isFile() && wanted(path)) await shareFile(join(from, path), join(to, path), copy);
 }

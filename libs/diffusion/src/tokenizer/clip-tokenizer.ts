@@ -1,9 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as tokenizers from '@huggingface/tokenizers';
 import { cures } from '../model/cures';
 import { ModelFolderError } from '../model/errors';
-import { readJsonFile } from '../model/json-file';
+import { readJsonFile, readOptionalFile } from '../model/json-file';
 import type { JsonObject } from '../model/json-file';
 import { AddedTokens, wordsWith } from './added-tokens';
 
@@ -160,7 +159,7 @@ function bytePairTokenizer({ vocab, merges }: Vocabulary): BytePairTokenizer {
 async function readVocabulary(folder: string): Promise<Vocabulary> {
   const mergesFile = join(folder, 'merges.txt');
   const vocab = await readJsonFile(join(folder, 'vocab.json'), { optional: true });
-  const text = await readFile(mergesFile, 'utf8').catch(() => undefined);
+  const text = await readOptionalFile(mergesFile);
   if (vocab && text !== undefined) {
     const lines = text.split(/\r?\n/).filter((line) => line !== '' && !line.startsWith('#version'));
     const checked = checkVocab(join(folder, 'vocab.json'), vocab);
@@ -191,7 +190,21 @@ function checkVocab(file: string, vocab: JsonObject): Record<string, number> {
   const ids = Object.values(vocab);
   if (ids.length === 0 || !ids.every((id) => Number.isInteger(id) && (id as number) >= 0))
     throw new ModelFolderError(file, 'is not a vocabulary of tokens and ids', cures.installAgain);
+  refuseSharedIds(file, vocab);
   return vocab as Record<string, number>;
+}
+
+/** The text encoder would take one word for another. */
+function refuseSharedIds(file: string, vocab: JsonObject): void {
+  const tokens = new Map<unknown, string>();
+  for (const [token, id] of Object.entries(vocab)) {
+    const other = tokens.get(id);
+    if (other !== undefined) {
+      const both = [other, token].map((each) => JSON.stringify(each).slice(0, 80)).join(' and ');
+      throw new ModelFolderError(file, `gives one id, ${String(id)}, to several tokens: ${both}`, cures.installAgain);
+    }
+    tokens.set(id, token);
+  }
 }
 
 function checkMerge(file: string, merge: unknown): [string, string] {
