@@ -141,7 +141,7 @@ describe('ModelStore', () => {
       expect(await store.verify('by-hand')).toMatchObject({ ok: true });
     });
 
-    it.each(['unet/config.json', 'unet/weights.pb', 'tokenizer/special_tokens_map.json'])(
+    it.each(['unet/config.json', 'unet/weights.pb', 'tokenizer/tokenizer.json'])(
       'refuses a pipe in place of %s without opening it',
       async (path) => {
         await cp(hubModel, inModels('x'), { recursive: true });
