@@ -1,6 +1,5 @@
 import type { ModelManifest, SeenFile, SeenFolder } from './model-manifest';
 import { createHash } from 'node:crypto';
-import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { entriesBelow } from '@app/diffusion/files';
 import { KnownFaults } from '@app/process';
@@ -94,16 +93,11 @@ export class ModelCatalog {
   }
 
   private async stats(name: string): Promise<Record<string, SeenFile>> {
-    const folder = join(this.modelsDir, name);
-    const paths = (await findFilesIn(folder)).files.map(({ from }) => from);
-    const entries = await Promise.all(
-      paths.map(async (path) => {
-        const { size, mtimeMs } = await stat(join(folder, path));
-        // Whole milliseconds: tools that restore a file's time rarely keep more.
-        return [path, { size, mtimeMs: Math.round(mtimeMs) }] as const;
-      }),
+    const { files } = await findFilesIn(join(this.modelsDir, name));
+    // Whole milliseconds: tools that restore a file's time rarely keep more.
+    return Object.fromEntries(
+      files.map(({ from, found: { size, mtimeMs } }) => [from, { size, mtimeMs: Math.round(mtimeMs) }]),
     );
-    return Object.fromEntries(entries);
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Stats } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import type { GraphFile } from '@app/diffusion/files';
 import { cures, entriesBelow, isNoFile, isSpecial, readJsonFile, readModelFolder } from '@app/diffusion/files';
@@ -24,17 +25,24 @@ export async function listFolder(folder: string): Promise<string[]> {
   return entries.filter(({ found }) => found?.isFile()).map(({ path }) => path);
 }
 
+/** A file of a model, and what its folder says of it. */
+interface FoundFile extends ModelFile {
+  found: Stats;
+}
+
 /**
  * The files of a model that a folder has, and a sentence for each that is missing.
  * @throws ModelStoreError `InvalidModel` also for a pipe, a socket or a device in place of one, which nobody may open
  */
-export async function findFilesIn(folder: string): Promise<{ files: ModelFile[]; faults: string[] }> {
+export async function findFilesIn(folder: string): Promise<{ files: FoundFile[]; faults: string[] }> {
   const entries = await explainRefusal(folder, () => entriesBelow(folder));
-  const there = entries.filter(({ found }) => found && !found.isDirectory());
-  const model = findModelFiles(there.map(({ path }) => path));
-  const special = new Set(there.filter(({ found }) => isSpecial(found!)).map(({ path }) => path));
-  const wrong = model.files.filter(({ from }) => special.has(from));
-  if (wrong.length === 0) return model;
+  const there = new Map(
+    entries.flatMap(({ path, found }) => (found && !found.isDirectory() ? [[path, found] as const] : [])),
+  );
+  const model = findModelFiles([...there.keys()]);
+  const files = model.files.map((file) => ({ ...file, found: there.get(file.from)! }));
+  const wrong = files.filter(({ found }) => isSpecial(found));
+  if (wrong.length === 0) return { ...model, files };
   const sentences = wrong.map(({ from }) => `${from} ${isNoFile}. ${cures.installAgain}`);
   throw new ModelStoreError('InvalidModel', sentences.join('\n'));
 }

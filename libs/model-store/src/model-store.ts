@@ -2,7 +2,7 @@ import type { HubOptions } from './hub/hub-client';
 import type { ModelProgress } from './model-progress';
 import type { ModelSource } from './model-source';
 import type { ModelDefaults, SchedulerProblems } from '@app/diffusion/files';
-import { lstat, mkdir, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
+import { lstat, mkdir, rename, rm, stat, unlink } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { problemsOfSchedulers, readModelDefaults } from '@app/diffusion/files';
 import { checkSource } from './check-source';
@@ -18,7 +18,8 @@ import type { FixedShape } from './model-layout';
 import { listFolder, readLayout } from './model-layout';
 import { manifestPath } from './model-manifest';
 import { parseModelSource } from './model-source';
-import { explainRefusal, ModelStoreError, systemCode, withFaults } from './model-store-error';
+import { explainRefusal, ModelStoreError, withFaults } from './model-store-error';
+import { namesIn } from './names-in';
 import { explainPassedOver } from './passed-over';
 import { verifyModel } from './verify-model';
 import type { VerifyReport } from './verify-model';
@@ -84,12 +85,8 @@ export class ModelStore {
 
   /** Every model, by name. A broken one is listed with its problem. */
   async list(): Promise<InstalledModel[]> {
-    const names = await readdir(this.modelsDir).catch((error: unknown) => {
-      if (systemCode(error) === 'ENOENT') return [];
-      throw error;
-    });
     const models: InstalledModel[] = [];
-    for (const name of names.sort()) {
+    for (const name of await namesIn(this.modelsDir)) {
       const model = await this.find(name);
       if (model) models.push(model);
     }

@@ -1,7 +1,7 @@
-import { readdir, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isModelName, modelNameRule, upscalersFolder } from './model-files';
-import { systemCode } from './model-store-error';
+import { namesIn } from './names-in';
 
 /** Folders that are no models by intention: ours, and that of a file system's repair, at the root of a volume. */
 const notMeant = [upscalersFolder, 'lost+found'];
@@ -11,12 +11,8 @@ const notMeant = [upscalersFolder, 'lost+found'];
  * none. Hidden ones, which the store works in too, are not meant as models.
  */
 export async function explainPassedOver(modelsDir: string): Promise<string | undefined> {
-  const names = await readdir(modelsDir).catch((error: unknown) => {
-    if (systemCode(error) === 'ENOENT') return [];
-    throw error;
-  });
   const folders: string[] = [];
-  for (const name of names.sort()) {
+  for (const name of await namesIn(modelsDir)) {
     if (isModelName(name) || name.startsWith('.') || notMeant.includes(name)) continue;
     const found = await stat(join(modelsDir, name)).catch(() => undefined);
     if (found?.isDirectory()) folders.push(JSON.stringify(name));
