@@ -42,12 +42,15 @@ export function readQuery(route: object, request: Request): void {
   const dtos = queriesOf(route);
   const query = request.query as Query;
   const accepted = dtos.flatMap((dto) => [...parametersOf(dto).keys()]);
-  const unknown =
-    accepted.length > 0
-      ? `is not known here; ${accepted.join(', ')} can be sent`
-      : 'is not known: this route takes none';
   const problems = new FieldProblems();
-  for (const name of Object.keys(query)) if (!accepted.includes(name)) problems.addParameter(name, unknown);
+  for (const name of Object.keys(query))
+    if (!accepted.includes(name)) problems.addParameter(name, unknownBeside(accepted));
   request.queries = new Map(dtos.map((dto) => [dto, readParameters(dto, query, problems)]));
   problems.throwIfAny();
+}
+
+/** What is said of a parameter that a route does not take. @param accepted those that it does */
+function unknownBeside(accepted: readonly string[]): string {
+  if (accepted.length === 0) return 'is not known: this route takes none';
+  return `is not known here; ${accepted.join(', ')} can be sent`;
 }
