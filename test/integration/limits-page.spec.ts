@@ -22,7 +22,7 @@ import { servedPerKey, waitingPerKey } from '../../apps/api/src/open-requests/re
 import { OpenaiAnswer } from '../../apps/api/src/openai/openai-answer';
 import { uploadsPerKey } from '../../apps/api/src/storage-use/uploads.service';
 import { longestWaitSeconds } from '../../apps/api/src/waiting/preferred-wait';
-import { hostConcurrency } from '../../apps/api/src/webhooks/receiver-gate';
+import { hostConcurrency, ownerConcurrency } from '../../apps/api/src/webhooks/receiver-gate';
 import { maxRank } from '../../libs/diffusion/src/lora/lora-fit';
 import { maxAttempts } from '../../apps/api/src/webhooks/retry-schedule';
 import { receiverTimeoutMs } from '../../apps/api/src/webhooks/webhook-sender';
@@ -87,7 +87,8 @@ const expected: Readonly<Record<string, readonly number[]>> = {
   'What a reader of an answer takes': [kibibytes(minTakenBytes), seconds(stallMs)],
   'Time in which a receiver answers': [seconds(receiverTimeoutMs)],
   'Attempts of a delivery': [maxAttempts],
-  'Attempts at a time for one host': [hostConcurrency],
+  'Attempts at a time of one key for a host': [hostConcurrency],
+  'Attempts at a time of one key': [ownerConcurrency],
   'Attempts that the log of a delivery shows': [limits.shownAttempts],
 };
 

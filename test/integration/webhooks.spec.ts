@@ -1,4 +1,4 @@
-import { newIdentifier, WebhookAttempt, WebhookDelivery } from '@app/domain';
+import { WebhookAttempt, WebhookDelivery } from '@app/domain';
 import { JOB_BACK_END } from '@app/foundation';
 import type { JobBackEnd } from '@app/queue';
 import { jobIdOf } from '@app/queue';
@@ -150,7 +150,7 @@ describe('Webhooks', () => {
     };
     const visit = (answer: ReceiverAnswer): void => {
       const gate = api.app.get(ReceiverGate);
-      const entry = gate.enter({ host: new URL(url).host, ownerId: newIdentifier(), isRedelivery: true });
+      const entry = gate.enter({ host: new URL(url).host, ownerId: key.id, isRedelivery: true });
       if ('leave' in entry) entry.leave(answer);
     };
     for (let i = 0; i < failuresToOpen; i++) visit('failed');

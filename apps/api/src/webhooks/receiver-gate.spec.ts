@@ -26,6 +26,17 @@ describe(ReceiverGate.name, () => {
     expect(waitOf(gate.enter(to('slow')))).toBeUndefined();
   });
 
+  it('lets no caller take the places of another at one host, and leaves the host alone only for those that it fails', () => {
+    const gate = new ReceiverGate();
+    for (let i = 0; i < hostConcurrency; i++) place(gate.enter(to('shared')));
+    expect(waitOf(gate.enter(to('shared')))).toBeGreaterThan(0);
+    expect(waitOf(gate.enter(to('shared', 'another owner')))).toBeUndefined();
+
+    fail(gate, failuresToOpen);
+    expect(waitOf(gate.enter(to('dead')))).toBeGreaterThan(0);
+    expect(waitOf(gate.enter(to('dead', 'another owner')))).toBeUndefined();
+  });
+
   it('gives a caller so many places that others have some left, whatever hosts it names', () => {
     const gate = new ReceiverGate();
     const leaves = Array.from({ length: ownerConcurrency }, (_, i) => place(gate.enter(to(`slow ${i}`))));

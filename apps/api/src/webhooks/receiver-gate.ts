@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 
-/** Attempts at one host at once, per process. */
+/** Attempts of one caller at one host at once, per process. */
 export const hostConcurrency = 4;
 /** Attempts of one caller at once, however many hosts its webhooks name. */
 export const ownerConcurrency = 20;
-/** Consecutive failures after which a host is left alone for a while. */
+/** Consecutive failures of a caller's webhooks at a host after which they leave the host alone for a while. */
 export const failuresToOpen = 5;
 
 const firstWaitMs = 10_000;
@@ -12,7 +12,7 @@ const longestWaitMs = 5 * 60_000;
 /** A busy host is tried again after this at the latest. */
 const longestQueueMs = 30_000;
 const shortestQueueMs = 250;
-/** Hosts that are remembered; beyond that, those that are neither busy nor blocked are forgotten. */
+/** Hosts of callers that are remembered; beyond that, those that are neither busy nor blocked are forgotten. */
 const maxHosts = 10_000;
 
 /** A few slots, and the return times of those who found none. */
@@ -41,6 +41,7 @@ class Places {
   }
 }
 
+/** A host as the webhooks of one caller find it. */
 class Host extends Places {
   /** Failures since the last response. */
   failures = 0;
@@ -64,17 +65,20 @@ export interface PlannedAttempt {
 }
 
 /**
- * Keeps slow or dead receivers from delaying others: each host and each caller has a few slots, and a host that fails
- * repeatedly is left alone for a growing time, after which a single attempt finds out whether it is back. The state is
- * per process: it protects this process's own slots, and losing it costs a few attempts.
+ * Keeps slow or dead receivers from delaying others: each caller has a few slots, fewer at each host, and a host that
+ * fails repeatedly is left alone for a growing time, after which a single attempt finds out whether it is back. Nothing
+ * of this is shared by callers: many of them may have receivers at one host, and one that hangs is not everybody's. The
+ * state is per process: it protects this process's own slots, and losing it costs a few attempts.
  */
 @Injectable()
 export class ReceiverGate {
+  /** By caller and host. */
   private readonly hosts = new Map<string, Host>();
   private readonly owners = new Map<string, Places>();
 
   enter({ host, ownerId, isRedelivery = false }: PlannedAttempt, now = Date.now()): GateEntry {
-    const hostPlaces = this.hostOf(host, now);
+    const name = `${ownerId} ${host}`;
+    const hostPlaces = this.hostOf(name, now);
     const shut = hostPlaces.failures >= failuresToOpen;
     if (shut && !isRedelivery) {
       if (now < hostPlaces.shutUntil) return { waitMs: hostPlaces.shutUntil - now };
@@ -94,7 +98,7 @@ export class ReceiverGate {
         ownerPlaces.leave(endedAt - now);
         if (ownerPlaces.running === 0) this.owners.delete(ownerId);
         hostPlaces.leave(endedAt - now);
-        this.judge(host, hostPlaces, answer, endedAt);
+        this.judge(name, hostPlaces, answer, endedAt);
       },
     };
   }

@@ -8,7 +8,7 @@ import { QueueProcessor } from '../infrastructure/queue.processor';
 import { Drain } from '../infrastructure/drain';
 import { WebhooksService } from './webhooks.service';
 
-/** Consumes the delivery jobs: many at once, but few for the same receiver. */
+/** Consumes the delivery jobs: many at once, but few of one caller for the same receiver. */
 @Processor(queueNames.webhooks, {
   autorun: false,
   concurrency: 50,
