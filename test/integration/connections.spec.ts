@@ -11,6 +11,7 @@ import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { limits } from '@app/domain';
 import { JsonBody } from '../../apps/api/src/http/json-body';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
@@ -114,6 +115,19 @@ describe('connections', () => {
     sending.on('error', () => undefined);
     const answered = once(sending, 'response') as Promise<[IncomingMessage]>;
     for (let n = 0; n < 30; n++) sending.write(Buffer.alloc(2 ** 20, 32));
+    const [reply] = await answered;
+    expect([reply.statusCode, (JSON.parse(await text(reply)) as ProblemJson).code]).toEqual([413, 'BodyTooLarge']);
+    sending.destroy();
+  });
+
+  it('deliver it before the end of a body whose length was not said', async () => {
+    const sending = httpRequest(`${api.baseUrl}/v1/sd/text-to-image`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key.token}`, 'content-type': 'application/json' },
+    });
+    sending.on('error', () => undefined);
+    const answered = once(sending, 'response') as Promise<[IncomingMessage]>;
+    sending.write(Buffer.alloc(limits.bodyBytes + 1, 32));
     const [reply] = await answered;
     expect([reply.statusCode, (JSON.parse(await text(reply)) as ProblemJson).code]).toEqual([413, 'BodyTooLarge']);
     sending.destroy();

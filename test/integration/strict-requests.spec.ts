@@ -82,7 +82,7 @@ describe('Requests that the service does not take as they are', () => {
       ['two lengths', `${post}Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n`, 400],
       ['no host', 'GET /v1/models HTTP/1.1\r\n\r\n', 400],
       ['an unknown Expect header', `${post}Expect: tea\r\n\r\n`, 417],
-      ['a CONNECT request', 'CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n', 501],
+      ['a CONNECT request', 'CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n', 400],
       ['headers that are too large', `${post}X-A: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
     ])('answers %s with a problem', async (_, text, status) => {
       const [head, body] = (await sent(text)).split('\r\n\r\n');

@@ -46,11 +46,21 @@ export class JsonBody {
     sendContinue(request, response);
     return new Promise((resolve, reject) => {
       const { timeoutMs } = JsonBody;
-      const timer = setTimeout(() => reject(new BodyTimeoutError(timeoutMs)), timeoutMs);
-      readRaw(request, response, (error?: unknown) => {
+      const refuse = (error: Error): void => {
         clearTimeout(timer);
-        if (error) reject(toDomain(error, request));
-        else resolve(request.body as Buffer);
+        reject(error);
+      };
+      const timer = setTimeout(() => refuse(new BodyTimeoutError(timeoutMs)), timeoutMs);
+      readRaw(request, response, (error?: unknown) => {
+        if (error) return refuse(toDomain(error, request));
+        clearTimeout(timer);
+        resolve(request.body as Buffer);
+      });
+      // `readRaw` waits for the end of a body that is too large, which may never come where no length was said.
+      let received = 0;
+      request.on('data', ({ length }: Buffer) => {
+        received += length;
+        if (received > limits.bodyBytes) refuse(new BodyTooLargeError());
       });
     });
   }

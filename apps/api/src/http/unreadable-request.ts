@@ -11,7 +11,6 @@ const detailOf: Readonly<Record<number, string>> = {
   408: 'The headers did not come in time.',
   417: 'The header Expect may only be "100-continue".',
   431: 'The headers are too large.',
-  501: 'The service is no proxy.',
 };
 
 /**
@@ -32,20 +31,24 @@ export function answerUnreadable(server: Server): void {
     answers.set(socket, open.add(response));
     response.once('close', () => open.delete(response));
   });
-  const end = (socket: Duplex, status: number, isOpen: (response: ServerResponse) => boolean): void => {
+  const end = (
+    socket: Duplex,
+    isOpen: (response: ServerResponse) => boolean,
+    ...problem: [status: number, detail?: string]
+  ): void => {
     if (!socket.writable || [...(answers.get(socket) ?? [])].some(isOpen)) socket.destroy();
-    else socket.end(problemReply(status), () => socket.destroy());
+    else socket.end(problemReply(...problem), () => socket.destroy());
   };
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     if (error.code === 'ECONNRESET') socket.destroy();
     // A request whose body is broken gets the answer itself.
-    else end(socket, statusOf[error.code ?? ''] ?? 400, ({ headersSent, req }) => headersSent || req.complete);
+    else end(socket, ({ headersSent, req }) => headersSent || req.complete, statusOf[error.code ?? ''] ?? 400);
   });
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => refuse(request, response, 417));
   server.on('connect', (_: IncomingMessage, socket: Duplex) => {
     // Node listens to it no more.
     socket.on('error', () => undefined);
-    end(socket, 501, () => true);
+    end(socket, () => true, 400, 'The service is no proxy.');
   });
 }
 
@@ -80,8 +83,8 @@ function problemOf(status: number, detail = detailOf[status]): { headers: Record
   return { headers, body };
 }
 
-function problemReply(status: number): string {
-  const { headers, body } = problemOf(status);
+function problemReply(status: number, detail?: string): string {
+  const { headers, body } = problemOf(status, detail);
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n');
 }
