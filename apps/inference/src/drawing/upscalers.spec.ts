@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,5 +25,11 @@ describe(Upscalers.name, () => {
     expect(another).toBe(one);
     writeFileSync(join(folder, 'first.onnx'), 'another file');
     expect((await upscalers.find())?.label).not.toBe(one?.label);
+  });
+
+  it('passes over pipes and folders of such a name', async () => {
+    execFileSync('mkfifo', [join(folder, 'a-pipe.onnx')]);
+    mkdirSync(join(folder, 'a-folder.onnx'));
+    expect((await upscalers.find())?.source.name).toBe('first.onnx');
   });
 });

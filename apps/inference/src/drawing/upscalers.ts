@@ -1,3 +1,4 @@
+import type { Stats } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '@app/config';
@@ -22,6 +23,7 @@ export interface InstalledUpscaler {
 
 /**
  * Finds the installed upscaler, `upscalers/<name>.onnx` in the models folder; the first by name if there are several.
+ * What is no file is passed over: to read a pipe would wait for a writer that may never come.
  */
 @Injectable()
 export class Upscalers {
@@ -32,10 +34,16 @@ export class Upscalers {
   async find(): Promise<InstalledUpscaler | undefined> {
     const folder = join(this.config.modelsDir, upscalersFolder);
     const names = await readdir(folder).catch(() => []);
-    const name = names.filter((entry) => /^[\w.-]{1,100}\.onnx$/.test(entry)).sort()[0];
-    if (!name) return undefined;
-    const file = join(folder, name);
-    const { size, mtimeMs } = await stat(file);
+    for (const name of names.filter((entry) => /^[\w.-]{1,100}\.onnx$/.test(entry)).sort()) {
+      const file = join(folder, name);
+      const stats = await stat(file);
+      if (stats.isFile()) return this.read(file, name, stats);
+    }
+    return undefined;
+  }
+
+  /** Reads a file once for as long as it does not change. */
+  private read(file: string, name: string, { size, mtimeMs }: Stats): Promise<InstalledUpscaler> {
     const fingerprint = `${file} ${size} ${mtimeMs}`;
     if (this.known?.fingerprint !== fingerprint) {
       const known = (this.known = { fingerprint, upscaler: upscalerIn(file, name) });
