@@ -118,7 +118,7 @@ export class PieceOutcomes {
   }
 
   /** Whether it is not given up, nor at its end. */
-  private isDrawn(drawing: DrawingInProgress): boolean {
+  isDrawn(drawing: DrawingInProgress): boolean {
     return this.host.drawings().includes(drawing);
   }
 }

@@ -62,7 +62,7 @@ export class Pieces {
     try {
       await this.underWay(asked, async () => {
         await this.reserve(asked[0].candidate, rowsOfParts(asked), lane);
-        parts = asked.filter(({ candidate }) => this.isDrawn(candidate));
+        parts = asked.filter(({ candidate }) => this.outcomes.isDrawn(candidate));
         if (parts.length === 0) return;
         const call = () => rendererOf(parts[0].candidate, lane).step(trajectoriesOf(parts));
         await clocks.unet.during(call, charge);
@@ -79,7 +79,7 @@ export class Pieces {
     this.notePassedOver(parts.map(({ candidate }) => candidate));
     const pictures = trajectoriesOf(parts).length;
     report({ type: 'stepped', drawings: parts.length, pictures, rows, stepMs: time.passedMs, engineMs });
-    this.tell(parts.map(({ candidate }) => candidate).filter((drawing) => this.isDrawn(drawing)));
+    this.tell(parts.map(({ candidate }) => candidate).filter((drawing) => this.outcomes.isDrawn(drawing)));
   }
 
   /** Decodes a picture, and hands on those that are ready. */
@@ -89,7 +89,7 @@ export class Pieces {
     drawing.underWay.add(trajectory);
     try {
       await this.reserve(drawing, 0, lane);
-      if (!this.isDrawn(drawing)) return;
+      if (!this.outcomes.isDrawn(drawing)) return;
       let engineMs = 0;
       const call = () => rendererOf(drawing, lane).decode(trajectory);
       // Also where it fails, and where nobody wants it any more.
@@ -99,7 +99,7 @@ export class Pieces {
         shares.charge(drawing.owner, engineMs);
       };
       const picture = await clocks.others.during(call, charge, cancel);
-      if (!this.isDrawn(drawing)) return;
+      if (!this.outcomes.isDrawn(drawing)) return;
       drawing.computeMs += engineMs;
       drawing.model.noteDrawn(engineMs);
       callTimes.noteDecoding(drawing.kind, engineMs);
@@ -141,11 +141,6 @@ export class Pieces {
       for (const { candidate, pictures } of parts)
         for (const { trajectory } of pictures) candidate.underWay.delete(trajectory);
     }
-  }
-
-  /** Whether it is not given up, nor at its end. */
-  private isDrawn(drawing: DrawingInProgress): boolean {
-    return this.host.drawings().includes(drawing);
   }
 
   /** Tells how far these are, with at most one preview a call: of the drawing that has waited longest for one. */
