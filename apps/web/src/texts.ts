@@ -185,7 +185,7 @@ export const texts = {
     loading: 'Loading …',
     drop: 'Drop a .safetensors file here, or',
     choose: 'choose a file',
-    madeAt: (title: string, time: string) => `${title} (${time})`,
+    titleWith: (title: string, difference: string) => `${title} (${difference})`,
     chooseFor: (title: string) => `Weights for ${title}`,
     uploading: (percent: number) => `Uploading: ${percent} %`,
     checking: 'Checking the weights …',

@@ -1,7 +1,8 @@
+import { computed } from '@preact/signals';
 import type { Finetune } from '../service/client';
 import { client } from '../session/session';
 import { forThisSession, sessionSignal } from '../session/session-signal';
-import { titleAmong } from './title';
+import { titlesOf } from './title';
 
 /** The Fine-Tunes of the key, newest first. */
 export const finetunes = sessionSignal<readonly Finetune[]>(() => []);
@@ -13,7 +14,10 @@ export const loadFinetunes = (): Promise<void> =>
     areFinetunesLoaded.value = true;
   });
 
-export const titleOf = (finetune: Finetune): string => titleAmong(finetune, finetunes.value);
+const titles = computed(() => titlesOf(finetunes.value));
+
+/** What tells it from the others. */
+export const titleOf = ({ id, name }: Finetune): string => titles.value.get(id) ?? name;
 
 export const finetuneOf = (id: string | undefined): Finetune | undefined =>
   finetunes.value.find((each) => each.id === id);

@@ -8,11 +8,23 @@ interface Titled {
   created_at: string;
 }
 
-/** Its title or its name; of several that are called alike, with the time at which it was made. */
-export function titleAmong(finetune: Titled, all: readonly Titled[]): string {
-  const title = ownTitleOf(finetune);
-  const isOnlyOne = all.every((other) => other.id === finetune.id || ownTitleOf(other) !== title);
-  return isOnlyOne ? title : texts.finetunes.madeAt(title, new Date(finetune.created_at).toLocaleString());
+/**
+ * The title of each by its id: its own or its name; of several that are called alike, with the time at which it was
+ * made; of several of one second, with its id too.
+ */
+export function titlesOf(all: readonly Titled[]): ReadonlyMap<string, string> {
+  const titles = new Map(all.map((each) => [each.id, each.title ?? each.name]));
+  tellApart(all, titles, ({ created_at }) => new Date(created_at).toLocaleString());
+  tellApart(all, titles, ({ id }) => id);
+  return titles;
 }
 
-const ownTitleOf = ({ title, name }: Titled): string => title ?? name;
+/** Adds to the titles that several have what differs between these. */
+function tellApart(all: readonly Titled[], titles: Map<string, string>, difference: (each: Titled) => string): void {
+  const counts = new Map<string, number>();
+  for (const title of titles.values()) counts.set(title, (counts.get(title) ?? 0) + 1);
+  for (const each of all) {
+    const title = titles.get(each.id)!;
+    if (counts.get(title)! > 1) titles.set(each.id, texts.finetunes.titleWith(title, difference(each)));
+  }
+}
