@@ -107,6 +107,12 @@ export const damages: Damage[] = [
     /has a scaling_factor that is no number, infinite or 0/,
     ({ write }) => write('vae_decoder/config.json', `{"scaling_factor": ${factor}}`),
   ]),
+  ...['"x"', '1e999'].map((shift): Damage => [
+    `a shift_factor of ${shift}`,
+    'vae_decoder/config.json',
+    /has a shift_factor that is no number or infinite/,
+    ({ write }) => write('vae_decoder/config.json', `{"shift_factor": ${shift}}`),
+  ]),
   ['a bad scheduler value', scheduler, /beta_end must be/, ({ edit }) => edit(scheduler, { beta_end: 'high' })],
   ['a config that is not JSON', 'unet/config.json', /not valid JSON/, ({ write }) => write('unet/config.json', '[')],
   [

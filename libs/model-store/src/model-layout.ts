@@ -48,7 +48,7 @@ export async function findFilesIn(folder: string): Promise<{ files: FoundFile[];
 }
 
 /** Counts the changes of what {@link readLayout} refuses, so that a folder which passed an earlier one is read again. */
-export const layoutRules = 3;
+export const layoutRules = 4;
 
 /**
  * Checks that a folder has every file of a loadable model and that its graphs and their external data are complete.

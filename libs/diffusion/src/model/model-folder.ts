@@ -127,13 +127,16 @@ const largestSize = 4096;
  * Values that pictures depend on and that no graph contradicts. diffusers leaves null what does not apply,
  * and may give two edges.
  */
-function checkValues(file: string, { sample_size: size, scaling_factor: factor }: JsonObject): void {
+function checkValues(file: string, config: JsonObject): void {
+  const { sample_size: size, scaling_factor: factor, shift_factor: shift } = config;
   const isSize = (edge: unknown): boolean => Number.isInteger(edge) && Number(edge) >= 1 && Number(edge) <= largestSize;
   const isMissing = (value: unknown): boolean => value === undefined || value === null;
   if (!isMissing(size) && !(Array.isArray(size) && size.length === 2 ? size : [size]).every(isSize))
     throw new ModelFolderError(file, `has a sample_size that is no integer from 1 to ${largestSize}`, cures.correct);
   if (!isMissing(factor) && (!Number.isFinite(factor) || factor === 0))
     throw new ModelFolderError(file, 'has a scaling_factor that is no number, infinite or 0', cures.correct);
+  if (!isMissing(shift) && !Number.isFinite(shift))
+    throw new ModelFolderError(file, 'has a shift_factor that is no number or infinite', cures.correct);
 }
 
 async function chooseGraph(folder: string, device: Device): Promise<string> {
