@@ -1,6 +1,7 @@
 import { appendFile, cp, mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { SharedSessions } from '@app/diffusion';
 import { InferenceSession } from 'onnxruntime-node';
 import { Lanes } from '../../apps/inference/src/engine/threads/lanes';
@@ -8,21 +9,23 @@ import type { LoadingOptions } from '../../apps/inference/src/engine/models/mode
 import { describePipeline } from '../../apps/inference/src/engine/models/model-loading';
 import type { DrawnModel } from '../../apps/inference/src/engine/engine-protocol';
 import { ModelRegistry } from '../../apps/inference/src/engine/models/model-registry';
+import { placeModel } from '../support/tiny-models';
 import { until } from '../support/until';
 
-const root = join(__dirname, '..', '..');
-const shapes: DrawnModel = {
-  key: 'shapes',
-  name: 'shapes',
-  folder: join(root, 'models', 'shapes'),
+const golden = join(__dirname, '..', 'golden', 'models');
+/** A small model that a LoRA fits. */
+const small: DrawnModel = {
+  key: 'small',
+  name: 'small',
+  folder: join(mkdtempSync(join(tmpdir(), 'darkroom-small-')), 'model'),
   hash: 'a'.repeat(64),
 };
-const robot: DrawnModel = {
-  ...shapes,
-  key: 'robot',
+const tunedSmall: DrawnModel = {
+  ...small,
+  key: 'tuned',
   weights: {
     kind: 'lora',
-    file: join(root, 'test/golden/models/lora/zwx-robot-diffusers.safetensors'),
+    file: join(golden, 'lora', 'lcm-kohya.safetensors'),
     hash: 'b'.repeat(64),
     scale: 1,
     token: 'zwx',
@@ -43,6 +46,9 @@ describe(describePipeline, () => {
   let cacheDir: string;
   let registry: ModelRegistry;
 
+  beforeAll(() => placeModel('lcm', small.folder));
+  afterAll(() => rm(dirname(small.folder), { recursive: true }));
+
   beforeEach(async () => {
     cacheDir = await mkdtemp(join(tmpdir(), 'darkroom-loading-'));
     registry = new ModelRegistry(
@@ -60,9 +66,9 @@ describe(describePipeline, () => {
   const options = (): LoadingOptions => ({ device: 'cpu', intraOpNumThreads: 1, cacheDir });
   const load = (source: DrawnModel, rest: Partial<LoadingOptions> = {}) =>
     registry.get(source.key, () => describePipeline(source, { ...options(), ...rest }));
-  const copiedShapes = async () => {
-    const folder = join(cacheDir, 'shapes');
-    await cp(shapes.folder, folder, { recursive: true });
+  const copiedModel = async () => {
+    const folder = join(cacheDir, 'model');
+    await cp(small.folder, folder, { recursive: true });
     return folder;
   };
   const merges = async () => (await readdir(join(cacheDir, 'finetunes'))).filter((name) => name !== 'bases');
@@ -81,7 +87,7 @@ describe(describePipeline, () => {
     await writeFile(join(cacheDir, 'finetunes', 'bases'), 'no folder');
     const notes: string[] = [];
     const model = await load(
-      { ...robot, folder: await copiedShapes() },
+      { ...tunedSmall, folder: await copiedModel() },
       { mergedCacheBytes: 1, note: (sentence) => notes.push(sentence) },
     );
     expect(model.pipeline.facts.scheduler).toBeTruthy();
@@ -91,17 +97,17 @@ describe(describePipeline, () => {
   it('says why a model is not drawn in lanes, and draws it without', async () => {
     const notes: string[] = [];
     const lanes = new FullLanes(2, Infinity, () => undefined);
-    const model = await load(shapes, { lanes, note: (sentence) => notes.push(sentence) });
+    const model = await load(small, { lanes, note: (sentence) => notes.push(sentence) });
     model.noteDrawn(60_000);
     for (let i = 0; i < 2; i++) model.openLanes();
     await until(async () => notes.length > 0, 'it is said');
-    expect(notes).toEqual(['shapes is drawn with one picture at a time: There is no memory.']);
+    expect(notes).toEqual(['small is drawn with one picture at a time: There is no memory.']);
     expect(model.inLanes).toBeUndefined();
   });
 
   it('loads no model into the lanes that was drawn with for less time than it took to load', async () => {
     const lanes = new FullLanes(2, Infinity, () => undefined);
-    const model = await load(shapes, { lanes });
+    const model = await load(small, { lanes });
     model.noteDrawn(1);
     model.openLanes();
     expect(lanes.attempts).toBe(0);
@@ -116,8 +122,8 @@ describe(describePipeline, () => {
     const graphs = async () => (await readdir(join(cacheDir, 'graphs'))).sort();
 
     beforeEach(async () => {
-      const folder = await copiedShapes();
-      [base, tuned] = [shapes, robot].map((source) => ({ ...source, folder }));
+      const folder = await copiedModel();
+      [base, tuned] = [small, tunedSmall].map((source) => ({ ...source, folder }));
     });
 
     it('keeps an optimised graph of each part, and those of parts that a merge has changed in its folder', async () => {
@@ -138,14 +144,15 @@ describe(describePipeline, () => {
       const opened = create.mock.calls.map(([file]) => String(file)).filter((file) => file.includes('vae_decoder'));
       expect(opened).toHaveLength(1);
       const sizes = await Promise.all([base, tuned].map((model) => describePipeline(model, options())));
-      const inCommon = sizes[0].parts!.vaeDecoder!;
-      expect(sizes[1].parts!.vaeDecoder).toEqual(inCommon);
-      expect(registry.bytes).toBe(sizes[0].bytes + sizes[1].bytes - inCommon.bytes);
+      const inCommon = (['textEncoder', 'vaeDecoder'] as const).map((part) => sizes[0].parts![part]!);
+      expect([sizes[1].parts!.textEncoder, sizes[1].parts!.vaeDecoder]).toEqual(inCommon);
+      const bytesInCommon = inCommon.reduce((sum, { bytes }) => sum + bytes, 0);
+      expect(registry.bytes).toBe(sizes[0].bytes + sizes[1].bytes - bytesInCommon);
       await basePipeline.release();
       const request = {
         prompt: 'zwx robot',
-        width: 256,
-        height: 256,
+        width: 64,
+        height: 64,
         numInferenceSteps: 1,
         guidanceScale: 1,
         seeds: [1],
@@ -159,7 +166,7 @@ describe(describePipeline, () => {
       const before = await graphs();
       await rm(join(cacheDir, 'graphs', before[0], 'origin.json'));
       await registry.clear();
-      await utimes(join(cacheDir, 'shapes', 'vae_decoder', 'model.onnx'), 0, 0);
+      await utimes(join(cacheDir, 'model', 'vae_decoder', 'model.onnx'), 0, 0);
       await load(base);
       const after = await graphs();
       expect(after).toHaveLength(3);
@@ -169,9 +176,9 @@ describe(describePipeline, () => {
 
   it('estimates whole bytes of memory, also where the files together have an odd number of them', async () => {
     const folder = join(cacheDir, 'odd');
-    await cp(join(root, 'test/golden/models/tiny/sd15-diffusers'), folder, { recursive: true });
+    await cp(join(golden, 'tiny', 'sd15-diffusers'), folder, { recursive: true });
     const estimate = async () =>
-      (await describePipeline({ ...shapes, folder }, { device: 'cpu', intraOpNumThreads: 1, cacheDir })).bytes;
+      (await describePipeline({ ...small, folder }, { device: 'cpu', intraOpNumThreads: 1, cacheDir })).bytes;
     const before = await estimate();
     await appendFile(join(folder, 'unet/weights.pb'), 'x');
     const after = await estimate();
@@ -181,13 +188,13 @@ describe(describePipeline, () => {
 
   it('deletes old merges for a new one when disk space is short', async () => {
     await leaveOldMerge('lora-old-1');
-    await load(robot, { mergedCacheBytes: 1024 });
+    await load(tunedSmall, { mergedCacheBytes: 1024 });
     expect(await merges()).toEqual([expect.stringMatching(/^lora-(?!old)/)]);
   });
 
   it.each([undefined, 10 ** 9])('keeps them with room for %s bytes', async (mergedCacheBytes) => {
     await leaveOldMerge('lora-old-1');
-    await load(robot, { mergedCacheBytes });
+    await load(tunedSmall, { mergedCacheBytes });
     expect(await merges()).toContain('lora-old-1');
     expect(await merges()).toHaveLength(2);
   });

@@ -13,10 +13,13 @@ import { Pieces } from '../../apps/inference/src/engine/calls/pieces';
 import { RowLimits } from '../../apps/inference/src/engine/calls/row-limits';
 import type { WorkClock } from '../../apps/inference/src/engine/time/work-clock';
 import { smallRequest } from '../support/small-request';
+import { placeModel } from '../support/tiny-models';
 
 const root = join(__dirname, '..', '..');
 const tiny = join(root, 'test/golden/models/tiny/sd15-diffusers');
 const robot = join(root, 'test/golden/models/lora/zwx-robot-diffusers.safetensors');
+/** A LoRA of the model `lcm`. */
+const lcm = join(root, 'test/golden/models/lora/lcm-kohya.safetensors');
 const nothing = (): void => undefined;
 
 /** By which each piece of work has 10 ms of the device, however long it waits for others. */
@@ -111,10 +114,12 @@ describe('what is charged for', () => {
 
   it('each merge and load of a Fine-Tune whose scale is changed again and again, and owners merge in turns', async () => {
     const { admission, ended, settle } = admissionOf();
-    const shapes = { folder: join(root, 'models', 'shapes') };
+    const folder = join(cacheDir, 'lcm');
+    await placeModel('lcm', folder);
+    const fitting = { ...lora, file: lcm };
     for (let id = 1; id <= 3; id++)
-      admission.add(commandOf(id, 'changing', { ...shapes, weights: { ...lora, scale: 1 / id } }));
-    admission.add(commandOf(4, 'other', { ...shapes, weights: { ...lora, scale: 0.1 } }));
+      admission.add(commandOf(id, 'changing', { folder, weights: { ...fitting, scale: 1 / id } }));
+    admission.add(commandOf(4, 'other', { folder, weights: { ...fitting, scale: 0.1 } }));
     await settle();
     // More than the loading and the encoding: a merge, and its folder read again when it is loaded.
     expect(shares.of('changing')).toBeGreaterThan(3 * 20);
