@@ -32,8 +32,8 @@ const request: DrawRequest = {
   seed: 4_294_967_295,
   numImages: 1,
   scheduler: 'euler_a',
-  width: 512,
-  height: 512,
+  width: 256,
+  height: 256,
   promptWeighting: false,
 };
 
@@ -116,8 +116,8 @@ describe(Engine.name, () => {
     const stop = new AbortController();
     const steps: number[] = [];
     const drawing = draw(
-      // Steps with many pictures take long, so that a busy machine does not finish them before the abort arrives.
-      { numInferenceSteps: 50, numImages: 8 },
+      // Steps with many large pictures take long, so that a busy machine does not finish them before the abort arrives.
+      { numInferenceSteps: 50, numImages: 8, width: 512, height: 512 },
       {
         signal: stop.signal,
         onProgress: ({ step }) => {
