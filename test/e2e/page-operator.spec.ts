@@ -28,7 +28,7 @@ describeInBrowser('The page of an operator', () => {
     admin = await insertKey(service.dataSource, { name: 'operator', scopes: ['admin'] });
     shop = await insertKey(service.dataSource, { name: 'web shop', maxConcurrent: 1 });
   });
-  afterEach(() => expect(browser.problems.splice(0)).toEqual([]));
+  afterEach(async () => expect(await browser.closePages()).toEqual([]));
   afterAll(async () => {
     await browser.close();
     await receiver.close();

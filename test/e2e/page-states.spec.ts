@@ -28,7 +28,7 @@ describeInBrowser('The page', () => {
   beforeEach(async () => {
     key = await service.createKey();
   });
-  afterEach(() => expect(browser.problems.splice(0)).toEqual([]));
+  afterEach(async () => expect(await browser.closePages()).toEqual([]));
   afterAll(async () => {
     await browser.close();
     await service.close();

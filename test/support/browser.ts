@@ -62,6 +62,15 @@ export class TestBrowser {
     return page;
   }
 
+  /**
+   * Closes all pages: one that stays open follows the service's events, and is drawn, during all later tests.
+   * @returns what they did that the page never may.
+   */
+  async closePages(): Promise<string[]> {
+    await Promise.all(this.browser.contexts().map((context) => context.close()));
+    return this.problems.splice(0);
+  }
+
   close(): Promise<void> {
     return this.browser.close();
   }
