@@ -1,10 +1,11 @@
 import type { InferenceSession } from 'onnxruntime-node';
 
 /**
- * ONNX Runtime itself lets threads spin for longer. On two idle cores that was as fast within a few percent, and slower
- * beside other busy programs; to sleep at once was slower on idle cores. `npm run bench -- --only spinning` measures it.
+ * ONNX Runtime itself lets threads spin for longer, which is no faster on two idle cores, and slower beside other busy
+ * programs. With 50 microseconds, calls on idle cores took 3 to 8 % longer. `npm run bench -- --only spinning` measures
+ * it.
  */
-export const defaultSpinUs = 50;
+export const defaultSpinUs = 1000;
 
 /** Lets a session's idle threads spin for so many microseconds; as long as ONNX Runtime likes, by default. */
 export function spinning(spinUs?: number): Pick<InferenceSession.SessionOptions, 'extra'> {
