@@ -56,7 +56,7 @@ export class JsonBody {
         clearTimeout(timer);
         resolve(request.body as Buffer);
       });
-      // `readRaw` waits for the end of a body that is too large, which may never come where no length was said.
+      // `readRaw` keeps no more of a body that is too large, but tells of it only at its end, which may never come.
       let received = 0;
       request.on('data', ({ length }: Buffer) => {
         received += length;
@@ -110,14 +110,10 @@ export function sendContinue(request: Request, response: Response): void {
   if (/^100-continue$/i.test(request.headers.expect ?? '') && !response.headersSent) response.writeContinue();
 }
 
+/** What `readRaw` tells; by then a body that is too large is refused. */
 function toDomain(error: unknown, { headers }: Request): Error {
   const { type, message } = error as { type?: string; message: string };
-  switch (type) {
-    case 'entity.too.large':
-      return new BodyTooLargeError();
-    case 'encoding.unsupported':
-      return new UnsupportedMediaTypeError(`Content-Encoding: ${headers['content-encoding']}`);
-    default:
-      return new MalformedBodyError(message);
-  }
+  if (type === 'encoding.unsupported')
+    return new UnsupportedMediaTypeError(`Content-Encoding: ${headers['content-encoding']}`);
+  return new MalformedBodyError(message);
 }

@@ -31,24 +31,25 @@ export function answerUnreadable(server: Server): void {
     answers.set(socket, open.add(response));
     response.once('close', () => open.delete(response));
   });
-  const end = (
-    socket: Duplex,
-    isOpen: (response: ServerResponse) => boolean,
-    ...problem: [status: number, detail?: string]
-  ): void => {
+  const end = (socket: Duplex, isOpen: (response: ServerResponse) => boolean, reply: string): void => {
     if (!socket.writable || [...(answers.get(socket) ?? [])].some(isOpen)) socket.destroy();
-    else socket.end(problemReply(...problem), () => socket.destroy());
+    else socket.end(reply, () => socket.destroy());
   };
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     if (error.code === 'ECONNRESET') socket.destroy();
     // A request whose body is broken gets the answer itself.
-    else end(socket, ({ headersSent, req }) => headersSent || req.complete, statusOf[error.code ?? ''] ?? 400);
+    else
+      end(
+        socket,
+        ({ headersSent, req }) => headersSent || req.complete,
+        problemReply(statusOf[error.code ?? ''] ?? 400),
+      );
   });
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => refuse(request, response, 417));
   server.on('connect', (_: IncomingMessage, socket: Duplex) => {
     // Node listens to it no more.
     socket.on('error', () => undefined);
-    end(socket, () => true, 400, 'The service is no proxy.');
+    end(socket, () => true, problemReply(400, 'The service is no proxy.'));
   });
 }
 
