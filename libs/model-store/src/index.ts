@@ -10,3 +10,4 @@ export { ModelStoreError, withFaults } from './model-store-error';
 export type { VerifyReport } from './verify-model';
 export { demoModel, findServing, replacedByDemo } from './demo-model';
 export { weightsName } from './weights-name';
+export { upscalersFolder } from './model-files';

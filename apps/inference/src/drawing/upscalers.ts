@@ -4,12 +4,9 @@ import { join } from 'node:path';
 import type { Config } from '@app/config';
 import { highResolutionLongEdge } from '@app/domain';
 import { CONFIG } from '@app/foundation';
-import { hashFile, shortHash } from '@app/model-store';
+import { hashFile, shortHash, upscalersFolder } from '@app/model-store';
 import { Inject, Injectable } from '@nestjs/common';
 import type { UpscalerSource } from '../engine/engine-protocol';
-
-/** Folder of the upscaler models inside the models folder: one `.onnx` file each. */
-const upscalersFolder = 'upscalers';
 
 /** The name of the enlargement without a model. */
 export const lanczos = 'lanczos';
