@@ -10,6 +10,7 @@ import { insertKey, request } from './api';
 import type { RunningBackEnds } from './back-ends';
 import { startBackEnds } from './back-ends';
 import { createTestDatabase } from './database';
+import { quickCollection } from './quick-collection';
 import { shareGraphs } from './shared-graphs';
 import { until } from './until';
 
@@ -101,8 +102,7 @@ async function makeDataFolder(prefix: string): Promise<string> {
 }
 
 async function startProcess(file: string, env: Record<string, string>, ready: RegExp): Promise<ServiceProcess> {
-  // There is no idle core on which garbage could be collected.
-  const args = ['--enable-source-maps', '--single-threaded-gc', file];
+  const args = ['--enable-source-maps', ...quickCollection, file];
   const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));

@@ -3,6 +3,7 @@ import { newApiKeySecret, newIdentifier, newWebhookSecret } from '@app/domain';
 import { Pool } from 'pg';
 import type { QueryResultRow } from 'pg';
 import { freePort } from '../support/free-port';
+import { quickCollection } from '../support/quick-collection';
 import type { Receiver } from '../support/receiver';
 import { startReceiver } from '../support/receiver';
 import { Caller } from './caller';
@@ -68,8 +69,7 @@ export class Site {
     this.modelsDir = modelsDir;
     [this.lastingSteps, this.workers] = size === 'long' ? [2, 2] : [40, 1];
     this.trainableModel = size === 'long' ? 'shapes' : 'shapes-bundled';
-    // There is no idle core on which garbage could be collected beside other tests.
-    this.nodeOptions = size === 'long' ? [] : ['--single-threaded-gc'];
+    this.nodeOptions = size === 'long' ? [] : quickCollection;
     this.pool = connect(databaseUrl);
   }
 
