@@ -1,6 +1,7 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { StableDiffusionPipeline } from '@app/diffusion';
 import { Admission } from '../../apps/inference/src/engine/admission/admission';
 import { CallTimes } from '../../apps/inference/src/engine/time/call-times';
@@ -94,6 +95,8 @@ describe('what is charged for', () => {
     await admission.admit();
     await Promise.all(reading.mock.results.map(({ value }) => value as Promise<unknown>));
     expect(reading).toHaveBeenCalledTimes(3);
+    // Whichever was read last, by then admission knows of it.
+    await setImmediate();
     // Both owners have had as much so far.
     const most = Math.max(shares.of('failing'), shares.of('other'));
     for (const owner of ['failing', 'other']) shares.charge(owner, most - shares.of(owner));
