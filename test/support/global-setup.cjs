@@ -17,7 +17,9 @@ module.exports = async function globalSetup() {
   const folder = makeMemoryFolder() ?? mkdtempSync(join(tmpdir(), 'darkroom-test-'));
   // If the tests run as root, PostgreSQL's unprivileged user could not enter a temporary folder otherwise.
   chmodSync(folder, 0o711);
+  const sockets = makeSocketFolder(folder);
   const settings = {
+    ...(sockets && { unix_socket_directories: sockets }),
     fsync: 'off',
     synchronous_commit: 'off',
     full_page_writes: 'off',
@@ -44,7 +46,7 @@ module.exports = async function globalSetup() {
   }
   // Spec files run in other processes, which inherit the environment.
   process.env.TMPDIR = folder;
-  process.env.TEST_DATABASE_URL = postgres.url;
+  process.env.TEST_DATABASE_URL = throughSocket(postgres.url, sockets);
   process.env.TEST_DATABASE_TEMPLATE = template;
   process.env.TEST_MODELS_DIR = models;
   process.env.TEST_GRAPHS_DIR = join(folder, 'graphs');
@@ -52,3 +54,22 @@ module.exports = async function globalSetup() {
   // Otherwise the S3 client would warn about the Node version in every file.
   process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true';
 };
+
+/** Where PostgreSQL, which may run as another user, puts its socket; undefined on Windows. */
+function makeSocketFolder(folder) {
+  if (process.platform === 'win32') return undefined;
+  const sockets = join(folder, 'sockets');
+  mkdirSync(sockets);
+  chmodSync(sockets, 0o777);
+  return sockets;
+}
+
+/**
+ * A statement takes a fifth less processor time through a Unix socket than through TCP, by which the launcher's tests
+ * and the torture reach their database.
+ */
+function throughSocket(url, sockets) {
+  const address = new URL(url);
+  if (sockets) address.searchParams.set('host', sockets);
+  return address.href;
+}
