@@ -17,7 +17,7 @@ const jest = join(root, 'node_modules', 'jest', 'bin', 'jest.js');
 const maxWorkers = ['--maxWorkers', '4'];
 /**
  * For Jest and its workers, which have no idle core to collect garbage or optimise functions on, fill their heaps anew
- * with each spec file, and load more functions than they call: a quarter of their processor time. Newer V8s than Node
+ * with each spec file, and load more functions than they call: a tenth of their processor time. Newer V8s than Node
  * 20's choose by other rules what they optimise.
  */
 const nodeOptions = [
