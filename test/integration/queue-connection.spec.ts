@@ -42,6 +42,7 @@ class Door {
   get url(): string {
     const url = new URL(this.databaseUrl);
     url.host = `127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+    // The server's socket would lead past this door.
     url.searchParams.delete('host');
     return url.href;
   }

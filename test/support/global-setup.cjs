@@ -6,6 +6,8 @@ const { makeMemoryFolder } = require('./memory-folder.cjs');
 
 const root = join(__dirname, '..', '..');
 const template = 'template_darkroom';
+/** A socket's path has 103 characters at most on macOS, the fewest; PostgreSQL's name for it has 15 with the slash. */
+const longestSocketFolder = 103 - 15;
 
 /**
  * One PostgreSQL for the whole run, with one migrated database that every spec file copies (see database.ts), and one
@@ -55,10 +57,13 @@ module.exports = async function globalSetup() {
   process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true';
 };
 
-/** Where PostgreSQL, which may run as another user, puts its socket; undefined on Windows. */
+/**
+ * Where PostgreSQL, which may run as another user, puts its socket; undefined on Windows, and in a folder of so long a
+ * name that the socket's would be too long.
+ */
 function makeSocketFolder(folder) {
-  if (process.platform === 'win32') return undefined;
   const sockets = join(folder, 'sockets');
+  if (process.platform === 'win32' || sockets.length > longestSocketFolder) return undefined;
   mkdirSync(sockets);
   chmodSync(sockets, 0o777);
   return sockets;
