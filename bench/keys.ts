@@ -1,4 +1,4 @@
-import { newApiKey } from '@app/api-keys';
+import { newApiKey } from '@app/domain';
 import { createDataSource } from '@app/database';
 import { ApiKey } from '@app/domain';
 

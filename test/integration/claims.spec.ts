@@ -1,9 +1,9 @@
 import { DatabaseContact } from '@app/database';
 import type { ImageTask } from '@app/domain';
 import { newIdentifier } from '@app/domain';
-import type { Wanted } from '@app/image-tasks';
-import { claimDueStatement, fatalCount, ImageTaskLifeCycle, undrawableAfterMs, weightsLabel } from '@app/image-tasks';
-import { claimOne } from '../../libs/image-tasks/src/claims';
+import type { Wanted } from '@app/tasks';
+import { claimDueStatement, fatalCount, ImageTaskLifeCycle, undrawableAfterMs, weightsLabel } from '@app/tasks';
+import { claimOne } from '../../libs/tasks/src/claims';
 import type { InferenceBench } from '../support/inference';
 import { createInferenceBench, SteadyContact } from '../support/inference';
 import { newTask } from '../support/new-task';

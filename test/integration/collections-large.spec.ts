@@ -1,8 +1,8 @@
 import { limits, newIdentifier } from '@app/domain';
-import { IMAGE_STORAGE } from '@app/foundation';
+import { IMAGE_STORAGE } from '@app/storage';
 import type { ImageStorage } from '@app/storage';
 import { DataSource } from 'typeorm';
-import { ThumbnailsSweeper } from '../../apps/api/src/thumbnails/thumbnails.sweeper';
+import { ThumbnailsSweeper } from '../../apps/api/src/files/thumbnails.sweeper';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import type { ProblemJson } from '../support/factories';

@@ -1,4 +1,4 @@
-import { ThumbnailsService } from '../../apps/api/src/thumbnails/thumbnails.service';
+import { ThumbnailsService } from '../../apps/api/src/files/thumbnails.service';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { bundledDefaults } from '../support/bundled-defaults';

@@ -1,6 +1,6 @@
 import { Collection, newIdentifier, Style } from '@app/domain';
 import type { Finetune } from '@app/domain';
-import { IMAGE_STORAGE } from '@app/foundation';
+import { IMAGE_STORAGE } from '@app/storage';
 import type { ImageStorage } from '@app/storage';
 import sharp from 'sharp';
 import type { Reply, TestApi, TestKey } from '../support/api';

@@ -1,6 +1,6 @@
 import { ImageTask } from '@app/domain';
-import type { StepMessage } from '@app/image-tasks';
-import { ImageTaskLifeCycle, progressChannel } from '@app/image-tasks';
+import type { StepMessage } from '@app/tasks';
+import { ImageTaskLifeCycle, progressChannel } from '@app/tasks';
 import { Transactions } from '@app/queue';
 import type { Logger } from 'typeorm';
 import { DataSource } from 'typeorm';

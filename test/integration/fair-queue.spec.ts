@@ -1,5 +1,5 @@
 import { ImageTask, newIdentifier } from '@app/domain';
-import { ImageTaskLifeCycle, queuePositions } from '@app/image-tasks';
+import { ImageTaskLifeCycle, queuePositions } from '@app/tasks';
 import { jobIdOf } from '@app/queue';
 import type { InferenceBench } from '../support/inference';
 import { createInferenceBench, SteadyContact } from '../support/inference';

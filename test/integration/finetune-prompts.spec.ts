@@ -1,5 +1,5 @@
 import { FinetunePrompt, ImageTask } from '@app/domain';
-import { JOB_BACK_END } from '@app/foundation';
+import { JOB_BACK_END } from '@app/queue';
 import type { JobBackEnd } from '@app/queue';
 import { jobIdOf } from '@app/queue';
 import { Client } from 'pg';

@@ -5,7 +5,7 @@ import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { Finetune } from '@app/domain';
-import { LongRequests } from '../../apps/api/src/open-requests/long-requests';
+import { LongRequests } from '../../apps/api/src/http/long-requests';
 import { itOnce } from '../support/back-ends';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';

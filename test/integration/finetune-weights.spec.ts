@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { Finetune } from '@app/domain';
-import { IMAGE_STORAGE } from '@app/foundation';
+import { IMAGE_STORAGE } from '@app/storage';
 import type { ImageStorage } from '@app/storage';
 import { WeightsInspector } from '../../apps/api/src/finetunes/weights-inspector';
 import { WeightsSweeper } from '../../apps/api/src/finetunes/weights.sweeper';

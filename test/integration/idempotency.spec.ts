@@ -1,5 +1,5 @@
 import { IdempotentReply, ImageTask } from '@app/domain';
-import { JOB_BACK_END } from '@app/foundation';
+import { JOB_BACK_END } from '@app/queue';
 import type { JobBackEnd } from '@app/queue';
 import { jobIdOf } from '@app/queue';
 import { itOnce } from '../support/back-ends';

@@ -1,5 +1,5 @@
 import type { ImageTask } from '@app/domain';
-import { progressChannel, stopChannel } from '@app/image-tasks';
+import { progressChannel, stopChannel } from '@app/tasks';
 import type { INestApplicationContext } from '@nestjs/common';
 import { Client } from 'pg';
 import { createInference } from '../../apps/inference/src/create-inference';

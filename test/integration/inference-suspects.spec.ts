@@ -1,6 +1,6 @@
 import { DatabaseContact } from '@app/database';
 import { newIdentifier } from '@app/domain';
-import { silenceUntil } from '@app/image-tasks';
+import { silenceUntil } from '@app/tasks';
 import { createInference } from '../../apps/inference/src/create-inference';
 import { createInferenceBench, threadFile } from '../support/inference';
 import { until } from '../support/until';

@@ -2,7 +2,7 @@ import { readdir, utimes } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { DatabaseContact } from '@app/database';
 import { Finetune, Image, ImageTask, newIdentifier } from '@app/domain';
-import { fatalCount, LiveWorkers } from '@app/image-tasks';
+import { fatalCount, LiveWorkers } from '@app/tasks';
 import { jobIdOf, queueConnection, queueNames } from '@app/queue';
 import { Worker } from 'bullmq';
 import { FailureService } from '../../apps/inference/src/drawing/failure.service';

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ImageTask } from '@app/domain';
 import { Finetune, newIdentifier } from '@app/domain';
-import { heartbeatTimeoutMs, progressChannel, undrawableAfterMs } from '@app/image-tasks';
+import { heartbeatTimeoutMs, progressChannel, undrawableAfterMs } from '@app/tasks';
 import { jobIdOf } from '@app/queue';
 import type { INestApplicationContext } from '@nestjs/common';
 import { Client } from 'pg';

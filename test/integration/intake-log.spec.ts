@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { loadConfig } from '@app/config';
 import { createDataSource, EmbeddedPostgres, migrate } from '@app/database';
 import { newIdentifier } from '@app/domain';
-import { TaskIntake } from '@app/image-tasks';
+import { TaskIntake } from '@app/tasks';
 import { openJobBackEnd, Transactions } from '@app/queue';
 import { Client } from 'pg';
 import { newTask } from '../support/new-task';

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { newApiKey } from '@app/api-keys';
+import { newApiKey } from '@app/domain';
 import { ApiKey, ImageTask, parseApiKeyToken, sameSecret, WebhookDelivery } from '@app/domain';
 import { runKeys } from '../../apps/cli/src/keys-command';
 import type { TestDatabase } from '../support/database';

@@ -1,4 +1,4 @@
-import { ImageTaskLifeCycle } from '@app/image-tasks';
+import { ImageTaskLifeCycle } from '@app/tasks';
 import { createInference } from '../../apps/inference/src/create-inference';
 import type { TestApi } from '../support/api';
 import { startTestApi } from '../support/api';

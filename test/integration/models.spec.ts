@@ -2,7 +2,7 @@ import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { InferenceWorker } from '@app/domain';
-import { LiveWorkers } from '@app/image-tasks';
+import { LiveWorkers } from '@app/tasks';
 import { ModelStore } from '@app/model-store';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';

@@ -1,6 +1,6 @@
 import OpenAI from 'openai';
 import sharp from 'sharp';
-import { OpenaiAnswer } from '../../apps/api/src/openai/openai-answer';
+import { OpenaiAnswer } from '../../apps/api/src/generations/openai-answer';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { drawTask, failTask } from '../support/factories';

@@ -1,7 +1,7 @@
 import type { EngineReport } from '@app/domain';
 import { ImageTask, newIdentifier } from '@app/domain';
 import type { FailureDto, KeyDeliveryDto, QueueDto, StorageDto, WorkerDto } from '@app/domain/http';
-import { LiveWorkers } from '@app/image-tasks';
+import { LiveWorkers } from '@app/tasks';
 import type { Reply, TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { bundledDefaults } from '../support/bundled-defaults';

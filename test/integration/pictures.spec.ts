@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { JsonLogger } from '@app/observability';
 import sharp from 'sharp';
-import { PicturesService } from '../../apps/api/src/pictures/pictures.service';
+import { PicturesService } from '../../apps/api/src/files/pictures.service';
 import { pictureChildFile } from '../support/api';
 
 describe(PicturesService.name, () => {

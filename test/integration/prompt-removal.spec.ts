@@ -1,5 +1,5 @@
 import { FinetunePrompt, ImageTask } from '@app/domain';
-import { ImageTaskLifeCycle, stopChannel } from '@app/image-tasks';
+import { ImageTaskLifeCycle, stopChannel } from '@app/tasks';
 import { Client } from 'pg';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';

@@ -1,4 +1,4 @@
-import { ImageTaskLifeCycle, progressChannel } from '@app/image-tasks';
+import { ImageTaskLifeCycle, progressChannel } from '@app/tasks';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { openEvents } from '../support/event-source';

@@ -1,5 +1,5 @@
 import { Finetune, FinetunePrompt, Generation, IdempotentReply, ImageTask, WebhookDelivery } from '@app/domain';
-import { RetentionService, retentionLock } from '../../apps/api/src/retention/retention.service';
+import { RetentionService, retentionLock } from '../../apps/api/src/files/retention.service';
 import { itOnce } from '../support/back-ends';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';

@@ -1,12 +1,12 @@
 import { ImageTask, newIdentifier } from '@app/domain';
-import { JOB_BACK_END } from '@app/foundation';
-import { fatalCount, ImageTaskLifeCycle } from '@app/image-tasks';
+import { JOB_BACK_END } from '@app/queue';
+import { fatalCount, ImageTaskLifeCycle } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
 import { jobIdOf } from '@app/queue';
 import sharp from 'sharp';
 import { In } from 'typeorm';
-import { PicturesService } from '../../apps/api/src/pictures/pictures.service';
+import { PicturesService } from '../../apps/api/src/files/pictures.service';
 import { StepPublisher } from '../../apps/api/src/sandbox/step-publisher';
 import { SandboxSweeper } from '../../apps/api/src/sandbox/sandbox.sweeper';
 import { itOnce } from '../support/back-ends';

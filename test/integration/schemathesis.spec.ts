@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { OpenaiAnswer } from '../../apps/api/src/openai/openai-answer';
+import { OpenaiAnswer } from '../../apps/api/src/generations/openai-answer';
 import type { TestApi } from '../support/api';
 import { startTestApi } from '../support/api';
 import type { Receiver } from '../support/receiver';

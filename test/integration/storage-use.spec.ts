@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ApiKey, newIdentifier, StorageUse, Upload } from '@app/domain';
-import { ImageTaskLifeCycle } from '@app/image-tasks';
-import { RetentionService } from '../../apps/api/src/retention/retention.service';
-import { StorageUseSweeper } from '../../apps/api/src/storage-use/storage-use.sweeper';
+import { ImageTaskLifeCycle } from '@app/tasks';
+import { RetentionService } from '../../apps/api/src/files/retention.service';
+import { StorageUseSweeper } from '../../apps/api/src/files/storage-use.sweeper';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import type { ProblemJson } from '../support/factories';

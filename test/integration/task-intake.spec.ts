@@ -1,5 +1,5 @@
 import { ImageTask, newIdentifier } from '@app/domain';
-import { TaskIntake } from '@app/image-tasks';
+import { TaskIntake } from '@app/tasks';
 import { jobIdOf } from '@app/queue';
 import { itOnce } from '../support/back-ends';
 import type { InferenceBench } from '../support/inference';

@@ -1,5 +1,5 @@
 import { WebhookAttempt, WebhookDelivery } from '@app/domain';
-import { JOB_BACK_END } from '@app/foundation';
+import { JOB_BACK_END } from '@app/queue';
 import type { JobBackEnd } from '@app/queue';
 import { jobIdOf } from '@app/queue';
 import { Webhook } from 'standardwebhooks';

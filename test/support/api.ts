@@ -7,7 +7,7 @@ import { ApiKey, newApiKeySecret, newIdentifier, newWebhookSecret } from '@app/d
 import { createApi } from '../../apps/api/src/create-api';
 import { TokenCounter } from '../../apps/api/src/models/token-counter';
 import { WeightsInspector } from '../../apps/api/src/finetunes/weights-inspector';
-import { PicturesService } from '../../apps/api/src/pictures/pictures.service';
+import { PicturesService } from '../../apps/api/src/files/pictures.service';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { DataSource } from 'typeorm';
 import type { RunningBackEnds } from './back-ends';
@@ -15,7 +15,7 @@ import { startBackEnds } from './back-ends';
 import { createTestDatabase } from './database';
 
 /** Compiled entry of the picture process. */
-export const pictureChildFile = join(process.cwd(), 'dist/apps/api/src/pictures/picture-child.js');
+export const pictureChildFile = join(process.cwd(), 'dist/apps/api/src/files/picture-child.js');
 
 /** A caller in a test. */
 export interface TestKey {

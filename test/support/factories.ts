@@ -1,6 +1,6 @@
 import { newIdentifier } from '@app/domain';
-import { IMAGE_STORAGE } from '@app/foundation';
-import { ImageTaskLifeCycle } from '@app/image-tasks';
+import { IMAGE_STORAGE } from '@app/storage';
+import { ImageTaskLifeCycle } from '@app/tasks';
 import type { ImageStorage } from '@app/storage';
 import sharp from 'sharp';
 import type { TestApi, TestKey } from './api';

@@ -5,7 +5,7 @@ import type { Config } from '@app/config';
 import { loadConfig } from '@app/config';
 import { DatabaseContact } from '@app/database';
 import { ImageTask, isTerminated, newIdentifier } from '@app/domain';
-import { ImageTaskLifeCycle, TaskIntake } from '@app/image-tasks';
+import { ImageTaskLifeCycle, TaskIntake } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
 import { jobIdOf, openJobBackEnd, Transactions } from '@app/queue';

@@ -1,5 +1,5 @@
 import { newIdentifier } from '@app/domain';
-import type { NewTask } from '@app/image-tasks';
+import type { NewTask } from '@app/tasks';
 
 /** A Generation's task as the intake writes it; any field may be set. */
 export const newTask = (ownerId: string, values: Partial<NewTask> = {}): NewTask => ({

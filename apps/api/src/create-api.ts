@@ -12,8 +12,8 @@ import { serveDocs } from './docs/serve-docs';
 import { BoundedAdapter } from './http/bounded-adapter';
 import { allowCrossOrigin } from './http/cross-origin';
 import { responseHeaders } from './http/response-headers';
-import { Drain } from './infrastructure/drain';
-import { HttpObserver } from './observability/http-observer.middleware';
+import { Drain } from './http/drain';
+import { HttpObserver } from './admin/http-observer.middleware';
 
 /** Builds the api without listening yet. */
 export async function createApi(config: Config): Promise<NestExpressApplication> {

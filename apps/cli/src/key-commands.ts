@@ -1,4 +1,4 @@
-import { changeKey, newApiKey, revokeKey, rotateKey, rotateWebhookSecret } from '@app/api-keys';
+import { changeKey, newApiKey, revokeKey, rotateKey, rotateWebhookSecret } from '@app/domain';
 import { loadConfig } from '@app/config';
 import { createDataSource } from '@app/database';
 import type { ApiKeyScope } from '@app/domain';

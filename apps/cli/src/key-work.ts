@@ -1,5 +1,5 @@
 import type { Config } from '@app/config';
-import { cancelAll } from '@app/image-tasks';
+import { cancelAll } from '@app/tasks';
 import { openJobBackEnd, Transactions } from '@app/queue';
 import type { DataSource } from 'typeorm';
 

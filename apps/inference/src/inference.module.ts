@@ -1,11 +1,9 @@
-import {
-  ConfigModule,
-  DatabaseModule,
-  ImageTasksModule,
-  QueueModule,
-  SHUTDOWN_DEADLINE_MS,
-  StorageModule,
-} from '@app/foundation';
+import { ConfigModule } from '@app/config';
+import { DatabaseModule } from '@app/database';
+import { ImageTasksModule } from '@app/tasks';
+import { QueueModule } from '@app/queue';
+import { SHUTDOWN_DEADLINE_MS } from './shutdown-deadline';
+import { StorageModule } from '@app/storage';
 import { ModelStore } from '@app/model-store';
 import { Metrics } from '@app/observability';
 import { BullModule } from '@nestjs/bullmq';

@@ -1,6 +1,6 @@
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { newApiKey } from '@app/api-keys';
+import { newApiKey } from '@app/domain';
 import { createDataSource } from '@app/database';
 import { ApiKey, apiKeyScopes, newSignInCode, parseApiKeyToken, SignInCode } from '@app/domain';
 import type { DataSource } from 'typeorm';

@@ -1,3 +1,5 @@
+import type { LogLevel } from '@app/observability';
+
 /** Settings of an S3-compatible store. */
 export interface S3Config {
   endpoint?: string;
@@ -50,7 +52,7 @@ export interface Config {
   maxConcurrentPerKey: number;
   /** Megabytes (10^6 bytes) of one key's pictures and weights, including uploads in progress; 0 means no limit. */
   storageMbPerKey: number;
-  logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
+  logLevel: LogLevel;
   /** Port of the worker's health endpoint; 0 picks a free one. */
   inferenceHealthPort: number;
   hubEndpoint: string;

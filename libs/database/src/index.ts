@@ -1,6 +1,7 @@
 export { assertMigrated } from './assert-migrated';
 export { ClockWatch, databaseNow } from './clock-watch';
 export { DatabaseContact } from './database-contact';
+export { DatabaseModule } from './database.module';
 export { createDataSource, dataSourceOptions } from './data-source';
 export { DatabaseUnusableError, explainDatabaseError, NotMigratedError } from './database-unusable-error';
 export type { Enclosing } from './enclosing';

@@ -1,7 +1,12 @@
 export * from './api-keys/api-key';
 export * from './api-keys/api-key-secret';
+export { changeKey, rotateKey, rotateWebhookSecret } from './api-keys/change-key';
+export type { KeySettings } from './api-keys/change-key';
 export * from './api-keys/key-bounds';
+export { keyChannel } from './api-keys/key-channel';
 export * from './api-keys/key-facts';
+export { newApiKey } from './api-keys/new-key';
+export { revokeKey } from './api-keys/revoke-key';
 export * from './collections/collection';
 export * from './common/aspect-ratio';
 export * from './common/fixed-size';

@@ -1,7 +1,9 @@
-import type { Config } from '@app/config';
 import type { LoggerService } from '@nestjs/common';
 import pino from 'pino';
 import { Repetitions } from './repetitions';
+
+/** The least important lines that are written. */
+export type LogLevel = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
 
 /** Fields of a log line. Never a key, a webhook secret or (above debug) a prompt. */
 export type LogFields = Record<string, unknown>;
@@ -23,7 +25,7 @@ export class JsonLogger implements LoggerService {
   private readonly pino: pino.Logger;
   private readonly repetitions = new Repetitions();
 
-  constructor(process: string, level: Config['logLevel'], destination?: pino.DestinationStream) {
+  constructor(process: string, level: LogLevel, destination?: pino.DestinationStream) {
     const options: pino.LoggerOptions = { level, base: { process }, timestamp: pino.stdTimeFunctions.isoTime };
     this.pino = destination ? pino(options, destination) : pino(options);
   }

@@ -18,5 +18,6 @@ export { OneAtATime } from './one-at-a-time';
 export { exitWithParent, tellParentOfListening } from './parent';
 export { processCommand } from './process-identity';
 export { Recurring } from './recurring';
+export { RecurringService } from './recurring.service';
 export { removeFrom } from './remove-from';
 export { DataFolderError, failureToStart, StartError } from './start-error';

@@ -1,22 +1,10 @@
-import type { Config } from '@app/config';
-import type { JobBackEnd } from './job-back-end';
-import { PostgresBackEnd } from './postgres-back-end';
-import { RedisBackEnd } from './redis-back-end';
-
 export { queueConnection } from './job-back-end';
 export type { JobBackEnd, JobPresence, QueueConnection } from './job-back-end';
 export * from './jobs';
 export { lockLost, lostLock } from './lost-lock';
 export { afterCommit, Transactions } from './transactions';
 export type { JobTransaction, StatementClient } from './transactions';
-
-/** Opens the back end that the configuration names. */
-export function openJobBackEnd(
-  config: Pick<Config, 'queueBackend' | 'redisUrl'>,
-  databaseUrl: string,
-  onError: (error: Error) => void,
-): JobBackEnd {
-  return config.queueBackend === 'redis'
-    ? new RedisBackEnd(config.redisUrl ?? '', onError)
-    : new PostgresBackEnd(databaseUrl, onError);
-}
+export { openJobBackEnd } from './open-job-back-end';
+export { QueueConsumer } from './queue-consumer';
+export type { QueueSentences } from './queue-consumer';
+export { JOB_BACK_END, QueueModule } from './queue.module';

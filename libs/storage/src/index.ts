@@ -1,15 +1,6 @@
-import { join } from 'node:path';
-import type { Config } from '@app/config';
-import { FileImageStorage } from './file-image-storage';
-import type { ImageStorage } from './image-storage';
-import { S3ImageStorage } from './s3-image-storage';
-
 export { FileImageStorage } from './file-image-storage';
 export type { ImageStorage, StoredObject } from './image-storage';
 export { S3ImageStorage } from './s3-image-storage';
 export { StorageUnavailableError } from './storage-unavailable-error';
-
-/** Opens the storage that the configuration names. */
-export function openImageStorage({ s3, dataDir }: Pick<Config, 'storage' | 's3' | 'dataDir'>): ImageStorage {
-  return s3 ? new S3ImageStorage(s3, join(dataDir, 'cache', 's3')) : new FileImageStorage(join(dataDir, 'images'));
-}
+export { openImageStorage } from './open-image-storage';
+export { IMAGE_STORAGE, StorageModule } from './storage.module';

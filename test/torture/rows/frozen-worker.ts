@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { heartbeatTimeoutMs } from '@app/image-tasks';
+import { heartbeatTimeoutMs } from '@app/tasks';
 import { until } from '../../support/until';
 import { audit, comeToRest } from '../audit';
 import type { Caller } from '../caller';

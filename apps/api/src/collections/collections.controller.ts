@@ -2,14 +2,14 @@ import { CollectionDto, CollectionQueryDto, CreateCollectionDto, DeletedDto } fr
 import { Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { OwnerId } from '../auth/caller.decorator';
+import { OwnerId } from '../http/caller.decorator';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBody } from '../http/body';
 import { SendsList } from '../http/list.interceptor';
 import { LocatedAt } from '../http/located-at';
 import { ValidQuery } from '../http/query';
 import { Weighs } from '../http/weighs';
-import type { List } from '../infrastructure/list';
+import type { List } from '../http/list';
 import { CollectionsService } from './collections.service';
 
 /** Collections of Styles. */

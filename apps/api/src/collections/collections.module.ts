@@ -1,9 +1,9 @@
 import { Collection } from '@app/domain';
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { ImagesModule } from '../images/images.module';
-import { StorageUseModule } from '../storage-use/storage-use.module';
-import { ThumbnailsModule } from '../thumbnails/thumbnails.module';
+import { ImagesModule } from '../files/images.module';
+import { StorageUseModule } from '../files/storage-use.module';
+import { ThumbnailsModule } from '../files/thumbnails.module';
 import { CollectionsController } from './collections.controller';
 import { CollectionsService } from './collections.service';
 import { PublicCollectionsSeeder } from './public/public-collections.seeder';

@@ -1,6 +1,6 @@
 import { Collection, ForbiddenError } from '@app/domain';
 import type { EntityManager } from 'typeorm';
-import { findReadable } from '../auth/find-owned';
+import { findReadable } from '../http/find-owned';
 
 /**
  * Locks one of the caller's Collections until the transaction ends: with `change` others can still add to it,

@@ -2,10 +2,10 @@ import { GenerationDto, TerminatedPromptDto } from '@app/domain/http';
 import { Controller, Get, Param, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { OwnerId } from '../auth/caller.decorator';
+import { OwnerId } from '../http/caller.decorator';
 import { ApiStreams } from '../docs/stream';
-import { FinetunePromptsService } from '../finetune-prompts/finetune-prompts.service';
-import { GenerationsService } from '../text-to-image/generations.service';
+import { FinetunePromptsService } from '../finetunes/finetune-prompts.service';
+import { GenerationsService } from '../generations/generations.service';
 import { SendsEvents } from './events.interceptor';
 import type { FollowedTask } from './task-feed';
 

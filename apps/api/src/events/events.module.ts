@@ -1,8 +1,8 @@
 import { ImageTask } from '@app/domain';
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { FinetunePromptsModule } from '../finetune-prompts/finetune-prompts.module';
-import { TextToImageModule } from '../text-to-image/text-to-image.module';
+import { FinetunePromptsModule } from '../finetunes/finetune-prompts.module';
+import { TextToImageModule } from '../generations/text-to-image.module';
 import { EventsController } from './events.controller';
 import { LastSteps } from './last-steps';
 import { PromptStatusController } from './prompt-status.controller';

@@ -1,4 +1,4 @@
-import type { StepMessage } from '@app/image-tasks';
+import type { StepMessage } from '@app/tasks';
 
 /** Sent when there is no event, so that no proxy closes an idle stream. */
 export const comment = ': still here\n\n';

@@ -1,7 +1,7 @@
-import type { StepMessage } from '@app/image-tasks';
-import { changeChannel, progressChannel } from '@app/image-tasks';
+import type { StepMessage } from '@app/tasks';
+import { changeChannel, progressChannel } from '@app/tasks';
 import { Injectable } from '@nestjs/common';
-import { Notifications } from '../infrastructure/notifications';
+import { Notifications } from '../http/notifications';
 
 /**
  * Tasks whose last step is remembered: far more than are drawn at a time. The one that was heard of

@@ -1,10 +1,10 @@
 import { PromptStatusDto } from '@app/domain/http';
 import { Controller, Get, Param } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { OwnerId } from '../auth/caller.decorator';
+import { OwnerId } from '../http/caller.decorator';
 import { ApiFinds } from '../docs/operation';
 import { Weighs } from '../http/weighs';
-import { FinetunePromptsService } from '../finetune-prompts/finetune-prompts.service';
+import { FinetunePromptsService } from '../finetunes/finetune-prompts.service';
 import { LastSteps } from './last-steps';
 import { QueuePositions } from './queue-positions';
 

@@ -1,5 +1,5 @@
 import { ImageTask } from '@app/domain';
-import { queuePositions } from '@app/image-tasks';
+import { queuePositions } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';

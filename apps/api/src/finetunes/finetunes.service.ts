@@ -1,17 +1,17 @@
 import { defaults, Finetune, InvalidError, limits, newIdentifier, UnprocessableError } from '@app/domain';
 import type { CreateFinetuneDto, UpdateFinetuneDto } from '@app/domain/http';
 import { FinetuneDto } from '@app/domain/http';
-import { addStored, forgetReplies, ImageTaskLifeCycle } from '@app/image-tasks';
+import { addStored, forgetReplies, ImageTaskLifeCycle } from '@app/tasks';
 import { Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
-import { findOwned } from '../auth/find-owned';
+import { findOwned } from '../http/find-owned';
 import { ModelsService } from '../models/models.service';
-import type { List } from '../infrastructure/list';
-import { listOf } from '../infrastructure/list';
-import { StoredFiles } from '../storage-use/stored-files';
-import { ThumbnailsService } from '../thumbnails/thumbnails.service';
+import type { List } from '../http/list';
+import { listOf } from '../http/list';
+import { StoredFiles } from '../files/stored-files';
+import { ThumbnailsService } from '../files/thumbnails.service';
 import { refuseScale } from './refuse-scale';
 
 /** Prefix of uploaded weights in the storage. */

@@ -1,6 +1,6 @@
 import { inspectWeights, OnnxModelError, WeightsError } from '@app/diffusion';
 import type { ErrorCode } from '@app/domain';
-import { serveWork } from '../work/serve-work';
+import { serveWork } from '../http/serve-work';
 
 /** A file to inspect, and its base model. */
 export interface InspectionOrder {

@@ -1,6 +1,7 @@
 import { databaseNow } from '@app/database';
-import { IMAGE_STORAGE, RecurringService } from '@app/foundation';
-import { addStored } from '@app/image-tasks';
+import { IMAGE_STORAGE } from '@app/storage';
+import { RecurringService } from '@app/process';
+import { addStored } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';

@@ -4,13 +4,7 @@ import { join } from 'node:path';
 import { errorTable } from '@app/domain';
 
 const root = join(__dirname, '../../../..');
-const text = [
-  'apps/api/src',
-  'libs/domain/src',
-  'libs/api-keys/src',
-  'libs/diffusion/src/finetune',
-  'libs/image-tasks/src',
-]
+const text = ['apps/api/src', 'libs/domain/src', 'libs/diffusion/src/finetune', 'libs/tasks/src']
   .flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
       // The documents name codes in examples, and give none.

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Server as NetServer } from 'node:net';
-import type { DrainedServer } from '../infrastructure/drain';
+import type { DrainedServer } from './drain';
 import { discardRest } from './discard-rest';
 
 /** A response of which the client reads nothing for this long is closed. Node itself only notices slow readers. */

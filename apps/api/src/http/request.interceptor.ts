@@ -1,13 +1,13 @@
 import type { Config } from '@app/config';
-import { CONFIG } from '@app/foundation';
+import { CONFIG } from '@app/config';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { Observable } from 'rxjs';
 import { finalize, tap } from 'rxjs';
-import type { RequestWeight } from '../open-requests/request-turns';
-import { RequestTurns } from '../open-requests/request-turns';
-import { LoopTime, loopTime } from '../work/loop-time';
+import type { RequestWeight } from './request-turns';
+import { RequestTurns } from './request-turns';
+import { LoopTime, loopTime } from './loop-time';
 import { JsonBody } from './json-body';
 import { locationOf } from './located-at';
 import { readQuery } from './query';

@@ -1,6 +1,6 @@
 import { SetMetadata } from '@nestjs/common';
 import type { Request } from 'express';
-import type { RequestWeight } from '../open-requests/request-turns';
+import type { RequestWeight } from './request-turns';
 
 const weightKey = 'weight';
 

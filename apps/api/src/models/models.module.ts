@@ -1,6 +1,6 @@
 import type { Config } from '@app/config';
-import { CONFIG } from '@app/foundation';
-import { LiveWorkers } from '@app/image-tasks';
+import { CONFIG } from '@app/config';
+import { LiveWorkers } from '@app/tasks';
 import { ModelStore } from '@app/model-store';
 import { Module } from '@nestjs/common';
 import { DataSource } from 'typeorm';

@@ -3,8 +3,8 @@ import { inOneLine } from '@app/diffusion/files';
 import type { ErrorCode } from '@app/domain';
 import { defaults, problemOfSize, UnprocessableError } from '@app/domain';
 import type { ModelDto } from '@app/domain/http';
-import { CONFIG } from '@app/foundation';
-import { devicesFor, LiveWorkers, problemFor } from '@app/image-tasks';
+import { CONFIG } from '@app/config';
+import { devicesFor, LiveWorkers, problemFor } from '@app/tasks';
 import type { InstalledModel } from '@app/model-store';
 import {
   demoModel,

@@ -2,7 +2,7 @@ import { ImageTask } from '@app/domain';
 import { BullModule } from '@nestjs/bullmq';
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { PicturesModule } from '../pictures/pictures.module';
+import { PicturesModule } from '../files/pictures.module';
 import { StepPublisher } from './step-publisher';
 import { SandboxProcessor } from './sandbox.processor';
 import { SandboxService } from './sandbox.service';

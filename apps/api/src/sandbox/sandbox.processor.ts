@@ -4,8 +4,8 @@ import type { JobData } from '@app/queue';
 import { queueNames } from '@app/queue';
 import { Processor } from '@nestjs/bullmq';
 import type { Job } from 'bullmq';
-import { QueueProcessor } from '../infrastructure/queue.processor';
-import { Drain } from '../infrastructure/drain';
+import { QueueProcessor } from '../http/queue.processor';
+import { Drain } from '../http/drain';
 import { SandboxService } from './sandbox.service';
 
 /** Parallel jobs, per key and in total. */

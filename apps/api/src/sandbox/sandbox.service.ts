@@ -1,12 +1,12 @@
 import type { Image, Metadata } from '@app/domain';
 import { FinetunePrompt, Generation, ImageTask, newIdentifier, readSandboxOrder, seedOf } from '@app/domain';
-import { IMAGE_STORAGE } from '@app/foundation';
-import { attemptFolder, heartbeatTimeoutMs, ImageTaskLifeCycle, progressChannel } from '@app/image-tasks';
+import { IMAGE_STORAGE } from '@app/storage';
+import { attemptFolder, heartbeatTimeoutMs, ImageTaskLifeCycle, progressChannel } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { PicturesService } from '../pictures/pictures.service';
+import { PicturesService } from '../files/pictures.service';
 import { StepPublisher } from './step-publisher';
 
 /** Value of `served_by` and `upscaler` for pictures that no engine drew. */

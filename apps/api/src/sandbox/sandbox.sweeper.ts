@@ -1,7 +1,8 @@
 import { DatabaseContact } from '@app/database';
 import { ImageTask } from '@app/domain';
-import { JOB_BACK_END, RecurringService } from '@app/foundation';
-import { abandonedMs, ImageTaskLifeCycle, fatalCount, isSilent, silenceUntil } from '@app/image-tasks';
+import { JOB_BACK_END } from '@app/queue';
+import { RecurringService } from '@app/process';
+import { abandonedMs, ImageTaskLifeCycle, fatalCount, isSilent, silenceUntil } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
 import { isOpen, jobGraceMs, jobIdOf } from '@app/queue';

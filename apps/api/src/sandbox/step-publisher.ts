@@ -1,5 +1,5 @@
 import type { ImageTask } from '@app/domain';
-import { postponedUntil, progressChannel } from '@app/image-tasks';
+import { postponedUntil, progressChannel } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';

@@ -1,7 +1,7 @@
 import { WebhookDeliveryDto } from '@app/domain/http';
 import { Controller, Get, Param, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { OwnerId } from '../auth/caller.decorator';
+import { OwnerId } from '../http/caller.decorator';
 import { ApiCreates, ApiFinds } from '../docs/operation';
 import { DeliveriesService } from './deliveries.service';
 

@@ -6,8 +6,8 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { Repository } from 'typeorm';
-import { findOwned } from '../auth/find-owned';
-import { GenerationsService } from '../text-to-image/generations.service';
+import { findOwned } from '../http/find-owned';
+import { GenerationsService } from '../generations/generations.service';
 
 /** The webhook log of a caller's Generations. */
 @Injectable()

@@ -1,5 +1,6 @@
 import { WebhookDelivery } from '@app/domain';
-import { JOB_BACK_END, RecurringService } from '@app/foundation';
+import { JOB_BACK_END } from '@app/queue';
+import { RecurringService } from '@app/process';
 import { JsonLogger } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
 import { isOpen, jobGraceMs, jobIdOf, Transactions } from '@app/queue';

@@ -5,7 +5,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { isAxiosError } from 'axios';
 import { Webhook } from 'standardwebhooks';
 import type { Readable } from 'node:stream';
-import { CONFIG } from '@app/foundation';
+import { CONFIG } from '@app/config';
 import { DnsLookUps } from './dns-look-ups';
 import { AddressRefusedError, receiverAgents } from './receiver-agents';
 import type { ReceiverAnswer } from './receiver-gate';

@@ -4,8 +4,8 @@ import type { JobData } from '@app/queue';
 import { queueNames } from '@app/queue';
 import { Processor } from '@nestjs/bullmq';
 import type { Job } from 'bullmq';
-import { QueueProcessor } from '../infrastructure/queue.processor';
-import { Drain } from '../infrastructure/drain';
+import { QueueProcessor } from '../http/queue.processor';
+import { Drain } from '../http/drain';
 import { WebhooksService } from './webhooks.service';
 
 /** Consumes the delivery jobs: many at once, but few of one caller for the same receiver. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { ImageTask } from '@app/domain';
-import type { ImageTaskLifeCycle, Served, Settlement } from '@app/image-tasks';
+import type { ImageTaskLifeCycle, Served, Settlement } from '@app/tasks';
 import { JsonLogger, Metrics } from '@app/observability';
 import type { ImageStorage } from '@app/storage';
 import type { DataSource } from 'typeorm';

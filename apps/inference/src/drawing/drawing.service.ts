@@ -1,7 +1,7 @@
 import type { ImageTask } from '@app/domain';
 import { sizeOf } from '@app/domain';
-import type { Served } from '@app/image-tasks';
-import { ImageTaskLifeCycle } from '@app/image-tasks';
+import type { Served } from '@app/tasks';
+import { ImageTaskLifeCycle } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { crashPoint } from '@app/process';
 import { Injectable } from '@nestjs/common';

@@ -1,6 +1,6 @@
 import { ImageTask } from '@app/domain';
-import type { ImageTaskLifeCycle, Settlement } from '@app/image-tasks';
-import { fatalCount } from '@app/image-tasks';
+import type { ImageTaskLifeCycle, Settlement } from '@app/tasks';
+import { fatalCount } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { DrawingAbortedError, DrawingRefusedError, EngineBrokenError, EngineLostError } from '../engine/engine-errors';
 import { FailureService } from './failure.service';

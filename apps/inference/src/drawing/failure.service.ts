@@ -1,5 +1,5 @@
 import type { ImageTask } from '@app/domain';
-import { deathsAfter, ImageTaskLifeCycle, fatalCount } from '@app/image-tasks';
+import { deathsAfter, ImageTaskLifeCycle, fatalCount } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { StorageUnavailableError } from '@app/storage';
 import { Injectable } from '@nestjs/common';

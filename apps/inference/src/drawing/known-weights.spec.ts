@@ -1,4 +1,4 @@
-import { weightsLabel } from '@app/image-tasks';
+import { weightsLabel } from '@app/tasks';
 import { KnownWeights } from './known-weights';
 
 describe(KnownWeights.name, () => {

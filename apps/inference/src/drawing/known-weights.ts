@@ -1,5 +1,5 @@
-import type { WeightsOfTask } from '@app/image-tasks';
-import { weightsLabel } from '@app/image-tasks';
+import type { WeightsOfTask } from '@app/tasks';
+import { weightsLabel } from '@app/tasks';
 import { LruMap } from '@app/process';
 import { Injectable } from '@nestjs/common';
 

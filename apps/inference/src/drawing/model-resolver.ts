@@ -1,8 +1,9 @@
 import type { Config } from '@app/config';
 import type { ImageTask } from '@app/domain';
 import { Finetune } from '@app/domain';
-import { CONFIG, IMAGE_STORAGE } from '@app/foundation';
-import type { WeightsOfTask } from '@app/image-tasks';
+import { CONFIG } from '@app/config';
+import { IMAGE_STORAGE } from '@app/storage';
+import type { WeightsOfTask } from '@app/tasks';
 import type { InstalledModel } from '@app/model-store';
 import { findServing, ModelStore } from '@app/model-store';
 import type { ImageStorage } from '@app/storage';

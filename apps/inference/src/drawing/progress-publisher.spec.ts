@@ -1,4 +1,4 @@
-import type { StepMessage } from '@app/image-tasks';
+import type { StepMessage } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import type { DataSource } from 'typeorm';
 import { ProgressPublisher } from './progress-publisher';

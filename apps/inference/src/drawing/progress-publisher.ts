@@ -1,6 +1,6 @@
 import type { ImageTask } from '@app/domain';
-import type { StepMessage } from '@app/image-tasks';
-import { progressChannel } from '@app/image-tasks';
+import type { StepMessage } from '@app/tasks';
+import { progressChannel } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { Injectable } from '@nestjs/common';
 import sharp from 'sharp';

@@ -1,5 +1,5 @@
 import { NotificationListener } from '@app/database';
-import { stopChannel } from '@app/image-tasks';
+import { stopChannel } from '@app/tasks';
 import type { JsonLogger } from '@app/observability';
 
 /**

@@ -1,6 +1,6 @@
 import type { ImageTask } from '@app/domain';
-import type { ImageTaskLifeCycle } from '@app/image-tasks';
-import { heartbeatTimeoutMs } from '@app/image-tasks';
+import type { ImageTaskLifeCycle } from '@app/tasks';
+import { heartbeatTimeoutMs } from '@app/tasks';
 import type { JsonLogger } from '@app/observability';
 import type { StopListener } from './stop-listener';
 

@@ -1,8 +1,8 @@
 import type { Config } from '@app/config';
-import { workerBeatMs } from '@app/image-tasks';
+import { workerBeatMs } from '@app/tasks';
 import type { InstalledModel, ModelStore } from '@app/model-store';
 import { demoModel, replacedByDemo } from '@app/model-store';
-import { RecurringService } from '@app/foundation';
+import { RecurringService } from '@app/process';
 import type { JsonLogger } from '@app/observability';
 import type { BrokenModels } from './broken-models';
 

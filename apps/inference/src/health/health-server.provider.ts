@@ -1,6 +1,8 @@
 import type { Config } from '@app/config';
 import { ClockWatch, probeWrite } from '@app/database';
-import { CONFIG, IMAGE_STORAGE, JOB_BACK_END } from '@app/foundation';
+import { CONFIG } from '@app/config';
+import { IMAGE_STORAGE } from '@app/storage';
+import { JOB_BACK_END } from '@app/queue';
 import { Metrics, cached } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
 import type { ImageStorage } from '@app/storage';

@@ -1,5 +1,5 @@
-import type { Presence } from '@app/image-tasks';
-import { LiveWorkers } from '@app/image-tasks';
+import type { Presence } from '@app/tasks';
+import { LiveWorkers } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import type { Image, ImageTask } from '@app/domain';
 import { highResolutionLongEdge, newIdentifier } from '@app/domain';
-import { IMAGE_STORAGE } from '@app/foundation';
-import { attemptFolder } from '@app/image-tasks';
+import { IMAGE_STORAGE } from '@app/storage';
+import { attemptFolder } from '@app/tasks';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable, Optional } from '@nestjs/common';
 import { DrawingAbortedError } from '../engine/engine-errors';

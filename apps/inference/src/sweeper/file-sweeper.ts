@@ -1,7 +1,7 @@
 import { databaseNow } from '@app/database';
 import { Image, ImageTask } from '@app/domain';
-import { IMAGE_STORAGE } from '@app/foundation';
-import { attemptFolder, attemptOf } from '@app/image-tasks';
+import { IMAGE_STORAGE } from '@app/storage';
+import { attemptFolder, attemptOf } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';

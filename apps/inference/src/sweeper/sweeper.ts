@@ -1,5 +1,5 @@
 import { underSessionLock } from '@app/database';
-import { RecurringService } from '@app/foundation';
+import { RecurringService } from '@app/process';
 import { JsonLogger } from '@app/observability';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';

@@ -1,7 +1,7 @@
 import { DatabaseContact } from '@app/database';
 import { ImageTask } from '@app/domain';
-import { JOB_BACK_END } from '@app/foundation';
-import { abandonedMs, deathsAfter, ImageTaskLifeCycle, fatalCount, isSilent, silenceUntil } from '@app/image-tasks';
+import { JOB_BACK_END } from '@app/queue';
+import { abandonedMs, deathsAfter, ImageTaskLifeCycle, fatalCount, isSilent, silenceUntil } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import type { JobBackEnd } from '@app/queue';
 import { jobGraceMs, jobIdOf } from '@app/queue';

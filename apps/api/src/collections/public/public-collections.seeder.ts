@@ -1,14 +1,14 @@
 import { buffer } from 'node:stream/consumers';
 import { Collection, Style } from '@app/domain';
-import { IMAGE_STORAGE } from '@app/foundation';
+import { IMAGE_STORAGE } from '@app/storage';
 import { JsonLogger } from '@app/observability';
 import type { ImageStorage } from '@app/storage';
 import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { DataSource, In, IsNull, Not } from 'typeorm';
-import { StoredFiles } from '../../storage-use/stored-files';
-import { thumbnailKeyOf } from '../../thumbnails/thumbnails.service';
+import { StoredFiles } from '../../files/stored-files';
+import { thumbnailKeyOf } from '../../files/thumbnails.service';
 import type { PublicCollection } from './public-collections';
 import { readPublicCollections, readPublicThumbnail } from './public-collections';
 

@@ -1,0 +1,44 @@
+import type { FailureDto } from '@app/domain/http';
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import type { List } from '../http/list';
+import type { TimedRow } from '../http/list-by-time';
+import { listByTime } from '../http/list-by-time';
+
+/** Both walk `image_tasks_failed_idx`. */
+const failed = (task: string): string => `${task}.status = 'failed' AND NOT ${task}.sandbox`;
+const rank = `(
+  SELECT count(*)::integer FROM image_tasks twin
+  WHERE ${failed('twin')} AND twin.completed_at = task.completed_at AND twin.id < task.id
+)`;
+
+/** Parameters: how many, the time and the rank that they are before. */
+const pageStatement = `
+SELECT task.id, task.kind, task.owner_id AS key_id, coalesce(caller.name, '') AS key_name, task.model, task.served_by,
+  task.error, task.attempt AS attempts, task.deaths AS worker_deaths, task.created_at, task.completed_at AS at, ${rank} AS rank
+FROM image_tasks task LEFT JOIN api_keys caller ON caller.id = task.owner_id
+WHERE ${failed('task')} AND task.completed_at <= $2 AND (task.completed_at < $2 OR ${rank} < $3)
+ORDER BY task.completed_at DESC, task.id DESC LIMIT $1`;
+
+const findStatement = `
+SELECT task.id, task.completed_at AS at, ${rank} AS rank FROM image_tasks task WHERE task.id = $1 AND ${failed('task')}`;
+
+type Row = TimedRow & Omit<FailureDto, 'created_at' | 'completed_at'> & { created_at: Date };
+
+/** The failed tasks of all keys, without their texts. */
+@Injectable()
+export class FailuresService {
+  constructor(private readonly dataSource: DataSource) {}
+
+  list(): List {
+    return listByTime<Row>(
+      ({ count, at, rank: below }) => this.dataSource.query(pageStatement, [count, at, below]),
+      async (id) => (await this.dataSource.query<TimedRow[]>(findStatement, [id])).at(0),
+      ({ at, rank: _, created_at, ...row }): FailureDto => ({
+        ...row,
+        created_at: created_at.toISOString(),
+        completed_at: at.toISOString(),
+      }),
+    );
+  }
+}

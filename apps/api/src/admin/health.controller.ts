@@ -1,0 +1,60 @@
+import { ClockWatch, probeWrite } from '@app/database';
+import { ServiceUnavailableError } from '@app/domain';
+import { IMAGE_STORAGE } from '@app/storage';
+import { JOB_BACK_END } from '@app/queue';
+import type { HealthChecks } from '@app/observability';
+import { cached, runChecks } from '@app/observability';
+import type { JobBackEnd } from '@app/queue';
+import type { ImageStorage } from '@app/storage';
+import { Controller, Get, Inject } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import { DataSource } from 'typeorm';
+import { Public } from '../http/caller.decorator';
+import { Drain } from '../http/drain';
+import { DiskSpace } from '../files/disk-space';
+
+/** A write test of a remote store costs money. */
+const storageCheckMs = 15_000;
+/** However often health is requested, the database is written at most this often. */
+const databaseCheckMs = 1_000;
+
+/** Whether the process is alive, and whether it can serve. */
+@ApiExcludeController()
+@Public()
+@Controller('health')
+export class HealthController {
+  private readonly checks: HealthChecks;
+
+  constructor(
+    dataSource: DataSource,
+    @Inject(JOB_BACK_END) jobs: JobBackEnd,
+    @Inject(IMAGE_STORAGE) storage: ImageStorage,
+    clock: ClockWatch,
+    disk: DiskSpace,
+    private readonly drain: Drain,
+  ) {
+    this.checks = {
+      database: cached(() => probeWrite(dataSource), databaseCheckMs),
+      queue: () => jobs.counts('webhooks'),
+      storage: cached(() => storage.check(), storageCheckMs),
+      clock: async () => clock.agrees,
+      disk: () => disk.hasRoom(),
+    };
+  }
+
+  /** Needs only the event loop: if it does not answer, the process is killed. */
+  @Get('live')
+  live(): { status: 'ok' } {
+    return { status: 'ok' };
+  }
+
+  /** @throws ServiceUnavailableError naming the failed checks. */
+  @Get('ready')
+  async ready(): Promise<{ status: 'ok'; checks: Record<string, boolean> }> {
+    if (this.drain.isDraining) throw new ServiceUnavailableError('The service is ending.');
+    const checks = await runChecks(this.checks);
+    const failed = Object.keys(checks).filter((name) => !checks[name]);
+    if (failed.length > 0) throw new ServiceUnavailableError(`The service is not ready: ${failed.join(', ')}.`);
+    return { status: 'ok', checks };
+  }
+}

@@ -1,0 +1,123 @@
+import type { KeySettings } from '@app/domain';
+import { changeKey, newApiKey, revokeKey, rotateKey, rotateWebhookSecret } from '@app/domain';
+import { ApiKey, ConflictError, graceEnd, isIdentifier, NotFoundError } from '@app/domain';
+import type {
+  CreatedKeyDto,
+  CreateKeyDto,
+  RotatedKeyDto,
+  RotatedWebhookSecretDto,
+  UpdateKeyDto,
+  UsageDto,
+  UsageQueryDto,
+} from '@app/domain/http';
+import { KeyDto } from '@app/domain/http';
+import { afterCommit } from '@app/queue';
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { Repository } from 'typeorm';
+import { ApiKeysService } from '../http/api-keys.service';
+import type { List } from '../http/list';
+import { listOf } from '../http/list';
+import { UsageService } from './usage.service';
+
+/** All API keys, for callers who may manage them. Their pictures and records stay their own. */
+@Injectable()
+export class KeysService {
+  constructor(
+    @InjectRepository(ApiKey) private readonly keys: Repository<ApiKey>,
+    private readonly callers: ApiKeysService,
+    private readonly usages: UsageService,
+  ) {}
+
+  list(): List {
+    return listOf(this.keys.createQueryBuilder('key'), (rows) => rows.map((key) => KeyDto.from(key)));
+  }
+
+  /** @throws NotFoundError */
+  async findOne(id: string): Promise<KeyDto> {
+    return KeyDto.from(await this.find(id));
+  }
+
+  /** What a key has drawn. @throws NotFoundError */
+  async usage(id: string, query: UsageQueryDto): Promise<UsageDto[]> {
+    await this.find(id);
+    return this.usages.findAll(id, query);
+  }
+
+  /** @returns the key with its secrets, which cannot be recovered later. */
+  async create(dto: CreateKeyDto): Promise<CreatedKeyDto> {
+    const { apiKey, token } = newApiKey(dto.name, dto.scopes ?? ['write']);
+    await this.keys.insert({ ...apiKey, ...changesOf(dto), sandbox: dto.sandbox ?? false });
+    const key = await this.find(apiKey.id);
+    return { ...KeyDto.from(key), token, webhook_secret: key.webhookSecret };
+  }
+
+  /** Changes the name and the limits that the body has. @throws NotFoundError; ConflictError for a revoked key. */
+  async update(id: string, dto: UpdateKeyDto): Promise<KeyDto> {
+    await this.find(id);
+    const changes = { ...changesOf(dto), ...(dto.name !== undefined && { name: dto.name }) };
+    return KeyDto.from(await changeKey(this.keys.manager, id, changes));
+  }
+
+  /**
+   * Gives a key a new token; the previous one stays valid for a while.
+   * @throws NotFoundError; ConflictError for a revoked key.
+   */
+  async rotate(id: string, graceHours?: number): Promise<RotatedKeyDto> {
+    await this.find(id);
+    const until = graceEnd(graceHours);
+    const { key, token } = await rotateKey(this.keys.manager, id, until);
+    await afterCommit(async () => this.callers.forgetAll());
+    return { ...KeyDto.from(key), token, previous_token_expires_at: until.toISOString() };
+  }
+
+  /**
+   * Gives a key a new secret for its webhooks; the previous one also signs for a while.
+   * @throws NotFoundError; ConflictError for a revoked key.
+   */
+  async rotateWebhookSecret(id: string, graceHours?: number): Promise<RotatedWebhookSecretDto> {
+    await this.find(id);
+    const until = graceEnd(graceHours);
+    const key = await rotateWebhookSecret(this.keys.manager, id, until);
+    const expiresAt = until.toISOString();
+    return { ...KeyDto.from(key), webhook_secret: key.webhookSecret, previous_webhook_secret_expires_at: expiresAt };
+  }
+
+  /**
+   * Revokes a key: its connections are closed and its tasks canceled. Nobody revokes the key that asks, so that there
+   * is always one left that can make others.
+   * @throws NotFoundError, ConflictError
+   */
+  async revoke(callerId: string, id: string): Promise<void> {
+    await this.find(id);
+    if (id === callerId)
+      throw new ConflictError(
+        'KeyInUse',
+        'A key cannot revoke itself; use another with the scope "admin", or the command.',
+      );
+    await revokeKey(this.keys.manager, id);
+    await afterCommit(async () => this.callers.forgetAll());
+  }
+
+  private async find(id: string): Promise<ApiKey> {
+    const key = isIdentifier(id) ? await this.keys.findOneBy({ id }) : null;
+    if (!key) throw new NotFoundError('Key');
+    return key;
+  }
+}
+
+/** The columns of the limits that a body has. A word stands for null: the service's default, or for ever. */
+function changesOf(dto: UpdateKeyDto): Partial<KeySettings> {
+  const given = {
+    rateLimitPerMinute: dto.rate_limit_per_minute,
+    maxQueued: dto.max_queued,
+    maxConcurrent: dto.max_concurrent,
+    maxStorageMb: dto.max_storage_mb,
+    retentionDays: dto.retention_days,
+  };
+  return Object.fromEntries(
+    Object.entries(given)
+      .filter(([, value]) => value !== undefined)
+      .map(([column, value]) => [column, typeof value === 'number' ? value : null]),
+  );
+}

@@ -1,0 +1,27 @@
+import type { Config } from '@app/config';
+import { CONFIG } from '@app/config';
+import { mayReadMetrics, Metrics } from '@app/observability';
+import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { Public } from '../http/caller.decorator';
+import { MetricsRefusedError } from '../http/http-errors';
+
+/** The metrics of the process, for Prometheus. */
+@ApiExcludeController()
+@Public()
+@Controller('metrics')
+export class MetricsController {
+  constructor(
+    private readonly metrics: Metrics,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  /** @throws MetricsRefusedError */
+  @Get()
+  async read(@Req() request: Request, @Res() response: Response): Promise<void> {
+    if (!mayReadMetrics(request, this.config.metricsToken)) throw new MetricsRefusedError();
+    const text = await this.metrics.text();
+    response.set({ 'Content-Type': this.metrics.contentType, 'Cache-Control': 'no-store' }).end(text);
+  }
+}

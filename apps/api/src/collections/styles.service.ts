@@ -1,0 +1,72 @@
+import { Collection, Style } from '@app/domain';
+import type { CreateStyleDto, StyleDto } from '@app/domain/http';
+import { forgetReplies } from '@app/tasks';
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { In, Repository } from 'typeorm';
+import { findOwned, findReadable } from '../http/find-owned';
+import { lockOwnCollection } from './lock-own-collection';
+import { insertStyles } from './new-styles';
+import { templatesOf } from './style-templates';
+import { ImageUrls } from '../files/image-urls';
+import type { List } from '../http/list';
+import { listOf } from '../http/list';
+import { StoredFiles } from '../files/stored-files';
+import { ThumbnailsService } from '../files/thumbnails.service';
+
+/** The Styles of Collections. */
+@Injectable()
+export class StylesService {
+  constructor(
+    @InjectRepository(Style) private readonly styles: Repository<Style>,
+    private readonly thumbnails: ThumbnailsService,
+    private readonly urls: ImageUrls,
+    private readonly files: StoredFiles,
+  ) {}
+
+  /** Adds Styles to one of the caller's Collections, all or none, and returns them in the order of the input. */
+  async create(ownerId: string, collectionId: string, dtos: readonly CreateStyleDto[]): Promise<StyleDto[]> {
+    const templates = await templatesOf(this.styles.manager, ownerId, dtos);
+    const ids = await this.styles.manager.transaction(async (manager) => {
+      await lockOwnCollection(manager, ownerId, collectionId, 'change');
+      return insertStyles(manager, { ownerId, id: collectionId }, dtos, templates, '');
+    });
+    await this.thumbnails.makeForStyles(ids);
+    const rows = new Map((await this.styles.findBy({ id: In(ids) })).map((style) => [style.id, style]));
+    return ids.flatMap((id) => rows.get(id) ?? []).map((style) => this.present(style));
+  }
+
+  /** @throws NotFoundError for a Collection that the caller cannot read. */
+  async list(ownerId: string, collectionId: string): Promise<List> {
+    await findReadable(this.styles.manager, Collection, ownerId, collectionId);
+    const query = this.styles
+      .createQueryBuilder('style')
+      .where('style.collection_id = :collectionId', { collectionId });
+    return listOf(query, (rows) => rows.map((style) => this.present(style)));
+  }
+
+  /** @throws NotFoundError for the Collection, else for the Style. */
+  async findOne(ownerId: string, collectionId: string, id: string): Promise<StyleDto> {
+    const { manager } = this.styles;
+    await findReadable(manager, Collection, ownerId, collectionId);
+    return this.present(await findReadable(manager, Style, ownerId, id, { within: { collectionId } }));
+  }
+
+  /** Deletes the row, and then the thumbnail. */
+  async remove(ownerId: string, collectionId: string, id: string): Promise<void> {
+    await this.findOne(ownerId, collectionId, id);
+    const removed = await this.styles.manager.transaction(async (manager) => {
+      await lockOwnCollection(manager, ownerId, collectionId, 'change');
+      const within = { collectionId };
+      const style = await findOwned(manager, Style, ownerId, id, { within, lock: 'pessimistic_write' });
+      await manager.delete(Style, { id, ownerId });
+      await forgetReplies(manager, [id]);
+      return style;
+    });
+    if (removed.thumbnailKey) await this.files.removeAll([removed.thumbnailKey]);
+  }
+
+  private present({ id, name, thumbnailToken, thumbnailKey }: Style): StyleDto {
+    return { id, name, thumbnail: thumbnailToken && thumbnailKey && this.urls.of(thumbnailToken, thumbnailKey) };
+  }
+}

@@ -1,0 +1,58 @@
+import { pipeline } from 'node:stream/promises';
+import { NotFoundError } from '@app/domain';
+import { Controller, Get, Param, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { Response } from 'express';
+import { Public } from '../http/caller.decorator';
+import { namesEtag } from '../http/names-etag';
+import type { StoredImage } from './images.service';
+import { ImagesService } from './images.service';
+import { PictureReaders } from './picture-readers';
+
+/** Serves pictures by their unguessable URL, without a key. */
+@ApiExcludeController()
+@Public()
+@Controller('images')
+export class ImagesController {
+  private readonly readers = new PictureReaders();
+
+  constructor(private readonly images: ImagesService) {}
+
+  @Get(':file')
+  async findOne(@Param('file') file: string, @Res() response: Response): Promise<void> {
+    if (!(await this.images.serve(file, (image) => this.send(file, image, response)))) throw new NotFoundError('Image');
+  }
+
+  private async send(
+    file: string,
+    { ownerId, stream, contentType, bytes }: StoredImage,
+    response: Response,
+  ): Promise<void> {
+    const etag = `"${file}"`;
+    response.set({
+      'Content-Type': contentType,
+      'Content-Length': String(bytes),
+      'Cache-Control': 'private, max-age=31536000, immutable',
+      // A URL has one picture for as long as it exists.
+      ETag: etag,
+      // Any page that knows a picture's URL may show it.
+      'Cross-Origin-Resource-Policy': 'cross-origin',
+      'X-Content-Type-Options': 'nosniff',
+    });
+    const { req: request } = response;
+    if (namesEtag(request.headers['if-none-match'], etag)) {
+      stream.destroy();
+      response.removeHeader('Content-Length');
+      response.status(304).end();
+      return;
+    }
+    if (request.method === 'HEAD' || response.closed) {
+      stream.destroy();
+      response.end();
+      return;
+    }
+    this.readers.add(ownerId, stream, () => response.destroy());
+    // A client that disconnects is not an error; the headers are already sent, so no error response is possible either.
+    await pipeline(stream, response).catch(() => response.destroy());
+  }
+}

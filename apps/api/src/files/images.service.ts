@@ -1,0 +1,97 @@
+import type { Readable } from 'node:stream';
+import { QueryBatcher } from '@app/database';
+import type { Image } from '@app/domain';
+import { isIdentifier, TooManyError } from '@app/domain';
+import { IMAGE_STORAGE } from '@app/storage';
+import { FairTurns, TurnsFullError } from '@app/process';
+import { Transactions } from '@app/queue';
+import type { ImageStorage } from '@app/storage';
+import { Inject, Injectable } from '@nestjs/common';
+
+/** A picture, ready to send. */
+export interface StoredImage {
+  /** The owner of the picture. */
+  ownerId: string;
+  contentType: string;
+  bytes: number;
+  stream: Readable;
+}
+
+interface Found extends Pick<Image, 'token' | 'storageKey' | 'contentType'> {
+  ownerId: string;
+}
+
+/** Finds pictures and thumbnails; a public Style has no owner. */
+const findStatement = `
+SELECT image.token, image.storage_key AS "storageKey", image.content_type AS "contentType", task.owner_id AS "ownerId"
+FROM images image JOIN image_tasks task ON task.id = image.task_id
+WHERE image.token = ANY($1)
+UNION ALL
+SELECT thumbnail_token, thumbnail_key, 'image/png', coalesce(owner_id, 'public')
+FROM styles WHERE thumbnail_token = ANY($1) AND thumbnail_key IS NOT NULL`;
+
+/** Pictures being opened and sent at a time, per owner and in total; and how many may wait. */
+const turns = { concurrency: 12, keyConcurrency: 6, perKey: 2_000, total: Infinity };
+/** A reader that takes longer loses its turn: it is slow, and causes little work. */
+const turnMs = 100;
+
+/** Too many requests for one owner's pictures are waiting. */
+class TooManyPicturesError extends TooManyError {
+  constructor(retryAfterSeconds = 1) {
+    super(
+      'TooManyRequests',
+      'Too many pictures of one owner are being read; ask again in a moment.',
+      retryAfterSeconds,
+    );
+  }
+}
+
+/** Finds pictures and thumbnails by the secret part of their URL. */
+@Injectable()
+export class ImagesService {
+  private readonly turns = new FairTurns(turns);
+  /**
+   * One statement finds pictures requested at the same time: anyone may ask, with a real or an
+   * invented URL, without a key.
+   */
+  private readonly found: QueryBatcher<string, Found | undefined>;
+
+  constructor(
+    transactions: Transactions,
+    @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
+  ) {
+    this.found = new QueryBatcher(async (tokens) => {
+      const statement = { name: 'find-pictures', text: findStatement, values: [[...new Set(tokens)]] };
+      const rows = await transactions.query<Found>(statement);
+      const byToken = new Map(rows.map((row) => [row.token, row]));
+      return tokens.map((token) => byToken.get(token));
+    });
+  }
+
+  /**
+   * Sends a picture, owners in turn, each a few at a time.
+   * @param file `<token>.<extension>`.
+   * @param send resolves when everything has been sent.
+   * @returns false when no record has it any more.
+   * @throws TooManyPicturesError
+   */
+  async serve(file: string, send: (image: StoredImage) => Promise<void>): Promise<boolean> {
+    const [token, extension, ...rest] = file.split('.');
+    if (rest.length > 0 || !isIdentifier(token)) return false;
+    const found = await this.found.get(token);
+    if (!found || !found.storageKey.endsWith(`.${extension}`)) return false;
+    const { ownerId, contentType, storageKey } = found;
+    const end = await this.turns.take(ownerId).catch((error: unknown) => {
+      throw error instanceof TurnsFullError ? new TooManyPicturesError() : error;
+    });
+    const timer = setTimeout(end, turnMs);
+    try {
+      const object = await this.storage.read(storageKey);
+      if (object) await send({ ownerId, contentType, ...object });
+      return object !== undefined;
+    } finally {
+      clearTimeout(timer);
+      end();
+    }
+  }
+}

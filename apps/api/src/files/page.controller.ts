@@ -1,0 +1,112 @@
+import { UnauthorizedError } from '@app/domain';
+import { Controller, Get, Headers, HttpCode, Param, Post, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { Response } from 'express';
+import { Public } from '../http/caller.decorator';
+import { RouteNotFoundError } from '../http/http-errors';
+import { namesEtag } from '../http/names-etag';
+import type { PageFile } from './page-files';
+import { encodings, PageFiles } from './page-files';
+import { SignIn } from './sign-in';
+
+/** The page runs and loads only its own files; previews come as `data:`, pictures that the user drops in as `blob:`. */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data: blob:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join(';');
+
+/** The playground, which needs no key: its user types one in, or comes with a code. */
+@ApiExcludeController()
+@Public()
+@Controller()
+export class PageController {
+  constructor(
+    private readonly files: PageFiles,
+    private readonly signIn: SignIn,
+  ) {}
+
+  @Get()
+  async index(@Res() response: Response): Promise<void> {
+    await this.sendPage('index.html', response);
+  }
+
+  /** The documentation, which is built with the page. */
+  @Get('docs')
+  async docs(@Res() response: Response): Promise<void> {
+    await this.sendPage('docs.html', response);
+  }
+
+  @Get('docs/:name')
+  async docsPage(@Param('name') name: string, @Res() response: Response): Promise<void> {
+    await this.sendPage(`docs/${name}.html`, response);
+  }
+
+  /** The parts of the API reference. */
+  @Get('docs/reference/:name')
+  async referencePage(@Param('name') name: string, @Res() response: Response): Promise<void> {
+    await this.docsPage(`reference/${name}`, response);
+  }
+
+  /** Names of assets contain a hash of their content. */
+  @Get('assets/:name')
+  async asset(@Param('name') name: string, @Res() response: Response): Promise<void> {
+    await this.send(`assets/${name}`, 'public, max-age=31536000, immutable', response);
+  }
+
+  /** The code comes in a header, so that no unread body needs a bound here. */
+  @Post('sign-in')
+  @HttpCode(200)
+  async exchange(
+    @Headers('authorization') authorization: string | undefined,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<{ api_key: string }> {
+    const [, code] = /^code ([\w-]{1,100})$/i.exec(authorization ?? '') ?? [];
+    if (code === undefined) throw new UnauthorizedError('A sign-in code is needed: Authorization: Code <code>.');
+    response.setHeader('Cache-Control', 'no-store');
+    return { api_key: await this.signIn.exchange(code) };
+  }
+
+  /**
+   * Sends a page, at the one path to which its own links are relative: with a slash behind it they would lead astray.
+   */
+  private async sendPage(path: string, response: Response): Promise<void> {
+    const asked = response.req.path;
+    let end = asked.length;
+    while (end > 1 && asked[end - 1] === '/') end--;
+    const proper = asked.slice(0, end);
+    if (asked !== proper) return response.redirect(301, proper);
+    response.setHeader('Content-Security-Policy', contentSecurityPolicy);
+    await this.send(path, 'no-cache', response);
+  }
+
+  /** @throws RouteNotFoundError */
+  private async send(path: string, cacheControl: string, response: Response): Promise<void> {
+    const file = await this.files.find(path);
+    if (!file) throw new RouteNotFoundError('GET', response.req.path);
+    response.set({
+      'Content-Type': file.contentType,
+      'Cache-Control': cacheControl,
+      ETag: file.etag,
+      Vary: 'Accept-Encoding',
+    });
+    if (namesEtag(response.req.headers['if-none-match'], file.etag)) {
+      response.status(304).end();
+      return;
+    }
+    response.end(await bodyOf(file, response));
+  }
+}
+
+async function bodyOf(file: PageFile, response: Response): Promise<Buffer> {
+  const encoding = encodings.find((name) => response.req.acceptsEncodings(name) !== false);
+  const body = encoding ? await file.encoded(encoding) : file.bytes;
+  if (encoding) response.setHeader('Content-Encoding', encoding);
+  response.setHeader('Content-Length', body.length);
+  return body;
+}

@@ -1,0 +1,112 @@
+import { underSessionLock } from '@app/database';
+import { RecurringService } from '@app/process';
+import { ImageTaskLifeCycle } from '@app/tasks';
+import { JsonLogger } from '@app/observability';
+import { Transactions } from '@app/queue';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { DataSource } from 'typeorm';
+import { replayHours } from '../http/idempotency.interceptor';
+import { StoredFiles } from './stored-files';
+import { ThumbnailsService } from './thumbnails.service';
+
+const intervalMs = 10 * 60_000;
+/** Records per transaction. */
+const batchSize = 200;
+/** Advisory lock that lets one process at a time delete: "RETE" in ASCII. */
+export const retentionLock = 0x52455445;
+
+/** Numbers of what a round deleted. */
+export interface RetentionCounts {
+  records: number;
+  replies: number;
+}
+
+/**
+ * Deletes expired data: terminated Generations and Prompts of keys with a retention, with pictures and deliveries, and
+ * replies stored under an Idempotency-Key. A record whose webhook is still being delivered waits for that.
+ */
+@Injectable()
+export class RetentionService extends RecurringService {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly transactions: Transactions,
+    private readonly lifeCycle: ImageTaskLifeCycle,
+    private readonly thumbnails: ThumbnailsService,
+    private readonly files: StoredFiles,
+    logger: JsonLogger,
+  ) {
+    super(logger);
+    this.repeat({
+      intervalMs,
+      failure: 'retention failed',
+      work: (signal) => this.run(signal),
+    });
+  }
+
+  /** Deletes all that is due, in batches. @returns undefined while another process is doing it. */
+  run(signal?: AbortSignal): Promise<RetentionCounts | undefined> {
+    return underSessionLock(this.dataSource, retentionLock, async () => {
+      const counts = {
+        records: await inBatches(() => this.removeRecords(), signal),
+        replies: await inBatches(() => this.removeReplies(), signal),
+      };
+      if (counts.records + counts.replies > 0) this.logger.log('expired records deleted', { ...counts });
+      return counts;
+    });
+  }
+
+  private async removeRecords(): Promise<number> {
+    const expired = await this.due(this.dataSource.manager);
+    const prompts = expired.filter(({ kind }) => kind === 'prompt');
+    await this.thumbnails.makeBeforeDeletion(prompts.map(({ id, ownerId }) => ({ ownerId, promptId: id })));
+    const removed = await this.transactions.run(async (transaction) => {
+      const { manager } = transaction;
+      const due = await this.due(manager, 'FOR UPDATE OF task SKIP LOCKED');
+      // Deleting a Prompt locks its row first and its task next, so a locked one is being deleted anyway.
+      const prompts = await manager.query<{ id: string }[]>(
+        'SELECT id FROM finetune_prompts WHERE id = ANY($1) FOR UPDATE SKIP LOCKED',
+        [due.filter(({ kind }) => kind === 'prompt').map(({ id }) => id)],
+      );
+      const ids = [...due.filter(({ kind }) => kind !== 'prompt'), ...prompts].map(({ id }) => id);
+      await this.lifeCycle.removeAll(transaction, ids);
+      return ids;
+    });
+    await this.files.removeAll(removed);
+    return removed.length;
+  }
+
+  /** The oldest expired records. */
+  private due(manager: EntityManager, lock = ''): Promise<{ id: string; kind: string; ownerId: string }[]> {
+    return manager.query(
+      `SELECT task.id, task.kind, task.owner_id AS "ownerId" FROM image_tasks task JOIN api_keys caller ON caller.id = task.owner_id
+       WHERE caller.retention_days IS NOT NULL
+         AND task.completed_at < now() - caller.retention_days * interval '1 day'
+         AND task.status IN ('succeeded', 'failed', 'canceled')
+         AND NOT EXISTS (
+           SELECT 1 FROM webhook_deliveries delivery
+           WHERE delivery.generation_id = task.id AND delivery.status = 'pending'
+         )
+       ORDER BY task.completed_at LIMIT $1 ${lock}`,
+      [batchSize],
+    );
+  }
+
+  private async removeReplies(): Promise<number> {
+    const [, count] = await this.dataSource.query<[unknown[], number]>(
+      `DELETE FROM idempotent_replies WHERE (owner_id, key) IN (
+         SELECT owner_id, key FROM idempotent_replies
+         WHERE created_at < now() - $1 * interval '1 hour' ORDER BY created_at LIMIT $2
+       )`,
+      [replayHours, batchSize],
+    );
+    return count;
+  }
+}
+
+/** Deletes in batches. @returns how many were deleted. */
+async function inBatches(removeBatch: () => Promise<number>, signal?: AbortSignal): Promise<number> {
+  let sum = 0;
+  for (let count = batchSize; count === batchSize && !signal?.aborted; sum += count) count = await removeBatch();
+  return sum;
+}

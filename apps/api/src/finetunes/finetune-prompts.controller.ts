@@ -1,0 +1,110 @@
+import {
+  ApplyStyleDto,
+  CreatedPromptDto,
+  CreatePromptDto,
+  DeletedDto,
+  PartialPromptDto,
+  PromptDto,
+  TaskQueryDto,
+} from '@app/domain/http';
+import { Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import type { Response } from 'express';
+import { Caller, ChecksKeyItself, OwnerId } from '../http/caller.decorator';
+import type { CallerKey } from '../http/caller-key';
+import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
+import { ValidBodyArray } from '../http/body';
+import { SendsList } from '../http/list.interceptor';
+import { ValidQuery } from '../http/query';
+import { Weighs } from '../http/weighs';
+import type { List } from '../http/list';
+import { FinetunePromptsService } from './finetune-prompts.service';
+
+/** Prompts of a Fine-Tune. */
+@ApiTags('Prompts')
+@Controller('v1/finetunes/:id')
+export class FinetunePromptsController {
+  constructor(private readonly prompts: FinetunePromptsService) {}
+
+  @Post('prompts')
+  @ChecksKeyItself()
+  @ApiCreates('createPrompts', 'Draw Prompts with a Fine-Tune', {
+    description:
+      'Answers at once with one Prompt for each element, in their order; pictures follow. If one element is wrong, nothing is created.',
+    body: CreatePromptDto,
+    bodyIsArray: true,
+    reply: CreatedPromptDto,
+    replyIsArray: true,
+    errors: [404, 422],
+  })
+  create(
+    @Caller() caller: CallerKey,
+    @Param('id') id: string,
+    @ValidBodyArray(CreatePromptDto) dtos: CreatePromptDto[],
+  ): Promise<CreatedPromptDto[]> {
+    return this.prompts.create(caller, id, dtos);
+  }
+
+  @Post('styles')
+  @ChecksKeyItself()
+  @Weighs('heavy')
+  @ApiCreates('applyStyles', 'Draw a Fine-Tune in Styles', {
+    description: 'One Prompt for each Style; a Collection applies all of its Styles in their order.',
+    body: ApplyStyleDto,
+    bodyIsArray: true,
+    reply: PartialPromptDto,
+    replyIsArray: true,
+    errors: [404, 422],
+  })
+  applyStyles(
+    @Caller() caller: CallerKey,
+    @Param('id') id: string,
+    @ValidBodyArray(ApplyStyleDto) dtos: ApplyStyleDto[],
+  ): Promise<PartialPromptDto[]> {
+    return this.prompts.applyStyles(caller, id, dtos);
+  }
+
+  @Get('prompts')
+  @ApiLists('listPrompts', 'List the Prompts of a Fine-Tune, newest first', {
+    reply: PromptDto,
+    errors: [404],
+    description: 'All of them, or those with a status or of a time; with `limit` in pages.',
+  })
+  @SendsList()
+  findAll(
+    @OwnerId() ownerId: string,
+    @Param('id') id: string,
+    @ValidQuery() filter: TaskQueryDto,
+    @Res() _: Response,
+  ): Promise<List> {
+    return this.prompts.list(ownerId, id, filter);
+  }
+
+  @Get('prompts/:prompt_id')
+  @Weighs('light')
+  @ApiFinds('getPrompt', 'Retrieve a Prompt', {
+    reply: PromptDto,
+    description:
+      'Its `images` are empty until it is drawn; `error_message` says why it was not. Its status has a route of its own.',
+  })
+  findOne(
+    @OwnerId() ownerId: string,
+    @Param('id') id: string,
+    @Param('prompt_id') promptId: string,
+  ): Promise<PromptDto> {
+    return this.prompts.findOne(ownerId, id, promptId);
+  }
+
+  @Delete('prompts/:prompt_id')
+  @ApiRemoves('deletePrompt', 'Delete a Prompt and its pictures', {
+    description: 'One that has not finished is canceled first. Styles made from it stay, with their thumbnails.',
+  })
+  async remove(
+    @OwnerId() ownerId: string,
+    @Param('id') id: string,
+    @Param('prompt_id') promptId: string,
+  ): Promise<DeletedDto> {
+    await this.prompts.remove(ownerId, id, promptId);
+    return DeletedDto.of('Prompt', promptId);
+  }
+}

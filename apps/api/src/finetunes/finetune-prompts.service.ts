@@ -1,0 +1,217 @@
+import type { Config } from '@app/config';
+import type { ImageTask } from '@app/domain';
+import { assertReceiverAllowed, FinetunePrompt } from '@app/domain';
+import type { ApplyStyleDto, CreatePromptDto, PartialPromptDto, TaskQueryDto } from '@app/domain/http';
+import { CreatedPromptDto, PromptDto, TerminatedPromptDto } from '@app/domain/http';
+import { CONFIG } from '@app/config';
+import { ImageTaskLifeCycle } from '@app/tasks';
+import { Transactions } from '@app/queue';
+import { Inject, Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { Repository } from 'typeorm';
+import { AcceptanceService } from '../generations/acceptance.service';
+import type { CallerKey } from '../http/caller-key';
+import { findOwned } from '../http/find-owned';
+import { FinetunesService } from './finetunes.service';
+import { assertAllDrawable } from '../models/assert-drawable';
+import { ModelsService } from '../models/models.service';
+import { ImageUrls } from '../files/image-urls';
+import type { List } from '../http/list';
+import { listOf } from '../http/list';
+import { filterTasks } from '../http/task-filter';
+import { StoredFiles } from '../files/stored-files';
+import { stylesToApply } from '../collections/applied-styles';
+import { ThumbnailsService } from '../files/thumbnails.service';
+import { newPrompt } from './new-prompt';
+import { PromptBatches } from './prompt-batches.service';
+import { fillIn, refuseWithoutName } from './prompt-texts';
+
+/** The Prompts of a caller's Fine-Tunes. */
+@Injectable()
+export class FinetunePromptsService {
+  constructor(
+    @InjectRepository(FinetunePrompt) private readonly prompts: Repository<FinetunePrompt>,
+    private readonly finetunes: FinetunesService,
+    private readonly thumbnails: ThumbnailsService,
+    private readonly transactions: Transactions,
+    private readonly lifeCycle: ImageTaskLifeCycle,
+    private readonly acceptance: AcceptanceService,
+    private readonly models: ModelsService,
+    private readonly batches: PromptBatches,
+    private readonly urls: ImageUrls,
+    private readonly files: StoredFiles,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  /**
+   * Creates one Prompt per element, all or none, in the order of the input; the last is the newest.
+   * @throws NotFoundError for the Fine-Tune, UnprocessableError naming each text without its name.
+   */
+  async create(caller: CallerKey, finetuneId: string, dtos: readonly CreatePromptDto[]): Promise<CreatedPromptDto[]> {
+    const finetune = await this.finetunes.load(caller.id, finetuneId);
+    this.assertReceiversAllowed(dtos);
+    await this.acceptance.assertQueueRoom(caller, dtos.length);
+    await refuseWithoutName(finetune, dtos);
+    const served = await this.models.served(finetune.model);
+    assertAllDrawable(
+      served,
+      dtos.map(({ aspect_ratio }) => aspect_ratio),
+    );
+    const createdAt = new Date();
+    const prompts = dtos.map((dto) =>
+      newPrompt(
+        finetune,
+        {
+          prompt: dto.prompt,
+          negativePrompt: dto.negative_prompt,
+          cfg: dto.cfg,
+          steps: dto.steps,
+          aspectRatio: dto.aspect_ratio,
+          ...fieldsOfBothBodies(dto),
+        },
+        createdAt,
+        served.defaults,
+      ),
+    );
+    const orders = dtos.map(({ metadata }, index) => ({ metadata, pointer: `/${index}/metadata` }));
+    const pointerTo = (index: number, field: string): string => `/${index}/${field}`;
+    await this.batches.insert({ caller, finetune, served, prompts, orders, pointerTo });
+    return prompts.map((prompt) => CreatedPromptDto.from(prompt));
+  }
+
+  /**
+   * Creates one Prompt per Style of each element, in the order of the input and of the Collections.
+   * @throws NotFoundError for the Fine-Tune, UnprocessableError for an `id` that is not a Style or for too many Styles.
+   */
+  async applyStyles(
+    caller: CallerKey,
+    finetuneId: string,
+    dtos: readonly ApplyStyleDto[],
+  ): Promise<PartialPromptDto[]> {
+    const finetune = await this.finetunes.load(caller.id, finetuneId);
+    this.assertReceiversAllowed(dtos);
+    const styles = await stylesToApply(this.prompts.manager, caller.id, dtos);
+    await this.acceptance.assertQueueRoom(caller, styles.flat().length);
+    const [texts, served] = await Promise.all([fillIn(styles, finetune), this.models.served(finetune.model)]);
+    assertAllDrawable(served, dtos.map(aspectRatioOf));
+    const createdAt = new Date();
+    const made = dtos.flatMap((dto, index) =>
+      styles[index].map((style, place) => ({
+        dto,
+        order: { metadata: dto.metadata, pointer: `/${index}/metadata` },
+        pointer: `/${index}/id`,
+        prompt: newPrompt(
+          finetune,
+          {
+            prompt: texts[index][place],
+            negativePrompt: style.negativePrompt,
+            cfg: style.cfg,
+            steps: style.steps,
+            aspectRatio: aspectRatioOf(dto),
+            ...fieldsOfBothBodies(dto),
+          },
+          createdAt,
+          served.defaults,
+        ),
+      })),
+    );
+    const [prompts, orders] = [made.map(({ prompt }) => prompt), made.map(({ order }) => order)];
+    const pointerTo = (index: number): string => made[index].pointer;
+    await this.batches.insert({ caller, finetune, served, prompts, orders, pointerTo });
+    // The DTO contains exactly what was sent: an omitted field does not exist. A webhook is not part of the record.
+    return made.map(({ dto: { id: _styleId, webhook: _webhook, ...sent }, prompt: { id } }) => ({
+      id,
+      error_message: null,
+      images: [],
+      created_at: createdAt.toISOString(),
+      ...sent,
+    }));
+  }
+
+  /** @throws NotFoundError for the Fine-Tune. */
+  async list(ownerId: string, finetuneId: string, filter: TaskQueryDto): Promise<List> {
+    await this.finetunes.load(ownerId, finetuneId);
+    const query = this.prompts
+      .createQueryBuilder('prompt')
+      .innerJoinAndSelect('prompt.task', 'task')
+      .where('prompt.owner_id = :ownerId AND prompt.finetune_id = :finetuneId', { ownerId, finetuneId });
+    const present = async (rows: FinetunePrompt[]) => {
+      const urls = await this.urls.ofTasks(rows.map(({ id }) => id));
+      return rows.map((row) => PromptDto.from(row, urls.get(row.id) ?? []));
+    };
+    return listOf(query, present, (rows) => filterTasks(rows, filter));
+  }
+
+  /** @throws NotFoundError for the Fine-Tune, else for the Prompt. */
+  async findOne(ownerId: string, finetuneId: string, id: string): Promise<PromptDto> {
+    const prompt = await this.load(ownerId, finetuneId, id);
+    const urls = await this.urls.ofTasks([id]);
+    return PromptDto.from(prompt, urls.get(id) ?? []);
+  }
+
+  /**
+   * The Prompt with its status, for the end of its event stream.
+   * @throws NotFoundError for the Fine-Tune, else for the Prompt.
+   */
+  async findTerminated(ownerId: string, finetuneId: string, id: string): Promise<TerminatedPromptDto> {
+    const prompt = await this.load(ownerId, finetuneId, id);
+    const urls = await this.urls.ofTasks([id]);
+    return TerminatedPromptDto.ended(prompt, urls.get(id) ?? []);
+  }
+
+  /** What draws the Prompt. @throws NotFoundError for the Fine-Tune, else for the Prompt. */
+  async findTask(ownerId: string, finetuneId: string, id: string): Promise<ImageTask> {
+    return (await this.load(ownerId, finetuneId, id)).task;
+  }
+
+  /** The record as GET returns it, for a webhook; undefined when it was deleted. */
+  async findForDelivery(ownerId: string, id: string): Promise<PromptDto | undefined> {
+    const prompt = await this.prompts.findOne({ where: { id, ownerId }, relations: { task: true } });
+    const urls = await this.urls.ofTasks([id]);
+    return prompt ? PromptDto.from(prompt, urls.get(id) ?? []) : undefined;
+  }
+
+  /**
+   * Cancels it if it has not terminated, and deletes its row and its pictures; Styles made from it keep a thumbnail.
+   */
+  async remove(ownerId: string, finetuneId: string, id: string): Promise<void> {
+    await this.finetunes.load(ownerId, finetuneId);
+    const within = { finetuneId };
+    await findOwned(this.prompts.manager, FinetunePrompt, ownerId, id, { within });
+    await this.thumbnails.makeBeforeDeletion([{ ownerId, promptId: id }]);
+    await this.transactions.run(async (transaction) => {
+      const lock = 'pessimistic_write';
+      await findOwned(transaction.manager, FinetunePrompt, ownerId, id, { within, lock });
+      await this.lifeCycle.remove(transaction, id);
+    });
+    await this.files.removeAll([id]);
+  }
+
+  private async load(ownerId: string, finetuneId: string, id: string): Promise<FinetunePrompt> {
+    await this.finetunes.load(ownerId, finetuneId);
+    const options = { within: { finetuneId }, relations: { task: true } } as const;
+    return findOwned(this.prompts.manager, FinetunePrompt, ownerId, id, options);
+  }
+
+  /** @throws UnprocessableError for a webhook at a literal private address. */
+  private assertReceiversAllowed(dtos: readonly { webhook?: string | null }[]): void {
+    dtos.forEach(({ webhook }, index) =>
+      assertReceiverAllowed(webhook, this.config.webhookAllowPrivate, `/${index}/webhook`),
+    );
+  }
+}
+
+/** What a Prompt takes from either body as it is. */
+function fieldsOfBothBodies({
+  seed,
+  high_resolution: highResolution,
+  metadata,
+  webhook,
+}: CreatePromptDto | ApplyStyleDto) {
+  return { seed, highResolution, metadata, webhook };
+}
+
+/** A list of one means the same as its element. */
+function aspectRatioOf({ aspect_ratio: aspectRatio }: ApplyStyleDto) {
+  return [aspectRatio].flat()[0];
+}

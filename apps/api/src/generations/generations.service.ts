@@ -1,0 +1,167 @@
+import type { Config } from '@app/config';
+import {
+  assertReceiverAllowed,
+  ConflictError,
+  defaults,
+  Generation,
+  isIdentifier,
+  newIdentifier,
+  NotFoundError,
+} from '@app/domain';
+import type { CreateGenerationDto, GenerationRecord, TaskQueryDto } from '@app/domain/http';
+import { GenerationDto } from '@app/domain/http';
+import { CONFIG } from '@app/config';
+import type { NewTask } from '@app/tasks';
+import { ImageTaskLifeCycle } from '@app/tasks';
+import type { ModelDefaults } from '@app/model-store';
+import { crashPoint } from '@app/process';
+import { Transactions } from '@app/queue';
+import { Inject, Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { Repository } from 'typeorm';
+import type { TaskTerms } from './acceptance.service';
+import { AcceptanceService } from './acceptance.service';
+import type { CallerKey } from '../http/caller-key';
+import { assertDrawable } from '../models/assert-drawable';
+import { ModelsService } from '../models/models.service';
+import { PromptLengths } from '../models/prompt-lengths.service';
+import { resolvedOrder } from '../models/resolved-order';
+import { ImageUrls } from '../files/image-urls';
+import type { List } from '../http/list';
+import { listOf } from '../http/list';
+import { filterTasks } from '../http/task-filter';
+import { StoredFiles } from '../files/stored-files';
+import type { FoundGeneration } from './generations.reader';
+import { GenerationsReader } from './generations.reader';
+
+/** A caller's Generations. */
+@Injectable()
+export class GenerationsService {
+  constructor(
+    @InjectRepository(Generation) private readonly generations: Repository<Generation>,
+    private readonly transactions: Transactions,
+    private readonly lifeCycle: ImageTaskLifeCycle,
+    private readonly acceptance: AcceptanceService,
+    private readonly models: ModelsService,
+    private readonly lengths: PromptLengths,
+    private readonly reader: GenerationsReader,
+    private readonly urls: ImageUrls,
+    private readonly files: StoredFiles,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  /** Stores the request with every default resolved and the seed chosen, together with its job. */
+  async create(caller: CallerKey, dto: CreateGenerationDto): Promise<GenerationDto> {
+    assertReceiverAllowed(dto.webhook, this.config.webhookAllowPrivate);
+    const served = await this.models.served(dto.model ?? defaults.model, '/model');
+    assertDrawable(served, {
+      aspectRatio: dto.aspect_ratio,
+      scheduler: { name: dto.scheduler ?? undefined },
+      pointer: '',
+    });
+    const [terms] = this.acceptance.accept(caller, [{ metadata: dto.metadata, pointer: '/metadata' }]);
+    const drawing = newGeneration(caller.id, dto, terms, served.defaults);
+    const [promptChunks] = await this.lengths.check(caller.id, served, [drawing], (_, field) => `/${field}`);
+    const task = { ...drawing, promptChunks };
+    await this.acceptance.insert(caller, [task]);
+    crashPoint('after-insert');
+    return GenerationDto.from(asInserted(task), []);
+  }
+
+  /** @throws NotFoundError also for another caller's. */
+  async findOne(ownerId: string, id: string): Promise<GenerationDto> {
+    const { generation, imageUrls } = await this.load(ownerId, id);
+    return GenerationDto.from(generation, imageUrls);
+  }
+
+  list(ownerId: string, filter: TaskQueryDto): List {
+    const query = this.generations
+      .createQueryBuilder('generation')
+      .innerJoinAndSelect('generation.task', 'task')
+      .where('generation.owner_id = :ownerId', { ownerId });
+    const present = async (rows: Generation[]) => {
+      const urls = await this.urls.ofTasks(rows.map(({ id }) => id));
+      return rows.map((row) => GenerationDto.from(row, urls.get(row.id) ?? []));
+    };
+    return listOf(query, present, (rows) => filterTasks(rows, filter));
+  }
+
+  /** @throws ConflictError when it has succeeded or failed; one that is already canceled stays canceled. */
+  async cancel(ownerId: string, id: string): Promise<GenerationDto> {
+    await this.load(ownerId, id);
+    const outcome = await this.transactions.run((transaction) => this.lifeCycle.cancel(transaction, id));
+    const { generation, imageUrls } = await this.load(ownerId, id);
+    if (!outcome?.canceled && generation.task.status !== 'canceled')
+      throw new ConflictError(
+        'GenerationTerminated',
+        `The Generation has ${generation.task.status} and cannot be canceled.`,
+      );
+    return GenerationDto.from(generation, imageUrls);
+  }
+
+  /** Cancels it if it has not terminated, and deletes its row and its pictures. */
+  async remove(ownerId: string, id: string): Promise<void> {
+    await this.load(ownerId, id);
+    await this.transactions.run((transaction) => this.lifeCycle.remove(transaction, id));
+    await this.files.removeAll([id]);
+  }
+
+  /** The record as GET returns it, for a webhook; undefined when it was deleted. */
+  async findForDelivery(ownerId: string, id: string): Promise<GenerationDto | undefined> {
+    const found = await this.reader.find(ownerId, id);
+    return found && GenerationDto.from(found.generation, found.imageUrls);
+  }
+
+  private async load(ownerId: string, id: string): Promise<FoundGeneration> {
+    const found = isIdentifier(id) ? await this.reader.find(ownerId, id) : undefined;
+    if (!found) throw new NotFoundError('Generation');
+    return found;
+  }
+}
+
+/**
+ * The row of a new Generation's task, with every default resolved and the seed chosen.
+ * @param modelDefaults those of the model that will draw it
+ */
+function newGeneration(
+  ownerId: string,
+  dto: CreateGenerationDto,
+  terms: TaskTerms,
+  modelDefaults: ModelDefaults,
+): NewGeneration {
+  return {
+    id: newIdentifier(),
+    kind: 'generation',
+    ownerId,
+    finetuneId: null,
+    prompt: dto.prompt,
+    negativePrompt: dto.negative_prompt ?? null,
+    model: dto.model ?? defaults.model,
+    ...resolvedOrder(
+      {
+        cfg: dto.cfg,
+        steps: dto.steps,
+        seed: dto.seed,
+        scheduler: dto.scheduler,
+        aspectRatio: dto.aspect_ratio,
+        highResolution: dto.high_resolution,
+        outputFormat: dto.output_format,
+        promptWeighting: dto.prompt_weighting,
+      },
+      modelDefaults,
+    ),
+    numImages: dto.num_generations ?? defaults.numGenerations,
+    promptChunks: null,
+    createdAt: new Date(),
+    ...terms,
+    generation: { webhook: dto.webhook ?? null, metadata: dto.metadata ?? null },
+  };
+}
+
+type NewGeneration = NewTask & Required<Pick<NewTask, 'generation'>>;
+
+/** The row as a query would return it right after the insert. */
+function asInserted({ generation, ...task }: NewGeneration): GenerationRecord {
+  const untouched = { upscaler: null, servedBy: null, error: null, completedAt: null };
+  return { id: task.id, ...generation, task: { ...task, ...untouched, status: 'queued' } };
+}

@@ -1,0 +1,34 @@
+import { CreateImagesDto, imageSizes } from '@app/domain/http';
+import type { GenerationDto } from '@app/domain/http';
+import { Controller, HttpCode, Post } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { Caller, ChecksKeyItself } from '../http/caller.decorator';
+import type { CallerKey } from '../http/caller-key';
+import { ApiOpenai } from '../docs/openai';
+import { AnswersWhenDone } from '../http/answers-when-done';
+import { ValidBody } from '../http/body';
+import { GenerationsService } from './generations.service';
+import { OpenaiAnswer } from './openai-answer';
+
+/** Pictures from a prompt in the shape of OpenAI's API, for its clients. */
+@ApiTags('OpenAI')
+@Controller('v1/images/generations')
+export class OpenaiController {
+  constructor(private readonly generations: GenerationsService) {}
+
+  @Post()
+  @HttpCode(200)
+  @ChecksKeyItself()
+  @AnswersWhenDone(OpenaiAnswer)
+  @ApiOpenai()
+  create(@Caller() caller: CallerKey, @ValidBody(CreateImagesDto) dto: CreateImagesDto): Promise<GenerationDto> {
+    const { prompt, model, n, size, user } = dto;
+    return this.generations.create(caller, {
+      prompt,
+      ...(model !== undefined && { model }),
+      ...(n !== undefined && { num_generations: n }),
+      ...(size !== undefined && { aspect_ratio: imageSizes.get(size) }),
+      ...(user !== undefined && { metadata: { user } }),
+    });
+  }
+}

@@ -1,0 +1,83 @@
+import { ImageTask, terminatedStatuses } from '@app/domain';
+import { changeChannel } from '@app/tasks';
+import { JsonLogger } from '@app/observability';
+import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { In, Not, Repository } from 'typeorm';
+import { ChangedTasks } from '../http/changed-tasks';
+import { Drain } from '../http/drain';
+import { Notifications } from '../http/notifications';
+
+/** Tells requests of this process when a task has terminated: one statement reads many tasks that may have. */
+@Injectable()
+export class Terminations implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly waiting = new Map<string, Set<() => void>>();
+  private readonly changed: ChangedTasks;
+  private isEnding = false;
+
+  constructor(
+    @InjectRepository(ImageTask) private readonly tasks: Repository<ImageTask>,
+    logger: JsonLogger,
+    notifications: Notifications,
+    drain: Drain,
+  ) {
+    this.changed = new ChangedTasks({
+      watched: () => this.waiting.keys(),
+      readRows: (ids) => this.readRows(ids),
+      failed: ({ message }) => logger.debug('tasks that are waited for could not be read', { reason: message }),
+    });
+    notifications.on(changeChannel, (id) => {
+      if (this.waiting.has(id)) this.changed.add([id]);
+    });
+    // Whoever waits gets its answer now, and may ask another process.
+    drain.onBegin(() => {
+      this.isEnding = true;
+      for (const id of [...this.waiting.keys()]) this.tell(id);
+    });
+  }
+
+  onApplicationBootstrap(): void {
+    this.changed.start();
+  }
+
+  beforeApplicationShutdown(): void {
+    this.changed.stop();
+  }
+
+  /**
+   * Resolves when a task has terminated or is gone, when `signal` aborts, when the process begins to end, and at
+   * the latest after `ms`.
+   */
+  until(taskId: string, ms: number, signal: AbortSignal): Promise<void> {
+    if (this.isEnding || signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const own = this.waiting.get(taskId) ?? new Set();
+      const end = (): void => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', end);
+        own.delete(end);
+        if (own.size === 0 && this.waiting.get(taskId) === own) this.waiting.delete(taskId);
+        resolve();
+      };
+      const timer = setTimeout(end, ms);
+      signal.addEventListener('abort', end);
+      this.waiting.set(taskId, own.add(end));
+      // It may have terminated before anybody waited.
+      this.changed.add([taskId]);
+    });
+  }
+
+  private tell(taskId: string): void {
+    for (const end of [...(this.waiting.get(taskId) ?? [])]) end();
+  }
+
+  private async readRows(ids: readonly string[]): Promise<void> {
+    const open = await this.tasks.find({
+      select: { id: true },
+      where: { id: In(ids), status: Not(In([...terminatedStatuses])) },
+    });
+    const isOpen = new Set(open.map(({ id }) => id));
+    for (const id of ids) if (!isOpen.has(id)) this.tell(id);
+  }
+}

@@ -1,0 +1,119 @@
+import { EventEmitter } from 'node:events';
+import type { Writable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { TooManyError } from '@app/domain';
+import { JsonLogger } from '@app/observability';
+import type { CallHandler, ExecutionContext } from '@nestjs/common';
+import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host';
+import { firstValueFrom, from, of } from 'rxjs';
+import { AnswersWhenDone } from '../http/answers-when-done';
+import { LongRequests, longRequestsPerKey } from '../http/long-requests';
+import { RequestTurns, servedPerKey } from '../http/request-turns';
+import { WaitInterceptor } from './wait.interceptor';
+
+const waitSeconds = 60;
+const presented = { created: 1 };
+const stored = { id: 'g', status: 'queued', num_generations: 1 };
+
+class Presenter {
+  readonly waitSeconds = waitSeconds;
+
+  present(): Promise<object> {
+    return Promise.resolve(presented);
+  }
+}
+
+class Routes {
+  @AnswersWhenDone()
+  preferred(this: void): void {}
+
+  @AnswersWhenDone(Presenter)
+  always(this: void): void {}
+}
+const { preferred, always } = new Routes();
+
+/** What the interceptor sets and listens to of a response. */
+class OpenResponse extends EventEmitter {
+  readonly closed = false;
+  readonly headers = new Map<string, unknown>();
+
+  setHeader(name: string, value: unknown): void {
+    this.headers.set(name, value);
+  }
+
+  get writable(): Writable {
+    return this as unknown as Writable;
+  }
+}
+
+describe(WaitInterceptor.name, () => {
+  let turns: RequestTurns;
+  let interceptor: WaitInterceptor;
+  let findOne: jest.Mock;
+  let terminate: () => void;
+
+  beforeEach(() => {
+    turns = new RequestTurns();
+    findOne = jest.fn().mockResolvedValue({ ...stored, status: 'succeeded' });
+    const terminated = new Promise<void>((resolve) => (terminate = resolve));
+    interceptor = new WaitInterceptor(
+      { findOne } as never,
+      { until: () => terminated } as never,
+      new LongRequests(turns),
+      turns,
+      { get: () => new Presenter() } as never,
+      { renew: () => Promise.resolve() } as never,
+      new JsonLogger('test', 'silent'),
+    );
+  });
+
+  function context(route: () => void, response: OpenResponse): ExecutionContext {
+    const request = { apiKey: { id: 'a' }, headers: { prefer: `wait=${waitSeconds}` }, body: {} };
+    return new ExecutionContextHost([request, response], Routes, route);
+  }
+  const answer = (route: () => void, response: OpenResponse, next: CallHandler): Promise<unknown> =>
+    firstValueFrom(interceptor.intercept(context(route, response), next));
+
+  it('answers with the stored record when it cannot be read after the wait', async () => {
+    findOne.mockRejectedValue(new Error('the database is away'));
+    const response = new OpenResponse();
+    const body = answer(preferred, response, { handle: () => of(stored) });
+    terminate();
+    expect(await body).toBe(stored);
+    expect(response.headers.get('Preference-Applied')).toBe(`wait=${waitSeconds}`);
+  });
+
+  it.each([
+    ['as preferred', preferred],
+    ['always', always],
+  ])('keeps the turn of its key until the Generation is stored, on a route that waits %s', async (_rule, route) => {
+    const response = new OpenResponse();
+    await turns.take('a', response.writable, 'heavy');
+    for (let n = 1; n < servedPerKey.heavy; n++) await turns.take('a', new OpenResponse().writable, 'heavy');
+    let store: (record: object) => void = () => undefined;
+    const inserted = new Promise<object>((resolve) => (store = resolve));
+    const body = answer(route, response, { handle: () => from(inserted) });
+    let isServed = false;
+    const next = turns.take('a', new OpenResponse().writable, 'heavy').then(() => (isServed = true));
+    await nextTurn();
+    expect(isServed).toBe(false);
+    store(stored);
+    await next;
+    terminate();
+    expect(await body).toEqual(route === always ? presented : { ...stored, status: 'succeeded' });
+  });
+
+  it("refuses more than a key's share on a route that always waits, with the number, and before it makes a Generation", async () => {
+    const handle = jest.fn(() => of(stored));
+    const bodies = Array.from({ length: longRequestsPerKey['waiting answer'] }, () =>
+      answer(always, new OpenResponse(), { handle }),
+    );
+    expect(() => interceptor.intercept(context(always, new OpenResponse()), { handle })).toThrow(
+      new TooManyError('TooManyWaiting', 'This API key may have 20 requests waiting for pictures.', 10),
+    );
+    expect(handle).toHaveBeenCalledTimes(longRequestsPerKey['waiting answer']);
+    expect(await answer(preferred, new OpenResponse(), { handle })).toBe(stored);
+    terminate();
+    await Promise.all(bodies);
+  });
+});

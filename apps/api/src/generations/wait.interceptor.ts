@@ -1,0 +1,175 @@
+import { isTerminated, NotFoundError, TooManyError } from '@app/domain';
+import type { GenerationDto } from '@app/domain/http';
+import { JsonLogger } from '@app/observability';
+import type { CallHandler, ExecutionContext, NestInterceptor, Type } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
+import type { Request, Response } from 'express';
+import type { Observable } from 'rxjs';
+import { concatMap } from 'rxjs';
+import type { WaitedAnswer } from '../http/answers-when-done';
+import { waitRuleOf } from '../http/answers-when-done';
+import { KeptReplies } from '../http/kept-replies';
+import { LongRequests } from '../http/long-requests';
+import { RequestTurns } from '../http/request-turns';
+import { GenerationsService } from './generations.service';
+import { preferredWait } from './preferred-wait';
+import { Terminations } from './terminations';
+
+/** Answers of all keys together that may wait at each api process. */
+const maxInAll = 1_000;
+
+/** Names the Generation in an answer whose body has no place for it. */
+export const generationIdHeader = 'X-Generation-Id';
+
+/** A request and its response. */
+interface Exchange {
+  request: Request;
+  response: Response;
+}
+
+/** Too many answers of all keys wait already. */
+class TooManyWaitingError extends TooManyError {
+  constructor(retryAfterSeconds = 10) {
+    super('TooManyWaiting', 'Too many requests wait for their pictures. Try again shortly.', retryAfterSeconds);
+  }
+}
+
+/**
+ * Lets the answer to a request that made a Generation wait until that has terminated: where the caller prefers it, as
+ * long as it prefers and no longer than a minute, or where the route always does. It stands outside of everything
+ * that has a transaction open. The answers that wait are counted per key and in all; where there are too many, a
+ * preference is not applied.
+ */
+@Injectable()
+export class WaitInterceptor implements NestInterceptor {
+  private count = 0;
+
+  constructor(
+    private readonly generations: GenerationsService,
+    private readonly terminations: Terminations,
+    private readonly longRequests: LongRequests,
+    private readonly turns: RequestTurns,
+    private readonly modules: ModuleRef,
+    private readonly replies: KeptReplies,
+    private readonly logger: JsonLogger,
+  ) {}
+
+  /** @throws TooManyError with the code TooManyWaiting, on a route that always waits */
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    const rule = waitRuleOf(context.getHandler());
+    if (rule === undefined) return next.handle();
+    const http = context.switchToHttp();
+    const exchange = { request: http.getRequest<Request>(), response: http.getResponse<Response>() };
+    return rule === 'as preferred' ? this.whenPreferred(exchange, next) : this.always(exchange, next, rule);
+  }
+
+  private whenPreferred({ request, response }: Exchange, next: CallHandler): Observable<unknown> {
+    const ownerId = ownerOf(request);
+    const seconds = preferredWait(request.headers.prefer);
+    if (seconds === undefined) return next.handle();
+    return next.handle().pipe(
+      concatMap(async (record: object) => {
+        const ended = isGeneration(record) && this.holdIfPossible(ownerId, response);
+        if (!ended) return record;
+        response.setHeader('Preference-Applied', `wait=${seconds}`);
+        try {
+          const waited = await this.wait(ownerId, record, seconds, response, ended);
+          if (waited && !response.closed) await this.keep(ownerId, request, waited);
+          return waited ?? record;
+        } catch (error) {
+          // The Generation is stored: an error would make its caller request another one.
+          this.logger.debug('the record could not be read after the wait', { reason: (error as Error).message });
+          return record;
+        }
+      }),
+    );
+  }
+
+  private always({ request, response }: Exchange, next: CallHandler, rule: Type<WaitedAnswer>): Observable<unknown> {
+    const ownerId = ownerOf(request);
+    const answer = this.modules.get<WaitedAnswer>(rule, { strict: false });
+    const ended = this.hold(ownerId, response);
+    return next.handle().pipe(
+      concatMap(async (record: GenerationDto) => {
+        response.setHeader(generationIdHeader, record.id);
+        const waited = await this.wait(ownerId, record, answer.waitSeconds, response, ended);
+        return answer.present(waited ?? record, {
+          ownerId,
+          responseFormat: (request.body as { response_format?: unknown }).response_format,
+          isDeleted: waited === undefined,
+          isAbandoned: response.closed && request.headers['idempotency-key'] === undefined,
+        });
+      }),
+    );
+  }
+
+  /** A repeat without a preference gets the terminated record too, as the first request did. */
+  private async keep(ownerId: string, { headers }: Request, record: GenerationDto): Promise<void> {
+    const key = headers['idempotency-key'];
+    if (typeof key !== 'string' || !isTerminated(record.status)) return;
+    await this.replies
+      .renew(ownerId, key, record)
+      .catch((error: Error) => this.logger.debug('a kept reply was not renewed', { reason: error.message }));
+  }
+
+  private holdIfPossible(ownerId: string, response: Response): AbortSignal | undefined {
+    try {
+      return this.hold(ownerId, response);
+    } catch (error) {
+      if (error instanceof TooManyError) return undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * Counts an answer that waits until it is closed.
+   * @returns aborted when the wait ends early: the caller has gone, or its key is revoked.
+   * @throws TooManyError
+   */
+  private hold(ownerId: string, response: Response): AbortSignal {
+    if (response.closed) return AbortSignal.abort();
+    if (this.count >= maxInAll) throw new TooManyWaitingError();
+    const ended = new AbortController();
+    this.longRequests.add(ownerId, response, 'waiting answer', () => {
+      // The caller gets the record as it is; its next request is refused.
+      if (!response.headersSent) response.setHeader('Connection', 'close');
+      ended.abort();
+    });
+    this.count++;
+    response.once('close', () => {
+      this.count--;
+      ended.abort();
+    });
+    return ended.signal;
+  }
+
+  /**
+   * The turn of the key ends here and not when the answer is counted, so that what makes the Generation
+   * is served in its turn.
+   * @returns the record as it is after that time; undefined if it has been deleted.
+   */
+  private async wait(
+    ownerId: string,
+    record: GenerationDto,
+    seconds: number,
+    response: Response,
+    ended: AbortSignal,
+  ): Promise<GenerationDto | undefined> {
+    this.turns.end(response);
+    if (!isTerminated(record.status)) await this.terminations.until(record.id, seconds * 1000, ended);
+    try {
+      return await this.generations.findOne(ownerId, record.id);
+    } catch (error) {
+      if (error instanceof NotFoundError) return undefined;
+      throw error;
+    }
+  }
+}
+
+const ownerOf = ({ apiKey }: Request): string => apiKey?.id ?? '';
+
+/** The route of Generations answers with a Fine-Tune where the body has no prompt. */
+function isGeneration(record: object): record is GenerationDto {
+  return 'num_generations' in record;
+}

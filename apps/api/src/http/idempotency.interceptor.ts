@@ -1,0 +1,155 @@
+import { DomainError, IdempotentReply, InvalidError, isIdentifier, UnprocessableError } from '@app/domain';
+import { FairTurns } from '@app/process';
+import { Transactions } from '@app/queue';
+import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import type { Observable } from 'rxjs';
+import { from, lastValueFrom } from 'rxjs';
+import type { EntityManager } from 'typeorm';
+import { idsIn } from './record-ids';
+import { withoutSecrets } from './secrets';
+import { requestsPerKey } from './request-turns';
+import { fingerprintOf } from './fingerprint';
+
+/** A reply is replayed for this long. */
+export const replayHours = 24;
+
+/**
+ * Most such transactions, which may wait for one another, each with a connection of the pool of 20:
+ * of all keys, and of one.
+ */
+const atOnce = { concurrency: 8, keyConcurrency: 2 };
+
+/**
+ * Executes a POST with an `Idempotency-Key` once: the reply is stored in the transaction of the work itself, which
+ * begins with the first write, so that either both are committed or neither. A repeat gets the first reply; while
+ * the first is running, 409; with another body, 422. A reply is deleted with its record. A failed request changes
+ * nothing and may be repeated.
+ */
+@Injectable()
+export class IdempotencyInterceptor implements NestInterceptor {
+  private readonly turns = new FairTurns({ ...atOnce, perKey: requestsPerKey, total: Infinity });
+
+  constructor(private readonly transactions: Transactions) {}
+
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    const request = context.switchToHttp().getRequest<Request>();
+    const header = request.headers['idempotency-key'];
+    if (request.method !== 'POST' || header === undefined || !request.apiKey) return next.handle();
+    const key = checked(header);
+    return from(this.once(request.apiKey.id, key, context, next));
+  }
+
+  private async once(ownerId: string, key: string, context: ExecutionContext, next: CallHandler): Promise<unknown> {
+    const http = context.switchToHttp();
+    const [request, response] = [http.getRequest<Request>(), http.getResponse<Response>()];
+    // Computed only when needed: a rejected request needs none.
+    const fingerprint = (): string => fingerprintOf(request.method, request.originalUrl, request.body);
+    const { manager } = this.transactions;
+    const known = await findReply(manager, ownerId, key);
+    if (known && isFresh(known)) return replay(manager, known, fingerprint(), response);
+    const work = async (): Promise<unknown> => {
+      const body: unknown = await lastValueFrom(next.handle());
+      await manager.insert(IdempotentReply, {
+        ownerId,
+        key,
+        fingerprint: fingerprint(),
+        status: response.statusCode,
+        body: JSON.stringify(withoutSecrets(context.getHandler(), body)),
+        recordIds: recordsOf(request, body),
+      });
+      return body;
+    };
+    const first = (inside: EntityManager): Promise<void> => refuseSecond(inside, ownerId, key);
+    try {
+      return await this.transactions.enclose(work, { turn: () => this.turns.take(ownerId), first });
+    } catch (error) {
+      if (error instanceof AlreadyRepliedError) return replay(manager, error.reply, fingerprint(), response);
+      throw error;
+    }
+  }
+}
+
+/** The first request with this Idempotency-Key is still running. */
+class KeyInUseError extends DomainError<'conflict'> {
+  constructor(retryAfterSeconds = 1) {
+    super('conflict', 'IdempotencyKeyInUse', 'A request with this Idempotency-Key is still running.', {
+      retryAfterSeconds,
+    });
+  }
+}
+
+/** A reply without its body, which may be large: only a request with the same body gets it. */
+type KnownReply = Omit<IdempotentReply, 'body' | 'recordIds'>;
+
+function findReply(manager: EntityManager, ownerId: string, key: string): Promise<KnownReply | null> {
+  const select = { ownerId: true, key: true, fingerprint: true, status: true, createdAt: true } as const;
+  return manager.findOne(IdempotentReply, { select, where: { ownerId, key } });
+}
+
+/** Another request with the key finished after this one had checked. */
+class AlreadyRepliedError extends Error {
+  constructor(readonly reply: KnownReply) {
+    super('The request has been answered.');
+  }
+}
+
+function isFresh({ createdAt }: KnownReply): boolean {
+  return createdAt.getTime() > Date.now() - replayHours * 3_600_000;
+}
+
+/** @throws KeyInUseError while another request holds the key; AlreadyRepliedError. Deletes an expired reply. */
+async function refuseSecond(manager: EntityManager, ownerId: string, key: string): Promise<void> {
+  await lockKey(manager, ownerId, key);
+  const known = await findReply(manager, ownerId, key);
+  if (known && isFresh(known)) throw new AlreadyRepliedError(known);
+  if (known) await manager.delete(IdempotentReply, { ownerId, key });
+}
+
+function checked(header: string | string[]): string {
+  if (typeof header === 'string' && /^[\x21-\x7e]{1,255}$/.test(header)) return header;
+  throw new InvalidError(
+    'IdempotencyKeyInvalid',
+    'The Idempotency-Key header must be 1 to 255 visible ASCII characters.',
+  );
+}
+
+/**
+ * Ids in the reply, which is a record or an array of them, and in the path: records made under another
+ * are deleted with it, too.
+ */
+function recordsOf({ params }: Request, body: unknown): string[] {
+  const ids = [...Object.values(params), ...idsIn(body)];
+  return [...new Set(ids.filter((id) => typeof id === 'string' && isIdentifier(id)))] as string[];
+}
+
+/** @throws KeyInUseError while another request holds the key. The lock ends with the transaction. */
+async function lockKey(manager: EntityManager, ownerId: string, key: string): Promise<void> {
+  const [{ locked }] = await manager.query<{ locked: boolean }[]>(
+    'SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS locked',
+    [`idempotency ${ownerId} ${key}`],
+  );
+  if (!locked) throw new KeyInUseError();
+}
+
+/** @throws KeyInUseError if the reply has just been deleted with its record: a retry is a new request. */
+async function replay(
+  manager: EntityManager,
+  { ownerId, key, fingerprint: firstFingerprint, status }: KnownReply,
+  fingerprint: string,
+  response: Response,
+): Promise<unknown> {
+  if (firstFingerprint !== fingerprint)
+    throw new UnprocessableError(
+      'IdempotencyKeyReused',
+      'This Idempotency-Key was used with another request: send this one with a new key.',
+    );
+  const first = await manager.findOne(IdempotentReply, {
+    select: { ownerId: true, body: true },
+    where: { ownerId, key },
+  });
+  if (!first) throw new KeyInUseError();
+  response.status(status).setHeader('Idempotency-Replayed', 'true');
+  return JSON.parse(first.body);
+}

@@ -1,0 +1,90 @@
+import type { Config } from '@app/config';
+import { TooManyError, UnprocessableError } from '@app/domain';
+import { CONFIG } from '@app/config';
+import { Inject, Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+
+/** An upload whose process has sent no heartbeat for this long no longer counts, in SQL. */
+export const uploadLifeSql = `interval '2 minutes'`;
+
+/** A key's limit and use; `caller` and `stored` are its rows of `api_keys` and `storage_use`. */
+export const storageColumns = `caller.max_storage_mb, coalesce(stored.picture_bytes, 0) AS picture_bytes,
+  coalesce(stored.weight_bytes, 0) AS weight_bytes,
+  (SELECT coalesce(sum(bytes), 0) FROM uploads
+   WHERE uploads.owner_id = caller.id AND renewed_at > now() - ${uploadLifeSql}) AS upload_bytes`;
+
+/** The results of `storageColumns`; the driver returns large numbers as text. */
+export interface StorageRow {
+  max_storage_mb: number | null;
+  picture_bytes: string;
+  weight_bytes: string;
+  upload_bytes: string;
+}
+
+const retryAfterSeconds = 10;
+
+/** The key's uploads in progress may take the rest of the space. */
+export class RoomReservedError extends TooManyError {
+  constructor(reservedBytes: number) {
+    super(
+      'RoomReserved',
+      `The room that this API key has left, ${megabytes(reservedBytes)}, is kept for its uploads in progress; one that tells its size in Content-Length takes no more than that. Try again when they have arrived.`,
+      retryAfterSeconds,
+    );
+  }
+}
+
+/** How much each key may store. */
+@Injectable()
+export class StorageQuota {
+  constructor(@Inject(CONFIG) private readonly config: Config) {}
+
+  /** Bytes that the key may still store; negative if it has more than it may. */
+  room(row: StorageRow): number {
+    const cap = row.max_storage_mb ?? this.config.storageMbPerKey;
+    return cap === 0 ? Infinity : cap * 1e6 - usedBytes(row);
+  }
+
+  /**
+   * @param bytes of what is to be stored, if they are known
+   * @param replacedBytes of what it takes the place of, which do not count
+   * @throws UnprocessableError `StorageFull` naming the key's use, if there is no room for `bytes`, or for anything;
+   * RoomReservedError if there would be room once the uploads in progress have failed
+   */
+  assertRoom(row: StorageRow, { bytes = 0, replacedBytes = 0 } = {}): void {
+    const wanted = Math.max(bytes, 1);
+    const reservedBytes = Number(row.upload_bytes);
+    const room = this.room(row) + replacedBytes;
+    if (room >= wanted) return;
+    if (room + reservedBytes >= wanted) throw new RoomReservedError(reservedBytes);
+    const parts = [
+      `${megabytes(Number(row.picture_bytes))} of pictures`,
+      `${megabytes(Number(row.weight_bytes))} of weights`,
+      `${megabytes(reservedBytes)} of uploads in progress`,
+    ];
+    const cap = row.max_storage_mb ?? this.config.storageMbPerKey;
+    throw new UnprocessableError(
+      'StorageFull',
+      `This API key may store ${cap} MB and has ${megabytes(usedBytes(row))}: ${parts.join(', ')}${
+        bytes > 0 ? `; this would add ${megabytes(bytes)}` : ''
+      }. Delete records or Fine-Tunes to make room.`,
+    );
+  }
+
+  /** One key's row. */
+  async read(manager: EntityManager, ownerId: string): Promise<StorageRow> {
+    const [row] = await manager.query<StorageRow[]>(
+      `SELECT ${storageColumns} FROM api_keys caller LEFT JOIN storage_use stored ON stored.owner_id = caller.id
+       WHERE caller.id = $1`,
+      [ownerId],
+    );
+    return row;
+  }
+}
+
+/** To the kilobyte, so that the parts of a sum agree with it. */
+const megabytes = (count: number): string => `${Number((count / 1e6).toFixed(3))} MB`;
+
+function usedBytes({ picture_bytes, weight_bytes, upload_bytes }: StorageRow): number {
+  return Number(picture_bytes) + Number(weight_bytes) + Number(upload_bytes);
+}

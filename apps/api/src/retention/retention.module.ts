@@ -1,8 +1,0 @@
-import { Module } from '@nestjs/common';
-import { StorageUseModule } from '../storage-use/storage-use.module';
-import { ThumbnailsModule } from '../thumbnails/thumbnails.module';
-import { RetentionService } from './retention.service';
-
-/** Deletes records after their key's retention. */
-@Module({ imports: [StorageUseModule, ThumbnailsModule], providers: [RetentionService] })
-export class RetentionModule {}

@@ -1,0 +1,37 @@
+import type { JsonLogger } from '@app/observability';
+import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
+import { Recurring } from './recurring';
+
+/** What a service does again and again. */
+interface Rounds {
+  /** From the end of one round to the beginning of the next, on average. */
+  intervalMs: number;
+  /** What the log says of a round that failed. */
+  failure: string;
+  /** One round. */
+  work: (signal: AbortSignal) => Promise<unknown>;
+}
+
+/**
+ * A service that does something again and again, from the process's beginning until just before its
+ * database connection ends.
+ */
+export abstract class RecurringService implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly rounds: Recurring[] = [];
+
+  constructor(protected readonly logger: JsonLogger) {}
+
+  onApplicationBootstrap(): void {
+    for (const rounds of this.rounds) rounds.start();
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await Promise.all(this.rounds.map((rounds) => rounds.stop()));
+  }
+
+  /** For the constructor: the first round comes an interval after the process's beginning. */
+  protected repeat({ intervalMs, failure, work }: Rounds): void {
+    const onError = ({ message }: Error): void => this.logger.warnSparingly(failure, { reason: message });
+    this.rounds.push(new Recurring({ intervalMs, work, onError }));
+  }
+}
