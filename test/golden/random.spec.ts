@@ -1,4 +1,4 @@
-import { Generator } from '../../libs/diffusion/src/random';
+import { Generator } from '../../libs/diffusion/src/random/generator';
 import { largestDifference, loadGolden, loadGoldenTable, recordGolden } from '../support/golden';
 
 /** Absolute; torch's vectorised sine, cosine and logarithm differ from Math's in the last bit of a float32. */

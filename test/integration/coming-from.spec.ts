@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { schedulerNames } from '@app/domain';
-import type { SchedulerJson } from '../../libs/diffusion/src/schedulers';
 import { schedulerClassNames, schedulerNameOf } from '../../libs/diffusion/src/schedulers';
+import type { SchedulerJson } from '../../libs/diffusion/src/schedulers/scheduler-config';
 
 const page = readFileSync(join(__dirname, '..', '..', 'docs', 'coming-from.md'), 'utf8');
 const section = page.slice(page.indexOf('\n## Schedulers\n'));

@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { SchedulerJson } from '../schedulers';
+import type { SchedulerJson } from '../schedulers/scheduler-config';
 import { textEncoderValues } from '../text-encoder/text-encoder-values';
 import { ClipTokenizer } from '../tokenizer/clip-tokenizer';
 import { guidanceWidth, unetValues } from '../unet/unet-values';

@@ -1,14 +1,9 @@
 import { join } from 'node:path';
-import {
-  createScheduler,
-  parseSchedulerJson,
-  SchedulerError,
-  schedulerNames,
-  stableDiffusionConfig,
-} from '../schedulers';
-import type { SchedulerJson, SchedulerName } from '../schedulers';
+import { createScheduler, schedulerNames, stableDiffusionConfig } from '../schedulers';
+import type { SchedulerName } from '../schedulers';
 import { alphasCumprod } from '../schedulers/noise-schedule';
-import { readSchedulerConfig } from '../schedulers/scheduler-config';
+import { parseSchedulerJson, readSchedulerConfig, SchedulerError } from '../schedulers/scheduler-config';
+import type { SchedulerJson } from '../schedulers/scheduler-config';
 import { cures } from './cures';
 import { ModelFolderError } from './errors';
 import { readTextFile } from './json-file';

@@ -7,7 +7,7 @@ import type { ModelFolder } from '../model/model-folder';
 import { ModelSession } from '../model/model-session';
 import { checkPreview, fixedSizeOf } from '../model/parts-fit';
 import type { GraphSession, LoadOptions } from '../model/model-session';
-import type { SchedulerJson } from '../schedulers';
+import type { SchedulerJson } from '../schedulers/scheduler-config';
 import type { LatentShape } from '../tensor/latent-shape';
 import { areFinite, notFinite } from '../tensor/not-finite';
 import { ClipTextEncoder } from '../text-encoder/clip-text-encoder';

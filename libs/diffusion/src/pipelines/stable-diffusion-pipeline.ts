@@ -1,7 +1,7 @@
 import { providerOf } from '../model/device';
 import type { Provider } from '../model/device';
 import type { GraphSession, LoadOptions } from '../model/model-session';
-import { Generator } from '../random';
+import { Generator } from '../random/generator';
 import { createScheduler } from '../schedulers';
 import { alphasCumprod } from '../schedulers/noise-schedule';
 import { predictedData } from '../schedulers/prediction';

@@ -1,5 +1,5 @@
-import type { Generator } from '../random';
-import type { Scheduler } from '../schedulers';
+import type { Generator } from '../random/generator';
+import type { Scheduler } from '../schedulers/scheduler';
 import type { LatentShape } from '../tensor/latent-shape';
 
 /** The encoded texts of a request, shared by its pictures. */
@@ -89,7 +89,7 @@ export class Trajectory {
     const rowOf = (index: number): Float32Array => prediction.subarray(index * size, (index + 1) * size);
     if (this.rows === 2) guide(predicted, rowOf(row), rowOf(row + 1), this.guidanceScale);
     else predicted.set(rowOf(row));
-    this.latents = this.scheduler.step(predicted, timestep, this.latents, { generator: this.generator });
+    this.latents = this.scheduler.step(predicted, timestep, this.latents, this.generator);
     this.lastTimestep = timestep;
     this.stepIndex++;
     this.isMoving = false;

@@ -1,4 +1,4 @@
-import { BrownianInterval } from './brownian-interval';
+import { BrownianInterval, seedSequence } from './brownian-interval';
 
 describe(BrownianInterval, () => {
   const motion = () => new BrownianInterval(7, 0.03, 14.6, 16);
@@ -31,5 +31,15 @@ describe(BrownianInterval, () => {
 
   it('differs by its seed', () => {
     expect(new BrownianInterval(8, 0.03, 14.6, 16).between(1, 2)).not.toEqual(motion().between(1, 2));
+  });
+});
+
+describe(seedSequence, () => {
+  it.each([
+    [5, [], 24, [3154616629, 1086096781, 1700057493]],
+    [2 ** 40 + 7, [3, 2], 24, [500983476, 713085380, 2292743367, 1579387075]],
+    [1, [0, 0], 4, [3023998541, 1548711798, 3149674934, 2073822475, 2027234310, 1528762406]],
+  ])('of %d and %j gives the state of numpy', (entropy, spawnKey, poolSize, state) => {
+    expect(seedSequence(entropy, spawnKey, poolSize, state.length)).toEqual(state);
   });
 });

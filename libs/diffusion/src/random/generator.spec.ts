@@ -1,4 +1,4 @@
-import { Generator } from './generator';
+import { Generator, MersenneTwister } from './generator';
 
 describe(Generator.name, () => {
   describe('randn', () => {
@@ -37,5 +37,13 @@ describe(Generator.name, () => {
 
   it.each([0.5, NaN, Infinity, 2 ** 53])('rejects the seed %d', (seed) => {
     expect(() => new Generator(seed)).toThrow('must be an integer');
+  });
+});
+
+describe(MersenneTwister.name, () => {
+  it('gives the 10,000th number that the C++ standard requires of mt19937', () => {
+    const engine = new MersenneTwister(5489);
+    for (let i = 1; i < 10_000; i++) engine.next();
+    expect(engine.next()).toBe(4123659995);
   });
 });

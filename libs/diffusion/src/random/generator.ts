@@ -1,9 +1,12 @@
-import { MersenneTwister } from './mersenne-twister';
 import { RequestError } from '../request-error';
 
 const block = 16;
 const half = block / 2;
 const twoPi = Math.fround(2 * Math.PI);
+
+/** Words of the Mersenne Twister's state, and the distance of those that are mixed. */
+const stateSize = 624;
+const stateMiddle = 397;
 
 /**
  * Normal noise with torch's numbers: equal to `torch.Generator().manual_seed(seed)` on the CPU with `torch.randn` in
@@ -81,5 +84,40 @@ function boxMuller(values: Float32Array, start: number): void {
     const angle = Math.fround(twoPi * values[i + half]);
     values[i] = radius * Math.cos(angle);
     values[i + half] = radius * Math.sin(angle);
+  }
+}
+
+/**
+ * The 32-bit Mersenne Twister MT19937, seeded as C++ and torch seed it.
+ * Source: Matsumoto and Nishimura, "Mersenne Twister" (1998), with the initialisation of 2002.
+ */
+export class MersenneTwister {
+  private readonly state = new Uint32Array(stateSize);
+  private position = stateSize;
+
+  /** @param seed any integer; its lowest 32 bits are used */
+  constructor(seed: number) {
+    const { state } = this;
+    state[0] = seed;
+    for (let i = 1; i < stateSize; i++) state[i] = Math.imul(1812433253, state[i - 1] ^ (state[i - 1] >>> 30)) + i;
+  }
+
+  /** The next 32 random bits, 0 to 2^32 - 1. */
+  next(): number {
+    if (this.position === stateSize) this.twist();
+    let word = this.state[this.position++];
+    word ^= word >>> 11;
+    word ^= (word << 7) & 0x9d2c5680;
+    word ^= (word << 15) & 0xefc60000;
+    return (word ^ (word >>> 18)) >>> 0;
+  }
+
+  private twist(): void {
+    const { state } = this;
+    for (let i = 0; i < stateSize; i++) {
+      const mixed = (state[i] & 0x80000000) | (state[(i + 1) % stateSize] & 0x7fffffff);
+      state[i] = state[(i + stateMiddle) % stateSize] ^ (mixed >>> 1) ^ (mixed & 1 ? 0x9908b0df : 0);
+    }
+    this.position = 0;
   }
 }

@@ -1,14 +1,6 @@
-import { BaseScheduler } from './base-scheduler';
-import type { Level } from './lambdas';
-import { levelOf, solverSchedule } from './lambdas';
-import { alphasCumprod } from './noise-schedule';
 import { noise, weightedSum } from './prediction';
-import { SchedulerError } from './scheduler';
-import { dynamicThresholding } from './scheduler-config';
 import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
-
-/** With fewer steps than this the last ones are of lower order, for stability. */
-const fewSteps = 15;
+import { solverParameters, SolverScheduler } from './solver-scheduler';
 
 /**
  * Diffusion exponential integrator sampler of order one to three, multistep, with polynomials in the logarithm
@@ -16,40 +8,16 @@ const fewSteps = 15;
  * Source: Zhang and Chen, "Fast Sampling of Diffusion Models with Exponential Integrator" (2023), section 3.3;
  * diffusers' DEISMultistepScheduler.
  */
-export class DeisMultistepScheduler extends BaseScheduler {
+export class DeisMultistepScheduler extends SolverScheduler {
   static readonly parameters: SchedulerParameters = {
-    solver_order: 2,
-    ...dynamicThresholding,
+    ...solverParameters,
     algorithm_type: 'deis',
     solver_type: 'logrho',
     lower_order_final: true,
-    use_karras_sigmas: false,
-    use_exponential_sigmas: false,
-    use_beta_sigmas: false,
-    use_flow_sigmas: false,
-    use_dynamic_shifting: false,
   };
 
-  private readonly alphas: Float32Array;
-  private levels: Level[] = [];
-  /** Predicted noise, the newest first. */
-  private outputs: Float32Array[] = [];
-
   constructor(config: SchedulerConfig) {
-    super({ ...config, finalSigmasType: 'sigma_min' });
-    // diffusers treats the values of the DPM solvers and UniPC as its own, so that their configurations can be used.
-    if (!['deis', 'dpmsolver', 'dpmsolver++'].includes(config.algorithmType))
-      throw new SchedulerError(`algorithm_type "${config.algorithmType}" is not supported.`);
-    if (!['logrho', 'midpoint', 'heun', 'bh1', 'bh2'].includes(config.solverType))
-      throw new SchedulerError(`solver_type "${config.solverType}" is not supported.`);
-    this.alphas = alphasCumprod(config);
-  }
-
-  protected start(steps: number): Float64Array {
-    const { sigmas, timesteps } = solverSchedule(this.config, this.alphas, steps);
-    this.levels = Array.from(sigmas, levelOf);
-    this.outputs = [];
-    return timesteps;
+    super({ ...config, finalSigmasType: 'sigma_min' }, ['deis', 'dpmsolver', 'dpmsolver++']);
   }
 
   protected advance(modelOutput: Float32Array, sample: Float32Array): Float32Array {
@@ -58,10 +26,7 @@ export class DeisMultistepScheduler extends BaseScheduler {
     const to = levels[now + 1];
 
     // 1. The noise that the model predicts, and that of the previous steps.
-    this.outputs = [
-      noise(this.config, from, modelOutput, sample),
-      ...this.outputs.slice(0, this.config.solverOrder - 1),
-    ];
+    this.keep(noise(this.config, from, modelOutput, sample));
 
     // 2. The integral over rho of the polynomial through them.
     const outputs = this.outputs.slice(0, this.currentOrder());
@@ -72,14 +37,9 @@ export class DeisMultistepScheduler extends BaseScheduler {
     return weightedSum([to.alpha / from.alpha, ...weights], [sample, ...outputs]);
   }
 
-  protected override maxSteps(): number {
-    return this.config.numTrainTimesteps - 1;
-  }
-
   private currentOrder(): number {
-    const few = this.config.lowerOrderFinal && this.timesteps.length < fewSteps;
-    const left = this.timesteps.length - this.stepIndex;
-    return Math.min(this.outputs.length, few && left < 3 ? left : 3);
+    const { stepsLeft: left } = this;
+    return Math.min(this.outputs.length, this.endsLower && left < 3 ? left : 3);
   }
 }
 

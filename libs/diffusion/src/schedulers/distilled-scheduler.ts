@@ -1,22 +1,24 @@
-import { BaseScheduler } from './base-scheduler';
-import { alphasCumprod } from './noise-schedule';
-import type { SchedulerConfig } from './scheduler-config';
-import { distilledTimesteps } from './timesteps';
+import { Scheduler } from './scheduler';
+import type { SchedulerParameters } from './scheduler-config';
 
-/** What the samplers of distilled models have in common: few steps, at timesteps that the model was distilled for. */
-export abstract class DistilledScheduler extends BaseScheduler {
-  protected readonly alphas: Float32Array;
+/** Parameters that every class for distilled models has. */
+export const distilledParameters: SchedulerParameters = {
+  beta_start: 0.00085,
+  beta_end: 0.012,
+  beta_schedule: 'scaled_linear',
+  original_inference_steps: 50,
+  rescale_betas_zero_snr: false,
+};
 
-  constructor(config: SchedulerConfig) {
-    super(config);
-    this.alphas = alphasCumprod(config);
-  }
-
+/** A scheduler of distilled models: few steps, evenly chosen from the timesteps that the model was distilled on. */
+export abstract class DistilledScheduler extends Scheduler {
   protected override maxSteps(): number {
     return this.config.originalInferenceSteps;
   }
 
   protected start(steps: number): Float64Array {
-    return distilledTimesteps(this.config, steps);
+    const { numTrainTimesteps, originalInferenceSteps: most } = this.config;
+    const stride = Math.floor(numTrainTimesteps / most);
+    return Float64Array.from({ length: steps }, (_, i) => (most - Math.floor(i * (most / steps))) * stride - 1);
   }
 }

@@ -1,15 +1,10 @@
+import type { Generator } from '../random/generator';
+import type { ExponentialStep } from './dpm-solver-scheduler';
 import { DpmSolverScheduler } from './dpm-solver-scheduler';
-import { exponentialStep } from './exponential-integrator';
-import type { ExponentialStep } from './exponential-integrator';
-import { finiteAlphasCumprod } from './noise-schedule';
 import { weightedSum } from './prediction';
-import type { StepOptions } from './scheduler';
-import { SchedulerError } from './scheduler';
-import { dynamicThresholding } from './scheduler-config';
+import { SchedulerError } from './scheduler-config';
 import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
-
-/** With fewer steps than this the last ones are of lower order, for stability. */
-const fewSteps = 15;
+import { solverParameters } from './solver-scheduler';
 
 /**
  * DPM-Solver and DPM-Solver++ of order one to three, multistep, as an ordinary or (`sde-`) as a stochastic
@@ -19,18 +14,12 @@ const fewSteps = 15;
  */
 export class DpmSolverMultistepScheduler extends DpmSolverScheduler {
   static readonly parameters: SchedulerParameters = {
-    solver_order: 2,
-    ...dynamicThresholding,
+    ...solverParameters,
     algorithm_type: 'dpmsolver++',
     solver_type: 'midpoint',
     lower_order_final: true,
     euler_at_final: false,
-    use_karras_sigmas: false,
-    use_exponential_sigmas: false,
-    use_beta_sigmas: false,
     use_lu_lambdas: false,
-    use_flow_sigmas: false,
-    use_dynamic_shifting: false,
     sigma_min: null,
     sigma_max: null,
     final_sigmas_type: 'zero',
@@ -39,26 +28,25 @@ export class DpmSolverMultistepScheduler extends DpmSolverScheduler {
   };
 
   constructor(config: SchedulerConfig) {
-    super(config, ['dpmsolver', 'dpmsolver++', 'sde-dpmsolver', 'sde-dpmsolver++'], finiteAlphasCumprod);
+    super(config, ['dpmsolver', 'dpmsolver++', 'sde-dpmsolver', 'sde-dpmsolver++']);
     if (config.algorithmType === 'sde-dpmsolver' && config.solverOrder === 3)
       throw new SchedulerError('algorithm_type "sde-dpmsolver" has no solver_order of 3.');
   }
 
-  protected advance(modelOutput: Float32Array, sample: Float32Array, options: StepOptions): Float32Array {
+  protected advance(modelOutput: Float32Array, sample: Float32Array, generator: () => Generator): Float32Array {
     const { levels, stepIndex: now } = this;
 
     // 1. The picture, or the noise, that the model predicts, and those of the previous steps.
-    this.keepOutput(modelOutput, sample, this.config.solverOrder);
+    this.keep(this.outputOf(modelOutput, sample));
     if (levels[now + 1].lambda === levels[now].lambda) return sample.slice();
 
     // 2. The exact solution for an output that follows a polynomial through the previous ones.
-    const step = exponentialStep(levels[now], levels[now + 1], this.form);
+    const step = this.exponentialStep(levels[now], levels[now + 1]);
     const weights = this.outputWeights(step);
     const previous = weightedSum([step.sampleWeight, ...weights], [sample, ...this.outputs.slice(0, weights.length)]);
 
     // 3. Fresh noise in place of the forgotten part.
-    this.addNoise(previous, step.deviation, options);
-    return previous;
+    return this.renew(previous, step, generator);
   }
 
   /** Weights of the outputs, the newest first; as many as the order. */
@@ -79,10 +67,9 @@ export class DpmSolverMultistepScheduler extends DpmSolverScheduler {
   }
 
   private currentOrder(): number {
-    const { solverOrder, lowerOrderFinal, eulerAtFinal, finalSigmasType } = this.config;
-    const few = lowerOrderFinal && this.timesteps.length < fewSteps;
-    const left = this.timesteps.length - this.stepIndex;
-    if (left === 1 && (eulerAtFinal || few || finalSigmasType === 'zero')) return 1;
-    return Math.min(solverOrder, this.outputs.length, left === 2 && few ? 2 : 3);
+    const { solverOrder, eulerAtFinal, finalSigmasType } = this.config;
+    const { stepsLeft: left, endsLower } = this;
+    if (left === 1 && (eulerAtFinal || endsLower || finalSigmasType === 'zero')) return 1;
+    return Math.min(solverOrder, this.outputs.length, left === 2 && endsLower ? 2 : 3);
   }
 }

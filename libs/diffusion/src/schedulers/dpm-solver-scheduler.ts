@@ -1,62 +1,72 @@
-import { BaseScheduler } from './base-scheduler';
-import { checkDpmSolver, solverForm } from './exponential-integrator';
-import type { SolverForm } from './exponential-integrator';
-import type { Level } from './lambdas';
-import { levelOf, solverSchedule } from './lambdas';
+import type { Generator } from '../random/generator';
 import { noise, picture } from './prediction';
-import type { StepOptions } from './scheduler';
+import { addNoise } from './scheduler';
 import type { SchedulerConfig } from './scheduler-config';
+import { SchedulerError } from './scheduler-config';
+import { SolverScheduler } from './solver-scheduler';
+import type { Level } from './solver-scheduler';
 
 /**
- * What the multistep and the singlestep DPM solvers have in common: their noise levels, and what they
- * keep of earlier steps.
+ * One step of a DPM solver: the exact solution of the linear part of the equation, and weights for the part that the
+ * U-Net gives, as a polynomial in lambda through its outputs. The four forms of the equation differ in three numbers
+ * only.
+ * Source: Lu et al., "DPM-Solver" (2022), equations 3.4 and 3.7, and "DPM-Solver++" (2022), equations 8, 9 and
+ * appendix B.
  */
-export abstract class DpmSolverScheduler extends BaseScheduler {
-  override readonly usesNoise: boolean;
-  protected readonly form: SolverForm;
-  protected levels: Level[] = [];
-  /** Predicted pictures, or predicted noise, the newest first. */
-  protected outputs: Float32Array[] = [];
+export interface ExponentialStep {
+  /** Factor of the sample at the start of the step. */
+  sampleWeight: number;
+  /** Weights of the polynomial's value and its derivatives at the start of the step, in lengths of the step. */
+  constant: number;
+  linear: number;
+  quadratic: number;
+  /** Standard deviation of the fresh noise. */
+  deviation: number;
+}
 
-  private readonly alphas: Float32Array;
+/** What the multistep and the singlestep DPM solvers have in common. */
+export abstract class DpmSolverScheduler extends SolverScheduler {
+  /** Whether the solver integrates over predicted noise and not over pictures. */
+  private readonly ofNoise: boolean;
+  /** Whether the equation is a stochastic one. */
+  private readonly stochastic: boolean;
 
-  /**
-   * @param algorithmTypes that the solver has
-   * @param alphasOf cumulative products of the noise schedule
-   */
-  constructor(
-    config: SchedulerConfig,
-    algorithmTypes: readonly string[],
-    alphasOf: (config: SchedulerConfig) => Float32Array,
-  ) {
-    super(config);
-    checkDpmSolver(config, algorithmTypes);
-    this.form = solverForm(config.algorithmType === 'deis' ? 'dpmsolver++' : config.algorithmType);
-    this.usesNoise = this.form.stochastic;
-    this.alphas = alphasOf(config);
+  constructor(config: SchedulerConfig, algorithmTypes: readonly string[]) {
+    super(config, [...algorithmTypes, 'deis']);
+    const { algorithmType, finalSigmasType } = config;
+    if (algorithmType.endsWith('dpmsolver') && finalSigmasType === 'zero')
+      throw new SchedulerError(`algorithm_type "${algorithmType}" needs the final_sigmas_type "sigma_min".`);
+    this.ofNoise = algorithmType.endsWith('dpmsolver');
+    this.stochastic = algorithmType.startsWith('sde-');
   }
 
-  protected start(steps: number): Float64Array {
-    const { sigmas, timesteps } = solverSchedule(this.config, this.alphas, steps);
-    this.levels = Array.from(sigmas, levelOf);
-    this.outputs = [];
-    return timesteps;
+  /** The picture, or the noise, that the model predicts. */
+  protected outputOf(modelOutput: Float32Array, sample: Float32Array): Float32Array {
+    return (this.ofNoise ? noise : picture)(this.config, this.levels[this.stepIndex], modelOutput, sample);
   }
 
-  protected override maxSteps(): number {
-    return this.config.numTrainTimesteps - 1;
-  }
-
-  /** Takes the picture, or the noise, that the model predicts. @param kept how many of the last ones are kept */
-  protected keepOutput(modelOutput: Float32Array, sample: Float32Array, kept: number): void {
-    const output = (this.form.ofNoise ? noise : picture)(this.config, this.levels[this.stepIndex], modelOutput, sample);
-    this.outputs = [output, ...this.outputs.slice(0, kept - 1)];
+  /** The weights of a step. A step to no noise at all (an infinite lambda) can only be made over pictures. */
+  protected exponentialStep(from: Level, to: Level): ExponentialStep {
+    const { ofNoise, stochastic } = this;
+    const h = to.lambda - from.lambda;
+    const gain = ofNoise ? to.sigma * (stochastic ? 2 : 1) : to.alpha;
+    // The stochastic equation over pictures forgets the sample twice as fast.
+    const decay = ofNoise ? -h : stochastic ? 2 * h : h;
+    // diffusers adds this half for the stochastic equation, although the Taylor series would subtract it.
+    const half = stochastic ? -0.5 : 0.5;
+    const forgets = stochastic && !ofNoise ? Math.exp(-h) : 1;
+    return {
+      sampleWeight: ofNoise ? to.alpha / from.alpha : (to.sigma / from.sigma) * forgets,
+      constant: -gain * Math.expm1(-decay),
+      linear: gain * (Math.expm1(-decay) / decay + 1),
+      quadratic: gain * (half - (Math.expm1(-decay) + decay) / decay ** 2),
+      deviation: stochastic ? to.sigma * Math.sqrt(Math.abs(Math.expm1(ofNoise ? 2 * h : -2 * h))) : 0,
+    };
   }
 
   /** Adds fresh noise, in place of what a stochastic equation has forgotten. */
-  protected addNoise(sample: Float32Array, deviation: number, options: StepOptions): void {
-    if (!this.form.stochastic) return;
-    const fresh = this.noise(options, sample.length);
-    for (let i = 0; i < sample.length; i++) sample[i] += deviation * fresh[i];
+  protected renew(sample: Float32Array, { deviation }: ExponentialStep, generator: () => Generator): Float32Array {
+    if (this.stochastic) addNoise(sample, deviation, generator());
+    return sample;
   }
 }

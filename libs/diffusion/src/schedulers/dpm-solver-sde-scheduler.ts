@@ -1,12 +1,11 @@
-import { BrownianInterval } from '../random';
-import { noiseLevels } from './noise-schedule';
+import { BrownianInterval } from '../random/brownian-interval';
+import type { Generator } from '../random/generator';
 import { derivative, predictedData, weightedSum } from './prediction';
-import type { StepOptions } from './scheduler';
-import { SchedulerError } from './scheduler';
+import { SchedulerError } from './scheduler-config';
 import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
-import type { SigmaSchedule } from './sigmas';
-import { doubleSigmaSchedule, timestepFinder } from './sigmas';
-import { timestepsOfCalls, TwoCallScheduler } from './two-call-scheduler';
+import { timestepsOfCalls, twoCallParameters, TwoCallScheduler } from './sigma-scheduler';
+import type { SigmaSchedule } from './sigma-scheduler';
+import { spacedSigmas, timestepFinder } from './sigmas';
 
 const { fround } = Math;
 
@@ -21,16 +20,8 @@ const sigmaOf = (time: number) => fround(Math.exp(-time));
  * Source: Katherine Crowson's k-diffusion, sample_dpmpp_sde; diffusers' DPMSolverSDEScheduler.
  */
 export class DpmSolverSdeScheduler extends TwoCallScheduler {
-  static readonly parameters: SchedulerParameters = {
-    beta_start: 0.00085,
-    beta_end: 0.012,
-    use_karras_sigmas: false,
-    use_exponential_sigmas: false,
-    use_beta_sigmas: false,
-    noise_sampler_seed: null,
-  };
+  static readonly parameters: SchedulerParameters = { ...twoCallParameters, noise_sampler_seed: null };
 
-  override readonly usesNoise = true;
   private motion: BrownianInterval | undefined;
 
   constructor(config: SchedulerConfig) {
@@ -45,9 +36,8 @@ export class DpmSolverSdeScheduler extends TwoCallScheduler {
   }
 
   protected override schedule(steps: number): SigmaSchedule {
-    const levels = noiseLevels(this.alphas);
-    const { sigmas, timesteps } = doubleSigmaSchedule(this.config, levels, steps, (timestep) => timestep);
-    const timestepOf = timestepFinder(levels);
+    const { sigmas, timesteps } = spacedSigmas(this.config, this.levels, steps, (timestep) => timestep);
+    const timestepOf = timestepFinder(this.levels);
     const middle = (step: number) => Math.exp((Math.log(sigmas[step]) + Math.log(sigmas[step + 1])) / 2);
     return {
       sigmas: Float32Array.of(...sigmas, 0),
@@ -59,20 +49,19 @@ export class DpmSolverSdeScheduler extends TwoCallScheduler {
     return sigmaOf(this.times(step).middle);
   }
 
-  protected advance(modelOutput: Float32Array, sample: Float32Array, options: StepOptions): Float32Array {
-    const { predictionType } = this.config;
+  protected advance(modelOutput: Float32Array, sample: Float32Array, generator: () => Generator): Float32Array {
     const step = this.currentStep();
     const sigma = this.currentSigma();
 
     // 1. The last step is a straight line to the picture.
     if (this.sigmas[step + 1] === 0) {
-      const slope = derivative(predictionType, sigma, modelOutput, sample);
+      const slope = derivative(this.config, sigma, modelOutput, sample);
       return weightedSum([1, -sigma], [sample, slope]);
     }
 
     // 2. The picture that the model predicts, at the start of the step or in its middle.
     const alpha = 1 / Math.sqrt(sigma ** 2 + 1);
-    const data = predictedData(predictionType, alpha, sigma * alpha);
+    const data = predictedData(this.config.predictionType, alpha, sigma * alpha);
     const picture = weightedSum([data.sample * data.scale * alpha, data.output * data.scale], [sample, modelOutput]);
 
     // 3. From the start to the middle, and the second time to the end: down to a lower level, and up again by noise.
@@ -84,7 +73,7 @@ export class DpmSolverSdeScheduler extends TwoCallScheduler {
     this.origin = this.origin ? undefined : sample;
     return weightedSum(
       [fround(sigmaOf(down) / from), fround(-Math.expm1(fround(time - down))), up],
-      [start, picture, this.brownianNoise(options, from, to, sample.length)],
+      [start, picture, this.brownianNoise(generator().seed, from, to, sample.length)],
     );
   }
 
@@ -96,8 +85,7 @@ export class DpmSolverSdeScheduler extends TwoCallScheduler {
   }
 
   /** The increment of the Brownian motion from noise level `to` up to `from`, backwards and of unit variance. */
-  private brownianNoise(options: StepOptions, from: number, to: number, size: number): Float32Array {
-    const { seed } = this.generatorOf(options);
+  private brownianNoise(seed: number, from: number, to: number, size: number): Float32Array {
     const positive = this.sigmas.filter((sigma) => sigma > 0);
     this.motion ??= new BrownianInterval(
       this.config.noiseSamplerSeed ?? seed,

@@ -1,10 +1,9 @@
+import type { Generator } from '../random/generator';
+import type { ExponentialStep } from './dpm-solver-scheduler';
 import { DpmSolverScheduler } from './dpm-solver-scheduler';
-import { exponentialStep } from './exponential-integrator';
-import { alphasCumprod } from './noise-schedule';
 import { weightedSum } from './prediction';
-import type { StepOptions } from './scheduler';
-import { dynamicThresholding } from './scheduler-config';
 import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
+import { solverParameters } from './solver-scheduler';
 
 /**
  * DPM-Solver and DPM-Solver++ of order one to three, singlestep: the steps come in groups of one, two or three, and
@@ -14,16 +13,10 @@ import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
  */
 export class DpmSolverSinglestepScheduler extends DpmSolverScheduler {
   static readonly parameters: SchedulerParameters = {
-    solver_order: 2,
-    ...dynamicThresholding,
+    ...solverParameters,
     algorithm_type: 'dpmsolver++',
     solver_type: 'midpoint',
     lower_order_final: false,
-    use_karras_sigmas: false,
-    use_exponential_sigmas: false,
-    use_beta_sigmas: false,
-    use_flow_sigmas: false,
-    use_dynamic_shifting: false,
     final_sigmas_type: 'zero',
     lambda_min_clipped: -Infinity,
   };
@@ -34,8 +27,7 @@ export class DpmSolverSinglestepScheduler extends DpmSolverScheduler {
 
   constructor(config: SchedulerConfig) {
     // The class has no timestep_spacing.
-    const spaced = { ...config, timestepSpacing: 'linspace' } as const;
-    super(spaced, ['dpmsolver', 'dpmsolver++', 'sde-dpmsolver++'], alphasCumprod);
+    super({ ...config, timestepSpacing: 'linspace' }, ['dpmsolver', 'dpmsolver++', 'sde-dpmsolver++']);
   }
 
   protected override start(steps: number): Float64Array {
@@ -43,17 +35,17 @@ export class DpmSolverSinglestepScheduler extends DpmSolverScheduler {
     return super.start(steps);
   }
 
-  protected advance(modelOutput: Float32Array, sample: Float32Array, options: StepOptions): Float32Array {
+  protected advance(modelOutput: Float32Array, sample: Float32Array, generator: () => Generator): Float32Array {
     const { levels, stepIndex: now } = this;
 
     // 1. The picture, or the noise, that the model predicts, and those of the previous steps.
-    this.keepOutput(modelOutput, sample, 3);
+    this.keep(this.outputOf(modelOutput, sample), 3);
 
     // 2. A step over the whole group so far.
     const order = this.orders[now];
     if (order === 1) this.origin = sample;
     const first = now - order + 1;
-    const step = exponentialStep(levels[first], levels[now + 1], this.form);
+    const step = this.exponentialStep(levels[first], levels[now + 1]);
 
     // 3. The exact solution for an output that follows a polynomial through those of the group.
     const heun = this.config.solverType === 'heun';
@@ -66,8 +58,7 @@ export class DpmSolverSinglestepScheduler extends DpmSolverScheduler {
     );
 
     // 4. Fresh noise in place of the forgotten part.
-    this.addNoise(previous, step.deviation, options);
-    return previous;
+    return this.renew(previous, step, generator);
   }
 
   /**
@@ -90,7 +81,7 @@ export class DpmSolverSinglestepScheduler extends DpmSolverScheduler {
  * @param ratios where the outputs but the oldest are, in lengths of the step, the newest first
  */
 function groupWeights(
-  { constant, linear, quadratic }: { constant: number; linear: number; quadratic: number },
+  { constant, linear, quadratic }: ExponentialStep,
   ratios: readonly number[],
   heun: boolean,
 ): number[] {

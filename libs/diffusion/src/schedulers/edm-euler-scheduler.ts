@@ -1,6 +1,6 @@
-import { BaseScheduler } from './base-scheduler';
 import { weightedSum } from './prediction';
-import { SchedulerError } from './scheduler';
+import { Scheduler } from './scheduler';
+import { SchedulerError } from './scheduler-config';
 import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
 import { karrasSigmas } from './sigmas';
 import { linspace } from './timesteps';
@@ -11,7 +11,7 @@ import { linspace } from './timesteps';
  * Source: Karras et al., "Elucidating the Design Space of Diffusion-Based Generative Models" (2022), algorithm 1
  * without correction and table 1; diffusers' EDMEulerScheduler.
  */
-export class EdmEulerScheduler extends BaseScheduler {
+export class EdmEulerScheduler extends Scheduler {
   static readonly parameters: SchedulerParameters = {
     sigma_min: 0.002,
     sigma_max: 80,

@@ -1,5 +1,5 @@
+import type { Generator } from '../random/generator';
 import { derivative, weightedSum } from './prediction';
-import type { StepOptions } from './scheduler';
 import type { SchedulerParameters } from './scheduler-config';
 import { SigmaScheduler } from './sigma-scheduler';
 
@@ -10,9 +10,7 @@ import { SigmaScheduler } from './sigma-scheduler';
 export class EulerAncestralDiscreteScheduler extends SigmaScheduler {
   static readonly parameters: SchedulerParameters = { rescale_betas_zero_snr: false };
 
-  override readonly usesNoise = true;
-
-  protected advance(modelOutput: Float32Array, sample: Float32Array, options: StepOptions): Float32Array {
+  protected advance(modelOutput: Float32Array, sample: Float32Array, generator: () => Generator): Float32Array {
     const sigma = this.sigmas[this.stepIndex];
     const next = this.sigmas[this.stepIndex + 1];
 
@@ -21,9 +19,7 @@ export class EulerAncestralDiscreteScheduler extends SigmaScheduler {
     const down = next ** 2 / sigma;
 
     // 2. A straight line to the lower level, then the noise.
-    const slope = derivative(this.config.predictionType, sigma, modelOutput, sample);
-    const step = Math.fround(down - sigma);
-    const fresh = this.noise(options, sample.length);
-    return weightedSum([1, step, up], [sample, slope, fresh]);
+    const slope = derivative(this.config, sigma, modelOutput, sample);
+    return weightedSum([1, Math.fround(down - sigma), up], [sample, slope, generator().randn(sample.length)]);
   }
 }

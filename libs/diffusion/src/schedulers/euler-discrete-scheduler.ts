@@ -1,4 +1,5 @@
 import { derivative, weightedSum } from './prediction';
+import { sigmaSpacing } from './scheduler-config';
 import type { SchedulerParameters } from './scheduler-config';
 import { SigmaScheduler } from './sigma-scheduler';
 
@@ -9,10 +10,8 @@ import { SigmaScheduler } from './sigma-scheduler';
  */
 export class EulerDiscreteScheduler extends SigmaScheduler {
   static readonly parameters: SchedulerParameters = {
+    ...sigmaSpacing,
     interpolation_type: 'linear',
-    use_karras_sigmas: false,
-    use_exponential_sigmas: false,
-    use_beta_sigmas: false,
     sigma_min: null,
     sigma_max: null,
     timestep_type: 'discrete',
@@ -23,10 +22,9 @@ export class EulerDiscreteScheduler extends SigmaScheduler {
   protected advance(modelOutput: Float32Array, sample: Float32Array): Float32Array {
     // 1. The derivative at this noise level.
     const sigma = this.sigmas[this.stepIndex];
-    const slope = derivative(this.config.predictionType, sigma, modelOutput, sample);
+    const slope = derivative(this.config, sigma, modelOutput, sample);
 
     // 2. A straight line to the next noise level.
-    const step = Math.fround(this.sigmas[this.stepIndex + 1] - sigma);
-    return weightedSum([1, step], [sample, slope]);
+    return weightedSum([1, Math.fround(this.sigmas[this.stepIndex + 1] - sigma)], [sample, slope]);
   }
 }

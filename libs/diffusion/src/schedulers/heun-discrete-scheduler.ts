@@ -1,7 +1,7 @@
 import { derivative, weightedSum } from './prediction';
 import type { SchedulerParameters } from './scheduler-config';
-import type { SigmaSchedule } from './sigmas';
-import { timestepsOfCalls, TwoCallScheduler } from './two-call-scheduler';
+import { timestepsOfCalls, twoCallParameters, TwoCallScheduler } from './sigma-scheduler';
+import type { SigmaSchedule } from './sigma-scheduler';
 
 /**
  * Heun's method over the noise level: an Euler step, then the same step with the mean of the derivatives at both ends.
@@ -10,11 +10,7 @@ import { timestepsOfCalls, TwoCallScheduler } from './two-call-scheduler';
  */
 export class HeunDiscreteScheduler extends TwoCallScheduler {
   static readonly parameters: SchedulerParameters = {
-    beta_start: 0.00085,
-    beta_end: 0.012,
-    use_karras_sigmas: false,
-    use_exponential_sigmas: false,
-    use_beta_sigmas: false,
+    ...twoCallParameters,
     sigma_min: null,
     sigma_max: null,
     clip_sample: false,
@@ -35,8 +31,7 @@ export class HeunDiscreteScheduler extends TwoCallScheduler {
 
   protected advance(modelOutput: Float32Array, sample: Float32Array): Float32Array {
     // 1. The derivative at the noise level of this call.
-    const { predictionType, clipRange } = this.config;
-    const newest = derivative(predictionType, this.currentSigma(), modelOutput, sample, clipRange);
+    const newest = derivative(this.config, this.currentSigma(), modelOutput, sample);
     const current = this.currentStep();
     const step = Math.fround(this.sigmas[current + 1] - this.sigmas[current]);
 
@@ -50,7 +45,6 @@ export class HeunDiscreteScheduler extends TwoCallScheduler {
     // 3. Second call: the step again, with the mean of both derivatives.
     const from = this.origin;
     this.origin = undefined;
-    const mean = weightedSum([0.5, 0.5], [this.first, newest]);
-    return weightedSum([1, step], [from, mean]);
+    return weightedSum([1, step], [from, weightedSum([0.5, 0.5], [this.first, newest])]);
   }
 }

@@ -13,17 +13,10 @@ import { LcmScheduler } from './lcm-scheduler';
 import { LmsDiscreteScheduler } from './lms-discrete-scheduler';
 import { PndmScheduler } from './pndm-scheduler';
 import type { Scheduler } from './scheduler';
-import { SchedulerError } from './scheduler';
-import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
-import { readSchedulerConfig } from './scheduler-config';
-import type { SchedulerJson } from './scheduler-json';
+import { readSchedulerConfig, SchedulerError } from './scheduler-config';
+import type { SchedulerConfig, SchedulerJson, SchedulerParameters } from './scheduler-config';
 import { TcdScheduler } from './tcd-scheduler';
 import { UniPcMultistepScheduler } from './uni-pc-multistep-scheduler';
-
-export { SchedulerError } from './scheduler';
-export type { Scheduler } from './scheduler';
-export { parseSchedulerJson } from './scheduler-json';
-export type { SchedulerJson } from './scheduler-json';
 
 interface SchedulerClass {
   readonly parameters: SchedulerParameters;

@@ -1,12 +1,11 @@
-import { noiseLevels } from './noise-schedule';
+import type { Generator } from '../random/generator';
 import { derivative, weightedSum } from './prediction';
-import type { StepOptions } from './scheduler';
-import { SchedulerError } from './scheduler';
-import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
-import type { SigmaSchedule } from './sigmas';
-import { doubleSigmaSchedule, timestepFinderFloat32 } from './sigmas';
+import { SchedulerError } from './scheduler-config';
+import type { SchedulerConfig } from './scheduler-config';
+import { timestepsOfCalls, twoCallParameters, TwoCallScheduler } from './sigma-scheduler';
+import type { SigmaSchedule } from './sigma-scheduler';
+import { spacedSigmas, timestepFinder } from './sigmas';
 import { roundHalfEven } from './timesteps';
-import { timestepsOfCalls, TwoCallScheduler } from './two-call-scheduler';
 
 const { fround } = Math;
 
@@ -27,13 +26,7 @@ interface MidpointStep {
  * the parameters of table 1; Katherine Crowson's k-diffusion, sample_dpm_2; diffusers' KDPM2DiscreteScheduler.
  */
 export class Kdpm2DiscreteScheduler extends TwoCallScheduler {
-  static readonly parameters: SchedulerParameters = {
-    beta_start: 0.00085,
-    beta_end: 0.012,
-    use_karras_sigmas: false,
-    use_exponential_sigmas: false,
-    use_beta_sigmas: false,
-  };
+  static readonly parameters = twoCallParameters;
 
   private steps: MidpointStep[] = [];
 
@@ -44,12 +37,11 @@ export class Kdpm2DiscreteScheduler extends TwoCallScheduler {
   }
 
   protected override schedule(steps: number): SigmaSchedule {
-    const levels = noiseLevels(this.alphas);
-    const schedule = doubleSigmaSchedule(this.config, levels, steps, fround);
+    const schedule = spacedSigmas(this.config, this.levels, steps, fround);
     const timesteps = this.config.useKarrasSigmas ? schedule.timesteps.map(roundHalfEven) : schedule.timesteps;
     const sigmas = Float32Array.of(...schedule.sigmas, 0);
     this.steps = Array.from(timesteps, (_, i) => this.midpointStep(sigmas[i], sigmas[i + 1]));
-    const timestepOf = timestepFinderFloat32(levels);
+    const timestepOf = timestepFinder(this.levels, { float32: true });
     return { sigmas, timesteps: timestepsOfCalls(timesteps, (step) => timestepOf(this.secondSigma(step))) };
   }
 
@@ -57,23 +49,22 @@ export class Kdpm2DiscreteScheduler extends TwoCallScheduler {
     return this.steps[step].middle;
   }
 
-  protected advance(modelOutput: Float32Array, sample: Float32Array, options: StepOptions): Float32Array {
-    const { predictionType } = this.config;
+  protected advance(modelOutput: Float32Array, sample: Float32Array, generator: () => Generator): Float32Array {
     const { from, middle, to, up } = this.steps[this.currentStep()];
 
     // 1. First call of a step: a straight line to its middle, and in the last step to its end.
     if (!this.origin) {
-      const slope = derivative(predictionType, from, modelOutput, sample);
+      const slope = derivative(this.config, from, modelOutput, sample);
       if (middle > 0) this.origin = sample;
       return weightedSum([1, fround(middle - from)], [sample, slope]);
     }
 
     // 2. Second call: the whole step from its start, with the derivative in the middle.
-    const slope = derivative(predictionType, middle, modelOutput, sample);
+    const slope = derivative(this.config, middle, modelOutput, sample);
     const origin = this.origin;
     this.origin = undefined;
     const next = weightedSum([1, fround(to - from)], [origin, slope]);
-    return up > 0 ? weightedSum([1, up], [next, this.noise(options, next.length)]) : next;
+    return up > 0 ? weightedSum([1, up], [next, generator().randn(next.length)]) : next;
   }
 
   protected midpointStep(from: number, next: number): MidpointStep {
@@ -86,8 +77,6 @@ export class Kdpm2DiscreteScheduler extends TwoCallScheduler {
  * Source: Katherine Crowson's k-diffusion, sample_dpm_2_ancestral; diffusers' KDPM2AncestralDiscreteScheduler.
  */
 export class Kdpm2AncestralDiscreteScheduler extends Kdpm2DiscreteScheduler {
-  override readonly usesNoise = true;
-
   /**
    * Splits the next noise level into the target of the line and the added noise: next^2 = to^2 + up^2. The two squares
    * differ so little at the end of a run that rounding to float32 is visible there.

@@ -1,4 +1,5 @@
 import { derivative, weightedSum } from './prediction';
+import { sigmaSpacing } from './scheduler-config';
 import type { SchedulerParameters } from './scheduler-config';
 import { SigmaScheduler } from './sigma-scheduler';
 
@@ -9,11 +10,7 @@ const maxOrder = 4;
  * Source: Katherine Crowson's k-diffusion, sample_lms; diffusers' LMSDiscreteScheduler.
  */
 export class LmsDiscreteScheduler extends SigmaScheduler {
-  static readonly parameters: SchedulerParameters = {
-    use_karras_sigmas: false,
-    use_exponential_sigmas: false,
-    use_beta_sigmas: false,
-  };
+  static readonly parameters: SchedulerParameters = sigmaSpacing;
 
   /** Derivatives by the noise level, the newest first. */
   private derivatives: Float32Array[] = [];
@@ -25,7 +22,7 @@ export class LmsDiscreteScheduler extends SigmaScheduler {
 
   protected advance(modelOutput: Float32Array, sample: Float32Array): Float32Array {
     // 1. The derivative at this noise level.
-    const newest = derivative(this.config.predictionType, this.sigmas[this.stepIndex], modelOutput, sample);
+    const newest = derivative(this.config, this.sigmas[this.stepIndex], modelOutput, sample);
     this.derivatives = [newest, ...this.derivatives.slice(0, maxOrder - 1)];
 
     // 2. The integral of the polynomial through the derivatives, from this noise level to the next.
@@ -33,10 +30,7 @@ export class LmsDiscreteScheduler extends SigmaScheduler {
     return weightedSum([...weights, 1], [...this.derivatives, sample]);
   }
 
-  /**
-   * The integral of Lagrange's basis polynomial k, at most cubic, for which two-point
-   * Gauss-Legendre quadrature is exact.
-   */
+  /** The integral of Lagrange's basis polynomial k, at most cubic, for which two Gauss-Legendre points are exact. */
   private integratedWeight(k: number): number {
     const { sigmas, stepIndex: now } = this;
     const basis = (sigma: number) =>

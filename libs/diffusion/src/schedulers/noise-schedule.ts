@@ -1,4 +1,4 @@
-import { SchedulerError } from './scheduler';
+import { SchedulerError } from './scheduler-config';
 import type { SchedulerConfig } from './scheduler-config';
 
 const { fround } = Math;

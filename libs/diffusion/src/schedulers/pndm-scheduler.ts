@@ -1,7 +1,6 @@
-import { BaseScheduler } from './base-scheduler';
-import { alphasCumprod } from './noise-schedule';
 import { predictedNoise, weightedSum } from './prediction';
-import { SchedulerError } from './scheduler';
+import { Scheduler } from './scheduler';
+import { SchedulerError } from './scheduler-config';
 import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
 import { integerTimesteps } from './timesteps';
 
@@ -17,14 +16,13 @@ const rungeKutta = [1 / 6, 1 / 3, 1 / 3, 1 / 6];
  * Source: Liu et al., "Pseudo Numerical Methods for Diffusion Models on Manifolds" (2022), equations 9, 12 and 13;
  * diffusers' PNDMScheduler.
  */
-export class PndmScheduler extends BaseScheduler {
+export class PndmScheduler extends Scheduler {
   static readonly parameters: SchedulerParameters = {
     skip_prk_steps: false,
     set_alpha_to_one: false,
     timestep_spacing: 'leading',
   };
 
-  private readonly alphas: Float32Array;
   private stride = 0;
   private rungeKuttaCalls = 0;
   /** Model outputs, the newest first, at most four. */
@@ -37,7 +35,6 @@ export class PndmScheduler extends BaseScheduler {
     super(config);
     if (config.predictionType === 'sample')
       throw new SchedulerError('PNDMScheduler cannot work with the prediction_type "sample".');
-    this.alphas = alphasCumprod(config);
   }
 
   protected start(steps: number): Float64Array {

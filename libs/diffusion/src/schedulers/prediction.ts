@@ -2,11 +2,8 @@ import type { PredictionType, SchedulerConfig } from './scheduler-config';
 
 const { fround } = Math;
 
-/**
- * (sample * `sample` + output * `output`) * `scale`, with one factor last so that a share of
- * signal of 0 gives infinity.
- */
-export interface Blend {
+/** (sample * `sample` + output * `output`) * `scale`, with one factor last so that a share of signal of 0 gives infinity. */
+interface Blend {
   sample: number;
   output: number;
   scale: number;
@@ -35,7 +32,7 @@ export function predictedNoise(type: PredictionType, alpha: number, sigma: numbe
  * {@link predictedData}.
  */
 export function picture(
-  config: Pick<SchedulerConfig, 'predictionType' | 'thresholding' | 'clipRange'>,
+  config: SchedulerConfig,
   { alpha, sigma }: { alpha: number; sigma: number },
   modelOutput: Float32Array,
   sample: Float32Array,
@@ -52,7 +49,7 @@ export function picture(
  * The noise that the model's output implies, or if the picture is limited, the noise that the limited picture implies.
  */
 export function noise(
-  config: Pick<SchedulerConfig, 'predictionType' | 'thresholding' | 'clipRange'>,
+  config: SchedulerConfig,
   { alpha, sigma }: { alpha: number; sigma: number },
   modelOutput: Float32Array,
   sample: Float32Array,
@@ -68,16 +65,21 @@ export function noise(
  * Source of the thresholding: Saharia et al., "Photorealistic Text-to-Image Diffusion Models with Deep Language
  * Understanding" (2022), section 2.3; diffusers' `_threshold_sample`.
  */
-function limit(values: Float32Array, { thresholding, clipRange }: Pick<SchedulerConfig, 'thresholding' | 'clipRange'>) {
-  if (thresholding) {
-    const bound = Math.min(thresholding.max, Math.max(1, quantile(values.map(Math.abs), thresholding.ratio)));
-    for (let i = 0; i < values.length; i++) values[i] = Math.min(bound, Math.max(-bound, values[i])) / bound;
-  } else if (clipRange < Infinity)
-    for (let i = 0; i < values.length; i++) values[i] = Math.min(clipRange, Math.max(-clipRange, values[i]));
+function limit(values: Float32Array, config: SchedulerConfig): void {
+  if (config.thresholding) {
+    const quantile = quantileOf(values.map(Math.abs), config.dynamicThresholdingRatio);
+    const bound = Math.min(config.sampleMaxValue, Math.max(1, quantile));
+    for (let i = 0; i < values.length; i++) values[i] = clamp(values[i], bound) / bound;
+  } else if (config.clipSample)
+    for (let i = 0; i < values.length; i++) values[i] = clamp(values[i], config.clipSampleRange);
+}
+
+function clamp(value: number, bound: number): number {
+  return Math.min(bound, Math.max(-bound, value));
 }
 
 /** `torch.quantile`, which ranks and interpolates in float32. Sorts the values. */
-function quantile(values: Float32Array, ratio: number): number {
+function quantileOf(values: Float32Array, ratio: number): number {
   values.sort();
   const rank = fround(fround(ratio) * (values.length - 1));
   const below = Math.floor(rank);
@@ -94,23 +96,22 @@ function quantile(values: Float32Array, ratio: number): number {
  *
  * It rounds to float32 wherever torch does: at a noise level of thousands (zero terminal SNR) or after a long step from
  * a small one the rounding is visible in the picture.
- * @param clipRange the predicted picture is clipped to plus and minus this
  */
 export function derivative(
-  type: PredictionType,
+  config: SchedulerConfig,
   sigma: number,
   modelOutput: Float32Array,
   sample: Float32Array,
-  clipRange = Infinity,
 ): Float32Array {
   const alpha = 1 / Math.sqrt(sigma ** 2 + 1);
-  const data = predictedData(type, alpha, sigma * alpha);
+  const data = predictedData(config.predictionType, alpha, sigma * alpha);
+  const clipRange = config.clipSample ? config.clipSampleRange : Infinity;
   const sampleWeight = fround(data.sample * data.scale * alpha);
   const outputWeight = fround(data.output * data.scale);
   const values = new Float32Array(sample.length);
   for (let i = 0; i < values.length; i++) {
     const x0 = fround(fround(outputWeight * modelOutput[i]) + fround(sampleWeight * sample[i]));
-    values[i] = fround(sample[i] - Math.min(clipRange, Math.max(-clipRange, x0))) / sigma;
+    values[i] = fround(sample[i] - clamp(x0, clipRange)) / sigma;
   }
   return values;
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { createScheduler, parseSchedulerJson, schedulerNames, SchedulerError } from '.';
-import { readSchedulerConfig } from './scheduler-config';
+import { createScheduler, schedulerNames } from '.';
+import { parseSchedulerJson, readSchedulerConfig, SchedulerError } from './scheduler-config';
 
 describe(readSchedulerConfig.name, () => {
   it("fills in common defaults, the class's defaults, and defaults for null", () => {
@@ -12,14 +12,15 @@ describe(readSchedulerConfig.name, () => {
       betaStart: 0.001,
       betaEnd: 0.012,
       stepsOffset: 0,
-      clipRange: 1,
+      clipSample: true,
+      clipSampleRange: 1,
       timestepSpacing: 'linspace',
     });
   });
 
   it('ignores parameters that the class does not have', () => {
     const config = readSchedulerConfig({ use_karras_sigmas: true, thresholding: true, clip_sample: 'no', x: 1 }, {});
-    expect(config).toMatchObject({ useKarrasSigmas: false, clipRange: Infinity });
+    expect(config).toMatchObject({ useKarrasSigmas: false, clipSample: false });
   });
 
   it.each([

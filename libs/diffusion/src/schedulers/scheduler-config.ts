@@ -1,125 +1,146 @@
-import { choice, flag, integer, number, optionalInteger, sigma, steps, text, trainedBetas } from './config-values';
-import { SchedulerError } from './scheduler';
-import type { SchedulerJson } from './scheduler-json';
+/** A value of a scheduler that is unknown or not accepted; the message is one plain sentence. */
+export class SchedulerError extends Error {
+  override name = 'SchedulerError';
+}
 
-const predictionTypes = ['epsilon', 'sample', 'v_prediction'] as const;
-const timestepSpacings = ['leading', 'trailing', 'linspace'] as const;
-const betaSchedules = ['linear', 'scaled_linear', 'squaredcos_cap_v2'] as const;
-const finalSigmasTypes = ['zero', 'sigma_min'] as const;
-const sigmaSchedules = ['karras', 'exponential'] as const;
+/** The content of a `scheduler_config.json`. */
+export type SchedulerJson = Readonly<Record<string, unknown>>;
 
-export type PredictionType = (typeof predictionTypes)[number];
+/** How the value of a key is checked; some bounds depend on the number of training timesteps. */
+type Reader<T> = (value: unknown, key: string, trainTimesteps: number) => T;
+
+const flag: Reader<boolean> = (value, key) => (typeof value === 'boolean' ? value : wrong(key, value, 'true or false'));
+
+const text: Reader<string> = (value, key) => (typeof value === 'string' ? value : wrong(key, value, 'a string'));
+
+const number = (min: number, max: number): Reader<number> => {
+  return (value, key) =>
+    typeof value === 'number' && value >= min && value <= max
+      ? value
+      : wrong(key, value, `a number from ${min} to ${max}`);
+};
+
+const integer = (min: number, max: (trainTimesteps: number) => number): Reader<number> => {
+  return (value, key, trainTimesteps) =>
+    Number.isInteger(value) && (value as number) >= min && (value as number) <= max(trainTimesteps)
+      ? (value as number)
+      : wrong(key, value, `an integer from ${min} to ${max(trainTimesteps)}`);
+};
+
+const choice = <T extends string>(...accepted: T[]): Reader<T> => {
+  return (value, key) =>
+    accepted.includes(value as T) ? (value as T) : wrong(key, value, accepted.map((name) => `"${name}"`).join(' or '));
+};
+
+const orNull = <T>(reader: Reader<T>): Reader<T | undefined> => {
+  return (value, key, trainTimesteps) => (value === null ? undefined : reader(value, key, trainTimesteps));
+};
+
+const betas: Reader<Float32Array> = (value, key, count) => {
+  const isBeta = (beta: unknown) => typeof beta === 'number' && beta >= 1e-7 && beta <= 0.999;
+  if (Array.isArray(value) && value.length === count && value.every(isBeta))
+    return Float32Array.from(value as number[]);
+  return wrong(key, value, `a list of ${count} numbers from 1e-7 to 0.999`);
+};
+
+const integers: Reader<readonly number[]> = (value, key) =>
+  Array.isArray(value) && value.every(Number.isInteger) ? (value as number[]) : wrong(key, value, 'a list of integers');
+
+/** A way of drawing that we do not have, and the value that does not ask for it. */
+const unsupported = (without: false | null): Reader<void> => {
+  return (value, key, trainTimesteps) => {
+    if (without === null ? value !== null : flag(value, key, trainTimesteps))
+      throw new SchedulerError(`${key} is not supported.`);
+  };
+};
+
+function wrong(key: string, value: unknown, accepted: string): never {
+  const shown = JSON.stringify(value)?.slice(0, 60) ?? typeof value;
+  throw new SchedulerError(`${key} must be ${accepted}, but is ${shown}.`);
+}
+
+/** The parameters of every diffusers class: the default, and what is accepted. */
+const common = {
+  num_train_timesteps: [1000, integer(2, () => 10_000)],
+  // In float32, a value closer to 1 than the lower bound is 1.
+  beta_start: [0.0001, number(1e-7, 0.999)],
+  beta_end: [0.02, number(1e-7, 0.999)],
+  beta_schedule: ['linear', choice('linear', 'scaled_linear', 'squaredcos_cap_v2')],
+  trained_betas: [null, orNull(betas)],
+  prediction_type: ['epsilon', choice('epsilon', 'sample', 'v_prediction')],
+  timestep_spacing: ['linspace', choice('leading', 'trailing', 'linspace')],
+  steps_offset: [0, integer(0, (trainTimesteps) => trainTimesteps - 1)],
+} satisfies Record<string, [unknown, Reader<unknown>]>;
+
+/** The parameters of some classes only: the value that means absence, and what is accepted. */
+const own = {
+  use_flow_sigmas: [false, unsupported(false)],
+  use_dynamic_shifting: [false, unsupported(false)],
+  solver_p: [null, unsupported(null)],
+  shift_terminal: [null, unsupported(null)],
+  interpolation_type: ['linear', choice('linear')],
+  timestep_type: ['discrete', choice('discrete')],
+  rescale_betas_zero_snr: [false, flag],
+  set_alpha_to_one: [true, flag],
+  clip_sample: [false, flag],
+  clip_sample_range: [1, number(0, Number.MAX_VALUE)],
+  thresholding: [false, flag],
+  dynamic_thresholding_ratio: [0.995, number(0, 1)],
+  sample_max_value: [1, number(Number.MIN_VALUE, Number.MAX_VALUE)],
+  variance_type: ['', text],
+  skip_prk_steps: [false, flag],
+  use_karras_sigmas: [false, flag],
+  use_exponential_sigmas: [false, flag],
+  use_beta_sigmas: [false, flag],
+  use_lu_lambdas: [false, flag],
+  sigma_min: [null, orNull(number(1e-6, 1e6))],
+  sigma_max: [null, orNull(number(1e-6, 1e6))],
+  final_sigmas_type: ['zero', choice('zero', 'sigma_min')],
+  algorithm_type: ['', text],
+  solver_type: ['', text],
+  solver_order: [2, integer(1, () => 3)],
+  lower_order_final: [true, flag],
+  euler_at_final: [false, flag],
+  lambda_min_clipped: [-Infinity, number(-Infinity, Number.MAX_VALUE)],
+  predict_x0: [true, flag],
+  disable_corrector: [[], integers],
+  original_inference_steps: [50, integer(1, (trainTimesteps) => trainTimesteps)],
+  timestep_scaling: [10, number(Number.MIN_VALUE, Number.MAX_VALUE)],
+  /** Seed of a noise sampler of its own; the generator's seed if not given. */
+  noise_sampler_seed: [null, orNull(integer(0, () => Number.MAX_SAFE_INTEGER))],
+  sigma_data: [0.5, number(1e-6, 1e6)],
+  rho: [7, number(1e-3, 1e3)],
+  sigma_schedule: ['karras', choice('karras', 'exponential')],
+} satisfies Record<string, [unknown, Reader<unknown>]>;
+
+const all = { ...common, ...own };
+type Key = keyof typeof all;
+
+type CamelCase<S extends string> = S extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<CamelCase<Tail>>}`
+  : S;
 
 /** diffusers' configuration of a scheduler, checked and completed with the defaults of the class. */
-export interface SchedulerConfig {
-  numTrainTimesteps: number;
-  betaStart: number;
-  betaEnd: number;
-  betaSchedule: (typeof betaSchedules)[number];
-  trainedBetas: Float32Array | undefined;
-  rescaleBetasZeroSnr: boolean;
-  predictionType: PredictionType;
-  timestepSpacing: (typeof timestepSpacings)[number];
-  stepsOffset: number;
-  setAlphaToOne: boolean;
-  /** The predicted picture is clipped to plus and minus this; Infinity if `clip_sample` is off. */
-  clipRange: number;
-  /** Dynamic thresholding of the predicted picture, in place of clipping. */
-  thresholding: Thresholding | undefined;
-  varianceType: string;
-  skipPrkSteps: boolean;
-  useKarrasSigmas: boolean;
-  useExponentialSigmas: boolean;
-  useBetaSigmas: boolean;
-  useLuLambdas: boolean;
-  sigmaMin: number | undefined;
-  sigmaMax: number | undefined;
-  finalSigmasType: (typeof finalSigmasTypes)[number];
-  algorithmType: string;
-  solverType: string;
-  solverOrder: number;
-  lowerOrderFinal: boolean;
-  eulerAtFinal: boolean;
-  lambdaMinClipped: number;
-  predictX0: boolean;
-  disableCorrector: readonly number[];
-  originalInferenceSteps: number;
-  timestepScaling: number;
-  /** Seed of a noise sampler of its own; the generator's seed if not given. */
-  noiseSamplerSeed: number | undefined;
-  sigmaData: number;
-  rho: number;
-  sigmaSchedule: (typeof sigmaSchedules)[number];
-}
+export type SchedulerConfig = { [K in Key as CamelCase<K>]: ReturnType<(typeof all)[K][1]> };
 
-/**
- * Values above the quantile `ratio` of the absolute values, which is taken as 1 to `max`, are clipped,
- * and all divided by it.
- */
-export interface Thresholding {
-  ratio: number;
-  max: number;
-}
+export type PredictionType = SchedulerConfig['predictionType'];
 
-/** Parameters of every diffusers class, with their defaults. */
-const common = {
-  num_train_timesteps: 1000,
-  beta_start: 0.0001,
-  beta_end: 0.02,
-  beta_schedule: 'linear',
-  trained_betas: null,
-  prediction_type: 'epsilon',
-  timestep_spacing: 'linspace',
-  steps_offset: 0,
-} satisfies SchedulerJson;
+/** The parameters of one class and their defaults, beyond the common ones, from its Python signature. */
+export type SchedulerParameters = Partial<Record<Key, unknown>>;
 
 /** Parameters of the classes that can limit the predicted picture by its own values. */
-export const dynamicThresholding = {
+export const dynamicThresholding: SchedulerParameters = {
   thresholding: false,
   dynamic_thresholding_ratio: 0.995,
   sample_max_value: 1,
-} satisfies SchedulerJson;
+};
 
-/** Parameters of some classes only, with the value that means absence. */
-const absent = {
-  rescale_betas_zero_snr: false,
-  set_alpha_to_one: true,
-  clip_sample: false,
-  clip_sample_range: 1,
-  ...dynamicThresholding,
-  variance_type: '',
-  skip_prk_steps: false,
+/** Parameters of the classes that can space their noise levels by a rule of their own. */
+export const sigmaSpacing: SchedulerParameters = {
   use_karras_sigmas: false,
   use_exponential_sigmas: false,
   use_beta_sigmas: false,
-  use_lu_lambdas: false,
-  use_flow_sigmas: false,
-  use_dynamic_shifting: false,
-  sigma_min: null,
-  sigma_max: null,
-  final_sigmas_type: 'zero',
-  interpolation_type: 'linear',
-  timestep_type: 'discrete',
-  algorithm_type: '',
-  solver_type: '',
-  solver_order: 2,
-  lower_order_final: true,
-  euler_at_final: false,
-  lambda_min_clipped: -Infinity,
-  predict_x0: true,
-  disable_corrector: [],
-  solver_p: null,
-  shift_terminal: null,
-  original_inference_steps: 50,
-  timestep_scaling: 10,
-  noise_sampler_seed: null,
-  sigma_data: 0.5,
-  rho: 7,
-  sigma_schedule: 'karras',
-} satisfies SchedulerJson;
-
-/** The parameters of one class and their defaults, beyond the common ones, from its Python signature. */
-export type SchedulerParameters = Partial<Record<keyof typeof common | keyof typeof absent, unknown>>;
+};
 
 /**
  * Translates a `scheduler_config.json` once, as diffusers reads it: keys that the class does not have are ignored, keys
@@ -127,78 +148,40 @@ export type SchedulerParameters = Partial<Record<keyof typeof common | keyof typ
  * @throws SchedulerError for a wrong or unsupported value.
  */
 export function readSchedulerConfig(json: SchedulerJson, parameters: SchedulerParameters): SchedulerConfig {
-  const values = withDefaults(json, parameters);
-  refuseUnsupported(values);
-  const numTrainTimesteps = integer(values, 'num_train_timesteps', 2, 10_000);
-  const clipSampleRange = number(values, 'clip_sample_range', 0, Number.MAX_VALUE);
-  const config: SchedulerConfig = {
-    numTrainTimesteps,
-    // In float32, a value closer to 1 than the lower bound is 1.
-    betaStart: number(values, 'beta_start', 1e-7, 0.999),
-    betaEnd: number(values, 'beta_end', 1e-7, 0.999),
-    betaSchedule: choice(values, 'beta_schedule', betaSchedules),
-    trainedBetas: trainedBetas(values, numTrainTimesteps),
-    rescaleBetasZeroSnr: flag(values, 'rescale_betas_zero_snr'),
-    predictionType: choice(values, 'prediction_type', predictionTypes),
-    timestepSpacing: choice(values, 'timestep_spacing', timestepSpacings),
-    stepsOffset: integer(values, 'steps_offset', 0, numTrainTimesteps - 1),
-    setAlphaToOne: flag(values, 'set_alpha_to_one'),
-    clipRange: flag(values, 'clip_sample') ? clipSampleRange : Infinity,
-    thresholding: thresholding(values),
-    varianceType: text(values, 'variance_type'),
-    skipPrkSteps: flag(values, 'skip_prk_steps'),
-    useKarrasSigmas: flag(values, 'use_karras_sigmas'),
-    useExponentialSigmas: flag(values, 'use_exponential_sigmas'),
-    useBetaSigmas: flag(values, 'use_beta_sigmas'),
-    useLuLambdas: flag(values, 'use_lu_lambdas'),
-    sigmaMin: sigma(values, 'sigma_min'),
-    sigmaMax: sigma(values, 'sigma_max'),
-    finalSigmasType: choice(values, 'final_sigmas_type', finalSigmasTypes),
-    algorithmType: text(values, 'algorithm_type'),
-    solverType: text(values, 'solver_type'),
-    solverOrder: integer(values, 'solver_order', 1, 3),
-    lowerOrderFinal: flag(values, 'lower_order_final'),
-    eulerAtFinal: flag(values, 'euler_at_final'),
-    lambdaMinClipped: number(values, 'lambda_min_clipped', -Infinity, Number.MAX_VALUE),
-    predictX0: flag(values, 'predict_x0'),
-    disableCorrector: steps(values, 'disable_corrector'),
-    originalInferenceSteps: integer(values, 'original_inference_steps', 1, numTrainTimesteps),
-    timestepScaling: number(values, 'timestep_scaling', Number.MIN_VALUE, Number.MAX_VALUE),
-    noiseSamplerSeed: optionalInteger(values, 'noise_sampler_seed', 0, Number.MAX_SAFE_INTEGER),
-    sigmaData: number(values, 'sigma_data', 1e-6, 1e6),
-    rho: number(values, 'rho', 1e-3, 1e3),
-    sigmaSchedule: choice(values, 'sigma_schedule', sigmaSchedules),
-  };
-  assertConsistent(config);
-  return config;
-}
-
-function assertConsistent(config: SchedulerConfig): void {
+  const values: Record<string, unknown> = {};
+  for (const [key, [absence, reader]] of Object.entries<[unknown, Reader<unknown>]>(all)) {
+    const known = key in common || key in parameters;
+    const value = (known && Object.hasOwn(json, key) ? json[key] : undefined) ?? parameters[key as Key] ?? absence;
+    values[camelCase(key)] = reader(value, key, values.numTrainTimesteps as number);
+  }
+  const config = values as SchedulerConfig;
   const { useKarrasSigmas, useExponentialSigmas, useBetaSigmas, sigmaMin, sigmaMax } = config;
   if ([useKarrasSigmas, useExponentialSigmas, useBetaSigmas].filter(Boolean).length > 1)
     throw new SchedulerError('Only one of use_karras_sigmas, use_exponential_sigmas and use_beta_sigmas can be true.');
   if (sigmaMin !== undefined && sigmaMax !== undefined && sigmaMin >= sigmaMax)
     throw new SchedulerError(`sigma_min (${sigmaMin}) must be less than sigma_max (${sigmaMax}).`);
+  return config;
 }
 
-function thresholding(values: SchedulerJson): Thresholding | undefined {
-  const ratio = number(values, 'dynamic_thresholding_ratio', 0, 1);
-  const max = number(values, 'sample_max_value', Number.MIN_VALUE, Number.MAX_VALUE);
-  return flag(values, 'thresholding') ? { ratio, max } : undefined;
+function camelCase(key: string): string {
+  return key.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-function withDefaults(json: SchedulerJson, parameters: SchedulerParameters): SchedulerJson {
-  const values: Record<string, unknown> = { ...absent, ...common, ...parameters };
-  for (const key of Object.keys({ ...common, ...parameters }))
-    if (Object.hasOwn(json, key)) values[key] = json[key] ?? values[key];
-  return values;
-}
-
-function refuseUnsupported(values: SchedulerJson): void {
-  for (const key of ['use_flow_sigmas', 'use_dynamic_shifting'])
-    if (flag(values, key)) throw new SchedulerError(`${key} is not supported.`);
-  for (const key of ['solver_p', 'shift_terminal'])
-    if (values[key] !== null) throw new SchedulerError(`${key} is not supported.`);
-  choice(values, 'interpolation_type', ['linear']);
-  choice(values, 'timestep_type', ['discrete']);
+/**
+ * Parses the text of a `scheduler_config.json`. Python writes -Infinity and NaN into such files
+ * (`lambda_min_clipped`), which are not JSON.
+ * @throws SchedulerError when the text is not a JSON object.
+ */
+export function parseSchedulerJson(source: string): SchedulerJson {
+  const literals = /"(?:[^"\\]|\\.)*"|-?\bInfinity\b|\bNaN\b/g;
+  const asJson: Record<string, string> = { Infinity: '1e999', '-Infinity': '-1e999', NaN: 'null' };
+  let json: unknown;
+  try {
+    json = JSON.parse(source.replace(literals, (match) => asJson[match] ?? match));
+  } catch {
+    throw new SchedulerError('The scheduler configuration is not valid JSON.');
+  }
+  if (typeof json !== 'object' || json === null || Array.isArray(json))
+    throw new SchedulerError('The scheduler configuration is not a JSON object.');
+  return json as SchedulerJson;
 }

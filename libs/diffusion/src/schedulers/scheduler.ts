@@ -1,38 +1,80 @@
-import type { Generator } from '../random';
-
-/** Optional inputs of a step. */
-export interface StepOptions {
-  /** The source of noise, for schedulers that add noise (see `usesNoise`). */
-  generator?: Generator;
-  /** DDIM only: 0 adds no noise (the default), 1 as much as DDPM. */
-  eta?: number;
-}
+import type { Generator } from '../random/generator';
+import { alphasCumprod } from './noise-schedule';
+import type { SchedulerConfig } from './scheduler-config';
+import { SchedulerError } from './scheduler-config';
 
 /**
  * The denoising of one image, in diffusers' terms. A batch of n images has n schedulers, each with its own history and
  * generator, so a picture does not depend on its neighbours. Samples are flat arrays of any fixed length.
  */
-export interface Scheduler {
+export abstract class Scheduler {
   /** The U-Net's timesteps, one per call of `step`; some schedulers have more of them than steps. */
-  readonly timesteps: Float64Array;
+  timesteps: Float64Array = new Float64Array(0);
   /** Factor of the first sample, which is standard normal noise. */
-  readonly initNoiseSigma: number;
-  /** U-Net evaluations per step: 2 for Heun, else 1. */
-  readonly order: number;
-  /** Whether `step` draws noise with the default options, so that it needs a generator. */
-  readonly usesNoise: boolean;
+  initNoiseSigma = 1;
+  protected stepIndex = 0;
+
+  /** @param alphas the share of signal at each training timestep */
+  constructor(
+    protected readonly config: SchedulerConfig,
+    protected readonly alphas = alphasCumprod(config),
+  ) {}
+
   /** Starts a run with this many steps. @throws SchedulerError for a number the scheduler does not support. */
-  setTimesteps(numInferenceSteps: number): void;
+  setTimesteps(numInferenceSteps: number): void {
+    const most = this.maxSteps();
+    if (!Number.isInteger(numInferenceSteps) || numInferenceSteps < 1 || numInferenceSteps > most)
+      throw new SchedulerError(
+        `The number of steps must be an integer from 1 to ${most}, but is ${numInferenceSteps}.`,
+      );
+    this.stepIndex = 0;
+    this.timesteps = this.start(numInferenceSteps);
+  }
+
   /** The U-Net's input for `sample` at the current step; may be `sample` itself. */
-  scaleModelInput(sample: Float32Array, timestep: number): Float32Array;
+  scaleModelInput(sample: Float32Array, _timestep: number): Float32Array {
+    return sample;
+  }
+
   /**
    * The previous (less noisy) sample, a new array. `timestep` must be the next one of `timesteps`. The caller may reuse
    * `modelOutput` after the call, but must not write into `sample`, which may be kept.
+   * @param generator the source of noise, for schedulers that add some
    */
-  step(modelOutput: Float32Array, timestep: number, sample: Float32Array, options?: StepOptions): Float32Array;
+  step(modelOutput: Float32Array, timestep: number, sample: Float32Array, generator?: Generator): Float32Array {
+    if (this.stepIndex >= this.timesteps.length)
+      throw new SchedulerError(`The run has ${this.timesteps.length} steps; no further one can be made.`);
+    if (timestep !== this.timesteps[this.stepIndex])
+      throw new SchedulerError(`The next timestep is ${this.timesteps[this.stepIndex]}, not ${timestep}.`);
+    if (modelOutput.length !== sample.length)
+      throw new SchedulerError(`The model gave ${modelOutput.length} values for a sample of ${sample.length}.`);
+    const previous = this.advance(modelOutput, sample, () => {
+      if (generator) return generator;
+      throw new SchedulerError(`${this.constructor.name} adds noise and needs a generator.`);
+    });
+    this.stepIndex++;
+    return previous;
+  }
+
+  /** Clears the previous run and returns the timesteps of the new one. */
+  protected abstract start(steps: number): Float64Array;
+
+  /** The sample after the one at `stepIndex`. @param generator called only if noise is added */
+  protected abstract advance(modelOutput: Float32Array, sample: Float32Array, generator: () => Generator): Float32Array;
+
+  protected maxSteps(): number {
+    return this.config.numTrainTimesteps;
+  }
+
+  /** Signal and noise of a sample at a training timestep: sample = alpha * x0 + sigma * noise. */
+  protected levelAt(timestep: number): { alpha: number; sigma: number } {
+    const share = this.alphas[timestep];
+    return { alpha: Math.sqrt(share), sigma: Math.sqrt(1 - share) };
+  }
 }
 
-/** An unknown scheduler, or a value that it does not accept; the message is one plain sentence. */
-export class SchedulerError extends Error {
-  override name = 'SchedulerError';
+/** Adds fresh noise of this standard deviation to a sample, in place. */
+export function addNoise(sample: Float32Array, deviation: number, generator: Generator): void {
+  const fresh = generator.randn(sample.length);
+  for (let i = 0; i < sample.length; i++) sample[i] += deviation * fresh[i];
 }

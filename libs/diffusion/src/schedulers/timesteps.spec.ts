@@ -1,5 +1,5 @@
-import type { SchedulerJson } from './scheduler-json';
 import { readSchedulerConfig } from './scheduler-config';
+import type { SchedulerJson } from './scheduler-config';
 import { integerTimesteps, linspace, roundHalfEven, spacedTimesteps } from './timesteps';
 
 const config = (json: SchedulerJson) => readSchedulerConfig(json, {});
@@ -13,20 +13,12 @@ describe(spacedTimesteps.name, () => {
     ['trailing', true, [999, 799, 599, 399, 199]],
     ['linspace', true, [999, 799.2, 599.4, 399.6, 199.8]],
   ])('computes %s spacing, dropping the last: %s', (timestep_spacing, dropsLast, expected) => {
-    const timesteps = spacedTimesteps(config({ timestep_spacing, steps_offset: 1 }), {
-      steps: 5,
-      span: 1000,
-      dropsLast,
-    });
+    const timesteps = spacedTimesteps(config({ timestep_spacing, steps_offset: 1 }), 5, 1000, dropsLast);
     expect([...timesteps]).toEqual(expected.map((t) => expect.closeTo(t, 9) as unknown));
   });
 
   it('gives no more timesteps than steps, unlike numpy.arange', () => {
-    const timesteps = spacedTimesteps(config({ timestep_spacing: 'trailing' }), {
-      steps: 61,
-      span: 1000,
-      dropsLast: false,
-    });
+    const timesteps = spacedTimesteps(config({ timestep_spacing: 'trailing' }), 61);
     expect(timesteps).toHaveLength(61);
     expect(timesteps[60]).toBe(15);
   });

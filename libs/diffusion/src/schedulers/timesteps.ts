@@ -1,21 +1,18 @@
-import { SchedulerError } from './scheduler';
 import type { SchedulerConfig } from './scheduler-config';
-
-/** Inputs of a timestep spacing. */
-export interface Spacing {
-  /** Number of timesteps. */
-  steps: number;
-  /** Number of timesteps to choose from: all training timesteps, or fewer if the noisiest are cut off. */
-  span: number;
-  /** True for solvers that compute one more timestep, the end, and drop it. */
-  dropsLast: boolean;
-}
+import { SchedulerError } from './scheduler-config';
 
 /**
  * The decreasing timesteps of a run, as in diffusers; fractional for `linspace`.
  * Source: table 2 of Lin et al., "Common Diffusion Noise Schedules and Sample Steps are Flawed" (2023).
+ * @param span number of timesteps to choose from: all training timesteps, or fewer if the noisiest are cut off
+ * @param dropsLast for solvers that compute one more timestep, the end, and drop it
  */
-export function spacedTimesteps(config: SchedulerConfig, { steps, span, dropsLast }: Spacing): Float64Array {
+export function spacedTimesteps(
+  config: SchedulerConfig,
+  steps: number,
+  span = config.numTrainTimesteps,
+  dropsLast = false,
+): Float64Array {
   const points = dropsLast ? steps + 1 : steps;
   if (config.timestepSpacing === 'linspace')
     return linspace(0, span - 1, points)
@@ -32,6 +29,15 @@ export function spacedTimesteps(config: SchedulerConfig, { steps, span, dropsLas
   return Float64Array.from({ length: count }, (_, i) => roundHalfEven(span + i * delta) - 1);
 }
 
+/** The integer training timesteps of a run (DDIM, DDPM, PNDM). Throws when the offset leads past the last one. */
+export function integerTimesteps(config: SchedulerConfig, steps: number): Float64Array {
+  const { numTrainTimesteps: span, stepsOffset } = config;
+  const timesteps = spacedTimesteps(config, steps).map(roundHalfEven);
+  if (timesteps[0] >= span)
+    throw new SchedulerError(`${steps} steps with a steps_offset of ${stepsOffset} lead past timestep ${span - 1}.`);
+  return timesteps;
+}
+
 /** `numpy.linspace` in double precision, including the end. */
 export function linspace(start: number, end: number, count: number): Float64Array {
   const step = count > 1 ? (end - start) / (count - 1) : 0;
@@ -45,21 +51,4 @@ export function roundHalfEven(value: number): number {
   const floor = Math.floor(value);
   const rest = value - floor;
   return rest > 0.5 || (rest === 0.5 && floor % 2 !== 0) ? floor + 1 : floor;
-}
-
-/** The integer training timesteps of a run (DDIM, DDPM, PNDM). Throws when the offset leads past the last one. */
-export function integerTimesteps(config: SchedulerConfig, steps: number): Float64Array {
-  const { numTrainTimesteps: span, stepsOffset } = config;
-  const timesteps = spacedTimesteps(config, { steps, span, dropsLast: false }).map(roundHalfEven);
-  if (timesteps[0] >= span)
-    throw new SchedulerError(`${steps} steps with a steps_offset of ${stepsOffset} lead past timestep ${span - 1}.`);
-  return timesteps;
-}
-
-/** Evenly chosen from the timesteps that a model was distilled on (LCM, TCD). */
-export function distilledTimesteps(config: SchedulerConfig, steps: number): Float64Array {
-  const { numTrainTimesteps, originalInferenceSteps } = config;
-  const stride = Math.floor(numTrainTimesteps / originalInferenceSteps);
-  const spread = originalInferenceSteps / steps;
-  return Float64Array.from({ length: steps }, (_, i) => (originalInferenceSteps - Math.floor(i * spread)) * stride - 1);
 }

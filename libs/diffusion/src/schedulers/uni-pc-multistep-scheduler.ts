@@ -1,11 +1,6 @@
-import { BaseScheduler } from './base-scheduler';
-import type { Level } from './lambdas';
-import { levelOf, solverSchedule } from './lambdas';
-import { finiteAlphasCumprod } from './noise-schedule';
 import { noise, picture, weightedSum } from './prediction';
-import { SchedulerError } from './scheduler';
-import { dynamicThresholding } from './scheduler-config';
-import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
+import type { SchedulerParameters } from './scheduler-config';
+import { solverParameters, SolverScheduler } from './solver-scheduler';
 
 /**
  * Unified predictor-corrector of order one to three, multistep. The corrector needs no U-Net evaluation of its own: it
@@ -13,20 +8,14 @@ import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
  * Source: Zhao et al., "UniPC: A Unified Predictor-Corrector Framework for Fast Sampling of Diffusion Models" (2023),
  * equations 3, 8 and 9; diffusers' UniPCMultistepScheduler.
  */
-export class UniPcMultistepScheduler extends BaseScheduler {
+export class UniPcMultistepScheduler extends SolverScheduler {
   static readonly parameters: SchedulerParameters = {
-    solver_order: 2,
-    ...dynamicThresholding,
+    ...solverParameters,
     predict_x0: true,
     solver_type: 'bh2',
     lower_order_final: true,
     disable_corrector: [],
     solver_p: null,
-    use_karras_sigmas: false,
-    use_exponential_sigmas: false,
-    use_beta_sigmas: false,
-    use_flow_sigmas: false,
-    use_dynamic_shifting: false,
     final_sigmas_type: 'zero',
     rescale_betas_zero_snr: false,
     sigma_min: null,
@@ -34,32 +23,13 @@ export class UniPcMultistepScheduler extends BaseScheduler {
     shift_terminal: null,
   };
 
-  private readonly alphas: Float32Array;
-  private levels: Level[] = [];
-  /** Model outputs as pictures (or as noise without `predict_x0`), the newest first. */
-  private outputs: Float32Array[] = [];
   /** The sample at the start of the last step, and the order of that step. */
   private origin: Float32Array | undefined;
   private originOrder = 1;
 
-  constructor(config: SchedulerConfig) {
-    super(config);
-    // diffusers treats the values of the DPM solvers as its own, so that their configurations can be used.
-    if (!['bh1', 'bh2', 'midpoint', 'heun', 'logrho'].includes(config.solverType))
-      throw new SchedulerError(`solver_type "${config.solverType}" is not supported.`);
-    this.alphas = finiteAlphasCumprod(config);
-  }
-
-  protected override maxSteps(): number {
-    return this.config.numTrainTimesteps - 1;
-  }
-
-  protected start(steps: number): Float64Array {
-    const { sigmas, timesteps } = solverSchedule(this.config, this.alphas, steps);
-    this.levels = Array.from(sigmas, levelOf);
-    this.outputs = [];
+  protected override start(steps: number): Float64Array {
     this.origin = undefined;
-    return timesteps;
+    return super.start(steps);
   }
 
   protected advance(modelOutput: Float32Array, sample: Float32Array): Float32Array {
@@ -74,10 +44,9 @@ export class UniPcMultistepScheduler extends BaseScheduler {
     const corrected = corrects ? this.move(this.origin!, now - 1, this.originOrder, output) : sample;
 
     // 3. Predict the next sample. A step that ends without noise can only be of first order.
-    this.outputs = [output, ...this.outputs.slice(0, solverOrder - 1)];
-    const left = this.timesteps.length - now;
+    this.keep(output);
     const ends = this.levels[now + 1].sigma === 0;
-    const order = ends ? 1 : Math.min(solverOrder, this.outputs.length, lowerOrderFinal ? left : solverOrder);
+    const order = ends ? 1 : Math.min(solverOrder, this.outputs.length, lowerOrderFinal ? this.stepsLeft : solverOrder);
     this.origin = corrected;
     this.originOrder = order;
     return this.move(corrected, now, order);

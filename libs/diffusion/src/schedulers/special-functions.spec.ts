@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { logFloat32 } from './log-float32';
+import { betaQuantile, logFloat32 } from './special-functions';
 
 describe(logFloat32.name, () => {
   it('equals numpy to the last bit, even if that is not the nearest float32', () => {
@@ -24,5 +24,22 @@ describe(logFloat32.name, () => {
         expect(Math.abs(log - exact)).toBeLessThanOrEqual(4 * 2 ** -23 * Math.max(Math.abs(exact), 2 ** -23));
       }),
     );
+  });
+});
+
+describe(betaQuantile, () => {
+  // scipy.stats.beta.ppf(probability, 0.6, 0.6)
+  it.each([
+    [0, 0],
+    [0.001, 1.855873851745199e-5],
+    [0.1, 0.03958440558878085],
+    [0.3, 0.23401700387523572],
+    [0.5, 0.5],
+    [0.75, 0.824319621347305],
+    [0.9, 0.9604155944112192],
+    [0.999, 0.9999814412614826],
+    [1, 1],
+  ])('of %d is %d', (probability, expected) => {
+    expect(Math.abs(betaQuantile(probability) - expected)).toBeLessThan(1e-13);
   });
 });

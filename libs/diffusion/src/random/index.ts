@@ -1,2 +1,0 @@
-export { Generator } from './generator';
-export { BrownianInterval } from './brownian-interval';
